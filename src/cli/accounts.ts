@@ -7,13 +7,14 @@ import { moveHousehold } from '../fleet/moving.ts';
 import { type OpenFleet, openFleet } from '../fleet/open.ts';
 import {
   changeAccounts,
+  countWords,
   importLogins,
   type Listed,
   listAccounts,
   resealAll,
   unknownIds,
 } from '../fleet/roster.ts';
-import { countWords } from '../fleet/status.ts';
+
 import { EXIT, failure } from '../foundation/failure.ts';
 import { claimDirectory } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
@@ -33,13 +34,32 @@ interface Parts {
   readonly opened: OpenFleet;
 }
 
-/** What it takes beside `--config`. */
 interface Action {
+  /** Beside `--config`. */
   readonly options: readonly string[];
-  /** Throws WrongUsage. */
-  readonly look: (words: readonly string[], given: Arguments, io: Io) => void;
+  /** Which words it takes, and whether so many are right. */
+  readonly takes: string;
+  readonly fits: (words: number, options: Arguments['options']) => boolean;
   readonly run: (parts: Parts, io: Io) => Promise<number>;
 }
+
+const NOTHING = { takes: 'no further words', fits: (words: number) => words === 0 };
+const IDS = { takes: 'the ID of an account, or several', fits: (words: number) => words > 0 };
+
+const ACTIONS: Readonly<Record<string, Action>> = {
+  import: {
+    options: ['from-state', 'dry-run'],
+    takes: 'one word, the FILE.csv; or --from-state DIR and none',
+    fits: (words, options) => words === (options['from-state'] ? 0 : 1),
+    run: (parts, io) =>
+      parts.given.options['from-state'] === undefined ? importFile(parts, io) : importHousehold(parts, io),
+  },
+  list: { options: ['format', 'failing'], ...NOTHING, run: printAccounts },
+  pause: { options: [], ...IDS, run: (parts, io) => change('pause', parts, io) },
+  resume: { options: [], ...IDS, run: (parts, io) => change('resume', parts, io) },
+  remove: { options: ['yes'], ...IDS, run: (parts, io) => change('remove', parts, io) },
+  reseal: { options: [], ...NOTHING, run: reseal },
+};
 
 export const accounts: Command = async (given, io) => {
   const [name = 'nothing', ...words] = given.words;
@@ -48,7 +68,8 @@ export const accounts: Command = async (given, io) => {
     throw wrongUsage(`accounts takes ${Object.keys(ACTIONS).join(', ')}; found: ${name.slice(0, 40)}.`);
   const stray = Object.keys(given.options).find((one) => one !== 'config' && !action.options.includes(one));
   if (stray !== undefined) throw wrongUsage(`accounts ${name} takes no --${stray}.`);
-  action.look(words, given, io);
+  if (!action.fits(words.length, given.options)) throw wrongUsage(`accounts ${name} takes ${action.takes}.`);
+  if (name === 'remove') mustBeAnswerable('accounts remove', given, io);
   const settings = await loadSettings(given, io);
   const { fleet } = settings.config;
   if (fleet === undefined) throw failure('no_fleet', NO_FLEET, { exit: EXIT.config, retry: 'never' });
@@ -60,66 +81,34 @@ export const accounts: Command = async (given, io) => {
   }
 };
 
-/** `pause`, `resume` or `remove`: with the words for how many accounts were changed, of how many that were named. */
-const deed = (
+async function change(
   name: 'pause' | 'resume' | 'remove',
-  words: (changed: number, of: number) => string,
-  more: Partial<Pick<Action, 'options'>> & { readonly question?: string } = {},
-): Action => ({
-  options: more.options ?? [],
-  look(ids, given, io) {
-    if (ids.length === 0) throw wrongUsage(`accounts ${name} takes the ID of an account, or several.`);
-    if (more.question !== undefined) mustBeAnswerable(`accounts ${name}`, given, io);
-  },
-  async run({ words: ids, given, opened: { database } }, io) {
-    const unknown = (await unknownIds(ids, database)).map((id) => id.slice(0, 64));
-    if (unknown.length > 0)
-      throw wrongUsage(`No account of the fleet is called ${unknown.join(', ')}: nothing was changed.`);
-    const of = new Set(ids).size;
-    const question = more.question?.replace('…', countWords(of, 'account'));
-    if (question === undefined || (await isAgreed(question, given, io)))
-      io.out(`${words(await changeAccounts(name, ids, database), of)}\n`);
-    return EXIT.fine;
-  },
-});
-
-const noWords =
-  (name: string): Action['look'] =>
-  (words) => {
-    if (words.length > 0) throw wrongUsage(`accounts ${name} takes no further words.`);
+  { words: ids, given, opened: { database } }: Parts,
+  io: Io,
+): Promise<number> {
+  const unknown = (await unknownIds(ids, database)).map((id) => id.slice(0, 64));
+  if (unknown.length > 0)
+    throw wrongUsage(`No account of the fleet is called ${unknown.join(', ')}: nothing was changed.`);
+  const of = new Set(ids).size;
+  const question = `Remove ${countWords(of, 'account')} from the fleet, with all readings and topics?`;
+  if (name === 'remove' && !(await isAgreed(question, given, io))) return EXIT.fine;
+  const changed = await changeAccounts(name, ids, database);
+  const rest = of - changed;
+  const words = {
+    pause: `paused ${changed}${rest === 0 ? '' : `, ${rest} ${rest === 1 ? 'was' : 'were'} so already`}`,
+    resume: `resumed ${changed}: polled at once`,
+    remove: `removed ${changed}: the next process that works clears the topics`,
   };
+  io.out(`${words[name]}\n`);
+  return EXIT.fine;
+}
 
-const ACTIONS: Readonly<Record<string, Action>> = {
-  import: {
-    options: ['from-state', 'dry-run'],
-    look(words, { options }) {
-      if (options['from-state'] ? words.length > 0 : words.length !== 1)
-        throw wrongUsage('accounts import takes one word, the FILE.csv; or --from-state DIR and none.');
-    },
-    run: (parts, io) =>
-      parts.given.options['from-state'] === undefined ? importFile(parts, io) : importHousehold(parts, io),
-  },
-  list: { options: ['format', 'failing'], look: noWords('list'), run: printAccounts },
-  pause: deed('pause', (changed, of) => {
-    const rest = of - changed;
-    return `paused ${changed}${rest === 0 ? '' : `, ${rest} ${rest === 1 ? 'was' : 'were'} so already`}`;
-  }),
-  resume: deed('resume', (changed) => `resumed ${changed}: polled at once`),
-  remove: deed('remove', (changed) => `removed ${changed}: the next process that works clears the topics`, {
-    options: ['yes'],
-    question: 'Remove … from the fleet, with all readings and topics?',
-  }),
-  reseal: {
-    options: [],
-    look: noWords('reseal'),
-    async run({ opened }, io) {
-      const { changed, damaged } = await resealAll(opened);
-      io.out(`sealed anew with the first key: ${changed}\n`);
-      for (const place of damaged) io.err(`Cannot be opened by any key, and was left: ${place}.\n`);
-      return damaged.length === 0 ? EXIT.fine : EXIT.unexpected;
-    },
-  },
-};
+async function reseal({ opened }: Parts, io: Io): Promise<number> {
+  const { changed, damaged } = await resealAll(opened);
+  io.out(`sealed anew with the first key: ${changed}\n`);
+  for (const place of damaged) io.err(`Cannot be opened by any key, and was left: ${place}.\n`);
+  return damaged.length === 0 ? EXIT.fine : EXIT.unexpected;
+}
 
 async function importFile({ words: [file = ''], given, opened }: Parts, io: Io): Promise<number> {
   const text = await readFile(file)
@@ -189,16 +178,16 @@ async function printAccounts({ given, settings, opened: { database } }: Parts, i
     advice: one.advice,
   }));
   type Row = (typeof records)[number];
-  const column = (head: string, key: keyof Row) => ({ head, value: (row: Row) => row[key] });
-  const time = (head: string, key: 'last_success_at' | 'next_run_at' | 'failing_since') => ({
-    head,
-    value: (row: Row) => row[key]?.slice(0, 16).replace('T', ' ') ?? null,
-  });
+  const column = (head: string, value: (row: Row) => string | null) => ({ head, value });
+  const short = (time: string | null) => time?.slice(0, 16).replace('T', ' ') ?? null;
   const shown = [
-    ...[column('Id', 'id'), column('State', 'state')],
-    ...[time('Last success', 'last_success_at'), time('Next run', 'next_run_at')],
-    ...[time('Failing since', 'failing_since'), column('Last error', 'last_error')],
-    ...(failing ? [column('What to do', 'advice')] : []),
+    column('Id', ({ id }) => id),
+    column('State', ({ state }) => state),
+    column('Last success', (row) => short(row.last_success_at)),
+    column('Next run', (row) => short(row.next_run_at)),
+    column('Failing since', (row) => short(row.failing_since)),
+    column('Last error', (row) => row.last_error),
+    ...(failing ? [column('What to do', ({ advice }) => advice)] : []),
   ];
   const table = () => [...tableLines(shown, records), `${records.length} in all; times in ${zone.name}`];
   const names = 'id state last_success_at next_run_at failing_since failures last_error auth_state advice';

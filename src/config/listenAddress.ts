@@ -13,6 +13,24 @@ export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|
 
 const ALL_ADDRESSES = ['0.0.0.0', '::'];
 
+/** Beyond this machine there is a page with a password only, and the metrics are for those who may see it. */
+export function openTo({
+  http,
+  web,
+}: {
+  readonly http: false | { readonly listen: string; readonly metrics?: string | undefined };
+  readonly web: Served['web'];
+}): { readonly hasPage: boolean; readonly metricsFor: 'everyone' | 'this machine' | 'no one' } {
+  if (http === false) return { hasPage: false, metricsFor: 'no one' };
+  const isPrivate = isLoopback(splitHostAndPort(http.listen)?.host ?? '');
+  const needsPassword = web !== false && web.password !== undefined;
+  const forPage = isPrivate && !needsPassword ? 'this machine' : 'no one';
+  return {
+    hasPage: web !== false && (isPrivate || needsPassword),
+    metricsFor: http.metrics === 'open' ? 'everyone' : forPage,
+  };
+}
+
 interface Served {
   readonly http: false | { readonly listen: string };
   readonly web:

@@ -12,11 +12,10 @@ import { UnexpectedReply } from '../provider/request.ts';
 import {
   type ConstituenciesView,
   countOf,
+  listAnswer,
   listMessage,
   listName,
-  listTopic,
   summaryMessage,
-  toRecord,
 } from '../publication/constituencyMessages.ts';
 import type { Topics } from '../publication/topics.ts';
 import { constituenciesCodec } from '../store/documents.ts';
@@ -171,18 +170,10 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
     return { status: 'error', error: safeWords(err), data };
   }
 
-  function dataOf(name: string | null, view: ConstituenciesView | null, more: Parameters): Parameters {
-    return {
-      topic: name === null ? null : listTopic(topics, name),
-      count: view === null ? null : countOf(view.list),
-      total: view?.list.total ?? null,
-      complete: view?.list.complete ?? null,
-      fetched_at: view === null ? null : zone.iso(view.fetchedAt),
-      stale: view?.stale ?? null,
-      constituencies: view?.list.constituencies?.map(toRecord) ?? null,
-      ...more,
-    };
-  }
+  const dataOf = (name: string | null, view: ConstituenciesView | null, more: Parameters): Parameters => ({
+    ...listAnswer(topics, zone, name, view),
+    ...more,
+  });
 
   return {
     /** Equal questions share a fetch. Throws request_malformed. */

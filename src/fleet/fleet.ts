@@ -14,17 +14,16 @@ import { openRequests } from '../mqtt/requests.ts';
 import { processMessage, stateMessage } from '../publication/bridgeMessages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
-import { Claims } from '../store/database/claims.ts';
+import { openClaims } from '../store/database/claims.ts';
 import { SharedClock } from '../store/database/database.ts';
-import { Keeper } from './keeper.ts';
-import { Membership, NUMBER_TAKEN } from './membership.ts';
-import { startFleetMonitor } from './monitor.ts';
+import { type FleetHealth, readHealth, serveFleetHealth } from './health.ts';
+import { openKeeper } from './keeper.ts';
+import { joinFleet, NUMBER_TAKEN } from './membership.ts';
 import { openFleet } from './open.ts';
-import { Pace } from './pace.ts';
+import { openPace } from './pace.ts';
 import { fleetHandlers } from './requests.ts';
 import { type CronTimes, Schedule } from './schedule.ts';
-import { type FleetHealth, readHealth } from './status.ts';
-import { Worker } from './worker.ts';
+import { startWorker } from './worker.ts';
 
 export interface FleetOptions {
   readonly config: Config;
@@ -51,13 +50,11 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
   const { log, random, scrubber, fleet } = options;
   const config: Config = { ...options.config, web: false };
   const { mqtt, usage } = config;
-  const claimSeconds = fleet.claim_seconds;
+  // Once the process has joined, it tells the database's time.
   const clock = new SharedClock(options.clock);
   const opened = await openFleet(fleet, log);
   const { database, installation } = opened;
-  const membership = await Membership.join(database, clock);
-  // From here on the clock tells the database's time.
-  await membership.beat();
+  const membership = await joinFleet(database, clock);
   const { number } = membership;
   const zone = zoneOf(usage.timezone);
   const topics = new Topics(mqtt.base_topic);
@@ -67,20 +64,24 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
     outdoor: { weather: null },
     limit: concurrencyLimit(usage.concurrency),
   };
-  const pace = new Pace(fleet.requests_per_second, clock);
+  const pace = openPace(fleet.requests_per_second, clock, log, (ms) => {
+    const text =
+      'UPDATE heat2mqtt.fleet SET paused_until = greatest(paused_until, now() + make_interval(secs => $1))';
+    database
+      .query(text, [ms / 1000])
+      .catch((err) => log.warn({ err }, 'the others could not be told of the pause'));
+  });
   let health: FleetHealth | null = null;
   const count = async () => {
-    health = await readHealth(database, claimSeconds, zone);
+    health = await readHealth(database, fleet.claim_seconds, zone);
     return health;
   };
+  const stateTopic = topics.of('bridge/state');
   const link = new Link({
     address: () => brokerAddress(mqtt, mqtt.url, `${installation}_${number}`),
     will: processMessage(topics, number, 'offline'),
     // Of all processes one gets each request.
-    subscriptions: [
-      `$share/${topics.base.replaceAll('/', '_')}/${topics.requests}`,
-      topics.of('bridge/state'),
-    ],
+    subscriptions: [`$share/${topics.base.replaceAll('/', '_')}/${topics.requests}`, stateTopic],
     retainAsPublished: [],
     clock,
     log,
@@ -99,31 +100,23 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
   const stopping = new AbortController();
   link.start({
     announcement: () => [processMessage(topics, number, 'online')],
-    onMessage: (incoming) => {
-      const isAtWork = !stopping.signal.aborted && !membership.isDatabaseGone;
-      if (incoming.topic !== topics.of('bridge/state')) void requests.onMessage(incoming);
+    onMessage(incoming) {
+      const isAtWork = !stopping.signal.aborted && !membership.isDatabaseGone();
+      if (incoming.topic !== stateTopic) void requests.onMessage(incoming);
       // The will of a keeper that died, on a broker that does not let it wait: others live.
       else if (incoming.payload.toString('utf8') === 'offline' && isAtWork)
-        link.publish([stateMessage(topics, 'online')]);
+        publish([stateMessage(topics, 'online')]);
     },
     onDelivered: () => undefined,
   });
-  const pauseAll = (ms: number) => {
-    pace.pause(ms);
-    const text =
-      'UPDATE heat2mqtt.fleet SET paused_until = greatest(paused_until, now() + make_interval(secs => $1))';
-    database
-      .query(text, [ms / 1000])
-      .catch((err) => log.warn({ err }, 'the others could not be told of the pause'));
-  };
-  const worker = new Worker({
-    ...{ context, opened, pace, pauseAll, link, claimSeconds },
-    claims: new Claims(database, membership.id, claimSeconds, clock),
+  const onReply = await openReplyShapes({ state: opened.shared, clock, log });
+  const worker = startWorker(fleet.claim_seconds, {
+    ...{ context, opened, pace, link },
+    claims: openClaims(database, membership.id, fleet.claim_seconds, clock),
     schedule: new Schedule(options.cron, clock.now()),
-    issuerMemory: { metadata: null },
-    onReply: await openReplyShapes({ state: opened.shared, clock, log }),
+    shared: { issuerMemory: { metadata: null }, onReply },
   });
-  const keeper = new Keeper({ membership, health: () => health, database, installation }, context);
+  const keeper = openKeeper({ membership, health: () => health, opened }, context);
   const looking = new SingleFlight<void>();
   let lastBeatAt = clock.monotonic();
   let countedAt = Number.NEGATIVE_INFINITY;
@@ -133,8 +126,7 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
     lastBeatAt = clock.monotonic();
     try {
       const { processes, pausedMs } = await membership.beat();
-      pace.processes = processes;
-      if (pausedMs > 0) pace.pause(pausedMs);
+      pace.heard(processes, pausedMs);
       if (clock.monotonic() - countedAt < COUNT_EVERY_MS) return;
       countedAt = clock.monotonic();
       await opened.readSecretsAgain();
@@ -156,11 +148,9 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
     }
   })();
   const ageMs = () => clock.monotonic() - lastBeatAt;
-  const monitor = await startFleetMonitor(
-    { link, worker, membership, pace, health: () => health, ageMs },
-    context,
-  );
-  log.info({ process: number, claimSeconds }, 'works for the fleet');
+  const served = { link, worker, membership, pace, health: () => health, ageMs };
+  const http = await serveFleetHealth(served, context);
+  log.info({ process: number, claimSeconds: fleet.claim_seconds }, 'works for the fleet');
 
   // The one that leaves last tells it, also before it has become the keeper. Where the database cannot say, the will does.
   const lastWords = [processMessage(topics, number, 'offline')];
@@ -171,14 +161,14 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
     await keeper.stop();
   }
   return {
-    httpPort: monitor?.port ?? null,
+    httpPort: http?.port ?? null,
     stop: () => {
       stopping.abort();
       return shutDown(
         [
           { name: 'runs', deadlineMs: 4_500, run: () => worker.stop(3_500) },
           { name: 'membership', deadlineMs: 1_000, run: leave },
-          { name: 'http', deadlineMs: 300, run: () => monitor?.stop() },
+          { name: 'http', deadlineMs: 300, run: () => http?.stop() },
           { name: 'mqtt', deadlineMs: 1_000, run: () => link.stop(lastWords, 800) },
           { name: 'beat', deadlineMs: 200, run: () => beating },
           { name: 'database', deadlineMs: 500, run: () => opened.close() },

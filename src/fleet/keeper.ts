@@ -6,163 +6,119 @@ import { friendlyNameOf } from '../accounts/names.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { safeWords } from '../foundation/failure.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
-import { Connection } from '../mqtt/connection.ts';
+import { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
 import { healthMessage, infoMessage, stateMessage } from '../publication/bridgeMessages.ts';
 import { announce, bridgeDocument } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { clear } from '../publication/topics.ts';
-import type { Database } from '../store/database/database.ts';
+import type { FleetHealth } from './health.ts';
 import type { Membership } from './membership.ts';
-import type { FleetHealth } from './status.ts';
+import type { OpenFleet } from './open.ts';
 
 interface Parts {
   readonly membership: Membership;
   /** As it was counted last; `null`: not yet. */
   readonly health: () => FleetHealth | null;
-  readonly database: Database;
-  readonly installation: string;
+  readonly opened: Pick<OpenFleet, 'database' | 'installation'>;
 }
 
-type Context = Pick<AccountContext, 'config' | 'topics' | 'clock' | 'log' | 'zone'>;
+type Context = Pick<AccountContext, 'config' | 'topics' | 'clock' | 'log' | 'random' | 'zone'>;
 
 const TELL_EVERY_MS = 15_000;
 const TIDY_EVERY_MS = 60_000;
 const WILL_AFTER_SECONDS = 30;
-// Retained messages follow a subscription at once.
-const SILENCE_MS = 700;
 /** Meters that bridge/info names: so many as a person can look at. */
 const MOST_METERS = 500;
 const NEVER = Number.NEGATIVE_INFINITY;
 
-export class Keeper {
-  readonly #parts: Parts;
-  readonly #context: Context;
-  readonly #startedAt: number;
-  /** `null` as soon as another process has taken the session over. */
-  #connection: Connection | null = null;
-  /** What was published last on this connection, by topic. */
-  readonly #published = new Map<string, string>();
+export function openKeeper(
+  { membership, health, opened: { database, installation } }: Parts,
+  { config, topics, clock, log, random, zone }: Context,
+) {
+  const { mqtt } = config;
+  const startedAt = clock.now();
+  let link: Link | null = null;
+  /** What was published last on the present connection, by topic. */
+  const published = new Map<string, string>();
   /** On the monotonic clock. */
-  #toldAt = NEVER;
-  #tidiedAt = NEVER;
+  let toldAt = NEVER;
+  let tidiedAt = NEVER;
 
-  constructor(parts: Parts, context: Context) {
-    this.#parts = parts;
-    this.#context = context;
-    this.#startedAt = context.clock.now();
-  }
-
-  /** To be called every few seconds. Never rejects. */
-  async look(): Promise<void> {
-    const { membership } = this.#parts;
-    try {
-      // No process can become the next keeper while the database is gone: the last one says so.
-      if (membership.isDatabaseGone) await this.#tellThatDatabaseIsGone();
-      else if (membership.isKeeper) await this.#keep();
-      else if (membership.fault === null) await this.stop();
-    } catch (err) {
-      this.#context.log.debug(safeWords(err), 'the keeper of the fleet could not do its work');
-    }
-  }
-
-  /** Without farewell: the will stays with the session that the next one takes over. */
-  async stop(): Promise<void> {
-    const connection = this.#connection;
-    this.#connection = null;
-    await connection?.close(0);
-  }
-
-  async #keep(): Promise<void> {
-    const { membership, health } = this.#parts;
-    const { topics, zone } = this.#context;
-    if (this.#connection === null) await this.#connect();
-    const now = this.#context.clock.monotonic();
+  async function keep(): Promise<void> {
+    link ??= connect();
+    const now = clock.monotonic();
     const latest = health();
-    if (latest !== null && now - this.#toldAt >= TELL_EVERY_MS) {
-      this.#toldAt = now;
-      const info = await this.#composeInfo(latest);
-      await this.#send([stateMessage(topics, 'online'), ...info, healthMessage(topics, latest, zone)]);
+    if (!link.status().connected || latest === null) return;
+    if (now - toldAt >= TELL_EVERY_MS) {
+      const info = await composeInfo(latest);
+      await send([stateMessage(topics, 'online'), ...info, healthMessage(topics, latest, zone)]);
+      toldAt = now;
       // From now on a broker without bridge/info has forgotten it.
-      await this.#parts.database.query('UPDATE heat2mqtt.fleet SET told = true WHERE NOT told');
+      await database.query('UPDATE heat2mqtt.fleet SET told = true WHERE NOT told');
     }
-    if (now - this.#tidiedAt >= TIDY_EVERY_MS) {
-      this.#tidiedAt = now;
+    if (now - tidiedAt >= TIDY_EVERY_MS) {
+      tidiedAt = now;
+      const gone = await membership.forgetGone();
       const topicOf = (number: number) => topics.of('bridge/process/<number>/state', String(number));
-      for (const number of await membership.forgetGone())
-        await this.#connection?.publish(clear(topicOf(number)));
+      await link.send(gone.map((number) => clear(topicOf(number))));
     }
   }
 
-  /** Rejects when the broker does not let this process in. */
-  async #connect(): Promise<void> {
-    const { mqtt } = this.#context.config;
-    const { topics, clock, log } = this.#context;
-    let isInfoThere = false;
-    try {
-      const address = await brokerAddress(mqtt, mqtt.url, `${this.#parts.installation}_state`);
-      const will = stateMessage(topics, 'offline');
-      const opened = await Connection.open(address, clock, {
-        will,
-        willAfterSeconds: WILL_AFTER_SECONDS,
-        onMessage() {
-          isInfoThere = true;
-        },
-      });
-      this.#connection = opened;
-      void opened.ended.then(() => {
-        if (this.#connection === opened) this.#connection = null;
-      });
-      this.#published.clear();
-      this.#toldAt = NEVER;
-      const info = topics.of('bridge/info');
-      await opened.subscribe([info]);
-      await clock.sleep(SILENCE_MS);
-      await opened.unsubscribe(info);
-      await opened.publish(stateMessage(topics, 'online'));
-    } catch (err) {
-      log.info(safeWords(err), 'no connection for the state of the fleet');
-      await this.stop();
-      throw err;
-    }
-    if (!isInfoThere) await this.#republish();
+  function connect(): Link {
+    const next = new Link({
+      address: () => brokerAddress(mqtt, mqtt.url, `${installation}_state`),
+      will: stateMessage(topics, 'offline'),
+      willAfterSeconds: WILL_AFTER_SECONDS,
+      subscriptions: [],
+      retainAsPublished: [],
+      clock,
+      log,
+      random,
+    });
+    next.start({
+      announcement: () => [stateMessage(topics, 'online')],
+      onMessage: () => undefined,
+      onDelivered: () => undefined,
+      onStatus() {
+        published.clear();
+        toldAt = NEVER;
+        // Another process has taken the session over.
+        if (!next.status().connected && !membership.isKeeper()) void stop();
+      },
+      async restore(read) {
+        if ((await read(topics.of('bridge/info'))).length === 0) await republish();
+      },
+    });
+    return next;
   }
 
   /** The broker has forgotten everything: all accounts are published again. */
-  async #republish(): Promise<void> {
-    const rows = await this.#parts.database.query(
+  async function republish(): Promise<void> {
+    const rows = await database.query(
       `UPDATE heat2mqtt.account SET republish = republish + 1, due_at = least(due_at, now())
       WHERE NOT removed AND last_poll_at IS NOT NULL AND (SELECT told FROM heat2mqtt.fleet) RETURNING id`,
     );
-    if (rows.length > 0)
-      this.#context.log.warn({ accounts: rows.length }, 'the broker has forgotten what was retained');
+    if (rows.length > 0) log.warn({ accounts: rows.length }, 'the broker has forgotten what was retained');
   }
 
-  async #tellThatDatabaseIsGone(): Promise<void> {
-    const { membership, health } = this.#parts;
-    const { topics, zone } = this.#context;
+  async function tellThatDatabaseIsGone(): Promise<void> {
     const last = health();
-    if (last === null || this.#connection === null) return;
-    if (this.#published.get(topics.of('bridge/state')) === 'offline') return;
-    this.#toldAt = NEVER;
-    const { failuresInARow, fault } = membership;
-    const record = {
-      ...last,
+    if (last === null || link === null) return;
+    if (published.get(topics.of('bridge/state')) === 'offline') return;
+    toldAt = NEVER;
+    const { failuresInARow, fault } = membership.trouble();
+    const trouble = {
       isSomeAccountWell: false,
       reasons: [safeWords(fault)],
       failuresInARow,
       nextPollAt: null,
     };
-    await this.#send([stateMessage(topics, 'offline'), healthMessage(topics, record, zone)]);
+    await send([stateMessage(topics, 'offline'), healthMessage(topics, { ...last, ...trouble }, zone)]);
   }
 
-  async #composeInfo(health: FleetHealth): Promise<Message[]> {
-    const { topics, config, zone } = this.#context;
-    const rows = await this.#parts.database.query<{
-      meter: string;
-      account: string;
-      readingCloses: ReadingCloses;
-    }>(
+  async function composeInfo(latest: FleetHealth): Promise<Message[]> {
+    const rows = await database.query<{ meter: string; account: string; readingCloses: ReadingCloses }>(
       `SELECT name AS meter, account, coalesce(ledger ->> 'readingCloses', 'same_day') AS "readingCloses" FROM heat2mqtt.series
       WHERE ledger ->> 'complete' = 'true' ORDER BY account, name LIMIT $1`,
       [MOST_METERS],
@@ -172,22 +128,41 @@ export class Keeper {
       friendlyName: friendlyNameOf(config.meters, { meterIdentifiers: [one.meter] }, one.meter),
       identifiers: [one.meter],
     }));
-    const { discovery_prefix: prefix } = config.mqtt;
+    const { discovery_prefix: prefix } = mqtt;
     const options = { topics, page: null, constituencies: false, language: homeLanguage(config.language) };
-    const info = { startedAt: this.#startedAt, schedule: config.usage.schedule, zone, health, meters };
+    const info = { startedAt, schedule: config.usage.schedule, zone, health: latest, meters };
     return [
       ...(prefix === false ? [] : announce(bridgeDocument({ prefix, ...options }))),
       infoMessage(topics, info),
     ];
   }
 
-  /** What differs from what was published last. Rejects when another process holds the connection by now. */
-  async #send(messages: readonly Message[]): Promise<void> {
-    for (const message of messages) {
-      if (this.#published.get(message.topic) === message.payload) continue;
-      if (this.#connection === null) throw new Error('no connection for the state of the fleet');
-      await this.#connection.publish(message);
-      this.#published.set(message.topic, message.payload);
-    }
+  /** What differs from what was published last. Rejects without a connection. */
+  async function send(messages: readonly Message[]): Promise<void> {
+    const news = messages.filter(({ topic, payload }) => published.get(topic) !== payload);
+    await link?.send(news);
+    for (const { topic, payload } of news) published.set(topic, payload);
   }
+
+  /** Without farewell: the will stays with the session that the next one takes over. */
+  async function stop(): Promise<void> {
+    const last = link;
+    link = null;
+    await last?.stop([], 0);
+  }
+
+  return {
+    stop,
+    /** To be called every few seconds. Never rejects. */
+    async look(): Promise<void> {
+      try {
+        // No process can become the next keeper while the database is gone: the last one says so.
+        if (membership.isDatabaseGone()) await tellThatDatabaseIsGone();
+        else if (membership.isKeeper()) await keep();
+        else if (membership.trouble().fault === null) await stop();
+      } catch (err) {
+        log.debug(safeWords(err), 'the keeper of the fleet could not do its work');
+      }
+    },
+  };
 }

@@ -1,19 +1,9 @@
 // The file that `accounts import` reads: a CSV of logins, with all its mistakes at once and without a word of its content.
-import { type CsvRow, readCsv } from '../domain/csv.ts';
-import type { Day } from '../domain/period.ts';
-import { countWords } from './status.ts';
+import { readCsv } from '../domain/csv.ts';
+import { type AccountLogin, countWords } from './roster.ts';
 
-export interface AccountLogin {
-  readonly id: string;
-  readonly username: string;
-  readonly password: string;
-  /** From when on its readings are asked for; `null`: as configured for all. */
-  readonly historySince: Day | null;
-}
-
-const HEADER = ['id', 'username', 'password'] as const;
+const HEADER = 'id,username,password';
 const SINCE = 'history_since';
-const HEADER_WORDS = `the header ${HEADER.join(',')}, with or without ${SINCE} behind it`;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const ID = /^[a-z0-9_-]{1,64}$/;
 const FAULTS = {
@@ -34,38 +24,30 @@ export function readLogins(text: string): {
 } {
   const [head, ...rows] = readCsv(text);
   const mistakes: string[] = [];
-  const tell = (line: number, found: string, allowed: string, cell = '') =>
-    void mistakes.push(`line ${line}${cell && `, ${cell}`}: found ${found}; allowed: ${allowed}`);
-  const columns = head?.cells.map((cell) => cell.trim().toLowerCase()) ?? [];
-  const isKnown = [HEADER, [...HEADER, SINCE]].some((known) => known.join() === columns.join());
-  if (head === undefined || !isKnown) {
-    tell(head?.line ?? 1, headWords(head), HEADER_WORDS);
+  const tell = (line: number, found: string, allowed: string, cell = ''): [] => {
+    mistakes.push(`line ${line}${cell && `, ${cell}`}: found ${found}; allowed: ${allowed}`);
+    return [];
+  };
+  const columns = head?.cells.map((cell) => cell.trim().toLowerCase()).join() ?? '';
+  if (head === undefined || ![HEADER, `${HEADER},${SINCE}`].includes(columns)) {
+    // The first line may be one of an account, in a file without header.
+    const found = head ? `${countWords(head.cells.length, 'cell')} that are something else` : 'nothing';
+    tell(head?.line ?? 1, found, `the header ${HEADER}, with or without ${SINCE} behind it`);
     return { logins: [], mistakes };
   }
+  const width = head.cells.length;
+  const widthWords = `${width}: ${columns}; a cell with a comma or a semicolon stands in quotes`;
   const lines = new Map<string, number>();
   const logins = rows.flatMap(({ line, cells, fault }) => {
     if (fault !== null) {
       const [found, allowed] = FAULTS[fault];
-      tell(line, found, allowed);
-      return [];
+      return tell(line, found, allowed);
     }
+    if (cells.length !== width) return tell(line, countWords(cells.length, 'cell'), widthWords);
     const [id = '', username = '', password = '', since = ''] = cells;
-    if (cells.length !== columns.length) {
-      tell(
-        line,
-        countWords(cells.length, 'cell'),
-        `${columns.length}: ${columns.join(',')}; a cell with a comma or a semicolon stands in quotes`,
-      );
-      return [];
-    }
     const first = lines.get(id);
-    if (!ID.test(id))
-      tell(
-        line,
-        `${countWords([...id].length, 'character')}${id && ', not all of them fit'}`,
-        '1 to 64 of a-z, 0-9, _ and -',
-        'id',
-      );
+    const length = `${countWords([...id].length, 'character')}${id && ', not all of them fit'}`;
+    if (!ID.test(id)) tell(line, length, '1 to 64 of a-z, 0-9, _ and -', 'id');
     else if (first !== undefined) tell(line, `the id of line ${first} again`, 'each id once', 'id');
     else lines.set(id, line);
     if (username === '') tell(line, 'nothing', 'the user name at the provider', 'username');
@@ -79,9 +61,3 @@ export function readLogins(text: string): {
 
 const isDay = (text: string): boolean =>
   DAY.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
-
-/** The first line may be one of an account, in a file without header. */
-function headWords(head: CsvRow | undefined): string {
-  if (head === undefined) return 'nothing';
-  return `${countWords(head.cells.length, 'cell')} that are something else`;
-}

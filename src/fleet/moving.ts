@@ -4,13 +4,12 @@ import type { Account, Fleet } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { AccountState, propertyOf, readKept } from '../store/database/accountState.ts';
-import { type Claim, Claims } from '../store/database/claims.ts';
-import { PLACES } from '../store/database/seal.ts';
+import { type Claim, openClaims } from '../store/database/claims.ts';
 import { contextCodec, journalCodec, tokensCodec } from '../store/documents.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
-import { loginOf } from './roster.ts';
-import { asItIs, type Login, wantedSeries } from './run.ts';
+import { loginOf, sealLogin } from './roster.ts';
+import { asItIs, wantedSeries } from './run.ts';
 
 interface Parts {
   readonly opened: OpenFleet;
@@ -33,52 +32,44 @@ interface Row {
  */
 export async function moveHousehold(accounts: readonly Account[], isDry: boolean, parts: Parts) {
   const { opened, fleet, household, clock } = parts;
-  const rows = await opened.database.query<Row>(
+  const { database, seal } = opened;
+  const rows = await database.query<Row>(
     `SELECT id, login, removed, last_poll_at IS NOT NULL AS "isInUse" FROM heat2mqtt.account WHERE id = ANY($1)`,
     [accounts.map(({ id }) => id)],
   );
   refuseUnmovable(accounts, rows, opened);
-  const claims = new Claims(opened.database, randomUUID(), fleet.claim_seconds, clock);
+  const claims = openClaims(database, randomUUID(), fleet.claim_seconds, clock);
+
+  /** Resolves to false when a process of the fleet has it already. */
+  async function move({ id, username, password, history_since }: Account): Promise<boolean> {
+    const login = sealLogin(id, { username, password: (await password?.read()) ?? '' }, seal);
+    // Not due before it is complete.
+    await database.query(
+      `INSERT INTO heat2mqtt.account (id, login, history_since, due_at)
+      VALUES ($1, $2, $3, now() + interval '1 hour') ON CONFLICT DO NOTHING`,
+      [id, login, history_since ?? null],
+    );
+    const claim = await claims.takeOne(id);
+    if (claim === undefined) return false;
+    await fill(claim, parts).finally(() => claims.forget(claim));
+    return true;
+  }
+
   const moved: string[] = [];
   const known: string[] = [];
   for (const account of accounts) {
     const isInUse = rows.some(({ id, isInUse }) => id === account.id && isInUse);
-    const isMoved = !isInUse && (isDry || (await moveOne(account, claims, parts)));
+    const isMoved = !isInUse && (isDry || (await move(account)));
     (isMoved ? moved : known).push(account.id);
     if (!isDry) await household.document(`accounts/${account.id}/tokens`, tokensCodec).remove();
   }
   return { moved, known };
 }
 
-/** Resolves to false when a process of the fleet has it already. */
-async function moveOne(
-  { id, username, password, ...account }: Account,
-  claims: Claims,
-  parts: Parts,
-): Promise<boolean> {
-  const { database, seal } = parts.opened;
-  const login: Login = { username, password: (await password?.read()) ?? '' };
-  // Not due before it is complete.
-  await database.query(
-    `INSERT INTO heat2mqtt.account (id, login, history_since, due_at)
-    VALUES ($1, $2, $3, now() + interval '1 hour') ON CONFLICT DO NOTHING`,
-    [id, seal.close(PLACES.login(id), login), account.history_since ?? null],
-  );
-  const claim = await claims.takeOne(id);
-  if (claim === null) return false;
-  try {
-    await fill(claim, parts);
-  } finally {
-    claims.forget(claim);
-  }
-  return true;
-}
-
 async function fill(claim: Claim, { opened, household, clock }: Parts): Promise<void> {
-  const { account, row } = claim;
+  const { account } = claim;
   const folder = `accounts/${account}`;
-  const kept = await readKept(opened.database, [account]);
-  const state = new AccountState({ claim, ...opened, clock, isLenient: true }, kept);
+  const state = new AccountState({ claim, ...opened, clock }, await readKept(opened.database, [account]));
   const context = await household.document(`${folder}/context`, contextCodec).read();
   await state.takeSeries((context?.value.properties ?? []).map(wantedSeries));
   const names = await household.list(folder);
@@ -92,15 +83,13 @@ async function fill(claim: Claim, { opened, household, clock }: Parts): Promise<
     await state.document('journal', journalCodec).write({ accounts: { [account]: record } });
   const at = (time: number | null | undefined) => (time == null ? null : new Date(time));
   const now = new Date(clock.now());
-  await state.write({
-    columns: {
-      last_poll_at: at(record?.lastPollAt),
-      last_success_at: at(record?.lastSuccessAt),
-      first_history: !names.some((name) => propertyOf(name) !== null),
-      poll_at: now,
-    },
-    end: { dueAt: now, answered: row.answered, republished: row.republished, isTold: true },
-  });
+  const columns = {
+    last_poll_at: at(record?.lastPollAt),
+    last_success_at: at(record?.lastSuccessAt),
+    first_history: !names.some((name) => propertyOf(name) !== null),
+    poll_at: now,
+  };
+  await state.write(columns, { dueAt: now, isPolled: false, isPublished: false });
 }
 
 function refuseUnmovable(accounts: readonly Account[], rows: readonly Row[], { seal }: OpenFleet): void {
@@ -108,14 +97,12 @@ function refuseUnmovable(accounts: readonly Account[], rows: readonly Row[], { s
     rows.some((row) => row.id === id && (row.removed || loginOf(row, seal)?.username !== username));
   const mistakes = accounts.flatMap((account) =>
     [
-      ...(account.password === undefined
-        ? ['found no password; allowed: one with which the fleet signs in by itself']
-        : []),
-      ...(isTaken(account)
-        ? ['found this id in the fleet, of another login or being removed; allowed: a free one']
-        : []),
-      ...(account.totp_secret ? ['found a totp_secret; allowed: none, a fleet signs in by password'] : []),
-    ].map((words) => `accounts ${account.id}: ${words}`),
+      account.password === undefined &&
+        'found no password; allowed: one with which the fleet signs in by itself',
+      isTaken(account) &&
+        'found this id in the fleet, of another login or being removed; allowed: a free one',
+      account.totp_secret && 'found a totp_secret; allowed: none, a fleet signs in by password',
+    ].flatMap((words) => (words ? [`accounts ${account.id}: ${words}`] : [])),
   );
   if (accounts.length === 0)
     mistakes.push('accounts: found none in the configuration; allowed: those that are to move');

@@ -48,35 +48,33 @@ async function readInstallation(database: Database, seal: Seal): Promise<string>
   const [row] = await database.query<{ mark_key: Buffer; installation: string }>(
     'SELECT mark_key, installation FROM heat2mqtt.fleet',
   );
-  try {
-    seal.markKey = String(seal.open(PLACES.markKey, row?.mark_key ?? Buffer.alloc(0)));
-  } catch {
+  const markKey = row && seal.open(PLACES.markKey, row.mark_key);
+  if (row === undefined || markKey === undefined)
     throw failure('other_key', 'fleet.key is not the key that this database was sealed with.', {
       exit: EXIT.config,
       retry: 'never',
       hint: 'Use the key file of the other processes, or the one kept with the backup.',
     });
-  }
-  return row?.installation ?? '';
+  seal.markKey = String(markKey);
+  return row.installation;
 }
 
 /** Documents that all processes share, and that belong to no account: the last one written counts. */
 const sharedDocuments = (database: Database): Pick<StateStore, 'document'> => ({
-  document: (name, codec) => ({
-    async read() {
-      const text = 'SELECT json FROM heat2mqtt.shared_document WHERE name = $1';
-      const [row] = await database.query<{ json: unknown }>(text, [name]);
-      return row === undefined ? null : codec.decode(row.json);
-    },
-    async write(value) {
-      await database.query(
-        `INSERT INTO heat2mqtt.shared_document (name, json) VALUES ($1, $2)
-        ON CONFLICT (name) DO UPDATE SET json = excluded.json`,
-        [name, JSON.stringify(codec.encode(value))],
-      );
-    },
-    async remove() {
-      await database.query('DELETE FROM heat2mqtt.shared_document WHERE name = $1', [name]);
-    },
-  }),
+  document(name, codec) {
+    const put = async (json: unknown) => {
+      const text = `INSERT INTO heat2mqtt.shared_document (name, json) VALUES ($1, $2)
+        ON CONFLICT (name) DO UPDATE SET json = excluded.json`;
+      await database.query(text, [name, JSON.stringify(json)]);
+    };
+    return {
+      async read() {
+        const text = 'SELECT json FROM heat2mqtt.shared_document WHERE name = $1';
+        const [row] = await database.query<{ json: unknown }>(text, [name]);
+        return row?.json ? codec.decode(row.json) : null;
+      },
+      write: (value) => put(codec.encode(value)),
+      remove: () => put(null),
+    };
+  },
 });

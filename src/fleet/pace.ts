@@ -1,7 +1,11 @@
 // How many requests the whole fleet sends in a second, of which this process has its part; and the pauses that the provider
-// asks for.
+// asks for. Before each request of an account stand the pace and, before a token, the claim.
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
+import type { Log } from '../foundation/log.ts';
+import { retryAfterMs } from '../foundation/retry.ts';
+import type { Gate } from '../http/client.ts';
+import type { Claim, Claims } from '../store/database/claims.ts';
 
 /** The provider has asked for a pause of all accounts: this is no failure of the one. */
 export class FleetPaused extends Failure {
@@ -13,50 +17,85 @@ export class FleetPaused extends Failure {
   }
 }
 
+// Too many requests; service unavailable.
+const ASKS_FOR_TIME = [429, 503];
 // So many accounts that are told to wait within a minute: it is not about the one.
 const ACCOUNTS_THAT_ARE_ALL = 3;
 const TOGETHER_MS = 60_000;
 
-export class Pace {
-  /** Processes that live: each has the same part. */
-  processes = 1;
-  readonly #perSecond: number;
-  readonly #clock: Clock;
-  /** On the monotonic clock. */
-  #nextAt = Number.NEGATIVE_INFINITY;
-  #pausedUntil = Number.NEGATIVE_INFINITY;
-  readonly #toldToWait = new Map<string, number>();
+export type Pace = ReturnType<typeof openPace>;
 
-  constructor(perSecond: number, clock: Clock) {
-    this.#perSecond = perSecond;
-    this.#clock = clock;
-  }
+/** `tellOthers`: all processes are to pause for so long. */
+export function openPace(perSecond: number, clock: Clock, log: Log, tellOthers: (ms: number) => void) {
+  /** Processes that live: each has the same part. */
+  let processes = 1;
+  /** On the monotonic clock. */
+  let nextAt = Number.NEGATIVE_INFINITY;
+  let pausedUntil = Number.NEGATIVE_INFINITY;
+  const toldToWait = new Map<string, number>();
 
   /** Milliseconds for which no request may be sent. */
-  pausedMs(): number {
-    return Math.max(0, this.#pausedUntil - this.#clock.monotonic());
+  const pausedMs = () => Math.max(0, pausedUntil - clock.monotonic());
+
+  /** No request of any account for so long. */
+  function pause(ms: number): void {
+    pausedUntil = Math.max(pausedUntil, clock.monotonic() + ms);
   }
 
   /** Resolves when one request may be sent. Rejects with FleetPaused. */
-  async turn(signal: AbortSignal): Promise<void> {
-    const now = this.#clock.monotonic();
-    const at = Math.max(this.#nextAt, now);
-    this.#nextAt = at + (1000 * this.processes) / this.#perSecond;
-    if (at > now) await this.#clock.sleep(at - now, signal);
+  async function turn(signal: AbortSignal): Promise<void> {
+    const now = clock.monotonic();
+    const at = Math.max(nextAt, now);
+    nextAt = at + (1000 * processes) / perSecond;
+    if (at > now) await clock.sleep(at - now, signal);
     signal.throwIfAborted();
-    if (this.pausedMs() > 0) throw new FleetPaused(this.pausedMs());
+    if (pausedMs() > 0) throw new FleetPaused(pausedMs());
   }
 
-  /** No request of any account for so long. */
-  pause(ms: number): void {
-    this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.monotonic() + ms);
+  /** The provider has told this account to wait: it is taken as said to all where it was said to several. */
+  function noteWait(account: string, ms: number): void {
+    const now = clock.monotonic();
+    toldToWait.set(account, now);
+    for (const [one, at] of toldToWait) if (now - at > TOGETHER_MS) toldToWait.delete(one);
+    const isAboutAll = toldToWait.size >= ACCOUNTS_THAT_ARE_ALL;
+    const whom = isAboutAll ? 'all accounts' : 'this account';
+    log.warn({ account, seconds: Math.round(ms / 1000) }, `the provider asks ${whom} to wait`);
+    if (!isAboutAll) return;
+    pause(ms);
+    tellOthers(ms);
   }
 
-  /** The provider has told this account to wait. Whether it is to be taken as said to all. */
-  isAboutAll(account: string): boolean {
-    const now = this.#clock.monotonic();
-    this.#toldToWait.set(account, now);
-    for (const [one, at] of this.#toldToWait) if (now - at > TOGETHER_MS) this.#toldToWait.delete(one);
-    return this.#toldToWait.size >= ACCOUNTS_THAT_ARE_ALL;
-  }
+  return {
+    pausedMs,
+    /** What the database tells of the other processes. */
+    heard(living: number, ms: number): void {
+      processes = living;
+      pause(ms);
+    },
+    gatesOf(claim: Claim, claims: Pick<Claims, 'confirm'>) {
+      let paused: unknown = null;
+      return {
+        gate: (to: 'issuer' | 'provider'): Gate => ({
+          async enter() {
+            if (paused !== null) throw paused;
+            await turn(claim.signal).catch((err) => {
+              paused = err;
+              throw err;
+            });
+            if (to === 'issuer') await claims.confirm(claim);
+            claim.check();
+            return claim.signal;
+          },
+          answered({ status, headers }) {
+            const ms = ASKS_FOR_TIME.includes(status) && retryAfterMs(headers['retry-after'], clock.now());
+            if (ms) noteWait(claim.account, ms);
+          },
+        }),
+        /** What an account has met during a pause is no failure of its own. */
+        throwIfPaused(): void {
+          if (paused !== null) throw paused;
+        },
+      };
+    },
+  };
 }

@@ -6,10 +6,10 @@ import { verdict } from '../domain/health.ts';
 import { RateLimit } from '../foundation/limits.ts';
 import type { Message } from '../mqtt/message.ts';
 import { type Handler, notConfigured, readParameters } from '../mqtt/requests.ts';
-import { countOf, listMessage, listName, listTopic, toRecord } from '../publication/constituencyMessages.ts';
+import { countOf, listAnswer, listMessage, listName } from '../publication/constituencyMessages.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 import type { Database } from '../store/database/database.ts';
-import type { FleetHealth } from './status.ts';
+import type { FleetHealth } from './health.ts';
 
 interface Parts {
   readonly database: Database;
@@ -58,26 +58,14 @@ export function fleetHandlers(
       const asked = publicList.readQuestion(parameters);
       if (!fetches.tryStart()) return skipped('rate_limit', clock.now() + fetches.waitMs());
       const answered = await publicList.read(asked);
-      const { question, list } = answered;
       const view = { ...answered, fetchedAt: clock.now(), stale: false };
       const warning = caveat(answered);
-      const isWhole = list.constituencies !== null && warning === null && countOf(list) !== 0;
-      const name = isWhole ? listName(question) : null;
+      const isWhole = view.list.constituencies !== null && warning === null && countOf(view.list) !== 0;
+      const name = isWhole ? listName(view.question) : null;
       if (name !== null) publish([listMessage(topics, zone, name, view)]);
-      const data = {
-        topic: name === null ? null : listTopic(topics, name),
-        count: countOf(list),
-        total: list.total,
-        complete: list.complete,
-        fetched_at: zone.iso(view.fetchedAt),
-        stale: false,
-        constituencies: list.constituencies?.map(toRecord) ?? null,
-        ...(warning === null ? {} : { warning }),
-        fetched: true,
-        // What was published before is not known here.
-        changed: name !== null,
-      };
-      return { status: 'ok', data };
+      // What was published before is not known here.
+      const more = { ...(warning === null ? {} : { warning }), fetched: true, changed: name !== null };
+      return { status: 'ok', data: { ...listAnswer(topics, zone, name, view), ...more } };
     },
   };
 }

@@ -1,9 +1,110 @@
 // The accounts of a fleet: put in, listed, paused, removed and sealed anew. The process that works next does what follows.
-import { type KeptRow, openDocument } from '../store/database/accountState.ts';
+import type { Day } from '../domain/period.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import type { Database } from '../store/database/database.ts';
 import { PLACES, type Seal } from '../store/database/seal.ts';
-import type { AccountLogin } from './loginFile.ts';
-import type { Login } from './run.ts';
+
+/** Sealed in the account's row. */
+interface Login {
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface AccountLogin extends Login {
+  readonly id: string;
+  /** From when on its readings are asked for; `null`: as configured for all. */
+  readonly historySince: Day | null;
+}
+
+/** The row of an account, of which the login is sealed. */
+interface SealedLogin {
+  readonly id: string;
+  readonly login: Buffer;
+}
+
+/** Ids, by what became of them. */
+export type Imported = Readonly<Record<'imported' | 'changed' | 'unchanged', readonly string[]>>;
+
+const BATCH = 1_000;
+
+type Parts = { readonly database: Database; readonly seal: Seal };
+
+/** `1 account`, `2 accounts`. */
+export const countWords = (count: number, noun: string): string =>
+  `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+export const sealLogin = (id: string, { username, password }: Login, seal: Seal): Buffer =>
+  seal.close(PLACES.login(id), { username, password });
+
+/** `undefined`: it cannot be opened. */
+export const loginOf = ({ id, login }: SealedLogin, seal: Seal): Login | undefined =>
+  seal.open(PLACES.login(id), login) as Login | undefined;
+
+/** Throws damaged_login: the row has been changed by something else than this program. */
+export function openLogin(row: SealedLogin, seal: Seal): Login {
+  const login = loginOf(row, seal);
+  if (login !== undefined) return login;
+  throw failure('damaged_login', `The login of ${row.id} in the database cannot be opened.`, {
+    exit: EXIT.config,
+    retry: 'never',
+    hint: 'Import this account again with `heat2mqtt accounts import`.',
+  });
+}
+
+/**
+ * Twice is harmless. An account of which something is damaged counts as changed: its next run reads that anew. `isDry`: tells
+ * only what it would do. Rejects with DatabaseTrouble; what was imported until then stays.
+ */
+export async function importLogins(
+  logins: readonly AccountLogin[],
+  isDry: boolean,
+  { database, seal }: Parts,
+): Promise<Imported> {
+  const sum: Record<keyof Imported, string[]> = { imported: [], changed: [], unchanged: [] };
+  for (let at = 0; at < logins.length; at += BATCH) {
+    const some = logins.slice(at, at + BATCH);
+    const ids = [some.map(({ id }) => id)];
+    const rows = await database.query<SealedLogin & { history_since: string | null; isWell: boolean }>(
+      `SELECT id, login, history_since, NOT removed AND coalesce(last_error, '') NOT LIKE 'damaged%' AS "isWell"
+      FROM heat2mqtt.account WHERE id = ANY($1)`,
+      ids,
+    );
+    const documents = await database.query<{ account: string; name: string; sealed: Buffer }>(
+      'SELECT account, name, sealed FROM heat2mqtt.document WHERE account = ANY($1) AND sealed IS NOT NULL',
+      ids,
+    );
+    const known = new Map(rows.map((row) => [row.id, row]));
+    const damaged = documents.filter(
+      ({ account, name, sealed }) => seal.open(PLACES.document(account, name), sealed) === undefined,
+    );
+    const others = some.filter(({ id, username, password, historySince }) => {
+      const row = known.get(id);
+      const login = row && loginOf(row, seal);
+      const isSame = login?.username === username && login.password === password && row?.isWell;
+      const isUnchanged =
+        isSame && row.history_since === historySince && !damaged.some(({ account }) => account === id);
+      sum[isUnchanged ? 'unchanged' : row ? 'changed' : 'imported'].push(id);
+      return !isUnchanged;
+    });
+    if (!isDry && others.length > 0) await writeLogins(others, database, seal);
+  }
+  return sum;
+}
+
+/** A changed one is tried at once; one that is being removed and comes back is published again. */
+async function writeLogins(logins: readonly AccountLogin[], database: Database, seal: Seal): Promise<void> {
+  await database.query(
+    `INSERT INTO heat2mqtt.account AS a (id, login, history_since)
+    SELECT * FROM unnest($1::text[], $2::bytea[], $3::date[])
+    ON CONFLICT (id) DO UPDATE SET login = excluded.login, history_since = excluded.history_since, wanted = a.wanted + 1,
+      due_at = now(), poll_at = now(), republish = a.republish + a.removed::int, removed = false, repair = true`,
+    [
+      logins.map(({ id }) => id),
+      logins.map((login) => sealLogin(login.id, login, seal)),
+      logins.map(({ historySince }) => historySince),
+    ],
+  );
+}
 
 /** Times in epoch milliseconds. */
 export interface Listed {
@@ -20,95 +121,6 @@ export interface Listed {
   readonly auth_state: string | null;
 }
 
-/** Ids, by what became of them. */
-export type Imported = Readonly<Record<'imported' | 'changed' | 'unchanged', readonly string[]>>;
-
-const BATCH = 1_000;
-
-type Parts = { readonly database: Database; readonly seal: Seal };
-
-/**
- * Twice is harmless. An account of which something is damaged counts as changed: its next run reads that anew. `isDry`: tells
- * only what it would do. Rejects with DatabaseTrouble; what was imported until then stays.
- */
-export async function importLogins(
-  logins: readonly AccountLogin[],
-  isDry: boolean,
-  { database, seal }: Parts,
-): Promise<Imported> {
-  const sum: { [key in keyof Imported]: string[] } = { imported: [], changed: [], unchanged: [] };
-  for (let at = 0; at < logins.length; at += BATCH) {
-    const some = logins.slice(at, at + BATCH);
-    const ids = some.map(({ id }) => id);
-    const rows = await database.query<KnownRow>(
-      'SELECT id, login, removed, history_since, last_error FROM heat2mqtt.account WHERE id = ANY($1)',
-      [ids],
-    );
-    const sealed = await database.query<KeptRow>(
-      'SELECT account, name, sealed FROM heat2mqtt.document WHERE account = ANY($1) AND sealed IS NOT NULL',
-      [ids],
-    );
-    const known = new Map(rows.map((row) => [row.id, row]));
-    const damaged = new Set(sealed.filter((row) => !canBeOpened(row, seal)).map(({ account }) => account));
-    const others: AccountLogin[] = [];
-    for (const login of some) {
-      const row = known.get(login.id);
-      const isSame = row && isUnchanged(login, row, seal) && !damaged.has(login.id);
-      sum[row === undefined ? 'imported' : isSame ? 'unchanged' : 'changed'].push(login.id);
-      if (!isSame) others.push(login);
-    }
-    if (!isDry && others.length > 0) await writeLogins(others, database, seal);
-  }
-  return sum;
-}
-
-interface KnownRow {
-  readonly id: string;
-  readonly login: Buffer;
-  readonly removed: boolean;
-  readonly history_since: string | null;
-  readonly last_error: string | null;
-}
-
-function canBeOpened(row: KeptRow, seal: Seal): boolean {
-  try {
-    openDocument(row, seal);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** `null`: it cannot be opened. */
-export function loginOf({ id, login }: Pick<KnownRow, 'id' | 'login'>, seal: Seal): Login | null {
-  try {
-    return seal.open(PLACES.login(id), login) as Login;
-  } catch {
-    return null;
-  }
-}
-
-function isUnchanged({ username, password, historySince }: AccountLogin, row: KnownRow, seal: Seal): boolean {
-  const login = loginOf(row, seal);
-  const isLogin = login?.username === username && login.password === password;
-  const isWell = !row.removed && !row.last_error?.startsWith('damaged');
-  return isLogin && isWell && row.history_since === historySince;
-}
-
-/** A changed one is tried at once; one that is being removed and comes back is published again. */
-async function writeLogins(logins: readonly AccountLogin[], database: Database, seal: Seal): Promise<void> {
-  const sealed = logins.map(({ id, username, password }) =>
-    seal.close(PLACES.login(id), { username, password } satisfies Login),
-  );
-  await database.query(
-    `INSERT INTO heat2mqtt.account AS a (id, login, history_since)
-    SELECT * FROM unnest($1::text[], $2::bytea[], $3::date[])
-    ON CONFLICT (id) DO UPDATE SET login = excluded.login, history_since = excluded.history_since, wanted = a.wanted + 1,
-      due_at = now(), poll_at = now(), republish = a.republish + a.removed::int, removed = false, repair = true`,
-    [logins.map(({ id }) => id), sealed, logins.map(({ historySince }) => historySince)],
-  );
-}
-
 /** In the order of their ids. */
 export const listAccounts = (database: Database, onlyFailing: boolean): Promise<Listed[]> =>
   database.query<Listed>(
@@ -123,8 +135,7 @@ export async function unknownIds(ids: readonly string[], database: Database): Pr
     'SELECT id FROM heat2mqtt.account WHERE id = ANY($1) AND NOT removed',
     [ids],
   );
-  const known = new Set(rows.map(({ id }) => id));
-  return ids.filter((id) => !known.has(id));
+  return ids.filter((id) => !rows.some((row) => row.id === id));
 }
 
 /** Sets and conditions of what is done with accounts by their ids. */
@@ -150,8 +161,8 @@ export async function changeAccounts(
 /** Everything that is sealed: where, and the place by which its seal is bound. */
 const SEALED = [
   { table: 'fleet', column: 'mark_key', key: `'fleet'::text`, place: () => PLACES.markKey },
-  { table: 'account', column: 'login', key: 'id', place: (id: string) => PLACES.login(id) },
-  { table: 'series', column: 'property', key: 'mark', place: (mark: string) => PLACES.property(mark) },
+  { table: 'account', column: 'login', key: 'id', place: PLACES.login },
+  { table: 'series', column: 'property', key: 'mark', place: PLACES.property },
   {
     table: 'document',
     column: 'sealed',
@@ -175,20 +186,19 @@ export async function resealAll({ database, seal }: Parts): Promise<{ changed: n
         [last],
       );
       last = rows.at(-1)?.key;
-      const renewed = rows.flatMap((row) => {
-        try {
-          const next = seal.renewed(place(row.key), row.sealed);
-          return next === null ? [] : [{ ...row, next }];
-        } catch {
-          damaged.push(place(row.key));
-          return [];
-        }
-      });
-      if (renewed.length === 0) continue;
+      const old = rows
+        .filter((row) => !seal.isCurrent(place(row.key), row.sealed))
+        .map((row) => ({ ...row, json: seal.open(place(row.key), row.sealed) }));
+      damaged.push(...old.flatMap((row) => (row.json === undefined ? [place(row.key)] : [])));
+      const renewed = old.filter(({ json }) => json !== undefined);
       const written = await database.query(
         `UPDATE heat2mqtt.${table} SET ${column} = r.next FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS r(key, before, next)
         WHERE ${key} = r.key AND ${column} = r.before RETURNING 1`,
-        [renewed.map((row) => row.key), renewed.map((row) => row.sealed), renewed.map((row) => row.next)],
+        [
+          renewed.map((row) => row.key),
+          renewed.map((row) => row.sealed),
+          renewed.map((row) => seal.close(place(row.key), row.json)),
+        ],
       );
       changed += written.length;
     }

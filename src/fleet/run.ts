@@ -1,6 +1,6 @@
 // One run of one account under a claim: open what is kept, do what is due, publish, write everything in one statement and
 // give the account back. News are written before they are published.
-import type { Account, AccountOutcome } from '../accounts/account.ts';
+import type { Account, AccountOutcome, Told } from '../accounts/account.ts';
 import { accountView, composeAccount, isIncomplete, meterViews } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { eventsOfPoll, eventsOfRefresh, eventsOfStates } from '../accounts/events.ts';
@@ -14,22 +14,23 @@ import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
 import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
 import { about } from '../foundation/about.ts';
-import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
+import { Failure, safeWords } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Scrubber } from '../foundation/log.ts';
-import { backOffMs, retryAfterMs } from '../foundation/retry.ts';
-import type { Gate } from '../http/client.ts';
+import { backOffMs } from '../foundation/retry.ts';
 import type { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
-import { AccountState, type KeptRow } from '../store/database/accountState.ts';
-import type { Claim, ClaimedRow, Claims, Columns } from '../store/database/claims.ts';
-import { PLACES, type Seal } from '../store/database/seal.ts';
+import { AccountState, type Columns, type KeptRow } from '../store/database/accountState.ts';
+import type { Claim, ClaimedRow, Claims } from '../store/database/claims.ts';
 import type { Codec } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
 import type { Pace } from './pace.ts';
+import { openLogin } from './roster.ts';
 import type { Schedule } from './schedule.ts';
+
+type OnReply = Awaited<ReturnType<typeof openReplyShapes>>;
 
 /** What all runs of a process share. */
 export interface RunParts {
@@ -38,34 +39,25 @@ export interface RunParts {
   readonly claims: Claims;
   readonly pace: Pace;
   readonly schedule: Schedule;
-  readonly issuerMemory: IssuerMemory;
-  /** Notes the shapes of replies. */
-  readonly onReply: Awaited<ReturnType<typeof openReplyShapes>>;
-  readonly link: Pick<Link, 'send'>;
-  /** The provider has asked all accounts to wait. */
-  readonly pauseAll: (ms: number) => void;
+  readonly shared: { readonly issuerMemory: IssuerMemory; readonly onReply: OnReply };
+  readonly link: Pick<Link, 'send' | 'status'>;
 }
 
-/** Sealed in the account's row. */
-export interface Login {
-  readonly username: string;
-  readonly password: string;
-}
-
-/** What the broker has of the account. */
+/** What the broker has of the account, and what it is still to be told. */
 interface Published extends KeptTopics {
   /** What its lists were written by, beside readings and invoices; `null`: not all of these are published yet. */
   readonly lists: string | null;
+  readonly told: Told;
+  /** Oldest first; they stay until the broker has acknowledged them. */
+  readonly events: readonly Message[];
 }
 
 /** Of the life of an access token: no refresh is planned before. */
 const EARLIEST_REFRESH = 0.8;
 const PUBLISH_AGAIN_MS = 2_000;
 const LEAST_REST_MS = 1_000;
-// Too many requests; service unavailable.
-const ASKS_FOR_TIME = [429, 503];
 /** A document as it is, with these objects in it. */
-export const asItIs = <T>(objects: readonly string[] = []): Codec<T> => ({
+export const asItIs = <T>(...objects: readonly (keyof T & string)[]): Codec<T> => ({
   encode: (value) => value,
   decode(json) {
     if (objects.some((name) => !(Object(json)[name] instanceof Object)))
@@ -73,16 +65,13 @@ export const asItIs = <T>(objects: readonly string[] = []): Codec<T> => ({
     return json as T;
   },
 });
-const publishedCodec = asItIs<Published>(['topics', 'components']);
-const toldCodec = asItIs<Account['told']>(['late', 'use']);
+const publishedCodec = asItIs<Published>('topics', 'components', 'told', 'events');
 
 /** Rejects when the run is to be dropped: what it has not written never was. */
 export async function runAccount(claim: Claim, kept: readonly KeptRow[], parts: RunParts): Promise<void> {
   const { context, opened } = parts;
-  const { row } = claim;
-  const isLenient = row.repair || row.removed;
-  const state = new AccountState({ claim, ...opened, clock: context.clock, isLenient }, kept);
-  if (row.removed) return withdraw(state, claim, parts);
+  const state = new AccountState({ claim, ...opened, clock: context.clock }, kept);
+  if (claim.row.removed) return withdraw(state, claim, parts);
   const scrubber = ownScrubber(context.scrubber);
   try {
     await workOn(state, claim, { ...parts, context: { ...context, scrubber } });
@@ -93,74 +82,75 @@ export async function runAccount(claim: Claim, kept: readonly KeptRow[], parts: 
 
 /** Clears the topics of an account that is being removed, then deletes it. */
 async function withdraw(state: AccountState, claim: Claim, parts: RunParts): Promise<void> {
-  const { answered, republished } = claim.row;
   const published = await state.document('published', publishedCodec).read();
-  if (await publish([...eventsOf(state), ...withdrawAll(published)], claim, parts))
+  if (await publish([...(published?.events ?? []), ...withdrawAll(published)], claim, parts))
     return state.deleteAccount();
   const dueAt = new Date(parts.context.clock.now() + PUBLISH_AGAIN_MS);
-  await state.write({ columns: {}, end: { dueAt, answered, republished, isTold: false } });
+  await state.write({}, { dueAt, isPolled: false, isPublished: false });
 }
 
 async function workOn(state: AccountState, claim: Claim, parts: RunParts): Promise<void> {
   const { row } = claim;
-  const { context, opened, issuerMemory, onReply } = parts;
+  const { context, shared, pace, claims } = parts;
   const own: AccountContext = {
     ...context,
-    config: { ...context.config, accounts: [accountOf(row, openLogin(row, opened.seal), context.scrubber)] },
+    config: { ...context.config, accounts: [accountOf(row, parts)] },
     limit: concurrencyLimit(1),
     changed: () => undefined,
     state,
   };
-  const gates = openGates(claim, parts);
-  const shared = { names: new FleetNames(state), issuerMemory, gate: gates.gate, onReply };
-  const [account] = await openAccounts(own, (meter) => meter.store.restore(null), shared);
+  const gates = pace.gatesOf(claim, claims);
+  const names = new FleetNames(state);
+  const [account] = await openAccounts(own, (meter) => meter.store.restore(null), {
+    ...shared,
+    names,
+    gate: gates.gate,
+  });
   if (account === undefined) return;
-  const told = state.document('told', toldCodec);
-  account.told = (await told.read()) ?? account.told;
-  const published = state.document('published', publishedCodec);
-  const before = (await published.read()) ?? { topics: {}, components: {}, lists: null };
+  const document = state.document('published', publishedCodec);
+  const nothing: Published = { topics: {}, components: {}, lists: null, told: account.told, events: [] };
+  const before = (await document.read()) ?? nothing;
+  account.told = before.told;
   const { outcome, refreshFault } = await act(account, claim, own);
   await account.settled();
   claim.check();
   gates.throwIfPaused();
 
   const events = [
+    ...before.events,
     ...(outcome === null ? [] : eventsOfPoll(account, outcome, row.failures > 0, own)),
     ...(refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, own)),
     ...eventsOfStates(account, meterViews(account), own),
   ];
-  let columns: Columns =
-    outcome === null ? sessionColumns(account) : columnsAfter(account, outcome, row, parts);
-  const pollAt = 'poll_at' in columns ? Number(columns.poll_at) : row.poll_at;
-  await told.write(account.told);
-  state.currency = account.extras.currency;
-  state.friendlyNameOf = (series) =>
-    account.meters?.find(({ name }) => name === series)?.friendlyName ?? null;
-  const lists = `${about.version} ${account.extras.currency}`;
+  const columns: Columns = {
+    ...sessionColumns(account),
+    ...(outcome === null ? {} : columnsAfter(account, outcome, row, parts)),
+    ...(row.repair ? { repair: false } : {}),
+  };
+  const { currency } = account.extras;
+  state.describe = (series) => ({
+    currency,
+    friendlyName: account.meters?.find(({ name }) => name === series)?.friendlyName ?? null,
+  });
+  const lists = `${about.version} ${currency}`;
   const areListsSame = before.lists === lists && !state.hasNews;
-  if (state.hasNews || events.length > 0) {
+  const untold = { ...before, lists: areListsSame ? lists : null, told: account.told, events };
+  if (state.hasNews || events.length > before.events.length) {
     // A process that dies from here on leaves it to the next run to publish.
-    if (!areListsSame) await published.write({ ...before, lists: null });
-    await state.write({ columns, events });
-    columns = {};
+    await document.write(untold);
+    await state.write(columns);
   }
 
   const diff = new RetainedDiff(before);
-  if (row.republish > row.republished) diff.forget();
+  if (row.republish > 0) diff.forget();
   const retained = await changesOf(account, diff, areListsSame, state, own);
-  const isTold = await publish([...retained, ...eventsOf(state)], claim, parts);
-  if (isTold) {
-    for (const message of retained) diff.delivered(message);
-    await published.write({ ...diff.kept(), lists });
-  }
+  const isTold = await publish([...retained, ...events], claim, parts);
+  if (isTold) for (const message of retained) diff.delivered(message);
+  await document.write(isTold ? { ...diff.kept(), lists, told: account.told, events: [] } : untold);
+  const pollAt = columns.poll_at instanceof Date ? columns.poll_at.getTime() : row.poll_at;
   const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, own));
-  const end = {
-    dueAt: new Date(isTold ? restsUntil : context.clock.now() + PUBLISH_AGAIN_MS),
-    answered: outcome === null ? row.answered : row.wanted,
-    republished: isTold ? row.republish : row.republished,
-    isTold,
-  };
-  await state.write({ columns: row.repair ? { ...columns, repair: false } : columns, end });
+  const dueAt = new Date(isTold ? restsUntil : context.clock.now() + PUBLISH_AGAIN_MS);
+  await state.write(columns, { dueAt, isPolled: outcome !== null, isPublished: isTold });
 }
 
 /** What is due: a poll, or a refresh of the session, or neither. */
@@ -169,9 +159,8 @@ async function act(
   { row, signal }: Claim,
   { clock, config, counters, log }: AccountContext,
 ) {
-  const isWanted = row.wanted > row.answered;
-  if (isWanted) await account.upstream.askForLogin();
-  if (!isWanted && row.poll_at > clock.now()) {
+  if (row.wanted > 0) await account.upstream.askForLogin();
+  else if (row.poll_at > clock.now()) {
     const { session } = account.upstream;
     const isDue =
       config.provider?.keep_alive && msUntilRefresh(await session.current(), EARLIEST_REFRESH, clock) === 0;
@@ -206,8 +195,7 @@ function columnsAfter(
   { context, schedule }: RunParts,
 ): Columns {
   const now = context.clock.now();
-  const failures = fault === null ? 0 : row.failures + 1;
-  const retryMs = account.retryDelayMs(fault, failures) ?? Number.POSITIVE_INFINITY;
+  const retryMs = account.retryDelayMs(fault, row.failures + 1) ?? Number.POSITIVE_INFINITY;
   const toldToWait = fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0;
   const slot = schedule.nextPoll(row.id, now);
   const pollAt = fault === null ? slot : Math.max(now + toldToWait, Math.min(slot, now + retryMs));
@@ -219,7 +207,6 @@ function columnsAfter(
     last_poll_at: new Date(now),
     ...(fault === null ? { last_success_at: new Date(now) } : {}),
     ...failureColumns(fault, row, now),
-    ...sessionColumns(account),
     requests_today: requests,
     logins_today: logins,
     counted_on: context.zone.dayAt(now),
@@ -248,14 +235,12 @@ async function refreshAt(
   fault: unknown,
   { clock, random, config }: AccountContext,
 ): Promise<number> {
+  if (!config.provider?.keep_alive) return Number.POSITIVE_INFINITY;
   const tokens = await account.upstream.session.current();
   const delayMs = msUntilRefresh(tokens, drawRefreshFraction(random), clock);
-  if (!config.provider?.keep_alive || delayMs === null) return Number.POSITIVE_INFINITY;
+  if (delayMs === null) return Number.POSITIVE_INFINITY;
   return clock.now() + Math.max(LEAST_REST_MS, fault === null ? delayMs : backOffMs(fault, 1, random));
 }
-
-const eventsOf = ({ events }: AccountState): Message[] =>
-  events.map((event) => ({ ...event, retain: false }));
 
 const METER_TOPIC = /(?:\/meter\/|_meter_)([^/]+)/;
 
@@ -293,73 +278,21 @@ async function publish(
     await link.send(messages);
     return true;
   } catch (err) {
-    context.log.info(
-      { account: claim.account, ...safeWords(err) },
-      'not published yet: the next run does it',
-    );
+    const { account } = claim;
+    context.log.info({ account, ...safeWords(err) }, 'not published yet: the next run does it');
     return false;
   }
 }
 
-/** Before each request stand the pace of the fleet and, before a token, the claim. */
-function openGates(claim: Claim, { claims, pace, context, pauseAll }: RunParts) {
-  let paused: unknown = null;
-  const { clock, log } = context;
-  const gate = (to: 'issuer' | 'provider'): Gate => ({
-    async enter() {
-      if (paused !== null) throw paused;
-      await pace.turn(claim.signal).catch((err) => {
-        paused = err;
-        throw err;
-      });
-      if (to === 'issuer') await claims.confirm(claim);
-      claim.check();
-      return claim.signal;
-    },
-    answered({ status, headers }) {
-      const ms = ASKS_FOR_TIME.includes(status) && retryAfterMs(headers['retry-after'], clock.now());
-      if (!ms) return;
-      const isAboutAll = pace.isAboutAll(claim.account);
-      const whom = isAboutAll ? 'all accounts' : 'this account';
-      log.warn(
-        { account: claim.account, seconds: Math.round(ms / 1000) },
-        `the provider asks ${whom} to wait`,
-      );
-      if (isAboutAll) pauseAll(ms);
-    },
-  });
+function accountOf(row: ClaimedRow, { opened, context }: RunParts): ConfiguredAccount {
+  const { username, password } = openLogin(row, opened.seal);
   return {
-    gate,
-    /** A pause is not a failure of the account. */
-    throwIfPaused(): void {
-      if (paused !== null) throw paused;
-    },
+    id: row.id,
+    username,
+    password: new Secret('database', async () => password, context.scrubber),
+    ...(row.history_since === null ? {} : { history_since: row.history_since }),
   };
 }
-
-export function openLogin({ id, login }: Pick<ClaimedRow, 'id' | 'login'>, seal: Seal): Login {
-  try {
-    return seal.open(PLACES.login(id), login) as Login;
-  } catch {
-    // The row has been changed by something else than this program.
-    throw failure('damaged_login', `The login of ${id} in the database cannot be opened.`, {
-      exit: EXIT.config,
-      retry: 'never',
-      hint: 'Import this account again with `heat2mqtt accounts import`.',
-    });
-  }
-}
-
-const accountOf = (
-  { id, history_since }: ClaimedRow,
-  { username, password }: Login,
-  scrubber: Scrubber,
-): ConfiguredAccount => ({
-  id,
-  username,
-  password: new Secret('database', async () => password, scrubber),
-  ...(history_since === null ? {} : { history_since }),
-});
 
 /** What is registered for one run is forgotten with it. */
 function ownScrubber(shared: Scrubber): Scrubber & { forgetAll(): void } {

@@ -10,6 +10,8 @@ export interface LinkOptions {
   /** Asked before each attempt, so that changed secrets and certificates are picked up. */
   readonly address: () => Promise<BrokerAddress>;
   readonly will: Message;
+  /** MQTT 5: the will waits so long for a connection that goes on with the session of this client id. */
+  readonly willAfterSeconds?: number;
   readonly subscriptions: readonly string[];
   /** Those of them whose messages keep the retain flag that they are published with, where the broker can. */
   readonly retainAsPublished: readonly string[];
@@ -184,14 +186,14 @@ export class Link {
 
   /** Connects, restores, subscribes. Rejects as `Connection.open` does, or with a fault of a secret file. */
   async #open({ onMessage, restore }: LinkConsumers): Promise<Connection> {
-    const { address, will, subscriptions, retainAsPublished, clock } = this.#options;
+    const { address, will, willAfterSeconds = 0, subscriptions, retainAsPublished, clock } = this.#options;
     const { signal } = this.#stopping;
     let hear = onMessage;
     const { versions, ...place } = await address();
     const opened = await Connection.open(
       { ...place, versions: this.#version === null ? versions : [this.#version] },
       clock,
-      { onMessage: (incoming) => hear(incoming), will },
+      { onMessage: (incoming) => hear(incoming), will, willAfterSeconds },
     );
     this.#version = opened.version;
     try {
@@ -214,7 +216,7 @@ export class Link {
         await opened.unsubscribe(filter);
         return retained;
       });
-      await opened.subscribe(subscriptions, retainAsPublished);
+      if (subscriptions.length > 0) await opened.subscribe(subscriptions, retainAsPublished);
       signal.throwIfAborted();
       return opened;
     } catch (err) {

@@ -53,6 +53,22 @@ export function listMessage(topics: Topics, zone: Zone, name: string, view: Cons
   });
 }
 
+/** What a request for a list is answered with. `name`: under which it is retained; `view`: `null` while there is none. */
+export const listAnswer = (
+  topics: Topics,
+  zone: Zone,
+  name: string | null,
+  view: ConstituenciesView | null,
+) => ({
+  topic: name === null ? null : listTopic(topics, name),
+  count: view === null ? null : countOf(view.list),
+  total: view?.list.total ?? null,
+  complete: view?.list.complete ?? null,
+  fetched_at: view === null ? null : zone.iso(view.fetchedAt),
+  stale: view?.stale ?? null,
+  constituencies: view?.list.constituencies?.map(toRecord) ?? null,
+});
+
 /** What Home Assistant shows of the configured list, there even before the first request. */
 export function summaryMessage(
   topics: Topics,

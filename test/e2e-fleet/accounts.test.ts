@@ -65,7 +65,7 @@ test('imported, mended, paused and removed, beside a process that works', async 
   );
   await waitFor('it to be published anew', async () => {
     const [row] = await flat.postgres.query(
-      "SELECT republish = republished AS is_told FROM heat2mqtt.account WHERE id = 'flat-2'",
+      "SELECT republish = 0 AS is_told FROM heat2mqtt.account WHERE id = 'flat-2'",
     );
     return row?.is_told === true;
   });

@@ -34,9 +34,11 @@ test(`${ACCOUNTS} accounts, ${FAULTS} faults`, async () => {
   const counts = await carryOut(planOf(SEED, FAULTS, places.length, CLAIM_SECONDS), places);
   booking.stop();
   await waitForTruth(fleet, listener);
-  const [left] = await waitFor('an empty outbox', async () => {
+  const [left] = await waitFor('no event to be left', async () => {
     await turn(500);
-    const rows = await postgres.query('SELECT count(*)::int AS count FROM heat2mqtt.outbox');
+    const rows = await postgres.query(
+      `SELECT count(*)::int AS count FROM heat2mqtt.document WHERE name = 'published' AND json_array_length(json -> 'events') > 0`,
+    );
     return rows[0]?.count === 0 ? rows : null;
   });
   const events = await witness.events();

@@ -22,7 +22,7 @@ test('of two accounts with one meter the lowest id that is usable reads it, and 
   await command('accounts', 'resume', 'b');
   await waitFor('the other one to have given it up', async () => {
     const [row] = await postgres.query(
-      `SELECT wanted = answered AND claimed_until <= now() AS rests FROM heat2mqtt.account WHERE id = 'b'`,
+      `SELECT wanted = 0 AND claimed_until <= now() AS rests FROM heat2mqtt.account WHERE id = 'b'`,
     );
     return row?.rests === true;
   });

@@ -3,18 +3,21 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { AccountState, readKept } from '../../src/store/database/accountState.ts';
-import { Claim, Claims } from '../../src/store/database/claims.ts';
+import { Claim, type Claims, openClaims } from '../../src/store/database/claims.ts';
 import type { Database } from '../../src/store/database/database.ts';
 import { Seal } from '../../src/store/database/seal.ts';
 import { loginBudgetCodec, tokensCodec } from '../../src/store/documents.ts';
+import type { Codec } from '../../src/store/stateStore.ts';
 import { turn } from '../support/waitFor.ts';
 import { openCable } from './cable.ts';
 import { openTables } from './tables.ts';
 
 const SECONDS = 10;
 const seal = new Seal([Buffer.alloc(32, 7)]);
-const AT = new Date();
-const EVENT = { topic: 'x/event', payload: '{}' };
+const END = { dueAt: new Date(), isPolled: true, isPublished: true };
+/** As a run keeps what is to be published. */
+const published: Codec<object> = { encode: (value) => value, decode: (json) => Object(json) };
+const EVENTS = [{ topic: 'x/event', payload: '{}' }];
 
 /** The claim of a process that has not noticed yet that it is over. */
 class ClaimWithoutEnd extends Claim {
@@ -31,12 +34,9 @@ async function openAccount(ids: readonly string[] = ['home']) {
   const { database } = tables;
   for (const id of ids)
     await database.query(`INSERT INTO heat2mqtt.account (id, login) VALUES ($1, '')`, [id]);
-  const claims = (on: Database = database) => new Claims(on, randomUUID(), SECONDS, systemClock);
+  const claims = (on: Database = database) => openClaims(on, randomUUID(), SECONDS, systemClock);
   const stateOf = async (claim: Claim, on: Database = database) =>
-    new AccountState(
-      { claim, database: on, seal, clock: systemClock, isLenient: false },
-      await readKept(on, [claim.account]),
-    );
+    new AccountState({ claim, database: on, seal, clock: systemClock }, await readKept(on, [claim.account]));
   const expire = () => database.query(`UPDATE heat2mqtt.account SET claimed_until = 'epoch'`);
   return { ...tables, claims, stateOf, expire };
 }
@@ -60,13 +60,15 @@ test('a process that has lost an account writes nothing any more: no token, no r
     code: 'fence_lost',
   });
   const unaware = new ClaimWithoutEnd(late.row, systemClock.monotonic() + 60_000, systemClock);
-  await (await stateOf(unaware)).write({ columns: { failures: 9 }, events: [EVENT] });
-  await claims().giveBack(late, { dueAt: AT, answered: 0, republished: 0 }, { failures: 9 });
+  const unawareState = await stateOf(unaware);
+  await unawareState.document('published', published).write({ events: EVENTS });
+  await unawareState.write({ failures: 9 });
+  await unawareState.write({ failures: 9 }, END);
   const [row] = await database.query<{ failures: number; claimed: boolean }>(
     'SELECT failures, claimed_until > now() AS claimed FROM heat2mqtt.account',
   );
   expect(row).toEqual({ failures: 0, claimed: true });
-  expect(await database.query('SELECT * FROM heat2mqtt.outbox')).toEqual([]);
+  expect(await database.query(`SELECT json FROM heat2mqtt.document WHERE name = 'published'`)).toEqual([]);
   const kept = await (await stateOf(present)).document('tokens', tokensCodec).read();
   expect(kept?.owner).toBe('home');
 });
@@ -109,19 +111,20 @@ test('a claim ends here before it ends in the database, however late its answer 
 
 test('a commit whose answer was lost is carried out once', async () => {
   const { claims, database, stateOf } = await openAccount();
+  await database.query('UPDATE heat2mqtt.account SET wanted = 1');
   const claim = await take(claims());
   const [first, second] = [await stateOf(claim), await stateOf(claim)];
-  await first.write({ columns: { failures: 1 }, events: [EVENT, EVENT] });
-  await second.write({ columns: { failures: 1 }, events: [EVENT, EVENT] });
-  expect(await database.query('SELECT topic, n FROM heat2mqtt.outbox ORDER BY n')).toEqual([
-    { topic: EVENT.topic, n: 1 },
-    { topic: EVENT.topic, n: 2 },
-  ]);
-  await (await stateOf(claim)).write({
-    columns: {},
-    end: { dueAt: AT, answered: 0, republished: 0, isTold: true },
-  });
-  expect(await database.query('SELECT * FROM heat2mqtt.outbox')).toEqual([]);
+  for (const state of [first, second]) {
+    await state.document('published', published).write({ events: EVENTS });
+    await state.write({ failures: 1 });
+  }
+  const kept = () =>
+    database.query('SELECT json, failures, wanted FROM heat2mqtt.document, heat2mqtt.account');
+  expect(await kept()).toEqual([{ json: { events: EVENTS }, failures: 1, wanted: 1 }]);
+  await first.document('published', published).write({ events: [] });
+  await first.write({}, END);
+  await expect(second.write({}, END)).rejects.toMatchObject({ code: 'fence_lost' });
+  expect(await kept()).toEqual([{ json: { events: [] }, failures: 1, wanted: 0 }]);
 });
 
 test('the end of a login is written with its tokens: where these are lost, it was not finished', async () => {
@@ -148,11 +151,7 @@ test('a wish of meanwhile makes the account due at once', async () => {
   await database.query(`UPDATE heat2mqtt.account SET wanted = wanted + 1 WHERE id = 'one'`);
   await database.query(`UPDATE heat2mqtt.account SET republish = republish + 1 WHERE id = 'two'`);
   const later = new Date(Date.now() + 3_600_000);
-  for (const claim of taken)
-    await (await stateOf(claim)).write({
-      columns: {},
-      end: { dueAt: later, answered: 0, republished: 0, isTold: true },
-    });
+  for (const claim of taken) await (await stateOf(claim)).write({}, { ...END, dueAt: later });
   const due = await database.query('SELECT id FROM heat2mqtt.account WHERE due_at <= now() ORDER BY id');
   expect(due).toEqual([{ id: 'one' }, { id: 'two' }]);
 });

@@ -61,6 +61,14 @@ test('a damaged row, and a login of another row: counted, told, never used for a
   );
   for (const id of ['flat-1', 'flat-2']) await untilRow(flat, id, 'read', isRead);
 
+  // The lowest id reads the meter as soon as no other run has it.
+  await command('accounts', 'resume', 'flat-1');
+  await waitFor('flat-1 to read the meter', async () => {
+    const [series] = await postgres.query('SELECT account FROM heat2mqtt.series');
+    return series?.account === 'flat-1';
+  });
+  await untilRow(flat, 'flat-1', 'at rest', (row) => row.wanted === 0 && row.rests === true);
+
   // So it is with documents, sealed ones and others, and with a ledger.
   await postgres.query(
     `UPDATE heat2mqtt.document SET sealed = 'damaged' WHERE account = 'flat-2' AND name = 'tokens'`,

@@ -6,7 +6,7 @@ const TRIGGERS = `
 CREATE SCHEMA proof;
 CREATE TABLE proof.process (id uuid PRIMARY KEY, name text NOT NULL);
 CREATE TABLE proof.claim (account text, fence bigint, process uuid, at timestamptz DEFAULT clock_timestamp(), PRIMARY KEY (account, fence));
-CREATE TABLE proof.event (topic text, payload text);
+CREATE TABLE proof.event (topic text, payload text, UNIQUE (topic, payload));
 CREATE TABLE proof.wrong (what text, account text, at timestamptz DEFAULT clock_timestamp());
 
 CREATE FUNCTION proof.on_process() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -59,13 +59,14 @@ BEGIN
 END $$;
 CREATE TRIGGER proof AFTER INSERT OR UPDATE ON heat2mqtt.reading FOR EACH ROW EXECUTE FUNCTION proof.on_reading();
 
-CREATE FUNCTION proof.on_outbox() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+CREATE FUNCTION proof.on_published() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
-  INSERT INTO proof.event VALUES (NEW.topic, NEW.payload);
+  INSERT INTO proof.event SELECT e.topic, e.payload FROM json_to_recordset(NEW.json -> 'events') AS e(topic text, payload text)
+  ON CONFLICT DO NOTHING;
   RETURN NEW;
 END $$;
-CREATE TRIGGER proof AFTER INSERT ON heat2mqtt.outbox FOR EACH ROW EXECUTE FUNCTION proof.on_outbox();
-CREATE TRIGGER proof_write AFTER INSERT ON heat2mqtt.outbox FOR EACH ROW EXECUTE FUNCTION proof.on_write();
+CREATE TRIGGER proof_events AFTER INSERT OR UPDATE ON heat2mqtt.document FOR EACH ROW WHEN (NEW.name = 'published')
+  EXECUTE FUNCTION proof.on_published();
 `;
 
 const EVERY_MS = 1_000;

@@ -2,10 +2,10 @@
 import type { RequestListener } from 'node:http';
 import { meterViews } from '../../accounts/composition.ts';
 import { renderMetrics } from '../../accounts/metrics.ts';
-import { isLoopback, pageAddress, splitHostAndPort } from '../../config/listenAddress.ts';
+import { openTo, pageAddress } from '../../config/listenAddress.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { ThrottledLog } from '../../foundation/limits.ts';
-import { type HealthAnswers, serveHealth } from '../../web/health.ts';
+import { serveHealth } from '../../web/health.ts';
 import { type Ingress, type Listening, serveIngress } from '../../web/server.ts';
 import { within } from '../../web/visitor.ts';
 import type { Context } from '../context.ts';
@@ -16,21 +16,6 @@ const BROKER_GRACE_MS = 5 * 60_000;
 const LOOP_GRACE_MS = 2 * 60_000;
 const METRICS_HINT =
   'Who may see the page may read them; http.metrics: open lets everyone read them who reaches http.listen.';
-
-/** Beyond this machine there is a page with a password only, and the metrics are for those who may see it. */
-export function openTo({ http, web }: Pick<Context['config'], 'http' | 'web'>): {
-  readonly hasPage: boolean;
-  readonly metricsFor: HealthAnswers['metricsFor'];
-} {
-  if (http === false) return { hasPage: false, metricsFor: 'no one' };
-  const isPrivate = isLoopback(splitHostAndPort(http.listen)?.host ?? '');
-  const needsPassword = web !== false && web.password !== undefined;
-  const forPage = isPrivate && !needsPassword ? 'this machine' : 'no one';
-  return {
-    hasPage: web !== false && (isPrivate || needsPassword),
-    metricsFor: http.metrics === 'open' ? 'everyone' : forPage,
-  };
-}
 
 /** Resolves to `null` when HTTP is off. What cannot be served is a reason on bridge/health, and nothing stops. */
 export async function startMonitor(

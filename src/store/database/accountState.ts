@@ -3,15 +3,9 @@
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, failure } from '../../foundation/failure.ts';
 import type { Codec, Document, StateStore } from '../stateStore.ts';
-import { type Claim, type Columns, type End, type Given, updateOfRow } from './claims.ts';
+import type { Claim, ClaimedRow } from './claims.ts';
 import { type Database, DatabaseTrouble } from './database.ts';
 import { PLACES, type Seal } from './seal.ts';
-
-/** An event that is still to be published. */
-export interface OutboxEvent {
-  readonly topic: string;
-  readonly payload: string;
-}
 
 /** A property, and how its series may be called: the plain name, and one for when another has that. */
 export interface WantedSeries {
@@ -20,13 +14,16 @@ export interface WantedSeries {
   readonly longerName: string;
 }
 
-/** What a run writes beside its documents. */
-export interface Change {
-  readonly columns: Columns;
-  /** Kept until the broker has acknowledged them. */
-  readonly events?: readonly OutboxEvent[];
-  /** Ends the claim. `isTold`: the broker has acknowledged all events. */
-  readonly end?: End & { readonly isTold: boolean };
+/** What a run makes of the account's row. */
+export type Columns = Readonly<Record<string, unknown>>;
+
+/** The end of a claim. */
+export interface End {
+  /** Unless something is wished for that was not when it was claimed: then it is due at once. */
+  readonly dueAt: Date;
+  /** The polls that were wished for are done, and so is publishing everything again. */
+  readonly isPolled: boolean;
+  readonly isPublished: boolean;
 }
 
 /** As a ledger's document has it; amounts in millionths, the time in epoch milliseconds. */
@@ -38,48 +35,29 @@ type StoredDay = readonly [
   receivedAt: number,
 ];
 
-/** The ledger of one property. */
-interface Series {
-  readonly id: number;
-  /** As its meter is called in topics. */
-  readonly name: string;
-  /** Without its days. */
-  ledger: unknown;
-  days: readonly StoredDay[];
-}
-
-/** One thing that is kept of an account. */
+/** A document of an account, or the ledger of one of its series. */
 export interface KeptRow {
   readonly account: string;
-  readonly kind: 'document' | 'series' | 'event';
-  readonly id: number;
-  /** Of a document, of a series, or the topic of an event. */
+  /** A ledger's is the mark of its series. */
   readonly name: string;
-  /** The mark of a series, or the payload of an event. */
-  readonly text: string;
+  /** A ledger's is without its days. */
   readonly json: unknown;
   readonly sealed: Buffer | null;
-  readonly days: readonly StoredDay[] | null;
+  /** `name`: as its meter is called in topics. */
+  readonly series: { readonly id: number; readonly name: string; readonly days: StoredDay[] | null } | null;
 }
 
 /** Everything that is kept of these accounts. To be asked for after the claim: no other process can change it any more. */
 export const readKept = (database: Database, accounts: readonly string[]): Promise<KeptRow[]> =>
   database.query<KeptRow>(
-    `SELECT account, 'document' AS kind, 0 AS id, name, '' AS text, json, sealed, NULL::json AS days
-    FROM heat2mqtt.document WHERE account = ANY($1)
-    UNION ALL SELECT s.account, 'series', s.id, s.name, s.mark, s.ledger, NULL, (
+    `SELECT account, name, json, sealed, NULL::json AS series FROM heat2mqtt.document WHERE account = ANY($1)
+    UNION ALL SELECT s.account, s.mark, s.ledger, NULL, json_build_object('id', s.id, 'name', s.name, 'days', (
       SELECT json_agg(json_build_array(r.day, r.energy, r.cost, r.revision,
         (extract(epoch FROM r.received_at) * 1000)::bigint) ORDER BY r.day)
-      FROM heat2mqtt.reading r WHERE r.series = s.id)
-    FROM heat2mqtt.series s WHERE s.account = ANY($1)
-    UNION ALL (SELECT o.account, 'event', o.n, o.topic, o.payload, NULL, NULL, NULL
-    FROM heat2mqtt.outbox o WHERE o.account = ANY($1) ORDER BY o.account, o.fence, o.n)`,
+      FROM heat2mqtt.reading r WHERE r.series = s.id))
+    FROM heat2mqtt.series s WHERE s.account = ANY($1)`,
     [accounts],
   );
-
-/** The whole document. Throws when it is sealed and cannot be opened. */
-export const openDocument = ({ account, name, json, sealed }: KeptRow, seal: Seal): unknown =>
-  sealed === null ? json : seal.open(PLACES.document(account, name), sealed);
 
 /** What SQL may be asked about a document; everything of those that hold no secret and no number of a person. */
 function plainPart(name: string, json: unknown): unknown {
@@ -94,15 +72,15 @@ export function propertyOf(name: string): string | null {
   return property === undefined ? null : decodeURIComponent(property);
 }
 
-const PLAIN = ['journal', 'published', 'told'];
-/** What is known of a login's end: written with its tokens, so that tokens that are lost count as a login that was not finished. */
-const WITH_TOKENS = ['login-budget', 'way-in'];
+const PLAIN = ['journal', 'published'];
+/** What is known of a login's end is written with its tokens, so that tokens that are lost count as a login that was not finished. */
+const WITH_TOKENS = ['tokens', 'login-budget', 'way-in'];
 const isAtOnce = (name: string, json: unknown): boolean =>
   name === 'tokens' || (name === 'login-budget' && Object(json).code === 'login_unfinished');
 const RETRY_MS = 200;
 
 const damagedDocument = (account: string, name: string, cause: unknown) =>
-  failure('damaged_document', `What the database keeps of ${account} as ${name.split('-')[0]} is damaged.`, {
+  failure('damaged_document', `What the database keeps of ${account} as ${name} is damaged.`, {
     exit: EXIT.unexpected,
     retry: 'never',
     hint: 'Import this account again with `heat2mqtt accounts import`: what is damaged is then read anew.',
@@ -114,47 +92,63 @@ interface Parts {
   readonly database: Database;
   readonly seal: Seal;
   readonly clock: Clock;
-  /** Damaged documents count as absent, and are removed with the next write. */
-  readonly isLenient: boolean;
 }
+
+/** What differs from the database, by name; `null`: to be removed. */
+type Changes = readonly (readonly [name: string, json: unknown])[];
 
 export class AccountState implements StateStore {
   readonly fault = null;
-  /** In the order in which they are to be published: those of this run stand behind what former ones have left. */
-  events: readonly OutboxEvent[] = [];
   /** What the views tell of a series beside its readings. */
-  currency: string | null = null;
-  friendlyNameOf: (series: string) => string | null = () => null;
+  describe: (series: string) => { readonly currency: string; readonly friendlyName: string | null } = () => ({
+    currency: '',
+    friendlyName: null,
+  });
   readonly #parts: Parts;
-  /** By name, as it is in the database, and as it is to be; `null`: to be removed. */
-  readonly #stored = new Map<string, unknown>();
+  /** As the database has them, by name, and opened. */
+  readonly #rows = new Map<string, Pick<KeptRow, 'json' | 'series'>>();
+  /** As they were read or written last. */
+  readonly #values = new Map<string, unknown>();
   readonly #changed = new Map<string, unknown>();
-  readonly #decoded = new Map<string, unknown>();
-  /** By mark. */
-  readonly #series = new Map<string, Series>();
 
-  /** `kept`: what `readKept` gives. Throws damaged_document. */
+  /** `kept`: what `readKept` gives of the account. Throws damaged_document. */
   constructor(parts: Parts, kept: readonly KeptRow[]) {
     this.#parts = parts;
-    this.#take(kept);
+    for (const { account, name, json, sealed, series } of kept) {
+      const opened = sealed === null ? json : parts.seal.open(PLACES.document(account, name), sealed);
+      if (opened === undefined) this.#noteDamage(name);
+      this.#rows.set(name, { json: opened ?? null, series });
+    }
   }
 
   document<T>(path: string, codec: Codec<T>): Document<T> {
-    const name = path.replace(`accounts/${this.#parts.claim.account}/`, '');
-    const put = async (json: unknown) => {
-      this.#decoded.delete(name);
-      if (isAtOnce(name, json)) await this.#writeAtOnce(name, json);
-      else this.#changed.set(name, json);
+    const file = path.slice(path.lastIndexOf('/') + 1);
+    const property = propertyOf(file);
+    const name = property === null ? file : this.#parts.seal.mark(property);
+    const put = async (value: T | null, json: unknown) => {
+      // Another account reads the meter of a ledger that has no series here.
+      if (property !== null && !this.#rows.has(name)) return;
+      this.#values.set(name, value);
+      this.#changed.set(name, json);
+      // What cannot be kept must not be used: the run is over then.
+      if (isAtOnce(name, json))
+        await this.#commit(
+          {},
+          [...this.#changed].filter(([one]) => WITH_TOKENS.includes(one)),
+        );
     };
     return {
-      read: async () => this.#decode(name, codec),
-      write: (value) => put(codec.encode(value)),
-      remove: () => put(null),
+      read: async () => {
+        if (!this.#values.has(name)) this.#values.set(name, this.#decode(name, codec));
+        return this.#values.get(name) as T | null;
+      },
+      write: (value) => put(value, codec.encode(value)),
+      remove: () => put(null, null),
     };
   }
 
   async list(): Promise<string[]> {
-    return [...new Set([...this.#stored.keys(), ...this.#changed.keys()])];
+    return [...this.#rows.keys()];
   }
 
   /** The claim is the lock. */
@@ -167,12 +161,12 @@ export class AccountState implements StateStore {
 
   /** Readings, or something beside them, are to be written: nothing may be published before. */
   get hasNews(): boolean {
-    return [...this.#changed.keys()].some((name) => name === 'extras' || propertyOf(name) !== null);
+    return [...this.#changed.keys()].some((name) => name === 'extras' || this.#rows.get(name)?.series);
   }
 
   /** What the series of a property is called; undefined: it has none, or another account reads it. */
   seriesName(property: string): string | undefined {
-    return this.#series.get(this.#parts.seal.mark(property))?.name;
+    return this.#rows.get(this.#parts.seal.mark(property))?.series?.name;
   }
 
   /**
@@ -214,7 +208,12 @@ export class AccountState implements StateStore {
         claim.row.needs_user,
       ],
     );
-    this.#take(await readKept(database, [claim.account]));
+    const series = (await readKept(database, [claim.account])).filter((row) => row.series !== null);
+    for (const [name, row] of this.#rows) if (row.series !== null) this.#rows.delete(name);
+    for (const row of series) {
+      this.#rows.set(row.name, row);
+      this.#values.delete(row.name);
+    }
   }
 
   /** Those of these series that another account reads. */
@@ -227,65 +226,39 @@ export class AccountState implements StateStore {
     return rows.map(({ name }) => name);
   }
 
-  /** Writes everything that has changed, or nothing; twice is once. Rejects with FenceLost. */
-  async write({ columns, events = [], end }: Change): Promise<void> {
-    const { fence } = this.#parts.claim.row;
-    await this.#insist((given) => [
-      `held AS (${updateOfRow(columns, end ?? null, given)})`,
-      ...this.#documents(this.#changed, given),
-      ...this.#ledgers(given),
-      ...ifAny(
-        events,
-        () => `events AS (INSERT INTO heat2mqtt.outbox (account, fence, n, topic, payload)
-        SELECT held.id, ${given(fence)}, e.n, e.topic, e.payload
-        FROM held, unnest(${given(events.map(({ topic }) => topic))}::text[],
-          ${given(events.map(({ payload }) => payload))}::text[]) WITH ORDINALITY AS e(topic, payload, n)
-        ON CONFLICT DO NOTHING)`,
-      ),
-      ...ifAny(
-        end?.isTold ? this.events : [],
-        () => `told AS (DELETE FROM heat2mqtt.outbox o USING held
-        WHERE o.account = held.id AND o.fence <= ${given(fence)})`,
-      ),
-    ]);
-    for (const [name, json] of this.#changed) {
-      const series = this.#seriesOf(name);
-      if (series === undefined) this.#stored.set(name, json);
-      else Object.assign(series, apart(json));
-    }
-    this.#changed.clear();
-    this.events = [...this.events, ...events];
+  /** Writes everything that has changed, or nothing; twice is once. `end`: ends the claim. Rejects with FenceLost. */
+  write(columns: Columns, end?: End): Promise<void> {
+    return this.#commit(columns, [...this.#changed], end);
   }
 
   /** Deletes the account with all that is kept of it. Rejects with FenceLost. */
-  async deleteAccount(): Promise<void> {
+  deleteAccount(): Promise<void> {
+    const { account, row } = this.#parts.claim;
     const text = 'DELETE FROM heat2mqtt.account WHERE id = $1 AND fence = $2 RETURNING id';
-    await this.#insist(() => [`held AS (${text})`]);
+    return this.#insist(text, [account, row.fence]);
   }
 
-  /** What cannot be kept must not be used: the run is over then. */
-  async #writeAtOnce(name: string, json: unknown): Promise<void> {
-    const pending = [...this.#changed].filter(([one]) => WITH_TOKENS.includes(one));
-    const written = new Map([...pending, [name, json]]);
-    await this.#insist((given) => [
-      `held AS (${updateOfRow({}, null, given)})`,
-      ...this.#documents(written, given),
-    ]);
-    for (const [one, kept] of written) {
-      this.#stored.set(one, kept);
-      this.#changed.delete(one);
+  async #commit(columns: Columns, changes: Changes, end?: End): Promise<void> {
+    const { account, row } = this.#parts.claim;
+    const values = [account, row.fence, ...this.#documents(changes), ...this.#ledgers(changes)];
+    const held = updateOfRow(row, columns, end, (value) => `$${values.push(value)}`);
+    await this.#insist(`WITH held AS (${held}), ${WRITES}`, values);
+    for (const [name, json] of changes) {
+      const { series = null } = this.#rows.get(name) ?? {};
+      const { days = [], ...ledger } = Object(json);
+      const kept = series === null ? { series, json } : { json: ledger, series: { ...series, days } };
+      this.#rows.set(name, kept);
+      this.#changed.delete(name);
     }
   }
 
-  /** One statement; tried for as long as the claim lasts. `parts` begin with `held`, the row of the account. */
-  async #insist(parts: (given: Given) => readonly string[]): Promise<void> {
+  /** One statement that finds the row of the account; tried for as long as the claim lasts. */
+  async #insist(text: string, values: readonly unknown[]): Promise<void> {
     const { database, claim, clock } = this.#parts;
-    const values: unknown[] = [claim.account, claim.row.fence];
-    const text = parts((value) => `$${values.push(value)}`).join(',\n');
     for (;;) {
       claim.check();
       try {
-        const held = await database.query(`WITH ${text}\nSELECT id FROM held`, values);
+        const held = await database.query(text, values);
         if (held.length === 0) claim.end();
         claim.signal.throwIfAborted();
         return;
@@ -296,129 +269,105 @@ export class AccountState implements StateStore {
     }
   }
 
-  #documents(changed: ReadonlyMap<string, unknown>, given: Given): string[] {
-    const { account } = this.#parts.claim;
-    const changes = [...changed].filter(([name]) => this.#seriesOf(name) === undefined);
-    const gone = changes.flatMap(([name, json]) => (json === null ? [name] : []));
-    const kept = changes.filter(
-      ([name, json]) => json !== null && written(json) !== written(this.#stored.get(name) ?? null),
-    );
-    const sealed = ([name, json]: readonly [string, unknown]) =>
-      PLAIN.includes(name) ? null : this.#parts.seal.close(PLACES.document(account, name), json);
-    return [
-      ...ifAny(
-        kept,
-        () => `documents AS (INSERT INTO heat2mqtt.document (account, name, json, sealed)
-        SELECT held.id, d.* FROM held, unnest(${given(kept.map(([name]) => name))}::text[],
-          ${given(kept.map(([name, json]) => written(plainPart(name, json))))}::json[],
-          ${given(kept.map(sealed))}::bytea[]) AS d
-        ON CONFLICT (account, name) DO UPDATE SET json = excluded.json, sealed = excluded.sealed)`,
-      ),
-      ...ifAny(
-        gone,
-        () => `gone AS (DELETE FROM heat2mqtt.document d USING held
-        WHERE d.account = held.id AND d.name = ANY(${given(gone)}))`,
-      ),
-    ];
-  }
-
-  /** Ledgers that have changed, and of their days those that have. */
-  #ledgers(given: Given): string[] {
-    const ledgers = [...this.#changed].flatMap(([name, json]) => {
-      const series = this.#seriesOf(name);
-      return series === undefined || json === null ? [] : [{ series, ...apart(json) }];
+  /** Names, what is readable and what is sealed of those that differ; and the names of those that are gone. */
+  #documents(changes: Changes): unknown[] {
+    const { claim, seal } = this.#parts;
+    const documents = changes.filter(([name]) => !this.#rows.get(name)?.series);
+    const differs = ([name, json]: Changes[number]) => {
+      const row = this.#rows.get(name);
+      return json !== null && written(row?.json ?? null) !== written(json);
+    };
+    const kept = documents.filter(differs).map(([name, json]) => {
+      const sealed = PLAIN.includes(name) ? null : seal.close(PLACES.document(claim.account, name), json);
+      return [name, written(plainPart(name, json)), sealed];
     });
-    const changed: (readonly [number, ...StoredDay])[] = [];
-    const gone: (readonly [number, string])[] = [];
-    for (const { series, days } of ledgers) {
-      const before = new Map(series.days.map((day) => [day[0], day.join()]));
-      for (const day of days) {
-        if (before.get(day[0]) !== day.join()) changed.push([series.id, ...day]);
-        before.delete(day[0]);
-      }
-      for (const day of before.keys()) gone.push([series.id, day]);
-    }
-    const column = (rows: readonly (readonly unknown[])[], at: number) => given(rows.map((row) => row[at]));
-    return [
-      ...ifAny(
-        ledgers,
-        () => `ledgers AS (UPDATE heat2mqtt.series s SET ledger = l.ledger, friendly_name = l.name, currency = ${given(this.currency)}
-        FROM held, unnest(${given(ledgers.map(({ series }) => series.id))}::int[],
-          ${given(ledgers.map(({ ledger }) => written(ledger)))}::json[],
-          ${given(ledgers.map(({ series }) => this.friendlyNameOf(series.name)))}::text[]) AS l(id, ledger, name)
-        WHERE s.id = l.id AND s.account = held.id)`,
-      ),
-      ...ifAny(
-        changed,
-        () => `days AS (INSERT INTO heat2mqtt.reading (series, day, energy, cost, revision, received_at)
-        SELECT s.id, d.day, d.energy, d.cost, d.revision, to_timestamp(d.received / 1000.0)
-        FROM held JOIN heat2mqtt.series s ON s.account = held.id JOIN unnest(${column(changed, 0)}::int[],
-          ${column(changed, 1)}::date[], ${column(changed, 2)}::bigint[], ${column(changed, 3)}::bigint[],
-          ${column(changed, 4)}::int[], ${column(changed, 5)}::bigint[])
-          AS d(series, day, energy, cost, revision, received) ON d.series = s.id
-        ON CONFLICT (series, day) DO UPDATE SET energy = excluded.energy, cost = excluded.cost,
-          revision = excluded.revision, received_at = excluded.received_at)`,
-      ),
-      ...ifAny(
-        gone,
-        () => `absent AS (DELETE FROM heat2mqtt.reading r USING held, heat2mqtt.series s,
-          unnest(${column(gone, 0)}::int[], ${column(gone, 1)}::date[]) AS g(series, day)
-        WHERE s.account = held.id AND r.series = s.id AND g.series = s.id AND g.day = r.day)`,
-      ),
-    ];
+    const gone = documents.flatMap(([name, json]) => (json === null ? [name] : []));
+    return [...turned(kept, 3), gone];
   }
 
-  #seriesOf(name: string): Series | undefined {
-    const property = propertyOf(name);
-    return property === null ? undefined : this.#series.get(this.#parts.seal.mark(property));
+  /** Ledgers that have changed, and of their days those that have, and those that are gone. */
+  #ledgers(changes: Changes): unknown[] {
+    const ledgers: unknown[][] = [];
+    const changed: unknown[][] = [];
+    const gone: unknown[][] = [];
+    for (const [name, json] of changes) {
+      const { series } = this.#rows.get(name) ?? {};
+      if (!series) continue;
+      const { id, days: before } = series;
+      const { days, ...ledger } = json as { readonly days: readonly StoredDay[] };
+      const { currency, friendlyName } = this.describe(series.name);
+      ledgers.push([id, written(ledger), currency, friendlyName]);
+      const known = new Set(before?.map(String));
+      changed.push(...days.filter((day) => !known.has(String(day))).map((day) => [id, ...day]));
+      const left = new Set(days.map(([day]) => day));
+      gone.push(...(before ?? []).filter(([day]) => !left.has(day)).map(([day]) => [id, day]));
+    }
+    return [...turned(ledgers, 4), ...turned(changed, 6), ...turned(gone, 2)];
   }
 
   #decode<T>(name: string, codec: Codec<T>): T | null {
-    if (this.#decoded.has(name)) return this.#decoded.get(name) as T;
-    const series = this.#seriesOf(name);
-    const kept = series
-      ? series.ledger && { ...Object(series.ledger), days: series.days }
-      : this.#stored.get(name);
-    const json = this.#changed.has(name) ? this.#changed.get(name) : kept;
-    if (json == null) return null;
-    const value = this.#unlessDamaged(name, () => codec.decode(json));
-    this.#decoded.set(name, value);
-    return value;
-  }
-
-  #unlessDamaged<T>(name: string, read: () => T): T | null {
+    const { json = null, series } = this.#rows.get(name) ?? {};
+    if (json === null) return null;
     try {
-      return read();
+      return codec.decode(series ? { ...json, days: series.days ?? [] } : json);
     } catch (err) {
-      if (!this.#parts.isLenient) throw damagedDocument(this.#parts.claim.account, name, err);
-      if (this.#seriesOf(name) === undefined && !this.#changed.has(name)) this.#changed.set(name, null);
+      this.#noteDamage(series ? 'ledger' : name, err);
       return null;
     }
   }
 
-  #take(rows: readonly KeptRow[]): void {
-    this.#stored.clear();
-    this.#series.clear();
-    this.#decoded.clear();
-    for (const row of rows) {
-      const { kind, id, name, text, json, days } = row;
-      if (kind === 'series') this.#series.set(text, { id, name, ledger: json, days: days ?? [] });
-      else if (kind === 'document')
-        this.#stored.set(
-          name,
-          this.#unlessDamaged(name, () => openDocument(row, this.#parts.seal)),
-        );
-    }
-    const events = rows.filter(({ kind }) => kind === 'event');
-    this.events = events.map(({ name, text }) => ({ topic: name, payload: text }));
+  /** After the account was imported again, and where it is removed, what is damaged counts as absent. Else throws damaged_document. */
+  #noteDamage(name: string, cause?: unknown): void {
+    const { account, row } = this.#parts.claim;
+    if (!row.repair && !row.removed) throw damagedDocument(account, name, cause);
+    if (name !== 'ledger') this.#changed.set(name, null);
   }
+}
+
+/** With a new fence at its end, what the network still holds back of the run is refused when it comes. */
+function updateOfRow(
+  row: ClaimedRow,
+  columns: Columns,
+  end: End | undefined,
+  given: (value: unknown) => string,
+): string {
+  const set = Object.entries(columns).map(([name, value]) => `${name} = ${given(value)}`);
+  if (end !== undefined) {
+    const [wanted, republish] = [given(row.wanted), given(row.republish)];
+    set.push(
+      "fence = fence + 1, claimed_until = 'epoch', claimed_by = NULL",
+      ...(end.isPolled ? [`wanted = wanted - ${wanted}`] : []),
+      ...(end.isPublished ? [`republish = republish - ${republish}`] : []),
+      `due_at = CASE WHEN wanted > ${wanted} OR republish > ${republish} THEN now() ELSE ${given(end.dueAt)}::timestamptz END`,
+    );
+  }
+  return set.length === 0
+    ? 'SELECT id FROM heat2mqtt.account WHERE id = $1 AND fence = $2 FOR UPDATE'
+    : `UPDATE heat2mqtt.account SET ${set.join(', ')} WHERE id = $1 AND fence = $2 RETURNING id`;
 }
 
 const written = (json: unknown): string | null => (json === null ? null : JSON.stringify(json));
 
-const ifAny = (some: readonly unknown[], part: () => string): string[] => (some.length === 0 ? [] : [part()]);
+/** A column for each place of the rows. */
+const turned = (rows: readonly (readonly unknown[])[], width: number): unknown[][] =>
+  Array.from({ length: width }, (_, at) => rows.map((row) => row[at]));
 
-function apart(json: unknown): Pick<Series, 'ledger' | 'days'> {
-  const { days, ...ledger } = Object(json) as { readonly days: readonly StoredDay[] };
-  return { ledger, days };
-}
+/** Everything that is written beside the row of the account, which is `held`; the values are those of documents and ledgers. */
+const WRITES = `
+documents AS (INSERT INTO heat2mqtt.document (account, name, json, sealed)
+  SELECT held.id, d.* FROM held, unnest($3::text[], $4::json[], $5::bytea[]) AS d
+  ON CONFLICT (account, name) DO UPDATE SET json = excluded.json, sealed = excluded.sealed),
+gone AS (DELETE FROM heat2mqtt.document d USING held WHERE d.account = held.id AND d.name = ANY($6)),
+ledgers AS (UPDATE heat2mqtt.series s SET ledger = l.ledger, currency = l.currency, friendly_name = l.name
+  FROM held, unnest($7::int[], $8::json[], $9::text[], $10::text[]) AS l(id, ledger, currency, name)
+  WHERE s.id = l.id AND s.account = held.id),
+days AS (INSERT INTO heat2mqtt.reading (series, day, energy, cost, revision, received_at)
+  SELECT s.id, d.day, d.energy, d.cost, d.revision, to_timestamp(d.received / 1000.0)
+  FROM held JOIN heat2mqtt.series s ON s.account = held.id
+    JOIN unnest($11::int[], $12::date[], $13::bigint[], $14::bigint[], $15::int[], $16::bigint[])
+    AS d(series, day, energy, cost, revision, received) ON d.series = s.id
+  ON CONFLICT (series, day) DO UPDATE SET energy = excluded.energy, cost = excluded.cost,
+    revision = excluded.revision, received_at = excluded.received_at),
+absent AS (DELETE FROM heat2mqtt.reading r USING held, heat2mqtt.series s, unnest($17::int[], $18::date[]) AS g(series, day)
+  WHERE s.account = held.id AND r.series = s.id AND g.series = s.id AND g.day = r.day)
+SELECT id FROM held`;

@@ -3,7 +3,7 @@ import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
 import { type Database, DatabaseTrouble } from './database.ts';
 
 /** What is raised when the tables change. Those before were never released. */
-const VERSION = 3;
+const VERSION = 4;
 
 const TABLES = `
 CREATE TABLE heat2mqtt.version (version int NOT NULL);
@@ -41,9 +41,7 @@ CREATE TABLE heat2mqtt.account (
   poll_at timestamptz NOT NULL DEFAULT now(),
   retry_after timestamptz NOT NULL DEFAULT 'epoch',
   wanted int NOT NULL DEFAULT 0,
-  answered int NOT NULL DEFAULT 0,
   republish int NOT NULL DEFAULT 0,
-  republished int NOT NULL DEFAULT 0,
   failures int NOT NULL DEFAULT 0,
   failing_since timestamptz,
   last_poll_at timestamptz,
@@ -84,14 +82,6 @@ CREATE TABLE heat2mqtt.reading (
   revision int NOT NULL,
   received_at timestamptz NOT NULL,
   PRIMARY KEY (series, day)
-);
-CREATE TABLE heat2mqtt.outbox (
-  account text COLLATE "C" NOT NULL REFERENCES heat2mqtt.account ON DELETE CASCADE,
-  fence bigint NOT NULL,
-  n int NOT NULL,
-  topic text NOT NULL,
-  payload text NOT NULL,
-  PRIMARY KEY (account, fence, n)
 );
 
 CREATE VIEW heat2mqtt_views.reading AS

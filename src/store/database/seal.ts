@@ -34,31 +34,30 @@ export class Seal {
     return Buffer.concat([nonce, cipher.getAuthTag(), text]);
   }
 
-  /** Throws when it was sealed with another key, for another place, or has been changed. */
+  /** `undefined`: it was sealed with another key, for another place, or has been changed. */
   open(place: string, sealed: Buffer): unknown {
     for (const key of this.#keys) {
-      const text = opened(key, place, sealed);
-      if (text !== null) return JSON.parse(text);
+      const json = opened(key, place, sealed);
+      if (json !== undefined) return json;
     }
-    throw new TypeError(`${place} cannot be opened`);
+    return undefined;
   }
 
-  /** The same, sealed by the first key; `null`: it is so already. Throws as `open` does. */
-  renewed(place: string, sealed: Buffer): Buffer | null {
-    const [first = Buffer.alloc(0)] = this.#keys;
-    return opened(first, place, sealed) === null ? this.close(place, this.open(place, sealed)) : null;
+  /** The first key opens it. */
+  isCurrent(place: string, sealed: Buffer): boolean {
+    return opened(this.#keys[0] ?? Buffer.alloc(0), place, sealed) !== undefined;
   }
 }
 
-function opened(key: Buffer, place: string, sealed: Buffer): string | null {
+function opened(key: Buffer, place: string, sealed: Buffer): unknown {
   try {
     const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES))
       .setAAD(Buffer.from(place))
       .setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
     const text = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
-    return Buffer.concat([text, decipher.final()]).toString('utf8');
+    return JSON.parse(Buffer.concat([text, decipher.final()]).toString('utf8'));
   } catch {
-    return null;
+    return undefined;
   }
 }
 

@@ -15,7 +15,7 @@ import { processMessage, stateMessage } from '../publication/bridgeMessages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { openClaims } from '../store/database/claims.ts';
-import { SharedClock } from '../store/database/database.ts';
+import { sharedClock } from '../store/database/database.ts';
 import { type FleetHealth, readHealth, serveFleetHealth } from './health.ts';
 import { openKeeper } from './keeper.ts';
 import { joinFleet, NUMBER_TAKEN } from './membership.ts';
@@ -51,7 +51,7 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
   const config: Config = { ...options.config, web: false };
   const { mqtt, usage } = config;
   // Once the process has joined, it tells the database's time.
-  const clock = new SharedClock(options.clock);
+  const clock = sharedClock(options.clock);
   const opened = await openFleet(fleet, log);
   const { database, installation } = opened;
   const membership = await joinFleet(database, clock);

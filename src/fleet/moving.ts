@@ -9,7 +9,7 @@ import { contextCodec, journalCodec, tokensCodec } from '../store/documents.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
 import { loginOf, sealLogin } from './roster.ts';
-import { asItIs, wantedSeries } from './run.ts';
+import { asItIs } from './run.ts';
 
 interface Parts {
   readonly opened: OpenFleet;
@@ -71,7 +71,7 @@ async function fill(claim: Claim, { opened, household, clock }: Parts): Promise<
   const folder = `accounts/${account}`;
   const state = new AccountState({ claim, ...opened, clock }, await readKept(opened.database, [account]));
   const context = await household.document(`${folder}/context`, contextCodec).read();
-  await state.takeSeries((context?.value.properties ?? []).map(wantedSeries));
+  await state.takeSeries(context?.value.properties ?? []);
   const names = await household.list(folder);
   // Tokens come last: they are kept at once, and all else with the commit.
   for (const name of names.sort((one, other) => Number(one === 'tokens') - Number(other === 'tokens'))) {

@@ -52,7 +52,7 @@ export function openLogin(row: SealedLogin, seal: Seal): Login {
 }
 
 /**
- * Twice is harmless. An account of which something is damaged counts as changed: its next run reads that anew. `isDry`: tells
+ * Twice is harmless. An account that is known to be damaged counts as changed: its next run reads that anew. `isDry`: tells
  * only what it would do. Rejects with DatabaseTrouble; what was imported until then stays.
  */
 export async function importLogins(
@@ -63,26 +63,17 @@ export async function importLogins(
   const sum: Record<keyof Imported, string[]> = { imported: [], changed: [], unchanged: [] };
   for (let at = 0; at < logins.length; at += BATCH) {
     const some = logins.slice(at, at + BATCH);
-    const ids = [some.map(({ id }) => id)];
     const rows = await database.query<SealedLogin & { history_since: string | null; isWell: boolean }>(
       `SELECT id, login, history_since, NOT removed AND coalesce(last_error, '') NOT LIKE 'damaged%' AS "isWell"
       FROM heat2mqtt.account WHERE id = ANY($1)`,
-      ids,
-    );
-    const documents = await database.query<{ account: string; name: string; sealed: Buffer }>(
-      'SELECT account, name, sealed FROM heat2mqtt.document WHERE account = ANY($1) AND sealed IS NOT NULL',
-      ids,
+      [some.map(({ id }) => id)],
     );
     const known = new Map(rows.map((row) => [row.id, row]));
-    const damaged = documents.filter(
-      ({ account, name, sealed }) => seal.open(PLACES.document(account, name), sealed) === undefined,
-    );
     const others = some.filter(({ id, username, password, historySince }) => {
       const row = known.get(id);
       const login = row && loginOf(row, seal);
-      const isSame = login?.username === username && login.password === password && row?.isWell;
-      const isUnchanged =
-        isSame && row.history_since === historySince && !damaged.some(({ account }) => account === id);
+      const isSame = login?.username === username && login.password === password;
+      const isUnchanged = isSame && row?.isWell === true && row.history_since === historySince;
       sum[isUnchanged ? 'unchanged' : row ? 'changed' : 'imported'].push(id);
       return !isUnchanged;
     });

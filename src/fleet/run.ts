@@ -12,7 +12,7 @@ import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
-import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
+import type { Property } from '../domain/reading.ts';
 import { about } from '../foundation/about.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
@@ -311,13 +311,6 @@ function ownScrubber(shared: Scrubber): Scrubber & { forgetAll(): void } {
   };
 }
 
-/** How the series of a property may be called. */
-export const wantedSeries = (property: Property) => {
-  const name = seriesName(property);
-  const { propertyCustomerId } = property;
-  return { property: propertyCustomerId, name, longerName: `${name}-${topicSafe(propertyCustomerId)}` };
-};
-
 /** Of all accounts of the fleet the lowest id that is usable reads a property, under a name that no other has. */
 class FleetNames extends SeriesNames {
   readonly #state: AccountState;
@@ -328,11 +321,11 @@ class FleetNames extends SeriesNames {
   }
 
   override async claim(properties: readonly Property[]): Promise<readonly Property[]> {
-    await this.#state.takeSeries(properties.map(wantedSeries));
-    return properties.filter((one) => this.#state.seriesName(one.propertyCustomerId) !== undefined);
+    await this.#state.takeSeries(properties);
+    return properties.filter((one) => this.#state.seriesName(one) !== undefined);
   }
 
   override nameOf(property: Property): string {
-    return this.#state.seriesName(property.propertyCustomerId) ?? super.nameOf(property);
+    return this.#state.seriesName(property) ?? super.nameOf(property);
   }
 }

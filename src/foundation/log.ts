@@ -20,10 +20,16 @@ const MASK = '[secret]';
 const SHORTEST_SECRET = 4;
 const NEWEST_TOKENS = 40;
 
+interface Secret {
+  readonly text: string;
+  /** Those in which it may be written: found out with the first line, since most are forgotten before any is logged. */
+  forms: readonly string[] | null;
+}
+
 export function createScrubber(): Scrubber {
   /** Each with the forms in which it may be written, and how often it was registered. */
-  const secrets = new Map<string, { readonly forms: readonly string[]; users: number }>();
-  const tokens = new Map<string, readonly string[]>();
+  const secrets = new Map<string, Secret & { users: number }>();
+  const tokens = new Map<string, Secret>();
 
   /**
    * Forms that overlap are masked as one stretch, so that no end of one stays behind. With the secrets of a thousand
@@ -31,8 +37,9 @@ export function createScrubber(): Scrubber {
    */
   function masked(text: string): string {
     const found: { readonly at: number; readonly end: number }[] = [];
-    for (const forms of [...Array.from(secrets.values(), (one) => one.forms), ...tokens.values()]) {
-      for (const form of forms)
+    for (const secret of [...secrets.values(), ...tokens.values()]) {
+      secret.forms ??= writtenForms(secret.text);
+      for (const form of secret.forms)
         for (let at = text.indexOf(form); at !== -1; at = text.indexOf(form, at + 1))
           found.push({ at, end: at + form.length });
     }
@@ -49,7 +56,7 @@ export function createScrubber(): Scrubber {
     register(secret) {
       const known = secrets.get(secret);
       if (known) known.users += 1;
-      else secrets.set(secret, { forms: writtenForms(secret), users: 1 });
+      else secrets.set(secret, { text: secret, forms: null, users: 1 });
     },
     forget(secret) {
       const known = secrets.get(secret);
@@ -58,7 +65,7 @@ export function createScrubber(): Scrubber {
     },
     registerToken(token) {
       tokens.delete(token);
-      tokens.set(token, writtenForms(token));
+      tokens.set(token, { text: token, forms: null });
       const [oldest] = tokens.keys();
       if (tokens.size > NEWEST_TOKENS && oldest !== undefined) tokens.delete(oldest);
     },

@@ -1,18 +1,12 @@
 // The state of one claimed account: read when it is claimed, changed in memory, and written in one statement at the end of
 // the run. Only tokens, and that a login begins, are written at once: they have to be kept before they are used.
+import { type Property, seriesName, topicSafe } from '../../domain/reading.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, failure } from '../../foundation/failure.ts';
 import type { Codec, Document, StateStore } from '../stateStore.ts';
 import type { Claim, ClaimedRow } from './claims.ts';
 import { type Database, DatabaseTrouble } from './database.ts';
 import { PLACES, type Seal } from './seal.ts';
-
-/** A property, and how its series may be called: the plain name, and one for when another has that. */
-export interface WantedSeries {
-  readonly property: string;
-  readonly name: string;
-  readonly longerName: string;
-}
 
 /** What a run makes of the account's row. */
 export type Columns = Readonly<Record<string, unknown>>;
@@ -165,8 +159,8 @@ export class AccountState implements StateStore {
   }
 
   /** What the series of a property is called; undefined: it has none, or another account reads it. */
-  seriesName(property: string): string | undefined {
-    return this.#rows.get(this.#parts.seal.mark(property))?.series?.name;
+  seriesName({ propertyCustomerId }: Property): string | undefined {
+    return this.#rows.get(this.#parts.seal.mark(propertyCustomerId))?.series?.name;
   }
 
   /**
@@ -174,16 +168,18 @@ export class AccountState implements StateStore {
    * them, or come later by their id, and that are not claimed. A series of this account whose property is gone goes on
    * under the property that has its meter now.
    */
-  async takeSeries(all: readonly WantedSeries[]): Promise<void> {
+  async takeSeries(properties: readonly Property[]): Promise<void> {
     const { database, claim, seal } = this.#parts;
-    if (all.every(({ property }) => this.seriesName(property) !== undefined)) return;
-    const isFirst = ({ name }: WantedSeries, at: number) => all.findIndex((one) => one.name === name) === at;
-    const wanted = all.map((one, at) => ({
-      mark: seal.mark(one.property),
-      name: isFirst(one, at) ? one.name : one.longerName,
-      longer: one.longerName,
-      property: seal.close(PLACES.property(seal.mark(one.property)), one.property),
-    }));
+    if (properties.every((one) => this.seriesName(one) !== undefined)) return;
+    const plain = properties.map(seriesName);
+    const wanted = properties.map(({ propertyCustomerId: id }, at) => {
+      const mark = seal.mark(id);
+      const name = plain[at] ?? '';
+      // For when another property has the plain name.
+      const longer = `${name}-${topicSafe(id)}`;
+      const isFirst = plain.indexOf(name) === at;
+      return [mark, isFirst ? name : longer, longer, seal.close(PLACES.property(mark), id)];
+    });
     await database.query(
       `WITH held AS (SELECT id FROM heat2mqtt.account WHERE id = $1 AND fence = $2 FOR UPDATE),
       wanted AS (SELECT * FROM unnest($3::text[], $4::text[], $5::text[], $6::bytea[]) AS w(mark, name, longer, property)),
@@ -202,11 +198,7 @@ export class AccountState implements StateStore {
       WHERE NOT EXISTS (SELECT FROM heat2mqtt.series x WHERE x.mark = w.mark)
         AND NOT EXISTS (SELECT FROM succeeding WHERE succeeding.mark = w.mark)
       ON CONFLICT DO NOTHING`,
-      [
-        ...[claim.account, claim.row.fence],
-        ...(['mark', 'name', 'longer', 'property'] as const).map((key) => wanted.map((one) => one[key])),
-        claim.row.needs_user,
-      ],
+      [claim.account, claim.row.fence, ...turned(wanted, 4), claim.row.needs_user],
     );
     const series = (await readKept(database, [claim.account])).filter((row) => row.series !== null);
     for (const [name, row] of this.#rows) if (row.series !== null) this.#rows.delete(name);

@@ -118,27 +118,17 @@ export class Database {
   }
 }
 
+export type SharedClock = ReturnType<typeof sharedClock>;
+
 /** The database's time, carried on by the monotonic clock of this process: the clocks of the machines do not matter. */
-export class SharedClock implements Clock {
-  readonly monotonic: Clock['monotonic'];
-  readonly sleep: Clock['sleep'];
-  readonly after: Clock['after'];
-  readonly #own: Clock;
-  #ahead: number | null = null;
-
-  constructor(own: Clock) {
-    this.#own = own;
-    this.monotonic = () => own.monotonic();
-    this.sleep = (ms, signal) => own.sleep(ms, signal);
-    this.after = (ms, step) => own.after(ms, step);
-  }
-
-  /** `databaseNow`: epoch milliseconds, as it was told at this moment. */
-  set(databaseNow: number): void {
-    this.#ahead = databaseNow - this.#own.monotonic();
-  }
-
-  now(): number {
-    return this.#ahead === null ? this.#own.now() : Math.round(this.#own.monotonic() + this.#ahead);
-  }
+export function sharedClock(own: Clock) {
+  let ahead: number | null = null;
+  return {
+    ...own,
+    now: (): number => (ahead === null ? own.now() : Math.round(own.monotonic() + ahead)),
+    /** `databaseNow`: epoch milliseconds, as it was told at this moment. */
+    set(databaseNow: number): void {
+      ahead = databaseNow - own.monotonic();
+    },
+  };
 }

@@ -127,20 +127,26 @@ const CREATION_LOCK = 4_832_001;
 
 /** Creates what is missing, if this user may. Rejects with a Failure. */
 export async function prepareTables(database: Database): Promise<void> {
-  const mayCreate = await isOwner(database);
-  let found = await versionOf(database, mayCreate);
-  if (found === null) {
+  const [right] = await database.query<{ may: boolean }>(
+    `SELECT CASE WHEN to_regnamespace('heat2mqtt') IS NULL THEN has_database_privilege(current_database(), 'CREATE')
+      ELSE has_schema_privilege('heat2mqtt', 'CREATE') END AS may`,
+  );
+  const mayCreate = right?.may === true;
+  if (mayCreate && (await versionOf(database)) === null) {
     const schemas = 'CREATE SCHEMA IF NOT EXISTS heat2mqtt; CREATE SCHEMA IF NOT EXISTS heat2mqtt_views;';
     const creation = `SELECT pg_advisory_xact_lock(${CREATION_LOCK}); ${schemas} ${TABLES}`;
-    const fault = await database.query(creation).then(
-      () => null,
-      (err: unknown) => err,
-    );
     // Another process may have been faster.
-    found = await versionOf(database, false);
-    if (found === null && fault !== null) throw fault;
+    await database.query(creation).catch(async (err) => {
+      if ((await versionOf(database)) === null) throw err;
+    });
   }
-  if (found !== null && found > VERSION)
+  const found = await versionOf(database);
+  if (found === null)
+    throw otherTables(
+      'The tables of the fleet are missing, and the user of fleet.database_url may not make them.',
+      'Run `heat2mqtt accounts list` once with fleet.database_url of the user who owns the database.',
+    );
+  if (found > VERSION)
     throw otherTables(
       `The database is of a newer heat2mqtt: version ${found} of its tables, known is ${VERSION}.`,
       'Use that version of heat2mqtt, or a backup from before it.',
@@ -153,28 +159,16 @@ export async function prepareTables(database: Database): Promise<void> {
   if (mayCreate) await database.query(RIGHTS);
 }
 
-async function isOwner(database: Database): Promise<boolean> {
-  const [right] = await database.query<{ may: boolean }>(
-    `SELECT CASE WHEN to_regnamespace('heat2mqtt') IS NULL THEN has_database_privilege(current_database(), 'CREATE')
-      ELSE has_schema_privilege('heat2mqtt', 'CREATE') END AS may`,
-  );
-  return right?.may === true;
-}
-
 // SQLSTATE: no such schema, no such table, no right to look.
 const MISSING = ['3F000', '42P01', '42501'];
 
-/** `null`: there are none, and they are to be created. */
-async function versionOf(database: Database, mayCreate: boolean): Promise<number | null> {
+/** `null`: there are no tables, or none that this user may see. */
+async function versionOf(database: Database): Promise<number | null> {
   try {
     const [known] = await database.query<{ version: number }>('SELECT version FROM heat2mqtt.version');
     return known?.version ?? 0;
   } catch (err) {
-    if (!(err instanceof DatabaseTrouble) || !MISSING.includes(err.reason)) throw err;
-    if (mayCreate) return null;
-    throw otherTables(
-      'The tables of the fleet are missing, and the user of fleet.database_url may not make them.',
-      'Run `heat2mqtt accounts list` once with fleet.database_url of the user who owns the database.',
-    );
+    if (err instanceof DatabaseTrouble && MISSING.includes(err.reason)) return null;
+    throw err;
   }
 }

@@ -9,7 +9,6 @@ import {
   changeAccounts,
   countWords,
   importLogins,
-  type Listed,
   listAccounts,
   resealAll,
   unknownIds,
@@ -165,17 +164,11 @@ async function printAccounts({ given, settings, opened: { database } }: Parts, i
   const format = formatFrom(wanted, io);
   const { zone } = settings;
   const at = (time: number | null) => (time === null ? null : zone.iso(time));
-  const listed = await listAccounts(database, failing === true);
-  const records = listed.map((one) => ({
-    id: one.id,
-    state: stateOf(one),
+  const records = (await listAccounts(database, failing === true)).map((one) => ({
+    ...one,
     last_success_at: at(one.last_success_at),
-    next_run_at: one.paused ? null : at(one.due_at),
+    next_run_at: at(one.next_run_at),
     failing_since: at(one.failing_since),
-    failures: one.failures,
-    last_error: one.last_error,
-    auth_state: one.auth_state,
-    advice: one.advice,
   }));
   type Row = (typeof records)[number];
   const column = (head: string, value: (row: Row) => string | null) => ({ head, value });
@@ -193,11 +186,4 @@ async function printAccounts({ given, settings, opened: { database } }: Parts, i
   const names = 'id state last_success_at next_run_at failing_since failures last_error auth_state advice';
   print(format, { records, csv: keyColumns(...(names.split(' ') as (keyof Row)[])), table }, io);
   return EXIT.fine;
-}
-
-function stateOf({ removed, paused, failures, last_poll_at }: Listed): string {
-  if (removed) return 'removing';
-  if (paused) return 'paused';
-  if (failures > 0) return 'failing';
-  return last_poll_at === null ? 'new' : 'ok';
 }

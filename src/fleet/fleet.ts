@@ -1,12 +1,11 @@
 // One process of a fleet: wires it together, starts it and stops it.
+import type { AccountContext } from '../accounts/context.ts';
 import { Counters } from '../accounts/metrics.ts';
 import { openReplyShapes } from '../accounts/replyShapes.ts';
 import type { Config, Fleet } from '../config/schema.ts';
 import { zone as zoneOf } from '../domain/period.ts';
-import type { Clock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
-import type { Log, Scrubber } from '../foundation/log.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
 import { Link } from '../mqtt/link.ts';
@@ -22,31 +21,20 @@ import { joinFleet, NUMBER_TAKEN } from './membership.ts';
 import { openFleet } from './open.ts';
 import { openPace } from './pace.ts';
 import { fleetHandlers } from './requests.ts';
-import { type CronTimes, Schedule } from './schedule.ts';
+import { type CronTimes, openSchedule } from './schedule.ts';
 import { startWorker } from './worker.ts';
 
-export interface FleetOptions {
-  readonly config: Config;
+interface FleetOptions extends Pick<AccountContext, 'config' | 'clock' | 'log' | 'scrubber' | 'random'> {
   readonly fleet: Fleet;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly scrubber: Scrubber;
-  /** Draws from [0, 1). */
-  readonly random: () => number;
   /** Of `usage.schedule`. */
   readonly cron: CronTimes;
-}
-
-export interface FleetProcess {
-  readonly httpPort: number | null;
-  stop(): Promise<void>;
 }
 
 const BEAT_MS = 2_000;
 const COUNT_EVERY_MS = 10_000;
 
 /** Rejects with a Failure when the database cannot be used. */
-export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
+export async function startFleet(options: FleetOptions): Promise<{ stop(): Promise<void> }> {
   const { log, random, scrubber, fleet } = options;
   const config: Config = { ...options.config, web: false };
   const { mqtt, usage } = config;
@@ -113,7 +101,7 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
   const worker = startWorker(fleet.claim_seconds, {
     ...{ context, opened, pace, link },
     claims: openClaims(database, membership.id, fleet.claim_seconds, clock),
-    schedule: new Schedule(options.cron, clock.now()),
+    schedule: openSchedule(options.cron, clock.now()),
     shared: { issuerMemory: { metadata: null }, onReply },
   });
   const keeper = openKeeper({ membership, health: () => health, opened }, context);
@@ -161,7 +149,6 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
     await keeper.stop();
   }
   return {
-    httpPort: http?.port ?? null,
     stop: () => {
       stopping.abort();
       return shutDown(

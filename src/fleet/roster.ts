@@ -100,22 +100,22 @@ async function writeLogins(logins: readonly AccountLogin[], database: Database, 
 /** Times in epoch milliseconds. */
 export interface Listed {
   readonly id: string;
-  readonly paused: boolean;
-  readonly removed: boolean;
-  readonly due_at: number;
-  readonly last_poll_at: number | null;
+  readonly state: 'removing' | 'paused' | 'failing' | 'new' | 'ok';
   readonly last_success_at: number | null;
+  readonly next_run_at: number | null;
   readonly failing_since: number | null;
   readonly failures: number;
   readonly last_error: string | null;
-  readonly advice: string | null;
   readonly auth_state: string | null;
+  readonly advice: string | null;
 }
 
 /** In the order of their ids. */
 export const listAccounts = (database: Database, onlyFailing: boolean): Promise<Listed[]> =>
   database.query<Listed>(
-    `SELECT id, paused, removed, due_at, last_poll_at, last_success_at, failing_since, failures, last_error, advice, auth_state
+    `SELECT id, CASE WHEN removed THEN 'removing' WHEN paused THEN 'paused' WHEN failures > 0 THEN 'failing'
+        WHEN last_poll_at IS NULL THEN 'new' ELSE 'ok' END AS state,
+      last_success_at, CASE WHEN NOT paused THEN due_at END AS next_run_at, failing_since, failures, last_error, auth_state, advice
     FROM heat2mqtt.account WHERE NOT $1 OR (NOT paused AND (failures > 0 OR needs_user)) ORDER BY id`,
     [onlyFailing],
   );

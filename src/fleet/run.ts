@@ -116,11 +116,12 @@ async function workOn(state: AccountState, claim: Claim, parts: RunParts): Promi
   claim.check();
   gates.throwIfPaused();
 
+  const meters = meterViews(account);
   const events = [
     ...before.events,
     ...(outcome === null ? [] : eventsOfPoll(account, outcome, row.failures > 0, own)),
     ...(refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, own)),
-    ...eventsOfStates(account, meterViews(account), own),
+    ...eventsOfStates(account, meters, own),
   ];
   const columns: Columns = {
     ...sessionColumns(account),
@@ -143,7 +144,15 @@ async function workOn(state: AccountState, claim: Claim, parts: RunParts): Promi
 
   const diff = new RetainedDiff(before);
   if (row.republish > 0) diff.forget();
-  const retained = await changesOf(account, diff, areListsSame, state, own);
+  const { topics, config } = own;
+  const { discovery_prefix: prefix } = config.mqtt;
+  const discovery =
+    prefix === false ? null : { prefix, topics, page: null, language: homeLanguage(config.language) };
+  const all = composeAccount(accountView(account, own), meters, { topics, discovery });
+  const news = diff.take(account.id, all, areListsSame);
+  // While a history is incomplete, a meter may only be read anew.
+  const gone = isIncomplete(account) ? [] : await writtenByNoOther(diff.gone(), state);
+  const retained = [...news, ...gone];
   const isTold = await publish([...retained, ...events], claim, parts);
   if (isTold) for (const message of retained) diff.delivered(message);
   await document.write(isTold ? { ...diff.kept(), lists, told: account.told, events: [] } : untold);
@@ -244,26 +253,12 @@ async function refreshAt(
 
 const METER_TOPIC = /(?:\/meter\/|_meter_)([^/]+)/;
 
-/** What differs from what was published last, and the clearing of what is gone and no other account writes by now. */
-async function changesOf(
-  account: Account,
-  diff: RetainedDiff,
-  areListsSame: boolean,
-  state: AccountState,
-  context: AccountContext,
-): Promise<readonly Message[]> {
-  const { topics, config } = context;
-  const { discovery_prefix: prefix } = config.mqtt;
-  const discovery =
-    prefix === false ? null : { prefix, topics, page: null, language: homeLanguage(config.language) };
-  const all = composeAccount(accountView(account, context), meterViews(account), { topics, discovery });
-  const news = diff.take(account.id, all, areListsSame);
-  // While a history is incomplete, a meter may only be read anew.
-  const gone = isIncomplete(account) ? [] : diff.gone();
-  if (gone.length === 0) return news;
+/** Those that are on topics of no meter which another account reads by now. */
+async function writtenByNoOther(gone: readonly Message[], state: AccountState): Promise<readonly Message[]> {
+  if (gone.length === 0) return gone;
   const meterOf = ({ topic }: Message) => METER_TOPIC.exec(topic)?.[1] ?? '';
   const readElsewhere = await state.othersSeries(gone.map(meterOf));
-  return [...news, ...gone.filter((message) => !readElsewhere.includes(meterOf(message)))];
+  return gone.filter((message) => !readElsewhere.includes(meterOf(message)));
 }
 
 /** Resolves to false when the broker has not acknowledged all: the next run publishes it. */

@@ -19,37 +19,33 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const shareOf = (account: string): number =>
   createHash('sha1').update(account).digest().readUInt32BE(0) / 2 ** 32;
 
-export class Schedule {
-  readonly #cron: CronTimes;
-  #ticks: number[];
+export type Schedule = ReturnType<typeof openSchedule>;
+
+export function openSchedule(cron: CronTimes, now: number) {
+  const first = cron.next(AT_ONCE);
+  const gaps = first.slice(1).map((tick, at) => tick - (first[at] ?? 0));
   /** What the accounts are spread over. */
-  readonly #spanMs: number;
+  const spanMs = Math.min(DAY_MS, ...gaps);
+  let ticks = [...ticksBefore(first[0] ?? now), ...first];
 
-  constructor(cron: CronTimes, now: number) {
-    this.#cron = cron;
-    const ticks = [...cron.next(AT_ONCE)];
-    const gaps = ticks.slice(1).map((tick, at) => tick - (ticks[at] ?? 0));
-    this.#spanMs = Math.min(DAY_MS, ...gaps);
-    this.#ticks = [...this.#before(ticks[0] ?? now, now), ...ticks];
+  /** Of which some accounts may still be due. The clock of this process may be ahead. */
+  function ticksBefore(tick: number): number[] {
+    const step = spanMs < MINUTE_MS ? SECOND_MS : MINUTE_MS;
+    const most = Math.min(DAY_MS / MINUTE_MS, Math.ceil((tick - now + spanMs) / step));
+    const looked = Array.from({ length: Math.max(0, most) }, (_, n) => tick - (most - n) * step);
+    return looked.filter((at) => cron.matches(at));
   }
 
-  /** When the account is to be polled next after this moment. */
-  nextPoll(account: string, now: number): number {
-    const delay = shareOf(account) * this.#spanMs;
-    const isLater = (tick: number) => tick + delay > now;
-    if (!this.#ticks.some(isLater)) {
-      const last = this.#ticks.at(-1) ?? 0;
-      this.#ticks = [...this.#ticks.slice(-2), ...this.#cron.next(AT_ONCE).filter((tick) => tick > last)];
-    }
-    return (this.#ticks.find(isLater) ?? now + this.#spanMs) + delay;
-  }
-
-  /** Ticks before the first one, of which some accounts may still be due. The clock of this process may be ahead. */
-  #before(first: number, now: number): number[] {
-    const step = this.#spanMs < MINUTE_MS ? SECOND_MS : MINUTE_MS;
-    const most = Math.min(DAY_MS / MINUTE_MS, Math.ceil((first - now + this.#spanMs) / step));
-    return Array.from({ length: Math.max(0, most) }, (_, n) => first - (most - n) * step).filter((at) =>
-      this.#cron.matches(at),
-    );
-  }
+  return {
+    /** When the account is to be polled next after this moment. */
+    nextPoll(account: string, now: number): number {
+      const delay = shareOf(account) * spanMs;
+      const isLater = (tick: number) => tick + delay > now;
+      if (!ticks.some(isLater)) {
+        const last = ticks.at(-1) ?? 0;
+        ticks = [...ticks.slice(-2), ...cron.next(AT_ONCE).filter((tick) => tick > last)];
+      }
+      return (ticks.find(isLater) ?? now + spanMs) + delay;
+    },
+  };
 }

@@ -4,15 +4,16 @@ import { billCheckRecord } from '../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord } from '../domain/invoice.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './entities/accountEntities.ts';
-import { stateFrom } from './entities/entityRow.ts';
+import { keysOf, stateFrom } from './entities/entityRow.ts';
 import type { Topics } from './topics.ts';
 import type { AccountView } from './views.ts';
 
 // Two years of months; the command `invoices` prints more.
 const NEWEST = 24;
+const ACCOUNT_KEYS = keysOf(ACCOUNT_ROWS);
 
 export const accountStateMessage = (topics: Topics, view: AccountView): Message =>
-  topics.message('account/<account>/state', [view.account], stateFrom(ACCOUNT_ROWS, view));
+  topics.message('account/<account>/state', [view.account], stateFrom(ACCOUNT_KEYS, view));
 
 export const invoicesMessage = (
   topics: Topics,

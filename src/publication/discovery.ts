@@ -32,6 +32,8 @@ const namesIn = ({ language = 'en' }: DiscoveryOptions) => WORDS[language].entit
 /** A discovery document and where it goes. */
 export interface DiscoveryDocument {
   readonly topic: string;
+  /** The same text for the same document: it is compared before the document is written, which takes far longer. */
+  readonly stamp: string;
   readonly components: Readonly<Record<string, Body>>;
   readonly frame: Body;
 }
@@ -101,10 +103,17 @@ export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
     },
   ]);
   const events = { row: EVENT_ROWS['bridge/event'], topic: topics.of('bridge/event') };
-  return document(options, id, device, topics.of('bridge/health'), {
-    [EVENT_KEY]: eventComponent(events, names['bridge.event'], id, topics.base),
-    ...Object.fromEntries(components),
-  });
+  return document(
+    options,
+    id,
+    device,
+    topics.of('bridge/health'),
+    rows.map(({ key }) => key),
+    () => ({
+      [EVENT_KEY]: eventComponent(events, names['bridge.event'], id, topics.base),
+      ...Object.fromEntries(components),
+    }),
+  );
 }
 
 /**
@@ -144,8 +153,11 @@ function document(
   id: string,
   device: Body,
   stateTopic: string,
-  components: Readonly<Record<string, Body>>,
+  /** Beside the device, the options and this version, all that the components are written from. */
+  sources: unknown,
+  write: () => Readonly<Record<string, Body>>,
 ): DiscoveryDocument {
+  let components: Readonly<Record<string, Body>> | null = null;
   const frame = {
     device: { identifiers: [id], ...device },
     origin: { name: about.name, sw_version: about.version, support_url: about.url },
@@ -154,7 +166,15 @@ function document(
     state_topic: stateTopic,
     qos: 1,
   };
-  return { topic: `${options.prefix}/device/${id}/config`, frame, components };
+  return {
+    topic: `${options.prefix}/device/${id}/config`,
+    stamp: JSON.stringify([frame, options.language, sources]),
+    frame,
+    get components() {
+      components ??= write();
+      return components;
+    },
+  };
 }
 
 /** `name`: of the meter or account, in ids. */
@@ -173,7 +193,7 @@ function documentOf<View extends { readonly currency: string }>(
   const id = `${topicSafe(base)}_${idEnd}`;
   const names: Names = namesIn(options);
   const shown = rows.filter(({ given }) => given?.(view) ?? true);
-  const components = shown.map((row): [string, Body] => {
+  const componentOf = (row: EntityRow<View>): [string, Body] => {
     const words = row.options && optionWords(row.options, `${kind}.${row.key}`, names);
     const body = {
       platform: row.platform,
@@ -186,16 +206,17 @@ function documentOf<View extends { readonly currency: string }>(
       ...attributesBody(row, rows, stateTopic),
     };
     return [row.key, body];
-  });
+  };
   const withBridge = {
     ...device,
     via_device: bridgeId(options),
     ...(options.page ? { configuration_url: options.page } : {}),
   };
-  return document(options, id, withBridge, stateTopic, {
-    ...Object.fromEntries(components),
+  const sources = [view.currency, events !== null, shown.map(({ key }) => key)];
+  return document(options, id, withBridge, stateTopic, sources, () => ({
+    ...Object.fromEntries(shown.map(componentOf)),
     ...(events && { [EVENT_KEY]: eventComponent(events, names[`${kind}.event`], id, `${base}_${name}`) }),
-  });
+  }));
 }
 
 interface Events {

@@ -7,15 +7,16 @@ import type { Day } from '../domain/period.ts';
 import type { Tariff, TariffChange } from '../domain/tariff/tariff.ts';
 import { periodSums } from '../domain/totals.ts';
 import type { Message } from '../mqtt/message.ts';
-import { stateFrom } from './entities/entityRow.ts';
+import { keysOf, stateFrom } from './entities/entityRow.ts';
 import { METER_ROWS } from './entities/meterEntities.ts';
 import type { Topics } from './topics.ts';
 import type { MeterView } from './views.ts';
 
+const METER_KEYS = keysOf(METER_ROWS);
 const NEWEST = { day: 62, week: 26, month: 36 } as const;
 
 export const meterStateMessage = (topics: Topics, view: MeterView): Message =>
-  topics.message('meter/<meter>/state', [view.meter], stateFrom(METER_ROWS, view));
+  topics.message('meter/<meter>/state', [view.meter], stateFrom(METER_KEYS, view));
 
 export function historyMessage(topics: Topics, view: MeterView): Message {
   const { meter, zone, readingCloses, currency, ledger } = view;

@@ -119,11 +119,9 @@ export class RetainedDiff {
   #news(one: Retained, areSourcesSame: boolean): Message[] {
     const { topic } = one;
     if ('document' in one) {
-      const messages = announce(one.document, this.#delivered.get(topic));
-      const isNew = messages.slice(-1).flatMap((whole) => this.#unlessSent(whole)).length > 0;
-      if (!isNew) return [];
+      if (!this.#isNew(topic, one.document.stamp)) return [];
       this.#announced.set(topic, platformsOf(one.document));
-      return messages;
+      return announce(one.document, this.#delivered.get(topic));
     }
     const { write, sources } = one;
     const sent = this.#sent.get(topic);
@@ -134,10 +132,15 @@ export class RetainedDiff {
   }
 
   #unlessSent(message: Message, sources?: readonly unknown[]): Message[] {
-    const digest = createHash('sha1').update(message.payload).digest('base64');
-    const isSent = this.#sent.get(message.topic)?.digest === digest;
-    this.#sent.set(message.topic, { digest, sources });
-    return isSent ? [] : [message];
+    return this.#isNew(message.topic, message.payload, sources) ? [message] : [];
+  }
+
+  /** It counts as sent from now on. */
+  #isNew(topic: string, text: string, sources?: readonly unknown[]): boolean {
+    const digest = createHash('sha1').update(text).digest('base64');
+    const isNew = this.#sent.get(topic)?.digest !== digest;
+    this.#sent.set(topic, { digest, sources });
+    return isNew;
   }
 }
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { afterEach, expect, test, vi } from 'vitest';
 import { cronTimes } from '../../src/daemon/polling/schedule.ts';
-import { Schedule } from '../../src/fleet/schedule.ts';
+import { openSchedule, type Schedule } from '../../src/fleet/schedule.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -13,7 +13,7 @@ afterEach(() => vi.useRealTimers());
 function open(expression: string, timezone = 'UTC') {
   vi.useFakeTimers({ now: NOW, toFake: ['Date'] });
   const cron = cronTimes(expression, timezone);
-  return { cron, schedule: new Schedule(cron, NOW) };
+  return { cron, schedule: openSchedule(cron, NOW) };
 }
 
 /** When an account is polled that is polled as soon as it is due. */

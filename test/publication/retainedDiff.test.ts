@@ -11,7 +11,7 @@ const state = (topic: string, payload: string): Retained => ({
 });
 const device = (...keys: string[]): Retained => {
   const components = Object.fromEntries(keys.map((key) => [key, { platform: 'sensor', name: key }]));
-  const document: DiscoveryDocument = { topic: DEVICE, components, frame: {} };
+  const document: DiscoveryDocument = { topic: DEVICE, stamp: keys.join(), components, frame: {} };
   return { topic: DEVICE, document };
 };
 const topicsOf = (messages: readonly { topic: string }[]) => messages.map(({ topic }) => topic);

@@ -64,8 +64,9 @@ export const attributesOf = <View>(entity: EntityRow<View>): (StateKey<View> & {
       : { ...row, attribute: row.key, entity },
   );
 
-export const stateFrom = <View>(rows: readonly EntityRow<View>[], view: View): Record<string, Value> =>
-  Object.fromEntries(keysOf(rows).map(({ key, read }) => [key, read(view)]));
+/** `keys`: those of a table, which are found out once. */
+export const stateFrom = <View>(keys: readonly StateKey<View>[], view: View): Record<string, Value> =>
+  Object.fromEntries(keys.map(({ key, read }) => [key, read(view)]));
 
 /** Attributes that are fields of one thing, and `null` where there is none. */
 export const fieldsOf =

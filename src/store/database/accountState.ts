@@ -94,10 +94,8 @@ type Changes = readonly (readonly [name: string, json: unknown])[];
 export class AccountState implements StateStore {
   readonly fault = null;
   /** What the views tell of a series beside its readings. */
-  describe: (series: string) => { readonly currency: string; readonly friendlyName: string | null } = () => ({
-    currency: '',
-    friendlyName: null,
-  });
+  describe: (series: string) => { readonly currency: string | null; readonly friendlyName: string | null } =
+    () => ({ currency: null, friendlyName: null });
   readonly #parts: Parts;
   /** As the database has them, by name, and opened. */
   readonly #rows = new Map<string, Pick<KeptRow, 'json' | 'series'>>();

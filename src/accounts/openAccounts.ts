@@ -3,6 +3,7 @@ import type { IssuerMemory } from '../auth/oidc.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Gate } from '../http/client.ts';
 import type { Reply } from '../provider/request.ts';
+import { repliesCodec } from '../store/documents.ts';
 import { type Account, openAccount } from './account.ts';
 import type { AccountContext } from './context.ts';
 import { openExtras } from './extras.ts';
@@ -29,7 +30,8 @@ export async function openAccounts(
   const { names = new SeriesNames(), issuerMemory = { metadata: null }, gate } = shared;
   // The rounds of extras of all accounts, one after the other.
   const extrasQueue = concurrencyLimit(1);
-  const onReply = shared.onReply ?? (await openReplyShapes(context));
+  const replies = context.state.document('replies', repliesCodec);
+  const onReply = shared.onReply ?? (await openReplyShapes(replies, context));
   const historyOf = await openPollHistories(context);
   const opened: Account[] = [];
   // In order: of two properties with the same meter the first keeps its name.

@@ -2,17 +2,17 @@
 import { Throttle } from '../foundation/limits.ts';
 import { shapeOf } from '../provider/reply.ts';
 import type { Reply } from '../provider/request.ts';
-import { repliesCodec } from '../store/documents.ts';
-import type { StateStore } from '../store/stateStore.ts';
+import type { Replies } from '../store/documents.ts';
+import type { Document } from '../store/stateStore.ts';
 import type { AccountContext } from './context.ts';
-
-type Needs = Pick<AccountContext, 'clock' | 'log'> & { readonly state: Pick<StateStore, 'document'> };
 
 const NEWEST = 3;
 
 /** A strange reply is kept although good ones follow; the file is written only when a new shape is seen. */
-export async function openReplyShapes({ state, clock, log }: Needs): Promise<(reply: Reply) => void> {
-  const document = state.document('replies', repliesCodec);
+export async function openReplyShapes(
+  document: Pick<Document<Replies>, 'read' | 'write'>,
+  { clock, log }: Pick<AccountContext, 'clock' | 'log'>,
+): Promise<(reply: Reply) => void> {
   const known = new Map(Object.entries((await document.read())?.replies ?? {}));
   const throttles = new Map<string, Throttle>();
   return ({ what, status, json, foreign }) => {

@@ -2,7 +2,6 @@
 import { splitHostAndPort } from '../config/listenAddress.ts';
 import type { Config, Fleet } from '../config/schema.ts';
 import { EXIT } from '../foundation/failure.ts';
-import { repliesCodec } from '../store/documents.ts';
 import type { Command } from './command.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
@@ -37,10 +36,10 @@ export async function lookAtFleet(fleet: Fleet, { log, zone }: Settings) {
   // Only a fleet loads what it needs of PostgreSQL.
   const { openFleet } = await import('../fleet/open.ts');
   const { readHealth } = await import('../fleet/health.ts');
-  const { database, shared, close } = await openFleet(fleet, log);
+  const { database, replies, close } = await openFleet(fleet, log);
   try {
     const health = await readHealth(database, fleet.claim_seconds, zone);
-    return { health, replies: await shared.document('replies', repliesCodec).read() };
+    return { health, replies: await replies.read() };
   } finally {
     await close();
   }

@@ -7,7 +7,7 @@ import type { Log } from '../foundation/log.ts';
 import { Database } from '../store/database/database.ts';
 import { prepareTables } from '../store/database/schema.ts';
 import { PLACES, Seal } from '../store/database/seal.ts';
-import type { StateStore } from '../store/stateStore.ts';
+import { type Replies, repliesCodec } from '../store/documents.ts';
 
 export type OpenFleet = Awaited<ReturnType<typeof openFleet>>;
 
@@ -27,7 +27,7 @@ export async function openFleet(fleet: Fleet, log: Log) {
       seal,
       /** Drawn once for the fleet: its client ids at the broker begin with it. */
       installation: await readInstallation(database, seal),
-      shared: sharedDocuments(database),
+      replies: repliesIn(database),
       /** Takes another password or key from its file. Rejects with a Failure. */
       async readSecretsAgain(): Promise<void> {
         database.moveTo(await fleet.database_url.read());
@@ -59,22 +59,14 @@ async function readInstallation(database: Database, seal: Seal): Promise<string>
   return row.installation;
 }
 
-/** Documents that all processes share, and that belong to no account: the last one written counts. */
-const sharedDocuments = (database: Database): Pick<StateStore, 'document'> => ({
-  document(name, codec) {
-    const put = async (json: unknown) => {
-      const text = `INSERT INTO heat2mqtt.shared_document (name, json) VALUES ($1, $2)
-        ON CONFLICT (name) DO UPDATE SET json = excluded.json`;
-      await database.query(text, [name, JSON.stringify(json)]);
-    };
-    return {
-      async read() {
-        const text = 'SELECT json FROM heat2mqtt.shared_document WHERE name = $1';
-        const [row] = await database.query<{ json: unknown }>(text, [name]);
-        return row?.json ? codec.decode(row.json) : null;
-      },
-      write: (value) => put(codec.encode(value)),
-      remove: () => put(null),
-    };
+/** The shapes of replies that any process has seen: the last ones written count. */
+const repliesIn = (database: Database) => ({
+  async read() {
+    const [row] = await database.query<{ replies: unknown }>('SELECT replies FROM heat2mqtt.fleet');
+    return row?.replies ? repliesCodec.decode(row.replies) : null;
+  },
+  async write(value: Replies): Promise<void> {
+    const json = JSON.stringify(repliesCodec.encode(value));
+    await database.query('UPDATE heat2mqtt.fleet SET replies = $1', [json]);
   },
 });

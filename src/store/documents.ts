@@ -145,6 +145,8 @@ export const repliesCodec = versioned(
   }),
 );
 
+export type Replies = ReturnType<typeof repliesCodec.decode>;
+
 /** What was found beside the usage. The owner is the one of the account's tokens: no account sees another's invoices. */
 export const extrasCodec: Codec<Owned<Extras>> = ownedBy(extras);
 

@@ -9,7 +9,6 @@ import { ME } from '../e2e/program.ts';
 import { startChild } from '../support/child.ts';
 import { tooMany } from '../support/faults.ts';
 import { STATE } from '../support/homes.ts';
-import { ROOT } from '../support/sources.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openCable } from './cable.ts';
 import { openFlat } from './flat.ts';
@@ -276,43 +275,4 @@ test('keys are changed: a second one joins, all is sealed anew, the first one go
   expect(simulator.counters.passwordGrants.asked).toBe(1);
   await writeFile(file, `${old}\n`);
   expect((await command('accounts', 'list')).errors).toContain('fleet.key is not the key');
-});
-
-const SQL = /^```sql\n([\s\S]*?)^```$/gm;
-
-test('every question of docs/fleet.md: of an empty fleet, with extras off, and with a failing account', async () => {
-  const flat = await openFlat();
-  const { command, logins, postgres } = flat;
-  await command('accounts', 'list');
-  const page = await readFile(join(ROOT, 'docs/fleet.md'), 'utf8');
-  const questions = [...page.matchAll(SQL)].map(([, sql = '']) => sql).filter((sql) => /^SELECT/.test(sql));
-  const askAll = async () => {
-    const answers = [];
-    for (const question of questions) answers.push(await postgres.query(question));
-    return answers;
-  };
-  expect(questions.length).toBeGreaterThanOrEqual(3);
-  for (const answer of await askAll()) expect(answer).toEqual([]);
-  await flat.configure({ extras: { meter_reading: false, balance: false, invoices: false } });
-  await command(
-    'accounts',
-    'import',
-    await logins(['home', ME.username, ME.password], ['wrong', ME.username, 'x']),
-  );
-  const first = flat.process();
-  await untilRow(flat, 'home', 'read', isRead);
-  await untilRow(flat, 'wrong', 'failing', (row) => Number(row.failures) > 0);
-  expect((await askAll())[0]).toMatchObject([{ account: 'home' }]);
-  await first.end('SIGTERM');
-  await flat.configure();
-  await command('accounts', 'resume', 'home');
-  flat.process();
-  await waitFor(
-    'invoices',
-    async () => (await postgres.query('SELECT * FROM heat2mqtt_views.invoice')).length > 0,
-  );
-  await askAll();
-  expect(await postgres.query('SELECT DISTINCT account, currency FROM heat2mqtt_views.invoice')).toEqual([
-    { account: 'home', currency: 'EUR' },
-  ]);
 });

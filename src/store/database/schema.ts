@@ -15,6 +15,7 @@ CREATE TABLE heat2mqtt.fleet (
   paused_until timestamptz NOT NULL DEFAULT 'epoch',
   asked_at timestamptz NOT NULL DEFAULT 'epoch',
   told boolean NOT NULL DEFAULT false,
+  replies json,
   keeper uuid,
   keeper_until timestamptz NOT NULL DEFAULT 'epoch'
 );
@@ -62,7 +63,6 @@ CREATE TABLE heat2mqtt.document (
   sealed bytea,
   PRIMARY KEY (account, name)
 ) WITH (fillfactor = 70);
-CREATE TABLE heat2mqtt.shared_document (name text PRIMARY KEY, json json NOT NULL);
 CREATE TABLE heat2mqtt.series (
   id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account text COLLATE "C" NOT NULL REFERENCES heat2mqtt.account ON DELETE CASCADE,

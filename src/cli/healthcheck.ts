@@ -1,5 +1,4 @@
 // heat2mqtt healthcheck: asks the running daemon over HTTP. And how a fleet is, which its database tells.
-import { splitHostAndPort } from '../config/listenAddress.ts';
 import type { Config, Fleet } from '../config/schema.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { Command } from './command.ts';
@@ -17,17 +16,16 @@ export const healthcheck: Command = async (given, io) => {
 
 /** What the running daemon says of itself, or why it cannot be asked. Never rejects. */
 export async function askHealth({ http }: Config): Promise<{ isHealthy: boolean; words: string }> {
-  const address = http === false ? undefined : splitHostAndPort(http.listen);
-  if (!address)
+  if (http === false)
     return { isHealthy: false, words: 'The daemon serves no HTTP (http: false), so it cannot be asked.' };
-  const anywhere = address.host === '0.0.0.0' || address.host === '::';
-  const host = anywhere ? '127.0.0.1' : address.host.includes(':') ? `[${address.host}]` : address.host;
+  // What listens on all addresses listens on this one.
+  const address = http.listen.replace(/^(0\.0\.0\.0|\[::\])(?=:\d+$)/, '127.0.0.1');
   try {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const response = await fetch(`http://${host}:${address.port}/healthz`, { signal });
+    const response = await fetch(`http://${address}/healthz`, { signal });
     return { isHealthy: response.ok, words: (await response.text()).trimEnd() };
   } catch {
-    return { isHealthy: false, words: `No daemon answers at ${host}:${address.port}.` };
+    return { isHealthy: false, words: `No daemon answers at ${address}.` };
   }
 }
 

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { lchown, mkdir } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { ConfigInvalid } from '../config/load.ts';
 import type { Fleet } from '../config/schema.ts';
 import { type Daemon, startDaemon } from '../daemon/daemon.ts';
@@ -202,12 +203,11 @@ async function dropRoot(stateDirectory: string): Promise<void> {
 export function systemdNotifier(env: Io['env'], clock: Clock, log: Log, notify = systemdNotify(env)) {
   const stopped = new AbortController();
 
-  async function send(state: string): Promise<void> {
-    if (!env.NOTIFY_SOCKET) return;
-    await notify(state).catch((err) =>
-      log.error({ err, state }, 'systemd cannot be told; is systemd-notify installed?'),
-    );
-  }
+  const send = async (state: string) => {
+    const failed = (err: unknown) =>
+      log.error({ err, state }, 'systemd cannot be told; is systemd-notify installed?');
+    if (env.NOTIFY_SOCKET) await notify(state).catch(failed);
+  };
   /** Driven by a timer, so that a blocked event loop stops it. */
   async function feedWatchdog(): Promise<void> {
     const timeoutMs = env.NOTIFY_SOCKET ? Number(env.WATCHDOG_USEC) / 1000 : 0;
@@ -232,10 +232,10 @@ export function systemdNotifier(env: Io['env'], clock: Clock, log: Log, notify =
 const NOTIFY_TIMEOUT_MS = 5_000;
 
 /** Sends a state such as READY=1. Node has no Unix datagram sockets, so the program of systemd has to do it. */
-function systemdNotify({ NOTIFY_SOCKET, PATH }: Io['env']) {
-  return (state: string) =>
-    new Promise<void>((resolve, reject) => {
-      const options = { env: { NOTIFY_SOCKET, PATH }, timeout: NOTIFY_TIMEOUT_MS };
-      execFile('systemd-notify', [state], options, (err) => (err ? reject(err) : resolve()));
+const systemdNotify =
+  ({ NOTIFY_SOCKET, PATH }: Io['env']) =>
+  (state: string): Promise<unknown> =>
+    promisify(execFile)('systemd-notify', [state], {
+      env: { NOTIFY_SOCKET, PATH },
+      timeout: NOTIFY_TIMEOUT_MS,
     });
-}

@@ -113,8 +113,8 @@ function newestStretch(days: readonly BilledDay[], weight: (day: BilledDay) => n
   let start = days.length;
   let most = least;
   let sum = 0;
-  for (const [at, day] of [...days.entries()].reverse()) {
-    sum += weight(day);
+  for (let at = days.length - 1; at >= 0; at -= 1) {
+    sum += weight(days[at] as BilledDay);
     if (sum <= most) continue;
     start = at;
     most = sum;
@@ -224,7 +224,11 @@ function consensus(days: readonly BilledDay[], tolerance: Micro): Line | null {
       const rate = (high.cost - low.cost) / (high.energy - low.energy);
       const line = { rate, standing: low.cost - rate * low.energy };
       if (rate <= 0 || line.standing < -tolerance) continue;
-      const votes = ordinary(days, line, tolerance).length;
+      let votes = days.length;
+      for (const day of days) {
+        if (!fits(line, day, tolerance)) votes -= 1;
+        if (votes <= bestVotes) break;
+      }
       if (votes <= bestVotes) continue;
       best = line;
       bestVotes = votes;
@@ -243,7 +247,13 @@ function thinned(days: readonly BilledDay[]): readonly BilledDay[] {
 
 /** Least squares; the same amounts twice are rounded alike and count once. `null` when the energies do not differ. */
 function leastSquares(days: readonly BilledDay[], leastScatter: Micro): Estimate | null {
-  const distinct = [...new Map(days.map((day) => [`${day.energy} ${day.cost}`, day])).values()];
+  const costs = new Map<Micro, readonly Micro[]>();
+  const distinct = days.filter(({ energy, cost }) => {
+    const known = costs.get(energy) ?? [];
+    if (known.includes(cost)) return false;
+    costs.set(energy, [...known, cost]);
+    return true;
+  });
   const count = distinct.length;
   const sum = (of: (day: BilledDay) => number) => distinct.reduce((all, day) => all + of(day), 0);
   const meanEnergy = sum(({ energy }) => energy) / count;

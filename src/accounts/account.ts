@@ -1,4 +1,5 @@
-// One account: its properties, discovered once and kept, and one poll over all of them.
+// The accounts of the configuration. Of each: its properties, discovered once and kept, and one poll over all of them.
+import type { IssuerMemory } from '../auth/oidc.ts';
 import { needsAPerson } from '../domain/health.ts';
 import { type BillChecks, billJudge } from '../domain/insight/bill.ts';
 import { type BillForecast, forecastBill, nextBillSpan } from '../domain/insight/billForecast.ts';
@@ -7,15 +8,19 @@ import type { Day, DaySpan } from '../domain/period.ts';
 import { type EntityContext, type Property, seriesName, withFound } from '../domain/reading.ts';
 import { isClockSet } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
+import { concurrencyLimit } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
-import { ProviderRefused } from '../provider/request.ts';
+import type { Gate } from '../http/client.ts';
+import { ProviderRefused, type Reply } from '../provider/request.ts';
+import { repliesCodec } from '../store/documents.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
-import type { AccountExtras } from './extras.ts';
+import { type AccountExtras, openExtras } from './extras.ts';
 import { type Meter, openMeter } from './meter.ts';
 import { withLedger } from './meterLedger.ts';
-import type { SeriesNames } from './names.ts';
-import type { PollHistory } from './pollHistory.ts';
-import type { Upstream } from './upstream.ts';
+import { SeriesNames } from './names.ts';
+import { openPollHistories, type PollHistory } from './pollHistory.ts';
+import { openReplyShapes } from './replyShapes.ts';
+import { openUpstream, type Upstream } from './upstream.ts';
 
 interface Parts {
   readonly upstream: Upstream;
@@ -88,8 +93,61 @@ const clockNotSet = () =>
     hint: 'Check its time service (NTP).',
   });
 
+/** Those of the configuration, with what they share. */
+export async function openAccounts(
+  context: AccountContext,
+  /** To be called with each meter that is opened. */
+  restore: (meter: Meter) => Promise<void>,
+  /** What the accounts of a fleet share beyond these. */
+  shared: {
+    readonly names?: SeriesNames;
+    readonly issuerMemory?: IssuerMemory;
+    readonly gate?: (to: 'issuer' | 'provider') => Gate;
+    /** Notes the shapes of replies. */
+    readonly onReply?: (reply: Reply) => void;
+  } = {},
+): Promise<Account[]> {
+  const { config, counters, changed } = context;
+  const { names = new SeriesNames(), issuerMemory = { metadata: null }, gate } = shared;
+  // The rounds of extras of all accounts, one after the other.
+  const extrasQueue = concurrencyLimit(1);
+  const replies = context.state.document('replies', repliesCodec);
+  const onReply = shared.onReply ?? (await openReplyShapes(replies, context));
+  const historyOf = await openPollHistories(context);
+  const opened: Account[] = [];
+  // In order: of two properties with the same meter the first keeps its name.
+  for (const account of config.accounts) {
+    const { id } = account;
+    const own = { ...context, log: context.log.child({ account: id }) };
+    const history = historyOf(id);
+    const upstream = openUpstream(account, own, {
+      issuerMemory,
+      ...(gate ? { gate } : {}),
+      onRequest(seen) {
+        history.countRequest();
+        counters.countRequest(seen);
+      },
+      onLogin() {
+        history.countLogin();
+        counters.logins += 1;
+      },
+      onRefresh() {
+        counters.refreshes += 1;
+      },
+      onReply,
+      onChange: () => changed(id),
+    });
+    const extras = await openExtras(id, { upstream, history, queue: extrasQueue }, own);
+    opened.push(await openAccount(id, { upstream, history, extras, names, all: opened, restore }, own));
+  }
+  // When two have the same property, the one that has read it keeps it, else the first.
+  for (const account of opened) await account.claimWhatItHasRead();
+  for (const account of opened) await account.openKnownMeters();
+  return opened;
+}
+
 /** Reads what the disk has of its properties; `claimWhatItHasRead` and `openKnownMeters` follow, each for all accounts. */
-export async function openAccount(
+async function openAccount(
   id: string,
   { upstream, history, extras, names, all, restore }: Parts,
   context: AccountContext,

@@ -1,11 +1,10 @@
 // Wires the daemon together, starts it and stops it.
-import type { Account } from '../accounts/account.ts';
+import { type Account, openAccounts } from '../accounts/account.ts';
 import { isIncomplete } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { eventsOfRefresh } from '../accounts/events.ts';
 import { Counters } from '../accounts/metrics.ts';
 import { strayNamesWarning } from '../accounts/names.ts';
-import { openAccounts } from '../accounts/openAccounts.ts';
 import { keepAlive } from '../auth/keepAlive.ts';
 import { openConstituencies } from '../constituencies/onDemand.ts';
 import type { Reason } from '../domain/health.ts';

@@ -3,8 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { Message } from '../mqtt/message.ts';
 import { announce, type DiscoveryDocument, platformsOf } from './discovery.ts';
-import { isDiscovery } from './ownership.ts';
-import { clear } from './topics.ts';
+import { clear, isDiscovery } from './topics.ts';
 
 /** One retained topic as it stands now: a device of Home Assistant, or something that is written when it is asked for. */
 export type Retained =

@@ -1,8 +1,7 @@
 // Whose a retained message is: ours by its topic, or by the availability of the device that it announces.
 import { expect, test } from 'vitest';
-import { isOurs, RETAINED } from '../../src/publication/ownership.ts';
 import { TOPICS } from '../../src/publication/payloads/payloads.ts';
-import { isRetained, Topics } from '../../src/publication/topics.ts';
+import { isOurs, isRetained, RETAINED, Topics } from '../../src/publication/topics.ts';
 
 test('every topic that is retained is known', () => {
   expect(RETAINED).toEqual(Object.keys(TOPICS).filter((topic) => isRetained(`x/${topic}`)));

@@ -1,8 +1,8 @@
 // Accounts that see each other's meters: whoever is refused, and whenever each is found, every poll ends and each meter is read once.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { openAccounts } from '../../src/accounts/account.ts';
 import { Counters } from '../../src/accounts/metrics.ts';
-import { openAccounts } from '../../src/accounts/openAccounts.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Context, Signals } from '../../src/daemon/context.ts';
 import { openPoller } from '../../src/daemon/polling/poller.ts';

@@ -25,19 +25,14 @@ export interface AccountContext {
   readonly counters: Counters;
   /** To be called when the session, the meters or the extras of an account may have changed. */
   readonly changed: (account: string) => void;
-  readonly outdoor: OutdoorWeather;
+  /** Outdoor temperatures, from wherever they come: the same object until something else is known. `null`: not configured, or unknown. */
+  readonly outdoor: { readonly weather: Weather | null };
   /** Default: the one of provider/openProvider.ts. */
   readonly openProvider?: OpenProvider;
   /** Default: the one of auth/loginBudget.ts. Only tests have a reason to lower it. */
   readonly scryptCost?: number;
   /** `usage.concurrency`: shared by everything that asks the provider. */
   readonly limit: ConcurrencyLimit;
-}
-
-/** Outdoor temperatures, from wherever they come. */
-export interface OutdoorWeather {
-  /** The same object until something else is known; `null`: not configured, or nothing known. */
-  readonly weather: Weather | null;
 }
 
 /** A change of a meter that is worth an event. */

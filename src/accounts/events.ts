@@ -57,18 +57,11 @@ function bridgeEvent(
   return topics.message('bridge/event', [], { event_type, at: zone.iso(clock.now()), ...words, account: id });
 }
 
-/** Takes note of the use that was known when the meters were published for the first time: that is no news. */
-export function noteUse(account: Account, meters: readonly MeterView[]): void {
-  const use = { ...account.told.use };
-  for (const one of meters)
-    if (one.use)
-      use[one.meter] ??= { day: one.use.newest.day, direction: one.use.unusual?.direction ?? null };
-  account.told = { ...account.told, use };
-}
-
-/** Invoices that are new, and meters whose data has become late or whose use unusual, since the last call. The first call only takes note of meters. */
+/**
+ * Invoices that are new, and meters whose data has become late or whose use unusual, since the last call. What is known of a meter at
+ * its first call is no news.
+ */
 export function eventsOfStates(account: Account, meters: readonly MeterView[], context: Needs): Message[] {
-  noteUse(account, meters);
   const { topics, zone, clock } = context;
   const at = zone.iso(clock.now());
   const { told } = account;
@@ -81,10 +74,10 @@ export function eventsOfStates(account: Account, meters: readonly MeterView[], c
     if (isLate === true && told.late[meter] === false)
       messages.push(lateMessage(topics, meter, readingAt === null ? null : zone.iso(readingAt), at));
     late[meter] = isLate === true;
-    const before = use[meter];
-    if (!judged || !before) continue;
+    if (!judged) continue;
     const { newest, unusual } = judged;
     const direction = unusual?.direction ?? null;
+    const before = use[meter] ?? { day: newest.day, direction };
     use[meter] = { day: newest.day < before.day ? before.day : newest.day, direction };
     // A day's arrival does not tell: its weather may be known later.
     if (unusual !== null && unusual.since > before.day && direction !== before.direction)

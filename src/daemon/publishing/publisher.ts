@@ -1,6 +1,6 @@
 // What goes to the broker and when: everything on connect, discovery and states when Home Assistant starts, else what has changed.
 import { accountView, composeAccount, meterViews } from '../../accounts/composition.ts';
-import { eventsOfStates, noteUse } from '../../accounts/events.ts';
+import { eventsOfStates } from '../../accounts/events.ts';
 import { pageAddress } from '../../config/listenAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { Throttle } from '../../foundation/limits.ts';
@@ -111,10 +111,13 @@ export async function openPublisher(
   function publish(owners: readonly string[]): void {
     // The first connection begins with everything; what was composed before could be older than the restored history.
     if (!link.status().hasConnected) return;
-    const some = owners.flatMap((owner) => byId.get(owner) ?? []);
-    const events = some.flatMap((account) => eventsOfStates(account, meterViews(account), context));
-    link.publish([...compose(owners), ...events]);
+    link.publish([...compose(owners), ...eventsOf(owners)]);
   }
+
+  const eventsOf = (owners: readonly string[]): Message[] =>
+    owners
+      .flatMap((owner) => byId.get(owner) ?? [])
+      .flatMap((account) => eventsOfStates(account, meterViews(account), context));
 
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */
   function compose(owners: readonly string[]): Message[] {
@@ -133,8 +136,8 @@ export async function openPublisher(
     retained.forget(isForgotten);
     for (const account of byId.keys()) changed.add(account);
     const first = takeSome();
-    // What is published for the first time is no news.
-    for (const account of first.flatMap((id) => byId.get(id) ?? [])) noteUse(account, meterViews(account));
+    // From now on what changes is news.
+    link.publish(eventsOf(first));
     bridgeChanged = changed.size > 0;
     if (bridgeChanged) plan();
     return compose([BRIDGE, ...first]);

@@ -1,5 +1,6 @@
 // Constituencies on demand. The list of a house is kept: retained on the broker, on disk, and the answer for a minute. Any other list
 // is fetched, answered and forgotten.
+import { setMaxListeners } from 'node:events';
 import { type Answered, caveat } from '../domain/constituency.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -61,6 +62,8 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
   const publicList = openPublicList(section, clock);
   const rate = new RateLimit(clock, MOST_IN_WINDOW, WINDOW_MS);
   const stopping = new AbortController();
+  // Each request under way listens to it: Node would warn of a leak from the eleventh on.
+  setMaxListeners(0, stopping.signal);
   const underWay = new Map<string, Promise<Answer>>();
   /** The keys are names of lists, oldest first. */
   const kept = new Map<string, Kept>();

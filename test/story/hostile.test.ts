@@ -1,5 +1,5 @@
 // Whoever may publish: floods, forgeries and oversized requests move neither the provider nor the memory.
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { LARGEST_PACKET_BYTES } from '../../src/mqtt/stream.ts';
 import { USAGE } from '../support/homes.ts';
 import { asking, FETCH } from '../support/lists.ts';
@@ -53,6 +53,10 @@ test('a thousand requests for a refresh are one poll, and hold up nobody; answer
 test('hundreds of different questions for the public list are thirty, beside a poll that goes on', async () => {
   const { story, probe, intruder, answers } = await quietStory();
   const { counters } = story.simulator;
+  const warnings: string[] = [];
+  const note = ({ name }: Error) => warnings.push(name);
+  process.on('warning', note);
+  onTestFinished(() => void process.off('warning', note));
   const flood = many(700).map((at) =>
     intruder.publish(`${REQUEST}/constituencies`, `{"house_no":${at + 1}}`),
   );
@@ -63,6 +67,7 @@ test('hundreds of different questions for the public list are thirty, beside a p
   await untilTrue('thirty lists', () => new Set(lists().map(({ topic }) => topic)).size === 30);
   await story.rest();
   expect([counters.requests[FETCH], counters.requests[USAGE], lists().length]).toEqual([30, 2, 30]);
+  expect(warnings).toEqual([]);
   // In one burst the newest answers are kept.
   const skipped = answers('constituencies').filter(({ status }) => status !== 'ok');
   expect(skipped.length).toBeGreaterThanOrEqual(400);

@@ -99,11 +99,7 @@ export const restore: Command = async (given, io) => {
   return EXIT.fine;
 };
 
-const packed = (
-  documents: Documents,
-  { clock }: Io,
-  config: { readonly text: string; readonly taken: readonly string[] } | null,
-): Buffer =>
+const packed = (documents: Documents, { clock }: Io, config: ReturnType<typeof withoutSecrets> | null) =>
   pack({
     madeAt: clock.now(),
     madeBy: about.version,

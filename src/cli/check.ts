@@ -33,8 +33,7 @@ interface Result {
 type Probe = readonly [string, () => Promise<string>];
 
 /** A wrong configuration comes first, then what needs the user, then what may pass by itself. */
-const { config, credentials, unexpected, provider, broker, homeAssistant } = EXIT;
-const WORST_FIRST = [config, credentials, unexpected, provider, broker, homeAssistant];
+const WORST_FIRST = ['config', 'credentials', 'unexpected', 'provider', 'broker', 'homeAssistant'] as const;
 
 export const check: Command = async (given, io) => {
   const { live, json } = given.options;
@@ -63,7 +62,8 @@ export const check: Command = async (given, io) => {
     const checks = results.map(({ exitCode: _, ...row }) => row);
     printJson({ ok: results.every(({ ok }) => ok), checks }, io);
   }
-  return WORST_FIRST.find((code) => results.some(({ exitCode }) => exitCode === code)) ?? EXIT.fine;
+  const worst = WORST_FIRST.find((kind) => results.some(({ exitCode }) => exitCode === EXIT[kind]));
+  return EXIT[worst ?? 'fine'];
 };
 
 async function resultOf([check, run]: Probe): Promise<Result> {

@@ -147,7 +147,7 @@ export function sentenceOn(name: string, said: Said): string | null {
     return `Health: ${said.state}.${reason ? ` ${Object(reason).message}` : ''}`;
   }
   if (name.endsWith('/event')) return eventSentence(said);
-  const [, , request] = name.startsWith('bridge/response/') ? name.split('/') : [];
+  const [, request] = /^bridge\/response\/(.*)/.exec(name) ?? [];
   return request === undefined ? null : answerSentence(request, said);
 }
 

@@ -18,18 +18,16 @@ import { type Ingress, openServer, SUPERVISORS_INGRESS, serveIngress } from '../
 import type { Command, Io } from './command.ts';
 import { loadSettings, openLog, type Settings, untilInterrupted } from './settings.ts';
 
-/** A supervisor may start the program again: the port may be free then. */
-const brokerNotStarted = (cause: NodeJS.ErrnoException) =>
-  failure(
-    'broker_not_started',
-    `The broker of heat2mqtt itself (mqtt.embedded) cannot listen on its port (${cause.code}).`,
-    {
-      exit: EXIT.unexpected,
-      retry: 'later',
-      hint: 'If another broker runs there, write its address as mqtt.url and take mqtt.embedded away; else choose another port.',
-      cause,
-    },
-  );
+function brokerNotStarted(cause: NodeJS.ErrnoException) {
+  const message = `The broker of heat2mqtt itself (mqtt.embedded) cannot listen on its port (${cause.code}).`;
+  return failure('broker_not_started', message, {
+    exit: EXIT.unexpected,
+    // A supervisor may start the program again: the port may be free then.
+    retry: 'later',
+    hint: 'If another broker runs there, write its address as mqtt.url and take mqtt.embedded away; else choose another port.',
+    cause,
+  });
+}
 
 export const run: Command = async (given, io) => {
   // The Supervisor of Home Assistant sets it for an app.

@@ -16,10 +16,6 @@ describe('the first history', () => {
     ]);
   });
 
-  test('that begins today is one day', () => {
-    expect(ask(openLedger('2025-03-10'), '2025-03-10')).toEqual([{ from: '2025-03-10', to: '2025-03-11' }]);
-  });
-
   test('is complete, and swept, once the question that includes today is answered', () => {
     let ledger = openLedger('2023-01-01');
     const complete: boolean[] = [];

@@ -78,12 +78,6 @@ test('each day gets the readings of one day, over both clock changes as well', (
   });
 });
 
-test('the day of a reading at 00:00:30 on the 20th is the 19th', () => {
-  expect(dayClosedBy(Date.parse('2026-11-20T00:00:30Z'), 'previous_day', DUBLIN)).toBe('2026-11-19');
-  expect(dayClosedBy(Date.parse('2026-06-20T00:00:30Z'), 'previous_day', DUBLIN)).toBe('2026-06-19');
-  expect(dayClosedBy(Date.parse('2026-11-20T00:00:30Z'), 'same_day', DUBLIN)).toBe('2026-11-20');
-});
-
 test('nothing read tells nothing; one reading is enough', () => {
   expect(closingOf([], DUBLIN)).toBeNull();
   expect(closingOf(atUtc('00:00:30')('2026-03-01', DUBLIN), DUBLIN)).toBe('previous_day');

@@ -3,7 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { expect } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { ROOT } from '../support/sources.ts';
 import type { Stack } from '../support/stack.ts';
 
@@ -16,11 +16,15 @@ export const PLAIN_NAME = 'heat.example.org';
 export const PHONE = 375;
 export const DESK = 1440;
 
-export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({
+/** One for all tests of a file. */
+export let browser: Browser;
+beforeAll(async () => {
+  browser = await chromium.launch({
     executablePath: CHROMIUM,
     args: [...QUIET.split(' '), `--host-resolver-rules=MAP ${PLAIN_NAME} 127.0.0.1`],
   });
+});
+afterAll(() => browser.close());
 
 export interface Look {
   readonly width?: number;
@@ -31,7 +35,7 @@ export interface Look {
 }
 
 /** Opens the page in a profile of its own. At the end the test fails for whatever the browser complained of. */
-export async function look(browser: Browser, stack: Stack, url: string, how: Look = {}) {
+export async function look(stack: Stack, url: string, how: Look = {}) {
   const { width = DESK, dark = false, locale = 'en-IE', expected = /^$/ } = how;
   const context = await browser.newContext({
     viewport: { width, height: width === PHONE ? 812 : 900 },
@@ -83,4 +87,10 @@ export async function complaints(page: Page): Promise<string[]> {
       nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
     );
   });
+}
+
+/** A picture for eyes, and what axe finds on it. */
+export async function judge(page: Page, name: string): Promise<void> {
+  await picture(page, name);
+  expect(await complaints(page)).toEqual([]);
 }

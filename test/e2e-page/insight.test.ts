@@ -1,20 +1,13 @@
 // What the readings mean, on the page: last year apart from the weather, an unusual day, and the bills against their days.
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
 import { home, METER, PROPERTY, person } from '../support/homes.ts';
 import { DUBLIN, Household } from '../support/household.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { complaints, DESK, look, openBrowser, PHONE, picture, ready } from './browser.ts';
+import { DESK, judge, look, PHONE, ready } from './browser.ts';
 import { openPage, TODAY } from './home.ts';
 import { startRelay } from './relay.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser.close());
 
 const DAYS = 760;
 const SINCE = addDays(TODAY, -DAYS);
@@ -62,7 +55,7 @@ test('at a glance, and what the readings mean: on a phone and a desk, light and 
     [DESK, false],
     [DESK, true],
   ] as const) {
-    const page = await look(browser, stack, url, { width, dark });
+    const page = await look(stack, url, { width, dark });
     await ready(page);
     for (const words of [
       ...[
@@ -92,88 +85,73 @@ test('at a glance, and what the readings mean: on a phone and a desk, light and 
     expect(await page.locator('body').innerText()).not.toMatch(/undefined|NaN|null|Invalid|EUR|[{}]/);
     const [scrolled, wide] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     expect(scrolled).toBeLessThanOrEqual(wide ?? 0);
-    await picture(page, `glance-${width}-${dark ? 'dark' : 'light'}`);
-    expect(await complaints(page)).toEqual([]);
+    await judge(page, `glance-${width}-${dark ? 'dark' : 'light'}`);
   }
 });
+
+const span = (key: string) => ({ [`${key}_from`]: '2026-01-01', [`${key}_to`]: '2026-03-01' });
+const band = (key: string, low: number | null, high: number) => ({
+  [`${key}_low`]: low,
+  [`${key}_high`]: high,
+});
+const change = (percent: number, low: number, high: number) => ({
+  ...span('weather_adjusted_change'),
+  ...band('weather_adjusted_change', low, high),
+  weather_adjusted_change: percent,
+});
+const expected = (by: string, used: number) => ({
+  ...band('energy_day_expected', 7.5, 14),
+  ...{ energy_day: used, energy_day_expected_by: by },
+});
+const alarm = { unusual_use: true, unusual_use_direction: 'low', unusual_use_since: '2026-03-02' };
+const nothing = {
+  ...{ unusual_use: null, energy_day_expected: null, weather_adjusted_change: null },
+  ...{ register_difference: null, degree_days_month: null, cost_month_forecast_low: null },
+};
+
+/** What is added to the state of the meter or the account, and what the page then says. */
+const TOLD: readonly (readonly ['meter' | 'account', object, string | RegExp])[] = [
+  ['meter', expected('season', 9), 'as expected: 7.5 to 14.0 kWh at this time of year'],
+  ['meter', expected('weather', 7.2), 'expected: 7.5 to 14.0 kWh for such weather'],
+  ['meter', { ...alarm, energy_day_expected_low: null }, /^Unusual: less heat than usual since Mon,? 2 Mar$/],
+  ['meter', change(1.2, -3.4, 5.8), 'About as much between 3 % less and 6 % more, 1 Jan – 1 Mar'],
+  ['meter', change(9, 3, 15), '9 % more between 3 % and 15 % more, 1 Jan – 1 Mar'],
+  [
+    'meter',
+    { ...span('register_difference'), meter_reading: 4_000, register_difference: -12.4 },
+    'It has grown by 12.4 kWh less than its days add up to, 1 Jan 2026 – 1 Mar 2026.',
+  ],
+  ['meter', { register_difference_days_missing: 2 }, '1 Mar 2026. 2 of them have no reading.'],
+  [
+    'meter',
+    { ...band('cost_month_forecast', 70, 82.5), cost_month_forecast: 76 },
+    'about €76.00 (€70.00 to €82.50) by its end',
+  ],
+  [
+    'account',
+    { ...band('invoice_forecast', 80, 101), ...span('invoice_forecast'), invoice_forecast: 90 },
+    'about €90.00 €80.00 to €101.00, 1 Jan – 1 Mar',
+  ],
+  ['meter', nothing, 'about €76.00 by its end'],
+  ['account', { invoice_forecast: null, balance_due: 12.34 }, '€12.34'],
+];
 
 test('each answer in words; what is not known is left out', async () => {
   const { url, stack } = await openPage();
   const relay = stack.use(await startRelay(url));
-  const page = await look(browser, stack, relay.url, { width: PHONE });
+  const page = await look(stack, relay.url, { width: PHONE });
   await ready(page);
   const all = { meter: {}, account: {} };
-  const told = async (of: keyof typeof all, state: object, ...sentences: (string | RegExp)[]) => {
+  for (const [of, state, sentence] of TOLD) {
+    if (state === nothing) await judge(page, 'insight-words');
     Object.assign(all[of], state);
-    // The program may tell its own once more meanwhile.
-    const tell = () =>
-      relay.tell(`${of}/${of === 'meter' ? METER : 'home'}/state`, (own) => ({ ...own, ...all[of] }));
-    for (const sentence of sentences)
-      await waitFor(String(sentence), () => {
-        tell();
-        return page.getByText(sentence).isVisible();
-      });
-  };
-  const day = { energy_day: 9, energy_day_expected_low: 7.5, energy_day_expected_high: 14 };
-  await told(
-    'meter',
-    { ...day, energy_day_expected_by: 'season' },
-    'as expected: 7.5 to 14.0 kWh at this time of year',
-  );
-  await told(
-    'meter',
-    { energy_day: 7.2, energy_day_expected_by: 'weather' },
-    'expected: 7.5 to 14.0 kWh for such weather',
-  );
-  const alarm = { unusual_use: true, unusual_use_direction: 'low', unusual_use_since: '2026-03-02' };
-  await told(
-    'meter',
-    { ...alarm, energy_day_expected_low: null },
-    /^Unusual: less heat than usual since Mon,? 2 Mar$/,
-  );
-  const span = (key: string) => ({ [`${key}_from`]: '2026-01-01', [`${key}_to`]: '2026-03-01' });
-  const change = { ...span('weather_adjusted_change'), weather_adjusted_change: 1.2 };
-  await told(
-    'meter',
-    { ...change, weather_adjusted_change_low: -3.4, weather_adjusted_change_high: 5.8 },
-    'About as much between 3 % less and 6 % more, 1 Jan – 1 Mar',
-  );
-  await told(
-    'meter',
-    { weather_adjusted_change: 9, weather_adjusted_change_low: 3, weather_adjusted_change_high: 15 },
-    '9 % more between 3 % and 15 % more, 1 Jan – 1 Mar',
-  );
-  const register = { meter_reading: 4_000, register_difference: -12.4, ...span('register_difference') };
-  await told(
-    'meter',
-    register,
-    'It has grown by 12.4 kWh less than its days add up to, 1 Jan 2026 – 1 Mar 2026.',
-  );
-  await told('meter', { register_difference_days_missing: 2 }, '1 Mar 2026. 2 of them have no reading.');
-  await told(
-    'meter',
-    { cost_month_forecast: 76, cost_month_forecast_low: 70, cost_month_forecast_high: 82.5 },
-    'about €76.00 (€70.00 to €82.50) by its end',
-  );
-  const bill = { invoice_forecast: 90, invoice_forecast_low: 80, invoice_forecast_high: 101 };
-  await told(
-    'account',
-    { ...bill, ...span('invoice_forecast') },
-    'about €90.00 €80.00 to €101.00, 1 Jan – 1 Mar',
-  );
-  await picture(page, 'insight-words');
-  expect(await complaints(page)).toEqual([]);
-  const nothing = Object.fromEntries(
-    [
-      'unusual_use',
-      'energy_day_expected',
-      'weather_adjusted_change',
-      'register_difference',
-      'degree_days_month',
-    ].map((key) => [key, null]),
-  );
-  await told('meter', { ...nothing, cost_month_forecast_low: null }, 'about €76.00 by its end');
-  await told('account', { invoice_forecast: null, balance_due: 12.34 }, '€12.34');
+    const topic = `${of}/${of === 'meter' ? METER : 'home'}/state`;
+    await waitFor(String(sentence), () => {
+      // The program may tell its own once more meanwhile.
+      relay.tell(topic, (own) => ({ ...own, ...all[of] }));
+      return page.getByText(sentence).isVisible();
+    });
+  }
   const words = await page.locator('article').innerText();
   expect(words).not.toMatch(/unusual|expected|apart from|degree|grown|Next bill|null|undefined|NaN/i);
 });

@@ -1,19 +1,12 @@
 // The page in a real Chromium, served by the built program beside the simulator: what it shows, and every button.
 import { readFile } from 'node:fs/promises';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
 import { write } from '../../src/web/page/words.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { complaints, look, openBrowser, PHONE, picture, ready } from './browser.ts';
+import { complaints, judge, look, PHONE, picture, ready } from './browser.ts';
 import { me, openPage, TODAY, yearOfReadings } from './home.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser.close());
 
 const LARGEST_PAGE_BYTES = 70_000;
 // A second is the aim (0.2 s on two idle cores); a busy machine is given more.
@@ -22,7 +15,7 @@ const NEWEST = addDays(TODAY, -1);
 
 test('small, and soon there; bars by day, week and month, by energy and cost, by keys, by a tap and as a table', async () => {
   const { url, stack } = await openPage();
-  const page = await look(browser, stack, url);
+  const page = await look(stack, url);
   await ready(page);
   const { bytes, paint } = await page.evaluate(() => {
     const loaded = [
@@ -66,7 +59,7 @@ test('small, and soon there; bars by day, week and month, by energy and cost, by
   expect(await page.getByRole('region', { name: 'Figures' }).getByRole('row').count()).toBe(32);
   expect(await complaints(page)).toEqual([]);
 
-  const phone = await look(browser, stack, url, { width: PHONE });
+  const phone = await look(stack, url, { width: PHONE });
   await ready(phone);
   await phone.getByRole('slider').tap({ position: { x: 250, y: 100 } });
   await phone.getByText('a year before', { exact: false }).first().waitFor();
@@ -78,7 +71,7 @@ test('a poll at once shows a new day and marks a correction; the next one has to
   const events = yearOfReadings();
   const newest = events.pop();
   const { url, stack } = await openPage(me(events));
-  const page = await look(browser, stack, url);
+  const page = await look(stack, url);
   await ready(page);
   const before = events.at(-3);
   if (!newest || !before) throw new Error('there are readings');
@@ -96,7 +89,7 @@ test('a poll at once shows a new day and marks a correction; the next one has to
 
 test('days are read again, constituencies fetched and filtered, the log filtered; downloads; all of it by keys', async () => {
   const { url, stack } = await openPage();
-  const page = await look(browser, stack, url);
+  const page = await look(stack, url);
   await ready(page);
   const reached = new Set<string>();
   for (let times = 0; times < 30; times += 1) {
@@ -159,8 +152,7 @@ test('days are read again, constituencies fetched and filtered, the log filtered
   await page.getByText('logged in').waitFor();
   await page.getByLabel('Filter').fill('no such words');
   await page.getByText('No line has these words.').waitFor();
-  await picture(page, 'folds');
-  expect(await complaints(page)).toEqual([]);
+  await judge(page, 'folds');
 });
 
 test('the meter is added to the Energy dashboard, once the change has been shown', async () => {
@@ -169,15 +161,14 @@ test('the meter is added to the Energy dashboard, once the change has been shown
   stack.use(ha);
   ha.metadata.set('sensor.boiler', { statistic_id: 'sensor.boiler', unit_class: 'volume' });
   ha.energy.kept.preferences = { energy_sources: [{ type: 'gas', stat_energy_from: 'sensor.boiler' }] };
-  const page = await look(browser, stack, url, { width: PHONE });
+  const page = await look(stack, url, { width: PHONE });
   await ready(page);
   await page.getByRole('heading', { name: 'Energy dashboard' }).click();
   const button = (name: string) => page.getByRole('button', { name });
   await waitFor('the statistics', () => ha.series.size === 2);
   await button('Add to the Energy dashboard').click();
   await page.getByText('sensor.boiler is a volume of gas').waitFor();
-  await picture(page, 'energy-dashboard');
-  expect(await complaints(page)).toEqual([]);
+  await judge(page, 'energy-dashboard');
   await button('Cancel').click();
   await button('Add to the Energy dashboard').click();
   await button('Add this').click();

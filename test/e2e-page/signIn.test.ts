@@ -1,16 +1,9 @@
 // Signing in to the provider on the page, by each method; afterwards the page shows the meter, and keeps nothing that was typed.
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Browser as Person, REDIRECT } from '../simulator/browser.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { complaints, look, openBrowser, PHONE, PLAIN_NAME, picture, ready } from './browser.ts';
+import { judge, look, PHONE, PLAIN_NAME, picture, ready } from './browser.ts';
 import { me, openPage } from './home.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser.close());
 
 const ME = me();
 
@@ -22,7 +15,7 @@ async function openGate(width = PHONE, name = '127.0.0.1') {
     web: { hosts: [PLAIN_NAME] },
   }));
   opened.simulator.switches.token.devicePollSeconds = 1;
-  const page = await look(browser, opened.stack, opened.url.replace('127.0.0.1', name), {
+  const page = await look(opened.stack, opened.url.replace('127.0.0.1', name), {
     width,
     expected: name === PLAIN_NAME ? /origin/i : /422/,
   });
@@ -41,8 +34,7 @@ test('with a password and a one-time code: a wrong one is told and counted, and 
   const { page, choose, signedIn, simulator } = await openGate();
   simulator.switches.token.oneTimeCodes.set(ME.username, '204816');
   await choose('Password');
-  await picture(page, 'sign-in-password');
-  expect(await complaints(page)).toEqual([]);
+  await judge(page, 'sign-in-password');
   await page.getByLabel('User name').fill(ME.username);
   await page.getByLabel('Password').fill('wrong');
   await choose('Sign in');
@@ -69,8 +61,7 @@ test('on another device: a code, its QR code, and what comes of it', async () =>
   await choose('Other device');
   expect(await page.locator('.code').innerText()).toBe(code);
   await page.getByText(/^Waiting for you until \d\d:\d\d/).waitFor();
-  await picture(page, 'sign-in-device');
-  expect(await complaints(page)).toEqual([]);
+  await judge(page, 'sign-in-device');
   await choose('Cancel');
   await page.getByText('Ended.').waitFor();
   await choose('Get a code');
@@ -90,8 +81,7 @@ test('by a link: the address one ends on is pasted', async () => {
   await page.getByLabel('Address you ended on').fill('https://portal.example.org/');
   await choose('Sign in');
   await page.getByText('This address has no code').waitFor();
-  await picture(page, 'sign-in-link');
-  expect(await complaints(page)).toEqual([]);
+  await judge(page, 'sign-in-link');
   const { location: ended } = await new Person().signIn(address ?? '', ME.username, ME.password);
   await page.getByLabel('Address you ended on').fill(ended?.href ?? '');
   await choose('Sign in');
@@ -105,6 +95,5 @@ test('where the connection is not encrypted, a password comes last, with a warni
   await page.getByRole('button', { name: 'Get a code' }).waitFor();
   await choose('Password');
   await page.getByText('what you type can be read on the network').waitFor();
-  await picture(page, 'sign-in-readable');
-  expect(await complaints(page)).toEqual([]);
+  await judge(page, 'sign-in-readable');
 });

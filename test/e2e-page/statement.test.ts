@@ -1,20 +1,13 @@
 // The statement of a month in a real browser: on a phone and on paper, in each language, and where little is known of the month.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { daysOf } from '../../src/domain/period.ts';
 import { statementPage } from '../../src/publication/statement/page.ts';
 import { statementOf } from '../../src/publication/statement/statement.ts';
 import { factsOf, type Home } from '../support/statementFacts.ts';
-import { complaints, DESK, look, openBrowser, PAGE_PICTURES, PHONE, picture, ready } from './browser.ts';
+import { browser, complaints, DESK, look, PAGE_PICTURES, PHONE, picture, ready } from './browser.ts';
 import { openPage } from './home.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser.close());
 
 const FEBRUARY = daysOf({ from: '2025-02-01', to: '2025-03-01' });
 const VALVE = { changes: [{ from: '2024-12-01', factor: 1.3 }], holidays: 0 };
@@ -115,7 +108,7 @@ test.each([
   'a browser in %s: the page is in its language, and leads from a month to its statement',
   async (locale, months, link, title) => {
     const { url, stack } = await openPage();
-    const page = await look(browser, stack, url, { locale });
+    const page = await look(stack, url, { locale });
     await ready(page);
     await page.getByRole('button', { name: months }).click();
     const slider = page.getByRole('slider');

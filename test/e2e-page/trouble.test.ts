@@ -1,35 +1,27 @@
 // The page when something is wrong: no broker, no program, no provider, a password, hostile words, and very much of everything.
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
 import { startMosquitto } from '../e2e/mosquitto.ts';
 import { FAULTS } from '../support/faults.ts';
 import { home, METER, person, quiet, reading, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { complaints, look, openBrowser, PHONE, picture, ready } from './browser.ts';
+import { judge, look, PHONE, picture, ready } from './browser.ts';
 import { me, openPage, TODAY, yearOfReadings } from './home.ts';
 import { startRelay } from './relay.ts';
-
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-});
-afterAll(() => browser.close());
 
 test('the broker is lost, and comes back; what is published is on the page at once', async () => {
   const broker = await startMosquitto();
   const events = yearOfReadings();
   const { url, stack } = await openPage(me(events), { mqtt: { url: broker.url } });
   stack.use(broker);
-  const page = await look(browser, stack, url);
+  const page = await look(stack, url);
   await ready(page);
   const words = page.getByText('The bridge has lost its MQTT broker.');
   expect(await words.count()).toBe(0);
   await broker.pause();
   await words.waitFor();
-  await picture(page, 'broker-lost');
-  expect(await complaints(page)).toEqual([]);
+  await judge(page, 'broker-lost');
   await broker.restart();
   await words.waitFor({ state: 'detached' });
   const probe = stack.use(await startProbe(broker.url));
@@ -43,7 +35,7 @@ test('the broker is lost, and comes back; what is published is on the page at on
 
 test('the provider is down: what was read stays; the program ends, and is started again', async () => {
   const { url, stack, simulator, program, start } = await openPage();
-  const page = await look(browser, stack, url, { width: PHONE, expected: /Failed to load resource|ERR_/ });
+  const page = await look(stack, url, { width: PHONE, expected: /Failed to load resource|ERR_/ });
   await ready(page);
   simulator.switches.fault('/api/', FAULTS.htmlUnavailable);
   await page.getByRole('button', { name: 'Poll now' }).click();
@@ -51,8 +43,7 @@ test('the provider is down: what was read stays; the program ends, and is starte
   await waitFor('words on it', async () => (await page.locator('.result').innerText()).length > 20);
   expect(await page.locator('.newest').innerText()).toMatch(/\d\.\d kWh/);
   expect(await page.locator('.verdict').innerText()).not.toBe('All is well');
-  await picture(page, 'provider-down');
-  expect(await complaints(page)).toEqual([]);
+  await judge(page, 'provider-down');
 
   await program.end('SIGTERM');
   await page.getByText('The connection to the bridge is lost').waitFor();
@@ -76,7 +67,7 @@ test('hostile names are shown as they are, and do nothing', async () => {
       JSON.parse(JSON.stringify(body).replaceAll('Loch ', JSON.stringify(`${HURT} Loch `).slice(1, -1))),
   });
   const relay = stack.use(await startRelay(url));
-  const page = await look(browser, stack, relay.url);
+  const page = await look(stack, relay.url);
   await ready(page);
   await page.getByRole('heading', { name: HURT.slice(0, 30) }).waitFor();
   await page.getByRole('heading', { name: 'Constituencies' }).click();
@@ -94,15 +85,14 @@ test('hostile names are shown as they are, and do nothing', async () => {
 
 test('a password: without it nothing is told, a wrong one says so, and the page can be closed', async () => {
   const { url, stack } = await openPage(undefined, { web: { password: 'right horse' } });
-  const page = await look(browser, stack, url, { expected: /401|429/ });
+  const page = await look(stack, url, { expected: /401|429/ });
   const password = page.getByLabel('Password');
   await password.and(page.locator(':focus')).waitFor();
   expect((await password.boundingBox())?.width).toBeGreaterThan(200);
   await password.fill('wrong');
   await page.getByRole('button', { name: 'Open' }).click();
   await page.getByText('That is not the password.').waitFor();
-  await picture(page, 'password');
-  expect(await complaints(page)).toEqual([]);
+  await judge(page, 'password');
   await waitFor('the right one', async () => {
     await password.fill('right horse');
     await page.getByRole('button', { name: 'Open' }).click();
@@ -144,7 +134,7 @@ test('a hundred meters: soon there, found by name, and two thousand updates leav
   await waitFor('all meters', () => program.output.match(/history complete/g)?.length === FLATS);
   const relay = stack.use(await startRelay(address));
   const began = performance.now();
-  const page = await look(browser, stack, relay.url);
+  const page = await look(stack, relay.url);
   const list = page.getByRole('navigation').getByRole('button');
   await page.getByText('100 meters').waitFor();
   await waitFor('all of them', async () => (await list.count()) === FLATS);
@@ -156,8 +146,7 @@ test('a hundred meters: soon there, found by name, and two thousand updates leav
   await list.first().click();
   await page.getByRole('heading', { name: 'Flat 100' }).waitFor();
   await page.getByLabel('Search').fill('');
-  await picture(page, 'hundred-1440');
-  expect(await complaints(page)).toEqual([]);
+  await judge(page, 'hundred-1440');
   await page.setViewportSize({ width: PHONE, height: 812 });
   await picture(page, 'hundred-375');
 

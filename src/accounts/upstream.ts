@@ -9,7 +9,7 @@ import type { Account } from '../config/schema.ts';
 import { totpParameters } from '../config/secret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import type { EntityContext } from '../domain/reading.ts';
-import { type Gate, HttpClient } from '../http/client.ts';
+import { createHttpClient, type Gate } from '../http/client.ts';
 import { openProvider } from '../provider/openProvider.ts';
 import { type Ask, createAsk, type Reply } from '../provider/request.ts';
 import {
@@ -62,8 +62,8 @@ export function openUpstream(
   const { provider, usage } = context.config;
   const zone = zoneOf(usage.timezone);
   if (!provider) throw new TypeError('an account without a provider passed the configuration');
-  const http = new HttpClient(clock, options.onRequest, options.gate?.('provider'));
-  const issuerHttp = options.gate ? new HttpClient(clock, options.onRequest, options.gate('issuer')) : http;
+  const http = createHttpClient(clock, options.onRequest, options.gate?.('provider'));
+  const issuerHttp = options.gate ? createHttpClient(clock, options.onRequest, options.gate('issuer')) : http;
   // The tokens of another user, client or address under the same account id must not be used.
   const provenance = JSON.stringify([provider.issuer, provider.client_id, provider.api_url]);
   const owner = createHash('sha256')

@@ -14,7 +14,7 @@ import {
   rowsAskedFor,
 } from '../domain/constituency.ts';
 import { type Clock, deadline } from '../foundation/clock.ts';
-import { HttpClient } from '../http/client.ts';
+import { createHttpClient } from '../http/client.ts';
 import { type Parameters, readParameters } from '../mqtt/requests.ts';
 import { printable, understand } from '../provider/reply.ts';
 import { type Ask, createAsk, ProviderRefused, UnexpectedReply } from '../provider/request.ts';
@@ -47,7 +47,7 @@ export function openPublicList(section: ConstituenciesSection, clock: Clock) {
   const ask = createAsk({
     baseUrl: section.base_url,
     timeoutSeconds: TIMEOUT_SECONDS,
-    send: new HttpClient(clock).send,
+    send: createHttpClient(clock).send,
     clock,
     setting: 'constituencies.base_url',
   });

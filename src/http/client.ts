@@ -3,15 +3,8 @@
 // leaves 40 MB at each poll for the slow garbage collection.
 import { request as askPlain, type IncomingMessage } from 'node:http';
 import { request as askSecure } from 'node:https';
-import { pipeline, type Readable } from 'node:stream';
-import {
-  type BrotliDecompress,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  type Gunzip,
-  type Inflate,
-} from 'node:zlib';
+import { pipeline, type Readable, type Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
@@ -55,34 +48,24 @@ export class ReplyTooLarge extends Failure {
 
 const LARGEST_REPLY_BYTES = 16 * 1024 * 1024;
 const MOST_REDIRECTS = 5;
-const UNPACK = new Map<string, () => Gunzip | Inflate | BrotliDecompress>([
+const UNPACK = new Map<string, () => Transform & { readonly bytesWritten: number }>([
   ['gzip', createGunzip],
   ['x-gzip', createGunzip],
   ['deflate', createInflate],
   ['br', createBrotliDecompress],
 ]);
 
-export class HttpClient {
-  readonly #clock: Clock;
-  readonly #onRequest: (seen: { readonly ms: number; readonly ok: boolean }) => void;
-  readonly #gate: Gate | undefined;
-
-  /** `onRequest` is called after each request; `ok` means that a response came, whatever its status. */
-  constructor(
-    clock: Clock,
-    onRequest: (seen: { readonly ms: number; readonly ok: boolean }) => void = () => undefined,
-    gate?: Gate,
-  ) {
-    this.#gate = gate;
-    this.#clock = clock;
-    this.#onRequest = onRequest;
-  }
-
+/** `onRequest` is called after each request; `ok` means that a response came, whatever its status. */
+export function createHttpClient(
+  clock: Clock,
+  onRequest: (seen: { readonly ms: number; readonly ok: boolean }) => void = () => undefined,
+  gate?: Gate,
+) {
   /** Rejects with ReplyTooLarge, the reason of the signal, or the network's own error. */
-  readonly send = async (url: URL, request: HttpRequest): Promise<HttpResponse> => {
-    const ends = [request.signal, await this.#gate?.enter()].filter((each) => each !== undefined);
+  async function send(url: URL, request: HttpRequest): Promise<HttpResponse> {
+    const ends = [request.signal, await gate?.enter()].filter((each) => each !== undefined);
     const signal = ends.length > 1 ? AbortSignal.any(ends) : ends[0];
-    const start = this.#clock.monotonic();
+    const start = clock.monotonic();
     let ok = false;
     try {
       const headers = { ...request.headers, 'user-agent': about.userAgent };
@@ -91,17 +74,17 @@ export class HttpClient {
         signal?.throwIfAborted(),
       );
       ok = true;
-      this.#gate?.answered(response);
+      gate?.answered(response);
       return response;
     } finally {
-      this.#onRequest({ ms: this.#clock.monotonic() - start, ok });
+      onRequest({ ms: clock.monotonic() - start, ok });
     }
-  };
+  }
 
   /** The same as a `fetch`, for packages that need one: understands method, headers, a text body, signal and redirect. */
-  readonly fetch: typeof globalThis.fetch = async (input, init = {}) => {
+  const fetch: typeof globalThis.fetch = async (input, init = {}) => {
     const { method = 'GET', headers, body, signal, redirect } = init;
-    const response = await this.send(new URL(String(input)), {
+    const response = await send(new URL(String(input)), {
       method,
       headers: Object.fromEntries(new Headers(headers)),
       body: body == null ? null : String(body),
@@ -116,6 +99,7 @@ export class HttpClient {
     const mayHaveBody = status !== 204 && status !== 205 && status !== 304;
     return new Response(mayHaveBody ? new Uint8Array(response.body) : null, { status, headers: received });
   };
+  return { send, fetch };
 }
 
 async function exchange(url: URL, request: HttpRequest): Promise<HttpResponse> {

@@ -5,7 +5,7 @@ import { type LoginDeps, openLogin } from '../../src/auth/login.ts';
 import { openLoginBudget } from '../../src/auth/loginBudget.ts';
 import { type Issuer, type IssuerDeps, openIssuer } from '../../src/auth/oidc.ts';
 import { openSession, type Session, type SessionDeps } from '../../src/auth/session.ts';
-import { HttpClient } from '../../src/http/client.ts';
+import { createHttpClient } from '../../src/http/client.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import type { LoginBudgetRecord, TokenSet, WayIn } from '../../src/store/documents.ts';
 import { handClock } from '../support/clock.ts';
@@ -92,7 +92,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
   onTestFinished(() => simulator.stop());
   const told = logLines();
   let onTheWire = 0;
-  const outbound = new HttpClient(clock).fetch;
+  const outbound = createHttpClient(clock).fetch;
   const counted: typeof fetch = async (input, init) => {
     onTheWire += 1;
     return outbound(input, init).finally(() => {

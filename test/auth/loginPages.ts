@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { type FormSignIn, signInByForm } from '../../src/auth/form.ts';
 import { Failure } from '../../src/foundation/failure.ts';
-import { HttpClient } from '../../src/http/client.ts';
+import { createHttpClient } from '../../src/http/client.ts';
 import { handClock } from '../support/clock.ts';
 
 export const USERNAME = 'anna@example.org';
@@ -112,7 +112,7 @@ export async function openLoginPages(...script: readonly Answer[]) {
   const foreign = `http://localhost:${await serve('foreign')}`;
   const filled = (text: string) => text.replaceAll('ORIGIN', origin).replaceAll('FOREIGN', foreign);
   const clock = handClock('2026-11-22T12:00:00Z');
-  const { send } = new HttpClient(clock);
+  const { send } = createHttpClient(clock);
   return {
     origin,
     clock,

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { Failure } from '../../src/foundation/failure.ts';
-import { HttpClient } from '../../src/http/client.ts';
+import { createHttpClient } from '../../src/http/client.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import type { LoginBudgetRecord, TokenSet } from '../../src/store/documents.ts';
 import { withLock } from '../../src/store/locks.ts';
@@ -59,7 +59,7 @@ function openProcesses(simulator: Simulator, clock: HandClock, folder: string, p
       write: (value) => unlessKilled(() => store.write(value)),
       remove: () => unlessKilled(() => store.remove()),
     });
-    const outbound = new HttpClient(clock).fetch;
+    const outbound = createHttpClient(clock).fetch;
     const noted: typeof fetch = (input, init) =>
       unlessKilled(async () => {
         const form = Object.fromEntries(new URLSearchParams(String(init?.body ?? '')));

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { HttpClient } from '../../src/http/client.ts';
+import { createHttpClient } from '../../src/http/client.ts';
 
-const { send, fetch } = new HttpClient(systemClock);
+const { send, fetch } = createHttpClient(systemClock);
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 

@@ -1,6 +1,6 @@
 // Replies that would flood the memory: plain, packed, endless in time; and bodies that only just fit.
 import { beforeEach, expect, test } from 'vitest';
-import { HttpClient, ReplyTooLarge } from '../../src/http/client.ts';
+import { createHttpClient, ReplyTooLarge } from '../../src/http/client.ts';
 import type { Exchange } from '../../src/provider/request.ts';
 import { refusalOf } from '../auth/account.ts';
 import { FAULTS, gzipBomb } from '../support/faults.ts';
@@ -43,7 +43,7 @@ test('16 MiB to the byte are still read', async () => {
 
 test('status, headers and body arrive as they were; each request is counted with its time', async () => {
   const { clock, simulator, seen } = provider;
-  const { fetch } = new HttpClient(clock, (one) => void seen.push(one));
+  const { fetch } = createHttpClient(clock, (one) => void seen.push(one));
   const headers = { 'retry-after': '7', 'x-note': 'ok' };
   simulator.switches.fault(SITE, { kind: 'reply', status: 418, body: 'teapot ☕', headers }, { times: 1 });
   simulator.switches.fault(SITE, { kind: 'slow', ms: 250 }, { times: 1 });
@@ -63,7 +63,7 @@ test('status, headers and body arrive as they were; each request is counted with
 test.each([204, 304])('an answer that cannot have a body: %i', async (status) => {
   const { clock, simulator } = provider;
   simulator.switches.fault(SITE, { kind: 'reply', status, body: '' });
-  const { fetch } = new HttpClient(clock);
+  const { fetch } = createHttpClient(clock);
   const response = await fetch(`${simulator.urls.api}/site`);
   expect([response.status, await response.text()]).toEqual([status, '']);
 });

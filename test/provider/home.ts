@@ -1,6 +1,6 @@
 // The simulated provider, an access token for it, and the ask that the tests of this folder use.
 import { onTestFinished } from 'vitest';
-import { HttpClient } from '../../src/http/client.ts';
+import { createHttpClient } from '../../src/http/client.ts';
 import { type Ask, type AskOptions, createAsk } from '../../src/provider/request.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
@@ -26,7 +26,7 @@ export async function openProvider({
   const token = String(look(granted.body, 'access_token'));
   /** Each request as the daemon counts it. */
   const seen: { ms: number; ok: boolean }[] = [];
-  const { send } = new HttpClient(clock, (one) => void seen.push(one));
+  const { send } = createHttpClient(clock, (one) => void seen.push(one));
   const open = (changes: Partial<AskOptions> = {}): Ask =>
     createAsk({
       baseUrl: simulator.urls.api,

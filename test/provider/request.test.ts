@@ -1,7 +1,7 @@
 // One exchange: what is sent, what each status means, access tokens that are refused, and no JSON or no answer at all.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { accessTokenRejected } from '../../src/auth/refusals.ts';
-import { HttpClient } from '../../src/http/client.ts';
+import { createHttpClient } from '../../src/http/client.ts';
 import { createAsk, type Exchange, ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
 import type { Fault } from '../../src/simulator/faults.ts';
 import { openAccount, refusalOf } from '../auth/account.ts';
@@ -135,7 +135,7 @@ describe('an access token that is refused', () => {
 
   test('where no access token is wanted none is sent, and a 401 is a refusal like any other', async () => {
     const { clock, simulator } = provider;
-    const { send } = new HttpClient(clock);
+    const { send } = createHttpClient(clock);
     const anonymous = createAsk({ baseUrl: simulator.urls.api, timeoutSeconds: 30, send, clock });
     expect(await refusalOf(anonymous(site))).toMatchObject({ code: 'provider_refused', status: 401 });
     expect(simulator.requests.at(-1)).toMatchObject({ path: SITE, authorized: false });

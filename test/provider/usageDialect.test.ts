@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { HttpClient } from '../../src/http/client.ts';
+import { createHttpClient } from '../../src/http/client.ts';
 import { usageReports } from '../../src/provider/monetization/usageReport.ts';
 import { createAsk } from '../../src/provider/request.ts';
 import { look } from '../simulator/visitor.ts';
@@ -34,7 +34,7 @@ async function openEngine(answer: (intervalKey: string) => Answer) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
   const clock = handClock('2026-03-10T12:00:00Z');
-  const { send } = new HttpClient(clock, () => undefined);
+  const { send } = createHttpClient(clock, () => undefined);
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const ask = createAsk({ baseUrl, timeoutSeconds: 30, send, clock });
   const told = logLines();

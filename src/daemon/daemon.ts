@@ -190,7 +190,8 @@ export async function startDaemon({
   }
   /** A poll under way may have passed the meter whose history has to be read again. One that failed has its retry. */
   async function pollUntilComplete(): Promise<void> {
-    const mayRead = () => accounts.some((one) => isIncomplete(one) && !poller.troubles.has(one.id));
+    const hasFailed = (id: string) => (poller.troubles.get(id)?.failuresInARow ?? 0) > 0;
+    const mayRead = () => accounts.some((one) => isIncomplete(one) && !hasFailed(one.id));
     for (let polls = 0; polls < 2 && mayRead(); polls += 1) await poller.poll();
   }
   async function stopSessions(): Promise<void> {

@@ -14,7 +14,7 @@ import type { Context } from '../context.ts';
 export interface Trouble {
   readonly account: string;
   readonly fault: unknown;
-  /** Since the start. */
+  /** Since the start: 0 for what is told of the time before it. */
   readonly failuresInARow: number;
   /** Epoch milliseconds of the next try; `null`: none is planned. */
   readonly retryAt: number | null;

@@ -62,7 +62,7 @@ export async function findCurrency({ config, upstream }: Opened): Promise<string
 }
 
 /** Which day the readings of a property close. */
-export interface Closing {
+interface Closing {
   readonly closes: ReadingCloses;
   /** How that is known; `unknown`: there is no reading to tell. */
   readonly from: 'configuration' | 'state' | 'readings' | 'unknown';

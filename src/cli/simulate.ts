@@ -32,7 +32,7 @@ interface BadDay {
 
 const day = (instant: number) => new Date(instant).toISOString().slice(0, 10);
 
-export const BAD_DAYS = {
+const BAD_DAYS = {
   'wrong-password': {
     tells:
       'The password below is wrong. The bridge tries it four times within a day, then waits for another one.',

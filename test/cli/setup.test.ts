@@ -74,11 +74,10 @@ test('from nothing to a file that `check --live` is content with, with one login
     /ok: the issuer answers.*ok: signed in; heat meters: 70418235.*Only this machine reaches it.*Written/s,
   );
   expect(told).not.toContain(ME.password);
-  expect((await stat(config)).mode & 0o777).toBe(0o600);
-  expect((await stat(passwordFile())).mode & 0o777).toBe(0o600);
+  for (const file of [config, passwordFile()]) expect((await stat(file)).mode & 0o777).toBe(0o600);
   const text = await readFile(config, 'utf8');
   expect(text).not.toContain(ME.password);
-  expect(text).toMatch(/^# .*\n/);
+  expect(text).toMatch(/^# .*\n(.*\n)* {2}# Where usage reports and invoices are asked for\.\n {2}api_url: /);
   expect(await readFile(passwordFile(), 'utf8')).toBe(`${ME.password}\n`);
   expect(parse(text)).toMatchObject({
     provider: { issuer: simulator.urls.issuer, scopes: ['openid', 'service-energy'] },

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import { makePrivateDirectory, PRIVATE_FILE, pathsBelow } from './privateFiles.ts';
+import { makePrivateDirectory, PRIVATE_FILE } from './privateFiles.ts';
 
 const stateBusy = () =>
   failure('state_busy', 'Another heat2mqtt on this state directory is signing in at the moment.', {
@@ -73,15 +73,9 @@ export async function release(file: string): Promise<void> {
   await rmdir(dirname(file)).catch(() => undefined);
 }
 
-/** Removes the locks of a daemon that was killed, and what any process has left behind while it took one. */
-export async function removeLocksOfDaemon(directory: string): Promise<void> {
-  const names = await pathsBelow(directory).catch(() => []);
-  for (const name of names) {
-    const path = join(directory, name);
-    if (/\.lock\/daemon-[^/]+$/.test(name)) await release(path);
-    else if (/\.lock\.[a-z]+-[^/]+$/.test(name)) await rm(path, { recursive: true, force: true });
-  }
-}
+/** The file of a lock that a daemon holds, and what any process has left behind while it took one; from their paths. */
+export const DAEMON_LOCK = /\.lock\/daemon-[^/]+$/;
+export const HALF_TAKEN = /\.lock\.[a-z]+-[^/]+$/;
 
 /** Resolves to the holder's file in the lock, `null` where no lock can be made. */
 async function acquire(lock: string, kind: string, clock: Clock): Promise<string | null> {

@@ -6,7 +6,7 @@ import { EXIT, type Failure, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { finishRestore } from './backup.ts';
-import { type LockHolder, release, removeLocksOfDaemon, withLock } from './locks.ts';
+import { DAEMON_LOCK, HALF_TAKEN, type LockHolder, release, withLock } from './locks.ts';
 import { pathsBelow, refuseLinks, replace } from './privateFiles.ts';
 import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
 
@@ -75,9 +75,12 @@ export class StateDirectory implements StateStore {
    * interrupted restore. Rejects with state_unwritable when that is not possible.
    */
   static async open(path: string, log: Log): Promise<StateDirectory> {
-    await removeLocksOfDaemon(path);
-    const names = await pathsBelow(path).catch(() => []);
-    for (const name of names) if (TEMPORARY_FILE.test(name)) await rm(join(path, name), { force: true });
+    for (const name of await pathsBelow(path).catch(() => [])) {
+      const left = join(path, name);
+      if (DAEMON_LOCK.test(name)) await release(left);
+      else if (HALF_TAKEN.test(name) || TEMPORARY_FILE.test(name))
+        await rm(left, { recursive: true, force: true });
+    }
     await finishRestore(path).catch((err) => {
       throw stateUnwritable(path, err);
     });

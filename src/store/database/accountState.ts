@@ -230,9 +230,12 @@ export class AccountState implements StateStore {
 
   async #commit(columns: Columns, changes: Changes, end?: End): Promise<void> {
     const { account, row } = this.#parts.claim;
-    const values = [account, row.fence, ...this.#documents(changes), ...this.#ledgers(changes)];
+    const ledgers = this.#ledgers(changes);
+    const values = [account, row.fence, ...this.#documents(changes), ...ledgers];
     const held = updateOfRow(row, columns, end, (value) => `$${values.push(value)}`);
-    await this.#insist(`WITH held AS (${held}), ${WRITES}`, values);
+    // PostgreSQL plans each statement anew: most runs have no new day.
+    const parts = [`held AS (${held})`, DOCUMENTS, ...(ledgers.length === 0 ? [] : [LEDGERS])];
+    await this.#insist(`WITH ${parts.join()} SELECT id FROM held`, values);
     for (const [name, json] of changes) {
       const { series = null } = this.#rows.get(name) ?? {};
       const { days = [], ...ledger } = Object(json);
@@ -292,7 +295,7 @@ export class AccountState implements StateStore {
       const left = new Set(days.map(([day]) => day));
       gone.push(...(before ?? []).filter(([day]) => !left.has(day)).map(([day]) => [id, day]));
     }
-    return [...turned(ledgers, 4), ...turned(changed, 6), ...turned(gone, 2)];
+    return ledgers.length === 0 ? [] : [...turned(ledgers, 4), ...turned(changed, 6), ...turned(gone, 2)];
   }
 
   #decode<T>(name: string, codec: Codec<T>): T | null {
@@ -342,12 +345,13 @@ const written = (json: unknown): string | null => (json === null ? null : JSON.s
 const turned = (rows: readonly (readonly unknown[])[], width: number): unknown[][] =>
   Array.from({ length: width }, (_, at) => rows.map((row) => row[at]));
 
-/** Everything that is written beside the row of the account, which is `held`; the values are those of documents and ledgers. */
-const WRITES = `
+/** What is written beside the row of the account, which is `held`. The values are the two of the account, then these. */
+const DOCUMENTS = `
 documents AS (INSERT INTO heat2mqtt.document (account, name, json, sealed)
   SELECT held.id, d.* FROM held, unnest($3::text[], $4::json[], $5::bytea[]) AS d
   ON CONFLICT (account, name) DO UPDATE SET json = excluded.json, sealed = excluded.sealed),
-gone AS (DELETE FROM heat2mqtt.document d USING held WHERE d.account = held.id AND d.name = ANY($6)),
+gone AS (DELETE FROM heat2mqtt.document d USING held WHERE d.account = held.id AND d.name = ANY($6))`;
+const LEDGERS = `
 ledgers AS (UPDATE heat2mqtt.series s SET ledger = l.ledger, currency = l.currency, friendly_name = l.name
   FROM held, unnest($7::int[], $8::json[], $9::text[], $10::text[]) AS l(id, ledger, currency, name)
   WHERE s.id = l.id AND s.account = held.id),
@@ -359,5 +363,4 @@ days AS (INSERT INTO heat2mqtt.reading (series, day, energy, cost, revision, rec
   ON CONFLICT (series, day) DO UPDATE SET energy = excluded.energy, cost = excluded.cost,
     revision = excluded.revision, received_at = excluded.received_at),
 absent AS (DELETE FROM heat2mqtt.reading r USING held, heat2mqtt.series s, unnest($17::int[], $18::date[]) AS g(series, day)
-  WHERE s.account = held.id AND r.series = s.id AND g.series = s.id AND g.day = r.day)
-SELECT id FROM held`;
+  WHERE s.account = held.id AND r.series = s.id AND g.series = s.id AND g.day = r.day)`;

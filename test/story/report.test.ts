@@ -62,7 +62,6 @@ test('a body that is not JSON is remembered as such, a refused password with its
   await story.polled(1);
   expect((await report()).text).toContain('text/html, not JSON');
 
-  story.simulator.changePassword(ME.username, 'another');
   const other = await openDesk();
   other.story.simulator.changePassword(ME.username, 'another');
   await other.story.start();

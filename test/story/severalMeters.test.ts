@@ -71,30 +71,27 @@ test('one refused account does not stop the other', async () => {
   expect(story.log.filter(({ msg, account }) => msg === 'polled' && account === 'home')).toHaveLength(2);
 });
 
-test('two meters of one identifier: the second carries its property in its name', async () => {
-  const { story, probe, restart, state } = await firstPoll({
-    accounts: [person('me', [home('70418235', quiet(), 1), home('70418235', quiet({ seed: 3 }), 2)])],
-  });
-  const second = await probe.until('heat2mqtt/meter/70418235-2/state');
+test('of two meters of one identifier the second carries its property in its name; several of one property are one series', async () => {
+  const services = ['b/2', 'a 1'].map((identifier, seed) => ({ identifier, meter: quiet({ seed }) }));
+  const homes = [home(METER, quiet(), 1), home(METER, quiet({ seed: 3 }), 2), { id: 3, services }];
+  const { story, probe, restart, state } = await firstPoll({ accounts: [person('me', homes)] });
+  const stateOf = (name: string) => probe.until(`heat2mqtt/meter/${name}/state`);
+  const second = await stateOf(`${METER}-2`);
   expect(state.energy_total).toBeCloseTo(booked(story.simulator, 1).kwh, 3);
   expect(second.energy_total).toBeCloseTo(booked(story.simulator, 2).kwh, 3);
+  // They are named after the lowest, and have no one register.
+  const third = await stateOf('a_1');
+  expect(third).toMatchObject({ meter_identifiers: ['a 1', 'b/2'], meter_reading: null });
+  expect(third.energy_total).toBeCloseTo(booked(story.simulator, 3).kwh, 3);
+  expect(asked(story, 'usage-events')).toBe(2);
   await restart();
-  expect((await probe.until('heat2mqtt/meter/70418235-2/state')).energy_total).toBe(second.energy_total);
-});
-
-test('several meters of one property are one series, named after the lowest, and have no one register', async () => {
-  const services = ['b/2', 'a 1'].map((identifier, seed) => ({ identifier, meter: quiet({ seed }) }));
-  const { story, probe } = await firstPoll({ accounts: [person('me', [{ id: 1, services }])] });
-  const state = await probe.until('heat2mqtt/meter/a_1/state');
-  expect(state).toMatchObject({ meter_identifiers: ['a 1', 'b/2'], meter_reading: null });
-  expect([asked(story, 'usage-events'), asked(story, 'open-bill-due')]).toEqual([0, 1]);
-  expect(state.energy_total).toBeCloseTo(booked(story.simulator, 1).kwh, 3);
+  expect((await stateOf(`${METER}-2`)).energy_total).toBe(second.energy_total);
 });
 
 test('trouble with one property does not keep the others from being read', async () => {
   const isFirst = ({ text }: { text: string }) => /"query":"1"/.test(text);
   const { probe } = await firstPoll({
-    accounts: [person('me', [home('70418235', quiet(), 1), home('70418236', quiet({ seed: 3 }), 2)])],
+    accounts: [person('me', [home(METER, quiet(), 1), home('70418236', quiet({ seed: 3 }), 2)])],
     prepare: ({ simulator }) =>
       void simulator.switches.fault('/api/v1/reports', FAULTS.forbidden, { when: isFirst }),
   });

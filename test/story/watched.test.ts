@@ -6,7 +6,7 @@ import { firstPoll, openStory, served } from '../support/story.ts';
 import { openWire } from '../support/wire.ts';
 
 test('metrics follow what happens', async () => {
-  const { story, daemon } = await firstPoll();
+  const { story, daemon, restart } = await firstPoll();
   const scrape = async () => (await served(daemon, 'metrics')).text();
   const first = await scrape();
   for (const line of ['polls_total 1', 'logins_total 1', 'mqtt_connected 1', 'days{meter="70418235"} 69']) {
@@ -17,6 +17,8 @@ test('metrics follow what happens', async () => {
   story.simulator.switches.fault('/api/', FAULTS.serverError);
   await story.nextPoll();
   expect(await scrape()).toContain('heat2mqtt_poll_failures_total{code="provider_unreachable"} 1\n');
+  // Off is off.
+  expect((await restart({ http: false })).httpPort).toBeNull();
 });
 
 test('a taken port is a reason of its own; the bridge does its work without', async () => {
@@ -28,11 +30,6 @@ test('a taken port is a reason of its own; the bridge does its work without', as
   expect(daemon.httpPort).toBeNull();
   const health = await probe.until(HEALTH, ({ state }) => state === 'degraded');
   expect(health.reasons).toMatchObject([{ code: 'listen_failed' }]);
-});
-
-test('off is off', async () => {
-  const { daemon } = await firstPoll({ config: { http: false } });
-  expect(daemon.httpPort).toBeNull();
 });
 
 test('a poll that takes minutes is not unhealthy, although it began as a retry', async () => {

@@ -6,7 +6,7 @@ import { addDays, type Day } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
 import { feltOn, type Temperatures, YEAR_DAYS } from './degreeDays.ts';
 import { leastSquares, meanOf, median, medianDeviation } from './leastSquares.ts';
-import { estimatedRuns, readingsIn } from './readings.ts';
+import { estimatedRuns, FEWEST_DAYS, readingsIn, SEASON_DAYS } from './readings.ts';
 
 /** What the days before let expect of one. */
 export interface Expectation {
@@ -56,19 +56,13 @@ interface Compared extends Single {
 
 /** A year, and a month for what its first days are compared with. */
 const LOOK_BACK_DAYS = 400;
-/** A month tells what days are like. */
-const FEWEST_DAYS = 30;
-/** Three months away the sun and the windows are others. */
-const SEASON_DAYS = 90;
-/** So many days most alike in temperature, or the newest ones: half of those of the season. */
-const ALIKE = 90;
 const TOGETHER_DAYS = 3;
 /** The mean of three days, each counted as at most so much: so that there are two false alarms a year. */
 const DRIFT = 1.9;
 const MOST_OF_A_DAY = 3;
 /** One day alone: what correct days are once in years, as their noise has heavy tails. */
 const FAR = 6;
-/** An alarm ends when the mean of three days is nearer. */
+/** An alarm ends when the mean of three days is nearer, and no heat at all is none when a day of 0 is so near. */
 const NEAR = 1;
 /** So many days of less than this share of what is due, while more than a mean day is due: on holidays half of the heat goes on. */
 const FAILED = { days: 2, share: 0.42 };
@@ -102,7 +96,7 @@ export function judgeUse(
   let unusual: UnusualUse | null = null;
   for (const [at, { day }] of watched.entries()) {
     const newest = watched.slice(Math.max(0, at + 1 - TOGETHER_DAYS), at + 1);
-    const found = finding(newest, mean, by, judged.slice(0, first + at + 1));
+    const found = finding(newest, mean, by);
     const sign = unusual?.direction === 'low' ? -1 : 1;
     if (found && found.direction !== unusual?.direction) unusual = { since: day, ...found };
     else if (!found && meanOf(newest, ({ counted }) => sign * counted) < NEAR) unusual = null;
@@ -118,24 +112,17 @@ function finding(
   newest: readonly Compared[],
   mean: number,
   by: Expectation['by'],
-  all: readonly Single[],
 ): Pick<UnusualUse, 'direction' | 'reason'> | null {
   const last = newest.at(-1) as Compared;
   const together = newest.filter(({ at }) => last.at - at < TOGETHER_DAYS);
-  const failed = together
-    .slice(-FAILED.days)
-    .filter(({ kwh, usual }) => kwh < FAILED.share * usual ** 2 && usual ** 2 > mean);
-  if (failed.length === FAILED.days || isStopped(all)) return { direction: 'low', reason: 'drift' };
+  // Some houses use nothing on many a day of summer.
+  const failed = ({ kwh, usual, counted }: Compared) =>
+    kwh === 0 ? counted < -NEAR : kwh < FAILED.share * usual ** 2 && usual ** 2 > mean;
+  if (together.slice(-FAILED.days).filter(failed).length === FAILED.days)
+    return { direction: 'low', reason: 'drift' };
   if (last.off > FAR) return { direction: 'high', reason: 'day' };
   const isDrift = together.length === TOGETHER_DAYS && meanOf(together, ({ counted }) => counted) > DRIFT;
   return isDrift && by === 'weather' ? { direction: 'high', reason: 'drift' } : null;
-}
-
-/** Nothing at all on the newest two days, as no holiday of the year before has brought. */
-function isStopped(days: readonly Single[]): boolean {
-  const used = days.findLastIndex(({ kwh }) => kwh > 0);
-  if (days.length - 1 - used < FAILED.days) return false;
-  return !days.slice(0, used).some(({ kwh }, at) => kwh === 0 && days[at + 1]?.kwh === 0);
 }
 
 /** Local regression: the line of least squares through the roots of the days most alike, and how far these lie off it. */
@@ -151,7 +138,10 @@ function compared(one: Single, days: readonly Single[], by: Expectation['by']): 
   return { ...one, usual, deviation, off, counted };
 }
 
-/** The days before that are nearest in temperature within the season, or in time. */
+/**
+ * Half of the days of the season, those nearest in temperature; without the weather the newest days. Three months away the sun and
+ * the windows are others.
+ */
 function nearest(one: Single, days: readonly Single[], by: Expectation['by']): readonly Single[] {
   const earlier = days.filter(({ at }) => {
     const ago = one.at - at;
@@ -159,7 +149,7 @@ function nearest(one: Single, days: readonly Single[], by: Expectation['by']): r
     return ago >= TOGETHER_DAYS && (isOfSeason || by === 'season');
   });
   const apart = earlier.map((other) => Math.abs(other.by - one.by));
-  const farthest = Float64Array.from(apart).sort()[ALIKE - 1] ?? Number.POSITIVE_INFINITY;
+  const farthest = Float64Array.from(apart).sort()[SEASON_DAYS - 1] ?? Number.POSITIVE_INFINITY;
   return earlier.filter((_, at) => (apart[at] as number) <= farthest);
 }
 

@@ -47,8 +47,6 @@ const FORMS: readonly Form[] = [
 ];
 /** Fewer bills than these beyond those of the terms fit any rule. */
 const BILLS_TO_SPARE = 2;
-/** An estimated bill spoils the next one too: one in five leaves 60 % that keep to the rule. */
-const QUORUM = 0.6;
 /** Standard deviation by rounding to cents, of the bill and of its days. It is believed as if four bills had told it. */
 const ROUNDING = 0.025;
 const ROUNDING_BILLS = 4;
@@ -106,7 +104,7 @@ function fitForm(form: Form, bills: readonly Observation[]) {
   if (lines.length < fitted.length + BILLS_TO_SPARE) return [];
   const kept = leastMedianOfSquares(lines);
   // One more has to keep to it where a bill does not.
-  const isEnough = kept.length > fitted.length + BILLS_TO_SPARE && kept.length >= QUORUM * lines.length;
+  const isEnough = kept.length > fitted.length + BILLS_TO_SPARE;
   const robust = kept.length < lines.length && isEnough ? fitLines(form, kept, lines.length) : null;
   return [fitLines(form, lines, lines.length), robust].filter((one) => one !== null);
 }

@@ -5,7 +5,13 @@ import type { Amounts } from '../ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, daysOf, monthStart } from '../period.ts';
 import type { Days, Tariff } from '../tariff/tariff.ts';
 import { addTo, BAND, dot, meanOf, quadratic } from './leastSquares.ts';
-import { LONGEST_SPAN_DAYS, readingOfEachDay, readingsIn } from './readings.ts';
+import {
+  FEWEST_DAYS,
+  LONGEST_CARRIED_DAYS,
+  LONGEST_SPAN_DAYS,
+  readingOfEachDay,
+  readingsIn,
+} from './readings.ts';
 
 /** `low`, `high`: the 80 % band; `null` with fewer than 30 days of readings. */
 export interface Forecast {
@@ -43,9 +49,7 @@ interface Point {
 
 /** Two winters and two summers. */
 const LEARNT_FROM_DAYS = 2 * 366;
-const NEWEST_WITHIN_DAYS = 31;
-/** Fewer days teach nothing: the mean of the newest readings goes on. */
-const FEWEST_DAYS = 30;
+/** With too few days the mean of the newest readings goes on. */
 const RECENT_READINGS = 14;
 const YEAR_DAYS = 365.25;
 /** When it is coldest, a month after the shortest day: the season of before the first summer and winter were seen. */
@@ -105,7 +109,7 @@ function daysLeft(kind: keyof Amounts, days: Days, span: DaySpan): Day[] {
 function outlook(kind: keyof Amounts, span: DaySpan, { days, today }: Known): Outlook | null {
   const from = addDays(today, -LEARNT_FROM_DAYS);
   const readings = readingsIn(kind, days, { from, to: addDays(today, 1) });
-  if ((readings.at(-1)?.at ?? 0) < LEARNT_FROM_DAYS - NEWEST_WITHIN_DAYS) return null;
+  if ((readings.at(-1)?.at ?? 0) < LEARNT_FROM_DAYS - LONGEST_CARRIED_DAYS) return null;
   const left = daysLeft(kind, days, span).map((day) => daysBetween(from, day));
   if (left.length === 0) return { mean: 0, variance: 0 };
   const points = readings

@@ -16,6 +16,9 @@ export interface Reading {
 export const LONGEST_CARRIED_DAYS = 31;
 /** To see the readings on both sides of such a gap. */
 export const AROUND_DAYS = LONGEST_CARRIED_DAYS + 1;
+/** A month tells what days are like, and three months are a season. */
+export const FEWEST_DAYS = 30;
+export const SEASON_DAYS = 90;
 /** A reading of more days tells little of each. */
 export const LONGEST_SPAN_DAYS = 7;
 /** The same reading so many days in a row is an estimate, and one day more for whole kWh; heat is not used that evenly. */

@@ -12,7 +12,7 @@ import {
   YEAR_DAYS,
 } from './degreeDays.ts';
 import { BAND, meanOf } from './leastSquares.ts';
-import { firstDifference } from './readings.ts';
+import { firstDifference, SEASON_DAYS } from './readings.ts';
 
 export interface WeatherChange {
   /** How much more was used than the year before, at this year's weather; percent. */
@@ -30,8 +30,6 @@ export interface WeatherChange {
   readonly expected: number;
 }
 
-/** A season. */
-const NEWEST_DAYS = 90;
 /** Share of the days that has to be known in both years: the others are as these then. */
 const SHARE_KNOWN = 2 / 3;
 /** Half of the band, as a share: a wider one tells nothing of what households save. */
@@ -46,7 +44,7 @@ export function weatherChange(days: Ledger['days'], weather: Weather): WeatherCh
     if (day > newest && (days.get(day)?.energy ?? null) !== null) newest = day;
   if (newest === '') return 'days_missing';
   const to = addDays(newest, 1);
-  return compareWithYearBefore(days, weather, { from: addDays(to, -NEWEST_DAYS), to });
+  return compareWithYearBefore(days, weather, { from: addDays(to, -SEASON_DAYS), to });
 }
 
 /** Expected is what the same days a year before used, and for other degree days the slope of the year before the span. */

@@ -64,11 +64,8 @@ export async function openServer(
   const inTurn = turns();
   // In the order in which they came.
   const open = new Map<Socket, Connection>();
-  const server = createServer({
-    requestTimeout: requestMs,
-    headersTimeout: requestMs,
-    connectionsCheckingInterval: checkMs,
-  });
+  // Its headers have no more time than the whole request.
+  const server = createServer({ requestTimeout: requestMs, connectionsCheckingInterval: checkMs });
 
   function makeRoom(connection: Connection, from: string): void {
     const others = [...open.values()];

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { DashboardChange } from './answers.ts';
 import { ask, type Constituencies, type Health, type Info, type State, store, textOf } from './store.ts';
-import { Button, Facts, Form, Scroll, Sender, Table, useSearch, useSending } from './widgets.tsx';
+import { Button, Facts, Scroll, Sender, Table, useSearch, useSending } from './widgets.tsx';
 import { say, sayCount, write } from './words.ts';
 
 interface Answer {
@@ -38,7 +38,7 @@ export const PollNow = () => (
 export const ReadAgain = () => (
   <>
     <p>{say('readAgain.what')}</p>
-    <Form
+    <Sender
       fields={['from', 'to']}
       label={say('readAgain.send')}
       possibleAt={pollPossibleAt()}

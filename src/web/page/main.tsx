@@ -8,7 +8,7 @@ import { Bills, Meter, MeterList } from './meter.tsx';
 import { SignIns } from './signIn.tsx';
 import { Status } from './status.tsx';
 import { ask, type Health, type Info, type MeterInfo, nameOf, store } from './store.ts';
-import { Button, Fold, Form, ReadableWords } from './widgets.tsx';
+import { Button, Fold, ReadableWords, Sender } from './widgets.tsx';
 import { say, useWords } from './words.ts';
 
 const TICK_MS = 10_000;
@@ -46,7 +46,7 @@ function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
         <small>{say('password.where')}</small>
       </p>
       <ReadableWords instead={say('password.safer')} />
-      <Form
+      <Sender
         fields={['password']}
         label={say('password.open')}
         isMain

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { needsAPerson } from '../../domain/health.ts';
 import type { Device, Method, SignIn } from './answers.ts';
 import { ask, type Health, store } from './store.ts';
-import { Choice, Form, ReadableWords, Sender } from './widgets.tsx';
+import { Choice, ReadableWords, Sender } from './widgets.tsx';
 import { say, sayCount, sessionWords, tell } from './words.ts';
 
 const MOST_SHOWN = 3;
@@ -90,7 +90,7 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
         <>
           <ReadableWords instead={say('signIn.instead')} />
           <p>{say('signIn.once')}</p>
-          <Form
+          <Sender
             fields={['username', 'password', 'code']}
             label={say('signIn.send')}
             isMain
@@ -139,7 +139,7 @@ const ByLink = ({ link, act }: { link: string | null; act: Act }) => (
     ) : (
       <>
         <Address address={link} />
-        <Form
+        <Sender
           fields={['pasted']}
           label={say('signIn.send')}
           isMain

@@ -156,25 +156,6 @@ export function useSending(possibleAt: string | null = null) {
   return { result, disabled: isBusy || hasToWait, send };
 }
 
-interface Sending {
-  label: string;
-  isMain?: boolean;
-  possibleAt?: string | null;
-  onSend: () => Promise<Said>;
-}
-
-/** A button that sends, and what came of it. */
-export function Sender(props: Sending) {
-  const { onSend, possibleAt, ...button } = props;
-  const { result, disabled, send } = useSending(possibleAt);
-  return (
-    <>
-      <Button {...button} disabled={disabled} onClick={() => send(onSend)} />
-      {result}
-    </>
-  );
-}
-
 const FIELDS = {
   username: { label: 'signIn.userName', autocomplete: 'username' },
   password: { label: 'signIn.password', autocomplete: 'current-password', type: 'password' as 'text' },
@@ -184,15 +165,26 @@ const FIELDS = {
   to: { label: 'readAgain.to', type: 'date' as 'text', required: false },
 } as const;
 
-/** `onSend` is told what has been typed, by name, without what is empty. Days end with today. */
-export function Form(
-  props: Omit<Sending, 'onSend'> & {
-    fields: readonly (keyof typeof FIELDS)[];
-    onSend: (typed: object) => Promise<Said>;
-  },
-) {
+/**
+ * A button that sends, below fields where there are any, and what came of it. `onSend` is told what has been typed, by
+ * name, without what is empty. Days end with today.
+ */
+export function Sender(props: {
+  label: string;
+  isMain?: boolean;
+  possibleAt?: string | null;
+  fields?: readonly (keyof typeof FIELDS)[];
+  onSend: (typed: object) => Promise<Said>;
+}) {
   const { fields, onSend, possibleAt, ...button } = props;
   const { result, disabled, send } = useSending(possibleAt);
+  if (!fields)
+    return (
+      <>
+        <Button {...button} disabled={disabled} onClick={() => send(() => onSend({}))} />
+        {result}
+      </>
+    );
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
     const typed = [...new FormData(event.currentTarget as HTMLFormElement)];

@@ -1,6 +1,6 @@
 // What one reply changes in the ledger: the newest word counts, absence never erases.
 import { expect, test } from 'vitest';
-import { merge } from '../../src/domain/ledger.ts';
+import { ledgerSince, merge } from '../../src/domain/ledger.ts';
 import { amounts, buckets, type Line, ledgerOf } from './ledgers.ts';
 
 const DAY = '2025-06-01';
@@ -69,4 +69,11 @@ test('the ledger merged from is left as it was', () => {
   const ledger = ledgerOf([A]);
   merge(ledger, buckets(['2025-06-01', 9, 9], B, ['2025-06-03', -1, 1]), 2);
   expect(ledger).toEqual(ledgerOf([A]));
+});
+
+test('the ledger since a day has the days from it on, and is the same where that is no later than its origin', () => {
+  const whole = ledgerOf([A, B]);
+  const since = ledgerSince(whole, B[0]);
+  expect([since.origin, [...since.days.keys()]]).toEqual([B[0], [B[0]]]);
+  expect(ledgerSince(whole, whole.origin)).toBe(whole);
 });

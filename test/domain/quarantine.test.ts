@@ -71,6 +71,17 @@ describe('the measure is the series itself', () => {
     expect(winter(20, 2000)).toHaveLength(3);
   });
 
+  test.each<[string, Line[], number]>([
+    ['five times its third highest', [...row('2025-01-01', 10, 10, 1), ...row('2025-02-01', 3, 100, 1)], 500],
+    ['not of two high ones', [...row('2025-01-01', 10, 10, 1), ...row('2025-02-01', 2, 100, 1)], 200],
+    ['less than a week with the new day', [...row('2025-01-01', 4, 10, 1), ['2025-02-01', 100, 1]], 2000],
+    ['a week with the new day', [...row('2025-01-01', 5, 10, 1), ['2025-02-01', 100, 1]], 200],
+  ])('most of a day: %s', (_name, lines, most) => {
+    const known = ledgerOf(lines);
+    expect(quarantinedIn(known, [DAY, most, 1])).toEqual([]);
+    expect(quarantinedIn(known, [DAY, most + 0.001, 1])).toEqual([DAY]);
+  });
+
   const block = row('2025-01-01', 60, 3000, 400);
 
   test.each<[string, Line[], string[]]>([
@@ -157,6 +168,7 @@ describe('forgotten', () => {
     const asked = { from: '2025-06-01', to: '2025-06-03' };
     expect(merge(before, [], 3, { from: '2025-06-03', to: '2025-07-01' }).ledger.quarantined.size).toBe(1);
     expect(merge(before, [], 3, { from: '2025-05-01', to: DAY }).ledger.quarantined.size).toBe(1);
+    expect(merge(before, [], 3, { from: DAY, to: '2025-07-01' }).ledger.quarantined.size).toBe(0);
     const { ledger } = merge(before, buckets(A), 3, asked);
     expect(ledger.quarantined.size).toBe(0);
     expect(merge(ledger, buckets(absurd), 4, asked).quarantinedNow).toEqual([DAY]);

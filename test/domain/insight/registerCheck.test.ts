@@ -5,7 +5,7 @@ import { checkRegister, withReadings } from '../../../src/domain/insight/registe
 import type { Ledger } from '../../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../../src/domain/period.ts';
 import type { Register, RegisterHistory } from '../../../src/domain/reading.ts';
-import { DUBLIN, Household, type HouseholdOptions } from '../../support/household.ts';
+import { DUBLIN } from '../../support/household.ts';
 import { holds } from '../../support/property.ts';
 import { type Line, ledgerOf, row } from '../ledgers.ts';
 
@@ -142,30 +142,6 @@ describe('kept', () => {
   test('nothing of a register that was exchanged', () => {
     const known = keep(days('2025-05-01', 10, 5000));
     expect(keep(days('2025-05-11', 3), known).readings).toEqual(days('2025-05-11', 3));
-  });
-});
-
-describe('of simulated years', () => {
-  const yearsOf = (options: HouseholdOptions) => {
-    const house = new Household({ days: 400, ...options });
-    let known: RegisterHistory | null = null;
-    for (const { day, register } of house.readings)
-      known = withReadings(known, [{ energy: register, readAt: at(day) }], DUBLIN);
-    const ledger = { origin: house.span.from, days: house.days, readTimes: new Map() };
-    return { house, found: known && checkRegister(known, ledger, 'same_day', DUBLIN) };
-  };
-
-  test.each<[string, HouseholdOptions]>([
-    ['a reading each day', { seed: 3 }],
-    ['a reading each second day', { seed: 4, readEvery: 2 }],
-    ['readings that are missed and carried', { seed: 5, missed: 0.03 }],
-  ])('%s: nothing is left', (_, options) => {
-    expect(yearsOf(options).found?.difference).toBe(0);
-  });
-
-  test('a day that is never told does not hide in the longest span', () => {
-    const { found } = yearsOf({ seed: 6, lost: 0.004 });
-    expect(found).toMatchObject({ difference: 0, daysMissing: 0 });
   });
 });
 

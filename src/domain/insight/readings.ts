@@ -76,15 +76,14 @@ export function estimatedRuns(
 }
 
 /** The first day of which the two tell something else; `null`: there is none. */
-export function firstDifference(before: ReadonlyMap<Day, unknown>, after: ReadonlyMap<Day, unknown>) {
-  let first: Day | null = null;
-  if (before === after) return first;
-  const both = [
-    [before, after],
-    [after, before],
-  ] as const;
-  for (const [one, other] of both)
-    for (const [day, told] of one)
-      if (other.get(day) !== told && (first === null || day < first)) first = day;
-  return first;
+export function firstDifference(
+  before: ReadonlyMap<Day, unknown>,
+  after: ReadonlyMap<Day, unknown>,
+): Day | null {
+  if (before === after) return null;
+  const [lost, told] = [without(before, after), without(after, before)];
+  return [...lost, ...told].sort()[0] ?? null;
 }
+
+const without = (one: ReadonlyMap<Day, unknown>, other: ReadonlyMap<Day, unknown>): Day[] =>
+  [...one.keys()].filter((day) => one.get(day) !== other.get(day));

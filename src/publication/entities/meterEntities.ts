@@ -227,7 +227,7 @@ const USE_ROWS: readonly Row[] = [
   {
     ...energy,
     key: 'energy_day_expected',
-    help: 'Heat that the days before let expect of the latest day: the middle of those most like it, by the weather where that is known, else of the newest ones; null for fewer than 30 usable days, a day that is not over, a reading that carries several days, and estimates.',
+    help: 'Heat that the days before let expect of the latest day: by a line through those most like it in temperature where that is known, else through the newest ones; null for fewer than 30 usable days, a day that is not over, a reading that carries several days, and estimates.',
     derived: true,
     read: (view) => knownUnits(expectation(view)?.expected),
     attributes: [

@@ -66,8 +66,8 @@ const DRIFT = 0.06;
 /** Correlation of a day's deviation with that of the day before: weather lasts for a week. */
 const PERSISTENCE = 0.85;
 /** Deviation that lasts, and that of single days, in mean differences of one reading and the next. */
-const LASTING = 1.4;
-const SINGLE = 0.65;
+const LASTING = 1.45;
+const SINGLE = 0.7;
 
 export const forecastMonth = (known: Known): Forecasts =>
   forecastSpan({ from: monthStart(known.today), to: addMonths(known.today, 1) }, known);

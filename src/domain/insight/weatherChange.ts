@@ -69,8 +69,10 @@ export function compareWithYearBefore(
   const level = usedBefore - fit.slope * degreesBefore;
   const expectedOf = (day: HeatDay) => level + fit.slope * degreesOf(day);
   const expected = level + fit.slope * degrees;
-  if (expected <= 0) return 'not_sure';
-  const ratio = meanOf(now, ({ kwh }) => kwh) / expected;
+  const used = meanOf(now, ({ kwh }) => kwh);
+  // Credits may outweigh what was used.
+  if (expected <= 0 || used < 0) return 'not_sure';
+  const ratio = used / expected;
   const own = longRun(now.map((day) => day.kwh - ratio * expectedOf(day))) / now.length ** 2;
   const others = longRun(before.map((day) => day.kwh - expectedOf(day))) / before.length ** 2;
   const ofSlope = (fit.covariance[1]?.[1] ?? 0) * (degrees - degreesBefore) ** 2;
@@ -81,7 +83,7 @@ export function compareWithYearBefore(
     low: 100 * Math.max(-1, ratio - 1 - band),
     high: 100 * (ratio - 1 + band),
     ...{ from, to: addDays(to, -1), days: now.length },
-    ...{ used: ratio * expected * now.length, expected: expected * now.length },
+    ...{ used: used * now.length, expected: expected * now.length },
   };
 }
 

@@ -105,6 +105,14 @@ describe('nothing is told', () => {
     expect(reasonOf(household({ seed: 6, slope: 0, hotWater: 9 }))).toBe('not_heated');
   });
 
+  test('of one whose credits outweigh what it used', () => {
+    const { days, temperatures } = household({ seed: 6, noise: 0 });
+    const credited = new Map(
+      [...days].map(([day, one]) => [day, day < FROM ? one : { ...one, energy: -1_000_000 }]),
+    );
+    expect(reasonOf({ days: credited, temperatures })).toBe('not_sure');
+  });
+
   test('of one that used next to nothing in the year before', () => {
     const away = household({ seed: 6, changes: [{ from: '2023-07-01', to: FROM, factor: 0 }] });
     expect(reasonOf(away)).toBe('not_heated');

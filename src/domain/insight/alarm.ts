@@ -56,6 +56,7 @@ interface Compared extends Single {
 
 /** A year, and a month for what its first days are compared with. */
 const LOOK_BACK_DAYS = 400;
+/** A fault is to be found by its third day: docs/insight.md has what is found. */
 const TOGETHER_DAYS = 3;
 /** The mean of three days, each counted as at most so much: so that there are two false alarms a year. */
 const DRIFT = 1.9;

@@ -96,6 +96,7 @@ const BILLS_TO_ACCUSE = 4;
 /** One bill may be wrong, and two may be so by chance. */
 const BILLS_OF_CHANGE = 3;
 const CENT = 0.01;
+/** A year, and a month for a bill that came late. */
 const LONGEST_PERIOD_DAYS = 400;
 
 interface Judged extends BillPeriod {

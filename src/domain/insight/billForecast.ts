@@ -11,8 +11,10 @@ export interface BillForecast extends Forecasts {
   readonly span: DaySpan;
 }
 
+/** Half a year of months, and their middle one: a change of the length soon counts. */
 const NEWEST_PERIODS = 7;
 const DAYS_OF_MONTH = 30.44;
+/** February, less a day at each end. */
 const SHORTEST_MONTH_DAYS = 26;
 
 /**

@@ -1,5 +1,14 @@
 // The rule of an account's bills, a linear regression on what their days are made of: a tax, a fee, or a charge by the month.
-import { dot, type Line, leastSquares, median, quadratic, residual, student } from './leastSquares.ts';
+import {
+  dot,
+  type Line,
+  leastSquares,
+  median,
+  NORMAL_PER_DEVIATION,
+  quadratic,
+  residual,
+  student,
+} from './leastSquares.ts';
 
 /** What a bill may charge: the cost of its days, the part of it that is energy, each day, and the bill itself; or a rate for each. */
 export type Terms = readonly number[];
@@ -144,8 +153,8 @@ function leastMedianOfSquares(lines: readonly Line[]): readonly Line[] {
     const middle = median(off);
     if (middle < best.median) best = { median: middle, off };
   }
-  // The scale of normal noise, corrected for few bills; rounding is always there.
-  const scale = Math.max(ROUNDING, 1.4826 * (1 + 5 / (lines.length - terms)) * best.median);
+  // The scale of normal noise, corrected for few bills (Rousseeuw and Leroy 1987); rounding is always there.
+  const scale = Math.max(ROUNDING, NORMAL_PER_DEVIATION * (1 + 5 / (lines.length - terms)) * best.median);
   return lines.filter((_, at) => (best.off[at] ?? Number.POSITIVE_INFINITY) <= OUTLIER * scale);
 }
 

@@ -49,7 +49,7 @@ interface Point {
 
 /** Two winters and two summers. */
 const LEARNT_FROM_DAYS = 2 * 366;
-/** With too few days the mean of the newest readings goes on. */
+/** With too few days the mean of the newest readings goes on: two weeks have each weekday twice. */
 const RECENT_READINGS = 14;
 const YEAR_DAYS = 365.25;
 /** When it is coldest, a month after the shortest day: the season of before the first summer and winter were seen. */

@@ -82,7 +82,7 @@ export const student = (z: number, freedom: number): number =>
 export const BAND = 1.2816;
 
 /** A median absolute deviation of normal noise times this is its standard deviation. */
-const NORMAL_PER_DEVIATION = 1.4826;
+export const NORMAL_PER_DEVIATION = 1.4826;
 
 /** The upper one of two in the middle; 0 of none. */
 export function median(values: ArrayLike<number>): number {

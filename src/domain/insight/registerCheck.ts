@@ -15,6 +15,7 @@ export interface RegisterCheck {
   readonly daysMissing: number;
 }
 
+/** Two bills of a month: of the time before, one reading a month is enough. */
 const NEWEST_DAYS = 60;
 /** Of days that are all known, a shorter span tells less than a longer one with days missing. */
 const SHORTEST_DAYS = 7;

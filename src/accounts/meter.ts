@@ -100,8 +100,9 @@ export async function openMeter(
         changed(account);
       } else changes.push(...merged.changes, ...(tariffChange ? [tariffChange] : []));
     }
+    if (!store.isUndecided) return changes;
     const newest = [...store.ledger.days.keys()].sort().at(-1);
-    if (!store.isUndecided || newest === undefined) return changes;
+    if (newest === undefined) return changes;
     // The first readings of a new meter, or of one that is silent now.
     await decide(provider, addDays(newest, 1), signal);
     return store.readingCloses === readingCloses ? changes : poll(provider, signal);

@@ -32,8 +32,6 @@ type Needs = Pick<AccountContext, 'zone' | 'state' | 'clock' | 'log'> & {
   readonly config: Pick<AccountContext['config'], 'usage'>;
 };
 
-export type MeterLedger = Awaited<ReturnType<typeof openMeterLedger>>;
-
 /** `file`: the name of the document in the state directory. `since`: of the account. */
 export async function openMeterLedger(
   file: string,

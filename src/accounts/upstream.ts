@@ -30,7 +30,7 @@ const nothing = () => undefined;
 const LONGEST_CODE_SECONDS = 60;
 
 /** Who holds it may read, use and replace the account's tokens. */
-export const sessionLock = (account: string): string => `accounts/${account}/session`;
+const sessionLock = (account: string): string => `accounts/${account}/session`;
 
 export function openUpstream(
   account: Account,

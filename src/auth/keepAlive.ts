@@ -14,8 +14,6 @@ const LONGEST_PAUSE_MS = 30 * 60_000;
 // However long the pauses have become, some retries are left before the session ends.
 const FRACTION_OF_THE_REST = 0.25;
 
-export type KeepAlive = ReturnType<typeof keepAlive>;
-
 /** Starts at once. */
 export function keepAlive(deps: {
   readonly session: Pick<Session, 'current' | 'renew'>;

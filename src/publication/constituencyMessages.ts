@@ -25,7 +25,7 @@ export function listName({ chamber, houseNo, chamberIds, skip, limit }: Constitu
 }
 
 /** Where the list of this name is retained. */
-export const listTopic = (topics: Topics, name: string): string =>
+const listTopic = (topics: Topics, name: string): string =>
   topics.of('constituencies/<chamber>/<house_no>', ...levelsOf(name));
 
 function levelsOf(name: string): [string, string] {
@@ -107,7 +107,7 @@ const LARGEST_ATTRIBUTES_BYTES = 15_000;
 const fits = (attributes: object): boolean =>
   new TextEncoder().encode(JSON.stringify(attributes)).length <= LARGEST_ATTRIBUTES_BYTES;
 
-export const toRecord = ({ house, ...row }: Constituency): ConstituencyRecord => ({
+const toRecord = ({ house, ...row }: Constituency): ConstituencyRecord => ({
   uri: row.uri,
   name: row.name,
   code: row.code,

@@ -15,8 +15,6 @@ import { announcedCodec } from '../../store/documents.ts';
 import type { Context } from '../context.ts';
 import type { BridgeStatus } from './bridgeStatus.ts';
 
-export type Publisher = Awaited<ReturnType<typeof openPublisher>>;
-
 // Some milliseconds of work, so that nothing else waits long.
 const ACCOUNTS_AT_ONCE = 20;
 // On their way to the broker: what else has changed is composed once it has taken these.

@@ -9,7 +9,7 @@ import {
   USUAL_BASE,
   type Weather,
 } from '../domain/insight/degreeDays.ts';
-import { type Forecasts, forecastMonth, forecastSpan, type Known } from '../domain/insight/forecast.ts';
+import { type Forecaster, type Forecasts, forecaster, forecastMonth } from '../domain/insight/forecast.ts';
 import { checkRegister } from '../domain/insight/registerCheck.ts';
 import { weatherChange, weatherChanges } from '../domain/insight/weatherChange.ts';
 import { type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
@@ -57,7 +57,7 @@ export async function openMeter(
     compared: lastAnswer(compared),
     judgeUse: lastAnswer(judgeUse),
     changes: weatherChanges(),
-    forecast: lastAnswer((from: Day, to: Day, known: Known) => forecastSpan({ from, to }, known)),
+    forecast: lastAnswer((from: Day, to: Day, forecast: Forecaster) => forecast({ from, to })),
     checkRegister: lastAnswer(checkRegister),
     contradicted: lastAnswer((closes: ReadingCloses, readTimes: Ledger['readTimes']) =>
       isContradicted(closes, [...readTimes.values()], zone),
@@ -186,7 +186,7 @@ export async function openMeter(
     if (newest === null) return null;
     const ledger = store.saved;
     const { readingCloses } = store;
-    const { known: _known, ...sums } = sumsOf(ledger);
+    const { forecast: _forecast, ...sums } = sumsOf(ledger);
     const { lastSuccessAt, currency, register } = fromAccount();
     return {
       ...newest,
@@ -228,7 +228,8 @@ export async function openMeter(
       return store.isOpenToReadings && memory.contradicted(store.readingCloses, store.saved.readTimes);
     },
     /** What other days than those of the month will come to. */
-    forecastOver: ({ from, to }: DaySpan): Forecasts => memory.forecast(from, to, sumsOf(store.saved).known),
+    forecastOver: ({ from, to }: DaySpan): Forecasts =>
+      memory.forecast(from, to, sumsOf(store.saved).forecast),
     /** Days asked for so far, and in all, while the history is read for the first time; `null` once it is complete. */
     progress(): Progress | null {
       const { origin, readTo, complete } = store.ledger;
@@ -242,8 +243,9 @@ export async function openMeter(
 
 /** What the running month will come to. */
 function expected(days: Ledger['days'], today: Day, tariff: Tariff | null) {
-  const known: Known = { days, today, tariff };
-  return { known, monthForecast: forecastMonth(known) };
+  const known = { days, today, tariff };
+  const forecast = forecaster(known);
+  return { forecast, monthForecast: forecastMonth(known, forecast) };
 }
 
 /** What the weather has to do with the days. */

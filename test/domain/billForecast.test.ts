@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { BillCheck } from '../../src/domain/insight/bill.ts';
 import { forecastBill, nextBillSpan } from '../../src/domain/insight/billForecast.ts';
 import type { Rule } from '../../src/domain/insight/billRule.ts';
-import { forecastSpan } from '../../src/domain/insight/forecast.ts';
+import { forecaster } from '../../src/domain/insight/forecast.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import { DUBLIN, Household } from '../support/household.ts';
@@ -75,15 +75,11 @@ test('a bill of two months closes in on what it comes to', () => {
   const span = { from: '2025-01-01', to: '2025-03-01' };
   const halves = ['2025-01-02', '2025-01-20', '2025-02-10', '2025-02-28', '2025-03-04'].map((today) => {
     const days = house.until(addDays(today, -1));
-    const { energy } = forecastSpan(span, { days, today, tariff: null });
+    const { energy } = forecaster({ days, today, tariff: null })(span);
     return ((energy?.high ?? Number.NaN) - (energy?.low ?? Number.NaN)) / 2 / EUR;
   });
   expect(halves).toEqual([...halves].sort((a, b) => b - a));
   expect(halves.at(-1)).toBe(0);
-  const { energy } = forecastSpan(span, {
-    days: house.days,
-    today: '2025-03-04',
-    tariff: null,
-  });
+  const { energy } = forecaster({ days: house.days, today: '2025-03-04', tariff: null })(span);
   expect((energy?.amount ?? 0) / EUR).toBeCloseTo(house.used(span), 1);
 });

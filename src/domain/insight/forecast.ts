@@ -39,6 +39,9 @@ interface Outlook {
   readonly variance: number | null;
 }
 
+/** What is ahead on these days, which no reading has in it. */
+type Expect = (left: readonly Day[]) => Outlook;
+
 /** A reading as the square root of the use of one day: roots stray alike in winter and summer. `at` counts days. */
 interface Point {
   readonly at: number;
@@ -69,13 +72,31 @@ const PERSISTENCE = 0.85;
 const LASTING = 1.45;
 const SINGLE = 0.7;
 
-export const forecastMonth = (known: Known): Forecasts =>
-  forecastSpan({ from: monthStart(known.today), to: addMonths(known.today, 1) }, known);
+export type Forecaster = (span: DaySpan) => Forecasts;
 
-/** Energy and cost, each from the days that have it: those of the span without it count like days to come. */
-export function forecastSpan(span: DaySpan, known: Known): Forecasts {
-  const { days, tariff } = known;
-  const ahead = outlook('energy', span, known);
+export const forecastMonth = (known: Known, forecast = forecaster(known)): Forecasts =>
+  forecast({ from: monthStart(known.today), to: addMonths(known.today, 1) });
+
+/**
+ * Energy and cost of any span, each from the days that have it: those of the span without it count like days to come. What the
+ * readings tell of each is learnt once, for the first span.
+ */
+export function forecaster(known: Known): Forecaster {
+  const learnt = new Map<keyof Amounts, Expect | null>();
+  return (span) =>
+    forecastSpan(span, known, (kind) => {
+      if (!learnt.has(kind)) learnt.set(kind, learn(kind, known));
+      const left = daysLeft(kind, known.days, span);
+      return learnt.get(kind)?.(left) ?? null;
+    });
+}
+
+function forecastSpan(
+  span: DaySpan,
+  { days, tariff }: Known,
+  outlook: (kind: keyof Amounts) => Outlook | null,
+): Forecasts {
+  const ahead = outlook('energy');
   const energy = ahead && banded(sumIn('energy', days, span), ahead);
   const costs = sumIn('cost', days, span);
   if (tariff && ahead) {
@@ -85,7 +106,7 @@ export function forecastSpan(span: DaySpan, known: Known): Forecasts {
     const sure = Math.round(tariff.unitRate * read) + tariff.standingCharge * left.length;
     return { energy, cost: banded(costs + sure, ahead, tariff.unitRate) };
   }
-  const followed = outlook('cost', span, known);
+  const followed = outlook('cost');
   return { energy, cost: followed && banded(costs, followed) };
 }
 
@@ -106,12 +127,11 @@ function daysLeft(kind: keyof Amounts, days: Days, span: DaySpan): Day[] {
   return daysOf(span).filter((_, at) => (readings[at]?.day ?? span.to) >= span.to);
 }
 
-function outlook(kind: keyof Amounts, span: DaySpan, { days, today }: Known): Outlook | null {
+/** `null`: the last month has no reading. */
+function learn(kind: keyof Amounts, { days, today }: Known): Expect | null {
   const from = addDays(today, -LEARNT_FROM_DAYS);
   const readings = readingsIn(kind, days, { from, to: addDays(today, 1) });
   if ((readings.at(-1)?.at ?? 0) < LEARNT_FROM_DAYS - LONGEST_CARRIED_DAYS) return null;
-  const left = daysLeft(kind, days, span).map((day) => daysBetween(from, day));
-  if (left.length === 0) return { mean: 0, variance: 0 };
   const points = readings
     .filter(({ missed }) => missed < LONGEST_SPAN_DAYS)
     .map(({ at, amount, missed }): Point => {
@@ -119,19 +139,23 @@ function outlook(kind: keyof Amounts, span: DaySpan, { days, today }: Known): Ou
       return { at, use, root: Math.sqrt(use / (missed + 1)), days: missed + 1 };
     });
   const daysIn = (some: readonly Point[]) => some.reduce((sum, one) => sum + one.days, 0);
-  if (daysIn(points) >= FEWEST_DAYS) return expectedOf(left, points, daysBetween(yearStart(from), from));
+  if (daysIn(points) >= FEWEST_DAYS) {
+    const expect = filtered(points, daysBetween(yearStart(from), from));
+    return (left) => expect(left.map((day) => daysBetween(from, day)));
+  }
   const newest = points.slice(-RECENT_READINGS);
   const use = newest.reduce((sum, one) => sum + one.use, 0);
-  return { mean: (use / Math.max(1, daysIn(newest))) * left.length, variance: null };
+  const ofOne = use / Math.max(1, daysIn(newest));
+  return (left) => ({ mean: ofOne * left.length, variance: left.length === 0 ? 0 : null });
 }
 
 const yearStart = (day: Day): Day => `${day.slice(0, 4)}-01-01`;
 
 /**
- * The sum of the squares of the roots on the days `left`, which have no point of their own, and its variance by the expansion
- * of first order. `dayOfYear`: of day 0, from 0 on.
+ * The filter over all points. What it returns gives the sum of the squares of the roots on the days `left`, which have no point of
+ * their own, and its variance by the expansion of first order. `dayOfYear`: of day 0, from 0 on.
  */
-function expectedOf(left: readonly number[], points: readonly Point[], dayOfYear: number): Outlook {
+function filtered(points: readonly Point[], dayOfYear: number): (left: readonly number[]) => Outlook {
   const usual = meanOf(points, ({ root }) => root);
   // An absolute difference, which a holiday spoils less than a square.
   const apart = points.slice(1).map(({ root }, at) => Math.abs(root - (points[at]?.root ?? 0)));
@@ -165,20 +189,22 @@ function expectedOf(left: readonly number[], points: readonly Point[], dayOfYear
     for (const [one, line] of covariance.entries()) addTo(line, -(gain[one] as number) / variance, gain);
   }
 
-  const gradient = state.map(() => 0);
-  let [mean, variance, next, shock, moved] = [0, 0, newest, 0, 0];
-  for (const at of left.toReversed()) {
-    const row = rowOf(at, PERSISTENCE ** Math.abs(at - newest));
-    const root = Math.max(0, dot(row, state));
-    const unknown = (1 - (row[DEVIATION] as number) ** 2) * lasting + single;
-    mean += root ** 2 + quadratic(row, covariance) + unknown;
-    // The square's slope; and what a shock of this day does to the sum, as it lasts into the days after it.
-    const slope = 2 * root;
-    addTo(gradient, slope, row);
-    shock = slope + PERSISTENCE ** Math.abs(next - at) * shock;
-    moved += slope;
-    next = at;
-    variance += slope ** 2 * single + shock ** 2 * (1 - PERSISTENCE ** 2) * lasting + moved ** 2 * drift;
-  }
-  return { mean, variance: variance + quadratic(gradient, covariance) };
+  return (left) => {
+    const gradient = state.map(() => 0);
+    let [mean, variance, next, shock, moved] = [0, 0, newest, 0, 0];
+    for (const at of left.toReversed()) {
+      const row = rowOf(at, PERSISTENCE ** Math.abs(at - newest));
+      const root = Math.max(0, dot(row, state));
+      const unknown = (1 - (row[DEVIATION] as number) ** 2) * lasting + single;
+      mean += root ** 2 + quadratic(row, covariance) + unknown;
+      // The square's slope; and what a shock of this day does to the sum, as it lasts into the days after it.
+      const slope = 2 * root;
+      addTo(gradient, slope, row);
+      shock = slope + PERSISTENCE ** Math.abs(next - at) * shock;
+      moved += slope;
+      next = at;
+      variance += slope ** 2 * single + shock ** 2 * (1 - PERSISTENCE ** 2) * lasting + moved ** 2 * drift;
+    }
+    return { mean, variance: variance + quadratic(gradient, covariance) };
+  };
 }

@@ -1,8 +1,7 @@
 // Samples of each topic for docs/topics.md: made of the tests' invented home by the code that publishes, so that they change with it.
-import { billMessage } from '../../src/publication/accountMessages.ts';
-import { infoMessage } from '../../src/publication/bridgeMessages.ts';
-import { listMessage, summaryMessage } from '../../src/publication/constituencyMessages.ts';
-import { changeMessage, lateMessage } from '../../src/publication/meterMessages.ts';
+
+import { listMessage, summaryMessage } from '../../src/constituencies/onDemand.ts';
+import { billMessage, changeMessage, infoMessage, lateMessage } from '../../src/publication/messages.ts';
 import type { PayloadByTopic, TopicName } from '../../src/publication/payloads/payloads.ts';
 import { statementMessage, statementOf } from '../../src/publication/statement/statement.ts';
 import { Topics } from '../../src/publication/topics.ts';

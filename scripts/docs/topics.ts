@@ -4,13 +4,14 @@ import {
   BRIDGE_ROWS,
   type BridgeRow,
   CONSTITUENCY_ROWS,
+  EVENT_KEY,
+  EVENT_ROWS,
 } from '../../src/publication/entities/bridgeEntities.ts';
 import {
   type EntityRow,
   keysOf as keysOfState,
   type StateKey,
 } from '../../src/publication/entities/entityRow.ts';
-import { EVENT_KEY, EVENT_ROWS } from '../../src/publication/entities/eventEntities.ts';
 import { METER_ROWS } from '../../src/publication/entities/meterEntities.ts';
 import { WORDS } from '../../src/publication/language.ts';
 import type { TopicName } from '../../src/publication/payloads/payloads.ts';

@@ -16,10 +16,8 @@ import { repliesCodec } from '../store/documents.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import { type AccountExtras, openExtras } from './extras.ts';
 import { type Meter, openMeter } from './meter.ts';
-import { withLedger } from './meterLedger.ts';
-import { SeriesNames } from './names.ts';
-import { openPollHistories, type PollHistory } from './pollHistory.ts';
-import { openReplyShapes } from './replyShapes.ts';
+import { SeriesNames, withLedger } from './names.ts';
+import { openPollHistories, openReplyShapes, type PollHistory } from './pollHistory.ts';
 import { openUpstream, type Upstream } from './upstream.ts';
 
 interface Parts {

@@ -1,15 +1,28 @@
-// What is known of one account and its meters at this moment, what is wrong with them, and everything that is retained of them.
-import type { Reason } from '../domain/health.ts';
+// What of one account and its meters is published: what is known now, what is wrong, everything that is retained, and what is worth an
+// event.
+import { needsAPerson, type Reason } from '../domain/health.ts';
 import { newestOf } from '../domain/invoice.ts';
 import { seriesName } from '../domain/reading.ts';
-import { accountStateMessage, invoicesMessage } from '../publication/accountMessages.ts';
+import { EXIT, failure, safeWords } from '../foundation/failure.ts';
+import type { Message } from '../mqtt/message.ts';
 import { accountDocument, type DiscoveryOptions, meterDocument } from '../publication/discovery.ts';
-import { historyMessage, meterStateMessage, usageMessage } from '../publication/meterMessages.ts';
+import {
+  accountStateMessage,
+  billMessage,
+  changeMessage,
+  historyMessage,
+  invoicesMessage,
+  lateMessage,
+  meterStateMessage,
+  unusualUseMessage,
+  usageMessage,
+} from '../publication/messages.ts';
+import type { PayloadByTopic } from '../publication/payloads/payloads.ts';
 import type { Retained } from '../publication/retainedDiff.ts';
 import { statementMessage, statementOf } from '../publication/statement/statement.ts';
 import type { Topics } from '../publication/topics.ts';
 import type { AccountView, MeterView } from '../publication/views.ts';
-import type { Account } from './account.ts';
+import type { Account, AccountOutcome } from './account.ts';
 import type { AccountContext } from './context.ts';
 import type { Meter } from './meter.ts';
 
@@ -161,4 +174,99 @@ function listsOf(meter: MeterView, account: AccountView, topics: Topics): Retain
           },
         ]),
   ];
+}
+
+/** `complete`: the months that can be had, newest first. Throws no_statement or unknown_month. */
+export function chosenMonth(complete: Iterable<string>, wanted: string | undefined): string {
+  const months = [...complete];
+  const [first, last] = [months.at(-1), months[0]];
+  if (first === undefined || last === undefined)
+    throw failure('no_statement', 'No month is complete yet.', {
+      exit: EXIT.usage,
+      retry: 'later',
+      hint: 'A month is complete when all of its days are read, or usage.late_after_hours after its end.',
+    });
+  if (wanted === undefined) return last;
+  if (months.includes(wanted)) return wanted;
+  throw failure('unknown_month', `month: found ${wanted.slice(0, 20)}; allowed: ${first} to ${last}.`, {
+    exit: EXIT.usage,
+    retry: 'never',
+    hint: 'These are the months that are complete, from the first whole one of the history on.',
+  });
+}
+
+type Needs = Pick<AccountContext, 'topics' | 'zone' | 'clock' | 'config'>;
+type Told = Pick<PayloadByTopic['bridge/event'], 'event_type' | 'code' | 'message'>;
+
+const isWaitingForPerson = ({ upstream }: Account): boolean => needsAPerson(upstream.session.status().state);
+
+/** A refresh between two polls has ended in a login that only a person can help. */
+export function eventsOfRefresh(account: Account, fault: unknown, context: Needs): Message[] {
+  if (!isWaitingForPerson(account)) return [];
+  account.told = { ...account.told, needsPerson: true };
+  return [troubleMessage(account, fault, context)];
+}
+
+/** `wasFailing`: the poll before this one failed. */
+export function eventsOfPoll(
+  account: Account,
+  { events, fault }: AccountOutcome,
+  wasFailing: boolean,
+  context: Needs,
+): Message[] {
+  const { topics, zone, clock } = context;
+  const at = zone.iso(clock.now());
+  const changes = events.map(({ meter, change }) => changeMessage(topics, meter, change, at));
+  if (fault !== null) return [...changes, troubleMessage(account, fault, context)];
+  const wasTroubled = account.told.needsPerson || wasFailing;
+  // The access token may still serve, while health goes on saying that the session does not.
+  const needsPerson = wasTroubled && isWaitingForPerson(account);
+  account.told = { ...account.told, needsPerson };
+  if (!wasTroubled || needsPerson) return changes;
+  const recovered = { code: 'recovered', message: 'Readings arrive again.' };
+  return [...changes, bridgeEvent(account, { event_type: 'recovered', ...recovered }, context)];
+}
+
+function troubleMessage(account: Account, fault: unknown, context: Needs): Message {
+  const { code, message } = safeWords(fault);
+  const event_type = isWaitingForPerson(account) ? 'auth_needed' : 'poll_failed';
+  return bridgeEvent(account, { event_type, code, message }, context);
+}
+
+function bridgeEvent(
+  { id }: Account,
+  { event_type, ...words }: Told,
+  { topics, zone, clock }: Needs,
+): Message {
+  return topics.message('bridge/event', [], { event_type, at: zone.iso(clock.now()), ...words, account: id });
+}
+
+/**
+ * Invoices that are new, and meters whose data has become late or whose use unusual, since the last call. What is known of a meter at
+ * its first call is no news.
+ */
+export function eventsOfStates(account: Account, meters: readonly MeterView[], context: Needs): Message[] {
+  const { topics, zone, clock } = context;
+  const at = zone.iso(clock.now());
+  const { told } = account;
+  const messages = account.extras
+    .takeNews()
+    .map((invoice) => billMessage(topics, accountView(account, context), invoice, at));
+  const late = { ...told.late };
+  const use = { ...told.use };
+  for (const { meter, late: isLate, readingAt, use: judged } of meters) {
+    if (isLate === true && told.late[meter] === false)
+      messages.push(lateMessage(topics, meter, readingAt === null ? null : zone.iso(readingAt), at));
+    late[meter] = isLate === true;
+    if (!judged) continue;
+    const { newest, unusual } = judged;
+    const direction = unusual?.direction ?? null;
+    const before = use[meter] ?? { day: newest.day, direction };
+    use[meter] = { day: newest.day < before.day ? before.day : newest.day, direction };
+    // A day's arrival does not tell: its weather may be known later.
+    if (unusual !== null && unusual.since > before.day && direction !== before.direction)
+      messages.push(unusualUseMessage(topics, meter, newest, unusual, at));
+  }
+  account.told = { ...told, late, use };
+  return messages;
 }

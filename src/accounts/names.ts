@@ -1,10 +1,10 @@
-// What meters are called: the series of each property, which account keeps it, and the name that the configuration gives it.
+// What meters are called: the series of each property, which account keeps it, its ledger's document, and the name that the
+// configuration gives it.
 import type { Config } from '../config/schema.ts';
 import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
 import type { Log } from '../foundation/log.ts';
 import { contextCodec } from '../store/documents.ts';
 import type { StateStore } from '../store/stateStore.ts';
-import { withLedger } from './meterLedger.ts';
 
 /** Which account keeps a property, and under which name: of two that would be the same, the first one. */
 export class SeriesNames {
@@ -56,6 +56,20 @@ export function friendlyNameOf(
   // Identifiers come from the provider: one may be the name of something that every object has.
   const key = [series, ...property.meterIdentifiers].find((each) => Object.hasOwn(names, each));
   return key === undefined ? null : (names[key]?.name ?? null);
+}
+
+/** The name of its document in the state directory. */
+export const ledgerFile = (account: string, { propertyCustomerId }: Property): string =>
+  `accounts/${account}/ledger-${encodeURIComponent(propertyCustomerId)}`;
+
+/** Those of the account's properties that have one. */
+export async function withLedger(
+  state: Pick<StateStore, 'list'>,
+  account: string,
+  properties: readonly Property[],
+): Promise<readonly Property[]> {
+  const files = properties.length === 0 ? [] : await state.list(`accounts/${account}`);
+  return properties.filter((one) => files.some((file) => ledgerFile(account, one).endsWith(`/${file}`)));
 }
 
 const MOST_NAMED = 20;

@@ -1,6 +1,12 @@
-// What was done when for each account: requests and logins of the local day, and the newest polls; kept over restarts.
+// What was done when for each account: requests and logins of the local day, and the newest polls; and the shapes of replies, for
+// `heat2mqtt report`. Kept over restarts.
+
+import { Throttle } from '../foundation/limits.ts';
+import { shapeOf } from '../provider/reply.ts';
+import type { Reply } from '../provider/request.ts';
 import { autosave } from '../store/autosave.ts';
-import { type AccountRecord, journalCodec } from '../store/documents.ts';
+import { type AccountRecord, journalCodec, type Replies } from '../store/documents.ts';
+import type { Document } from '../store/stateStore.ts';
 import type { AccountContext } from './context.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -82,5 +88,31 @@ export async function openPollHistories({
       /** Resolves once everything is on the disk, or could not be written. */
       saved: (): Promise<void> => journal.saved(),
     };
+  };
+}
+
+const NEWEST = 3;
+
+/** A strange reply is kept although good ones follow; the file is written only when a new shape is seen. */
+export async function openReplyShapes(
+  document: Pick<Document<Replies>, 'read' | 'write'>,
+  { clock, log }: Pick<AccountContext, 'clock' | 'log'>,
+): Promise<(reply: Reply) => void> {
+  const known = new Map(Object.entries((await document.read())?.replies ?? {}));
+  const throttles = new Map<string, Throttle>();
+  return ({ what, status, json, foreign }) => {
+    const throttle = throttles.get(what) ?? new Throttle(clock);
+    throttles.set(what, throttle);
+    // A reply that is passed over and was not understood will be asked for again.
+    if (throttle.restMs() > 0) return;
+    const end = throttle.begin();
+    const shape = foreign ? [`${foreign.type}, not JSON`] : shapeOf(json);
+    end();
+    const shapes = known.get(what) ?? [];
+    if (shapes.some((each) => each.status === status && each.shape.join() === shape.join())) return;
+    known.set(what, [{ firstSeenAt: clock.now(), status, shape }, ...shapes].slice(0, NEWEST));
+    document
+      .write({ replies: Object.fromEntries(known) })
+      .catch((err) => log.error({ err }, 'shapes of replies could not be saved'));
   };
 }

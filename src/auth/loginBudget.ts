@@ -14,9 +14,9 @@ import type { Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { LoginBudgetRecord } from '../store/documents.ts';
 import type { Document } from '../store/stateStore.ts';
+import { GrantUnusable } from './oidc.ts';
 import { LoginRefused, REFUSALS } from './refusals.ts';
 import type { Grant } from './tokens.ts';
-import { GrantUnusable } from './unreachable.ts';
 
 /** Why no login may be tried now. `about` is that of a refusal, or `tokens`: those of the last logins were of no use. */
 export interface Suspension

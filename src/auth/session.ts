@@ -18,6 +18,7 @@ import { sessionIdIn } from './claims.ts';
 import { type Login, LoginSuspended, type TypedCredentials } from './login.ts';
 import type { LoginBudget } from './loginBudget.ts';
 import type { Issuer } from './oidc.ts';
+import { GrantUnusable } from './oidc.ts';
 import {
   accessTokenRejected,
   LoginRefused,
@@ -26,7 +27,6 @@ import {
   SessionEnded,
 } from './refusals.ts';
 import * as token from './tokens.ts';
-import { GrantUnusable } from './unreachable.ts';
 
 export interface SessionDeps {
   readonly issuer: Pick<Issuer, 'refresh' | 'endSession'>;

@@ -1,6 +1,6 @@
 // The account that a command is about, its way to the provider beside the running daemon, and what is known of it there.
 import { currencyOf } from '../accounts/extras.ts';
-import { ledgerFile } from '../accounts/meterLedger.ts';
+import { ledgerFile } from '../accounts/names.ts';
 import { openUpstream, type Upstream } from '../accounts/upstream.ts';
 import type { Account } from '../config/schema.ts';
 import { addDays } from '../domain/period.ts';

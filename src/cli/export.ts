@@ -1,6 +1,5 @@
 // heat2mqtt export: the ledgers on disk as CSV, JSON or line protocol. No request is made.
-import { ledgerFile } from '../accounts/meterLedger.ts';
-import { SeriesNames } from '../accounts/names.ts';
+import { ledgerFile, SeriesNames } from '../accounts/names.ts';
 import { knownInFull } from '../domain/amount.ts';
 import { type Ledger, ledgerSince } from '../domain/ledger.ts';
 import { zone as zoneOf } from '../domain/period.ts';

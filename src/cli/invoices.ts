@@ -1,5 +1,5 @@
 // heat2mqtt invoices: asks the provider for the invoices of the last three years, and prints them beside the days on disk.
-import { ledgerFile } from '../accounts/meterLedger.ts';
+import { ledgerFile } from '../accounts/names.ts';
 import { billJudge } from '../domain/insight/bill.ts';
 import { type BillCheckRecord, billCheckRecord } from '../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../domain/invoice.ts';

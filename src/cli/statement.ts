@@ -1,5 +1,5 @@
 // heat2mqtt statement: one page about one complete month, from what is on this disk. No request is made.
-import { chosenMonth } from '../accounts/chosenMonth.ts';
+import { chosenMonth } from '../accounts/composition.ts';
 import { currencyOf } from '../accounts/extras.ts';
 import { friendlyNameOf } from '../accounts/names.ts';
 import { registerKey } from '../domain/extras.ts';

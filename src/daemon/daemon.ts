@@ -1,8 +1,7 @@
 // Wires the daemon together, starts it and stops it.
 import { type Account, openAccounts } from '../accounts/account.ts';
-import { isIncomplete } from '../accounts/composition.ts';
+import { eventsOfRefresh, isIncomplete } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
-import { eventsOfRefresh } from '../accounts/events.ts';
 import { Counters } from '../accounts/metrics.ts';
 import { strayNamesWarning } from '../accounts/names.ts';
 import { keepAlive } from '../auth/keepAlive.ts';
@@ -16,7 +15,7 @@ import { brokerAddress, startEmbedded } from '../mqtt/broker.ts';
 import { Link } from '../mqtt/link.ts';
 import type { Incoming } from '../mqtt/message.ts';
 import { openRequests } from '../mqtt/requests.ts';
-import { stateMessage } from '../publication/bridgeMessages.ts';
+import { stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { openInstallation } from '../store/documents.ts';
@@ -26,12 +25,10 @@ import { type Context, Signals } from './context.ts';
 import { openOutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';
 import { openStatistics } from './homeAssistant/statistics.ts';
 import { startMonitor } from './monitor/monitor.ts';
-import { startHeartbeat } from './polling/heartbeat.ts';
 import { openPoller } from './polling/poller.ts';
-import { type StartTicker, startSchedule } from './polling/schedule.ts';
+import { type StartTicker, startHeartbeat, startSchedule } from './polling/schedule.ts';
 import { openBridgeStatus } from './publishing/bridgeStatus.ts';
-import { historyOnBroker } from './publishing/historyOnBroker.ts';
-import { openPublisher } from './publishing/publisher.ts';
+import { historyOnBroker, openPublisher } from './publishing/publisher.ts';
 import { requestHandlers, tellingSkipped } from './requests/handlers.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;

@@ -1,7 +1,7 @@
 // One process of a fleet: wires it together, starts it and stops it.
 import type { AccountContext } from '../accounts/context.ts';
 import { Counters } from '../accounts/metrics.ts';
-import { openReplyShapes } from '../accounts/replyShapes.ts';
+import { openReplyShapes } from '../accounts/pollHistory.ts';
 import type { Config, Fleet } from '../config/schema.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { Failure } from '../foundation/failure.ts';
@@ -10,7 +10,7 @@ import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
 import { Link } from '../mqtt/link.ts';
 import { openRequests } from '../mqtt/requests.ts';
-import { processMessage, stateMessage } from '../publication/bridgeMessages.ts';
+import { processMessage, stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { openClaims } from '../store/database/claims.ts';

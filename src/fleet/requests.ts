@@ -1,12 +1,12 @@
 // What a fleet does when asked over MQTT: polls of all accounts, its health, and lists of constituencies.
 import type { AccountContext } from '../accounts/context.ts';
+import { countOf, listAnswer, listMessage, listName } from '../constituencies/onDemand.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { verdict } from '../domain/health.ts';
 import { RateLimit } from '../foundation/limits.ts';
 import type { Message } from '../mqtt/message.ts';
 import { type Handler, notConfigured, readParameters } from '../mqtt/requests.ts';
-import { countOf, listAnswer, listMessage, listName } from '../publication/constituencyMessages.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 import type { Database } from '../store/database/database.ts';
 import type { FleetHealth } from './health.ts';

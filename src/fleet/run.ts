@@ -1,11 +1,18 @@
 // One run of one account under a claim: open what is kept, do what is due, publish, write everything in one statement and
 // give the account back. News are written before they are published.
 import { type Account, type AccountOutcome, openAccounts, type Told } from '../accounts/account.ts';
-import { accountView, composeAccount, isIncomplete, meterViews } from '../accounts/composition.ts';
+import {
+  accountView,
+  composeAccount,
+  eventsOfPoll,
+  eventsOfRefresh,
+  eventsOfStates,
+  isIncomplete,
+  meterViews,
+} from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
-import { eventsOfPoll, eventsOfRefresh, eventsOfStates } from '../accounts/events.ts';
 import { SeriesNames } from '../accounts/names.ts';
-import type { openReplyShapes } from '../accounts/replyShapes.ts';
+import type { openReplyShapes } from '../accounts/pollHistory.ts';
 import type { IssuerMemory } from '../auth/oidc.ts';
 import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';

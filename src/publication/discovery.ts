@@ -3,9 +3,14 @@ import { topicSafe } from '../domain/reading.ts';
 import { about } from '../foundation/about.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './entities/accountEntities.ts';
-import { BRIDGE_ROWS, CONSTITUENCY_ROWS } from './entities/bridgeEntities.ts';
+import {
+  BRIDGE_ROWS,
+  CONSTITUENCY_ROWS,
+  EVENT_KEY,
+  EVENT_ROWS,
+  type EventRow,
+} from './entities/bridgeEntities.ts';
 import { attributesOf, type EntityRow } from './entities/entityRow.ts';
-import { EVENT_KEY, EVENT_ROWS, type EventRow } from './entities/eventEntities.ts';
 import { METER_ROWS } from './entities/meterEntities.ts';
 import { filled, type Language, WORDS } from './language.ts';
 import type { Topics } from './topics.ts';

@@ -1,7 +1,7 @@
 // The ledger of a meter: what is published is what a restart would find.
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { openMeterLedger } from '../../src/accounts/meterLedger.ts';
+import { openMeterLedger } from '../../src/accounts/meter.ts';
 import { fileSchema } from '../../src/config/schema.ts';
 import { zone } from '../../src/domain/period.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';

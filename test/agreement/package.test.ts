@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { about } from '../../src/foundation/about.ts';
-import { infoMessage } from '../../src/publication/bridgeMessages.ts';
+import { infoMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { bodyOf, bridgeView, discoveryBelow, discoveryOf } from '../support/inventedHome.ts';
 import { typed } from '../support/typed.ts';

@@ -1,7 +1,7 @@
 // That the tests notice what a schema does not allow: every probe fails its test for a message that is not as docs/schemas say.
 import { expect, test } from 'vitest';
-import { startBroker } from '../../src/mqtt/embedded.ts';
-import { changeMessage, lateMessage } from '../../src/publication/meterMessages.ts';
+import { startBroker } from '../../src/mqtt/broker.ts';
+import { changeMessage, lateMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { connect } from '../mqtt/linked.ts';
 import { statesOf } from '../support/inventedHome.ts';

@@ -1,9 +1,9 @@
 // In any order of events the issuer never sees more refused logins, nor grants more useless ones, than the budget allows.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { GrantUnusable, IssuerUnreachable } from '../../src/auth/oidc.ts';
 import { LoginRefused, REFUSALS, SessionEnded } from '../../src/auth/refusals.ts';
 import type { Grant } from '../../src/auth/tokens.ts';
-import { GrantUnusable, IssuerUnreachable } from '../../src/auth/unreachable.ts';
 import type { LoginBudgetRecord, TokenSet } from '../../src/store/documents.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';

@@ -1,9 +1,9 @@
 // How often a login may be tried: waits, restarts, another secret, clocks that jump, crashes, one more attempt, useless logins.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openLoginBudget } from '../../src/auth/loginBudget.ts';
+import { GrantUnusable, IssuerUnreachable } from '../../src/auth/oidc.ts';
 import { accessTokenRejected, LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
 import type { Grant } from '../../src/auth/tokens.ts';
-import { GrantUnusable, IssuerUnreachable } from '../../src/auth/unreachable.ts';
 import type { Failure } from '../../src/foundation/failure.ts';
 import type { LoginBudgetRecord } from '../../src/store/documents.ts';
 import { handClock } from '../support/clock.ts';

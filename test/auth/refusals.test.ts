@@ -1,6 +1,7 @@
 // Every row of what Keycloak's token endpoint answers, at the login and at the refresh; and over the wire, with status 400
 // and 401, and with a WWW-Authenticate header in the way.
 import { expect, test } from 'vitest';
+import { IssuerUnreachable } from '../../src/auth/oidc.ts';
 import {
   classifyLoginError,
   classifyRefreshError,
@@ -9,7 +10,6 @@ import {
   RefusedForNow,
   SessionEnded,
 } from '../../src/auth/refusals.ts';
-import { IssuerUnreachable } from '../../src/auth/unreachable.ts';
 import { oauth } from '../support/faults.ts';
 import { openAccount, refusalOf, TOKEN_PATH } from './account.ts';
 

@@ -9,7 +9,7 @@ import type { Bucket } from '../../src/domain/reading.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
-import { historyMessage, meterStateMessage, usageMessage } from '../../src/publication/meterMessages.ts';
+import { historyMessage, meterStateMessage, usageMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { ledgerCodec } from '../../src/store/ledgerDocument.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';

@@ -2,7 +2,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ledgerFile } from '../../src/accounts/meterLedger.ts';
+import { ledgerFile } from '../../src/accounts/names.ts';
 import { contextCodec } from '../../src/store/documents.ts';
 import { ledgerCodec } from '../../src/store/ledgerDocument.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';

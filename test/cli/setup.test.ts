@@ -10,7 +10,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { serviceFor, writeService } from '../../src/cli/setup.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { startBroker } from '../../src/mqtt/embedded.ts';
+import { startBroker } from '../../src/mqtt/broker.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { LOCALHOST } from '../support/certificate.ts';
 import { home, ME, METER, person, quiet } from '../support/homes.ts';

@@ -6,7 +6,7 @@ import { addDays, type Day } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
 import { readRetainedHistory, restoreLedger } from '../../src/domain/recovery.ts';
 import { totals } from '../../src/domain/totals.ts';
-import { historyMessage } from '../../src/publication/meterMessages.ts';
+import { historyMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { meterView } from '../support/inventedHome.ts';
 import { believableTurns, birth, type Life, live, type Turn } from './providerModel.ts';

@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { zone } from '../../src/domain/period.ts';
-import { bringUpToDate, type ImportOptions } from '../../src/homeassistant/importer.ts';
-import { seriesOf } from '../../src/homeassistant/series.ts';
+import { bringUpToDate, type ImportOptions, seriesOf } from '../../src/homeassistant/recorder.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { open } from './opened.ts';

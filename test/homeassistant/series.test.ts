@@ -1,7 +1,7 @@
 // Ids of statistics: by Home Assistant's rules whatever the names, and never one id for two meters.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { seriesOf } from '../../src/homeassistant/series.ts';
+import { seriesOf } from '../../src/homeassistant/recorder.ts';
 import { holds } from '../support/property.ts';
 
 const RULE = /^(?!.+__)(?!_)[\da-z_]+(?<!_):(?!_)[\da-z_]+(?<!_)$/;

@@ -1,7 +1,7 @@
 // One connection: what a refusal means, what an acknowledgement is worth, and the will when the socket dies.
 import { expect, test } from 'vitest';
 import { Failure } from '../../src/foundation/failure.ts';
-import { startBroker } from '../../src/mqtt/embedded.ts';
+import { startBroker } from '../../src/mqtt/broker.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { handClock } from '../support/clock.ts';
 import { startProbe } from '../support/probe.ts';

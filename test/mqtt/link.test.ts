@@ -1,7 +1,7 @@
 // The lasting link: falls back, comes back, announces the current state first, and never retries in a busy loop.
 import { connect as mqtt } from 'mqtt';
 import { expect, test } from 'vitest';
-import { startBroker } from '../../src/mqtt/embedded.ts';
+import { startBroker } from '../../src/mqtt/broker.ts';
 import type { LinkConsumers } from '../../src/mqtt/link.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { startProbe } from '../support/probe.ts';

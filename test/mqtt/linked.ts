@@ -1,7 +1,7 @@
 // Connections and links under test: a real broker behind a wire that can be cut, and a clock moved by hand.
 import { type Clock, systemClock } from '../../src/foundation/clock.ts';
+import { startBroker } from '../../src/mqtt/broker.ts';
 import { type BrokerAddress, Connection } from '../../src/mqtt/connection.ts';
-import { startBroker } from '../../src/mqtt/embedded.ts';
 import { Link, type LinkConsumers, type LinkOptions } from '../../src/mqtt/link.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
 import { handClock } from '../support/clock.ts';

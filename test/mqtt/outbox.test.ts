@@ -1,7 +1,7 @@
 // The outbox: newest of each retained topic, every event while it lasts, and the order of both.
 import { expect, test } from 'vitest';
+import { Outbox } from '../../src/mqtt/link.ts';
 import type { Message } from '../../src/mqtt/message.ts';
-import { Outbox } from '../../src/mqtt/outbox.ts';
 
 const state = (topic: string, payload: string): Message => ({ topic, payload, retain: true });
 const event = (topic: string, payload: string): Message => ({ topic, payload, retain: false });

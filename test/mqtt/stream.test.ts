@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createWebSocketStream, WebSocketServer } from 'ws';
-import { startBroker } from '../../src/mqtt/embedded.ts';
+import { startBroker } from '../../src/mqtt/broker.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { packetCutter } from '../../src/mqtt/stream.ts';
 import { holds } from '../support/property.ts';

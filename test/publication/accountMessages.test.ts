@@ -1,8 +1,8 @@
 // An account on MQTT: its state, the retained list of invoices, the event of a new one, and what Home Assistant shows.
 import { expect, test } from 'vitest';
 import type { Invoice } from '../../src/domain/invoice.ts';
-import { accountStateMessage, billMessage, invoicesMessage } from '../../src/publication/accountMessages.ts';
 import { accountDocument } from '../../src/publication/discovery.ts';
+import { accountStateMessage, billMessage, invoicesMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { discoveryComplaints } from '../support/homeAssistantRules.ts';
 import { ACCOUNT, bodyOf, discoveryBelow, INVOICES } from '../support/inventedHome.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { HealthRecord } from '../../src/domain/health.ts';
 import { about } from '../../src/foundation/about.ts';
-import { healthMessage, infoMessage, stateMessage } from '../../src/publication/bridgeMessages.ts';
+import { healthMessage, infoMessage, stateMessage } from '../../src/publication/messages.ts';
 import { clear, Topics } from '../../src/publication/topics.ts';
 import { bodyOf, bridgeView, DUBLIN, NOW, statesOf, WELL } from '../support/inventedHome.ts';
 

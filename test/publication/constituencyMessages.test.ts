@@ -1,8 +1,8 @@
 // The lists of constituencies on MQTT: their topics, their payload, and what Home Assistant shows.
 import { describe, expect, test } from 'vitest';
+import { listMessage, listName, summaryMessage } from '../../src/constituencies/onDemand.ts';
 import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { zone } from '../../src/domain/period.ts';
-import { listMessage, listName, summaryMessage } from '../../src/publication/constituencyMessages.ts';
 import { bridgeDocument } from '../../src/publication/discovery.ts';
 import { Topics } from '../../src/publication/topics.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { toMicro } from '../../src/domain/amount.ts';
 import type { Amounts, Change, Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
-import { changeMessage, lateMessage, meterStateMessage } from '../../src/publication/meterMessages.ts';
+import { changeMessage, lateMessage, meterStateMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import type { MeterView } from '../../src/publication/views.ts';
 import { amounts, type Line, ledgerOf, row } from '../domain/ledgers.ts';

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'mqtt';
 import { expect, test } from 'vitest';
-import { startBroker } from '../../src/mqtt/embedded.ts';
+import { startBroker } from '../../src/mqtt/broker.ts';
 import { freePort } from '../e2e/mosquitto.ts';
 import { booked, EVENT, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';

@@ -1,5 +1,6 @@
 // An invented home as the publication sees it: one meter, one account, a healthy bridge.
 
+import { summaryMessage } from '../../src/constituencies/onDemand.ts';
 import type { Invoices } from '../../src/domain/extras.ts';
 import type { HealthRecord } from '../../src/domain/health.ts';
 import { judgeUse } from '../../src/domain/insight/alarm.ts';
@@ -13,9 +14,6 @@ import type { RegisterHistory } from '../../src/domain/reading.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import type { Message } from '../../src/mqtt/message.ts';
-import { accountStateMessage, invoicesMessage } from '../../src/publication/accountMessages.ts';
-import { healthMessage, infoMessage, stateMessage } from '../../src/publication/bridgeMessages.ts';
-import { summaryMessage } from '../../src/publication/constituencyMessages.ts';
 import {
   accountDocument,
   announce,
@@ -23,7 +21,16 @@ import {
   type DiscoveryOptions,
   meterDocument,
 } from '../../src/publication/discovery.ts';
-import { historyMessage, meterStateMessage, usageMessage } from '../../src/publication/meterMessages.ts';
+import {
+  accountStateMessage,
+  healthMessage,
+  historyMessage,
+  infoMessage,
+  invoicesMessage,
+  meterStateMessage,
+  stateMessage,
+  usageMessage,
+} from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import type { AccountView, BridgeView, MeterView } from '../../src/publication/views.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';

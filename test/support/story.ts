@@ -6,7 +6,7 @@ import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
 import { isCronExpression, type StartTicker } from '../../src/daemon/polling/schedule.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber, LogTail } from '../../src/foundation/log.ts';
-import { type EmbeddedBroker, startBroker } from '../../src/mqtt/embedded.ts';
+import { type EmbeddedBroker, startBroker } from '../../src/mqtt/broker.ts';
 import type { OpenProvider } from '../../src/provider/provider.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';

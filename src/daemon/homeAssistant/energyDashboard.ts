@@ -4,21 +4,18 @@ import type { HomeAssistant as Section } from '../../config/schema.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { HomeAssistant } from '../../homeassistant/connection.ts';
 import {
-  mqttEntities,
-  readPreferences,
-  saveSources,
-  takesNames,
-} from '../../homeassistant/energyPreferences.ts';
-import {
   type Change,
   type GasSource,
   gasSourcesOf,
   type HeatMeter,
+  mqttEntities,
   type Plan,
   plan,
+  readPreferences,
+  saveSources,
+  takesNames,
 } from '../../homeassistant/energySources.ts';
-import { unitClasses, visitHomeAssistant } from '../../homeassistant/recorder.ts';
-import { seriesOf } from '../../homeassistant/series.ts';
+import { seriesOf, unitClasses, visitHomeAssistant } from '../../homeassistant/recorder.ts';
 import { HomeAssistantTrouble } from '../../homeassistant/trouble.ts';
 import { meterUniqueIds } from '../../publication/discovery.ts';
 

@@ -9,7 +9,7 @@ import { serveHealth } from '../../web/health.ts';
 import { type Ingress, type Listening, serveIngress } from '../../web/server.ts';
 import { within } from '../../web/visitor.ts';
 import type { Context } from '../context.ts';
-import type { Heartbeat } from '../polling/heartbeat.ts';
+import type { Heartbeat } from '../polling/schedule.ts';
 import type { openPage, PageParts } from './page.ts';
 
 const BROKER_GRACE_MS = 5 * 60_000;

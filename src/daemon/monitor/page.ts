@@ -1,7 +1,6 @@
 // What the page gets to know of the daemon. Loaded with the first request for it.
 import { hostname } from 'node:os';
-import { chosenMonth } from '../../accounts/chosenMonth.ts';
-import { accountView, meterViews } from '../../accounts/composition.ts';
+import { accountView, chosenMonth, meterViews } from '../../accounts/composition.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';

@@ -1,7 +1,7 @@
 // Polls the accounts, a few at a time: scheduled and requested polls, retries and backfills are all one round.
 import type { Account, AccountOutcome } from '../../accounts/account.ts';
+import { eventsOfPoll } from '../../accounts/composition.ts';
 import type { MeterEvent } from '../../accounts/context.ts';
-import { eventsOfPoll } from '../../accounts/events.ts';
 import type { Meter } from '../../accounts/meter.ts';
 import { knownUnits } from '../../domain/amount.ts';
 import type { Change } from '../../domain/ledger.ts';

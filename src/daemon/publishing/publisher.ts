@@ -1,15 +1,20 @@
-// What goes to the broker and when: everything on connect, discovery and states when Home Assistant starts, else what has changed.
-import { accountView, composeAccount, meterViews } from '../../accounts/composition.ts';
-import { eventsOfStates } from '../../accounts/events.ts';
+// What goes to the broker and when: everything on connect, discovery and states when Home Assistant starts, else what has changed. And
+// what the broker gives back once: histories of ledgers that are new or lost.
+
+import type { Account } from '../../accounts/account.ts';
+import { accountView, composeAccount, eventsOfStates, meterViews } from '../../accounts/composition.ts';
+import type { Meter } from '../../accounts/meter.ts';
 import { pageAddress } from '../../config/listenAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
+import { readRetainedHistory } from '../../domain/recovery.ts';
 import { Throttle } from '../../foundation/limits.ts';
-import type { Message } from '../../mqtt/message.ts';
-import { healthMessage, infoMessage, stateMessage } from '../../publication/bridgeMessages.ts';
+import type { Log } from '../../foundation/log.ts';
+import type { Incoming, Message } from '../../mqtt/message.ts';
 import { bridgeDocument, type DiscoveryOptions } from '../../publication/discovery.ts';
 import { homeLanguage } from '../../publication/language.ts';
+import { healthMessage, infoMessage, stateMessage } from '../../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
-import { isDiscovery } from '../../publication/topics.ts';
+import { isDiscovery, type Topics } from '../../publication/topics.ts';
 import { autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
 import type { Context } from '../context.ts';
@@ -189,5 +194,39 @@ export function composer({ bridgeStatus, constituencies, discovery }: Composed, 
         write: () => message,
       })),
     ];
+  };
+}
+
+export function historyOnBroker(topics: Topics, log: Log) {
+  /** The keys are topics; `null` until the broker has been read. */
+  let retained: ReadonlyMap<string, Incoming> | null = null;
+
+  /** To be called with each meter that is opened: one that is found later gets what was read. */
+  async function restore(meter: Meter): Promise<void> {
+    if (retained === null || !meter.store.isNew) return;
+    const found = retained.get(topics.of('meter/<meter>/history', meter.name));
+    const history = found ? readRetainedHistory(found.payload) : null;
+    if (found && history === null)
+      log.warn({ meter: meter.name }, 'the retained history is not understood and is ignored');
+    await meter.store.restore(history);
+  }
+
+  return {
+    restore,
+    /** For the link. `onReopened`: some history has to be read again. */
+    reader:
+      (accounts: readonly Account[], onReopened: () => void) =>
+      async (read: (filter: string) => Promise<readonly Incoming[]>): Promise<void> => {
+        if (retained !== null) return;
+        const isNew = accounts.some(({ meters }) => meters?.some(({ store }) => store.isNew) ?? true);
+        const found = isNew ? await read(topics.of('meter/<meter>/history', '+')) : [];
+        // What is retained for a meter that appears later than this cannot be ours.
+        retained = new Map(found.map((incoming) => [incoming.topic, incoming]));
+        const meters = accounts.flatMap((account) => account.meters ?? []);
+        for (const meter of meters) await restore(meter);
+        // Once all meters are known, the rest is not needed.
+        if (accounts.every((account) => account.meters !== null)) retained = new Map();
+        if (isNew && meters.some(({ ledger }) => !ledger.complete)) onReopened();
+      },
   };
 }

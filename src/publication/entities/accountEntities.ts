@@ -1,7 +1,7 @@
 // The table of an account: its state, discovery and documentation derive from it.
 import { knownUnits } from '../../domain/amount.ts';
 import type { AuthState } from '../../domain/health.ts';
-import type { Verdict } from '../../domain/insight/bill.ts';
+import { VERDICTS } from '../../domain/insight/bill.ts';
 import { billCheckRecord } from '../../domain/insight/billWords.ts';
 import {
   type Invoice,
@@ -36,8 +36,6 @@ const AUTH_STATES: readonly AuthState[] = [
 ];
 
 const PAYMENTS: readonly Payment[] = ['paid', 'to_pay', 'overdue'];
-
-const VERDICTS: readonly Verdict[] = ['as_expected', 'differs', 'rule_changed', 'unknown'];
 
 const hasInvoices = ({ invoices }: AccountView): boolean => invoices !== null;
 

@@ -1,0 +1,234 @@
+// What is published of meters, accounts and the bridge itself: states, lists and events.
+import { inFull, knownInFull, knownUnits, toUnits } from '../domain/amount.ts';
+import type { Invoices } from '../domain/extras.ts';
+import { type HealthRecord, verdict } from '../domain/health.ts';
+import type { Expectation, UnusualUse } from '../domain/insight/alarm.ts';
+import { billCheckRecord } from '../domain/insight/billWords.ts';
+import { type Invoice, invoiceRecord } from '../domain/invoice.ts';
+import type { Change } from '../domain/ledger.ts';
+import { compareText } from '../domain/order.ts';
+import type { Day, Zone } from '../domain/period.ts';
+import type { Tariff, TariffChange } from '../domain/tariff/tariff.ts';
+import { periodSums } from '../domain/totals.ts';
+import { about } from '../foundation/about.ts';
+import type { Message } from '../mqtt/message.ts';
+import { ACCOUNT_ROWS } from './entities/accountEntities.ts';
+import { keysOf, stateFrom } from './entities/entityRow.ts';
+import { METER_ROWS } from './entities/meterEntities.ts';
+import type { Topics } from './topics.ts';
+import type { AccountView, BridgeView, MeterView } from './views.ts';
+
+const METER_KEYS = keysOf(METER_ROWS);
+const NEWEST = { day: 62, week: 26, month: 36 } as const;
+
+export const meterStateMessage = (topics: Topics, view: MeterView): Message =>
+  topics.message('meter/<meter>/state', [view.meter], stateFrom(METER_KEYS, view));
+
+export function historyMessage(topics: Topics, view: MeterView): Message {
+  const { meter, zone, readingCloses, currency, ledger } = view;
+  const days = [...ledger.days]
+    .sort(([a], [b]) => compareText(a, b))
+    .map(([day, { energy, cost }]): [Day, number | null, number | null] => [
+      day,
+      knownInFull(energy),
+      knownInFull(cost),
+    ]);
+  return topics.message('meter/<meter>/history', [meter], {
+    timezone: zone.name,
+    reading_closes: readingCloses,
+    currency,
+    origin: ledger.origin,
+    days,
+  });
+}
+
+export function usageMessage(topics: Topics, view: MeterView, interval: keyof typeof NEWEST): Message {
+  const { meter, ledger, zone, currency } = view;
+  const buckets = periodSums(ledger, interval, NEWEST[interval]).map((period) => ({
+    start: zone.iso(zone.startOf(period.start)),
+    end: zone.iso(zone.startOf(period.end)),
+    energy_kwh: knownUnits(period.energy),
+    cost_eur: knownUnits(period.cost),
+    revision: period.revision,
+    received_at: zone.iso(period.receivedAt),
+  }));
+  const payload = { interval, timezone: zone.name, currency, buckets };
+  return topics.message('meter/<meter>/usage/<interval>', [meter, interval], payload);
+}
+
+export function changeMessage(
+  topics: Topics,
+  meter: string,
+  change: Change | TariffChange,
+  at: string,
+): Message {
+  if (change.kind === 'tariff_changed') {
+    const [before, after] = [termsOf(change.before), termsOf(change.after)];
+    const payload = { event_type: change.kind, at, day: after.from, before, after };
+    return topics.message('meter/<meter>/event', [meter], payload);
+  }
+  const { kind, day, before, after } = change;
+  const read = { at, day, energy_kwh: knownUnits(after.energy), cost_eur: knownUnits(after.cost) };
+  const old = { old_energy_kwh: knownUnits(before?.energy), old_cost_eur: knownUnits(before?.cost) };
+  return topics.message(
+    'meter/<meter>/event',
+    [meter],
+    kind === 'new_day' ? { event_type: kind, ...read } : { event_type: kind, ...read, ...old },
+  );
+}
+
+const termsOf = ({ unitRate, standingCharge, from, to }: Tariff) => ({
+  unit_rate: unitRate,
+  standing_charge: inFull(standingCharge),
+  from,
+  to,
+});
+
+export function lateMessage(topics: Topics, meter: string, readingAt: string | null, at: string): Message {
+  return topics.message('meter/<meter>/event', [meter], {
+    event_type: 'late',
+    at,
+    day: null,
+    reading_at: readingAt,
+  });
+}
+
+export function unusualUseMessage(
+  topics: Topics,
+  meter: string,
+  { day, energy, expected, low, high, by }: Expectation,
+  { direction, reason }: UnusualUse,
+  at: string,
+): Message {
+  return topics.message('meter/<meter>/event', [meter], {
+    event_type: 'unusual_use',
+    at,
+    day,
+    energy_kwh: toUnits(energy),
+    expected: toUnits(expected),
+    low: toUnits(low),
+    high: toUnits(high),
+    by,
+    direction,
+    reason,
+  });
+}
+
+// Two years of months; the command `invoices` prints more.
+const NEWEST_INVOICES = 24;
+const ACCOUNT_KEYS = keysOf(ACCOUNT_ROWS);
+
+export const accountStateMessage = (topics: Topics, view: AccountView): Message =>
+  topics.message('account/<account>/state', [view.account], stateFrom(ACCOUNT_KEYS, view));
+
+export const invoicesMessage = (
+  topics: Topics,
+  view: Pick<AccountView, 'account' | Facts>,
+  { fetchedAt, all }: Invoices,
+): Message =>
+  topics.message('account/<account>/invoices', [view.account], {
+    fetched_at: view.zone.iso(fetchedAt),
+    currency: view.currency,
+    invoices: all.slice(0, NEWEST_INVOICES).map((invoice) => recordOf(invoice, view)),
+  });
+
+/** `at`: ISO 8601. */
+export const billMessage = (
+  topics: Topics,
+  view: Pick<AccountView, 'account' | Facts>,
+  invoice: Invoice,
+  at: string,
+): Message =>
+  topics.message('account/<account>/event', [view.account], {
+    event_type: 'bill',
+    at,
+    currency: view.currency,
+    invoice: recordOf(invoice, view),
+  });
+
+/** What a record of an invoice is made from. */
+type Facts = 'currency' | 'zone' | 'checks';
+
+function recordOf(invoice: Invoice, { currency, zone, checks }: Pick<AccountView, Facts>) {
+  const check = checks.get(invoice.id);
+  return { ...invoiceRecord(invoice, zone), check: check ? billCheckRecord(check, currency) : null };
+}
+
+export const stateMessage = (topics: Topics, state: 'online' | 'offline'): Message => ({
+  topic: topics.of('bridge/state'),
+  payload: state,
+  retain: true,
+});
+
+/** The state of one process of a fleet. */
+export const processMessage = (topics: Topics, number: number, state: 'online' | 'offline'): Message => ({
+  topic: topics.of('bridge/process/<number>/state', String(number)),
+  payload: state,
+  retain: true,
+});
+
+export function infoMessage(topics: Topics, view: BridgeView): Message {
+  return topics.message('bridge/info', [], {
+    version: about.version,
+    started_at: view.zone.iso(view.startedAt),
+    schedule: view.schedule,
+    timezone: view.zone.name,
+    base_topic: topics.base,
+    meters: view.meters.map(({ meter, friendlyName, account, identifiers, readingCloses }) => ({
+      meter,
+      name: friendlyName,
+      account,
+      identifiers,
+      reading_closes: readingCloses,
+      topic: topics.of('meter/<meter>/state', meter),
+    })),
+    links: { documentation: about.url, issues: `${about.url}/issues` },
+  });
+}
+
+// Home Assistant refuses states of more than 255 characters.
+const LONGEST_STATE = 250;
+// Counted in code points: half a surrogate pair is no JSON to Home Assistant, which would lose the whole message.
+const shortened = (text: string): string => [...text].slice(0, LONGEST_STATE).join('');
+
+export function healthMessage(topics: Topics, record: HealthRecord, zone: Zone): Message {
+  const instant = (at: number | null) => (at === null ? null : zone.iso(at));
+  const auth = Object.entries(record.auth).map(([account, status]) => [
+    account,
+    {
+      state: status.state,
+      next_attempt_at: instant(status.nextAttemptAt),
+      access_expires_at: instant(status.accessExpiresAt),
+      refresh_expires_at: instant(status.refreshExpiresAt),
+    },
+  ]);
+  return topics.message('bridge/health', [], {
+    state: verdict(record),
+    reasons: record.reasons,
+    auth: Object.fromEntries(auth),
+    progress: record.progress,
+    statistics: record.statistics,
+    last_poll_at: instant(record.lastPollAt),
+    last_success_at: instant(record.lastSuccessAt),
+    next_poll_at: instant(record.nextPollAt),
+    poll_now_at: instant(record.pollNowAt),
+    failures_in_a_row: record.failuresInARow,
+    requests_today: record.requestsToday,
+    logins_today: record.loginsToday,
+    last_error: record.reasons[0] ? shortened(record.reasons[0].message) : null,
+    ...(record.fleet && {
+      fleet: {
+        processes: record.fleet.processes.map(({ number, version, startedAt }) => ({
+          number,
+          version,
+          started_at: zone.iso(startedAt),
+        })),
+        accounts: record.fleet.accounts,
+        paused: record.fleet.paused,
+        failing: record.fleet.failing,
+        overdue: record.fleet.overdue,
+        oldest_due_at: instant(record.fleet.oldestDueAt),
+      },
+    }),
+  });
+}

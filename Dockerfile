@@ -26,7 +26,7 @@ RUN set -eu; \
 
 FROM scratch
 COPY --from=root /root-of-image/ /
-COPY LICENSE package.json /app/
+COPY LICENSE package.json config.example.yaml /app/
 COPY --from=bundle /src/dist /app/dist
 LABEL org.opencontainers.image.title="heat2mqtt" \
       org.opencontainers.image.description="Heat meter readings to MQTT, Home Assistant and Node-RED" \

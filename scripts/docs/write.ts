@@ -1,7 +1,7 @@
 // Writes every generated page: the example, the two references and the JSON Schemas. Run by `npm run docs` in the root of the project.
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { exampleConfig } from '../../src/config/example.ts';
 import { configReference } from './configuration.ts';
+import { exampleConfig } from './example.ts';
 import { schemaFiles } from './schemas.ts';
 import { topicReference } from './topics.ts';
 

@@ -1,15 +1,18 @@
 // heat2mqtt config example|schema|show.
-import { exampleConfig } from '../config/example.ts';
+import { readFile } from 'node:fs/promises';
 import { configJsonSchema } from '../config/keys.ts';
-import { showConfig } from '../config/show.ts';
+import { showConfig } from '../config/written.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { type Command, wrongOption } from './command.ts';
 import { printJson } from './printing.ts';
 import { loadSettings } from './settings.ts';
 
+/** As far from here as from the chunk of the bundle that this is in. */
+const EXAMPLE = new URL('../../config.example.yaml', import.meta.url);
+
 export const config: Command = async (given, io) => {
   const [word = ''] = given.words;
-  if (word === 'example') io.out(exampleConfig());
+  if (word === 'example') io.out(await readFile(EXAMPLE, 'utf8'));
   else if (word === 'schema') printJson(configJsonSchema(), io);
   else if (word === 'show') io.out(showConfig(await loadSettings(given, io)));
   else throw wrongOption('config', word, 'example, schema, show');

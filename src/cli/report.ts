@@ -2,7 +2,7 @@
 import os from 'node:os';
 import { ConfigInvalid } from '../config/load.ts';
 import type { Fleet } from '../config/schema.ts';
-import { showConfig } from '../config/show.ts';
+import { showConfig } from '../config/written.ts';
 import { knownUnits } from '../domain/amount.ts';
 import type { Extras } from '../domain/extras.ts';
 import { addDays, type Day, type Zone } from '../domain/period.ts';

@@ -7,9 +7,9 @@ import { userInfo } from 'node:os';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { LoginSuspended } from '../auth/login.ts';
 import { POLL_NOW } from '../auth/refusals.ts';
-import { commentedConfig } from '../config/example.ts';
 import { ConfigInvalid } from '../config/load.ts';
 import { KNOWN_PROVIDERS, type ProviderAddresses, UNTRIED } from '../config/providers.ts';
+import { commentedConfig } from '../config/written.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/recorder.ts';
 import { openBroker } from '../mqtt/broker.ts';
@@ -155,7 +155,6 @@ function textFrom({ provider, account, mqtt, usage, home_assistant, state_dir }:
   };
   return `# The configuration of heat2mqtt, written by \`heat2mqtt setup\`. Every other key, with its default:
 # docs/configuration.md, or \`heat2mqtt config example\`. To try what you change: \`heat2mqtt check --live\`
-
 ${commentedConfig(sections)}`;
 }
 
@@ -365,10 +364,10 @@ function fromFolder({ folder }: Interview, file: string): string {
 
 /** Of the secrets those that the configuration names. */
 async function write({ io, path, folder, typed, answers }: Interview): Promise<void> {
-  const text = textFrom(answers);
-  const secrets = [...typed].filter(([file]) => text.includes(`_file: ${JSON.stringify(file)}\n`));
+  const named = JSON.stringify(answers);
+  const secrets = [...typed].filter(([file]) => named.includes(JSON.stringify(file)));
   for (const [file, secret] of secrets) await replace(resolve(folder, file), `${secret}\n`);
-  await replace(resolve(path), text);
+  await replace(resolve(path), textFrom(answers));
   const files = [path, ...secrets.map(([file]) => resolve(folder, file))];
   io.out(`\nWritten: ${files.join(', ')}. Only you can read ${files.length > 1 ? 'them' : 'it'}.\n`);
 }

@@ -20,7 +20,6 @@ export interface KeySchema {
   description?: string;
   private?: true;
   readable?: true;
-  essential?: true;
 }
 
 /** One key or section; a position in a list is written `<n>`, a name that people choose `<meter>`. */
@@ -49,7 +48,7 @@ export function jsonSchemaOf(
 /** The JSON Schema for editors. */
 export const configJsonSchema = (): Record<string, unknown> =>
   jsonSchemaOf((_, jsonSchema) => {
-    for (const name of ['private', 'readable', 'essential']) delete jsonSchema[name];
+    for (const name of ['private', 'readable']) delete jsonSchema[name];
   });
 
 let drawn: KeySchema | undefined;

@@ -223,10 +223,9 @@ const embeddedBroker = section({
 });
 
 const mqtt = section({
-  url: brokerAddress.default('mqtt://localhost:1883').meta({
-    description: 'The address of the broker. With embedded set and no url, the own broker.',
-    essential: true,
-  }),
+  url: brokerAddress
+    .default('mqtt://localhost:1883')
+    .describe('The address of the broker. With embedded set and no url, the own broker.'),
   username: brokerUser('The name we log in with at the broker.', 'heat2mqtt'),
   ...secretKeys('password', 'The password at the broker', '/run/secrets/mqtt_password'),
   ca_file: tlsFile("Certificates (PEM) of the authority that signed the broker's certificate.", 'ca.pem'),
@@ -402,10 +401,10 @@ const statement = section({
 
 /** The file as people write it, after the environment was applied to it. */
 export const fileSchema = section({
-  version: z.literal(1, '1, the only version this program understands').default(1).meta({
-    description: 'The version of this format.',
-    essential: true,
-  }),
+  version: z
+    .literal(1, '1, the only version this program understands')
+    .default(1)
+    .describe('The version of this format.'),
   provider: provider.optional(),
   accounts: z
     .array(account, 'a list')

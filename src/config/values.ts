@@ -10,8 +10,6 @@ declare module 'zod' {
     private?: true;
     /** Names a file that must be readable when the configuration is loaded. */
     readable?: true;
-    /** Not commented out in config.example.yaml although it has a default. */
-    essential?: true;
   }
 }
 

@@ -1,7 +1,7 @@
 // config.example.yaml is the schema's (`vitest -u` writes it anew), it loads, and so does all that is commented out.
 import { readFile as readText } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { exampleConfig } from '../../src/config/example.ts';
+import { exampleConfig } from '../../scripts/docs/example.ts';
 import { allKeys } from '../../src/config/keys.ts';
 import { load } from '../config/loading.ts';
 

@@ -1,7 +1,7 @@
 // No secret in anything that is printed: faults, the effective configuration, or the configuration itself.
 import { inspect } from 'node:util';
 import { expect, it, test } from 'vitest';
-import { showConfig } from '../../src/config/show.ts';
+import { showConfig } from '../../src/config/written.ts';
 import { load, PROVIDER, refusal } from './loading.ts';
 
 const CANARY = /canary|Y2FuYXJ5/i;
@@ -33,10 +33,10 @@ test('a configuration is silent about secrets however it is printed, and shown w
     '\nhttp: false # environment HEAT2MQTT_HTTP\n',
     '\n  scopes: [ openid, service-energy ] # default\n',
     // The name of a meter is its owner's to see, and nothing for a report.
-    '\nmeters:\n  70418235:\n    name: Flat of Aoife # file\n',
+    '\nmeters:\n  "70418235":\n    name: Flat of Aoife # file\n',
   ])
     expect(shown).toContain(lines);
-  expect(showConfig(loaded, 'stranger')).toContain('\n  70418235:\n    name: [private] # file\n');
+  expect(showConfig(loaded, 'stranger')).toContain('\n  "70418235":\n    name: "[private]" # file\n');
 });
 
 // Each with a secret or a name in a wrong place, or of a wrong form.

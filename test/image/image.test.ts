@@ -18,7 +18,7 @@ const NEEDED = [
   /^usr\/(local\/bin\/(node|heat2mqtt)|bin\/env)$/,
   /^(usr\/local\/LICENSE|usr\/share\/doc\/(coreutils|libc6|libgcc-s1|libstdc\+\+6)\/copyright)$/,
   /^lib(64)?\/([\w-]+\/)?(ld-linux-[\w-]+|lib(c|dl|gcc_s|m|pthread|stdc\+\+))\.so\.\d+$/,
-  /^app\/(LICENSE|package\.json)$/,
+  /^app\/(LICENSE|config\.example\.yaml|package\.json)$/,
   /^app\/dist\/(heat2mqtt\.js|page\/(index\.html|page\.css|page\.js)|chunks\/[\w.-]+\.js|sbom\.cdx\.json|THIRD-PARTY-LICENCES\.txt)$/,
 ];
 

@@ -1,7 +1,6 @@
 // Renders config.example.yaml from the schema: every key explained, what must be filled in ready to be edited.
 import { stringify } from 'yaml';
-import { isMapping, type RawConfig } from './draft.ts';
-import { configKeys, type Key, type Path, schemaAt } from './keys.ts';
+import { configKeys, type Key } from '../../src/config/keys.ts';
 
 const HEAD = [
   'The configuration of heat2mqtt. A value behind a "# " and a key is the default, or an example.',
@@ -9,35 +8,12 @@ const HEAD = [
   'All of them, one by one: docs/configuration.md. To check what you wrote: heat2mqtt check',
 ];
 const WIDTH = 100;
+/** Not commented out although they have a default. */
+const ESSENTIAL = ['version', 'mqtt.url'];
 
 export function exampleConfig(): string {
   const blocks = configKeys().map((key) => keyLines(key, 0).join('\n'));
   return `${[HEAD.map((line) => `# ${line}`).join('\n'), ...blocks].join('\n\n')}\n`;
-}
-
-/** Such a configuration, with what each of its keys is for. What is undefined is left out. */
-export const commentedConfig = (config: RawConfig): string =>
-  `${keysWithWords(config, [])
-    .map((lines) => lines.join('\n'))
-    .join('\n\n')}\n`;
-
-const keysWithWords = (config: RawConfig, path: Path): string[][] =>
-  Object.entries(config)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => valueLines([...path, name], value));
-
-function valueLines(path: Path, value: unknown): string[] {
-  const words = commentLines(schemaAt(path)?.description ?? '', WIDTH - 2 * (path.length - 1));
-  const section = (inner: readonly string[]) => [
-    ...words,
-    `${path.at(-1)}:`,
-    ...inner.map((line) => `  ${line}`),
-  ];
-  if (isMapping(value)) return section(keysWithWords(value, path).flat());
-  if (Array.isArray(value) && value.some(isMapping))
-    return section(value.flatMap((each, at) => asListEntry(keysWithWords(each, [...path, `${at}`]))));
-  // JSON is YAML, whatever characters a value has.
-  return [...words, `${path.at(-1)}: ${JSON.stringify(value)}`];
 }
 
 // Lines of one key. A commented section is a whole to be uncommented at once, with its defaults inside.
@@ -75,10 +51,10 @@ function describedWords({ schema, keys }: Key): string {
 }
 
 /** It has to be edited, or something inside it. */
-function isNeeded({ required, schema, keys, path }: Key): boolean {
-  if (keys.length === 0) return required || schema.essential === true;
+function isNeeded({ required, keys, path }: Key): boolean {
+  if (keys.length === 0) return required || ESSENTIAL.includes(path.join('.'));
   if (path[0] === 'provider' || path[0] === 'accounts') return path.length === 1;
-  return keys.some(({ schema: inner }) => inner.essential === true);
+  return keys.some((inner) => ESSENTIAL.includes(inner.path.join('.')));
 }
 
 function shownValue({ schema, required }: Key): unknown {

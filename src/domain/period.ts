@@ -27,6 +27,7 @@ function fromEpochDay(count: number): Day {
   return day;
 }
 
+const wholeSecond = (epochMs: number): number => Math.floor(epochMs / 1000) * 1000;
 const twoDigits = (count: number): string => (count < 10 ? `0${count}` : `${count}`);
 
 const SHORTEST_MONTH_DAYS = 28;
@@ -142,33 +143,34 @@ function openZone(name: string): Zone {
     second: '2-digit',
   });
   const starts = new Map<Day, number>();
-  // Asking Intl is slow, and each reply and publication brings the same few hundred instants again.
-  const written = new Map<number, { readonly ms: number; readonly text: string }>();
+  // Asking Intl is slow: once for each day whose two ends have one offset, by the day of UTC.
+  const offsets = new Map<number, number | 'mixed'>();
 
-  /** The wall clock there, as if it were UTC: in milliseconds, and as ISO 8601 without an offset. */
-  function local(epochMs: number): { readonly ms: number; readonly text: string } {
-    const second = Math.floor(epochMs / 1000);
-    const known = written.get(second);
-    if (known !== undefined) return known;
-    if (written.size >= MOST_WRITTEN) written.clear();
-    const ms = askedLocalMs(epochMs);
-    const found = { ms, text: new Date(ms).toISOString().slice(0, 19) };
-    written.set(second, found);
-    return found;
+  function offsetMs(epochMs: number): number {
+    const day = Math.floor(epochMs / DAY_MS);
+    let known = offsets.get(day);
+    if (known === undefined) {
+      if (offsets.size >= MOST_WRITTEN) offsets.clear();
+      const first = askedOffsetMs(day * DAY_MS);
+      known = first === askedOffsetMs((day + 1) * DAY_MS) ? first : 'mixed';
+      offsets.set(day, known);
+    }
+    return known === 'mixed' ? askedOffsetMs(epochMs) : known;
   }
-  function askedLocalMs(epochMs: number): number {
+  function askedOffsetMs(epochMs: number): number {
     const part: Record<string, number> = {};
     for (const { type, value } of format.formatToParts(epochMs)) part[type] = Number(value);
     const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part;
-    return Date.UTC(year, month - 1, day, hour, minute, second);
+    return Date.UTC(year, month - 1, day, hour, minute, second) - wholeSecond(epochMs);
   }
-  const offsetMs = (epochMs: number): number => local(epochMs).ms - Math.floor(epochMs / 1000) * 1000;
-  const dayAt = (epochMs: number): Day => local(epochMs).text.slice(0, 10);
+  /** The wall clock there, as if it were UTC. */
+  const localMs = (epochMs: number): number => wholeSecond(epochMs) + offsetMs(epochMs);
+  const dayAt = (epochMs: number): Day => fromEpochDay(Math.floor(localMs(epochMs) / DAY_MS));
 
   function findStart(day: Day): number {
     const utcMidnight = epochDay(day) * DAY_MS;
     const guess = utcMidnight - offsetMs(utcMidnight - offsetMs(utcMidnight));
-    if (local(guess).ms === utcMidnight && dayAt(guess - 1000) < day) return guess;
+    if (localMs(guess) === utcMidnight && dayAt(guess - 1000) < day) return guess;
     // A clock change about midnight: search for the first second of the day. No zone is 15 hours off UTC.
     let before = utcMidnight - 15 * HOUR_MS;
     let inside = utcMidnight + 15 * HOUR_MS;
@@ -193,7 +195,7 @@ function openZone(name: string): Zone {
       const sign = minutes < 0 ? '-' : '+';
       const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
       const offset = `${sign}${twoDigits(hours)}:${twoDigits(rest)}`;
-      return local(epochMs).text + offset;
+      return new Date(localMs(epochMs)).toISOString().slice(0, 19) + offset;
     },
   };
 }

@@ -5,36 +5,39 @@ export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-// The past of a zone is the same for every question.
-const knownOffsets = new Map<string, Map<number, number | 'mixed'>>();
+// A format is expensive to make, and the past of a zone is the same for every question.
+const known = new Map<string, Known>();
+
+interface Known {
+  readonly format: Intl.DateTimeFormat;
+  // Asking Intl costs microseconds; a day whose two ends agree has one offset, so twenty years stay cheap.
+  readonly offsetOfDay: Map<number, number | 'mixed'>;
+}
 
 export class Zone {
   readonly name: string;
-  readonly #format: Intl.DateTimeFormat;
-  // Asking Intl costs microseconds; a day whose two ends agree has one offset, so twenty years stay cheap.
-  readonly #offsetOfDay: Map<number, number | 'mixed'>;
+  readonly #known: Known;
 
   /** Throws a RangeError for a zone that does not exist. */
   constructor(name: string) {
     this.name = name;
-    this.#offsetOfDay = knownOffsets.get(name) ?? new Map();
-    this.#format = new Intl.DateTimeFormat('sv-SE', {
-      timeZone: name,
-      dateStyle: 'short',
-      timeStyle: 'medium',
-    });
-    knownOffsets.set(name, this.#offsetOfDay);
+    const options = { timeZone: name, dateStyle: 'short', timeStyle: 'medium' } as const;
+    this.#known = known.get(name) ?? {
+      format: new Intl.DateTimeFormat('sv-SE', options),
+      offsetOfDay: new Map(),
+    };
+    known.set(name, this.#known);
   }
 
   offsetMs(at: number): number {
     const day = Math.floor(at / DAY_MS);
-    let known = this.#offsetOfDay.get(day);
-    if (known === undefined) {
+    let offset = this.#known.offsetOfDay.get(day);
+    if (offset === undefined) {
       const first = this.#askedOffsetMs(day * DAY_MS);
-      known = first === this.#askedOffsetMs((day + 1) * DAY_MS) ? first : 'mixed';
-      this.#offsetOfDay.set(day, known);
+      offset = first === this.#askedOffsetMs((day + 1) * DAY_MS) ? first : 'mixed';
+      this.#known.offsetOfDay.set(day, offset);
     }
-    return known === 'mixed' ? this.#askedOffsetMs(at) : known;
+    return offset === 'mixed' ? this.#askedOffsetMs(at) : offset;
   }
 
   /** The local date of an instant as `YYYY-MM-DD`. */
@@ -70,7 +73,7 @@ export class Zone {
   #askedOffsetMs(at: number): number {
     const whole = Math.floor(at / 1000) * 1000;
     // `2025-06-15 13:00:00`, as they write it in Sweden.
-    return Date.parse(`${this.#format.format(whole).replace(' ', 'T')}Z`) - whole;
+    return Date.parse(`${this.#known.format.format(whole).replace(' ', 'T')}Z`) - whole;
   }
 }
 

@@ -1,13 +1,6 @@
 // What the endpoints of the realm share: passwords and their lock, scopes, PKCE, errors in the words of OAuth, and sessions with their
 // signed tokens as Keycloak keeps them (rotation, reuse detection, idle and longest life).
-import {
-  createHash,
-  createPublicKey,
-  createSign,
-  createVerify,
-  generateKeyPairSync,
-  randomUUID,
-} from 'node:crypto';
+import { createHash, generateKeyPairSync, randomUUID, sign, verify } from 'node:crypto';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Account } from '../accounts.ts';
 import { type Counters, type Exchange, json, type Reply } from '../exchange.ts';
@@ -207,30 +200,33 @@ function reused(session: Session, claims: Claims): string | undefined {
 }
 
 let pair: ReturnType<typeof generatePair> | undefined;
-const generatePair = () => generateKeyPairSync('rsa', { modulusLength: 2048 });
+const generatePair = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
 function keys() {
   pair ??= generatePair();
   return pair;
 }
 
-/** RS256 with one pair for the life of the process, known by whatever id the realm gives it at the time. */
+/** How JSON Web Tokens write such a signature. */
+const IN_TOKENS = { dsaEncoding: 'ieee-p1363' } as const;
+
+/** ES256, which takes a hundredth of the time of RS256, with one pair for the life of the process, known by whatever id the realm gives it at the time. */
 export function signed(claims: Claims, kid: string): string {
-  const content = `${encoded({ alg: 'RS256', typ: 'JWT', kid })}.${encoded(claims)}`;
-  return `${content}.${createSign('RSA-SHA256').update(content).sign(keys().privateKey, 'base64url')}`;
+  const content = `${encoded({ alg: 'ES256', typ: 'JWT', kid })}.${encoded(claims)}`;
+  const signature = sign('sha256', Buffer.from(content), { key: keys().privateKey, ...IN_TOKENS });
+  return `${content}.${signature.toString('base64url')}`;
 }
 
 /** The claims, when they were signed with this key; expiry is for the caller to judge. */
 export function verified(token: string, kid: string): Claims | undefined {
   const [header = '', payload = '', signature = '', ...rest] = token.split('.');
   if (rest.length > 0 || signature === '') return undefined;
-  const check = createVerify('RSA-SHA256').update(`${header}.${payload}`);
-  if (!check.verify(keys().publicKey, signature, 'base64url')) return undefined;
-  return decoded(header).kid === kid ? decoded(payload) : undefined;
+  const key = { key: keys().publicKey, ...IN_TOKENS };
+  const isOurs = verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url'));
+  return isOurs && decoded(header).kid === kid ? decoded(payload) : undefined;
 }
 
 export function publicKeys(kid: string): Record<string, unknown> {
-  const jwk = createPublicKey(keys().privateKey).export({ format: 'jwk' });
-  return { keys: [{ kid, alg: 'RS256', use: 'sig', ...jwk }] };
+  return { keys: [{ kid, alg: 'ES256', use: 'sig', ...keys().publicKey.export({ format: 'jwk' }) }] };
 }
 
 const encoded = (part: Claims): string => Buffer.from(JSON.stringify(part)).toString('base64url');

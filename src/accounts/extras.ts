@@ -32,11 +32,10 @@ interface Parts {
   readonly queue: ConcurrencyLimit;
 }
 
-/** Where an answer is kept. */
+/** Where an answer is kept, until it is saved. */
 interface Kept<T> {
   readonly get: () => Extra<T>;
-  /** Resolves once it is on the disk. */
-  readonly set: (next: Extra<T>) => Promise<void>;
+  readonly set: (next: Extra<T>) => void;
 }
 type Single = 'site' | 'balance' | 'credit' | 'invoices';
 type Found<K extends Single> = NonNullable<Extras[K]['found']>;
@@ -64,6 +63,7 @@ export async function openExtras(
   let news: readonly Invoice[] = [];
   /** What is known of those that the configuration wants. */
   let known: Extras = onlyWanted((await upstream.extras.read()) ?? NO_EXTRAS, wanted);
+  let saved = known;
   let round: Promise<void> | null = null;
   /** Nothing more is due for these properties on this day. */
   let done: { readonly entities: EntityContext; readonly day: Day } | null = null;
@@ -76,12 +76,18 @@ export async function openExtras(
   /** The day for which is asked now. */
   const dayNow = (): Day => zone.dayAt(clock.now() - DAY_BEGINS_MS);
 
-  async function keep(changes: Partial<Extras>): Promise<void> {
+  function keep(changes: Partial<Extras>): void {
     const before = JSON.stringify(known.site.found);
     known = { ...known, ...changes };
     if (JSON.stringify(known.site.found) !== before) warnOfSite();
+  }
+
+  /** Resolves once everything is on the disk, or could not be written. */
+  async function save(): Promise<void> {
+    if (known === saved) return;
+    saved = known;
     await upstream.extras
-      .write(known)
+      .write(saved)
       .catch((err) =>
         throttledLog.write('unsaved', (more) => log.error({ err, ...more }, 'extras could not be saved')),
       );
@@ -99,16 +105,17 @@ export async function openExtras(
       const before = get();
       if (signal.aborted) return false;
       if (!isDue(before, today, everyDays)) return true;
+      set({ ...before, askedOn: today });
       // Beforehand: a reply that ends this process must not be asked for again by the next one.
-      await set({ ...before, askedOn: today });
+      await save();
       try {
         const found = await ask(before.found, signal);
-        await set({ askedOn: today, off: false, found: found ?? before.found });
+        set({ askedOn: today, off: false, found: found ?? before.found });
         return true;
       } catch (err) {
         if (signal.aborted) return false;
         if (isRefusal(err)) {
-          await set({ ...before, askedOn: today, off: true });
+          set({ ...before, askedOn: today, off: true });
           if (!before.off)
             log.warn({ extra: name, ...safeWords(err) }, 'not given by the provider: not asked for a week');
           return true;
@@ -184,6 +191,7 @@ export async function openExtras(
       isComplete = await limit(() => next(signal));
       if (!isComplete) break;
     }
+    await save();
     if (isComplete) done = { entities, day };
     if (known !== before) {
       changed(account);
@@ -205,6 +213,7 @@ export async function openExtras(
     /** Before anything is published, the currency had better be known. Never rejects. */
     async askSite(signal: AbortSignal): Promise<void> {
       if (wanted.site && provider.site) await site(signal);
+      await save();
     },
     /** Asks in the background for what is due. */
     begin(entities: EntityContext, signal: AbortSignal): void {

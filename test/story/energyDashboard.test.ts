@@ -55,7 +55,7 @@ async function beside({
   const env = {
     ...environmentOf(story.simulator.urls, me, story.stateDir),
     HEAT2MQTT_HOME_ASSISTANT_URL: ha.url,
-    HEAT2MQTT_HOME_ASSISTANT_TOKEN: 'a-long-lived-token',
+    HEAT2MQTT_HOME_ASSISTANT_TOKEN: ha.switches.token,
   };
   const energy = (words = '', given: Parameters<typeof typed>[1] = {}) =>
     story.passing(typed(['energy-dashboard', ...words.split(' ').filter(Boolean)], { env, ...given }));

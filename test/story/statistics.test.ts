@@ -1,24 +1,30 @@
 // Late data at its true hour: every day of the ledger is in Home Assistant's statistics, whatever the provider does.
 import { expect, test } from 'vitest';
-import { METER, reading, STATE } from '../support/homes.ts';
+import { HEALTH, home, METER, person, quiet, reading, STATE } from '../support/homes.ts';
 import { COST, ENERGY, openStatisticsStory } from '../support/statisticsStory.ts';
 
 const at = (text: string) => Date.parse(text);
 const midnight = (day: string) => `${day}T00:00:00.000Z`;
+const BACKFILL = 'heat2mqtt/bridge/request/backfill';
+const RESPONSE = 'heat2mqtt/bridge/response/backfill';
 
-test('the history lands on its days, as a pair that the Energy dashboard takes', async () => {
-  const { ha, settled } = await openStatisticsStory();
-  await settled();
+test('days land on their dates, as a pair for the Energy dashboard; late and corrected ones are sent with what follows, and nothing twice', async () => {
+  const corrections = [{ from: at('2025-03-12T14:00:00Z'), kwh: 4.001, eur: 2.5 }];
+  const late = reading('2025-03-10', 8, 2, { bookedAt: at('2025-03-12T06:00:00Z') });
+  const { story, ha, probe, settled, pollAt } = await openStatisticsStory([
+    reading('2025-03-07', 10, 2.5),
+    reading('2025-03-08', 10, 2.5, { corrections }),
+    reading('2025-03-09', 10, 2.5),
+    late,
+    reading('2025-03-11', 9, 2.25),
+  ]);
+  const daemon = await settled();
   expect(ha.rows(ENERGY)).toEqual([
     [midnight('2025-03-07'), 10, 10],
     [midnight('2025-03-08'), 10, 20],
     [midnight('2025-03-09'), 10, 30],
   ]);
-  expect(ha.rows(COST)).toEqual([
-    [midnight('2025-03-07'), 2.5, 2.5],
-    [midnight('2025-03-08'), 2.5, 5],
-    [midnight('2025-03-09'), 2.5, 7.5],
-  ]);
+  expect(ha.rows(COST).map(([, , sum]) => sum)).toEqual([2.5, 5, 7.5]);
   expect([...ha.metadata.values()]).toEqual([
     {
       mean_type: 0,
@@ -31,28 +37,11 @@ test('the history lands on its days, as a pair that the Energy dashboard takes',
     },
     expect.objectContaining({ statistic_id: COST, unit_class: null, unit_of_measurement: 'EUR' }),
   ]);
-});
-
-test('a new day is one row, a late or corrected one is sent with every day after it, and nothing is sent twice', async () => {
-  const corrections = [{ from: at('2025-03-12T14:00:00Z'), kwh: 4.001, eur: 2.5 }];
-  const late = reading('2025-03-10', 8, 2, { bookedAt: at('2025-03-12T06:00:00Z') });
-  const { story, ha, probe, settled, pollAt } = await openStatisticsStory([
-    reading('2025-03-07', 10, 2.5),
-    reading('2025-03-08', 10, 2.5, { corrections }),
-    reading('2025-03-09', 10, 2.5),
-    late,
-    reading('2025-03-11', 9, 2.25),
-  ]);
-  const daemon = await settled();
   await pollAt('2025-03-10T16:00:00Z');
   expect(ha.imports()).toEqual([3, 3]);
   await pollAt('2025-03-11T12:00:00Z');
   expect(ha.rows(ENERGY).at(-1)).toEqual([midnight('2025-03-11'), 9, 39]);
   await pollAt('2025-03-12T12:00:00Z');
-  expect(ha.rows(ENERGY).slice(-2)).toEqual([
-    [midnight('2025-03-10'), 8, 38],
-    [midnight('2025-03-11'), 9, 47],
-  ]);
   expect(ha.imports()).toEqual([3, 3, 1, 1, 2, 2]);
   await pollAt('2025-03-12T16:00:00Z');
   expect(ha.rows(ENERGY).slice(1)).toEqual([
@@ -65,24 +54,104 @@ test('a new day is one row, a late or corrected one is sent with every day after
   // The cost has not changed.
   expect(ha.imports()).toEqual([3, 3, 1, 1, 2, 2, 4]);
   await story.stop(daemon);
-  await settled();
+  const again = await settled();
   expect(ha.imports()).toHaveLength(7);
+
+  // Another day that readings close moves MQTT and statistics alike.
+  await story.stop(again);
+  probe.forget();
+  await settled({ usage: { history_since: '2025-01-01', reading_closes: 'previous_day' } });
+  await probe.until(STATE, ({ day }) => day === '2025-03-10');
+  expect(ha.rows(ENERGY).map(([start, state]) => [start.slice(0, 10), state])).toEqual([
+    ['2025-03-06', 10],
+    ['2025-03-07', 4.001],
+    ['2025-03-08', 10],
+    ['2025-03-09', 8],
+    ['2025-03-10', 9],
+    // Home Assistant keeps the row of a day that is none any more: nothing was used then.
+    ['2025-03-11', 0],
+  ]);
 });
 
-test('reading_closes: previous_day moves MQTT and statistics alike, also when it is chosen later', async () => {
-  const { story, ha, probe, settled } = await openStatisticsStory();
-  const daemon = await settled();
-  await story.stop(daemon);
-  probe.forget();
-  await settled({
-    usage: { history_since: '2025-01-01', jitter_seconds: 0, reading_closes: 'previous_day' },
+test('a long history goes in batches, each read back, with progress; after a cut only what is missing is sent; a row changed far back is found within a day', async () => {
+  const accounts = [person('me', [home(METER, quiet({ since: '2022-01-01' }))])];
+  const { story, ha, probe, codes, start, until, pollAt } = await openStatisticsStory([], accounts);
+  Object.assign(ha.switches, { slow: true, cutAfterImports: 3 });
+  await start({ usage: { history_since: '2022-01-01' } });
+  await until('importing');
+  ha.commit();
+  await story.pass(5_000, 1_000);
+  ha.switches.slow = false;
+  ha.commit();
+  await until('failing');
+  expect(codes()).toEqual(['home_assistant_cut']);
+  await story.pass(60_000, 5_000);
+  await until('ok');
+  const days = ha.rows(ENERGY).length;
+  expect(days).toBeGreaterThan(1_150);
+  // The third batch was stored although its answer was lost.
+  expect(ha.imports()).toEqual([1_000, days - 1_000, 1_000, days - 1_000]);
+  const heard = probe.on(HEALTH).map(({ payload }) => JSON.parse(payload).statistics);
+  expect(heard).toContainEqual(
+    expect.objectContaining({ state: 'importing', series: ENERGY, rows_stored: 1_000, rows_total: days }),
+  );
+  const msg = 'statistics stored and read back';
+  expect(story.log).toContainEqual(
+    expect.objectContaining({ series: ENERGY, stored: days, total: days, msg }),
+  );
+
+  const before = ha.rows(ENERGY);
+  const [first] = ha.series.get(ENERGY)?.keys() ?? [];
+  ha.series.get(ENERGY)?.set(first ?? 0, { state: 99, sum: 99 });
+  await pollAt('2025-03-11T13:00:00Z');
+  expect(ha.rows(ENERGY).slice(0, 1_000)).toEqual(before.slice(0, 1_000));
+});
+
+test('a backfill sends its days again and tells how far it is, what was sent, and why it was not', async () => {
+  const { story, ha, probe, settled, until, mark } = await openStatisticsStory();
+  ha.switches.timezone = 'America/New_York';
+  await settled();
+  await probe.publish(BACKFILL, '{"from":"2025-03-08","to":"2025-03-08","transaction":7}');
+  const answer = await probe.until(RESPONSE, ({ status }) => status === 'ok');
+  expect(answer).toMatchObject({
+    transaction: 7,
+    data: {
+      from: '2025-03-08',
+      to: '2025-03-08',
+      accounts: [{ account: 'home', changes: 0 }],
+      statistics: [
+        { series: ENERGY, rows: 2 },
+        { series: COST, rows: 2 },
+      ],
+    },
   });
-  await probe.until(STATE, ({ day }) => day === '2025-03-08');
-  expect(ha.rows(ENERGY)).toEqual([
-    [midnight('2025-03-06'), 10, 10],
-    [midnight('2025-03-07'), 10, 20],
-    [midnight('2025-03-08'), 10, 30],
-    // Home Assistant keeps the row of a day that is none any more: nothing was used then.
-    [midnight('2025-03-09'), 0, 30],
-  ]);
+  expect(ha.imports()).toEqual([3, 3, 2, 2]);
+  const told = probe.all(RESPONSE);
+  expect(told[0]).toMatchObject({ status: 'progress', transaction: 7, data: { step: 'read' } });
+  expect(told).toContainEqual({
+    schema: 1,
+    status: 'progress',
+    transaction: 7,
+    data: { step: 'statistics', series: ENERGY, stored: 2, total: 2 },
+  });
+  // The cooldown of requests.
+  await story.pass(5 * 60_000, 60_000);
+  probe.forget();
+  ha.switches.isAdmin = false;
+  await probe.publish(BACKFILL, '{"from":"2025-03-08"}');
+  expect(await probe.until(RESPONSE, ({ status }) => status === 'error')).toMatchObject({
+    error: { code: 'home_assistant_not_admin' },
+    data: { from: '2025-03-08', to: '2025-03-10', accounts: [{ account: 'home', changes: 0 }] },
+  });
+
+  // A Home Assistant that restarts is looked at, without waiting for a poll.
+  ha.switches.isAdmin = true;
+  ha.series.clear();
+  ha.metadata.clear();
+  mark();
+  await probe.publish('homeassistant/status', 'online');
+  await story.pass(10_000, 1_000);
+  await until('ok');
+  expect(ha.rows(ENERGY)).toHaveLength(3);
+  expect(story.log.filter(({ msg }) => String(msg).includes('another time zone'))).toHaveLength(1);
 });

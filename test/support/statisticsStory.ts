@@ -1,5 +1,6 @@
 // A story whose daemon writes its days into the statistics of a pretend Home Assistant.
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
+import { CANARY } from './canaries.ts';
 import { HEALTH, home, METER, person, reading } from './homes.ts';
 import { startPretendHomeAssistant } from './pretendHomeAssistant.ts';
 import { openStory } from './story.ts';
@@ -17,7 +18,7 @@ export async function openStatisticsStory(
   accounts = [person('me', [home(METER, { events: [...events] })])],
 ) {
   const story = await openStory({ accounts });
-  const ha = story.stack.use(await startPretendHomeAssistant());
+  const ha = story.stack.use(await startPretendHomeAssistant(CANARY.opaqueToken));
   const probe = await story.listen();
   const section = { url: ha.url, token: ha.switches.token };
   let since = 0;

@@ -221,7 +221,12 @@ export function verified(token: string, kid: string): Claims | undefined {
   const [header = '', payload = '', signature = '', ...rest] = token.split('.');
   if (rest.length > 0 || signature === '') return undefined;
   const key = { key: keys().publicKey, ...IN_TOKENS };
-  const isOurs = verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url'));
+  const isOurs = verify(
+    'sha256',
+    Buffer.from(`${header}.${payload}`),
+    key,
+    Buffer.from(signature, 'base64url'),
+  );
   return isOurs && decoded(header).kid === kid ? decoded(payload) : undefined;
 }
 

@@ -59,7 +59,7 @@ test('all meters, and what bills have on top of their days', () => {
   const known = { amount: 100 * EUR, low: 90 * EUR, high: 110 * EUR };
   const rates = [1.135, 0, 0, 3];
   const rule: Rule = { fitted: [], rates, scatter: 0.01, freedom: 9, inverse: [] };
-  const newest = { rule, standing: 0, days: 31 } as BillCheck;
+  const newest = { rule, charges: 0, days: 31 } as BillCheck;
   const meter = { cost: known, energy: { ...known, low: null, high: null } };
   expect(forecastBill(span, [meter, meter], newest)).toEqual({
     span,

@@ -12,8 +12,9 @@ import {
   type Observation,
   predict,
   type Rule,
+  type Terms,
 } from './billRule.ts';
-import { leastSquares, median } from './leastSquares.ts';
+import { dot, leastSquares, median, residual } from './leastSquares.ts';
 import {
   AROUND_DAYS,
   estimatedRuns,
@@ -32,8 +33,9 @@ interface Bill extends DaySpan {
   readonly id: string;
   readonly total: Micro;
   readonly sum: Micro;
-  /** The standing charges in it. */
+  /** The standing charges of a day in it, and how far off that may be: rounding, and a price that changes. */
   readonly standing: Micro;
+  readonly standingBound: Micro;
   readonly days: number;
   /** Days without a cost that no later reading carries. */
   readonly missing: number;
@@ -45,6 +47,8 @@ interface Bill extends DaySpan {
 
 /** What is told of a bill, by the bills before it. */
 export interface BillCheck extends Bill {
+  /** The standing charges of its days. */
+  readonly charges: Micro;
   readonly verdict: Verdict;
   /** Why nothing can be told; `null` unless the verdict is unknown. */
   readonly reason: 'days_missing' | 'no_rule' | 'overlaps' | 'more_to_come' | 'cancelled_out' | null;
@@ -56,7 +60,10 @@ export interface BillCheck extends Bill {
   /** What the rule makes of the days, and what the bill is beside that. */
   readonly expected: Micro | null;
   readonly unexplained: Micro | null;
-  /** How far off that a right bill may be: by readings over the ends of its period, and by what few bills leave open. */
+  /**
+   * How far off the right bill may be: from what is billed where that is as expected, from what is expected otherwise. By readings over
+   * the ends of its period, and by what few bills leave open.
+   */
   readonly doubt: Micro;
   /** Bills that were judged with it: those of the same days, directly before it, or within its longer period. */
   readonly together: { readonly how: 'same_days' | 'before' | 'within'; readonly bills: number } | null;
@@ -65,7 +72,7 @@ export interface BillCheck extends Bill {
 /** A check for each id of an invoice; none for those that are cancelled, have no total or period, or begin before the ledgers do. */
 export type BillChecks = ReadonlyMap<string, BillCheck>;
 
-/** A bill with the others of its days, as the regression sees it; if it differs, by how much, and what was allowed. */
+/** A bill with the others of its days; if it differs, by how much, and what was allowed. */
 interface Seen extends Observation {
   readonly bill: Bill;
   readonly off: number;
@@ -189,7 +196,7 @@ function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readon
   if (total === null || meters.some(({ origin }) => origin > from)) return null;
   const within = daysOf({ from, to });
   const [missing, estimated] = [new Set<Day>(), new Set<Day>()];
-  let [sum, standing, atEnds, isKnown] = [0, 0, 0, false];
+  let [sum, standing, standingBound, atEnds, isKnown] = [0, 0, 0, 0, false];
   for (const { days } of meters) {
     const readings = readingOfEachDay('cost', days, { from, to });
     const booked = new Set(readings.filter((reading) => reading !== null && reading.day < to));
@@ -197,7 +204,9 @@ function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readon
     if (booked.size === 0) continue;
     isKnown = true;
     for (const reading of booked) sum += reading?.amount ?? 0;
-    standing += standingOf(days, within) * within.length;
+    const charge = standingOf(days, within);
+    standing += charge.standing;
+    standingBound += charge.bound;
     atEnds += carriedOver(from, readings[0]) + carriedOver(to, readings.at(-1));
     atEnds += estimatedAround(from, days) + estimatedAround(to, days);
     for (const [at, day] of within.entries()) {
@@ -205,20 +214,54 @@ function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readon
       else if (readings[at]?.day !== day) estimated.add(day);
     }
   }
-  const facts = { sum, standing: Math.min(sum, standing), atEnds, days: within.length };
+  const facts = { sum, standing, standingBound, atEnds, days: within.length };
   const counts = { missing: missing.size, estimated: estimated.size };
   return isKnown ? { id, total, from, to, ...facts, ...counts } : null;
 }
 
-/** The standing charge of a day: where the line through cost by energy begins, by least squares. */
-function standingOf(days: MeterDays['days'], within: readonly Day[]): number {
+/**
+ * The standing charge of a day: where the line through cost by energy begins, by least squares. Its bound: if all days lay as far off
+ * the line as the farthest does, each on the worst side.
+ */
+function standingOf(days: MeterDays['days'], within: readonly Day[]) {
   const lines = within.flatMap((day) => {
     const { energy = null, cost = null } = days.get(day) ?? {};
     // After a missed day there may be two charges.
     const isAlone = days.has(addDays(day, -1));
     return isAlone && energy !== null && cost !== null ? [{ row: [1, inFull(energy)], value: cost }] : [];
   });
-  return Math.max(0, leastSquares(lines)?.coefficients[0] ?? 0);
+  const fit = leastSquares(lines);
+  if (fit === null) return { standing: 0, bound: Number.MAX_SAFE_INTEGER };
+  const farthest = Math.max(...lines.map((line) => Math.abs(residual(line, fit.coefficients))));
+  const weights = lines.map(({ row }) => Math.abs(dot(fit.inverse[0] ?? [], row)));
+  return { standing: fit.coefficients[0] ?? 0, bound: farthest * weights.reduce((sum, one) => sum + one, 0) };
+}
+
+/**
+ * What each bill charges for standing, by the bill that tells the charge of a day best among those in a row whose bounds have a
+ * charge in common: an error that all of them share is in no difference between two of them.
+ */
+function standings(bills: readonly Bill[]): Micro[] {
+  const found: Micro[] = [];
+  let [low, high, best] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, [] as Bill[]];
+  const tell = () => {
+    const surest = best.reduce((one, other) => (other.standingBound < one.standingBound ? other : one));
+    for (const { sum, days } of best) found.push(Math.min(sum, Math.max(0, surest.standing) * days));
+  };
+  for (const bill of bills) {
+    [low, high] = [
+      Math.max(low, bill.standing - bill.standingBound),
+      Math.min(high, bill.standing + bill.standingBound),
+    ];
+    if (low > high) {
+      tell();
+      best = [];
+      [low, high] = [bill.standing - bill.standingBound, bill.standing + bill.standingBound];
+    }
+    best.push(bill);
+  }
+  tell();
+  return found;
 }
 
 /** The amount of a reading with days on both sides of the midnight before `day`. */
@@ -246,10 +289,19 @@ function judge(past: Past, bill: Bill): Past {
   const same = known.filter((one) => isSameSpan(one, bill));
   const others = known.filter((one) => !isSameSpan(one, bill));
   const within = others.filter(({ from, to }) => from >= bill.from && to <= bill.to);
-  const left = (all: readonly Seen[]) => all.filter((one) => !isSameSpan(one.bill, bill));
-  const [regular, strays] = [left(past.regular), left(past.strays)];
+  const left = (all: readonly Seen[]) =>
+    all.filter((one) => !isSameSpan(one.bill, bill)).slice(-BILLS_OF_RULE);
+  const asked = [...left(past.regular), ...left(past.strays)];
+  const standing = standings([...asked.map((one) => one.bill), bill]);
+  const seen = asked.map((one, at) => ({ ...one, terms: termsOf(one.bill, standing[at] ?? 0, 1) }));
+  const regular = seen.slice(0, left(past.regular).length);
+  const strays = seen.slice(regular.length);
+  const terms = termsOf(bill, standing.at(-1) ?? 0, Math.max(1, within.length));
   const tell = (check: Partial<BillCheck>, more: Partial<Past> = {}): Past => {
-    const checks = new Map([...past.checks, [bill.id, { ...NOTHING_TOLD, ...bill, ...check }]]);
+    const checks = new Map([
+      ...past.checks,
+      [bill.id, { ...NOTHING_TOLD, ...bill, charges: standing.at(-1) ?? 0, ...check }],
+    ]);
     return { ...past, regular, strays, ...more, checks };
   };
   if (bill.missing > 0) return tell({ reason: 'days_missing' });
@@ -257,12 +309,11 @@ function judge(past: Past, bill: Bill): Past {
   const added = totalOf([bill, ...same]);
   if (same.length > 0 && Math.abs(added) < CENT) return tell({ reason: 'cancelled_out' });
 
-  const [sum, energy] = [inFull(bill.sum), inFull(bill.sum - bill.standing)];
-  const terms = [sum, energy, bill.days, Math.max(1, within.length)];
+  const sum = inFull(bill.sum);
   const isSharp = within.length === 0 && bill.atEnds === 0;
   const learnt = isSharp ? { regular: [...regular, { terms, bill, total: added, off: 0, limit: 0 }] } : {};
   if (same.length + 1 < usualCount(others)) return tell({ reason: 'more_to_come' }, learnt);
-  const found = findRules(regular.slice(-BILLS_OF_RULE));
+  const found = findRules(regular);
   const rules = found.length === 0 && past.rule !== null ? [past.rule] : found;
   const opinions = rules.map((rule) => ({ rule, ...predict(rule, terms) }));
   const sure = opinions.filter(({ limit }) => limit <= LARGEST_LIMIT);
@@ -284,7 +335,9 @@ function judge(past: Past, bill: Bill): Past {
   const { before, changedOn } = past;
   const told = {
     ...{ before, changedOn, rule, expected: toMicro(expected), unexplained: toMicro(off) },
-    doubt: toMicro(Math.max(high - expected, expected - low)),
+    doubt: toMicro(
+      agreeing ? Math.max(high - total, total - low) : Math.max(high - expected, expected - low),
+    ),
     together: isRest ? together('within', within) : together('same_days', same),
   };
   if (agreeing) {
@@ -304,6 +357,13 @@ function judge(past: Past, bill: Bill): Past {
   if (changed === null) return tell(differs, { rule, strays: inARow });
   return withChange(tell(differs), rule, changed, inARow);
 }
+
+const termsOf = ({ sum, days }: Bill, standing: Micro, bills: number): Terms => [
+  inFull(sum),
+  inFull(sum - standing),
+  days,
+  bills,
+];
 
 const NOTHING_TOLD = {
   ...({ verdict: 'unknown', reason: null, rule: null, before: null, changedOn: null } as const),
@@ -341,7 +401,7 @@ function withChange(past: Past, before: Rule, rule: Rule, inARow: readonly Seen[
     const { expected } = predict(rule, terms);
     const amounts = { expected: toMicro(expected), unexplained: toMicro(total - expected) };
     const change = { verdict: 'rule_changed', rule, before, changedOn, ...amounts } as const;
-    checks.set(bill.id, { ...NOTHING_TOLD, ...bill, ...checks.get(bill.id), ...change });
+    checks.set(bill.id, { ...(checks.get(bill.id) as BillCheck), ...change });
   }
   return { ...past, checks, regular: kept, strays: [], rule, before, changedOn };
 }

@@ -50,7 +50,7 @@ export function forecastBill(
   newest: BillCheck | null,
 ): BillForecast {
   const days = daysBetween(span.from, span.to);
-  const standing = newest ? inFull((newest.standing / newest.days) * days) : 0;
+  const standing = newest ? inFull((newest.charges / newest.days) * days) : 0;
   const billed = (micro: Micro): Micro => {
     const sum = inFull(micro);
     if (!newest?.rule) return micro;

@@ -17,13 +17,6 @@ import { ledgersOf } from './export.ts';
 import { printJson } from './printing.ts';
 import type { Settings } from './settings.ts';
 
-const nothingToState = (account: string, where: string) =>
-  failure('no_statement', `No whole history of ${account} is in ${where} yet: there is nothing to state.`, {
-    exit: EXIT.usage,
-    retry: 'later',
-    hint: 'A running bridge reads it with its first poll.',
-  });
-
 export const statement: Command = async (given, io) => {
   const { options, words } = given;
   const format = choiceOf('--format', options.format ?? 'text', ['text', 'json', 'html']);
@@ -31,7 +24,11 @@ export const statement: Command = async (given, io) => {
   const { config } = settings;
   const { id } = pickAccount(settings, options.account);
   const all = await factsOf(settings, io, id);
-  if (all.length === 0) throw nothingToState(id, config.state_dir);
+  if (all.length === 0) {
+    const message = `No whole history of ${id} is in ${config.state_dir} yet: there is nothing to state.`;
+    const hint = 'A running bridge reads it with its first poll.';
+    throw failure('no_statement', message, { exit: EXIT.usage, retry: 'later', hint });
+  }
   const found = all.filter(({ meter }) => (options.meter ?? meter.meter) === meter.meter);
   const names = all.map(({ meter }) => meter.meter).join(', ');
   if (found.length === 0)
@@ -62,37 +59,30 @@ async function factsOf(settings: Settings, io: Io, account: string): Promise<Sta
   const outdoor = (await state.document('outdoor-temperatures', temperaturesCodec).read())?.value;
   const own = found.filter(({ ledger }) => ledger.complete);
   const invoices = extras?.invoices.found ?? null;
-  const currency = currencyOf(config, extras?.site.found ?? null);
-  const checks = billJudge()(
-    invoices?.all ?? [],
-    own.map(({ tenancy }) => tenancy),
-    zoneOf(config.usage.timezone),
-  );
+  const tenancies = own.map(({ tenancy }) => tenancy);
   const base = config.home_assistant?.degree_day_base ?? null;
   const weather = outdoor === undefined ? null : { temperatures: new Map(outdoor.days), base };
-  return own.map(({ meter, property, timezone, readingCloses, tenancy }) => {
-    const zone = zoneOf(timezone);
-    return {
-      meter: {
-        meter,
-        friendlyName: friendlyNameOf(config.meters, property, meter),
-        tenancy,
-        weather,
-        changeOver: weatherChanges()(tenancy.days, weather),
-        register: extras?.registers[registerKey(property)]?.found ?? null,
-        zone,
-        currency,
-        readingCloses: readingCloses ?? 'same_day',
-      },
-      account: {
-        account,
-        zone,
-        invoices,
-        checks,
-        balance: extras?.balance.found ?? null,
-        asked: config.extras,
-        statement: config.statement,
-      },
-    };
-  });
+  const facts = {
+    account,
+    zone: zoneOf(config.usage.timezone),
+    invoices,
+    checks: billJudge()(invoices?.all ?? [], tenancies, zoneOf(config.usage.timezone)),
+    balance: extras?.balance.found ?? null,
+    asked: config.extras,
+    statement: config.statement,
+  };
+  return own.map(({ meter, property, timezone, readingCloses, tenancy }) => ({
+    meter: {
+      meter,
+      friendlyName: friendlyNameOf(config.meters, property, meter),
+      tenancy,
+      weather,
+      changeOver: weatherChanges()(tenancy.days, weather),
+      register: extras?.registers[registerKey(property)]?.found ?? null,
+      zone: zoneOf(timezone),
+      currency: currencyOf(config, extras?.site.found ?? null),
+      readingCloses: readingCloses ?? 'same_day',
+    },
+    account: { ...facts, zone: zoneOf(timezone) },
+  }));
 }

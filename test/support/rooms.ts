@@ -27,6 +27,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'foundation',
     'type publication/language.ts',
     'type publication/payloads/payloads.ts',
+    'publication/words.ts',
   ],
   accounts: 'auth config domain foundation http provider publication store'
     .split(' ')

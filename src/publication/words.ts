@@ -1,0 +1,81 @@
+// Sentences of a language with values in them: on the page in the browser, and on the statement of a month.
+
+type Format = (value: never, currency: string) => string;
+
+/**
+ * `unknown` stands in place of a value that is not known. In a sentence `{name:format}` is a value in one of the formats, and `{name}`
+ * the value as it is. `own`: formats beside the usual ones.
+ */
+export function speaker<Key extends string, Own extends string = never>(
+  sentences: Readonly<Record<Key, string>>,
+  { locale, unknown }: { readonly locale: string; readonly unknown: string },
+  own: Readonly<Record<Own, Format>>,
+) {
+  const made = new Map<string, unknown>();
+
+  /** Making a format takes a thousand times as long as using it. */
+  function kept<T, O>(Format: new (locale: string, options: O) => T, options: O): T {
+    const key = `${Format.name} ${JSON.stringify(options)}`;
+    const format = (made.get(key) as T | undefined) ?? new Format(locale, options);
+    made.set(key, format);
+    return format;
+  }
+
+  function number(value: number, digits: number): string {
+    const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+    return kept(Intl.NumberFormat, options).format(value);
+  }
+
+  /** `digits`: at least, for prices of a kWh more than the currency has. */
+  const money =
+    (digits: number) =>
+    (value: number, currency: string): string => {
+      if (!/^[A-Z]{3}$/.test(currency)) return `${number(value, digits)} ${currency}`;
+      const options = { style: 'currency', currency, minimumFractionDigits: digits } as const;
+      return kept(Intl.NumberFormat, options).format(value);
+    };
+
+  /** Of `2026-10`, `2026-10-31` or an instant that begins so: a date without a time zone. */
+  const date = (options: Intl.DateTimeFormatOptions) => (text: string) =>
+    kept(Intl.DateTimeFormat, { ...options, timeZone: 'UTC' }).format(Date.parse(text.slice(0, 10)));
+
+  /** Three digits that count are enough to look at. */
+  const energy = (kwh: number): string => number(kwh, Math.abs(kwh) < 100 ? 1 : 0);
+
+  const usual = {
+    text: String,
+    n: (value: number) => number(value, 0),
+    tenths: (value: number) => number(value, 1),
+    energy,
+    kWh: (value: number) => `${energy(value)}\u00a0kWh`,
+    percent: (value: number) => `${number(value, 0)}\u00a0%`,
+    change: (value: number) => `${value > 0 ? '+' : ''}${number(value, 1)}\u00a0%`,
+    money: money(2),
+    price: money(3),
+    rate: money(4),
+    long: date({ weekday: 'long', day: 'numeric', month: 'long' }),
+    short: date({ weekday: 'short', day: 'numeric', month: 'short' }),
+    day: date({ day: 'numeric', month: 'long', year: 'numeric' }),
+    date: date({ day: 'numeric', month: 'short', year: 'numeric' }),
+    tick: date({ day: 'numeric', month: 'short' }),
+    month: (text: string) => date({ month: 'long', year: 'numeric' })(text.slice(0, 7)),
+    monthTick: date({ month: 'short' }),
+    monthAndYear: date({ month: 'short', year: '2-digit' }),
+  };
+  const formats = { ...usual, ...own } as Readonly<Record<keyof typeof usual | Own, Format>>;
+
+  const write = (format: keyof typeof formats, value: unknown, currency?: unknown): string =>
+    (value ?? null) === null ? unknown : formats[format](value as never, String(currency ?? 'EUR'));
+
+  return {
+    kept,
+    write,
+    /** Amounts are in `values.currency`. */
+    say(key: Key, values: object = {}): string {
+      const { currency, ...known } = values as Readonly<Record<string, unknown>>;
+      return (sentences[key] ?? key).replace(/\{(\w+)(?::(\w+))?\}/g, (_, name, format = 'text') =>
+        write(format, known[name], currency),
+      );
+    },
+  };
+}

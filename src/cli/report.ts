@@ -1,6 +1,6 @@
 // heat2mqtt report: a diagnosis to paste into a bug report, from the configuration and the state directory. No request is made.
 import os from 'node:os';
-import { ConfigInvalid } from '../config/load.ts';
+import { ConfigInvalid } from '../config/draft.ts';
 import type { Fleet } from '../config/schema.ts';
 import { showConfig } from '../config/written.ts';
 import { knownUnits } from '../domain/amount.ts';

@@ -7,7 +7,7 @@ import { userInfo } from 'node:os';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { LoginSuspended } from '../auth/login.ts';
 import { POLL_NOW } from '../auth/refusals.ts';
-import { ConfigInvalid } from '../config/load.ts';
+import { ConfigInvalid } from '../config/draft.ts';
 import { KNOWN_PROVIDERS, type ProviderAddresses, UNTRIED } from '../config/providers.ts';
 import { commentedConfig } from '../config/written.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';

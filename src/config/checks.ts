@@ -1,7 +1,8 @@
 // Mistakes that one key alone does not show: they take several keys, the clock, or a parser of cron expressions.
 import { isClockSet } from '../foundation/clock.ts';
 import { type Draft, isMapping } from './draft.ts';
-import { Secret } from './secret.ts';
+import { type Path, variableOf } from './keys.ts';
+import { WITH_PASSWORD } from './schema.ts';
 import { cronExpression, timeZone } from './values.ts';
 
 interface Known {
@@ -19,6 +20,7 @@ export function checkAcross(draft: Draft, { now, lookedIn, validateCron }: Known
   const refuse = (path: string, allowed: string, found?: string) =>
     draft.refuse(path.split('.'), allowed, found);
   const isGiven = (path: string) => at(path) !== undefined;
+  const hasSecret = (path: string) => isGiven(path) || isGiven(`${path}_file`);
 
   for (const path of ['provider.issuer', 'provider.api_url'])
     if ((at('provider.allow_insecure') ?? false) === false && isUnencrypted(textAt(path)))
@@ -27,13 +29,12 @@ export function checkAcross(draft: Draft, { now, lookedIn, validateCron }: Known
   if (['form', 'link'].includes(signIn) && !isGiven('provider.redirect_uri'))
     refuse('provider.redirect_uri', NEEDS_REDIRECT_URI);
 
-  if (at('mqtt.password') instanceof Secret && !isGiven('mqtt.username'))
-    refuse('mqtt.username', NAME_AND_PASSWORD, 'nothing, but a password');
+  for (const section of ['mqtt', 'mqtt.embedded'])
+    if (hasSecret(`${section}.password`) && !isGiven(`${section}.username`))
+      refuse(`${section}.username`, NAME_AND_PASSWORD, 'nothing, but a password');
   // Some brokers want a name alone; ours would let in everyone who knows it.
-  const hasName = isGiven('mqtt.embedded.username');
-  const hasPassword = isGiven('mqtt.embedded.password') || isGiven('mqtt.embedded.password_file');
-  if (hasName && !hasPassword) refuse('mqtt.embedded.password', NAME_AND_PASSWORD, 'nothing, but a name');
-  if (hasPassword && !hasName) refuse('mqtt.embedded.username', NAME_AND_PASSWORD, 'nothing, but a password');
+  if (isGiven('mqtt.embedded.username') && !hasSecret('mqtt.embedded.password'))
+    refuse('mqtt.embedded.password', NAME_AND_PASSWORD, 'nothing, but a name');
   const [missing, second] = ['mqtt.cert_file', 'mqtt.key_file'].filter((path) => !isGiven(path));
   if (missing !== undefined && second === undefined)
     refuse(missing, 'cert_file and key_file together, or neither');
@@ -53,6 +54,14 @@ export function checkAcross(draft: Draft, { now, lookedIn, validateCron }: Known
     else if (typeof id === 'string' && first !== n)
       refuse(`accounts.${n}.id`, 'a different id for each account', `the id of accounts.${first} again`);
   }
+  const needed = ['home_assistant.token', 'fleet.database_url', 'fleet.key'];
+  // A mistyped way of signing in is one mistake, and may have been one without a password.
+  if (WITH_PASSWORD.some((way) => way === signIn))
+    needed.push(...ids.flatMap((_, n) => `accounts.${n}.password`));
+  for (const path of needed)
+    if (isMapping(draft.at(path.split('.').slice(0, -1))) && !hasSecret(path))
+      refuse(path, waysToGive(path.split('.'), ids.length === 1));
+
   const hasFleet = isGiven('fleet');
   const hasAccounts = !Array.isArray(accounts) || accounts.length > 0;
   if (!hasAccounts && !hasFleet && !isGiven('constituencies')) {
@@ -92,6 +101,15 @@ const ONE_SECTION =
   'at least one of the two sections; `heat2mqtt config example` prints a file to begin with';
 const SHORTEST_GAP_MINUTES = 15;
 const TOO_FAST = `at least ${SHORTEST_GAP_MINUTES} minutes between two polls, or usage.allow_fast_schedule: true; the provider has something new once a day`;
+
+/** How a secret can be given. */
+function waysToGive(path: Path, isSingle: boolean): string {
+  const name = path.at(-1) ?? '';
+  const short = path[0] === 'accounts' && isSingle ? [name] : path;
+  const variable = variableOf(short);
+  const ways = `${name} or ${name}_file here, ${variable} or ${variable}_FILE in the environment, or a file "${short.join('_')}" in $CREDENTIALS_DIRECTORY`;
+  return path[0] === 'accounts' ? `${ways}; none with provider.sign_in device or link` : ways;
+}
 
 function isUnencrypted(address = ''): boolean {
   if (!URL.canParse(address)) return false;

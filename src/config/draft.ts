@@ -4,8 +4,18 @@ import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import leven from 'leven';
 import type * as z from 'zod';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import { createScrubber, type Scrubber } from '../foundation/log.ts';
-import { allKeys, mappingOf, type Path, schemaAt, variableOf } from './keys.ts';
+import {
+  allKeys,
+  fileKeyOf,
+  isSecret,
+  mainKeyOf,
+  mappingOf,
+  type Path,
+  schemaAt,
+  variableOf,
+} from './keys.ts';
 
 export interface RawConfig {
   [name: string]: unknown;
@@ -18,13 +28,35 @@ export interface Fault {
   readonly allowed: string;
 }
 
+/** One line per mistake, each with its path, what was found and what is allowed. */
+export class ConfigInvalid extends Failure {
+  readonly code = 'config_invalid';
+  readonly exitCode = EXIT.config;
+  readonly faults: readonly Fault[];
+
+  constructor(faults: readonly Fault[]) {
+    const lines = faults.map(({ path, found, allowed }) => `${path}: found ${found}; allowed: ${allowed}`);
+    super(lines.join('\n'), {
+      retry: 'never',
+      hint: '`heat2mqtt config example` prints a commented example; docs/configuration.md has every key.',
+    });
+    this.faults = faults;
+  }
+}
+
 export function isMapping(value: unknown): value is RawConfig {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A mapping of values, which a Secret is not. */
-export function isPlain(value: unknown): value is RawConfig {
-  return isMapping(value) && Object.getPrototypeOf(value) === Object.prototype;
+const isPlain = (value: unknown): value is RawConfig =>
+  isMapping(value) && Object.getPrototypeOf(value) === Object.prototype;
+
+/** A variable wins over the file, and both win over what a service manager or the credentials directory tells. */
+function strengthOf(origin: string): number {
+  if (origin === 'default') return 0;
+  if (origin.startsWith('environment HEAT2MQTT_')) return 3;
+  return origin === 'file' ? 2 : 1;
 }
 
 export class Draft {
@@ -49,6 +81,10 @@ export class Draft {
     return path.reduce<unknown>((value, name) => inside(value, name), this.raw);
   }
 
+  isGiven(path: Path): boolean {
+    return this.at(path) !== undefined;
+  }
+
   textAt(path: Path): string | undefined {
     const value = this.at(path);
     return typeof value === 'string' ? value : undefined;
@@ -64,6 +100,32 @@ export class Draft {
     }
     setIn(container, path.at(-1) ?? '', value);
     if (origin !== undefined) this.origins.set(path.join('.'), origin);
+  }
+
+  /**
+   * Puts what a source gives, in the place of what a weaker one has given, and unless a stronger one has; two of the same strength
+   * are a fault. The two keys of a secret count as one. `name`: how the fault calls it.
+   */
+  lay(path: Path, value: unknown, origin: string, name = shortName(origin, path)): void {
+    const section = path.slice(0, -1);
+    const strength = strengthOf(origin);
+    if (this.at(section) === false) {
+      // `HEAT2MQTT_HTTP=false` beats HEAT2MQTT_HTTP_LISTEN; `http: false` in the file does not.
+      if (strengthOf(this.originOf(section)) >= strength) return;
+      this.put(section, {});
+    }
+    const key = mainKeyOf(path);
+    for (const other of isSecret(key) ? [key, fileKeyOf(key)] : [key]) {
+      if (!this.isGiven(other)) continue;
+      const theirs = this.originOf(other);
+      if (strengthOf(theirs) > strength) return;
+      if (strengthOf(theirs) === strength)
+        this.refuse(key, 'one of them', `both ${shortName(theirs, other)} and ${name}`);
+      else if (other.join() !== path.join()) this.remove(other);
+    }
+    // Switching on keeps the details of the file.
+    const before = this.at(path);
+    this.put(path, isMapping(value) && isMapping(before) ? before : value, origin);
   }
 
   remove(path: Path): void {
@@ -84,16 +146,11 @@ export class Draft {
     return this.origins.get(path.join('.')) ?? 'default';
   }
 
-  /** The name of the variable that it comes from, if it comes from one. */
-  variableFor(path: Path): string | undefined {
-    return /^environment (.*)$/.exec(this.originOf(path))?.[1];
-  }
-
   /** Where a path that the key gives leads: one in the file counts from its folder, one of the environment from the working directory. */
   locate(key: Path, given: string): string {
     if (this.#file === undefined || this.originOf(key) !== 'file') return given;
     const path = pathIn(this.#file, given);
-    if (path !== given && path === resolve(given) && path !== resolve(dirname(this.#file), given))
+    if (!isAbsolute(given) && path !== resolve(dirname(this.#file), given))
       this.warnings.push(
         `${key.join('.')} is taken from the working directory. A relative path counts from the folder of the configuration: move it there, or write the whole path.`,
       );
@@ -103,19 +160,15 @@ export class Draft {
   /** `at`: a key, or the name of a file or a variable. The first fault there counts; others are about the same mistake. */
   refuse(at: Path | string, allowed: string, found?: string): void {
     const path = typeof at === 'string' ? at : written(at);
-    if (this.isRefused(path)) return;
-    const isMissing = typeof at !== 'string' && this.at(at) === undefined;
-    const words = found ?? (typeof at === 'string' ? 'nothing' : this.foundAt(at));
+    if (this.#faults.has(path)) return;
+    const isMissing = typeof at !== 'string' && !this.isGiven(at);
+    const words = found ?? (typeof at === 'string' ? 'nothing' : this.#foundAt(at));
     this.#faults.set(path, { path, found: words, allowed, isMissing });
-  }
-
-  isRefused(path: string): boolean {
-    return this.#faults.has(path);
   }
 
   /** A misspelt name was refused: if the key it stands for is missing, that is the same mistake. */
   excuse(path: Path): void {
-    this.#misspelt.add(written(path).replace(/(password|token)_file$/, '$1'));
+    this.#misspelt.add(written(mainKeyOf(path)));
   }
 
   /** Scrubbed only now, when all secrets are known. */
@@ -126,7 +179,7 @@ export class Draft {
   }
 
   /** Describes a value, without its text when that may be private. */
-  foundAt(path: Path): string {
+  #foundAt(path: Path): string {
     const schema = schemaAt(path);
     // A single word in the place of a section may be anything, a password too.
     const isSection = schema?.properties !== undefined || schema?.items !== undefined;
@@ -135,7 +188,8 @@ export class Draft {
 
   /** ` (environment HEAT2MQTT_…)` behind what comes from there. */
   variableWords(path: Path): string {
-    return this.variableFor(path) === undefined ? '' : ` (${this.originOf(path)})`;
+    const origin = this.originOf(path);
+    return origin.startsWith('environment') ? ` (${origin})` : '';
   }
 
   refuseIssue(issue: z.core.$ZodIssue): void {
@@ -146,7 +200,7 @@ export class Draft {
     } else if (issue.code === 'unrecognized_keys') {
       for (const name of issue.keys) this.#refuseKey(path, name, issue.message);
     } else {
-      const isMissing = this.at(path) === undefined && mappingOf(schemaAt(path)) === undefined;
+      const isMissing = !this.isGiven(path) && mappingOf(schemaAt(path)) === undefined;
       this.refuse(path, issue.message + (isMissing ? ` (here or in ${variableOf(path)})` : ''));
     }
   }
@@ -171,12 +225,16 @@ function setIn(container: unknown, name: string, value: unknown): void {
   else if (isMapping(container)) container[name] = value;
 }
 
+/** A variable, or a key of the file. */
+const shortName = (origin: string, path: Path): string =>
+  origin.startsWith('environment ') ? origin.slice('environment '.length) : (path.at(-1) ?? '');
+
 /**
  * Where a path in the file `configuration` leads. A file that is in the working directory only is taken from there:
  * that is what version 0.1.0 did.
  */
 export function pathIn(configuration: string, given: string): string {
-  if (given === '' || isAbsolute(given) || given.includes('\0')) return given;
+  if (isAbsolute(given)) return given;
   const beside = resolve(dirname(configuration), given);
   return !existsSync(beside) && existsSync(given) ? resolve(given) : beside;
 }

@@ -1,15 +1,27 @@
-// Settings from the environment (HEAT2MQTT_<SECTION>_<KEY> for every key, checked for typing errors), laid over those
-// of the file.
-import { type Draft, didYouMean, isMapping } from './draft.ts';
-import { type KeySchema, mappingOf, type Path, schemaAt, settableKeys, variableOf } from './keys.ts';
+// Settings from the environment (HEAT2MQTT_<SECTION>_<KEY> for every key, checked for typing errors), laid over those of the file.
+// Within an app of Home Assistant its options, and the broker that the Supervisor knows, are such variables too.
+import * as z from 'zod';
+import { type Draft, didYouMean, isMapping, type RawConfig } from './draft.ts';
+import { type KeySchema, type Path, schemaAt, settableKeys, variableOf } from './keys.ts';
+import { KNOWN_PROVIDERS } from './providers.ts';
+import { decodeText, NO_SUCH_FILE, type ReadFile, whyUnreadable } from './secret.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Lays the environment over the file, and notes where each value comes from. */
 export function applyEnvironment(draft: Draft, env: Environment): void {
   for (const [path, value] of draft.leaves()) draft.put(path, inFull(path, value), 'file');
-  for (const setting of readEnvironment(draft, env)) apply(draft, setting);
-  applyServiceManagers(draft, env);
+  for (const { path, text, variable } of readEnvironment(draft, env))
+    draft.lay(path, inFull(path, typed(schemaAt(path), text)), `environment ${variable}`);
+
+  // What systemd and the Supervisor of Home Assistant say counts when nothing else is named.
+  const { STATE_DIRECTORY = '', SUPERVISOR_TOKEN: token } = env;
+  const [directory] = STATE_DIRECTORY.split(':');
+  if (directory) draft.lay(['state_dir'], directory, 'environment STATE_DIRECTORY');
+  const isNamed = ['url', 'token', 'token_file'].some((key) => draft.isGiven(['home_assistant', key]));
+  const supervised = token && !isNamed ? { url: 'ws://supervisor/core/websocket', token } : {};
+  for (const [key, value] of Object.entries(supervised))
+    draft.lay(['home_assistant', key], value, 'environment SUPERVISOR_TOKEN');
   takeLoginOutOfBrokerUrl(draft);
 }
 
@@ -23,52 +35,51 @@ function inFull(path: Path, value: unknown): unknown {
 
 interface Setting {
   readonly path: Path;
-  readonly value: unknown;
+  readonly text: string;
   readonly variable: string;
 }
 
 const PREFIX = 'HEAT2MQTT_';
-/** What a single account may be given by, and the path each of them sets. */
-const SINGLE_ACCOUNT: ReadonlyMap<string, Path> = new Map(
-  ['username', 'password', 'password_file', 'totp_secret', 'totp_secret_file'].map((name) => [
-    variableOf([name]),
-    ['accounts', '0', name],
-  ]),
-);
+/** What a single account may be given by. */
+const SINGLE_ACCOUNT = ['username', 'password', 'password_file', 'totp_secret', 'totp_secret_file'];
 
 /** Outer keys come before inner ones. */
 function readEnvironment(draft: Draft, env: Environment): Setting[] {
-  const known = new Map([
+  const known: [name: string, path: Path][] = [
     ...settableKeys().map(({ path }): [string, Path] => [variableOf(path), path]),
-    ...SINGLE_ACCOUNT,
-  ]);
+    ...SINGLE_ACCOUNT.map((key): [string, Path] => [variableOf([key]), ['accounts', '0', key]]),
+  ];
   const accountsInFile = Array.isArray(draft.raw.accounts) ? draft.raw.accounts.length : 0;
   const settings: Setting[] = [];
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith(PREFIX) || !text || variable === `${PREFIX}CONFIG`) continue;
     if (isInjected(variable, text)) continue;
-    const [, n] = /_(\d{1,2})_/.exec(variable) ?? [];
-    const [, meter] = /^HEAT2MQTT_METERS_(.+)_NAME$/.exec(variable) ?? [];
-    const pattern = meter ? 'HEAT2MQTT_METERS_<METER>_NAME' : variable.replace(`_${n}_`, '_<N>_');
-    const filledIn = (name: string) =>
-      name === '<meter>' ? (meter ?? '') : name.replace(/<n>/i, `${Number(n ?? 0)}`);
-    const path = known.get(pattern)?.map(filledIn);
-    if (path === undefined) {
-      const names = [...known.keys()].map((name) => name.slice(PREFIX.length));
-      const guess = didYouMean(pattern.slice(PREFIX.length), names);
-      if (guess !== undefined) draft.excuse((known.get(PREFIX + guess) ?? []).map(filledIn));
-      const hint = guess === undefined ? '' : ` (did you mean ${PREFIX}${filledIn(guess)}?)`;
-      draft.refuse(
-        variable.slice(0, 80),
-        `the variables of docs/configuration.md${hint}`,
-        'an unknown variable',
-      );
-    } else if (SINGLE_ACCOUNT.has(variable) && accountsInFile > 1) {
+    const [, n = '0'] = /_(\d{1,2})_/.exec(variable) ?? [];
+    const [, meter = '<METER>'] = /^HEAT2MQTT_METERS_(.+)_NAME$/.exec(variable) ?? [];
+    const filledIn = { '<n>': `${Number(n)}`, '<meter>': meter };
+    const names = new Map(
+      known.map(([name, path]) => [
+        name.replace('<N>', n).replace('<METER>', meter),
+        path.map((part) => filledIn[part as keyof typeof filledIn] ?? part),
+      ]),
+    );
+    const path = names.get(variable);
+    const isOfSingle = SINGLE_ACCOUNT.some((key) => variableOf([key]) === variable);
+    if (path === undefined) refuseVariable(draft, variable, names);
+    else if (isOfSingle && accountsInFile > 1) {
       const allowed = `with ${accountsInFile} accounts, ${variableOf(path)} and so on`;
       draft.refuse(variable, allowed, 'a variable for one account');
-    } else settings.push({ path, value: typed(schemaAt(path), text), variable });
+    } else settings.push({ path, text, variable });
   }
   return settings.sort((a, b) => a.path.length - b.path.length);
+}
+
+function refuseVariable(draft: Draft, variable: string, names: ReadonlyMap<string, Path>): void {
+  const known = [...names.keys()].map((name) => name.slice(PREFIX.length));
+  const guess = didYouMean(variable.slice(PREFIX.length), known);
+  if (guess !== undefined) draft.excuse(names.get(PREFIX + guess) ?? []);
+  const hint = guess === undefined ? '' : ` (did you mean ${PREFIX}${guess}?)`;
+  draft.refuse(variable.slice(0, 80), `the variables of docs/configuration.md${hint}`, 'an unknown variable');
 }
 
 // Kubernetes and Docker tell every container about services by variables, and one may be called heat2mqtt.
@@ -89,32 +100,6 @@ function typed(schema: KeySchema = {}, text: string): unknown {
   return words.find((known) => known !== undefined && String(known) === word) ?? text;
 }
 
-function apply(draft: Draft, { path, value, variable }: Setting): void {
-  const section = path.slice(0, -1);
-  const current = draft.at(section);
-  const other = draft.variableFor(path);
-  if (other !== undefined) draft.refuse(path, 'one of them', `both ${other} and ${variable}`);
-  // `HEAT2MQTT_HTTP=false` beats HEAT2MQTT_HTTP_LISTEN; `http: false` in the file does not.
-  if (current === false && draft.variableFor(section) !== undefined) return;
-  if (current === false) draft.put(section, {});
-  const isSwitchedOn = value === true && mappingOf(schemaAt(path)) !== undefined;
-  // Switching on keeps the details of the file.
-  const kept = isSwitchedOn && isMapping(draft.at(path)) ? draft.at(path) : {};
-  draft.put(path, isSwitchedOn ? kept : value, `environment ${variable}`);
-}
-
-// What systemd and the Supervisor of Home Assistant say counts when nothing else is named.
-function applyServiceManagers(draft: Draft, { STATE_DIRECTORY, SUPERVISOR_TOKEN: token }: Environment): void {
-  const [directory] = STATE_DIRECTORY?.split(':') ?? [];
-  if (directory && draft.at(['state_dir']) === undefined)
-    draft.put(['state_dir'], directory, 'environment STATE_DIRECTORY');
-  const given = draft.at(['home_assistant']) ?? {};
-  // Another Home Assistant that is named, or `false`, is meant so.
-  if (!token || !isMapping(given) || ['url', 'token', 'token_file'].some((key) => key in given)) return;
-  draft.put(['home_assistant', 'url'], 'ws://supervisor/core/websocket', 'environment SUPERVISOR_TOKEN');
-  draft.put(['home_assistant', 'token'], token, 'environment SUPERVISOR_TOKEN');
-}
-
 /**
  * User name and password would be printed with the address: they become keys of their own. An address that cannot be
  * understood stays as it is, a fault of its own.
@@ -126,22 +111,11 @@ function takeLoginOutOfBrokerUrl(draft: Draft): void {
   const bare = address.replace(/^([^:]+:\/\/)[^/?#]*@/, '$1');
   if (bare === address || !URL.canParse(address)) return;
   const { hostname, username, password } = new URL(address);
-  const login = { username: decoded(username), password: decoded(password) };
-  if (hostname === '' || Object.values(login).includes(undefined)) return;
+  const login = Object.entries({ username, password }).filter(([, value]) => value !== '');
+  if (hostname === '' || login.some(([, value]) => decoded(value) === undefined)) return;
   draft.put(at, bare);
-  const isOfFile = (path: Path) => draft.originOf(path) === 'file';
-  for (const [key, value] of Object.entries(login)) {
-    if (value === '') continue;
-    const others = [key, `${key}_file`]
-      .map((name) => ['mqtt', name])
-      .filter((path) => draft.at(path) !== undefined);
-    const same = others.find((other) => isOfFile(other) === isOfFile(at));
-    if (same) draft.refuse(['mqtt', key], 'one of them', `both a ${key} in mqtt.url and ${same.join('.')}`);
-    // The environment wins over the file, in either direction.
-    if (same || (others.length > 0 && isOfFile(at))) continue;
-    for (const other of others) draft.remove(other);
-    draft.put(['mqtt', key], value, draft.originOf(at));
-  }
+  for (const [key, value] of login)
+    draft.lay(['mqtt', key], decoded(value), draft.originOf(at), `a ${key} in mqtt.url`);
 }
 
 function decoded(text: string): string | undefined {
@@ -149,5 +123,99 @@ function decoded(text: string): string | undefined {
     return decodeURIComponent(text);
   } catch {
     return undefined;
+  }
+}
+
+const OPTIONS = '/data/options.json';
+const BROKER_SERVICE = 'http://supervisor/services/mqtt';
+const PATIENCE_MS = 10_000;
+const NO_BROKER = 'the app "Mosquitto broker" installed and started, or mqtt_url in the options of this app';
+
+/** The environment as it is, unless a Supervisor has started us; what the environment says wins over an option. */
+export async function withAppOptions(
+  env: Environment,
+  draft: Draft,
+  readFile: ReadFile,
+  fetcher: typeof fetch,
+): Promise<Environment> {
+  const token = env.SUPERVISOR_TOKEN;
+  const options = token ? await readOptions(draft, readFile) : undefined;
+  if (!token || options === undefined) return env;
+  const given = { ...variablesOf(options), ...env };
+  if (given.HEAT2MQTT_MQTT_URL) return given;
+  const broker = await askForBroker(token, fetcher);
+  if (typeof broker === 'string') draft.refuse('mqtt.url', NO_BROKER, broker);
+  return typeof broker === 'string' ? given : { ...flat({ mqtt: broker }), ...given };
+}
+
+async function readOptions(draft: Draft, readFile: ReadFile): Promise<RawConfig | undefined> {
+  const text = await readFile(OPTIONS).then(decodeText, (error) => {
+    const found = whyUnreadable(error);
+    if (found !== NO_SUCH_FILE) draft.refuse(OPTIONS, 'a readable file', found);
+  });
+  if (text === undefined) return undefined;
+  try {
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+  } catch {
+    draft.refuse(OPTIONS, 'a JSON object, as the Supervisor writes it', 'something else than options');
+    return undefined;
+  }
+}
+
+/** What is filled in beside a known provider counts more than what is known of it. */
+function variablesOf({ provider, statistics, more_accounts: more, ...options }: RawConfig): Environment {
+  const known = KNOWN_PROVIDERS.find(({ id }) => id === provider);
+  const isSeveral = Array.isArray(more) && more.length > 0;
+  return {
+    ...flat({
+      // One that the program does not know is told as an unknown variable.
+      provider: known?.provider ?? (provider === 'other' ? undefined : provider),
+      usage: known?.usage,
+      // Switched on, its way leads through the Supervisor; nothing has to be said.
+      home_assistant: statistics === false ? false : undefined,
+      // Several accounts need a name each.
+      accounts: isSeveral ? [{ id: 'home' }, ...more] : undefined,
+    }),
+    ...flat(options),
+  };
+}
+
+/** `mqtt_url` is HEAT2MQTT_MQTT_URL, and so is `url` in `mqtt`; what is empty is not given. */
+function flat(options: object, above = 'HEAT2MQTT'): Record<string, string> {
+  const inner = Object.entries(options).map(([name, value]) => {
+    const variable = `${above}_${name.toUpperCase()}`;
+    if (value === undefined || value === null || value === '') return {};
+    const isSection = isMapping(value) || (Array.isArray(value) && value.some(isMapping));
+    return isSection ? flat(value, variable) : { [variable]: String(value) };
+  });
+  return Object.assign({}, ...inner);
+}
+
+const brokerReply = z.object({
+  data: z.object({
+    host: z.string().min(1),
+    port: z.number().int(),
+    ssl: z.boolean().default(false),
+    username: z.string().nullish(),
+    password: z.string().nullish(),
+  }),
+});
+
+/** Resolves to what was found instead of a broker, in words, when there is none. */
+async function askForBroker(token: string, fetcher: typeof fetch): Promise<RawConfig | string> {
+  try {
+    const response = await fetcher(BROKER_SERVICE, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    // 400 "Service not enabled": no app offers a broker.
+    if (response.status === 400) return 'no broker that Home Assistant knows of';
+    if (!response.ok) return `status ${response.status} from the Supervisor instead of a broker`;
+    const reply = brokerReply.safeParse(await response.json());
+    if (!reply.success) return 'an answer of the Supervisor that names no broker';
+    const { host, port, ssl, ...login } = reply.data.data;
+    return { url: `mqtt${ssl ? 's' : ''}://${host}:${port}`, ...login };
+  } catch {
+    return 'no answer from the Supervisor about a broker';
   }
 }

@@ -19,7 +19,6 @@ export interface KeySchema {
   examples?: unknown[];
   description?: string;
   private?: true;
-  readable?: true;
 }
 
 /** One key or section; a position in a list is written `<n>`, a name that people choose `<meter>`. */
@@ -47,9 +46,7 @@ export function jsonSchemaOf(
 
 /** The JSON Schema for editors. */
 export const configJsonSchema = (): Record<string, unknown> =>
-  jsonSchemaOf((_, jsonSchema) => {
-    for (const name of ['private', 'readable']) delete jsonSchema[name];
-  });
+  jsonSchemaOf((_, jsonSchema) => delete jsonSchema.private);
 
 let drawn: KeySchema | undefined;
 
@@ -83,14 +80,10 @@ export function settableKeys(): Key[] {
 }
 
 export function schemaAt(path: Path): KeySchema | undefined {
-  let schema: KeySchema | undefined = rootSchema();
-  for (const name of path) {
-    const isPosition: boolean = schema?.items !== undefined && /^(\d+|<n>)$/.test(name);
-    const named: KeySchema | false | undefined =
-      mappingOf(schema)?.properties?.[name] ?? schema?.additionalProperties;
-    schema = isPosition ? schema?.items : named || undefined;
-  }
-  return schema;
+  return path.reduce<KeySchema | undefined>((schema, name) => {
+    if (schema?.items !== undefined && /^(\d+|<n>)$/.test(name)) return schema.items;
+    return mappingOf(schema)?.properties?.[name] ?? (schema?.additionalProperties || undefined);
+  }, rootSchema());
 }
 
 /** The schema itself, or the one of its alternatives, that has keys. */
@@ -99,17 +92,21 @@ export function mappingOf(schema: KeySchema | undefined): KeySchema | undefined 
   return schema?.anyOf?.find((alternative) => alternative.properties !== undefined);
 }
 
+/** Names a file: of a secret, or a certificate. */
+export const isFileKey = (path: Path): boolean =>
+  path.at(-1)?.endsWith('_file') === true && schemaAt(path) !== undefined;
+
 /** The key of the file that a secret may be in instead: `mqtt.password_file` for `mqtt.password`. */
 export const fileKeyOf = (path: Path): Path => [...path.slice(0, -1), `${path.at(-1)}_file`];
 
-let secrets: Path[] | undefined;
+/** Whether it is the inline key of a secret, which may be in a file instead. */
+export const isSecret = (path: Path): boolean =>
+  schemaAt(path)?.private === true && schemaAt(fileKeyOf(path)) !== undefined;
 
-/** The inline keys of all secrets: those that may be in a file instead. */
-export function secretKeys(): Path[] {
-  secrets ??= allKeys()
-    .map(({ path }) => path)
-    .filter((path) => schemaAt(path) && schemaAt(fileKeyOf(path)));
-  return secrets;
+/** The inline key of a secret, from either of its two keys; any other key as it is. */
+export function mainKeyOf(path: Path): Path {
+  const inline = [...path.slice(0, -1), path.at(-1)?.replace(/_file$/, '') ?? ''];
+  return isSecret(inline) ? inline : path;
 }
 
 /** `HEAT2MQTT_MQTT_URL` for `mqtt.url`. */

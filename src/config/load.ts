@@ -1,33 +1,14 @@
 // Loads the configuration from file, environment and secrets; all mistakes are reported at once.
 import { readFile as readFileOf } from 'node:fs/promises';
-import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Scrubber } from '../foundation/log.ts';
-import { withAppOptions } from './appOptions.ts';
 import { checkAcross } from './checks.ts';
-import { Draft, type Fault } from './draft.ts';
-import { applyEnvironment, type Environment } from './environment.ts';
-import { schemaAt } from './keys.ts';
+import { ConfigInvalid, Draft } from './draft.ts';
+import { applyEnvironment, type Environment, withAppOptions } from './environment.ts';
+import { readFiles } from './files.ts';
 import { isLoopback } from './listenAddress.ts';
 import { type Config, type Embedded, fileSchema } from './schema.ts';
 import { decodeText, type ReadFile, whyUnreadable } from './secret.ts';
-import { putSecrets } from './secretSources.ts';
 import { readYaml } from './yamlText.ts';
-
-/** One line per mistake, each with its path, what was found and what is allowed. */
-export class ConfigInvalid extends Failure {
-  readonly code = 'config_invalid';
-  readonly exitCode = EXIT.config;
-  readonly faults: readonly Fault[];
-
-  constructor(faults: readonly Fault[]) {
-    const lines = faults.map(({ path, found, allowed }) => `${path}: found ${found}; allowed: ${allowed}`);
-    super(lines.join('\n'), {
-      retry: 'never',
-      hint: '`heat2mqtt config example` prints a commented example; docs/configuration.md has every key.',
-    });
-    this.faults = faults;
-  }
-}
 
 export interface Loaded extends Pick<Draft, 'origins' | 'warnings'> {
   readonly config: Config;
@@ -84,11 +65,10 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     throw new ConfigInvalid(draft.faults());
 
   applyEnvironment(draft, env);
-  await locatePaths(draft, readFile);
   if (options.assumeConstituencies) draft.raw.constituencies ??= {};
   // Sections that are there anyhow: their secrets may come without them.
   for (const name of ['mqtt', 'web']) draft.raw[name] ??= {};
-  await putSecrets(draft, readFile, env.CREDENTIALS_DIRECTORY);
+  await readFiles(draft, readFile, env.CREDENTIALS_DIRECTORY);
   // Without `jitless`, here and for the state directory, zod compiles parsers that run once: 25 ms of CPU of each start.
   const parsed = fileSchema.safeParse(draft.raw, { jitless: true });
   for (const issue of parsed.error?.issues ?? []) draft.refuseIssue(issue);
@@ -136,20 +116,5 @@ async function readConfigFile(path: string, readFile: ReadFile, draft: Draft): P
     const found = whyUnreadable(error);
     draft.refuse(path, 'a readable YAML file', found === 'a directory' ? found + mounted : found);
     return false;
-  }
-}
-
-/** Puts whole paths in the place of relative ones, and reads certificates once. Files of secrets are read elsewhere. */
-async function locatePaths(draft: Draft, readFile: ReadFile): Promise<void> {
-  for (const [path, value] of draft.leaves()) {
-    const isRead = schemaAt(path)?.readable === true;
-    if (typeof value !== 'string' || value === '' || !(isRead || path.join() === 'state_dir')) continue;
-    const file = draft.locate(path, value);
-    draft.put(path, file);
-    if (!isRead) continue;
-    await readFile(file).catch((error: unknown) => {
-      const found = `${whyUnreadable(error)}: ${draft.foundAt(path)}`;
-      draft.refuse(path, 'the path of a readable file', found);
-    });
   }
 }

@@ -206,7 +206,7 @@ const brokerUser = (description: string, example: string) =>
     .meta({ description, examples: [example], private: true });
 
 const tlsFile = (description: string, file: string) =>
-  filePath().meta({ description, examples: [`/etc/heat2mqtt/${file}`], readable: true });
+  filePath().meta({ description, examples: [`/etc/heat2mqtt/${file}`] });
 
 const embeddedBroker = section({
   port: wholeNumber(0, 65_535).default(1883).describe('The port of the own broker; 0 for any free one.'),

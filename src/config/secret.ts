@@ -1,25 +1,9 @@
 // A secret that can be read but not printed: given as text, or in a file that is read again each time; and the forms it may have.
 import { inspect } from 'node:util';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import type { Scrubber } from '../foundation/log.ts';
 
 export type ReadFile = (path: string) => Promise<Uint8Array | string>;
-
-/** The file of a secret is gone, empty or not text. */
-export class SecretUnreadable extends Failure {
-  readonly code = 'secret_unreadable';
-  readonly exitCode = EXIT.config;
-  readonly found: string;
-
-  constructor(
-    path: string,
-    found: string,
-    hint = 'Put the file back, readable for the user heat2mqtt runs as; no restart is needed.',
-  ) {
-    super(`The secret in ${path} cannot be read: ${found}.`, { retry: 'later', hint });
-    this.found = found;
-  }
-}
 
 /** Printed as `[secret]`. Each value read is registered with the scrubber. */
 export class Secret {
@@ -27,21 +11,23 @@ export class Secret {
   readonly origin: string;
   /** The file that it is read from; undefined for one that is given as text. */
   readonly path: string | undefined;
-  readonly #read: () => Promise<string>;
-  readonly #scrubber: Scrubber;
+  /** The value as it is now, never empty. Rejects with secret_unreadable. */
+  readonly read: () => Promise<string>;
 
-  constructor(origin: string, read: () => Promise<string>, scrubber: Scrubber, path?: string) {
+  constructor(
+    origin: string,
+    read: () => Promise<string>,
+    scrubber: Scrubber,
+    form = ANY_TEXT,
+    path?: string,
+  ) {
     this.origin = origin;
     this.path = path;
-    this.#read = read;
-    this.#scrubber = scrubber;
-  }
-
-  /** The value as it is now, never empty. Fails with SecretUnreadable. */
-  async read(): Promise<string> {
-    const value = await this.#read();
-    this.#scrubber.register(value);
-    return value;
+    this.read = async () => {
+      const value = await read();
+      hide(value, form, scrubber);
+      return value;
+    };
   }
 
   toString(): string {
@@ -56,18 +42,35 @@ export class Secret {
     return '[secret]';
   }
 }
+/** From whatever is printed: the text, and the part of it that is the secret itself. */
+export function hide(text: string, form: SecretForm, scrubber: Scrubber): void {
+  for (const secret of [text, form.secretIn(text)]) if (secret) scrubber.register(secret);
+}
 
-export async function readSecretFile(path: string, readFile: ReadFile, form: SecretForm): Promise<string> {
-  let value: string;
+/** What a file holds as a secret, or what is wrong with it, in words without its text. */
+export async function lookIntoFile(
+  path: string,
+  readFile: ReadFile,
+  form: SecretForm,
+): Promise<{ readonly value: string } | { readonly found: string }> {
   try {
-    value = trimNewline(decodeText(await readFile(path)));
+    const value = trimNewline(decodeText(await readFile(path)));
+    if (value === '') return { found: 'it is empty' };
+    return form.secretIn(value) === undefined ? { found: 'it holds something else' } : { value };
   } catch (error) {
-    throw new SecretUnreadable(path, whyUnreadable(error));
+    return { found: whyUnreadable(error) };
   }
-  if (value === '') throw new SecretUnreadable(path, 'it is empty');
-  if (form.secretIn(value) === undefined)
-    throw new SecretUnreadable(path, 'it holds something else', `It has to hold ${form.allowed}.`);
-  return value;
+}
+
+/** Never empty. Rejects with secret_unreadable. */
+export async function readSecretFile(path: string, readFile: ReadFile, form: SecretForm): Promise<string> {
+  const looked = await lookIntoFile(path, readFile, form);
+  if ('value' in looked) return looked.value;
+  throw failure('secret_unreadable', `The secret in ${path} cannot be read: ${looked.found}.`, {
+    exit: EXIT.config,
+    retry: 'later',
+    hint: `Let the file hold ${form.allowed}, and be readable for the user heat2mqtt runs as; no restart is needed.`,
+  });
 }
 
 /** Fails on bytes that are not UTF-8: replacing them would log in with a different password. */

@@ -1,10 +1,9 @@
 // What of a configuration file goes into a backup and comes out of it: its text without secrets, and what it names outside.
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { stringify } from 'yaml';
-import { Draft } from './draft.ts';
+import { ConfigInvalid, Draft } from './draft.ts';
 import { applyEnvironment, type Environment } from './environment.ts';
-import { fileKeyOf, type Path, schemaAt } from './keys.ts';
-import { ConfigInvalid } from './load.ts';
+import { isFileKey, isSecret } from './keys.ts';
 import { fileSchema } from './schema.ts';
 import { readYaml } from './yamlText.ts';
 
@@ -24,23 +23,19 @@ export function withoutSecrets(
   const taken: string[] = [];
   for (const [path, value] of draft.leaves()) {
     // Each secret may be given by a file instead.
-    if (schemaAt(fileKeyOf(path)) !== undefined) {
+    if (isSecret(path)) {
       draft.remove(path);
       taken.push(path.join('.'));
     } else if (typeof value === 'string' && PASSWORD_IN_ADDRESS.test(value)) {
       draft.put(path, value.replace(PASSWORD_IN_ADDRESS, '$1@'));
       taken.push(`the password in ${path.join('.')}`);
-    } else if (typeof value === 'string' && (isFile(path) || path.join() === 'state_dir')) {
+    } else if (typeof value === 'string' && (isFileKey(path) || path.join() === 'state_dir')) {
       const below = relative(resolve(dirname(name)), value);
       if (isAbsolute(value) && below !== '' && !below.startsWith('..')) draft.put(path, `./${below}`);
     }
   }
   return { text: stringify(draft.raw, { lineWidth: 0 }), taken };
 }
-
-/** The key of a secret's file, or of a certificate. */
-const isFile = (path: Path): boolean =>
-  path.at(-1)?.endsWith('_file') === true && schemaAt(path) !== undefined;
 
 /**
  * What a text (`null`: no file) and the environment say. `files`: those of secrets and the certificates, as they are written
@@ -52,7 +47,7 @@ export function outlineOf(
   env: Environment = {},
 ): { readonly files: string[]; readonly stateDir: string; readonly hasFleet: boolean } {
   const draft = draftOf(text ?? '', name);
-  const files = draft.leaves().flatMap(([path]) => (isFile(path) && draft.textAt(path)) || []);
+  const files = draft.leaves().flatMap(([path]) => (isFileKey(path) && draft.textAt(path)) || []);
   applyEnvironment(draft, env);
   const { data, error } = fileSchema.shape.state_dir.safeParse(draft.raw.state_dir);
   if (error || data.includes('\0'))

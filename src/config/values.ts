@@ -1,5 +1,4 @@
 // Kinds of values in the configuration. Each check's message completes "allowed: …" in an error; `usual` is a default.
-import { isIP } from 'node:net';
 import * as z from 'zod';
 import { splitHostAndPort } from './listenAddress.ts';
 import { formOf, Secret } from './secret.ts';
@@ -8,8 +7,6 @@ declare module 'zod' {
   interface GlobalMeta {
     /** Never shown in errors, and taken from YAML as written: `0123` stays `0123`. */
     private?: true;
-    /** Names a file that must be readable when the configuration is loaded. */
-    readable?: true;
   }
 }
 
@@ -93,26 +90,19 @@ export const cronExpression = matching(
 );
 
 const DAY = 'a day as YYYY-MM-DD, from 2000-01-01 until today';
-export const calendarDate = matching(/^\d{4}-\d{2}-\d{2}$/, DAY).refine((value) => {
-  const day = new Date(`${value}T00:00:00Z`);
-  return value >= '2000' && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(value);
-}, DAY);
+export const calendarDate = z.iso.date(DAY).refine((day) => day >= '2000', DAY);
 
 export const hostAndPort = textWhere(
   (value) => splitHostAndPort(value) !== undefined,
   'an address and a port, such as 127.0.0.1:8099 or [::1]:8099',
 );
 
-export const hostName = textWhere(
-  (value) => /^[a-z\d]([a-z\d.-]{0,252}[a-z\d])?$/i.test(value),
-  'a host name such as heat.example.org, without scheme and port',
-);
+export const hostName = z.hostname('a host name such as heat.example.org, without scheme and port');
 
-export const ipOrNetwork = textWhere((value) => {
-  const [ip = '', bits = '0', ...more] = value.split('/');
-  const most = isIP(ip) === 4 ? 32 : 128;
-  return isIP(ip) !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most && more.length === 0;
-}, 'an IP address or a network such as 172.18.0.0/16');
+export const ipOrNetwork = z.union(
+  [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+  'an IP address or a network such as 172.18.0.0/16',
+);
 
 export const filePath = () => text('the path of a readable file').optional();
 

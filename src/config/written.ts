@@ -2,7 +2,7 @@
 import { Document, isMap, isScalar, isSeq, type Node, type Pair, type Scalar } from 'yaml';
 import type { RawConfig } from './draft.ts';
 import { type Path, schemaAt } from './keys.ts';
-import type { Loaded } from './load.ts';
+import type { Config } from './schema.ts';
 import { Secret } from './secret.ts';
 
 const WIDTH = 100;
@@ -17,9 +17,16 @@ export function commentedConfig(config: RawConfig): string {
   return document.toString({ lineWidth: 0 });
 }
 
+interface Shown {
+  readonly config: Config;
+  readonly origins: ReadonlyMap<string, string>;
+  /** Of the file. */
+  readonly path: string | undefined;
+}
+
 /** A comment behind each value says where it comes from. For strangers names are masked completely. */
 export function showConfig(
-  { config, origins, path: file }: Pick<Loaded, 'config' | 'origins' | 'path'>,
+  { config, origins, path: file }: Shown,
   reader: 'owner' | 'stranger' = 'owner',
 ): string {
   const document = new Document(config as RawConfig);

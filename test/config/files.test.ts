@@ -2,7 +2,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ConfigInvalid, findConfigFile, loadConfig } from '../../src/config/load.ts';
+import { ConfigInvalid } from '../../src/config/draft.ts';
+import { findConfigFile, loadConfig } from '../../src/config/load.ts';
 import { EXIT } from '../../src/foundation/failure.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { BASE, faultPaths, folderOfFiles, load, NOW, PROVIDER, refusal } from './loading.ts';

@@ -2,7 +2,8 @@
 import { readFile as readDisk, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach } from 'vitest';
-import { ConfigInvalid, type Loaded, type LoadOptions, loadConfig } from '../../src/config/load.ts';
+import { ConfigInvalid } from '../../src/config/draft.ts';
+import { type Loaded, type LoadOptions, loadConfig } from '../../src/config/load.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { openStack } from '../support/stack.ts';
 

@@ -33,9 +33,9 @@ mqtt: { url: 'localhost:1883' } | mqtt.url | mqtt://
 mqtt: { url: 'mqtt:localhost' } | mqtt.url | mqtt://
 mqtt: { url: 'mqtt://u:50%@broker' } | mqtt.url | %XX
 mqtt: { url: 'mqtt://u:12/34@broker' } | mqtt.url | %XX
-mqtt: { url: 'mqtt://u:abcdef@broker', password: ghijkl } | mqtt.password | both a password in mqtt.url and mqtt.password
+mqtt: { url: 'mqtt://u:abcdef@broker', password: ghijkl } | mqtt.password | both password and a password in mqtt.url
 mqtt: { password: ghijkl } | mqtt.username | a name and a password, or neither
-mqtt: { password: ghijkl, password_file: /dev/null } | mqtt.password | both password and password_file
+mqtt: { username: u, password: ghijkl, password_file: /dev/null } | mqtt.password | both password and password_file
 mqtt: { cert_file: /dev/null } | mqtt.key_file | together
 mqtt: { ca_file: /nowhere/ca.pem } | mqtt.ca_file | no such file: "/nowhere/ca.pem"
 mqtt: { base_topic: /a } | mqtt.base_topic | at most 128 characters
@@ -72,7 +72,7 @@ accounts: [{id: My Home, username: u, password: p}] | accounts.0.id | lower-case
 accounts: [{username: '', password: p}] | accounts.0.username | an empty text
 accounts: [{username: u, password: ''}] | accounts.0.password | an empty text
 accounts: [{username: u, password: }] | accounts.0.password | nothing (an empty value
-accounts: [{username: u}] | accounts.0.password | HEAT2MQTT_PASSWORD_FILE in the environment, or a file "accounts_0_password" or "home_password" or "password" in $CREDENTIALS_DIRECTORY; none with provider.sign_in device or link
+accounts: [{username: u}] | accounts.0.password | HEAT2MQTT_PASSWORD_FILE in the environment, or a file "password" in $CREDENTIALS_DIRECTORY; none with provider.sign_in device or link
 accounts: [{username: u, password: p, password_file: /dev/null}] | accounts.0.password | both password and password_file
 accounts: [{username: u, password: p, totp: x}] | accounts.0.totp | did you mean totp_secret
 accounts: [{username: u, password: p, totp_secret: 234567}] | accounts.0.totp_secret | found a text (not shown); allowed: base32

@@ -8,7 +8,7 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { LoginSuspended } from '../auth/login.ts';
 import { POLL_NOW } from '../auth/refusals.ts';
 import { ConfigInvalid } from '../config/draft.ts';
-import { KNOWN_PROVIDERS, type ProviderAddresses, UNTRIED } from '../config/providers.ts';
+import { KNOWN_PROVIDERS, UNTRIED } from '../config/providers.ts';
 import { commentedConfig } from '../config/written.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/recorder.ts';
@@ -28,36 +28,23 @@ const setupEnded = () =>
     hint: 'Run it again; a session that was signed in is kept.',
   });
 
-interface Login {
-  readonly username: string;
-  readonly password_file: string | undefined;
-}
+/** Keys of one section of the configuration. What is undefined is left out. */
+type Section = Record<string, unknown>;
 
-/** Sections of the configuration, as far as they are answered. */
-interface Answers {
-  readonly provider?: { readonly [Key in keyof ProviderAddresses]?: ProviderAddresses[Key] | undefined };
-  /** Without a password a person signs in, on another device. */
-  readonly account?: Login;
-  readonly mqtt?: Partial<Login> & {
-    readonly url?: string;
-    readonly ca_file?: string;
-    /** heat2mqtt brings its own broker. */
-    readonly embedded?: Partial<Login> & { readonly port: number; readonly host: string };
-  };
-  readonly usage?: { readonly timezone: string };
-  readonly home_assistant?: { readonly url: string; readonly token_file: string } | undefined;
-  /** Undefined where what runs this names one in the environment. */
-  readonly state_dir: string | undefined;
-}
+const OWN_BROKER = { port: 1883, host: '127.0.0.1' };
 
 interface Interview {
   readonly io: Io;
   /** Of the configuration. */
   readonly path: string;
   readonly folder: string;
+  /** Undefined where what runs this names one in the environment. */
+  readonly stateDir: string | undefined;
   /** What was typed for a secret, by the path of its file in the configuration. Nothing is written before the last answer. */
   readonly typed: Map<string, string>;
-  answers: Answers;
+  /** As far as they are answered. A refused answer stays, as the default of the next try. */
+  readonly answers: Record<'provider' | 'account', Section> &
+    Partial<Record<'mqtt' | 'usage' | 'home_assistant', Section>>;
   /** No answer was kept that did not work. */
   isTried: boolean;
 }
@@ -77,10 +64,18 @@ export const setup: Command = async (given, io) => {
   );
   // The systemd unit may not write below /etc, and has its state elsewhere.
   const usualDir = resolve(path).startsWith('/etc/') ? '/var/lib/heat2mqtt' : './state';
-  const state_dir = io.env.STATE_DIRECTORY ? undefined : usualDir;
+  const stateDir = io.env.STATE_DIRECTORY ? undefined : usualDir;
   // Otherwise a directory of this name in the working directory would be taken.
-  if (state_dir !== undefined) await makePrivateDirectory(resolve(folder, state_dir)).catch(() => undefined);
-  const interview = { io, path, folder, typed: new Map(), answers: { state_dir }, isTried: true };
+  if (stateDir !== undefined) await makePrivateDirectory(resolve(folder, stateDir)).catch(() => undefined);
+  const interview = {
+    io,
+    path,
+    folder,
+    stateDir,
+    typed: new Map(),
+    answers: { provider: {}, account: {} },
+    isTried: true,
+  };
   await askProvider(interview);
   await askTimeZone(interview);
   await askLogin(interview);
@@ -90,37 +85,33 @@ export const setup: Command = async (given, io) => {
   return offerNext(interview);
 };
 
-/** Gets the answers of before, a refused one among them with its fault, and gives them with its own. */
-type Ask = (before: Answers, fault: Failure | null) => Promise<Answers>;
-
 /**
- * Asks until the answer is good, or the person keeps it all the same. What is no configuration cannot be kept. `attempt` resolves
- * to what it has found.
+ * Asks until the answer is good, or the person keeps it all the same. What is no configuration cannot be kept. `ask` is given the
+ * fault of its answer before; `attempt` resolves to what it has found.
  */
 async function untilGood(
   interview: Interview,
-  ask: Ask,
+  ask: (fault: Failure | null) => Promise<void>,
   attempt: (settings: Settings) => Promise<string | null> = async () => null,
 ): Promise<void> {
   const { io } = interview;
-  let answers = await ask(interview.answers, null);
-  for (;;) {
+  for (let before: Failure | null = null; ; ) {
+    await ask(before);
     try {
-      const found = await attempt(await settingsFrom(interview, answers));
+      const found = await attempt(await settingsFrom(interview));
       if (found !== null) io.out(`ok: ${found}\n\n`);
-      break;
+      return;
     } catch (fault) {
       if (!(fault instanceof Failure) || io.interrupted.aborted) throw fault;
       const isUnusable = fault instanceof ConfigInvalid;
       io.out(`${fault.message}\n${isUnusable ? '' : `${adviceFor(fault)}\n`}`);
       if (!isUnusable && (await isYes(io, 'Keep this all the same?'))) {
         interview.isTried = false;
-        break;
+        return;
       }
-      answers = await ask(answers, fault);
+      before = fault;
     }
   }
-  interview.answers = answers;
 }
 
 /** Its hint, as long as no daemon runs of which a poll could be requested. */
@@ -130,28 +121,28 @@ function adviceFor(fault: Failure): string {
   return (adviceOf(fault) ?? '').replace(POLL_NOW, 'try again here');
 }
 
-function settingsFrom({ io, path, folder, typed }: Interview, answers: Answers): Promise<Settings> {
-  const files = new Map([[path, textFrom(answers)]]);
+function settingsFrom(interview: Interview): Promise<Settings> {
+  const { io, path, folder, typed } = interview;
+  const files = new Map([[path, textFrom(interview)]]);
   for (const [file, secret] of typed) files.set(resolve(folder, file), secret);
   return openSettings({ path, readFile: async (file) => files.get(file) ?? readFile(file) }, io);
 }
 
-const OWN_BROKER = { port: 1883, host: '127.0.0.1' };
-
 /** What is not answered yet has something in its place, so that each answer can be tried alone. */
-function textFrom({ provider, account, mqtt, usage, home_assistant, state_dir }: Answers): string {
+function textFrom({ answers, stateDir }: Interview): string {
+  const { provider, account, mqtt, usage, home_assistant } = answers;
   const sections = {
     version: 1,
     provider: {
       ...{ issuer: 'https://x.invalid', api_url: 'https://x.invalid', client_id: 'x' },
       ...provider,
-      sign_in: account?.password_file === undefined ? 'device' : undefined,
+      sign_in: account.password_file === undefined ? 'device' : undefined,
     },
-    accounts: [account ?? { username: 'x' }],
+    accounts: [{ username: 'x', ...account }],
     mqtt: mqtt ?? { embedded: OWN_BROKER },
     usage: { schedule: '23 */4 * * *', ...usage },
     home_assistant,
-    state_dir,
+    state_dir: stateDir,
   };
   return `# The configuration of heat2mqtt, written by \`heat2mqtt setup\`. Every other key, with its default:
 # docs/configuration.md, or \`heat2mqtt config example\`. To try what you change: \`heat2mqtt check --live\`
@@ -159,41 +150,37 @@ ${commentedConfig(sections)}`;
 }
 
 async function askProvider(interview: Interview): Promise<void> {
-  const { io } = interview;
+  const { io, answers } = interview;
   const own = KNOWN_PROVIDERS.length + 1;
   io.out('Who is your provider?\n');
   for (const [at, { name, source }] of KNOWN_PROVIDERS.entries())
     io.out(`  ${at + 1}  ${name}\n     ${UNTRIED}: ${source}\n`);
   io.out(`  ${own}  another one: its portal shows the addresses, as examples/yuno-energy.yaml explains\n`);
   let isOwn = false;
-  const askIssuer: Ask = async (before) => {
-    const preset = KNOWN_PROVIDERS[(await number(io, 'Provider', own, before.provider && own)) - 1];
+  const askIssuer = async () => {
+    const preset =
+      KNOWN_PROVIDERS[(await number(io, 'Provider', own, answers.provider.issuer ? own : undefined)) - 1];
     isOwn = preset === undefined;
-    if (preset) return { ...before, provider: preset.provider, usage: preset.usage };
-    const issuer = await line(io, 'Issuer, up to the name after /realms/', before.provider?.issuer);
-    return { ...before, provider: { ...before.provider, issuer } };
+    if (preset) Object.assign(answers, { provider: { ...preset.provider }, usage: preset.usage });
+    else await askKey(io, answers.provider, 'issuer', 'Issuer, up to the name after /realms/');
   };
   await untilGood(interview, askIssuer, async (settings) => {
     await openUpstreamBeside(settings, pickAccount(settings), io).issuer.offersDevice();
     return 'the issuer answers';
   });
-  const askApi: Ask = async (before, fault) => {
+  const { provider } = answers;
+  const askApi = async (fault: Failure | null) => {
     // What a preset has is asked for only when it turns out wrong.
-    if (!isOwn && fault === null) return before;
-    const question = 'API, up to what stands before /reports/usage';
-    const api_url = await line(io, question, before.provider?.api_url);
-    return { ...before, provider: { ...before.provider, api_url } };
+    if (isOwn || fault) await askKey(io, provider, 'api_url', 'API, up to what stands before /reports/usage');
   };
   await untilGood(interview, askApi, async ({ config }) => tryApi(config.provider?.api_url ?? ''));
   if (!isOwn) return;
-  await untilGood(interview, async (before) => {
-    const { provider = {} } = before;
-    const client_id = await line(io, 'Client id', provider.client_id);
-    const scopes = await line(io, 'Scopes', (provider.scopes ?? ['openid', 'service-energy']).join(' '));
+  await untilGood(interview, async () => {
+    await askKey(io, provider, 'client_id', 'Client id');
+    const scopes = [provider.scopes ?? ['openid', 'service-energy']].flat().join(' ');
+    provider.scopes = (await line(io, 'Scopes', scopes)).split(/[\s,]+/);
     const question = 'Redirect address (redirect_uri of its login page), if you know it';
-    const redirect_uri = (await line(io, question, provider.redirect_uri ?? '')) || undefined;
-    const client = { client_id, scopes: scopes.split(/[\s,]+/), redirect_uri };
-    return { ...before, provider: { ...provider, ...client } };
+    await askKey(io, provider, 'redirect_uri', question, '');
   });
 }
 
@@ -214,137 +201,134 @@ async function tryApi(address: string): Promise<string> {
 
 /** Offers that of the provider, else that of the machine. */
 async function askTimeZone(interview: Interview): Promise<void> {
-  const machine = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const usual = interview.answers.usage?.timezone ?? machine;
-  const question = 'Time zone of the flat; its days and months are cut there';
-  await untilGood(interview, async (before) => ({
-    ...before,
-    usage: { timezone: await line(interview.io, question, usual) },
-  }));
+  const { io, answers } = interview;
+  const usual = answers.usage?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+  await untilGood(interview, async () => {
+    const question = 'Time zone of the flat; its days and months are cut there';
+    answers.usage = { timezone: await line(io, question, String(usual)) };
+  });
 }
 
 async function askLogin(interview: Interview): Promise<void> {
-  const { io } = interview;
-  await untilGood(
-    interview,
-    async (before, fault) => {
-      if (fault !== null && (await isYes(io, 'Are the addresses wrong?'))) await askProvider(interview);
-      const username = await line(io, "User name on the provider's page", before.account?.username);
-      const password_file = await askSecret(interview, './heat-password', before.account?.password_file, {
-        what: 'Password on that page',
-        otherwise: 'you sign in on another device',
-      });
-      return { ...before, ...interview.answers, account: { username, password_file } };
-    },
-    async (settings) => {
-      const { provider } = await signInWith(settings, io);
-      const { properties } = await provider.discover();
-      const meters = properties.flatMap(({ meterIdentifiers }) => meterIdentifiers);
-      return `signed in; heat meters: ${meters.join(', ') || properties.length}`;
-    },
-  );
+  const { io, answers } = interview;
+  const ask = async (fault: Failure | null) => {
+    if (fault !== null && (await isYes(io, 'Are the addresses wrong?'))) await askProvider(interview);
+    await askKey(io, answers.account, 'username', "User name on the provider's page");
+    await askSecret(interview, answers.account, 'password_file', {
+      file: './heat-password',
+      what: 'Password on that page',
+      otherwise: 'you sign in on another device',
+    });
+  };
+  await untilGood(interview, ask, async (settings) => {
+    const { provider } = await signInWith(settings, io);
+    const { properties } = await provider.discover();
+    const meters = properties.flatMap(({ meterIdentifiers }) => meterIdentifiers);
+    return `signed in; heat meters: ${meters.join(', ') || properties.length}`;
+  });
 }
 
 async function askBroker(interview: Interview): Promise<void> {
-  await untilGood(
-    interview,
-    async (before, fault) => ({ ...before, mqtt: await brokerAnswers(interview, before.mqtt, fault) }),
-    async ({ config: { mqtt } }) => {
-      if (mqtt.embedded) {
-        const { port, username } = mqtt.embedded;
-        const reach = username
-          ? `Every machine reaches it as ${username}, with the password.`
-          : 'Only this machine reaches it.';
-        return `heat2mqtt brings its own broker, on port ${port}. ${reach}`;
+  const { io, folder, answers } = interview;
+  const ask = async (fault: Failure | null) => {
+    const { url = 'mqtt://localhost:1883', username, password_file, ca_file, embedded } = answers.mqtt ?? {};
+    // A file that is no certificate ends the connection without a word about trust.
+    if (fault?.code === 'broker_not_trusted' || ca_file !== undefined) {
+      const file = await line(io, "File with the authority's certificate (Enter for none)", '');
+      if (file !== '') {
+        answers.mqtt = { ...answers.mqtt, ca_file: fromFolder(folder, file) };
+        return;
       }
-      const connection = await openBroker(mqtt, 'setup', interview.io.clock);
-      await connection.close(1_000);
-      return 'the broker answers';
-    },
-  );
-}
-
-type Broker = NonNullable<Answers['mqtt']>;
-
-async function brokerAnswers(
-  interview: Interview,
-  before: Broker = {},
-  fault: Failure | null = null,
-): Promise<Broker> {
-  const { io } = interview;
-  // A file that is no certificate ends the connection without a word about trust.
-  if (fault?.code === 'broker_not_trusted' || before.ca_file !== undefined) {
-    const file = await line(io, "File with the authority's certificate (Enter for none)", '');
-    if (file !== '') return { ...before, ca_file: fromFolder(interview, file) };
-  }
-  const usual = before.embedded ? 'none' : (before.url ?? 'mqtt://localhost:1883');
-  const typed = await line(io, 'MQTT broker, such as 192.168.1.5 ("none": heat2mqtt brings its own)', usual);
-  if (typed === 'none') return { embedded: await ownBrokerAnswers(interview, before.embedded) };
-  const url = typed.includes('://') ? typed : `${typed.endsWith(':8883') ? 'mqtts' : 'mqtt'}://${typed}`;
-  const username = await line(io, 'User name at the broker, if it wants one', before.username ?? '');
-  if (username === '') return { url };
-  const password_file = await askSecret(interview, './mqtt-password', before.password_file, {
-    what: 'Password at the broker',
-    otherwise: 'none',
+    }
+    const question = 'MQTT broker, such as 192.168.1.5 ("none": heat2mqtt brings its own)';
+    const typed = await line(io, question, embedded ? 'none' : String(url));
+    if (typed === 'none') {
+      answers.mqtt = { embedded: await askOwnBroker(interview, Object(embedded)) };
+      return;
+    }
+    const scheme = typed.endsWith(':8883') ? 'mqtts' : 'mqtt';
+    const mqtt: Section = { url: typed.includes('://') ? typed : `${scheme}://${typed}`, username };
+    answers.mqtt = mqtt;
+    await askKey(io, mqtt, 'username', 'User name at the broker, if it wants one', '');
+    if (mqtt.username === undefined) return;
+    mqtt.password_file = password_file;
+    const words = { what: 'Password at the broker', otherwise: 'none' };
+    await askSecret(interview, mqtt, 'password_file', { file: './mqtt-password', ...words });
+  };
+  await untilGood(interview, ask, async ({ config: { mqtt } }) => {
+    if (mqtt.embedded) {
+      const { port, username } = mqtt.embedded;
+      const reach = username
+        ? `Every machine reaches it as ${username}, with the password.`
+        : 'Only this machine reaches it.';
+      return `heat2mqtt brings its own broker, on port ${port}. ${reach}`;
+    }
+    const connection = await openBroker(mqtt, 'setup', io.clock);
+    await connection.close(1_000);
+    return 'the broker answers';
   });
-  return { url, username, password_file };
 }
 
-async function ownBrokerAnswers(
-  interview: Interview,
-  before: Broker['embedded'],
-): Promise<NonNullable<Broker['embedded']>> {
+async function askOwnBroker(interview: Interview, before: Section): Promise<Section> {
   const { io } = interview;
   const question = 'Shall other machines reach it, such as that of Home Assistant?';
   if (!(await isYes(io, question))) return OWN_BROKER;
-  const username = await line(io, 'User name that they log in with', before?.username ?? 'home');
-  const asked = await askSecret(interview, './mqtt-password', before?.password_file, {
-    what: 'Password for them',
-    otherwise: 'one is made up, and written into its file',
-  });
-  const password_file = asked ?? keep(interview, './mqtt-password', randomBytes(15).toString('base64url'));
-  return { ...OWN_BROKER, host: '0.0.0.0', username, password_file };
+  const { username, password_file } = before;
+  const section: Section = { ...OWN_BROKER, host: '0.0.0.0', username, password_file };
+  await askKey(io, section, 'username', 'User name that they log in with', 'home');
+  const file = './mqtt-password';
+  const words = { what: 'Password for them', otherwise: 'one is made up, and written into its file' };
+  await askSecret(interview, section, 'password_file', { file, ...words });
+  section.password_file ??= keep(interview, file, randomBytes(15).toString('base64url'));
+  return section;
 }
 
 async function askHomeAssistant(interview: Interview): Promise<void> {
-  const { io } = interview;
-  await untilGood(
-    interview,
-    async (before) => {
-      const question = 'Home Assistant, to write each day on its own date: its address, or "none"';
-      const typed = await line(io, question, before.home_assistant?.url ?? 'none');
-      if (typed === 'none') return { ...before, home_assistant: undefined };
-      const hasPort = /:\d+$/.test(typed);
-      const url = typed.includes('://') ? typed : `http://${typed}${hasPort ? '' : ':8123'}`;
-      const token_file = await askSecret(interview, './ha-token', before.home_assistant?.token_file, {
-        what: 'Its access token (your profile there, Security, Long-lived access tokens)',
-        otherwise: 'none, and Home Assistant is left out',
-      });
-      return { ...before, home_assistant: token_file ? { url, token_file } : undefined };
-    },
-    async ({ config: { home_assistant } }) => {
-      if (!home_assistant) return null;
-      const address = { url: home_assistant.url, token: await home_assistant.token.read() };
-      const visit = visitHomeAssistant(address, io.clock, async ({ version }) => version, io.interrupted);
-      return `Home Assistant ${await visit} answers`;
-    },
-  );
+  const { io, answers } = interview;
+  const ask = async () => {
+    const { url: before = 'none', ...rest } = answers.home_assistant ?? {};
+    delete answers.home_assistant;
+    const question = 'Home Assistant, to write each day on its own date: its address, or "none"';
+    const typed = await line(io, question, String(before));
+    if (typed === 'none') return;
+    const port = /:\d+$/.test(typed) ? '' : ':8123';
+    const section: Section = { url: typed.includes('://') ? typed : `http://${typed}${port}`, ...rest };
+    await askSecret(interview, section, 'token_file', {
+      file: './ha-token',
+      what: 'Its access token (your profile there, Security, Long-lived access tokens)',
+      otherwise: 'none, and Home Assistant is left out',
+    });
+    if (section.token_file) answers.home_assistant = section;
+  };
+  await untilGood(interview, ask, async ({ config: { home_assistant } }) => {
+    if (!home_assistant) return null;
+    const address = { url: home_assistant.url, token: await home_assistant.token.read() };
+    const visit = visitHomeAssistant(address, io.clock, async ({ version }) => version, io.interrupted);
+    return `Home Assistant ${await visit} answers`;
+  });
 }
 
-/** Resolves to the file as the configuration names it; undefined for Enter alone where there is none yet. */
+/** Offers the answer of before, else `usual`; where that is empty, none is an answer too. */
+async function askKey(io: Io, section: Section, key: string, question: string, usual?: string) {
+  section[key] = (await line(io, question, String(section[key] ?? usual ?? '') || usual)) || undefined;
+}
+
+/** The key names the file afterwards, or nothing: Enter alone where there is none yet. */
 async function askSecret(
   interview: Interview,
-  file: string,
-  before: string | undefined,
-  { what, otherwise }: { readonly what: string; readonly otherwise: string },
-): Promise<string | undefined> {
+  section: Section,
+  key: string,
+  { file, what, otherwise }: Readonly<Record<'file' | 'what' | 'otherwise', string>>,
+): Promise<void> {
   const { io, folder, typed } = interview;
   const isThere = (await readFile(resolve(folder, file), 'utf8').catch(() => '')) !== '';
-  const kept = before ?? (isThere ? file : undefined);
-  const enter = kept === undefined ? otherwise : typed.has(kept) ? 'the one before' : `the one in ${kept}`;
+  section[key] ??= isThere ? file : undefined;
+  const kept = section[key];
+  const where = typed.has(String(kept)) ? 'the one before' : `the one in ${kept}`;
+  const enter = kept === undefined ? otherwise : where;
   const secret = await io.ask(`${what} (not shown; Enter alone: ${enter}): `, true);
   if (secret === null || io.interrupted.aborted) throw setupEnded();
-  return secret === '' ? kept : keep(interview, file, secret);
+  if (secret !== '') section[key] = keep(interview, file, secret);
 }
 
 /** Resolves to the path of its file in the configuration. A file that is there already stays as it is. */
@@ -357,17 +341,18 @@ function keep({ folder, typed }: Interview, file: string, secret: string): strin
 }
 
 /** A file that was named from the working directory, as the configuration names it. */
-function fromFolder({ folder }: Interview, file: string): string {
+function fromFolder(folder: string, file: string): string {
   const inside = relative(folder, resolve(file));
   return inside.startsWith('..') || isAbsolute(inside) ? resolve(file) : `./${inside}`;
 }
 
 /** Of the secrets those that the configuration names. */
-async function write({ io, path, folder, typed, answers }: Interview): Promise<void> {
+async function write(interview: Interview): Promise<void> {
+  const { io, path, folder, typed, answers } = interview;
   const named = JSON.stringify(answers);
   const secrets = [...typed].filter(([file]) => named.includes(JSON.stringify(file)));
   for (const [file, secret] of secrets) await replace(resolve(folder, file), `${secret}\n`);
-  await replace(resolve(path), textFrom(answers));
+  await replace(resolve(path), textFrom(interview));
   const files = [path, ...secrets.map(([file]) => resolve(folder, file))];
   io.out(`\nWritten: ${files.join(', ')}. Only you can read ${files.length > 1 ? 'them' : 'it'}.\n`);
 }
@@ -376,12 +361,12 @@ async function write({ io, path, folder, typed, answers }: Interview): Promise<v
 async function offerNext({ io, path, isTried }: Interview): Promise<number> {
   const option = path === 'config.yaml' ? '' : ` --config ${path}`;
   const given = { options: { config: path }, words: [] };
-  const service = serviceFor(resolve(path), process.argv[1] ?? '');
+  const unit = unitOf(process.argv[1] ?? '');
   const offers = [
     `check it: heat2mqtt check --live${option}${isTried ? '' : ' (not all of it worked)'}`,
     `try it now, until Ctrl-C: heat2mqtt run${option}`,
     'nothing more now',
-    ...(service === null ? [] : ['have it start with this machine, as a service']),
+    ...(unit === null ? [] : ['have it start with this machine, as a service']),
   ];
   io.out(`What comes next?\n${offers.map((offer, at) => `  ${at + 1}  ${offer}\n`).join('')}`);
   for (;;) {
@@ -389,7 +374,7 @@ async function offerNext({ io, path, isTried }: Interview): Promise<number> {
     if (choice === 3) return EXIT.fine;
     if (choice === 2) return run(given, io);
     if (choice === 1) await check({ ...given, options: { ...given.options, live: true } }, io);
-    if (choice === 4 && service !== null) io.out(await writeService(service));
+    if (choice === 4 && unit !== null) io.out(await writeService(resolve(path), unit));
   }
 }
 
@@ -415,29 +400,29 @@ async function line(io: Io, question: string, usual?: string): Promise<string> {
   }
 }
 
-interface Service {
-  /** The systemd unit that comes with the program. */
-  readonly unit: string;
-  /** What replaces some of its lines, and the file beside the configuration that it is written to. */
-  readonly changes: string;
-  readonly file: string;
+/** A program, and the systemd unit that comes with it. */
+type Unit = Readonly<Record<'program' | 'unit', string>>;
+
+/** Of the file that runs. `null`: the package has no unit, as in a container. */
+export function unitOf(file: string): Unit | null {
+  if (!existsSync(file)) return null;
+  const program = realpathSync(file);
+  const unit = join(dirname(program), '../systemd/heat2mqtt.service');
+  return existsSync(unit) ? { program, unit } : null;
 }
 
 /**
- * It runs as this user, who can read configuration and secrets, and writes nowhere but beside the configuration.
- * `program`: the path of the file that runs. `null`: the package has no unit, as in a container.
+ * Writes beside the configuration what the unit has to say otherwise, and resolves to what a person types to install both. The
+ * service runs as this user, who can read configuration and secrets, and writes nowhere but beside the configuration.
  */
-export function serviceFor(configuration: string, program: string): Service | null {
-  if (!existsSync(program)) return null;
-  const path = realpathSync(program);
-  const unit = join(dirname(path), '../systemd/heat2mqtt.service');
-  if (!existsSync(unit)) return null;
+export async function writeService(configuration: string, { program, unit }: Unit): Promise<string> {
   const quoted = (text: string) => `"${text.replaceAll('%', '%%').replaceAll('"', '\\"')}"`;
   const folder = dirname(configuration);
+  const file = join(folder, 'heat2mqtt-service.conf');
   const changes = `# Written by heat2mqtt setup: which program, which configuration, and which user.
 [Service]
 ExecStart=
-ExecStart=${quoted(process.execPath)} ${quoted(path)} run --config ${quoted(configuration)}
+ExecStart=${quoted(process.execPath)} ${quoted(program)} run --config ${quoted(configuration)}
 DynamicUser=no
 User=${userInfo().username}
 # The configuration names the files of its secrets, and its state directory.
@@ -446,11 +431,6 @@ StateDirectory=
 ProtectHome=no
 ReadWritePaths=${quoted(folder)}
 `;
-  return { unit, changes, file: join(folder, 'heat2mqtt-service.conf') };
-}
-
-/** Writes the changes, and resolves to what a person types to install both. Nothing else is changed. */
-export async function writeService({ unit, changes, file }: Service): Promise<string> {
   await replace(file, changes);
   const [from, written] = [unit, file].map((path) => (/^[\w./-]+$/.test(path) ? path : `"${path}"`));
   return `Written: ${file}. To install the service, type these (heat2mqtt does not become root by itself):

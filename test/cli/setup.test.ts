@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream';
 import { createServer } from 'node:tls';
 import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { serviceFor, writeService } from '../../src/cli/setup.ts';
+import { unitOf, writeService } from '../../src/cli/setup.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
@@ -241,15 +241,18 @@ test('the service is this program with this configuration as this user; without 
   const program = join(folder, 'dist/heat2mqtt.js');
   const configuration = join(folder, 'my 100 %/config.yaml');
   for (const name of ['dist', 'systemd', 'my 100 %']) await mkdir(join(folder, name));
-  expect(serviceFor(configuration, program)).toBeNull();
+  expect(unitOf(program)).toBeNull();
   await writeFile(program, '');
-  expect(serviceFor(configuration, program)).toBeNull();
+  expect(unitOf(program)).toBeNull();
   await writeFile(join(folder, 'systemd/heat2mqtt.service'), '');
-  const service = serviceFor(configuration, program);
-  if (service === null) throw new Error('a unit is there');
-  expect(await writeService(service)).toContain(`"${service.file}" /etc/systemd/system/heat2mqtt.service.d/`);
-  expect((await stat(service.file)).mode & 0o777).toBe(0o600);
-  const text = await readFile(service.file, 'utf8');
+  const unit = unitOf(program);
+  if (unit === null) throw new Error('a unit is there');
+  const file = join(folder, 'my 100 %/heat2mqtt-service.conf');
+  expect(await writeService(configuration, unit)).toContain(
+    `"${file}" /etc/systemd/system/heat2mqtt.service.d/`,
+  );
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  const text = await readFile(file, 'utf8');
   expect(text).toContain(
     `ExecStart="${process.execPath}" "${program}" run --config "${folder}/my 100 %%/config.yaml"`,
   );

@@ -30,13 +30,6 @@ import { stateUnwritable } from '../store/stateDirectory.ts';
 import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
 import { loadSettings, refuseInFleet, silentLog } from './settings.ts';
 
-const unwritable = (path: string, code: string | undefined) =>
-  failure('file_unwritable', `${shown(path)} cannot be written (${code ?? 'unknown error'}).`, {
-    exit: EXIT.usage,
-    retry: 'never',
-    hint: 'Name a file in a folder that this user may write, or give this user the folder.',
-  });
-
 export const backup: Command = async (given, io) => {
   const [file = ''] = given.words;
   const { config, path, origins } = await loadSettings(given, io);
@@ -51,16 +44,17 @@ export const backup: Command = async (given, io) => {
     throw unwritable(file, code);
   });
   const plain = path === undefined ? null : withoutSecrets(decodeText(await readFile(path)), path);
-  const files = outlineOf(plain?.text ?? null, path ?? '').files.map((each) => `the file ${each}`);
-  const outside = [...origins].flatMap(([key, origin]) =>
-    /^(environment|credentials)/.test(origin) ? [`${key} (${origin})`] : [],
-  );
-  const leftOut = [...(plain?.taken ?? []), ...files, ...outside];
   const found = await readDocuments(config.state_dir);
   // The daemon would set a damaged document aside.
   const damaged = notUnderstood(found);
   const documents = Object.fromEntries(Object.entries(found).filter(([name]) => !damaged.includes(name)));
-  await write(file, packed(documents, io, plain));
+  await write(file, packed(documents, io, plain?.text, plain?.taken));
+  const outside = [...origins].filter(([, origin]) => /^(environment|credentials)/.test(origin));
+  const leftOut = [
+    ...(plain?.taken ?? []),
+    ...(plain?.files ?? []).map((each) => `the file ${each}`),
+    ...outside.map(([key, origin]) => `${key} (${origin})`),
+  ];
   const rows = [
     `${file}: ${plain === null ? '' : 'the configuration, '}${contentWords(documents)}. Only you can read it.`,
     'Tokens are not in it: after its restore on another machine each account signs in once.',
@@ -78,20 +72,20 @@ export const restore: Command = async (given, io) => {
   const read = await readBackup(file);
   const strange = notUnderstood(read.documents);
   if (strange.length > 0) {
-    const named = `${strange.slice(0, 3).map(shown).join(', ')}, made by heat2mqtt ${shown(read.madeBy)}`;
+    const named = `${strange.slice(0, 3).map(shown).join(', ')}, made by heat2mqtt ${shown(read.made_by)}`;
     throw backupUnreadable(named, `what heat2mqtt ${about.version} knows`);
   }
   const plan = await planOf(read, given, io);
   const { stateDir } = plan;
   if (await isDaemonRunning(stateDir)) throw alreadyRunning(stateDir);
   await finishRestore(stateDir).catch(() => undefined);
-  const before = await readBefore(plan, read, given);
+  const before = await readBefore(stateDir, read, given);
   for (const row of planRows(file, read, plan, before)) io.out(`${row}\n`);
   if (!(await isAgreed('Restore it?', given, io))) return EXIT.fine;
   const giveUp = await claimDirectory(stateDir, io.clock, silentLog());
   try {
     // A daemon may have worked while the question was open: its tokens are used up, its login attempts count.
-    await carryOut(plan, read, await readBefore(plan, read, given), io);
+    await carryOut(plan, read, await readBefore(stateDir, read, given), io);
   } finally {
     await giveUp();
   }
@@ -99,12 +93,17 @@ export const restore: Command = async (given, io) => {
   return EXIT.fine;
 };
 
-const packed = (documents: Documents, { clock }: Io, config: ReturnType<typeof withoutSecrets> | null) =>
+const packed = (
+  documents: Documents,
+  { clock }: Io,
+  config: string | null = null,
+  taken: readonly string[] = [],
+) =>
   pack({
-    madeAt: clock.now(),
-    madeBy: about.version,
-    config: config?.text ?? null,
-    secretsTaken: config?.taken ?? [],
+    made_at: iso(clock.now()),
+    made_by: about.version,
+    config,
+    secrets_taken: [...taken],
     documents: plainPart(documents),
   });
 
@@ -114,67 +113,48 @@ function contentWords(documents: Documents): string {
   return `${meters} ${meters === 1 ? 'meter' : 'meters'} with ${days} days`;
 }
 
-/** Where everything goes. */
-interface Plan {
-  readonly stateDir: string;
-  /** Where the backup has it, and this user cannot write. */
-  readonly stateDirBefore: string | null;
-  readonly configPath: string;
-  /** A configuration is there already. */
-  readonly isThere: boolean;
-  /** The configuration to be written; `null`: none is. */
-  readonly text: string | null;
-  /** What the configuration names and is not there: passwords and certificates. */
-  readonly missing: readonly string[];
-}
-
-/** A configuration that is there stays unless forced. Its state directory is where the state was asked to go. */
-async function planOf({ config, secretsTaken }: Backup, { options }: Arguments, { env }: Io): Promise<Plan> {
+/** Where everything goes. A configuration that is there stays unless forced, and its state directory is taken in any case. */
+async function planOf({ config, secrets_taken }: Backup, { options }: Arguments, { env }: Io) {
   const named = typeof options.config === 'string' ? options.config : env.HEAT2MQTT_CONFIG || undefined;
-  const isMissing = named !== undefined && !existsSync(named);
-  const found = isMissing ? undefined : findConfigFile(named, env, existsSync);
-  const configPath = found ?? named ?? 'config.yaml';
-  const there = found === undefined ? null : decodeText(await readFile(configPath));
+  const configPath = named ?? findConfigFile(undefined, env, existsSync) ?? 'config.yaml';
+  const there = existsSync(configPath) ? decodeText(await readFile(configPath)) : null;
   const isWritten = config !== null && (there === null || options.force === true);
   if (isWritten && !(await canBeWritten(dirname(configPath)))) throw unwritable(configPath, 'EACCES');
-  let { stateDir } = outlineOf(there ?? config, configPath, env);
-  let stateDirBefore: string | null = null;
-  let text = isWritten ? config : null;
-  if (isWritten && there !== null) {
-    text = withStateDir(config, configPath, stateDir);
-  } else if (isWritten && !(await canBeWritten(stateDir))) {
-    stateDirBefore = stateDir;
-    text = withStateDir(config, configPath, './state');
-    stateDir = outlineOf(text, configPath, env).stateDir;
-  }
-  const { files, hasFleet } = outlineOf(text ?? there, configPath, env);
+  const usualDir = outlineOf(there ?? config, configPath, env).stateDir;
+  const isMoved = isWritten && there === null && !(await canBeWritten(usualDir));
+  const hasOwnDir = there !== null || isMoved;
+  const changed = (text: string) => withStateDir(text, configPath, isMoved ? './state' : usualDir);
+  const text = isWritten ? (hasOwnDir ? changed(config) : config) : null;
+  const { stateDir, files, hasFleet } = outlineOf(text ?? there, configPath, env);
   if (hasFleet)
     refuseInFleet({}, 'restore', '`heat2mqtt accounts import --from-state DIR` moves a household into it');
   const missing = files.filter((each) => !existsSync(pathIn(configPath, each)));
   return {
-    ...{ stateDir, stateDirBefore, configPath, isThere: there !== null, text },
-    missing: [...missing, ...(text === null ? [] : secretsTaken)],
+    stateDir,
+    /** Where the backup has it, and this user cannot write. */
+    stateDirBefore: isMoved ? usualDir : null,
+    configPath,
+    /** A configuration is there already. */
+    isThere: there !== null,
+    /** The configuration to be written; `null`: none is. */
+    text,
+    /** What the configuration names and is not there: passwords and certificates. */
+    missing: [...missing, ...(text === null ? [] : secrets_taken)],
   };
 }
+
+type Plan = Awaited<ReturnType<typeof planOf>>;
 
 /** Whether this user may write there, or make it. */
 async function canBeWritten(path: string): Promise<boolean> {
   let nearest = resolve(path);
   while (!existsSync(nearest)) nearest = dirname(nearest);
-  return mkdtemp(join(nearest, '.heat2mqtt-'))
-    .then(rmdir)
-    .then(
-      () => true,
-      () => false,
-    );
+  const attempt = mkdtemp(join(nearest, '.heat2mqtt-')).then(rmdir);
+  return attempt.then(() => true).catch(() => false);
 }
 
 /** What is in the state directory now. Rejects with state_newer, unless forced. */
-async function readBefore(
-  { stateDir }: Plan,
-  { madeAt }: Backup,
-  { options }: Arguments,
-): Promise<Documents> {
+async function readBefore(stateDir: string, { made_at }: Backup, { options }: Arguments): Promise<Documents> {
   const before = await readDocuments(stateDir);
   const refuse = (why: string) => {
     throw failure('state_newer', `The state directory is newer than the backup: ${stateDir} ${why}.`, {
@@ -187,7 +167,8 @@ async function readBefore(
   const [strange] = notUnderstood(before);
   if (strange !== undefined) refuse(`has ${strange}.json, which this version does not understand`);
   const { newestAt } = summary(before);
-  if (newestAt > madeAt) refuse(`was filled at ${iso(newestAt)}, and the backup was made at ${iso(madeAt)}`);
+  if (newestAt > Date.parse(made_at))
+    refuse(`was filled at ${iso(newestAt)}, and the backup was made at ${made_at}`);
   return before;
 }
 
@@ -196,7 +177,7 @@ const iso = (instant: number): string => new Date(instant).toISOString();
 /** The name of what was there, in the state directory. */
 const BEFORE = 'before-restore.gz';
 
-function planRows(file: string, { documents, madeAt, madeBy }: Backup, plan: Plan, before: Documents) {
+function planRows(file: string, { documents, made_at, made_by }: Backup, plan: Plan, before: Documents) {
   const { stateDir, stateDirBefore, configPath, isThere, text, missing } = plan;
   const ids = Object.keys(documents).flatMap((name) => /^accounts\/([^/]+)\//.exec(name)?.[1] ?? []);
   const signingIn = [...new Set(ids)].filter((id) => !(`accounts/${id}/tokens` in before));
@@ -206,7 +187,7 @@ function planRows(file: string, { documents, madeAt, madeBy }: Backup, plan: Pla
   const replaced = isThere ? `; the one that is there becomes ${configPath}.before-restore` : '';
   const stays = isThere ? `${configPath} stays as it is` : 'there is none';
   return [
-    `${file}: made at ${iso(madeAt)} by heat2mqtt ${shown(madeBy)}, ${contentWords(documents)}`,
+    `${file}: made at ${made_at} by heat2mqtt ${shown(made_by)}, ${contentWords(documents)}`,
     `  state: into ${shown(stateDir)}${moved}${kept}`,
     `  configuration: ${text === null ? stays : `${configPath}, without secrets${replaced}`}`,
     ...missing.map((each) => `  to be brought from the old machine, it is not there: ${shown(each)}`),
@@ -219,23 +200,21 @@ function planRows(file: string, { documents, madeAt, madeBy }: Backup, plan: Pla
 
 /** The state last and at once: after a failure before that, another try begins again. */
 async function carryOut(
-  { stateDir, configPath, isThere, text }: Plan,
+  { stateDir, configPath, text }: Plan,
   { documents: restored }: Backup,
   before: Documents,
   io: Io,
 ): Promise<void> {
-  if (text !== null) {
-    const old = isThere ? await readFile(configPath) : null;
-    const isSame = old?.equals(Buffer.from(text)) === true;
-    if (old && !isSame) await write(`${configPath}.before-restore`, old);
-    if (!isSame) await write(configPath, text);
+  const old = await readFile(configPath, 'utf8').catch(() => null);
+  if (text !== null && old !== text) {
+    if (old !== null) await write(`${configPath}.before-restore`, old);
+    await write(configPath, text);
   }
   // The session that is there goes on; and neither a refused login nor its wait is forgotten.
   const documents = { ...tokensIn(before), ...restored, ...loginBudgetsIn(before) };
   // A restore that is repeated has nothing new to keep.
   const isRepeated = isDeepStrictEqual(plainPart(before), plainPart(documents));
-  if (Object.keys(before).length > 0 && !isRepeated)
-    await write(join(stateDir, BEFORE), packed(before, io, null));
+  if (Object.keys(before).length > 0 && !isRepeated) await write(join(stateDir, BEFORE), packed(before, io));
   await replaceDocuments(stateDir, documents).catch((err) => {
     throw stateUnwritable(stateDir, err);
   });
@@ -244,6 +223,13 @@ async function carryOut(
 const write = (path: string, content: string | Buffer): Promise<void> =>
   replace(resolve(path), content).catch(({ code }: NodeJS.ErrnoException) => {
     throw unwritable(path, code);
+  });
+
+const unwritable = (path: string, code = 'unknown error') =>
+  failure('file_unwritable', `${shown(path)} cannot be written (${code}).`, {
+    exit: EXIT.usage,
+    retry: 'never',
+    hint: 'Name a file in a folder that this user may write, or give this user the folder.',
   });
 
 /** Text of a file that may come from anywhere. */

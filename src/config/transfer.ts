@@ -12,13 +12,13 @@ const PASSWORD_IN_ADDRESS = /^([a-z][\w+.-]*:\/\/[^/?#:@]*):[^/?#]*@/i;
 
 /**
  * The configuration without its inline secrets and without comments, in which secrets may stand too. Paths below its folder
- * become relative, so that it works in another folder. `taken`: the keys of the secrets. Throws ConfigInvalid; `name` is the
- * file's.
+ * become relative, so that it works in another folder. `taken`: the keys of the secrets; `files`: those of secrets and the
+ * certificates, as they are written. Throws ConfigInvalid; `name` is the file's.
  */
 export function withoutSecrets(
   text: string,
   name: string,
-): { readonly text: string; readonly taken: readonly string[] } {
+): Readonly<Record<'taken' | 'files', readonly string[]>> & { readonly text: string } {
   const draft = draftOf(text, name);
   const taken: string[] = [];
   for (const [path, value] of draft.leaves()) {
@@ -34,8 +34,11 @@ export function withoutSecrets(
       if (isAbsolute(value) && below !== '' && !below.startsWith('..')) draft.put(path, `./${below}`);
     }
   }
-  return { text: stringify(draft.raw, { lineWidth: 0 }), taken };
+  return { text: stringify(draft.raw, { lineWidth: 0 }), taken, files: filesIn(draft) };
 }
+
+const filesIn = (draft: Draft): string[] =>
+  draft.leaves().flatMap(([path]) => (isFileKey(path) && draft.textAt(path)) || []);
 
 /**
  * What a text (`null`: no file) and the environment say. `files`: those of secrets and the certificates, as they are written
@@ -47,7 +50,7 @@ export function outlineOf(
   env: Environment = {},
 ): { readonly files: string[]; readonly stateDir: string; readonly hasFleet: boolean } {
   const draft = draftOf(text ?? '', name);
-  const files = draft.leaves().flatMap(([path]) => (isFileKey(path) && draft.textAt(path)) || []);
+  const files = filesIn(draft);
   applyEnvironment(draft, env);
   const { data, error } = fileSchema.shape.state_dir.safeParse(draft.raw.state_dir);
   if (error || data.includes('\0'))

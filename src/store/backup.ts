@@ -35,31 +35,18 @@ const backupFile = z.object({
   made_at: z.iso.datetime(),
   /** The version of the program. */
   made_by: z.string(),
-  /** The text of the configuration; `null`: there was no file. */
+  /** The text of the configuration, without secrets; `null`: there was no file. */
   config: z.string().nullable(),
-  /** The keys of the secrets that the configuration had. */
+  /** The keys of the secrets that the configuration had, for a person. */
   secrets_taken: z.array(z.string()).default([]),
+  /** Parsed JSON, by names such as `accounts/home/tokens`. */
   documents: z.record(z.string(), z.unknown()),
 });
 
-/** Parsed JSON, by names such as `accounts/home/tokens`. */
-export type Documents = Readonly<Record<string, unknown>>;
+export type Backup = Omit<z.infer<typeof backupFile>, 'heat2mqtt_backup'>;
+export type Documents = Readonly<Backup['documents']>;
 
-export interface Backup {
-  /** Epoch milliseconds. */
-  readonly madeAt: number;
-  readonly madeBy: string;
-  /** Its text without secrets. */
-  readonly config: string | null;
-  /** The keys of the secrets that the configuration had, for a person. */
-  readonly secretsTaken: readonly string[];
-  readonly documents: Documents;
-}
-
-export const pack = ({ madeAt, madeBy, config, secretsTaken: secrets_taken, documents }: Backup): Buffer => {
-  const made = { made_at: new Date(madeAt).toISOString(), made_by: madeBy };
-  return gzipSync(JSON.stringify({ heat2mqtt_backup: 1, ...made, config, secrets_taken, documents }));
-};
+export const pack = (backup: Backup): Buffer => gzipSync(JSON.stringify({ heat2mqtt_backup: 1, ...backup }));
 
 const LARGEST_BYTES = 64 * 1024 * 1024;
 const LARGEST_UNPACKED_BYTES = 4 * LARGEST_BYTES;
@@ -94,8 +81,8 @@ export function unpack(bytes: Buffer): Backup {
     throw backupUnreadable('a backup with secrets, sealed by a passphrase', 'one without secrets');
   const parsed = backupFile.safeParse(json, { jitless: true });
   if (!parsed.success) throw backupUnreadable(`a mistake at ${String(parsed.error.issues[0]?.path[0])}`);
-  const { made_at, made_by, config, secrets_taken: secretsTaken, documents } = parsed.data;
-  return { madeAt: Date.parse(made_at), madeBy: made_by, config, secretsTaken, documents };
+  const { heat2mqtt_backup: _, ...backup } = parsed.data;
+  return backup;
 }
 
 const CODECS: readonly (readonly [RegExp, Pick<Codec<unknown>, 'decode'>])[] = [
@@ -129,16 +116,15 @@ export const notUnderstood = (documents: Documents): string[] =>
 
 /** Of documents that are understood. `newestAt`: when a reading was received or a poll went well last, epoch milliseconds. */
 export function summary(documents: Documents) {
-  const ledgers = Object.entries(documents)
-    .filter(([name]) => name.includes('/ledger-'))
-    .map(([, json]) => [...ledgerCodec.decode(json).ledger.days.values()]);
+  const ledgers = Object.entries(picked(documents, /\/ledger-/)).map(([, json]) => ledgerCodec.decode(json));
+  const days = ledgers.flatMap(({ ledger }) => [...ledger.days.values()]);
   const accounts = documents.journal ? Object.values(journalCodec.decode(documents.journal).accounts) : [];
   const instants = [
     ...accounts.map(({ lastSuccessAt }) => lastSuccessAt ?? 0),
-    ...ledgers.flat().map(({ receivedAt }) => receivedAt),
+    ...days.map((day) => day.receivedAt),
   ];
   const newestAt = instants.reduce((one, other) => Math.max(one, other), 0);
-  return { meters: ledgers.length, days: ledgers.flat().length, newestAt };
+  return { meters: ledgers.length, days: days.length, newestAt };
 }
 
 const picked = (documents: Documents, shape: RegExp): Documents =>
@@ -148,10 +134,13 @@ export const tokensIn = (documents: Documents): Documents => picked(documents, /
 export const loginBudgetsIn = (documents: Documents): Documents => picked(documents, /\/login-budget$/);
 
 /** All but the tokens. A login budget stays, so that a restore allows no further attempt; its hash of the password does not. */
-export function plainPart(documents: Documents): Documents {
-  const budgets = Object.entries(loginBudgetsIn(documents));
-  const marked = budgets.map(([name, json]) => [name, { ...Object(json), secretMark: null }]);
-  return { ...picked(documents, /^(?!.*\/tokens$)/), ...Object.fromEntries(marked) };
+export function plainPart(documents: Documents): Backup['documents'] {
+  const plain = Object.entries(picked(documents, /^(?!.*\/tokens$)/));
+  return Object.fromEntries(
+    plain.map(([name, json]) =>
+      name.endsWith('/login-budget') ? [name, { ...Object(json), secretMark: null }] : [name, json],
+    ),
+  );
 }
 
 /** Text that is no JSON is given as text. Rejects with state_unreadable. */
@@ -193,12 +182,6 @@ function parsed(text: string): unknown {
   }
 }
 
-interface Replacement {
-  readonly write: Documents;
-  /** Names. */
-  readonly remove: readonly string[];
-}
-
 /** No document has this name. */
 const UNDER_WAY = 'restoring.json';
 
@@ -207,10 +190,9 @@ const UNDER_WAY = 'restoring.json';
  * after a crash. The directory is not replaced by another one: in a container it is the root of a volume, and the
  * configuration may lie in it. Rejects with the system's error.
  */
-export async function replaceDocuments(directory: string, documents: Documents): Promise<void> {
-  const remove = (await namesIn(directory)).filter((name) => !Object.hasOwn(documents, name));
-  const replacement: Replacement = { write: documents, remove };
-  await replace(join(directory, UNDER_WAY), JSON.stringify(replacement));
+export async function replaceDocuments(directory: string, write: Documents): Promise<void> {
+  const remove = (await namesIn(directory)).filter((name) => !Object.hasOwn(write, name));
+  await replace(join(directory, UNDER_WAY), JSON.stringify({ write, remove }));
   await finishRestore(directory);
 }
 
@@ -219,7 +201,7 @@ export async function finishRestore(directory: string): Promise<void> {
   const file = join(directory, UNDER_WAY);
   const text = await readFile(file, 'utf8').catch(() => null);
   if (text === null) return;
-  const { write, remove }: Replacement = JSON.parse(text);
+  const { write, remove }: { write: Documents; remove: readonly string[] } = JSON.parse(text);
   for (const name of [...remove, ...Object.keys(write)]) await refuseLinks(directory, `${name}.json`);
   for (const name of remove) await rm(join(directory, `${name}.json`), { force: true });
   for (const [name, json] of Object.entries(write))

@@ -27,10 +27,10 @@ const DOCUMENTS = {
   'accounts/home/login-budget': { version: 1, ...BUDGET },
 };
 const PLAIN = {
-  madeAt: 0,
-  madeBy: '0.1.0',
+  made_at: '2025-03-01T00:00:00.000Z',
+  made_by: '0.1.0',
   config: 'mqtt: {}',
-  secretsTaken: ['mqtt.password'],
+  secrets_taken: ['mqtt.password'],
   documents: DOCUMENTS,
 };
 const PACKED_BYTES = pack(PLAIN);

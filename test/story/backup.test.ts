@@ -12,6 +12,7 @@ import { logLines } from '../support/logLines.ts';
 import { firstPoll } from '../support/story.ts';
 import { typed } from '../support/typed.ts';
 
+const MADE_AT = '2025-03-01T00:00:00.000Z';
 const BROKER_PASSWORD = 'of the broker, 17 characters';
 
 const SUSPENDED = `${JSON.stringify({ version: 1, refusals: 4, nextAttemptAt: null, state: 'bad_credentials_or_locked', code: 'invalid_grant', secretMark: 'mark', askedAt: null })}\n`;
@@ -157,7 +158,7 @@ test('with --force the configuration is replaced, and the state still goes where
   const config = 'state_dir: "./x\\e[2K\\rnothing"\n';
   await writeFile(
     path('c.gz'),
-    pack({ madeAt: 0, madeBy: '0.1.0', config, secretsTaken: [], documents: {} }),
+    pack({ made_at: MADE_AT, made_by: '0.1.0', config, secrets_taken: [], documents: {} }),
   );
   await expect(type('restore', path('c.gz'), '--config', path('none.yaml'), '--yes')).resolves.toMatchObject({
     out: expect.stringContaining('/x [2K nothing'),

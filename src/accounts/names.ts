@@ -4,6 +4,7 @@ import type { Config } from '../config/schema.ts';
 import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
 import type { Log } from '../foundation/log.ts';
 import { contextCodec } from '../store/documents.ts';
+import { ledgerCodec } from '../store/ledgerDocument.ts';
 import type { StateStore } from '../store/stateStore.ts';
 
 /** Which account keeps a property, and under which name: of two that would be the same, the first one. */
@@ -103,22 +104,58 @@ interface Named {
   readonly property: Property;
 }
 
-/** The meters that the state directory knows, in the order of the configuration, as the daemon calls them. */
+/** Of a property that the provider does not list any more. */
+const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };
+
+/**
+ * The meters that the state directory knows, by account, in the order of the configuration and as the daemon calls them. One that
+ * several accounts have is there for each of them.
+ */
 export async function knownMeters(
   state: StateStore,
   { accounts, meters }: Pick<Config, 'accounts' | 'meters'>,
-): Promise<(Named & { readonly friendlyName: string | null })[]> {
+) {
   const names = new SeriesNames();
-  const found: { readonly account: string; readonly property: Property }[] = [];
+  const found: { account: string; property: Property; isListed: boolean; hasLedger: boolean }[] = [];
   for (const { id: account } of accounts) {
     const context = await state.document(`accounts/${account}/context`, contextCodec).read();
-    const properties = context?.value.properties ?? [];
-    found.push(...properties.map((property) => ({ account, property })));
-    for (const property of await withLedger(state, account, properties)) names.ownerOf(property, account);
+    const listed = context?.value.properties ?? [];
+    const files = await state.list(`accounts/${account}`);
+    const kept = files.flatMap((file) => /^ledger-(.+)$/.exec(file)?.[1] ?? []).flatMap(decoded);
+    const isListed = (id: string) => listed.some(({ propertyCustomerId }) => propertyCustomerId === id);
+    const gone = kept.filter((id) => !isListed(id)).map((id) => ({ ...UNKNOWN, propertyCustomerId: id }));
+    for (const property of [...listed, ...gone]) {
+      const hasLedger = kept.includes(property.propertyCustomerId);
+      if (hasLedger) names.ownerOf(property, account);
+      found.push({ account, property, isListed: listed.includes(property), hasLedger });
+    }
   }
-  const own = found.filter(({ account, property }) => names.ownerOf(property, account) === account);
-  return own.map(({ property }) => {
+  const isOwner = (one: (typeof found)[number]) => names.ownerOf(one.property, one.account) === one.account;
+  for (const one of found.filter(isOwner)) names.nameOf(one.property);
+  return found.map((one) => {
+    const { account, property } = one;
     const name = names.nameOf(property);
-    return { name, property, friendlyName: friendlyNameOf(meters, property, name) };
+    const file = ledgerFile(account, property);
+    return {
+      account,
+      property,
+      name,
+      friendlyName: friendlyNameOf(meters, property, name),
+      /** The daemon reads it, for this account. */
+      isOwn: one.isListed && isOwner(one),
+      /** The name of its document. */
+      file,
+      /** `null`: the account keeps none. */
+      ledger: one.hasLedger ? state.document(file, ledgerCodec) : null,
+    };
   });
+}
+
+/** None for a file of another name. */
+function decoded(id: string): string[] {
+  try {
+    return [decodeURIComponent(id)];
+  } catch {
+    return [];
+  }
 }

@@ -28,7 +28,7 @@ export const energyDashboard: Command = async (given, io) => {
   const { config, state } = await loadSettings(given, io);
   refuseInFleet(config.fleet, 'energy-dashboard', 'Home Assistant belongs to one household');
   if (!config.home_assistant) throw noHomeAssistant();
-  const meters = await knownMeters(state, config);
+  const meters = (await knownMeters(state, config)).filter(({ isOwn }) => isOwn);
   const say = (...lines: readonly string[]) => io.out(lines.map((line) => `${line}\n`).join(''));
   if (meters.length === 0) {
     io.err(`No meter is known in ${config.state_dir} yet: they are found by the first poll.\n`);

@@ -1,13 +1,12 @@
 // heat2mqtt export: the ledgers on disk as CSV, JSON or line protocol. No request is made.
-import { ledgerFile, SeriesNames } from '../accounts/names.ts';
+import { knownMeters } from '../accounts/names.ts';
 import { knownInFull } from '../domain/amount.ts';
 import { type Ledger, ledgerSince } from '../domain/ledger.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { periodSums } from '../domain/totals.ts';
 import { EXIT } from '../foundation/failure.ts';
-import { contextCodec } from '../store/documents.ts';
-import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
+import type { LedgerDocument } from '../store/ledgerDocument.ts';
 import { loadHousehold, pickAccount } from './account.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
 import { keyColumns, print } from './printing.ts';
@@ -59,11 +58,8 @@ function lineOf({ account, meter, start, energy_kwh, cost }: Exported): string {
   return `heat,account=${account},meter=${meter} ${values} ${Date.parse(start)}000000\n`;
 }
 
-const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };
-
 /** The ledgers of the `only` account, or of all, under the names that the meters have in topics. `unreadable`: documents, which are told. */
-export async function ledgersOf(settings: Settings, io: Io, only: string | null) {
-  const { config, state } = settings;
+export async function ledgersOf({ config, state }: Settings, io: Io, only: string | null) {
   const found: (LedgerDocument & {
     readonly account: string;
     readonly meter: string;
@@ -72,38 +68,17 @@ export async function ledgersOf(settings: Settings, io: Io, only: string | null)
     readonly tenancy: Ledger;
   })[] = [];
   const unreadable: string[] = [];
-  const names = new SeriesNames();
-  for (const { id: account, history_since: since } of config.accounts) {
-    const isAsked = (only ?? account) === account;
-    const context = await state.document(`accounts/${account}/context`, contextCodec).read();
-    const known = context?.value.properties ?? [];
-    const files = await state.list(`accounts/${account}`);
-    const ids = files.flatMap((file) => /^ledger-(.+)$/.exec(file)?.[1] ?? []).flatMap(decoded);
-    const isKnown = (id: string) => known.some(({ propertyCustomerId }) => propertyCustomerId === id);
-    // A property that the provider does not list any more.
-    const gone = ids.filter((id) => !isKnown(id)).map((id) => ({ ...UNKNOWN, propertyCustomerId: id }));
-    for (const property of [...known, ...gone]) {
-      const name = ledgerFile(account, property);
-      // The names of all properties depend on one another.
-      const meter = names.nameOf(property);
-      if (!isAsked) continue;
-      const document = await state.document(name, ledgerCodec).read();
-      if (document !== null) {
-        const tenancy = ledgerSince(document.ledger, since ?? document.ledger.origin);
-        found.push({ ...document, account, meter, property, tenancy });
-      } else if (ids.includes(property.propertyCustomerId)) unreadable.push(name);
+  for (const { account, name: meter, property, file, ledger } of await knownMeters(state, config)) {
+    if (ledger === null || (only ?? account) !== account) continue;
+    const document = await ledger.read();
+    const since = config.accounts.find(({ id }) => id === account)?.history_since;
+    if (document === null) unreadable.push(file);
+    else {
+      const tenancy = ledgerSince(document.ledger, since ?? document.ledger.origin);
+      found.push({ ...document, account, meter, property, tenancy });
     }
   }
   for (const name of unreadable)
     io.err(`Left out, as it is damaged, of a newer version or not readable: ${name}.\n`);
   return { found, unreadable };
-}
-
-/** None for a file of another name. */
-function decoded(id: string): string[] {
-  try {
-    return [decodeURIComponent(id)];
-  } catch {
-    return [];
-  }
 }

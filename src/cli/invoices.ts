@@ -1,12 +1,11 @@
 // heat2mqtt invoices: asks the provider for the invoices of the last three years, and prints them beside the days on disk.
-import { ledgerFile } from '../accounts/names.ts';
+import { knownMeters } from '../accounts/names.ts';
 import { billJudge } from '../domain/insight/bill.ts';
 import { type BillCheckRecord, billCheckRecord } from '../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../domain/invoice.ts';
 import { type Ledger, ledgerSince } from '../domain/ledger.ts';
 import { compareText } from '../domain/order.ts';
 import { EXIT } from '../foundation/failure.ts';
-import { ledgerCodec } from '../store/ledgerDocument.ts';
 import { findCurrency, type Opened, openAccount } from './account.ts';
 import type { Command, Io } from './command.ts';
 import { type Column, formatFrom, keyColumns, print, tableLines } from './printing.ts';
@@ -54,10 +53,11 @@ async function readInvoices({ upstream }: Opened, { clock, interrupted: signal }
 /** Of the meters of the account, as the daemon keeps them; none unless all of them are there and complete. */
 async function completeLedgers({ config, state, upstream, zone }: Opened): Promise<readonly Ledger[]> {
   const ledgers: Ledger[] = [];
-  for (const property of (await upstream.context.read())?.properties ?? []) {
+  const known = await knownMeters(state, config);
+  for (const { propertyCustomerId: id } of (await upstream.context.read())?.properties ?? []) {
     // Where several accounts have the meter, one of them keeps the ledger.
-    const files = config.accounts.map(({ id }) => state.document(ledgerFile(id, property), ledgerCodec));
-    const found = (await Promise.all(files.map((file) => file.read()))).flatMap((document) =>
+    const kept = known.filter(({ property }) => property.propertyCustomerId === id);
+    const found = (await Promise.all(kept.map(({ ledger }) => ledger?.read()))).flatMap((document) =>
       document?.ledger.complete && document.timezone === zone.name ? [document.ledger] : [],
     );
     const [newest] = found.sort((a, b) => compareText(b.readTo, a.readTo));

@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 // The process: what it is given, and how it ends.
-import type { Io } from './cli/command.ts';
+import { type Io, openPrompt } from './cli/command.ts';
 import { exitCodeOf } from './cli/commands.ts';
-import { openPrompt } from './cli/prompt.ts';
 import { systemClock } from './foundation/clock.ts';
 import { EXIT } from './foundation/failure.ts';
 

@@ -8,7 +8,7 @@ import { findConfigFile } from '../config/load.ts';
 import { decodeText } from '../config/secret.ts';
 import { outlineOf, withoutSecrets, withStateDir } from '../config/transfer.ts';
 import { about } from '../foundation/about.ts';
-import { EXIT, failure } from '../foundation/failure.ts';
+import { EXIT } from '../foundation/failure.ts';
 import {
   type Backup,
   backupUnreadable,
@@ -27,7 +27,15 @@ import {
 import { alreadyRunning, claimDirectory, isDaemonRunning } from '../store/locks.ts';
 import { replace } from '../store/privateFiles.ts';
 import { stateUnwritable } from '../store/stateDirectory.ts';
-import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
+import {
+  type Arguments,
+  type Command,
+  type Io,
+  isAgreed,
+  mustBeAnswerable,
+  refusal,
+  wrongUsage,
+} from './command.ts';
 import { loadSettings, refuseInFleet, silentLog } from './settings.ts';
 
 export const backup: Command = async (given, io) => {
@@ -156,19 +164,16 @@ async function canBeWritten(path: string): Promise<boolean> {
 /** What is in the state directory now. Rejects with state_newer, unless forced. */
 async function readBefore(stateDir: string, { made_at }: Backup, { options }: Arguments): Promise<Documents> {
   const before = await readDocuments(stateDir);
-  const refuse = (why: string) => {
-    throw failure('state_newer', `The state directory is newer than the backup: ${stateDir} ${why}.`, {
-      exit: EXIT.usage,
-      retry: 'never',
-      hint: 'Nothing was changed. --force replaces it all the same.',
-    });
+  const newer = (why: string) => {
+    const message = `The state directory is newer than the backup: ${stateDir} ${why}.`;
+    return refusal('state_newer', message, 'Nothing was changed. --force replaces it all the same.');
   };
   if (options.force) return before;
   const [strange] = notUnderstood(before);
-  if (strange !== undefined) refuse(`has ${strange}.json, which this version does not understand`);
+  if (strange !== undefined) throw newer(`has ${strange}.json, which this version does not understand`);
   const { newestAt } = summary(before);
   if (newestAt > Date.parse(made_at))
-    refuse(`was filled at ${iso(newestAt)}, and the backup was made at ${made_at}`);
+    throw newer(`was filled at ${iso(newestAt)}, and the backup was made at ${made_at}`);
   return before;
 }
 
@@ -226,11 +231,11 @@ const write = (path: string, content: string | Buffer): Promise<void> =>
   });
 
 const unwritable = (path: string, code = 'unknown error') =>
-  failure('file_unwritable', `${shown(path)} cannot be written (${code}).`, {
-    exit: EXIT.usage,
-    retry: 'never',
-    hint: 'Name a file in a folder that this user may write, or give this user the folder.',
-  });
+  refusal(
+    'file_unwritable',
+    `${shown(path)} cannot be written (${code}).`,
+    'Name a file in a folder that this user may write, or give this user the folder.',
+  );
 
 /** Text of a file that may come from anywhere. */
 const shown = (text: string): string => text.slice(0, 200).replace(/\p{Cc}/gu, ' ');

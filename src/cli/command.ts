@@ -1,4 +1,7 @@
-// What a command is given, what it gives back, and how it refuses its words.
+// What a command is given, what it gives back, how it refuses its words, and how it asks a person.
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { type Readable, Writable } from 'node:stream';
 import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, type Failure, failure, LAST_VALUES_STAY } from '../foundation/failure.ts';
@@ -28,13 +31,13 @@ export interface Arguments {
 /** Resolves to the exit code. */
 export type Command = (given: Arguments, io: Io) => Promise<number>;
 
+/** A command cannot do what it is asked to, however often: exit code 2. */
+export const refusal = (code: string, message: string, hint?: string) =>
+  failure(code, message, { exit: EXIT.usage, retry: 'never', ...(hint === undefined ? {} : { hint }) });
+
 /** The command line cannot be understood. */
 export const wrongUsage = (message: string) =>
-  failure('wrong_usage', message, {
-    exit: EXIT.usage,
-    retry: 'never',
-    hint: `\`${about.name} --help\` lists commands and options.`,
-  });
+  refusal('wrong_usage', message, `\`${about.name} --help\` lists commands and options.`);
 
 /** Throws wrong_usage unless the value of an option is one of these. */
 export function choiceOf<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
@@ -62,3 +65,32 @@ export async function isAgreed(question: string, { options }: Arguments, { ask, 
 
 /** Its hint, without what is so for the daemon only. */
 export const adviceOf = ({ hint }: Failure): string | undefined => hint?.replace(LAST_VALUES_STAY, '').trim();
+
+/**
+ * The line without its end; `null` at the end of the input, or when the signal aborts. What is typed to a hidden
+ * question is not shown; it is asked of a terminal only.
+ */
+export function openPrompt(
+  input: Readable,
+  out: (text: string) => void,
+  interrupted: AbortSignal,
+): (question: string, isHidden?: boolean) => Promise<string | null> {
+  // One chunk of the input may have several lines.
+  const unread: string[] = [];
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  return async (question, isHidden = false) => {
+    out(question);
+    if (unread.length === 0 && !input.readableEnded) {
+      // A terminal for readline only where it hides: Ctrl-C otherwise reaches the process. It then edits the line, writes it
+      // nowhere, and ends at Ctrl-C.
+      const hiding = isHidden ? { terminal: true, output: nowhere, historySize: 0 } : { terminal: false };
+      const reader = createInterface({ input, signal: interrupted, ...hiding });
+      reader.on('line', (line) => unread.push(line));
+      await Promise.race([once(reader, 'line'), once(reader, 'close')]);
+      reader.close();
+    }
+    const line = unread.shift() ?? null;
+    if (isHidden || line === null) out('\n');
+    return line;
+  };
+}

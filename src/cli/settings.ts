@@ -6,10 +6,9 @@ import type { Config } from '../config/schema.ts';
 import type { Secret } from '../config/secret.ts';
 import { isCronExpression } from '../daemon/polling/schedule.ts';
 import { type Zone, zone as zoneOf } from '../domain/period.ts';
-import { EXIT, failure } from '../foundation/failure.ts';
 import { createLog, createScrubber, type Log, type LogTail, type Scrubber } from '../foundation/log.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
-import type { Arguments, Io } from './command.ts';
+import { type Arguments, type Io, refusal } from './command.ts';
 
 export interface Settings extends Loaded {
   readonly scrubber: Scrubber;
@@ -54,9 +53,8 @@ export const silentLog = (): Log =>
 
 /** For a command of a household. Throws not_in_fleet. */
 export function refuseInFleet(fleet: unknown, command: string, instead: string): void {
-  if (fleet === undefined) return;
   const message = `${command} is for a household, and the configuration has a fleet: ${instead}.`;
-  throw failure('not_in_fleet', message, { exit: EXIT.usage, retry: 'never' });
+  if (fleet !== undefined) throw refusal('not_in_fleet', message);
 }
 
 /** Every secret of the configuration, each with what it is, for a person. */

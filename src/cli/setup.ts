@@ -16,17 +16,17 @@ import { openBroker } from '../mqtt/broker.ts';
 import { makePrivateDirectory, replace } from '../store/privateFiles.ts';
 import { openUpstreamBeside, pickAccount } from './account.ts';
 import { check } from './check.ts';
-import { adviceOf, type Command, type Io, wrongUsage } from './command.ts';
+import { adviceOf, type Command, type Io, refusal, wrongUsage } from './command.ts';
 import { signInWith } from './login.ts';
 import { run } from './run.ts';
 import { openSettings, type Settings } from './settings.ts';
 
 const setupEnded = () =>
-  failure('setup_ended', 'Ended before the last answer; no configuration was written.', {
-    exit: EXIT.usage,
-    retry: 'never',
-    hint: 'Run it again; a session that was signed in is kept.',
-  });
+  refusal(
+    'setup_ended',
+    'Ended before the last answer; no configuration was written.',
+    'Run it again; a session that was signed in is kept.',
+  );
 
 /** Keys of one section of the configuration. What is undefined is left out. */
 type Section = Record<string, unknown>;

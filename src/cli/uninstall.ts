@@ -7,15 +7,15 @@ import { openBroker } from '../mqtt/broker.ts';
 import { clear, filtersOf, isDiscovery, isOurs, Topics } from '../publication/topics.ts';
 import { announcedCodec } from '../store/documents.ts';
 import { isDaemonRunning } from '../store/locks.ts';
-import { type Command, isAgreed, mustBeAnswerable } from './command.ts';
+import { type Command, isAgreed, mustBeAnswerable, refusal } from './command.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 
 const stillRunning = (where: string) =>
-  failure('still_running', `heat2mqtt is running: it answers on ${where}, and would bring everything back.`, {
-    exit: EXIT.usage,
-    retry: 'never',
-    hint: 'Stop it first, then try again.',
-  });
+  refusal(
+    'still_running',
+    `heat2mqtt is running: it answers on ${where}, and would bring everything back.`,
+    'Stop it first, then try again.',
+  );
 
 const notCleared = (what: string, cause?: unknown) =>
   failure('not_cleared', what, {
@@ -38,10 +38,12 @@ export const uninstall: Command = async (given, io) => {
   }
   if (!fleet && (await isDaemonRunning(state_dir))) throw stillRunning(state_dir);
   const announced = settings.state.document('announced', announcedCodec);
-  const broker = await openRetained(mqtt, (await announced.read())?.topics ?? [], io.clock);
+  const broker = await openRetained(mqtt, io.clock);
   try {
+    const shown = await broker.read();
     if (await broker.isInUse()) throw stillRunning(mqtt.base_topic);
-    const topics = [...broker.found].sort();
+    // Where the broker does not let us read, what was announced can be cleared all the same.
+    const topics = [...new Set([...(shown ?? []), ...((await announced.read())?.topics ?? [])])].sort();
     if (topics.length === 0) {
       io.out(`Nothing of ${mqtt.base_topic} is retained at ${mqtt.url}.\n`);
     } else {
@@ -51,7 +53,10 @@ export const uninstall: Command = async (given, io) => {
       if (more > 0) io.out(`  and ${more} more\n`);
       if (!(await isAgreed('Clear them all? Home Assistant then removes the devices.', given, io)))
         return EXIT.fine;
-      await broker.clear();
+      await broker.clear(topics);
+      const left = shown && (await broker.read());
+      if (shown && left === null) throw notCleared('The broker did not take it.');
+      if (left?.length) throw notCleared(`The broker still keeps ${left.length}, such as ${left[0]}.`);
       io.out(`All ${topics.length} are cleared.\n`);
     }
     await announced.remove();
@@ -92,59 +97,53 @@ const SILENCE_MS = 700;
 const LONGEST_ANSWER_MS = 2_000;
 const LOOK_MS = 100;
 
-/** `remembered`: topics that count as ours, whether the broker shows them or not. Rejects as `openBroker` does. */
-async function openRetained(mqtt: Mqtt, remembered: readonly string[], clock: Clock) {
+/** What is retained of this installation. Rejects as `openBroker` does. */
+async function openRetained(mqtt: Mqtt, clock: Clock) {
   const topics = new Topics(mqtt.base_topic);
   const filters = filtersOf(topics, mqtt.discovery_prefix);
   const found = new Set<string>();
-  let state = '';
-  let answers = 0;
-  let heard = 0;
+  let [state, isAnswered, heard] = ['', false, 0];
   const connection = await openBroker(mqtt, 'uninstall', clock, (incoming) => {
     const { topic, payload, retained } = incoming;
     heard += 1;
     if (topic === topics.of('bridge/state')) state = payload.toString('utf8');
-    if (topic === topics.of('bridge/response/health') && !retained) answers += 1;
+    if (topic === topics.of('bridge/response/health') && !retained) isAnswered = true;
     if (retained && payload.length > 0 && isOurs(topics, incoming)) found.add(topic);
   });
-  const subscribeAndRead = async () => {
-    await connection.subscribe(filters);
-    for (let before = -1; before !== heard; ) {
-      before = heard;
-      await clock.sleep(SILENCE_MS);
-    }
-  };
-  // Where the broker does not let us read, what is remembered can be cleared all the same.
-  const isReadable = await subscribeAndRead().then(
-    () => true,
-    () => false,
-  );
-  for (const topic of remembered) found.add(topic);
   return {
-    found,
+    /** `null`: the broker does not let us read. */
+    async read(): Promise<readonly string[] | null> {
+      found.clear();
+      try {
+        // A second subscription to the same filter is a new one only after the end of the first.
+        for (const filter of filters) await connection.unsubscribe(filter);
+        await connection.subscribe(filters);
+      } catch {
+        return null;
+      }
+      for (let before = -1; before !== heard; ) {
+        before = heard;
+        await clock.sleep(SILENCE_MS);
+      }
+      return [...found];
+    },
     /** Whether a daemon answers. One that was killed together with its broker has left `online` behind. */
     async isInUse(): Promise<boolean> {
       if (state !== 'online') return false;
       const request = { topic: topics.of('bridge/request/health'), payload: '', retain: false };
       await connection.publish(request).catch(refuse);
-      for (let waited = 0; waited < LONGEST_ANSWER_MS && answers === 0; waited += LOOK_MS)
+      for (let waited = 0; waited < LONGEST_ANSWER_MS && !isAnswered; waited += LOOK_MS)
         await clock.sleep(LOOK_MS);
-      return answers > 0;
+      return isAnswered;
     },
-    /** Clears them, and looks again. Rejects with not_cleared. */
-    async clear(): Promise<void> {
+    /** Rejects with not_cleared. */
+    async clear(all: readonly string[]): Promise<void> {
       // Devices first: without them the states are not missed.
-      const left = [...found].sort((a, b) => Number(isDiscovery(b)) - Number(isDiscovery(a)));
+      const left = [...all].sort((a, b) => Number(isDiscovery(b)) - Number(isDiscovery(a)));
       while (left.length > 0) {
         const some = left.splice(0, AT_ONCE).map((topic) => connection.publish(clear(topic)));
         await Promise.all(some).catch(refuse);
       }
-      if (!isReadable) return;
-      for (const filter of filters) await connection.unsubscribe(filter).catch(refuse);
-      found.clear();
-      await subscribeAndRead().catch(refuse);
-      const [first] = found;
-      if (first !== undefined) throw notCleared(`The broker still keeps ${found.size}, such as ${first}.`);
     },
     close: () => connection.close(500),
   };

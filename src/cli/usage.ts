@@ -14,7 +14,7 @@ import {
   intervalStart,
   piecesOf,
 } from '../domain/period.ts';
-import { type Bucket, type Property, seriesName } from '../domain/reading.ts';
+import { type Bucket, type EntityContext, type Property, seriesName } from '../domain/reading.ts';
 import { fitTariff, type Tariff } from '../domain/tariff/tariff.ts';
 import { sumAmounts } from '../domain/totals.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
@@ -30,33 +30,21 @@ import {
   tableLines,
 } from './printing.ts';
 
-interface Period {
-  readonly interval: Interval;
-  readonly span: DaySpan;
-  readonly today: Day;
-  /** A tariff to compare with. */
-  readonly prices: Prices | null;
-}
-
+type Period = Omit<ReturnType<typeof periodOf>, 'wasShortened'>;
 type Row = ReturnType<typeof rowsOf>[number];
 type MeterUsage = Awaited<ReturnType<typeof readMeter>>;
 
 export const usage: Command = async (given, io) => {
-  const { options } = given;
-  const format = formatFrom(options.format, io);
-  const wanted = periodOptions(options);
-  const prices = pricesFrom(options.tariff);
+  const format = formatFrom(given.options.format, io);
+  const wanted = periodOptions(given.options);
   const opened = await openAccount(given, io);
-  const today = opened.zone.dayAt(io.clock.now());
-  const { wasShortened, ...asked } = periodOf(wanted, today);
-  const period = { ...asked, today, prices };
-  const meters = await ofEachProperty(opened, io, (property) =>
-    readMeter(opened, property, period, format, io),
-  );
-  if (prices?.unitRate === 0)
+  const { zone } = opened;
+  const { wasShortened, ...period } = periodOf(wanted, zone.dayAt(io.clock.now()));
+  const meters = await readMeters(opened, period, format, io);
+  if (period.prices?.unitRate === 0)
     io.err('By this tariff a kWh costs nothing. Decimals have a point: 0.124,0.686, not 0,124.\n');
-  if (wasShortened) io.err(`Shown until today, ${today}.\n`);
-  printUsage(format, meters, { ...period, currency: await findCurrency(opened), zone: opened.zone.name }, io);
+  if (wasShortened) io.err(`Shown until today, ${period.today}.\n`);
+  printUsage(format, meters, { ...period, currency: await findCurrency(opened), zone: zone.name }, io);
   return EXIT.fine;
 };
 
@@ -66,21 +54,23 @@ const DEFAULT_LENGTH = { day: 30, week: 12, month: 12, quarter: 8, year: 4 } as 
 const EARLIEST = '2000-01-01';
 const MOST_OF_A_PRICE = 1_000;
 
-/** The values of --interval, --from and --to. Throws wrong_usage. */
+/** `prices`: a tariff to compare with. Throws wrong_usage. */
 export const periodOptions = (options: Arguments['options']) => ({
   interval: choiceOf('--interval', options.interval ?? 'day', INTERVALS),
-  from: dayFrom('--from', options.from),
-  to: dayFrom('--to', options.to),
+  first: dayFrom('--from', options.from),
+  until: dayFrom('--to', options.to),
+  prices: pricesFrom(options.tariff),
 });
 
 /** What is asked for, at most until today. Throws wrong_usage. */
-export function periodOf({ interval, from: first, to: until }: ReturnType<typeof periodOptions>, today: Day) {
+export function periodOf({ first, until, ...rest }: ReturnType<typeof periodOptions>, today: Day) {
   const to = until ?? today;
-  const last = to > today ? today : to;
-  const from = first ?? intervalStart(interval, last, -DEFAULT_LENGTH[interval]);
+  const wasShortened = to > today;
+  const last = wasShortened ? today : to;
+  const from = first ?? intervalStart(rest.interval, last, -DEFAULT_LENGTH[rest.interval]);
   if (from > to) throw wrongUsage(`--from ${from} is after --to ${to}.`);
   if (from > today) throw wrongUsage(`--from: found ${from}; allowed: a day not after today, ${today}.`);
-  return { interval, span: { from, to: addDays(last, 1) }, wasShortened: to > today };
+  return { ...rest, span: { from, to: addDays(last, 1) }, today, wasShortened };
 }
 
 function dayFrom(name: string, option: unknown): Day | undefined {
@@ -102,34 +92,26 @@ function pricesFrom(option: unknown): Prices | null {
   throw wrongOption('--tariff', text, allowed);
 }
 
-/** The properties that the daemon has found; those found now if there are none yet, or if the provider no longer knows them. */
-async function ofEachProperty<T>(
-  { upstream: { provider, context } }: Opened,
-  { interrupted }: Io,
-  read: (property: Property) => Promise<T>,
-): Promise<T[]> {
-  const readAll = async (properties: readonly Property[]) => {
-    const all: T[] = [];
-    for (const property of properties) all.push(await read(property));
+/** Of the properties that the daemon has found; of those found now if there are none yet, or if the provider no longer knows them. */
+async function readMeters(opened: Opened, period: Period, format: Format, io: Io): Promise<MeterUsage[]> {
+  const { provider, context } = opened.upstream;
+  const readAll = async ({ properties }: Pick<EntityContext, 'properties'>) => {
+    const all: MeterUsage[] = [];
+    for (const property of properties) all.push(await readMeter(opened, property, period, format, io));
     return all;
   };
-  const readFound = async () => readAll((await provider.discover(interrupted)).properties);
   const known = await context.read();
-  if (known === null) return readFound();
-  return readAll(known.properties).catch((err) => {
-    if (err instanceof Failure && err.code === 'provider_refused') return readFound();
+  if (known === null) return readAll(await provider.discover(io.interrupted));
+  return readAll(known).catch(async (err) => {
+    if (err instanceof Failure && err.code === 'provider_refused')
+      return readAll(await provider.discover(io.interrupted));
     throw err;
   });
 }
 
 /** In as many questions as the provider gives answers for, told where these are several. */
-async function readMeter(
-  opened: Opened,
-  property: Property,
-  { interval, span, today, prices }: Period,
-  format: Format,
-  io: Io,
-) {
+async function readMeter(opened: Opened, property: Property, period: Period, format: Format, io: Io) {
+  const { interval, span, today, prices } = period;
   const { config, upstream, zone } = opened;
   const closing = await findClosing(opened, property, io);
   const { propertyCustomerId } = property;
@@ -146,13 +128,15 @@ async function readMeter(
     all.push(...(await ask(asked, by)));
   }
   const buckets = prices ? all.filter(({ day }) => day >= span.from && day < span.to) : all;
-  const days = format === 'table' && by !== 'day' ? await ask(newestYear(span), 'day') : buckets;
+  const newestYear = addDays(span.to, -LONGEST_QUESTION_DAYS);
+  const year = { ...span, from: newestYear > span.from ? newestYear : span.from };
+  const days = format === 'table' && by !== 'day' ? await ask(year, 'day') : buckets;
   const meter = seriesName(property);
   return {
     meter,
     friendlyName: friendlyNameOf(config.meters, property, meter),
     closing,
-    rows: rowsOf(span, interval, buckets, prices && { prices, days: byDay(all) }),
+    rows: rowsOf(period, buckets, byDay(all)),
     tariff: fitTariff(byDay(days)),
     /** In a period that ends today, the newest day that has been read: the days after it are not missing yet. */
     readTo: span.to > today ? (days.at(-1)?.day ?? null) : null,
@@ -170,25 +154,15 @@ const withCarried = ({ from, to }: DaySpan, today: Day): DaySpan => {
 /** The provider gives only so many buckets for one request. */
 function requestSpans(span: DaySpan, interval: Interval): DaySpan[] {
   const pieces = piecesOf(span, interval);
-  const spans: DaySpan[] = [];
-  for (let at = 0; at < pieces.length; at += LONGEST_QUESTION_DAYS) {
-    const chunk = pieces.slice(at, at + LONGEST_QUESTION_DAYS);
-    spans.push({ from: chunk[0]?.from ?? span.from, to: chunk.at(-1)?.to ?? span.to });
-  }
-  return spans;
+  const starts = pieces.filter((_, at) => at % LONGEST_QUESTION_DAYS === 0).map(({ from }) => from);
+  return starts.map((from, at) => ({ from, to: starts[at + 1] ?? span.to }));
 }
 
-function newestYear({ from: first, to }: DaySpan): DaySpan {
-  const from = addDays(to, -LONGEST_QUESTION_DAYS);
-  return { from: from > first ? from : first, to };
-}
-
-/** A row for each piece of the period, with or without a reading. */
+/** A row for each piece of the period, with or without a reading. `days`: also around it, for the tariff. */
 function rowsOf(
-  span: DaySpan,
-  interval: Interval,
+  { span, interval, prices }: Pick<Period, 'span' | 'interval' | 'prices'>,
   buckets: readonly Bucket[],
-  tariff: { readonly prices: Prices; readonly days: ReadonlyMap<Day, Bucket> } | null,
+  days: ReadonlyMap<Day, Bucket>,
 ) {
   const byStart = new Map<Day, Bucket[]>();
   for (const bucket of buckets) {
@@ -198,7 +172,7 @@ function rowsOf(
   return piecesOf(span, interval).map((piece) => ({
     ...piece,
     ...sumAmounts(byStart.get(piece.start) ?? []),
-    costAtTariff: tariff && costAt(tariff.prices, tariff.days, piece),
+    costAtTariff: prices && costAt(prices, days, piece),
   }));
 }
 
@@ -213,12 +187,12 @@ const CSV = ['meter', 'start', 'energy_kwh', 'cost_eur', 'currency', 'from', 'to
 
 export function printUsage(format: Format, meters: readonly MeterUsage[], period: Printed, io: Io): void {
   const { currency, prices } = period;
-  const amounts = ({ energy, cost }: Pick<Row, 'energy' | 'cost'>) => ({
+  const amounts = ({ energy, cost, costAtTariff }: Pick<Row, 'energy' | 'cost' | 'costAtTariff'>) => ({
     energy_kwh: knownUnits(energy),
     cost_eur: knownUnits(cost),
     currency,
+    ...(prices ? { cost_at_tariff: knownUnits(costAtTariff) } : {}),
   });
-  const atTariff = (cost: Micro | null) => (prices ? { cost_at_tariff: knownUnits(cost) } : {});
   const records = meters.flatMap(({ meter, closing, rows }) =>
     rows.map((row) => ({
       meter,
@@ -228,12 +202,10 @@ export function printUsage(format: Format, meters: readonly MeterUsage[], period
       to: addDays(row.to, -1),
       partial: row.isPartial,
       reading_closes: closing.closes,
-      ...atTariff(row.costAtTariff),
     })),
   );
   if (format === 'json' && prices) {
-    const total = totalOf(meters.flatMap(({ rows }) => rows));
-    printJson({ rows: records, total: { ...amounts(total), ...atTariff(total.costAtTariff) } }, io);
+    printJson({ rows: records, total: amounts(totalOf(meters.flatMap(({ rows }) => rows))) }, io);
     return;
   }
   const csv = keyColumns<string>(...CSV, ...(prices ? ['cost_at_tariff'] : []));
@@ -241,18 +213,13 @@ export function printUsage(format: Format, meters: readonly MeterUsage[], period
   print(format, { records, csv, table }, io);
 }
 
-function meterLines(
-  meter: MeterUsage,
-  { interval, span, currency, zone, prices }: Printed,
-  io: Io,
-): string[] {
-  const { friendlyName, closing, rows, readTo } = meter;
+function meterLines({ rows, readTo, ...meter }: MeterUsage, period: Printed, io: Io): string[] {
+  const { interval, span, currency, zone, prices } = period;
+  const { friendlyName, closing } = meter;
   const called = friendlyName === null ? `Meter ${meter.meter}` : `${friendlyName} (meter ${meter.meter})`;
+  const name = ({ start, isPartial }: Row) => `${nameOf(start, interval)}${isPartial ? ' *' : ''}`;
   const columns: Column<Row>[] = [
-    {
-      head: interval === 'week' ? 'week of' : interval,
-      value: ({ start, isPartial }) => `${nameOf(start, interval)}${isPartial ? ' *' : ''}`,
-    },
+    { head: interval === 'week' ? 'week of' : interval, value: name },
     { head: 'kWh', value: ({ energy }) => knownUnits(energy), decimals: 2 },
     { head: currency, value: ({ cost }) => knownUnits(cost), decimals: 2 },
     { head: 'At tariff', value: ({ costAtTariff }) => knownUnits(costAtTariff), decimals: 2 },
@@ -260,26 +227,25 @@ function meterLines(
   const { energy, cost, costAtTariff } = totalOf(rows);
   const most = Math.max(0, ...rows.map((row) => row.energy ?? 0));
   const words = closingWords(closing);
+  const table = tableLines(prices ? columns : columns.slice(0, 3), rows, {
+    total: ['total', ...[energy, cost, costAtTariff].map(knownUnits)],
+    remark: (row, room) => (isAwaited(row, readTo) ? 'no reading yet' : remarkOn(row, most, room)),
+    width: io.isTerminal ? io.columns : 0,
+  });
   return [
     `${called}, ${span.from} to ${addDays(span.to, -1)}, ${zone}`,
     '',
-    ...tableLines(prices ? columns : columns.slice(0, 3), rows, {
-      total: ['total', ...[energy, cost, costAtTariff].map(knownUnits)],
-      remark: (row, room) => (isAwaited(row, readTo) ? 'no reading yet' : remarkOn(row, most, room)),
-      width: io.isTerminal ? io.columns : 0,
-    }),
+    ...table,
     '',
     ...notes(rows, interval, readTo),
     `${words.charAt(0).toUpperCase()}${words.slice(1)}.`,
     tariffLine(meter.tariff, currency),
-    ...(prices
-      ? [
-          `At tariff: ${pricesInWords(prices, currency)}, for each day with a reading and each that a later one carries.`,
-        ]
-      : []),
+    ...(prices ? [`At tariff: ${pricesInWords(prices, currency)}, ${COUNTED_DAYS}`] : []),
     '',
   ];
 }
+
+const COUNTED_DAYS = 'for each day with a reading and each that a later one carries.';
 
 function nameOf(start: string, interval: Interval): string {
   if (interval === 'year') return start.slice(0, 4);

@@ -1,7 +1,7 @@
 // Questions to a person: hidden ones show nothing, and leave the next line to the next question.
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { openPrompt } from '../../src/cli/prompt.ts';
+import { openPrompt } from '../../src/cli/command.ts';
 
 function opened() {
   const input = new PassThrough();

@@ -43,7 +43,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: 'accounts auth config constituencies daemon domain fleet foundation homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts publication store web/server.ts'.split(
     ' ',
   ),
-  'main.ts': ['cli/command.ts', 'cli/commands.ts', 'cli/prompt.ts', 'foundation'],
+  'main.ts': ['cli/command.ts', 'cli/commands.ts', 'foundation'],
 };
 /**
  * The folders of a room, and files beside them, from the bottom up: each imports only those before it. `*` stands for the files that

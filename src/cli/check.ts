@@ -15,82 +15,65 @@ import { makePrivateDirectory, pathsBelow, refuseLinks } from '../store/privateF
 import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
 import { closingWords, findClosing, openUpstreamBeside } from './account.ts';
 import { adviceOf, type Command, type Io } from './command.ts';
-
 import { lookAtFleet } from './healthcheck.ts';
 import { printJson } from './printing.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 
-interface Result {
-  readonly check: string;
-  readonly ok: boolean;
+/** What was found, and what to think of. */
+interface Found {
   readonly message: string;
   readonly hint?: string;
-  readonly code?: string;
-  readonly exitCode: number;
 }
-
-/** The name of what is tried, and what resolves to a sentence on what was found. */
-type Probe = readonly [string, () => Promise<string>];
+/** Tells what came of it. */
+type Attempt = (check: string, run: () => Promise<string | Found>) => Promise<void>;
 
 /** A wrong configuration comes first, then what needs the user, then what may pass by itself. */
 const WORST_FIRST = ['config', 'credentials', 'unexpected', 'provider', 'broker', 'homeAssistant'] as const;
 
 export const check: Command = async (given, io) => {
   const { live, json } = given.options;
-  const results: Result[] = [];
-  const tell = (result: Result) => {
-    results.push(result);
+  const checks: { readonly ok: boolean }[] = [];
+  const exitCodes = new Set<number>();
+  const attempt: Attempt = async (check, run) => {
+    const result: Found & { readonly ok: boolean } = await run().then(
+      (found) => ({ check, ok: true, ...(typeof found === 'string' ? { message: found } : found) }),
+      (err) => {
+        exitCodes.add(err instanceof Failure ? err.exitCode : EXIT.unexpected);
+        const hint = err instanceof Failure ? adviceOf(err) : undefined;
+        return { check, ok: false, ...safeWords(err), ...(hint ? { hint } : {}) };
+      },
+    );
+    checks.push(result);
     if (json) return;
-    io.out(`${result.ok ? 'ok    ' : 'FAILED'} ${result.check}: ${result.message}\n`);
+    io.out(`${result.ok ? 'ok    ' : 'FAILED'} ${check}: ${result.message}\n`);
     if (result.hint) io.out(`       ${result.hint}\n`);
   };
-  let settings: Settings | undefined;
-  const configuration = await resultOf([
-    'configuration',
-    async () => {
-      settings = await loadSettings(given, io);
-      return settings.path ?? 'from the environment';
-    },
-  ]);
-  const notices = settings?.notices.map(({ message, hint }) => `${message} ${hint}`) ?? [];
-  const advice = [...(settings?.warnings ?? []), ...notices].join(' ');
-  tell(advice === '' ? configuration : { ...configuration, hint: advice });
-  if (settings)
-    for (const probe of [...offlineProbes(settings), ...(live ? liveProbes(settings, io) : [])])
-      tell(await resultOf(probe));
-  if (json) {
-    const checks = results.map(({ exitCode: _, ...row }) => row);
-    printJson({ ok: results.every(({ ok }) => ok), checks }, io);
-  }
-  const worst = WORST_FIRST.find((kind) => results.some(({ exitCode }) => exitCode === EXIT[kind]));
-  return EXIT[worst ?? 'fine'];
+  const loading = loadSettings(given, io);
+  await attempt('configuration', async () => {
+    const { path: message = 'from the environment', warnings, notices } = await loading;
+    const advice = [...warnings, ...notices.map((notice) => `${notice.message} ${notice.hint}`)];
+    return advice.length === 0 ? message : { message, hint: advice.join(' ') };
+  });
+  const settings = await loading.catch(() => null);
+  if (settings) await tryOffline(settings, attempt);
+  if (settings && live) await tryLive(settings, attempt, io);
+  if (json) printJson({ ok: checks.every(({ ok }) => ok), checks }, io);
+  return EXIT[WORST_FIRST.find((kind) => exitCodes.has(EXIT[kind])) ?? 'fine'];
 };
 
-async function resultOf([check, run]: Probe): Promise<Result> {
-  try {
-    return { check, ok: true, message: await run(), exitCode: EXIT.fine };
-  } catch (err) {
-    const hint = err instanceof Failure ? adviceOf(err) : undefined;
-    const exitCode = err instanceof Failure ? err.exitCode : EXIT.unexpected;
-    return { check, ok: false, ...safeWords(err), ...(hint ? { hint } : {}), exitCode };
-  }
-}
-
-function offlineProbes(settings: Settings): Probe[] {
+async function tryOffline(settings: Settings, attempt: Attempt): Promise<void> {
   const { config, path } = settings;
   const { fleet } = config;
-  const secrets = secretsOf(config).map(
-    ([name, secret]): Probe => [
-      name,
-      async () => `${sizeOf(name, await secret.read())}, ${secret.origin}${await openness(secret, path)}`,
-    ],
-  );
-  if (!fleet) return [...secrets, ['state directory', () => tryStateDirectory(config)]];
-  const tryDatabase = async () => {
+  for (const [name, secret] of secretsOf(config))
+    await attempt(name, async () => {
+      const size = sizeOf(name, await secret.read());
+      return `${size}, ${secret.origin}${await openness(secret, path)}`;
+    });
+  if (!fleet) return attempt('state directory', () => tryStateDirectory(config));
+  await attempt('database of the fleet', async () => {
     const { accounts, processes } = (await lookAtFleet(fleet, settings)).health.fleet;
     return `${accounts} account(s), ${processes.length} process(es) at work`;
-  };
-  return [...secrets, ['database of the fleet', tryDatabase]];
+  });
 }
 
 function sizeOf(name: string, text: string): string {
@@ -125,45 +108,38 @@ async function tryStateDirectory({ state_dir }: Config): Promise<string> {
   return [state_dir, ...unsafe.map(({ message, hint }) => `${message} ${hint}`)].join('. ');
 }
 
-/** By account, what was found for it; of accounts in the order in which they were tried. */
-type Found = Map<string, readonly Property[]>;
-
-function liveProbes(settings: Settings, io: Io): Probe[] {
+async function tryLive(settings: Settings, attempt: Attempt, io: Io): Promise<void> {
   const { config } = settings;
   const { constituencies, meters, mqtt, home_assistant } = config;
   const accounts = config.fleet ? [] : config.accounts;
-  const found: Found = new Map();
-  const probes = accounts.map(
-    (account): Probe => [`provider for ${account.id}`, () => tryProvider(settings, account, found, io)],
-  );
+  const found: FoundMeters = new Map();
+  for (const account of accounts)
+    await attempt(`provider for ${account.id}`, () => tryProvider(settings, account, found, io));
   if (accounts.length > 0 && Object.keys(meters).length > 0)
-    probes.push(['meters', async () => namesWords(meters, found, accounts.length)]);
+    await attempt('meters', async () => namesWords(meters, found, accounts.length));
   if (constituencies)
-    probes.push([
-      'constituencies',
-      async () => {
-        const publicList = openPublicList(constituencies, io.clock);
-        const answered = await publicList.read(publicList.readQuestion({}));
-        return caveat(answered) ?? `${answered.list.constituencies?.length} in the configured list`;
-      },
-    ]);
+    await attempt('constituencies', async () => {
+      const publicList = openPublicList(constituencies, io.clock);
+      const answered = await publicList.read(publicList.readQuestion({}));
+      return caveat(answered) ?? `${answered.list.constituencies?.length} in the configured list`;
+    });
   if (mqtt.embedded === false)
-    probes.push([
-      'broker',
-      async () => {
-        const connection = await openBroker(mqtt, 'check', io.clock);
-        await connection.close(1_000);
-        return `connected with MQTT ${connection.version === 5 ? '5' : '3.1.1'}`;
-      },
-    ]);
-  if (home_assistant) probes.push(['Home Assistant', () => tryHomeAssistant(config, home_assistant, io)]);
-  return probes;
+    await attempt('broker', async () => {
+      const connection = await openBroker(mqtt, 'check', io.clock);
+      await connection.close(1_000);
+      return `connected with MQTT ${connection.version === 5 ? '5' : '3.1.1'}`;
+    });
+  if (home_assistant)
+    await attempt('Home Assistant', () => tryHomeAssistant(home_assistant, config.usage.timezone, io));
 }
+
+/** By account, in the order in which they were tried. */
+type FoundMeters = Map<string, readonly Property[]>;
 
 const LOOK_BACK_DAYS = 14;
 
 /** At most one login, and one usage query. */
-async function tryProvider(settings: Settings, account: Account, found: Found, io: Io): Promise<string> {
+async function tryProvider(settings: Settings, account: Account, found: FoundMeters, io: Io) {
   let signedIn = 'the stored session is good (the password was not tried)';
   const onLogin = () => {
     signedIn = 'signed in';
@@ -173,29 +149,26 @@ async function tryProvider(settings: Settings, account: Account, found: Found, i
   const { properties } = await upstream.provider.discover();
   if (upstream.session.lacksRefreshToken)
     signedIn += ' without a refresh token, though provider.offline_access is on: the issuer gave none';
-  const said = `${signedIn}, ${properties.length} heat meter(s): ${numbersOf(properties)}${duplicateWords(properties, found)}`;
+  const meters = `${properties.length} heat meter(s): ${numbersOf(properties)}${duplicateWords(properties, found)}`;
+  const said = `${signedIn}, ${meters}`;
   found.set(account.id, properties);
   const [property] = properties;
   if (!property) return said;
   const { zone } = settings;
   const closing = await findClosing({ ...settings, account, upstream }, property, io);
+  const seen = (days: number, of: number) =>
+    `${said}, ${days} day(s) with readings in ${of}, ${closingWords(closing)}`;
   // The query for the hours is made of the same parts as the one for days.
-  if (closing.days !== null)
-    return `${said}, ${closing.days} day(s) with readings in ${DAYS_LOOKED_AT}, ${closingWords(closing)}`;
+  if (closing.days !== null) return seen(closing.days, DAYS_LOOKED_AT);
   const today = zone.dayAt(io.clock.now());
-  const buckets = await upstream.provider.usage({
-    propertyCustomerId: property.propertyCustomerId,
-    span: { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) },
-    interval: 'day',
-    zone,
-    readingCloses: closing.closes,
-  });
+  const { propertyCustomerId } = property;
+  const span = { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) };
+  const question = { propertyCustomerId, span, zone, readingCloses: closing.closes };
+  const buckets = await upstream.provider.usage({ ...question, interval: 'day' });
   const times = buckets.flatMap(({ readAt }) => readAt ?? []);
   const isDoubtful = closing.from === 'state' && isContradicted(closing.closes, times, zone);
-  const doubt = isDoubtful
-    ? '; the newest readings contradict that: a backfill from the first day on decides it again'
-    : '';
-  return `${said}, ${buckets.length} day(s) with readings in ${LOOK_BACK_DAYS}, ${closingWords(closing)}${doubt}`;
+  const doubt = '; the newest readings contradict that: a backfill from the first day on decides it again';
+  return `${seen(buckets.length, LOOK_BACK_DAYS)}${isDoubtful ? doubt : ''}`;
 }
 
 const MOST_NUMBERS = 20;
@@ -207,7 +180,7 @@ function numbersOf(properties: readonly Property[]): string {
   return `${numbers.slice(0, MOST_NUMBERS).join(', ')}${numbers.length > MOST_NUMBERS ? ' and more' : ''}`;
 }
 
-function namesWords(names: Config['meters'], found: Found, accounts: number): string {
+function namesWords(names: Config['meters'], found: FoundMeters, accounts: number): string {
   if (found.size < accounts) return 'not tried, because not every account could be read';
   const properties = [...found.values()].flat();
   const known = new Set(properties.flatMap((one) => [seriesName(one), ...one.meterIdentifiers]));
@@ -217,23 +190,22 @@ function namesWords(names: Config['meters'], found: Found, accounts: number): st
 }
 
 /** About properties that an account before has too. */
-function duplicateWords(properties: readonly Property[], found: Found): string {
+function duplicateWords(properties: readonly Property[], found: FoundMeters): string {
   const ids = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
-  const others = [...found].flatMap(([id, own]) =>
-    own.some(({ propertyCustomerId }) => ids.has(propertyCustomerId)) ? [id] : [],
-  );
+  const isShared = ({ propertyCustomerId }: Property) => ids.has(propertyCustomerId);
+  const others = [...found].filter(([, own]) => own.some(isShared)).map(([id]) => id);
   if (others.length === 0) return '';
   return ` (also of the account ${others.join(' and ')}: a meter is read once, by one of them)`;
 }
 
 async function tryHomeAssistant(
-  { usage }: Config,
   { url, token, outdoor_temperature: sensor }: NonNullable<Config['home_assistant']>,
+  ours: string,
   { clock }: Io,
 ): Promise<string> {
   return visitHomeAssistant({ url, token: await token.read() }, clock, async (home, { timezone }) => {
     if (sensor !== undefined) await checkTemperature(home, sensor);
-    const isSame = timezone === null || timezone === usage.timezone;
+    const isSame = timezone === null || timezone === ours;
     const caution = '; its time zone is not usage.timezone: days may begin at another hour there';
     const temperatures = sensor === undefined ? '' : ', outdoor temperatures can be read';
     return `version ${home.version}, statistics can be written${temperatures}${isSame ? '' : caution}`;

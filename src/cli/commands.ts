@@ -111,7 +111,7 @@ const LOAD: Readonly<Record<string, () => Promise<Command>>> = {
   healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
   login: async () => (await import('./login.ts')).login,
   logout: async () => (await import('./login.ts')).logout,
-  demo: async () => (await import('./demo.ts')).demo,
+  demo: async () => (await import('./simulate.ts')).demo,
   simulate: async () => (await import('./simulate.ts')).simulate,
   setup: async () => (await import('./setup.ts')).setup,
   uninstall: async () => (await import('./uninstall.ts')).uninstall,

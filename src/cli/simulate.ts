@@ -1,13 +1,21 @@
 // heat2mqtt simulate: the simulated provider alone, with a configuration that works with it, and on request a bad day.
+// heat2mqtt demo: the same, an embedded broker and the real daemon in one process, with a line for each publication that matters.
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Daemon } from '../daemon/daemon.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
+import { LogTail } from '../foundation/log.ts';
+import { Connection } from '../mqtt/connection.ts';
 import { type AccountOptions, demoAccounts, flatAccounts } from '../simulator/accounts.ts';
 import type { MeterOptions } from '../simulator/meter.ts';
 import { type Simulator, startSimulator } from '../simulator/provider.ts';
-import { type Command, choiceOf, wrongOption, wrongUsage } from './command.ts';
-import { untilInterrupted } from './settings.ts';
+import { type Command, choiceOf, type Io, wrongOption, wrongUsage } from './command.ts';
+import { startHousehold } from './run.ts';
+import { openLog, openSettings, untilInterrupted } from './settings.ts';
 
 // Fixed, so that a configuration that was saved works the next time too.
 const USUAL_PORT = 8180;
@@ -15,13 +23,6 @@ const MOST_ACCOUNTS = 1000;
 const SLOW_MS = 20_000;
 const LATE_DAYS = 4;
 const CORRECTED_AFTER_MS = 2 * 60_000;
-
-const WEB_PAGE = {
-  kind: 'reply',
-  status: 200,
-  body: '<!doctype html><p>Please accept the terms of this network.',
-  headers: { 'content-type': 'text/html' },
-} as const;
 
 interface BadDay {
   /** What to expect, for the person who rehearses it. */
@@ -58,7 +59,11 @@ const BAD_DAYS = {
   },
   html: {
     tells: 'The API answers with a web page, as the login page of a hotel does.',
-    begin: ({ switches }) => void switches.fault('/api/', WEB_PAGE),
+    begin({ switches }) {
+      const body = '<!doctype html><p>Please accept the terms of this network.';
+      const headers = { 'content-type': 'text/html' };
+      switches.fault('/api/', { kind: 'reply', status: 200, body, headers });
+    },
   },
 } as const satisfies Record<string, BadDay>;
 
@@ -120,7 +125,7 @@ state_dir: ./state-simulated
 }
 
 /** `null`: none was asked for. Throws wrong_usage. */
-export function portFrom(option: unknown): number | null {
+function portFrom(option: unknown): number | null {
   if (option === undefined) return null;
   const port = Number(option);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
@@ -129,19 +134,191 @@ export function portFrom(option: unknown): number | null {
 
 /** The wanted port, which must be free (wrong_usage), else the usual one, else `0`, which stands for any. */
 export async function freePort(wanted: number | null, usual: number): Promise<number> {
-  if (await isFree(wanted ?? usual)) return wanted ?? usual;
+  const server = createServer();
+  const isFree = await once(server.listen(wanted ?? usual, '127.0.0.1'), 'listening').then(
+    () => true,
+    () => false,
+  );
+  await new Promise<void>((resolve) => void server.close(() => resolve()));
+  if (isFree) return wanted ?? usual;
   if (wanted !== null) throw wrongUsage(`--port: ${wanted} is taken; allowed: a free port.`);
   return 0;
 }
 
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer();
+const BASE = 'heat2mqtt';
+const PAGE_PORT = 8099;
+const LONGEST_WAIT_MS = 20_000;
+const NO_READING = 'There is no reading yet.';
+
+export const demo: Command = async (given, io) => {
+  const wanted = portFrom(given.options.port);
+  const estimate = { until: Number.POSITIVE_INFINITY };
+  const simulator = await startSimulator({ clock: systemClock, accounts: demoAccounts(1, { estimate }) });
+  // Tokens that expire soon, so that a refresh before expiry can be watched.
+  Object.assign(simulator.switches.token, { accessSeconds: 60, refreshSeconds: 90 });
+  const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-demo-'));
   try {
-    await once(server.listen(port, '127.0.0.1'), 'listening');
-    return true;
-  } catch {
-    return false;
+    const daemon = await start(await freePort(wanted, 1883), simulator, stateDir, io);
+    const watcher = await watch(daemon.brokerUrl, io);
+    const sentence = await watcher.sentence;
+    const addresses = whereToLook(daemon, simulator);
+    io.out(`${sentence}
+Look at it: http://127.0.0.1:${daemon.httpPort}/
+
+A simulated flat with a heat meter. Nothing leaves this machine, and Ctrl-C ends it. Where to look:
+${addresses}
+The provider is asked every minute. What is new is told here:
+`);
+    watcher.tell((line) => io.out(line));
+    // Something is to happen: the next poll finds a corrected day.
+    estimate.until = systemClock.now();
+    await untilInterrupted(io);
+    await daemon.stop();
+    await watcher.close();
+    io.out(`
+That was the demo. Until now it was here:
+${addresses}With your own meter: heat2mqtt setup (in a clone: npx heat2mqtt setup)
+`);
   } finally {
-    await new Promise<void>((resolve) => void server.close(() => resolve()));
+    await simulator.stop();
+    await rm(stateDir, { recursive: true, force: true });
   }
+  return EXIT.fine;
+};
+
+async function start(port: number, { urls }: Simulator, stateDir: string, io: Io): Promise<Daemon> {
+  const text = JSON.stringify({
+    provider: { issuer: urls.issuer, api_url: urls.api, client_id: 'self-care' },
+    accounts: [{ username: 'me@example.org', password: 'demo' }],
+    usage: { schedule: '* * * * *', allow_fast_schedule: true, jitter_seconds: 0 },
+    constituencies: { base_url: urls.constituencies },
+    mqtt: { embedded: { port, host: '127.0.0.1' }, base_topic: BASE },
+    http: { listen: `127.0.0.1:${await freePort(null, PAGE_PORT)}` },
+    state_dir: stateDir,
+    log: { format: 'pretty' },
+  });
+  const settings = await openSettings({ path: 'demo', readFile: async () => text }, { ...io, env: {} });
+  const logTail = new LogTail();
+  // The page has all lines; the terminal is for the sentences.
+  const log = await openLog(settings, io, logTail, (line) => !line.includes('"level":"info"'));
+  return startHousehold(settings, { log, logTail, ingress: null }, io);
 }
+
+/** Sees what every subscriber would see. */
+async function watch(url: string, { interrupted }: Io) {
+  let hear = (_topic: string, _said: Said) => {};
+  const first = new Promise<string>((resolve) => {
+    hear = (topic, said) => /meter\/[^/]+\/state$/.test(topic) && resolve(meterSentence(said));
+  });
+  const connection = await Connection.open(
+    { url, versions: [4], clientId: 'heat2mqtt_demo_watcher', tls: { rejectUnauthorized: true } },
+    systemClock,
+    {
+      onMessage({ topic, payload }) {
+        const text = payload.toString('utf8');
+        // bridge/state is plain text.
+        if (text.startsWith('{')) hear(topic, JSON.parse(text));
+      },
+    },
+  );
+  await connection.subscribe([`${BASE}/#`]);
+  const patience = systemClock.sleep(LONGEST_WAIT_MS, interrupted).then(() => NO_READING);
+  return {
+    /** On the meter; after a while that there is none yet. */
+    sentence: Promise.race([first, patience]),
+    /** From now on each publication that matters is told. */
+    tell(out: (line: string) => void) {
+      let health = '';
+      hear = (topic, said) => {
+        const line = sentenceOn(topic.slice(BASE.length + 1), said);
+        // Health is published with each poll, and told when it has changed.
+        if (line === null || line === health) return;
+        if (line.startsWith(HEALTH)) health = line;
+        out(`${timeWords(new Date())}  ${line}  [${topic}]\n`);
+      };
+    },
+    close: () => connection.close(200),
+  };
+}
+
+const HEALTH = 'Health: ';
+
+function whereToLook({ brokerUrl, httpPort }: Daemon, { urls }: Simulator): string {
+  const { port } = new URL(brokerUrl);
+  const request = `mosquitto_pub -h 127.0.0.1 -p ${port} -t ${BASE}/bridge/request`;
+  return `  broker       ${brokerUrl}
+  watch        mosquitto_sub -h 127.0.0.1 -p ${port} -v -t '#'
+  poll now     ${request}/refresh -n
+  list         ${request}/constituencies -n
+  health       http://127.0.0.1:${httpPort}/healthz  /readyz  /metrics
+  provider     ${urls.api} (issuer ${urls.issuer})
+`;
+}
+
+type Said = Readonly<Record<string, unknown>>;
+
+/** On the state of a meter: its newest day, and its month. */
+export function meterSentence(state: Said): string {
+  if (typeof state.day !== 'string') return NO_READING;
+  const month = amounts(state.energy_month, state.cost_month);
+  const forecast = amounts(null, state.cost_month_forecast);
+  return [
+    `${dayWords(state.day)}: ${amounts(state.energy_day, state.cost_day)}.`,
+    ...(month === '' ? [] : [`This month so far: ${month}.`]),
+    ...(forecast === '' ? [] : [`About ${forecast} by its end.`]),
+  ].join(' ');
+}
+
+/** On a message, by its topic below the base topic; `null` where it is nothing to tell. */
+export function sentenceOn(name: string, said: Said): string | null {
+  if (name === 'bridge/health') {
+    const [reason] = Array.isArray(said.reasons) ? said.reasons : [];
+    return `${HEALTH}${said.state}.${reason ? ` ${Object(reason).message}` : ''}`;
+  }
+  if (name.endsWith('/event')) return eventSentence(said);
+  const [, request] = /^bridge\/response\/(.*)/.exec(name) ?? [];
+  return request === undefined ? null : answerSentence(request, said);
+}
+
+const HAPPENED: Readonly<Record<string, string>> = {
+  corrected: 'A day was corrected',
+  new_day: 'A new day has come',
+};
+
+function eventSentence(event: Said): string {
+  if (typeof event.message === 'string') return event.message;
+  const type = String(event.event_type);
+  const day = event.day ? `: ${dayWords(event.day)}` : '';
+  const now = amounts(event.energy_kwh, event.cost_eur);
+  const before = amounts(event.old_energy_kwh, event.old_cost_eur);
+  const words = `${HAPPENED[type] ?? `Event ${type.replaceAll('_', ' ')}`}${day}`;
+  return `${words}${now && `, ${now}`}${before && `, before that ${before}`}.`;
+}
+
+function answerSentence(request: string, { status, data, error }: Said): string {
+  const { topic, count, next_at } = Object(data);
+  const words = [
+    status,
+    ...(typeof topic === 'string' ? [`${count} on ${topic}`] : []),
+    ...(next_at ? [`possible again at ${timeWords(next_at)}`] : []),
+    ...(error ? [Object(error).message] : []),
+  ].join(', ');
+  return `Answer to the request ${request}: ${words.replace(/\.$/, '')}.`;
+}
+
+/** `11.0 kWh, 2.06 EUR`, or as much of it as is known. */
+const amounts = (kwh: unknown, eur: unknown): string =>
+  [typeof kwh === 'number' && `${kwh.toFixed(1)} kWh`, typeof eur === 'number' && `${eur.toFixed(2)} EUR`]
+    .filter(Boolean)
+    .join(', ');
+
+/** `Friday 20 November`. */
+function dayWords(day: unknown): string {
+  const at = new Date(`${day}T00:00:00Z`);
+  const word = (options: Intl.DateTimeFormatOptions) =>
+    at.toLocaleDateString('en', { ...options, timeZone: 'UTC' });
+  return `${word({ weekday: 'long' })} ${at.getUTCDate()} ${word({ month: 'long' })}`;
+}
+
+/** The time of day here. */
+export const timeWords = (at: unknown): string => new Date(String(at)).toTimeString().slice(0, 8);

@@ -18,27 +18,17 @@ import { type Ingress, openServer, SUPERVISORS_INGRESS, serveIngress } from '../
 import type { Command, Io } from './command.ts';
 import { loadSettings, openLog, type Settings, untilInterrupted } from './settings.ts';
 
-function brokerNotStarted(cause: NodeJS.ErrnoException) {
-  const message = `The broker of heat2mqtt itself (mqtt.embedded) cannot listen on its port (${cause.code}).`;
-  return failure('broker_not_started', message, {
-    exit: EXIT.unexpected,
-    // A supervisor may start the program again: the port may be free then.
-    retry: 'later',
-    hint: 'If another broker runs there, write its address as mqtt.url and take mqtt.embedded away; else choose another port.',
-    cause,
-  });
-}
-
 export const run: Command = async (given, io) => {
   // The Supervisor of Home Assistant sets it for an app.
   const isApp = Boolean(io.env.SUPERVISOR_TOKEN);
-  const settings = await loadSettings(given, io).catch(async (err: unknown) => {
+  try {
+    const settings = await loadSettings(given, io);
+    if (isApp) await dropRoot(settings.config.state_dir);
+    await runDaemon(settings, io, isApp ? SUPERVISORS_INGRESS : null);
+  } catch (err) {
     if (!isApp || !(err instanceof ConfigInvalid)) throw err;
     await waitForOptions(err, io);
-  });
-  if (!settings) return EXIT.fine;
-  if (isApp) await dropRoot(settings.config.state_dir);
-  await runDaemon(settings, io, isApp ? SUPERVISORS_INGRESS : null);
+  }
   return EXIT.fine;
 };
 
@@ -53,8 +43,16 @@ async function runDaemon(settings: Settings, io: Io, ingress: Ingress | null): P
   const starting = config.fleet
     ? startFleetProcess(config.fleet, settings, log, io)
     : startHousehold(settings, { log, logTail, ingress }, io);
-  const daemon = await starting.catch((err: NodeJS.ErrnoException) => {
-    throw err.syscall === 'listen' ? brokerNotStarted(err) : err;
+  const daemon = await starting.catch((cause: NodeJS.ErrnoException) => {
+    if (cause.syscall !== 'listen') throw cause;
+    const message = `The broker of heat2mqtt itself (mqtt.embedded) cannot listen on its port (${cause.code}).`;
+    // A supervisor may start the program again: the port may be free then.
+    throw failure('broker_not_started', message, {
+      exit: EXIT.unexpected,
+      retry: 'later',
+      hint: 'If another broker runs there, write its address as mqtt.url and take mqtt.embedded away; else choose another port.',
+      cause,
+    });
   });
   const systemd = systemdNotifier(io.env, systemClock, log);
   await systemd.ready();
@@ -106,15 +104,8 @@ async function startFleetProcess(
   const began = systemClock.monotonic();
   for (let told = ''; ; ) {
     try {
-      return await startFleet({
-        clock: systemClock,
-        random: Math.random,
-        cron,
-        config,
-        log,
-        scrubber,
-        fleet,
-      });
+      const machine = { clock: systemClock, random: Math.random, cron };
+      return await startFleet({ ...machine, config, log, scrubber, fleet });
     } catch (err) {
       // PostgreSQL may start later than its workers; whatever supervises this process tries again later still.
       const isOver = systemClock.monotonic() - began >= WAIT_FOR_DATABASE_MS;
@@ -161,10 +152,9 @@ export async function serveMistakes({ message }: ConfigInvalid, listen: string, 
 <title>heat2mqtt</title><h1>heat2mqtt waits for its options</h1>
 <p>${lines.length === 1 ? 'One of them is' : 'These are'} missing or wrong:</p><ul>${items.join('')}</ul><p>${NEXT}</p></html>
 `;
-  const health: RequestListener = (request, response) => {
-    const isHealth = request.url === '/healthz';
-    response.writeHead(isHealth ? 200 : 503, { 'content-type': 'text/plain; charset=utf-8' });
-    response.end(isHealth ? 'waits for its options\n' : 'heat2mqtt waits for its options\n');
+  const health: RequestListener = ({ url }, response) => {
+    response.writeHead(url === '/healthz' ? 200 : 503, { 'content-type': 'text/plain; charset=utf-8' });
+    response.end('heat2mqtt waits for its options\n');
   };
   const mistakes: RequestListener = (_request, response) => {
     response.writeHead(200, {
@@ -200,7 +190,6 @@ async function dropRoot(stateDirectory: string): Promise<void> {
 /** Tells systemd that the program is ready, alive and stopping. Without systemd it does nothing. */
 export function systemdNotifier(env: Io['env'], clock: Clock, log: Log, notify = systemdNotify(env)) {
   const stopped = new AbortController();
-
   const send = async (state: string) => {
     const failed = (err: unknown) =>
       log.error({ err, state }, 'systemd cannot be told; is systemd-notify installed?');
@@ -216,13 +205,10 @@ export function systemdNotifier(env: Io['env'], clock: Clock, log: Log, notify =
   }
   return {
     /** From now on systemd considers the program started, and its watchdog is fed. */
-    async ready() {
-      await send('READY=1');
-      void feedWatchdog();
-    },
-    async stopping() {
+    ready: () => send('READY=1').then(() => void feedWatchdog()),
+    stopping() {
       stopped.abort();
-      await send('STOPPING=1');
+      return send('STOPPING=1');
     },
   };
 }

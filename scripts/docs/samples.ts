@@ -3,7 +3,7 @@
 import { listMessage, summaryMessage } from '../../src/constituencies/onDemand.ts';
 import { billMessage, changeMessage, infoMessage, lateMessage } from '../../src/publication/messages.ts';
 import type { PayloadByTopic, TopicName } from '../../src/publication/payloads/payloads.ts';
-import { statementMessage, statementOf } from '../../src/publication/statement/statement.ts';
+import { statementOf } from '../../src/publication/statement/statement.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { ACCOUNT, bodyOf, bridgeView, DUBLIN, FULL, NOW, statesOf } from '../../test/support/inventedHome.ts';
 
@@ -77,9 +77,7 @@ export const SAMPLES: Readonly<Record<TopicName, readonly unknown[]>> = {
   'meter/<meter>/state': [said(`meter/${meter}/state`)],
   'meter/<meter>/usage/<interval>': [said(`meter/${meter}/usage/day`)],
   'meter/<meter>/history': [said(`meter/${meter}/history`)],
-  'meter/<meter>/statement': [
-    bodyOf(statementMessage(topics, statementOf('2025-05', { meter: FULL, account: ACCOUNT }))),
-  ],
+  'meter/<meter>/statement': [{ schema, ...statementOf('2025-05', { meter: FULL, account: ACCOUNT }) }],
   'meter/<meter>/event': [
     bodyOf(changeMessage(topics, meter, { kind: 'new_day', ...CHANGE, before: null }, at)),
     bodyOf(changeMessage(topics, meter, { kind: 'corrected', ...CHANGE }, at)),

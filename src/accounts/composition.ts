@@ -1,26 +1,11 @@
-// What of one account and its meters is published: what is known now, what is wrong, everything that is retained, and what is worth an
-// event.
+// What is known of one account and its meters at this moment, what is wrong with them, and what of it is worth an event.
 import { needsAPerson, type Reason } from '../domain/health.ts';
 import { newestOf } from '../domain/invoice.ts';
 import { seriesName } from '../domain/reading.ts';
 import { EXIT, failure, safeWords } from '../foundation/failure.ts';
 import type { Message } from '../mqtt/message.ts';
-import { accountDocument, type DiscoveryOptions, meterDocument } from '../publication/discovery.ts';
-import {
-  accountStateMessage,
-  billMessage,
-  changeMessage,
-  historyMessage,
-  invoicesMessage,
-  lateMessage,
-  meterStateMessage,
-  unusualUseMessage,
-  usageMessage,
-} from '../publication/messages.ts';
+import { billMessage, changeMessage, lateMessage, unusualUseMessage } from '../publication/messages.ts';
 import type { PayloadByTopic } from '../publication/payloads/payloads.ts';
-import type { Retained } from '../publication/retainedDiff.ts';
-import { statementMessage, statementOf } from '../publication/statement/statement.ts';
-import type { Topics } from '../publication/topics.ts';
 import type { AccountView, MeterView } from '../publication/views.ts';
 import type { Account, AccountOutcome } from './account.ts';
 import type { AccountContext } from './context.ts';
@@ -112,68 +97,6 @@ export function duplicateReasons(account: Account, accounts: readonly Account[])
     account: account.id,
     meter: seriesName(property),
   }));
-}
-
-/** `discovery`: `null` where no device is announced. */
-export function composeAccount(
-  view: AccountView,
-  meters: readonly MeterView[],
-  { topics, discovery }: { readonly topics: Topics; readonly discovery: DiscoveryOptions | null },
-): Retained[] {
-  const { account, invoices, checks, currency } = view;
-  const documents = discovery
-    ? [accountDocument(discovery, view), ...meters.map((meter) => meterDocument(discovery, meter))]
-    : [];
-  return [
-    ...documents.map((document) => ({ topic: document.topic, document })),
-    {
-      topic: topics.of('account/<account>/state', account),
-      write: () => accountStateMessage(topics, view),
-    },
-    ...(invoices === null
-      ? []
-      : [
-          {
-            topic: topics.of('account/<account>/invoices', account),
-            // The checks are new whenever the invoices are.
-            sources: [checks, currency],
-            write: () => invoicesMessage(topics, view, invoices),
-          },
-        ]),
-    ...meters.map((meter) => ({
-      topic: topics.of('meter/<meter>/state', meter.meter),
-      write: () => meterStateMessage(topics, meter),
-    })),
-    ...meters.flatMap((meter) => listsOf(meter, view, topics)),
-  ];
-}
-
-/** History, usage, and the statement of the newest complete month. */
-function listsOf(meter: MeterView, account: AccountView, topics: Topics): Retained[] {
-  const { meter: name, ledger, currency, readingCloses, statementMonth: month } = meter;
-  const { tenancy, weather, register } = meter;
-  const { invoices, checks, balance } = account;
-  return [
-    {
-      topic: topics.of('meter/<meter>/history', name),
-      sources: [ledger, currency, readingCloses],
-      write: () => historyMessage(topics, meter),
-    },
-    ...(['day', 'week', 'month'] as const).map((interval) => ({
-      topic: topics.of('meter/<meter>/usage/<interval>', name, interval),
-      sources: [ledger, currency],
-      write: () => usageMessage(topics, meter, interval),
-    })),
-    ...(month === null
-      ? []
-      : [
-          {
-            topic: topics.of('meter/<meter>/statement', name),
-            sources: [month, tenancy, weather, currency, register, invoices, checks, balance],
-            write: () => statementMessage(topics, statementOf(month, { meter, account })),
-          },
-        ]),
-  ];
 }
 
 /** `complete`: the months that can be had, newest first. Throws no_statement or unknown_month. */

@@ -3,7 +3,6 @@
 import { type Account, type AccountOutcome, openAccounts, type Told } from '../accounts/account.ts';
 import {
   accountView,
-  composeAccount,
   eventsOfPoll,
   eventsOfRefresh,
   eventsOfStates,
@@ -27,6 +26,7 @@ import { backOffMs } from '../foundation/retry.ts';
 import type { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
 import { homeLanguage } from '../publication/language.ts';
+import { composeAccount } from '../publication/messages.ts';
 import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
 import { AccountState, type Columns, type KeptRow } from '../store/database/accountState.ts';
 import type { Claim, ClaimedRow, Claims } from '../store/database/claims.ts';

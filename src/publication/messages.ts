@@ -12,20 +12,78 @@ import type { Tariff, TariffChange } from '../domain/tariff/tariff.ts';
 import { periodSums } from '../domain/totals.ts';
 import { about } from '../foundation/about.ts';
 import type { Message } from '../mqtt/message.ts';
+import { accountDocument, type DiscoveryOptions, meterDocument } from './discovery.ts';
 import { ACCOUNT_ROWS } from './entities/accountEntities.ts';
 import { keysOf, stateFrom } from './entities/entityRow.ts';
 import { METER_ROWS } from './entities/meterEntities.ts';
+import type { Retained } from './retainedDiff.ts';
+import { statementOf } from './statement/statement.ts';
 import type { Topics } from './topics.ts';
 import type { AccountView, BridgeView, MeterView } from './views.ts';
 
 const METER_KEYS = keysOf(METER_ROWS);
+const ACCOUNT_KEYS = keysOf(ACCOUNT_ROWS);
 const NEWEST = { day: 62, week: 26, month: 36 } as const;
+// Two years of months; the command `invoices` prints more.
+const NEWEST_INVOICES = 24;
 
-export const meterStateMessage = (topics: Topics, view: MeterView): Message =>
-  topics.message('meter/<meter>/state', [view.meter], stateFrom(METER_KEYS, view));
+/** Everything that is retained of an account and its meters. `discovery`: `null` where no device is announced. */
+export function composeAccount(
+  view: AccountView,
+  meters: readonly MeterView[],
+  { topics, discovery }: { readonly topics: Topics; readonly discovery: DiscoveryOptions | null },
+): Retained[] {
+  const { account, invoices, checks, currency } = view;
+  const documents = discovery
+    ? [accountDocument(discovery, view), ...meters.map((meter) => meterDocument(discovery, meter))]
+    : [];
+  return [
+    ...documents.map((document) => ({ topic: document.topic, document })),
+    topics.retain('account/<account>/state', [account], () => stateFrom(ACCOUNT_KEYS, view)),
+    // The checks are new whenever the invoices are.
+    ...(invoices === null
+      ? []
+      : [
+          topics.retain('account/<account>/invoices', [account], () => invoicesOf(view, invoices), [
+            checks,
+            currency,
+          ]),
+        ]),
+    ...meters.map((meter) =>
+      topics.retain('meter/<meter>/state', [meter.meter], () => stateFrom(METER_KEYS, meter)),
+    ),
+    ...meters.flatMap((meter) => listsOf(meter, view, topics)),
+  ];
+}
 
-export function historyMessage(topics: Topics, view: MeterView): Message {
-  const { meter, zone, readingCloses, currency, ledger } = view;
+/** History, usage, and the statement of the newest complete month. */
+function listsOf(meter: MeterView, account: AccountView, topics: Topics): Retained[] {
+  const { meter: name, ledger, currency, readingCloses, statementMonth: month } = meter;
+  const { tenancy, weather, register } = meter;
+  const { invoices, checks, balance } = account;
+  const stated = [month, tenancy, weather, currency, register, invoices, checks, balance];
+  return [
+    topics.retain('meter/<meter>/history', [name], () => historyOf(meter), [ledger, currency, readingCloses]),
+    ...(['day', 'week', 'month'] as const).map((interval) =>
+      topics.retain('meter/<meter>/usage/<interval>', [name, interval], () => usageOf(meter, interval), [
+        ledger,
+        currency,
+      ]),
+    ),
+    ...(month === null
+      ? []
+      : [
+          topics.retain(
+            'meter/<meter>/statement',
+            [name],
+            () => statementOf(month, { meter, account }),
+            stated,
+          ),
+        ]),
+  ];
+}
+
+function historyOf({ zone, readingCloses, currency, ledger }: MeterView) {
   const days = [...ledger.days]
     .sort(([a], [b]) => compareText(a, b))
     .map(([day, { energy, cost }]): [Day, number | null, number | null] => [
@@ -33,17 +91,10 @@ export function historyMessage(topics: Topics, view: MeterView): Message {
       knownInFull(energy),
       knownInFull(cost),
     ]);
-  return topics.message('meter/<meter>/history', [meter], {
-    timezone: zone.name,
-    reading_closes: readingCloses,
-    currency,
-    origin: ledger.origin,
-    days,
-  });
+  return { timezone: zone.name, reading_closes: readingCloses, currency, origin: ledger.origin, days };
 }
 
-export function usageMessage(topics: Topics, view: MeterView, interval: keyof typeof NEWEST): Message {
-  const { meter, ledger, zone, currency } = view;
+function usageOf({ ledger, zone, currency }: MeterView, interval: keyof typeof NEWEST) {
   const buckets = periodSums(ledger, interval, NEWEST[interval]).map((period) => ({
     start: zone.iso(zone.startOf(period.start)),
     end: zone.iso(zone.startOf(period.end)),
@@ -52,9 +103,14 @@ export function usageMessage(topics: Topics, view: MeterView, interval: keyof ty
     revision: period.revision,
     received_at: zone.iso(period.receivedAt),
   }));
-  const payload = { interval, timezone: zone.name, currency, buckets };
-  return topics.message('meter/<meter>/usage/<interval>', [meter, interval], payload);
+  return { interval, timezone: zone.name, currency, buckets };
 }
+
+const invoicesOf = (view: AccountView, { fetchedAt, all }: Invoices) => ({
+  fetched_at: view.zone.iso(fetchedAt),
+  currency: view.currency,
+  invoices: all.slice(0, NEWEST_INVOICES).map((invoice) => recordOf(invoice, view)),
+});
 
 export function changeMessage(
   topics: Topics,
@@ -113,24 +169,6 @@ export function unusualUseMessage(
     reason,
   });
 }
-
-// Two years of months; the command `invoices` prints more.
-const NEWEST_INVOICES = 24;
-const ACCOUNT_KEYS = keysOf(ACCOUNT_ROWS);
-
-export const accountStateMessage = (topics: Topics, view: AccountView): Message =>
-  topics.message('account/<account>/state', [view.account], stateFrom(ACCOUNT_KEYS, view));
-
-export const invoicesMessage = (
-  topics: Topics,
-  view: Pick<AccountView, 'account' | Facts>,
-  { fetchedAt, all }: Invoices,
-): Message =>
-  topics.message('account/<account>/invoices', [view.account], {
-    fetched_at: view.zone.iso(fetchedAt),
-    currency: view.currency,
-    invoices: all.slice(0, NEWEST_INVOICES).map((invoice) => recordOf(invoice, view)),
-  });
 
 /** `at`: ISO 8601. */
 export const billMessage = (

@@ -3,17 +3,10 @@
 import { createHash } from 'node:crypto';
 import type { Message } from '../mqtt/message.ts';
 import { announce, type DiscoveryDocument, platformsOf } from './discovery.ts';
-import { clear, isDiscovery } from './topics.ts';
+import { clear, isDiscovery, type WrittenTopic } from './topics.ts';
 
 /** One retained topic as it stands now: a device of Home Assistant, or something that is written when it is asked for. */
-export type Retained =
-  | { readonly topic: string; readonly document: DiscoveryDocument }
-  | {
-      readonly topic: string;
-      readonly write: () => Message;
-      /** All that the payload is written from: while these are the same objects as the last time, it is not written again. */
-      readonly sources?: readonly unknown[];
-    };
+export type Retained = { readonly topic: string; readonly document: DiscoveryDocument } | WrittenTopic;
 
 /** What a discovery document announces: component key to platform. */
 type Components = Readonly<Record<string, string>>;

@@ -8,6 +8,13 @@ type Levels<T extends string> = T extends `${string}<${string}>${infer Rest}`
   ? [string, ...Levels<Rest>]
   : [];
 
+/** A retained topic as it stands now, written when it is asked for. */
+export interface WrittenTopic {
+  readonly topic: string;
+  readonly write: () => Message;
+  readonly sources?: readonly unknown[];
+}
+
 export class Topics {
   readonly base: string;
 
@@ -24,6 +31,20 @@ export class Topics {
   /** The filter of all requests. */
   get requests(): string {
     return `${this.base}/bridge/request/+`;
+  }
+
+  /** What is retained there. `sources`: while these are the same objects as the last time, it is not written again. */
+  retain<T extends keyof PayloadByTopic>(
+    topic: T,
+    levels: Levels<T>,
+    payload: () => PayloadByTopic[T],
+    sources?: readonly unknown[],
+  ): WrittenTopic {
+    return {
+      topic: this.of(topic, ...levels),
+      write: () => this.message(topic, levels, payload()),
+      ...(sources && { sources }),
+    };
   }
 
   /** A JSON payload with its schema number. */

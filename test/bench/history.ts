@@ -9,10 +9,10 @@ import type { Bucket } from '../../src/domain/reading.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
-import { historyMessage, meterStateMessage, usageMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { ledgerCodec } from '../../src/store/ledgerDocument.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
+import { meterMessages } from '../support/inventedHome.ts';
 import { spread, table } from './numbers.ts';
 
 const zone = zoneOf('Europe/Dublin');
@@ -82,11 +82,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
       use: judgeUse(merged.ledger.days, today, null, null),
       readingCloses: 'same_day' as const,
     };
-    const messages = [
-      meterStateMessage(topics, view),
-      historyMessage(topics, view),
-      ...(['day', 'week', 'month'] as const).map((interval) => usageMessage(topics, view, interval)),
-    ];
+    const messages = meterMessages(topics, view);
     const polled = performance.now();
     if (messages.length === 0) throw new Error('nothing to say');
     ledger = merged.ledger;

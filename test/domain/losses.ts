@@ -6,9 +6,8 @@ import { addDays, type Day } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
 import { readRetainedHistory, restoreLedger } from '../../src/domain/recovery.ts';
 import { totals } from '../../src/domain/totals.ts';
-import { historyMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
-import { meterView } from '../support/inventedHome.ts';
+import { meterMessages, meterView } from '../support/inventedHome.ts';
 import { believableTurns, birth, type Life, live, type Turn } from './providerModel.ts';
 
 /** What comes between two polls, before the provider books what the turn says. */
@@ -92,9 +91,9 @@ function memoryOf({ truth }: Life, forgotten: Lives['forgotten'], { forgets, ret
 export function published(ledger: Ledger) {
   const topics = new Topics('heat2mqtt');
   const view = meterView(ledger);
-  const { payload } = historyMessage(topics, view);
-  const found = readRetainedHistory(Buffer.from(payload));
-  if (found === null) throw new Error(`not understood: ${payload}`);
+  const history = meterMessages(topics, view).find(({ topic }) => topic.endsWith('/history'));
+  const found = readRetainedHistory(Buffer.from(history?.payload ?? ''));
+  if (found === null) throw new Error(`not understood: ${history?.payload}`);
   return found;
 }
 

@@ -2,10 +2,10 @@
 import { expect, test } from 'vitest';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import { accountDocument } from '../../src/publication/discovery.ts';
-import { accountStateMessage, billMessage, invoicesMessage } from '../../src/publication/messages.ts';
+import { billMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { discoveryComplaints } from '../support/homeAssistantRules.ts';
-import { ACCOUNT, bodyOf, discoveryBelow, INVOICES } from '../support/inventedHome.ts';
+import { ACCOUNT, accountMessages, bodyOf, discoveryBelow } from '../support/inventedHome.ts';
 
 const topics = new Topics('heat2mqtt');
 const discovery = discoveryBelow('heat2mqtt');
@@ -60,7 +60,7 @@ const STATE = {
 };
 
 test('the state: session, balance, the newest invoice, in local days and units', () => {
-  const message = accountStateMessage(topics, ACCOUNT);
+  const [message] = accountMessages(topics);
   expect(message).toMatchObject({ topic: 'heat2mqtt/account/home/state', retain: true });
   expect(bodyOf(message)).toEqual(STATE);
 });
@@ -68,7 +68,7 @@ test('the state: session, balance, the newest invoice, in local days and units',
 test('what the provider has not given is null', () => {
   const auth = { ...ACCOUNT.auth, state: 'backoff' as const };
   const money = Object.keys(STATE).filter((key) => /balance|invoice/.test(key));
-  expect(bodyOf(accountStateMessage(topics, { ...ACCOUNT, ...NOTHING, auth }))).toEqual({
+  expect(bodyOf(accountMessages(topics, { ...ACCOUNT, ...NOTHING, auth })[0])).toEqual({
     ...STATE,
     ...Object.fromEntries(money.map((key) => [key, null])),
     auth_state: 'backoff',
@@ -76,7 +76,7 @@ test('what the provider has not given is null', () => {
 });
 
 test('the list of invoices is retained', () => {
-  const list = invoicesMessage(topics, ACCOUNT, INVOICES);
+  const [, list] = accountMessages(topics);
   expect(list).toMatchObject({ topic: 'heat2mqtt/account/home/invoices', retain: true });
   const invoice = {
     id: '880123',
@@ -115,7 +115,7 @@ test('the newest 24 of many; an empty list is a list', () => {
   const many = Array.from({ length: 40 }, (_, at) => ({ ...INVOICE, id: String(at) }));
   const ids = (all: readonly Invoice[]) => {
     const invoices = { all, knownIds: [], profiles: [], notFoundAt: null, fetchedAt: 0 };
-    const list = invoicesMessage(topics, ACCOUNT, invoices);
+    const [, list] = accountMessages(topics, { ...ACCOUNT, invoices }, []);
     return (bodyOf(list).invoices as { id: string }[]).map(({ id }) => id);
   };
   expect(ids(many)).toEqual(many.slice(0, 24).map(({ id }) => id));

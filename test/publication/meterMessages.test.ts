@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { toMicro } from '../../src/domain/amount.ts';
 import type { Amounts, Change, Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
-import { changeMessage, lateMessage, meterStateMessage } from '../../src/publication/messages.ts';
+import { changeMessage, lateMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import type { MeterView } from '../../src/publication/views.ts';
 import { amounts, type Line, ledgerOf, row } from '../domain/ledgers.ts';
@@ -203,7 +203,7 @@ function ledgerWith(known: ReadonlyMap<Day, Amounts>): Ledger {
 /** The state on 2 March, with 60 days billed until the first. */
 function stateOn2March(known: ReadonlyMap<Day, Amounts>): Record<string, unknown> {
   const view = meterView(ledgerWith(known), { today: '2025-03-02' });
-  const message = meterStateMessage(topics, view);
+  const [message] = meterMessages(topics, view);
   expect(message && complaintAbout(message)).toBeNull();
   return bodyOf(message);
 }

@@ -21,16 +21,7 @@ import {
   type DiscoveryOptions,
   meterDocument,
 } from '../../src/publication/discovery.ts';
-import {
-  accountStateMessage,
-  healthMessage,
-  historyMessage,
-  infoMessage,
-  invoicesMessage,
-  meterStateMessage,
-  stateMessage,
-  usageMessage,
-} from '../../src/publication/messages.ts';
+import { composeAccount, healthMessage, infoMessage, stateMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import type { AccountView, BridgeView, MeterView } from '../../src/publication/views.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
@@ -177,21 +168,22 @@ export const discoveryOf = (options: DiscoveryOptions, meter: MeterView = FULL):
     announce(doc),
   );
 
-/** Everything that is said of one meter. */
-export const meterMessages = (topics: Topics, view: MeterView): Message[] => [
-  meterStateMessage(topics, view),
-  historyMessage(topics, view),
-  ...(['day', 'week', 'month'] as const).map((interval) => usageMessage(topics, view, interval)),
-];
+/** Everything that is retained of the account and its meters, discovery apart. */
+export const accountMessages = (topics: Topics, account = ACCOUNT, meters = [FULL]): Message[] =>
+  composeAccount(account, meters, { topics, discovery: null }).flatMap((one) =>
+    'write' in one ? [one.write()] : [],
+  );
+
+/** Everything that is retained of one meter. */
+export const meterMessages = (topics: Topics, view: MeterView): Message[] =>
+  accountMessages(topics, ACCOUNT, [view]).filter(({ topic }) => topic.startsWith(`${topics.base}/meter/`));
 
 /** Everything retained but discovery. */
 export const statesOf = (topics: Topics, meter: MeterView = FULL): Message[] => [
   stateMessage(topics, 'online'),
   infoMessage(topics, bridgeView([meter])),
   healthMessage(topics, WELL, DUBLIN),
-  accountStateMessage(topics, ACCOUNT),
-  invoicesMessage(topics, ACCOUNT, INVOICES),
-  ...meterMessages(topics, meter),
+  ...accountMessages(topics, ACCOUNT, [meter]),
   summaryMessage(topics, DUBLIN, 'dail/34', null),
 ];
 

@@ -2,7 +2,7 @@
 // what the broker gives back once: histories of ledgers that are new or lost.
 
 import type { Account } from '../../accounts/account.ts';
-import { accountView, composeAccount, eventsOfStates, meterViews } from '../../accounts/composition.ts';
+import { accountView, eventsOfStates, meterViews } from '../../accounts/composition.ts';
 import type { Meter } from '../../accounts/meter.ts';
 import { pageAddress } from '../../config/listenAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
@@ -12,7 +12,7 @@ import type { Log } from '../../foundation/log.ts';
 import type { Incoming, Message } from '../../mqtt/message.ts';
 import { bridgeDocument, type DiscoveryOptions } from '../../publication/discovery.ts';
 import { homeLanguage } from '../../publication/language.ts';
-import { healthMessage, infoMessage, stateMessage } from '../../publication/messages.ts';
+import { composeAccount, healthMessage, infoMessage, stateMessage } from '../../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
 import { isDiscovery, type Topics } from '../../publication/topics.ts';
 import { autosave } from '../../store/autosave.ts';
@@ -183,16 +183,12 @@ export function composer({ bridgeStatus, constituencies, discovery }: Composed, 
       return composeAccount(accountView(account, context), meterViews(account), { topics, discovery });
     const view = bridgeStatus.bridge();
     const document = discovery && bridgeDocument(discovery);
-    const online = stateMessage(topics, 'online');
-    const others = [infoMessage(topics, view), healthMessage(topics, view.health, view.zone)];
+    const asIs = (message: Message) => ({ topic: message.topic, sources: [message], write: () => message });
     return [
-      { topic: online.topic, write: () => online },
+      asIs(stateMessage(topics, 'online')),
       ...(document ? [{ topic: document.topic, document }] : []),
-      ...[...others, ...(constituencies?.messages() ?? [])].map((message) => ({
-        topic: message.topic,
-        sources: [message],
-        write: () => message,
-      })),
+      ...[infoMessage(topics, view), healthMessage(topics, view.health, view.zone)].map(asIs),
+      ...(constituencies?.messages() ?? []).map(asIs),
     ];
   };
 }

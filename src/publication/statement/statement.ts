@@ -7,9 +7,7 @@ import type { Amounts, Ledger } from '../../domain/ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysOf, monthStart } from '../../domain/period.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { fitTariff } from '../../domain/tariff/tariff.ts';
-import type { Message } from '../../mqtt/message.ts';
 import type { PayloadByTopic } from '../payloads/payloads.ts';
-import type { Topics } from '../topics.ts';
 import type { AccountView, MeterView, StatementConfig } from '../views.ts';
 
 export type Statement = PayloadByTopic['meter/<meter>/statement'];
@@ -48,9 +46,6 @@ export function* completeMonths(
 }
 
 const isRead = (days: Ledger['days'], day: Day): boolean => (days.get(day)?.energy ?? null) !== null;
-
-export const statementMessage = (topics: Topics, statement: Statement): Message =>
-  topics.message('meter/<meter>/statement', [statement.meter], statement);
 
 /** `month`: one of `completeMonths`. */
 export function statementOf(month: string, facts: StatementFacts): Statement {

@@ -4,7 +4,6 @@ import { setMaxListeners } from 'node:events';
 import {
   type Answered,
   type Constituency,
-  type ConstituencyList,
   type ConstituencyQuestion,
   caveat,
 } from '../domain/constituency.ts';
@@ -139,9 +138,10 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
       const view = { ...answered, fetchedAt: clock.now(), stale: false };
       const warning = caveat(view);
       // A house that does not exist has no rows: its topic would stay for ever.
-      const isKept = name !== null && (known !== null || warning !== null || countOf(view.list) !== 0);
+      const count = view.list.constituencies?.length ?? null;
+      const isKept = name !== null && (known !== null || warning !== null || count !== 0);
       if (isKept) await keep(name, view);
-      const told = { list: name, count: countOf(view.list) };
+      const told = { list: name, count };
       if (warning === null) log.info(told, 'constituencies fetched');
       else log.warn({ ...told, warning }, 'constituencies fetched');
       const changed = isKept && !(known !== null && saySame(known, view));
@@ -155,7 +155,7 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
 
   function done(name: string | null, view: ConstituenciesView, more: Parameters): Answer {
     const warning = caveat(view);
-    return { status: 'ok', data: dataOf(name, view, warning === null ? more : { ...more, warning }) };
+    return { status: 'ok', data: dataOf(name, view, { ...more, ...(warning === null ? {} : { warning }) }) };
   }
 
   /** A list that is kept stays, and is marked as stale. Rejects when the daemon stops. */
@@ -256,50 +256,34 @@ export function listName({ chamber, houseNo, chamberIds, skip, limit }: Constitu
   return `${chamber ?? 'all'}/${houseNo ?? 'all'}`;
 }
 
-/** Where the list of this name is retained. */
-const listTopic = (topics: Topics, name: string): string =>
-  topics.of('constituencies/<chamber>/<house_no>', ...levelsOf(name));
+const levelsOf = (name: string) => name.split('/') as [string, string];
 
-function levelsOf(name: string): [string, string] {
-  const [chamber = '', house = ''] = name.split('/');
-  return [chamber, house];
+/** What a request for a list is answered with. `name`: under which it is retained; `view`: `null` while there is none. */
+export function listAnswer(topics: Topics, zone: Zone, name: string | null, view: ConstituenciesView | null) {
+  const { constituencies = null, total = null, complete = null } = view?.list ?? {};
+  return {
+    topic: name === null ? null : topics.of('constituencies/<chamber>/<house_no>', ...levelsOf(name)),
+    count: constituencies?.length ?? null,
+    total,
+    complete,
+    fetched_at: view && zone.iso(view.fetchedAt),
+    stale: view && view.stale,
+    constituencies: constituencies?.map(toRecord) ?? null,
+  };
 }
 
 export function listMessage(topics: Topics, zone: Zone, name: string, view: ConstituenciesView): Message {
-  const { question, list } = view;
+  const { chamber, houseNo, chamberIds, skip, limit } = view.question;
+  const { raw } = view.list;
+  const { count, total, complete, constituencies } = listAnswer(topics, zone, name, view);
   return topics.message('constituencies/<chamber>/<house_no>', levelsOf(name), {
     fetched_at: zone.iso(view.fetchedAt),
     stale: view.stale,
-    query: {
-      chamber: question.chamber,
-      house_no: question.houseNo,
-      chamber_id: question.chamberIds,
-      skip: question.skip,
-      limit: question.limit,
-    },
-    count: countOf(list),
-    total: list.total,
-    complete: list.complete,
-    constituencies: list.constituencies?.map(toRecord) ?? null,
-    ...(list.raw === null ? {} : { raw: list.raw }),
+    query: { chamber, house_no: houseNo, chamber_id: chamberIds, skip, limit },
+    ...{ count, total, complete, constituencies },
+    ...(raw === null ? {} : { raw }),
   });
 }
-
-/** What a request for a list is answered with. `name`: under which it is retained; `view`: `null` while there is none. */
-export const listAnswer = (
-  topics: Topics,
-  zone: Zone,
-  name: string | null,
-  view: ConstituenciesView | null,
-) => ({
-  topic: name === null ? null : listTopic(topics, name),
-  count: view === null ? null : countOf(view.list),
-  total: view?.list.total ?? null,
-  complete: view?.list.complete ?? null,
-  fetched_at: view === null ? null : zone.iso(view.fetchedAt),
-  stale: view?.stale ?? null,
-  constituencies: view?.list.constituencies?.map(toRecord) ?? null,
-});
 
 /** What Home Assistant shows of the configured list, there even before the first request. */
 export function summaryMessage(
@@ -308,18 +292,12 @@ export function summaryMessage(
   name: string | null,
   view: ConstituenciesView | null,
 ): Message {
-  const rest = {
-    topic: name === null ? null : listTopic(topics, name),
-    fetched_at: view === null ? null : zone.iso(view.fetchedAt),
-    stale: view?.stale ?? null,
-  };
-  const count = view === null ? null : countOf(view.list);
-  const names = count === null ? null : [...new Set(view?.list.constituencies?.map((row) => row.name))];
-  const areListed = names !== null && fits({ ...rest, names });
+  const { topic, count, fetched_at, stale, constituencies } = listAnswer(topics, zone, name, view);
+  const names = constituencies && [...new Set(constituencies.map((row) => row.name))];
+  const areListed = names !== null && fits({ topic, fetched_at, stale, names });
   const notes = [view && caveat(view), names && remark(names.length, count, areListed)].filter(Boolean);
   return topics.message('bridge/constituencies', [], {
-    count,
-    ...rest,
+    ...{ count, topic, fetched_at, stale },
     names: areListed ? names : null,
     note: notes.length === 0 ? null : notes.join(' '),
   });
@@ -331,18 +309,12 @@ function remark(names: number, count: number | null, areListed: boolean): string
   return names === count ? null : `${count} constituencies have ${names} different names.`;
 }
 
-/** `null` for a reply of unknown shape: its rows cannot be counted. */
-export const countOf = (list: ConstituencyList): number | null => list.constituencies?.length ?? null;
-
 // Home Assistant's recorder drops attributes above 16384 bytes; it adds a few of its own.
 const LARGEST_ATTRIBUTES_BYTES = 15_000;
 const fits = (attributes: object): boolean =>
-  new TextEncoder().encode(JSON.stringify(attributes)).length <= LARGEST_ATTRIBUTES_BYTES;
+  Buffer.byteLength(JSON.stringify(attributes)) <= LARGEST_ATTRIBUTES_BYTES;
 
 const toRecord = ({ house, ...row }: Constituency): ConstituencyRecord => ({
-  uri: row.uri,
-  name: row.name,
-  code: row.code,
-  type: row.type,
+  ...row,
   house: { chamber: house.chamber, house_no: house.houseNo, name: house.name, uri: house.uri },
 });

@@ -1,6 +1,6 @@
 // What a fleet does when asked over MQTT: polls of all accounts, its health, and lists of constituencies.
 import type { AccountContext } from '../accounts/context.ts';
-import { countOf, listAnswer, listMessage, listName } from '../constituencies/onDemand.ts';
+import { listAnswer, listMessage, listName } from '../constituencies/onDemand.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { verdict } from '../domain/health.ts';
@@ -60,7 +60,7 @@ export function fleetHandlers(
       const answered = await publicList.read(asked);
       const view = { ...answered, fetchedAt: clock.now(), stale: false };
       const warning = caveat(answered);
-      const isWhole = view.list.constituencies !== null && warning === null && countOf(view.list) !== 0;
+      const isWhole = warning === null && (view.list.constituencies ?? []).length > 0;
       const name = isWhole ? listName(view.question) : null;
       if (name !== null) publish([listMessage(topics, zone, name, view)]);
       // What was published before is not known here.

@@ -297,9 +297,7 @@ async function openAccount(
     history.noteDiscovery();
     const found = { ...listed, properties: withFound(before, listed.properties) };
     log.info({ properties: found.properties.length }, 'heat meters found');
-    await upstream.context
-      .write(found)
-      .catch((err) => log.error({ err }, 'entity context could not be saved'));
+    await upstream.context.write(found);
     await extras.askSite(signal);
     await waitForEarlierOnes();
     entities = await claimed(found);

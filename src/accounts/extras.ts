@@ -18,7 +18,7 @@ import type { Invoice } from '../domain/invoice.ts';
 import type { Day } from '../domain/period.ts';
 import type { EntityContext, Property, RegisterHistory } from '../domain/reading.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
-import { type ConcurrencyLimit, ThrottledLog } from '../foundation/limits.ts';
+import type { ConcurrencyLimit } from '../foundation/limits.ts';
 import { ReplyTooLarge } from '../http/client.ts';
 import { ProviderRefused, UnexpectedReply } from '../provider/request.ts';
 import type { AccountContext } from './context.ts';
@@ -58,7 +58,6 @@ export async function openExtras(
   const { config, zone, clock, log, limit, changed } = context;
   const { provider } = upstream;
   const wanted = config.extras;
-  const throttledLog = new ThrottledLog(clock);
   /** Invoices that were not known before and are not told yet, oldest first. */
   let news: readonly Invoice[] = [];
   /** What is known of those that the configuration wants. */
@@ -86,11 +85,7 @@ export async function openExtras(
   async function save(): Promise<void> {
     if (known === saved) return;
     saved = known;
-    await upstream.extras
-      .write(saved)
-      .catch((err) =>
-        throttledLog.write('unsaved', (more) => log.error({ err, ...more }, 'extras could not be saved')),
-      );
+    await upstream.extras.write(saved);
   }
 
   /** `ask`: resolves to `null` when there is nothing new. */

@@ -19,7 +19,6 @@ import { closingOf, DAYS_LOOKED_AT, isContradicted, type ReadingCloses } from '.
 import { type RetainedHistory, restoreLedger } from '../domain/recovery.ts';
 import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../domain/tariff/tariff.ts';
 import { totals } from '../domain/totals.ts';
-import { ThrottledLog } from '../foundation/limits.ts';
 import type { Provider } from '../provider/provider.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import { completeMonths } from '../publication/statement/statement.ts';
@@ -53,10 +52,7 @@ export async function openMeter(
   const since = config.accounts.find(({ id }) => id === account)?.history_since;
   const store = await openMeterLedger(ledgerFile(account, property), { ...context, log }, since);
   const memory = {
-    totals: lastAnswer(totals),
-    expected: lastAnswer(expected),
-    compared: lastAnswer(compared),
-    judgeUse: lastAnswer(judgeUse),
+    figures: lastAnswer(figures),
     changes: weatherChanges(),
     forecast: lastAnswer((from: Day, to: Day, forecast: Forecaster) => forecast({ from, to })),
     checkRegister: lastAnswer(checkRegister),
@@ -137,35 +133,22 @@ export async function openMeter(
 
   function tellHistory(): void {
     const { ledger } = store;
-    const { energy, cost } = sumsOf(ledger).totals.total;
+    const { energy, cost } = totals(ledger, zone.dayAt(clock.now())).total;
     const { currency } = fromAccount();
     const sums = { days: ledger.days.size, kwh: knownUnits(energy), cost: knownUnits(cost), currency };
     log.info({ origin: ledger.origin, ...sums }, 'history complete');
   }
 
-  function sumsOf(ledger: Ledger) {
-    const tenancy = ledger === store.saved ? store.tenancy : ledger;
-    const today = zone.dayAt(clock.now());
-    const tariff = store.tariffOf(ledger);
-    const { weather } = outdoor;
-    return {
-      ledger,
-      tenancy,
-      tariff,
-      weather,
-      totals: memory.totals(ledger, today, tenancy.origin),
-      ...memory.expected(tenancy.days, today, tariff),
-      ...memory.compared(tenancy.days, today, weather),
-      changeOver: memory.changes(tenancy.days, weather),
-      use: memory.judgeUse(tenancy.days, today, weather?.temperatures ?? null, tariff),
-    };
+  function figuresNow() {
+    const { saved, tenancy } = store;
+    return memory.figures(saved, tenancy, zone.dayAt(clock.now()), store.tariffOf(saved), outdoor.weather);
   }
 
   /** Part of the view. */
   function reading(): Pick<MeterView, 'meter' | 'readingAt' | 'late'> | null {
     const ledger = store.saved;
     if (!ledger.complete) return null;
-    const { newestDay } = sumsOf(ledger).totals;
+    const { newestDay } = figuresNow().totals;
     const readingAt = newestDay === null ? null : readAt(ledger, newestDay);
     const late = readingAt === null ? null : clock.now() - readingAt > usage.late_after_hours * HOUR_MS;
     return { meter: name, readingAt, late };
@@ -185,13 +168,14 @@ export async function openMeter(
   function view(): MeterView | null {
     const newest = reading();
     if (newest === null) return null;
-    const ledger = store.saved;
     const { readingCloses } = store;
-    const { forecast: _forecast, ...sums } = sumsOf(ledger);
+    const { forecast: _forecast, ...sums } = figuresNow();
+    const { ledger, tenancy, weather } = sums;
     const { lastSuccessAt, currency, register } = fromAccount();
     return {
       ...newest,
       ...sums,
+      changeOver: memory.changes(tenancy.days, weather),
       account,
       friendlyName,
       identifiers: property.meterIdentifiers,
@@ -229,8 +213,7 @@ export async function openMeter(
       return store.isOpenToReadings && memory.contradicted(store.readingCloses, store.saved.readTimes);
     },
     /** What other days than those of the month will come to. */
-    forecastOver: ({ from, to }: DaySpan): Forecasts =>
-      memory.forecast(from, to, sumsOf(store.saved).forecast),
+    forecastOver: ({ from, to }: DaySpan): Forecasts => memory.forecast(from, to, figuresNow().forecast),
     /** Days asked for so far, and in all, while the history is read for the first time; `null` once it is complete. */
     progress(): Progress | null {
       const { origin, readTo, complete } = store.ledger;
@@ -242,23 +225,29 @@ export async function openMeter(
   };
 }
 
-/** What the running month will come to. */
-function expected(days: Ledger['days'], today: Day, tariff: Tariff | null) {
+/** What is computed of the days. `tenancy`: those of them that are compared and forecast. */
+function figures(
+  ledger: Ledger,
+  tenancy: Ledger,
+  today: Day,
+  tariff: Tariff | null,
+  weather: Weather | null,
+) {
+  const { days, origin } = tenancy;
   const known = { days, today, tariff };
   const forecast = forecaster(known);
-  return { forecast, monthForecast: forecastMonth(known, forecast) };
-}
-
-/** What the weather has to do with the days. */
-function compared(days: Ledger['days'], today: Day, weather: Weather | null) {
-  if (weather === null) return { weatherChange: null, degreeDaysMonth: null, heatParts: null };
   const month = { from: monthStart(today), to: addDays(today, 1) };
-  const house = fitHouse(days, weather, today);
-  const own = typeof house === 'object' ? house.base : weather.base;
+  const house = weather && fitHouse(days, weather, today);
+  const base = (typeof house === 'object' ? house?.base : weather?.base) ?? null;
   return {
-    weatherChange: weatherChange(days, { ...weather, base: own }),
-    degreeDaysMonth: degreeDaysWithin(weather.temperatures, own ?? USUAL_BASE, month),
-    heatParts: splitHeat(days, weather.temperatures, house, month),
+    ...{ ledger, tenancy, tariff, weather },
+    totals: totals(ledger, today, origin),
+    forecast,
+    monthForecast: forecastMonth(known, forecast),
+    weatherChange: weather && weatherChange(days, { ...weather, base }),
+    degreeDaysMonth: weather && degreeDaysWithin(weather.temperatures, base ?? USUAL_BASE, month),
+    heatParts: weather && house && splitHeat(days, weather.temperatures, house, month),
+    use: judgeUse(days, today, weather?.temperatures ?? null, tariff),
   };
 }
 
@@ -276,7 +265,6 @@ export async function openMeterLedger(
   since: Day | null = null,
 ) {
   const { usage } = config;
-  const throttledLog = new ThrottledLog(clock);
   const document = state.document(file, ledgerCodec);
   const stored = await document.read();
   /** `usage.reading_closes` leaves it to the readings. */
@@ -324,11 +312,13 @@ export async function openMeterLedger(
   /** A disk that does not take it is no reason to publish nothing. */
   async function save(): Promise<void> {
     const saving = ledger;
-    await document
-      .write({ timezone: zone.name, readingCloses: closes, ledger, isNew, tariff: publishedTariff })
-      .catch((err) =>
-        throttledLog.write('unsaved', (more) => log.error({ err, ...more }, 'ledger could not be saved')),
-      );
+    await document.write({
+      timezone: zone.name,
+      readingCloses: closes,
+      ledger,
+      isNew,
+      tariff: publishedTariff,
+    });
     // A restoration meanwhile knows more than what was being saved.
     if (ledger === saving) saved = saving;
   }

@@ -29,18 +29,11 @@ export async function openPollHistories({
   state,
   zone,
   clock,
-  log,
-}: Pick<AccountContext, 'state' | 'zone' | 'clock' | 'log'>) {
+}: Pick<AccountContext, 'state' | 'zone' | 'clock'>) {
   const document = state.document('journal', journalCodec);
   const stored = new Map(Object.entries((await document.read())?.accounts ?? {}));
   const records = new Map<string, AccountRecord>();
-  const journal = autosave(
-    () =>
-      document
-        .write({ accounts: Object.fromEntries(records) })
-        .catch((err) => log.error({ err }, 'poll history could not be saved')),
-    clock,
-  );
+  const journal = autosave(() => document.write({ accounts: Object.fromEntries(records) }), clock);
 
   return (account: string) => {
     let record = stored.get(account) ?? { ...NOTHING_YET, day: zone.dayAt(clock.now()) };
@@ -96,7 +89,7 @@ const NEWEST = 3;
 /** A strange reply is kept although good ones follow; the file is written only when a new shape is seen. */
 export async function openReplyShapes(
   document: Pick<Document<Replies>, 'read' | 'write'>,
-  { clock, log }: Pick<AccountContext, 'clock' | 'log'>,
+  { clock }: Pick<AccountContext, 'clock'>,
 ): Promise<(reply: Reply) => void> {
   const known = new Map(Object.entries((await document.read())?.replies ?? {}));
   const throttles = new Map<string, Throttle>();
@@ -111,8 +104,6 @@ export async function openReplyShapes(
     const shapes = known.get(what) ?? [];
     if (shapes.some((each) => each.status === status && each.shape.join() === shape.join())) return;
     known.set(what, [{ firstSeenAt: clock.now(), status, shape }, ...shapes].slice(0, NEWEST));
-    document
-      .write({ replies: Object.fromEntries(known) })
-      .catch((err) => log.error({ err }, 'shapes of replies could not be saved'));
+    void document.write({ replies: Object.fromEntries(known) });
   };
 }

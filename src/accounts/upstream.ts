@@ -90,7 +90,6 @@ export function openUpstream(
   const budget = openLoginBudget({
     store: state.document(`${folder}/login-budget`, loginBudgetCodec),
     clock,
-    log,
     // In a fleet, which has gates.
     isOpenedForEachRun: options.gate !== undefined,
     ...(context.scryptCost === undefined ? {} : { scryptCost: context.scryptCost }),

@@ -107,7 +107,7 @@ export function openLogin(deps: LoginDeps) {
     if (form === null) throw new LoginRefused(REFUSALS.loginNeeded);
     try {
       const grant = await form(code, password, username);
-      if (signIn === 'auto' && known === null) await remember(wayIn.write({ way: 'form' }));
+      if (signIn === 'auto' && known === null) await wayIn.write({ way: 'form' });
       return grant;
     } catch (err) {
       if (!(err instanceof LoginRefused) || err.about !== 'client') throw err;
@@ -115,13 +115,10 @@ export function openLogin(deps: LoginDeps) {
       const answer = await issuer.refresh('none').catch((fault: unknown) => fault);
       if (answer instanceof RefusedForNow && answer.code === ISSUER_REFUSES.code) throw answer;
       // The provider may have gone back to passwords.
-      if (known !== null) await remember(wayIn.remove());
+      if (known !== null) await wayIn.remove();
       throw err;
     }
   }
-
-  const remember = (step: Promise<void>): Promise<void> =>
-    step.catch((err) => log.warn({ err }, 'the way to sign in could not be remembered'));
 
   return {
     /** A login needs a person: the configuration says so. */

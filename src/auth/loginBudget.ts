@@ -11,7 +11,6 @@ import { randomBytes, scryptSync } from 'node:crypto';
 import type { AuthState } from '../domain/health.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Failure } from '../foundation/failure.ts';
-import type { Log } from '../foundation/log.ts';
 import type { LoginBudgetRecord } from '../store/documents.ts';
 import type { Document } from '../store/stateStore.ts';
 import { GrantUnusable } from './oidc.ts';
@@ -59,13 +58,11 @@ export type LoginBudget = ReturnType<typeof openLoginBudget>;
 export function openLoginBudget({
   store,
   clock,
-  log,
   isOpenedForEachRun = false,
   scryptCost = SCRYPT_COST,
 }: {
   readonly store: Document<LoginBudgetRecord>;
   readonly clock: Clock;
-  readonly log: Log;
   /** Opening it is no start of the bridge, after which a refused client is tried again. */
   readonly isOpenedForEachRun?: boolean;
   /** A power of two. Only tests have a reason to lower it. */
@@ -91,22 +88,20 @@ export function openLoginBudget({
       unprovenAt: unprovenAt && instants.notAhead(unprovenAt),
       askedAt: askedAt && instants.notAhead(askedAt),
     };
-    await save(kept);
+    await write(kept);
     return kept;
   }
 
   /** What cannot be written counts in memory. */
-  const save = (record: LoginBudgetRecord): Promise<void> =>
-    write(record).catch((err) => log.error({ err }, 'login budget could not be saved'));
-
-  async function write(record: LoginBudgetRecord): Promise<void> {
+  async function write(record: LoginBudgetRecord): Promise<boolean> {
     const useless = record.useless.filter(({ at }) => instants.ageOf(at) < DAY_MS);
     const next = { ...record, useless };
     const isEmpty = next.state === null && useless.length === 0 && next.unprovenAt === null;
     // In memory first: it counts even if the disk cannot be written.
     unsaved = next;
-    await (isEmpty ? store.remove() : store.write(next));
-    unsaved = null;
+    const isSaved = await (isEmpty ? store.remove() : store.write(next));
+    if (isSaved) unsaved = null;
+    return isSaved;
   }
 
   function isWaiting({ state, nextAttemptAt }: LoginBudgetRecord): boolean {
@@ -192,18 +187,18 @@ export function openLoginBudget({
         code: 'login_unfinished',
         message: null,
         unprovenAt: null,
-      }).catch(() => undefined);
+      });
       const { useless, secretMark } = before;
       const granted = () => ({ ...EMPTY, useless, secretMark, unprovenAt: instants.now() });
       try {
         const grant = await step();
-        await save(granted());
+        await write(granted());
         return grant;
       } catch (err) {
         // Anything else says nothing about the credentials.
-        if (err instanceof GrantUnusable) await save(withUseless(granted(), err, credentials));
-        else if (err instanceof LoginRefused) await save(withRefusal(before, err, credentials));
-        else await save(found);
+        if (err instanceof GrantUnusable) await write(withUseless(granted(), err, credentials));
+        else if (err instanceof LoginRefused) await write(withRefusal(before, err, credentials));
+        else await write(found);
         throw err;
       }
     },
@@ -213,13 +208,13 @@ export function openLoginBudget({
     /** The API has accepted the tokens of the newest login. */
     async useful(): Promise<void> {
       const record = await read();
-      if (record.unprovenAt !== null) await save({ ...record, unprovenAt: null });
+      if (record.unprovenAt !== null) await write({ ...record, unprovenAt: null });
     },
 
     /** The tokens of the newest login are of no use. Changes nothing where the API has accepted them before. */
     async useless(fault: Failure, credentials: string | null): Promise<void> {
       const record = await read();
-      if (record.unprovenAt !== null) await save(withUseless(record, fault, credentials));
+      if (record.unprovenAt !== null) await write(withUseless(record, fault, credentials));
     },
 
     /**
@@ -235,10 +230,7 @@ export function openLoginBudget({
         return;
       }
       if (record.askedAt !== null && instants.ageOf(record.askedAt) < EXTRA_TRY_AFTER_MS) return;
-      isAskedFor = await write({ ...record, askedAt: instants.now() }).then(
-        () => true,
-        () => false,
-      );
+      isAskedFor = await write({ ...record, askedAt: instants.now() });
     },
 
     /** A person has signed in: no refusal counts any more. */

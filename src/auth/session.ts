@@ -159,7 +159,7 @@ export function openSession(deps: SessionDeps) {
       // A lost answer means that the token was used; without one, using it twice is our own bug.
       const isOurs = err.reused && !since.isUnanswered;
       log[isOurs ? 'error' : 'info']({ reused: err.reused }, 'session ended by the issuer');
-      await kept.remove().catch((cause) => log.error({ err: cause }, 'ended session could not be removed'));
+      await kept.remove();
       enter('ok');
       return null;
     }
@@ -283,7 +283,7 @@ export function openSession(deps: SessionDeps) {
 }
 
 /** The tokens in use, and what is known of those on the disk. */
-function keepTokens({ tokens, clock, log, scrub }: Pick<SessionDeps, 'tokens' | 'clock' | 'log' | 'scrub'>) {
+function keepTokens({ tokens, clock, scrub }: Pick<SessionDeps, 'tokens' | 'clock' | 'scrub'>) {
   let now: token.CurrentTokens | null | undefined;
   /** When they were last read or written: others are news. */
   let onDisk: TokenSet | null = null;
@@ -328,16 +328,11 @@ function keepTokens({ tokens, clock, log, scrub }: Pick<SessionDeps, 'tokens' | 
     /** On disk before its first use: a crash in between must not lose the only valid pair. */
     async save(next: token.CurrentTokens): Promise<void> {
       register(next.set);
-      try {
-        await tokens.write(next.set);
-        onDisk = next.set;
-      } catch (err) {
-        log.error({ err }, 'tokens could not be saved');
-      }
+      if (await tokens.write(next.set)) onDisk = next.set;
       now = next;
     },
 
-    remove(): Promise<void> {
+    remove(): Promise<boolean> {
       now = null;
       return tokens.remove();
     },

@@ -29,8 +29,9 @@ export const login: Command = async (given, io) => {
 };
 
 export const logout: Command = async (given, io) => {
-  const { session, login: byItself } = (await openAccount(given, io, { anyScopes: true })).upstream;
+  const { session, login: byItself, state } = (await openAccount(given, io, { anyScopes: true })).upstream;
   const had = await session.end();
+  if (state.fault !== null) throw state.fault;
   io.out(
     had
       ? 'Signed out: the issuer has ended the session, and its tokens are removed.\n'

@@ -59,7 +59,7 @@ export const uninstall: Command = async (given, io) => {
       if (left?.length) throw notCleared(`The broker still keeps ${left.length}, such as ${left[0]}.`);
       io.out(`All ${topics.length} are cleared.\n`);
     }
-    await announced.remove();
+    if (!(await announced.remove()) && settings.state.fault) throw settings.state.fault;
   } finally {
     await broker.close();
   }

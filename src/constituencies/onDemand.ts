@@ -77,7 +77,7 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
   const views: ConstituenciesView[] = [];
   for (const file of await state.list(FOLDER)) {
     const view = await document(file).read();
-    if (view !== null && listName(view.question) === null) await remove(file);
+    if (view !== null && listName(view.question) === null) await document(file).remove();
     else if (view !== null) views.push(view);
   }
   for (const view of views.sort((a, b) => a.fetchedAt - b.fetchedAt)) remember(view);
@@ -101,21 +101,13 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
 
   async function keep(name: string, view: ConstituenciesView): Promise<void> {
     remember(view);
-    await document(fileOf(name))
-      .write(view)
-      .catch((err) => log.error({ err }, 'a list of constituencies could not be saved'));
+    await document(fileOf(name)).write(view);
     const configured = configuredName();
     const others = [...kept.keys()].filter((each) => each !== configured);
     for (const oldest of others.slice(0, Math.max(0, others.length - MOST_KEPT))) {
       kept.delete(oldest);
-      await remove(fileOf(oldest));
+      await document(fileOf(oldest)).remove();
     }
-  }
-
-  async function remove(file: string): Promise<void> {
-    await document(file)
-      .remove()
-      .catch((err) => log.error({ err }, 'a list of constituencies could not be removed'));
   }
 
   /** Why the service is not asked now; `null`: it is. */
@@ -267,7 +259,7 @@ export function listAnswer(topics: Topics, zone: Zone, name: string | null, view
     total,
     complete,
     fetched_at: view && zone.iso(view.fetchedAt),
-    stale: view && view.stale,
+    stale: view?.stale ?? null,
     constituencies: constituencies?.map(toRecord) ?? null,
   };
 }

@@ -67,7 +67,7 @@ export async function startDaemon({
   const { mqtt, usage } = config;
   const { discovery_prefix: prefix } = mqtt;
   const state = await StateDirectory.open(config.state_dir, log);
-  const installation = await openInstallation(state, random, log);
+  const installation = await openInstallation(state, random);
   const signals = new Signals();
   const zone = zoneOf(usage.timezone);
   const topics = new Topics(mqtt.base_topic);

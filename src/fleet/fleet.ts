@@ -97,7 +97,7 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
     },
     onDelivered: () => undefined,
   });
-  const onReply = await openReplyShapes(opened.replies, { clock, log });
+  const onReply = await openReplyShapes(opened.replies, { clock });
   const worker = startWorker(fleet.claim_seconds, {
     ...{ context, opened, pace, link },
     claims: openClaims(database, membership.id, fleet.claim_seconds, clock),

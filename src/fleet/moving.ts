@@ -61,7 +61,9 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
     const isInUse = rows.some(({ id, isInUse }) => id === account.id && isInUse);
     const isMoved = !isInUse && (isDry || (await move(account)));
     (isMoved ? moved : known).push(account.id);
-    if (!isDry) await household.document(`accounts/${account.id}/tokens`, tokensCodec).remove();
+    if (isDry) continue;
+    await household.document(`accounts/${account.id}/tokens`, tokensCodec).remove();
+    if (household.fault !== null) throw household.fault;
   }
   return { moved, known };
 }

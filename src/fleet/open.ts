@@ -59,14 +59,18 @@ async function readInstallation(database: Database, seal: Seal): Promise<string>
   return row.installation;
 }
 
-/** The shapes of replies that any process has seen: the last ones written count. */
+/** The shapes of replies that any process has seen: the last ones written count, and some may be lost with the database. */
 const repliesIn = (database: Database) => ({
   async read() {
     const [row] = await database.query<{ replies: unknown }>('SELECT replies FROM heat2mqtt.fleet');
     return row?.replies ? repliesCodec.decode(row.replies) : null;
   },
-  async write(value: Replies): Promise<void> {
+  write(value: Replies): Promise<boolean> {
     const json = JSON.stringify(repliesCodec.encode(value));
-    await database.query('UPDATE heat2mqtt.fleet SET replies = $1', [json]);
+    const writing = database.query('UPDATE heat2mqtt.fleet SET replies = $1', [json]);
+    return writing.then(
+      () => true,
+      () => false,
+    );
   },
 });

@@ -2,8 +2,7 @@
 import type { Clock } from '../foundation/clock.ts';
 import { Throttle } from '../foundation/limits.ts';
 
-/** `write` never rejects. */
-export function autosave(write: () => Promise<void>, clock: Clock) {
+export function autosave(write: () => Promise<unknown>, clock: Clock) {
   const throttle = new Throttle(clock);
   let isChanged = false;
   let isHurried = false;

@@ -4,7 +4,6 @@ import * as z from 'zod';
 import { answered } from '../domain/constituency.ts';
 import { type Extras, extras } from '../domain/extras.ts';
 import { calendarDay, entityContext } from '../domain/reading.ts';
-import type { Log } from '../foundation/log.ts';
 import { type Codec, NewerDocument, type Owned, type StateStore } from './stateStore.ts';
 
 export const instant = z.number().int();
@@ -34,13 +33,13 @@ export const installationCodec = versioned(
 );
 
 /** Where they cannot be kept, they are drawn again at the next start. */
-export async function openInstallation(state: StateStore, random: () => number, log: Log) {
+export async function openInstallation(state: StateStore, random: () => number) {
   const document = state.document('installation', installationCodec);
   const known = await document.read();
   if (known !== null) return known;
   const clientId = `heat2mqtt_${randomBytes(4).toString('hex')}`;
   const drawn = { clientId, jitterFraction: random() };
-  await document.write(drawn).catch((err) => log.error({ err }, 'installation could not be saved'));
+  await document.write(drawn);
   return drawn;
 }
 

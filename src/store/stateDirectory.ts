@@ -61,7 +61,7 @@ export class StateDirectory implements StateStore {
   /** Symbolic links that the log has named. */
   readonly #links = new Set<string>();
   /** A write or removal that failed and has not been repeated, by the name of the document. */
-  readonly #unfinished = new Map<string, { readonly fault: Failure; again(): Promise<void> }>();
+  readonly #unfinished = new Map<string, { readonly fault: Failure; again(): Promise<unknown> }>();
 
   /** For a command beside the daemon. The directory is made with the first document. */
   constructor(path: string, log: Log, kind: 'command' | typeof DAEMON = 'command') {
@@ -104,17 +104,21 @@ export class StateDirectory implements StateStore {
     let ending: string | null = null;
 
     /** `after`: only while that is what went wrong last. */
-    const change = (step: () => Promise<void>, after?: Failure): Promise<void> =>
+    const change = (step: () => Promise<void>, after?: Failure): Promise<boolean> =>
       inOrder(async () => {
-        if (after && this.#unfinished.get(name)?.fault !== after) return;
+        const before = this.#unfinished.get(name)?.fault;
+        if (after && before !== after) return true;
         try {
           await refuseLinks(this.path, `${name}.json`);
           await step();
           this.#unfinished.delete(name);
+          return true;
         } catch (err) {
           const fault = stateUnwritable(this.path, err);
-          this.#unfinished.set(name, { fault, again: () => change(step, fault).catch(() => undefined) });
-          throw fault;
+          this.#unfinished.set(name, { fault, again: () => change(step, fault) });
+          // Once for each document until it could be saved: some are written many times a day.
+          if (!before) this.#log.error({ document: name, err: fault }, 'state document could not be saved');
+          return false;
         }
       });
 

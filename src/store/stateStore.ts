@@ -5,10 +5,12 @@ import type { Failure } from '../foundation/failure.ts';
 /** One document. `read` gives `null` when there is none, or none that can be understood. */
 export interface Document<T> {
   read(): Promise<T | null>;
-  /** Resolves once the document will survive the process. Rejects with a Failure. */
-  write(value: T): Promise<void>;
-  /** Rejects with a Failure. */
-  remove(): Promise<void>;
+  /**
+   * Resolves to true once the document will survive the process; to false where it could not be kept, which the store tells and
+   * tries again. Rejects only where the process may not go on.
+   */
+  write(value: T): Promise<boolean>;
+  remove(): Promise<boolean>;
 }
 
 /** How a document is kept: its parsed JSON to a value (throws when it is not one), and back. */

@@ -6,14 +6,13 @@ import { place } from '../store/directory.ts';
 import { handClock } from '../support/clock.ts';
 
 test.each(['home', 'constructor'])('the history of "%s" is there again after a restart', async (id) => {
-  const { open, log } = await place();
+  const { open } = await place();
   const start = async () => {
     const clock = handClock('2026-03-10T12:00:00Z');
     const historyOf = await openPollHistories({
       state: await open(),
       zone: zone('Europe/Dublin'),
       clock,
-      log,
     });
     return historyOf(id);
   };

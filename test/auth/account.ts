@@ -35,7 +35,7 @@ export function openAuth(
   { session = {}, ...login }: Partial<LoginDeps> & { readonly session?: Partial<SessionDeps> } = {},
 ) {
   // The hash is slow on purpose: tens of milliseconds each time.
-  const budget = openLoginBudget({ store: budgetStore, clock, log, scryptCost: 2 });
+  const budget = openLoginBudget({ store: budgetStore, clock, scryptCost: 2 });
   const byItself = openLogin({
     issuer,
     form: null,

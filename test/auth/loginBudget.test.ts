@@ -7,7 +7,6 @@ import type { Grant } from '../../src/auth/tokens.ts';
 import type { Failure } from '../../src/foundation/failure.ts';
 import type { LoginBudgetRecord } from '../../src/store/documents.ts';
 import { handClock } from '../support/clock.ts';
-import { logLines } from '../support/logLines.ts';
 import { memoryStore } from '../support/tokenStore.ts';
 import { HOUR, MINUTE } from './account.ts';
 
@@ -28,8 +27,7 @@ const GRANT: Grant = {
 function openHome() {
   const clock = handClock('2026-03-10T12:00:00Z');
   const store = memoryStore<LoginBudgetRecord>();
-  const open = (changes = {}) =>
-    openLoginBudget({ store, clock, log: logLines().log, scryptCost: 2, ...changes });
+  const open = (changes = {}) => openLoginBudget({ store, clock, scryptCost: 2, ...changes });
   const home = {
     clock,
     store,

@@ -101,7 +101,7 @@ describe('tokens on the disk', () => {
     expect(account.tokens.kept?.accessToken).not.toBe(first);
   });
 
-  test('a disk that is full is logged, and the session goes on in memory, also after its end', async () => {
+  test('with a disk that is full the session goes on in memory, also after its end', async () => {
     account.tokens.isFull = true;
     const { session } = account.start();
     const first = await session.accessToken();
@@ -109,7 +109,6 @@ describe('tokens on the disk', () => {
     account.clock.advance(1750 * SECOND);
     await session.accessToken();
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
-    expect(account.messages('error')).toEqual(['tokens could not be saved', 'tokens could not be saved']);
     account.simulator.endSessions();
     account.clock.advance(1750 * SECOND);
     await session.accessToken();

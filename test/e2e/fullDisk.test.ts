@@ -73,7 +73,7 @@ onSmallDisks.each(TROUBLES)('%s while running', async (_, code, spoil, mend) => 
     message: `The state directory cannot be written: ${state} (${code}).`,
     hint: expect.stringContaining('free space'),
   });
-  expect(program.output).toContain('ledger could not be saved');
+  expect(program.output).toContain('state document could not be saved');
   const { refreshGrants } = simulator.counters;
   const refreshed = refreshGrants.ok;
   await waitFor('a refresh', () => refreshGrants.ok > refreshed);

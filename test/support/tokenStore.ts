@@ -26,11 +26,11 @@ export function memoryStore<T>(kept: T | null = null): MemoryStore<T> {
     remove: () => change('remove', null),
   };
 
-  async function change(step: 'write' | 'remove', value: T | null): Promise<void> {
+  async function change(step: 'write' | 'remove', value: T | null): Promise<boolean> {
     store.steps.push(step);
     await store.takes();
-    if (store.isFull) throw new Error('ENOSPC');
-    store.kept = value === null ? null : structuredClone(value);
+    if (!store.isFull) store.kept = value === null ? null : structuredClone(value);
+    return !store.isFull;
   }
   return store;
 }

@@ -62,10 +62,7 @@ export async function openOutdoorTemperatures({
     if (isSame && isLongEnough) return false;
     const earliestAsked = isLongEnough ? before.from : first;
     know(earliestAsked, days);
-    await document
-      .write({ from: earliestAsked, days: [...(weather?.temperatures ?? [])] })
-      // The state directory tells of it.
-      .catch((err: unknown) => log.error({ err }, 'outdoor temperatures could not be saved'));
+    await document.write({ from: earliestAsked, days: [...(weather?.temperatures ?? [])] });
     return !isSame;
   }
 

@@ -55,11 +55,9 @@ export async function openPublisher(
   // Its topics are remembered on disk, so that they can be cleared later.
   const document = state.document('announced', announcedCodec);
   const stored = await document.read();
-  const announced = autosave(async () => {
+  const announced = autosave(() => {
     const { topics: kept, components } = retained.kept();
-    await document
-      .write({ topics: Object.keys(kept), components: { ...components } })
-      .catch((err) => log.error({ err }, 'the list of retained topics could not be saved'));
+    return document.write({ topics: Object.keys(kept), components: { ...components } });
   }, clock);
   // The broker may have lost any of them since: all are sent once.
   const kept = stored && {

@@ -119,7 +119,7 @@ export class AccountState implements StateStore {
     const name = property === null ? file : this.#parts.seal.mark(property);
     const put = async (value: T | null, json: unknown) => {
       // Another account reads the meter of a ledger that has no series here.
-      if (property !== null && !this.#rows.has(name)) return;
+      if (property !== null && !this.#rows.has(name)) return true;
       this.#values.set(name, value);
       this.#changed.set(name, json);
       // What cannot be kept must not be used: the run is over then.
@@ -128,6 +128,7 @@ export class AccountState implements StateStore {
           {},
           [...this.#changed].filter(([one]) => WITH_TOKENS.includes(one)),
         );
+      return true;
     };
     return {
       read: async () => {

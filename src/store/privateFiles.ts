@@ -1,8 +1,8 @@
 // Files and directories that only their user may read. A command run by root leaves them to the owner of the directory.
-import { randomInt } from 'node:crypto';
 import { lstatSync } from 'node:fs';
-import { chown, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { chown, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
 
 const PRIVATE_DIRECTORY = 0o700;
 export const PRIVATE_FILE = 0o600;
@@ -59,29 +59,14 @@ export async function pathsBelow(directory: string): Promise<string[]> {
   return entries.map(({ parentPath, name }) => relative(directory, join(parentPath, name)));
 }
 
-/**
- * Resolves once the file is on the disk; a symbolic link stays one, and leads to the new content. After a crash there is the old
- * file or the new one, and beside it perhaps a part of the new one, called `<file>.<digits>`.
- */
-export async function replace(path: string, content: string | Buffer): Promise<void> {
-  const file = await realpath(path).catch(() => path);
+/** Resolves once the file is on the disk. After a crash there is the old file or the new one, never a part. */
+export async function replace(file: string, content: string | Buffer): Promise<void> {
   const folder = dirname(file);
-  const part = `${file}.${randomInt(2 ** 32)}`;
   const write = async () => {
     const { uid, gid } = await stat(folder);
-    const handle = await open(part, 'wx', PRIVATE_FILE);
-    try {
-      // Only root can give something away.
-      await handle.chown(uid, gid).catch(() => undefined);
-      await handle.writeFile(content);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(part, file);
+    await writeFileAtomic(file, content, { mode: PRIVATE_FILE, chown: { uid, gid } });
   };
   await write().catch(async (err: NodeJS.ErrnoException) => {
-    await rm(part, { force: true });
     if (err.code !== 'ENOENT') throw err;
     await makePrivateDirectory(folder);
     await write();

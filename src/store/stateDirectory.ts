@@ -51,7 +51,7 @@ export async function directoryNotices(path: string, uid: number | undefined) {
 const WRITABLE_BY_OTHERS = 0o022;
 
 const DAEMON = 'daemon';
-// A part of a document that was not written to its end.
+// write-file-atomic calls them `<name>.<digits>`.
 const TEMPORARY_FILE = /\.json\.\d+$/;
 
 export class StateDirectory implements StateStore {

@@ -9,7 +9,7 @@ import { turn } from '../support/waitFor.ts';
 import { openMovingTruth } from './movingTruth.ts';
 import { openHomeWithBroker } from './program.ts';
 
-/** What a document is called until it is whole. */
+/** What `write-file-atomic` calls a document until it is whole. */
 export const TEMPORARY = /\.json\.\d+$/;
 
 const MOMENTS = ['any', 'any', 'token request', 'usage report', 'write'] as const;

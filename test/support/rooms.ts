@@ -77,6 +77,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'home-assistant-js-websocket': /^homeassistant\/connection\.ts$/,
   pg: /^store\/database\/database\.ts$/,
   'node-cron': /^daemon\/polling\/schedule\.ts$/,
+  'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,
   leven: /^config\/draft\.ts$/,
   zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(domain\/(constituency|extras|invoice|reading|recovery|tariff\/tariff)|homeassistant\/recorder|mqtt\/requests)\.ts$/,

@@ -5,7 +5,7 @@ import type { FleetStatus, HealthRecord, Reason } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Link } from '../mqtt/link.ts';
 import type { Database } from '../store/database/database.ts';
-import { serveHealth } from '../web/health.ts';
+import { serveHealth } from '../web/server.ts';
 import type { Membership } from './membership.ts';
 import type { Pace } from './pace.ts';
 import { countWords } from './roster.ts';

@@ -110,12 +110,13 @@ export function createPage(options: PageOptions): RequestListener {
   const sessions = options.readPassword && createSessions(options.readPassword, clock);
   const serveStream = createStreams(options.documents, options.logTail, clock);
   const throttledLog = new ThrottledLog(clock);
-  const unchanging = createUnchanging();
+  /** What stays the same while the program runs, by its name. */
+  const unchanging = new Map<string, { readonly bytes: Uint8Array; readonly zipped: Uint8Array }>();
   const isSignedIn = async (request: IncomingMessage) => sessions?.isOpen(tokenOf(request)) ?? true;
   const file =
     (name: string, type: string): Handler =>
     ({ request }) =>
-      unchanging(request, name, type, () => readFile(new URL(name, folder)));
+      sendOnce(request, name, type, () => readFile(new URL(name, folder)));
 
   const forEveryone = new Map<string, Handler>([
     ['GET /', file('index.html', 'text/html')],
@@ -147,8 +148,27 @@ export function createPage(options: PageOptions): RequestListener {
 
   function words({ request }: Exchange): Promise<Reply> {
     const told = options.words(languagesOf(request));
-    const content = async () => Buffer.from(JSON.stringify(told));
-    return unchanging(request, told.language, 'application/json', content);
+    return sendOnce(request, told.language, 'application/json', async () =>
+      Buffer.from(JSON.stringify(told)),
+    );
+  }
+
+  /** A browser that has it is not sent it again. */
+  async function sendOnce(
+    { headers }: IncomingMessage,
+    name: string,
+    type: string,
+    read: () => Promise<Uint8Array>,
+  ): Promise<Reply> {
+    const bytes = unchanging.get(name)?.bytes ?? (await read());
+    const zipped = unchanging.get(name)?.zipped ?? (await promisify(gzip)(bytes));
+    unchanging.set(name, { bytes, zipped });
+    const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+    const kept = { etag, 'cache-control': 'no-cache', vary: 'accept-encoding, accept-language' };
+    if (headers['if-none-match'] === etag) return { status: 304, headers: kept };
+    const sent = { ...kept, 'content-type': `${type}; charset=utf-8` };
+    if (!/\bgzip\b/.test(String(headers['accept-encoding'] ?? ''))) return { headers: sent, body: bytes };
+    return { headers: { ...sent, 'content-encoding': 'gzip' }, body: zipped };
   }
 
   async function openSession(exchange: Exchange): Promise<Reply> {
@@ -221,30 +241,5 @@ export function createPage(options: PageOptions): RequestListener {
     if (reply === null) return;
     response.writeHead(reply.status ?? 200, { ...headersWith(reply.allows), ...reply.headers });
     response.end(reply.body);
-  };
-}
-
-/** What stays the same while the program runs: read once, compressed, and not sent to a browser that has it. */
-function createUnchanging() {
-  const known = new Map<string, { bytes: Uint8Array; zipped: Uint8Array; tag: string }>();
-  async function read(content: () => Promise<Uint8Array>) {
-    const bytes = await content();
-    const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
-    return { bytes, zipped: await promisify(gzip)(bytes), tag };
-  }
-  return async (
-    request: IncomingMessage,
-    name: string,
-    type: string,
-    content: () => Promise<Uint8Array>,
-  ): Promise<Reply> => {
-    const { bytes, zipped, tag } = known.get(name) ?? (await read(content));
-    known.set(name, { bytes, zipped, tag });
-    const headers = { etag: tag, 'cache-control': 'no-cache', vary: 'accept-encoding, accept-language' };
-    if (request.headers['if-none-match'] === tag) return { status: 304, headers };
-    const contentType = { ...headers, 'content-type': `${type}; charset=utf-8` };
-    return /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))
-      ? { headers: { ...contentType, 'content-encoding': 'gzip' }, body: zipped }
-      : { headers: contentType, body: bytes };
   };
 }

@@ -1,5 +1,6 @@
-// An HTTP server that no visitor fills: each connection gets one answer at a time, and each address has so many connections.
-import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+// An HTTP server that no visitor fills: each connection gets one answer, and each address has so many connections. With it GET /healthz,
+// /readyz and /metrics for machines that watch the program, and the ways to the page.
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { splitHostAndPort } from '../config/listenAddress.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -33,9 +34,8 @@ const LIMITS = {
 };
 // A new connection has had no time to ask.
 const FRESH_MS = 1_000;
-// Few requests fit into that, so that few are read before the first one is answered.
+// Few requests fit into that: those after the first one are not answered.
 const SLICE_BYTES = 256;
-const TURNS_BETWEEN = 8;
 /** What watches the program is answered when there are too many connections, too. */
 const VITAL = /^\/(healthz|readyz)(\?|$)/;
 
@@ -43,16 +43,14 @@ interface Connection {
   readonly socket: Socket;
   readonly network: string;
   readonly since: number;
-  /** Answers that are not whole, the first of which is being given. */
-  readonly waiting: ServerResponse[];
+  /** `null`: nothing has been asked yet. */
+  response: ServerResponse | null;
   /** There are too many from the same place: only health is answered. */
   isExtra: boolean;
 }
 
-const isIdle = ({ waiting }: Connection) => waiting.length === 0;
+const isIdle = ({ response }: Connection) => response === null;
 const isUnread = ({ socket }: Connection) => socket.writableLength > 0;
-/** No browser asks again before it has its answer. */
-const isGreedy = (connection: Connection) => isUnread(connection) || connection.waiting.length > 1;
 
 /** `address` is `host:port`. Rejects with listen_failed. */
 export async function openServer(
@@ -61,7 +59,6 @@ export async function openServer(
   { clock, admits = () => true, isShared = () => false, limits }: ServerOptions,
 ): Promise<Listening> {
   const { each, all, requestMs, checkMs, unreadMs } = { ...LIMITS, ...limits };
-  const inTurn = turns();
   // In the order in which they came.
   const open = new Map<Socket, Connection>();
   // Its headers have no more time than the whole request.
@@ -73,43 +70,30 @@ export async function openServer(
     const crowd = same.length > each ? same : others.length > all ? others : [];
     if (crowd.length === 0) return;
     const settled = crowd.filter(({ since }) => clock.monotonic() - since >= FRESH_MS);
-    const leaves = settled.find(isIdle) ?? settled.find(isGreedy);
+    const leaves = settled.find(isIdle) ?? settled.find(isUnread);
     if (leaves !== undefined) leaves.socket.destroy();
     else if (others.length > all) connection.socket.destroy();
     else connection.isExtra = true;
-  }
-
-  function answerFirst({ waiting: [response], isExtra }: Connection): void {
-    if (response === undefined) return;
-    if (!isExtra || VITAL.test(response.req.url ?? '')) answer(response.req, response);
-    else response.writeHead(503, { connection: 'close' }).end('too many connections\n');
   }
 
   server.on('connection', (socket) => {
     const from = withoutPrefix(socket.remoteAddress ?? '');
     if (!admits(from)) return void socket.destroy();
     const came = { socket, network: networkOf(from), since: clock.monotonic() };
-    const connection: Connection = { ...came, waiting: [], isExtra: false };
+    const connection: Connection = { ...came, response: null, isExtra: false };
     open.set(socket, connection);
     socket.once('close', () => open.delete(socket));
     // Node then hands the parser only what is read here.
-    socket.on('readable', () => readOn(connection));
-    socket.on('drain', () => readOn(connection));
+    socket.on('readable', () => readRequest(connection));
     makeRoom(connection, from);
   });
   server.on('request', (request, response) => {
     const connection = open.get(request.socket);
-    if (connection === undefined) return;
-    connection.waiting.push(response);
-    response.once('close', () =>
-      inTurn(() => {
-        connection.waiting.shift();
-        if (connection.socket.destroyed) return;
-        answerFirst(connection);
-        readOn(connection);
-      }),
-    );
-    if (connection.waiting.length === 1) answerFirst(connection);
+    if (connection === undefined || !isIdle(connection)) return;
+    connection.response = response;
+    response.setHeader('connection', 'close');
+    if (!connection.isExtra || VITAL.test(request.url ?? '')) answer(request, response);
+    else response.writeHead(503).end('too many connections\n');
   });
   server.timeout = unreadMs;
   server.on('timeout', (socket) => {
@@ -131,33 +115,13 @@ export async function openServer(
   };
 }
 
-/** Reads the next requests when the answer to the last one has left: what a visitor does not read is not computed. */
-function readOn({ socket, waiting }: Connection): void {
-  // A request that is on its way is read to its end.
-  const mayRead = () => !socket.writableNeedDrain && !waiting.at(-1)?.req.complete;
-  while (mayRead()) {
+/** A request to its end, and nothing that is asked after it. */
+function readRequest(connection: Connection): void {
+  const { socket } = connection;
+  while (!connection.response?.req.complete) {
     const slice = Math.min(SLICE_BYTES, socket.readableLength);
     if (socket.read(slice || undefined) === null) return;
   }
-}
-
-/**
- * One step now and then. In each turn the event loop accepts one connection, and as long as the system takes the
- * answers, a few connections could go on and on: while 200 of them asked, health waited 0.5 s, and 2 s without this.
- */
-function turns(): (step: () => void) => void {
-  const steps: (() => void)[] = [];
-  let count = 0;
-  const next = () => {
-    count += 1;
-    const step = count % TURNS_BETWEEN === 0 ? steps.shift() : undefined;
-    if (steps.length > 0) setImmediate(next);
-    step?.();
-  };
-  return (step) => {
-    steps.push(step);
-    if (steps.length === 1) setImmediate(next);
-  };
 }
 
 /** The address of the HTTP server is taken, or not one of this machine. */
@@ -182,3 +146,58 @@ export const SUPERVISORS_INGRESS: Ingress = { listen: '0.0.0.0:8098', from: '172
 /** Rejects with listen_failed. */
 export const serveIngress = ({ listen, from }: Ingress, answer: RequestListener, clock: Clock) =>
   openServer(listen, answer, { clock, admits: (address) => address === from, isShared: () => true });
+
+export interface HealthAnswers {
+  /** The event loop is alive and the broker was connected lately. Trouble at the provider is not unhealthy. */
+  healthy(): boolean;
+  /** The first publication is done. */
+  ready(): boolean;
+  /** Prometheus text. */
+  metrics(): { readonly contentType: string; readonly text: string };
+  /** Who may have the metrics without the page's leave. */
+  readonly metricsFor: 'everyone' | 'this machine' | 'no one';
+  readonly metricsRefused: () => void;
+  /** Answers everything else. `null`: there is no page. */
+  readonly page: RequestListener | null;
+}
+
+/** Any other name may have been pointed here by a page elsewhere. */
+const OWN_NAME = /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/;
+
+/** `listen` is `host:port`. Rejects with listen_failed. */
+export function serveHealth(
+  listen: string,
+  { healthy, ready, metrics, metricsFor, metricsRefused, page }: HealthAnswers,
+  options: ServerOptions,
+): Promise<Listening> {
+  const mayReadMetrics = ({ headers }: IncomingMessage) =>
+    metricsFor === 'everyone' ||
+    (metricsFor === 'this machine' &&
+      OWN_NAME.test(headers.host ?? '') &&
+      headers['x-forwarded-for'] === undefined);
+  const answer: RequestListener = (request, response) => {
+    const send = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
+      response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
+      response.end(text);
+    };
+    const tell = (yes: boolean, word: string) => send(yes ? 200 : 503, yes ? `${word}\n` : `not ${word}\n`);
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    const path = isRead ? request.url?.split('?')[0] : null;
+    if (path === '/healthz') tell(healthy(), 'healthy');
+    else if (path === '/readyz') tell(ready(), 'ready');
+    else if (path === '/metrics' && mayReadMetrics(request)) {
+      try {
+        const { contentType, text } = metrics();
+        send(200, text, contentType);
+      } catch {
+        send(500, 'metrics failed\n');
+      }
+    } else if (page !== null) page(request, response);
+    else if (!isRead) send(405, 'GET only\n');
+    else if (path === '/metrics') {
+      metricsRefused();
+      send(401, 'set http.metrics: open to let everyone read them\n');
+    } else send(404, 'not found: try /healthz, /readyz or /metrics\n');
+  };
+  return openServer(listen, answer, options);
+}

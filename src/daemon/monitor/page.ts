@@ -1,24 +1,25 @@
-// What the page gets to know of the daemon. Loaded with the first request for it.
+// What the page gets to know of the daemon: the retained documents as they stand, and what can be asked. Loaded with its first request.
 import { hostname } from 'node:os';
 import { accountView, chosenMonth, meterViews } from '../../accounts/composition.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
+import type { Message } from '../../mqtt/message.ts';
 import type { Requests } from '../../mqtt/requests.ts';
 import { pageWords, visitorsLanguage } from '../../publication/language.ts';
+import { RetainedDiff } from '../../publication/retainedDiff.ts';
 import { STATEMENT_STYLE_HASH, statementPage } from '../../publication/statement/page.ts';
 import { statementOf } from '../../publication/statement/statement.ts';
-import type { DashboardChange } from '../../web/page/answers.ts';
+import type { DocumentSource, Listener } from '../../web/events.ts';
+import type { BrokerState, DashboardChange } from '../../web/page/answers.ts';
 import {
   bodyOf,
   createPage,
   download,
-  type Exchange,
   fieldsOf,
   json,
   languagesOf,
   type PageOptions,
-  type Reply,
   type Route,
   refuse,
   text,
@@ -29,7 +30,7 @@ import { type Context, metersOf } from '../context.ts';
 import { changeDashboard, lookAtDashboard } from '../homeAssistant/energyDashboard.ts';
 import type { Poller } from '../polling/poller.ts';
 import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
-import { followDocuments } from './documents.ts';
+import { BRIDGE, composer } from '../publishing/publisher.ts';
 import { ledgerCsv } from './ledgerCsv.ts';
 
 export interface PageParts {
@@ -47,13 +48,12 @@ const NO_METER = refuse(404, 'unknown_meter', 'There is no such meter.');
 /** One listener for everyone, and one for whom Home Assistant has let in. */
 export function openPage(parts: PageParts, metricsRefused: PageOptions['metricsRefused'], context: Context) {
   const { accounts, config, clock, log, zone, scrubber } = context;
-  const { bridgeStatus, constituencies, logTail, poller } = parts;
   const { hosts = [], password, trusted_proxy: trustedProxy } = config.web || {};
   const own = hostname().toLowerCase();
   const signIns = createSignIns({
     accounts,
     redirectUri: config.provider?.redirect_uri,
-    signedIn: (account) => poller.retryNow(account, true),
+    signedIn: (account) => parts.poller.retryNow(account, true),
     mask: scrubber.registerToken,
     iso: (instant) => zone.iso(instant),
     clock,
@@ -63,10 +63,10 @@ export function openPage(parts: PageParts, metricsRefused: PageOptions['metricsR
     version: about.version,
     names: new Set([own, `${own}.local`, ...hosts.map((name) => name.toLowerCase())]),
     isTrustedProxy: within(trustedProxy),
-    logTail,
-    documents: followDocuments(bridgeStatus, constituencies, context),
+    logTail: parts.logTail,
+    documents: followDocuments(parts, context),
     words: (languages: string) => pageWords(visitorsLanguage(config.language, languages)),
-    routes: [...signIns.routes, ...routesOf(parts, context), ...energyDashboardRoutes(context)],
+    routes: [...signIns.routes, ...routesOf(parts, context)],
     metricsRefused,
     clock,
     log,
@@ -80,66 +80,123 @@ export function openPage(parts: PageParts, metricsRefused: PageOptions['metricsR
 }
 
 function routesOf({ requests, report, metrics }: PageParts, context: Context): Route[] {
-  async function ask(exchange: Exchange): Promise<Reply> {
-    const body = await requests.answer(exchange.name, await bodyOf(exchange), () => {});
-    const status = requests.isKnown(exchange.name) ? 200 : 404;
-    return { status, headers: { 'content-type': 'application/json' }, body };
-  }
-
-  function ledger({ query }: Exchange): Reply {
-    const view = context.accounts.flatMap(meterViews).find(({ meter }) => meter === query.get('meter'));
-    return view === undefined
-      ? NO_METER
-      : download(`heat2mqtt-${view.meter}.csv`, ledgerCsv(view), 'text/csv');
-  }
-
-  /** A page of its own, in the language of the visitor. Throws a Failure for a month that there is not. */
-  function statement({ query, request }: Exchange): Reply {
-    const meter = metersOf(context).find(({ name }) => name === (query.get('meter') ?? name));
-    const account = context.accounts.find(({ id }) => id === meter?.account);
-    const view = meter?.view();
-    if (!meter || !account || !view) return NO_METER;
-    const facts = { meter: view, account: accountView(account, context) };
-    const month = chosenMonth(meter.completeMonths(), query.get('month') ?? undefined);
-    const language = visitorsLanguage(context.config.language, languagesOf(request));
-    const page = statementPage(statementOf(month, facts), language);
-    return { ...text(page, 'text/html'), allows: `style-src '${STATEMENT_STYLE_HASH}'; form-action 'none'` };
-  }
-
-  function showMetrics(): Reply {
-    const { contentType, text: body } = metrics();
-    return { headers: { 'content-type': contentType }, body };
-  }
-
+  const { config, clock } = context;
+  const section = config.home_assistant;
+  const dashboard = section && { section, baseTopic: config.mqtt.base_topic, clock };
   return [
-    ['POST /request/:name', ask],
-    ['GET /metrics', showMetrics],
-    ['GET /ledger.csv', ledger],
-    ['GET /statement', statement],
+    [
+      'POST /request/:name',
+      async (exchange) => ({
+        body: await requests.answer(exchange.name, await bodyOf(exchange), () => {}),
+        status: requests.isKnown(exchange.name) ? 200 : 404,
+        headers: { 'content-type': 'application/json' },
+      }),
+    ],
+    [
+      'GET /metrics',
+      () => {
+        const { contentType, text: body } = metrics();
+        return { headers: { 'content-type': contentType }, body };
+      },
+    ],
     ['GET /report.txt', async () => download('heat2mqtt-report.txt', await report(), 'text/plain')],
+    [
+      'GET /ledger.csv',
+      ({ query }) => {
+        const view = context.accounts.flatMap(meterViews).find(({ meter }) => meter === query.get('meter'));
+        return view ? download(`heat2mqtt-${view.meter}.csv`, ledgerCsv(view), 'text/csv') : NO_METER;
+      },
+    ],
+    [
+      // A page of its own. Throws a Failure for a month that there is not.
+      'GET /statement',
+      ({ query, request }) => {
+        const meter = metersOf(context).find(({ name }) => name === (query.get('meter') ?? name));
+        const account = context.accounts.find(({ id }) => id === meter?.account);
+        const view = meter?.view();
+        if (!meter || !account || !view) return NO_METER;
+        const month = chosenMonth(meter.completeMonths(), query.get('month') ?? undefined);
+        const statement = statementOf(month, { meter: view, account: accountView(account, context) });
+        const page = statementPage(statement, visitorsLanguage(config.language, languagesOf(request)));
+        const allows = `style-src '${STATEMENT_STYLE_HASH}'; form-action 'none'`;
+        return { ...text(page, 'text/html'), allows };
+      },
+    ],
+    ...(dashboard ? dashboardRoutes(dashboard, context) : []),
   ];
 }
 
-function energyDashboardRoutes(context: Context): Route[] {
-  const { home_assistant: section, mqtt } = context.config;
-  if (section === undefined) return [];
-  const deps = { section, baseTopic: mqtt.base_topic, clock: context.clock };
-
-  async function look(): Promise<Reply> {
-    const dashboard = await lookAtDashboard(deps, 'add', metersOf(context));
-    const { changed, refusals, cautions, digest } = dashboard;
-    return json({ added: changed, refusals, cautions, digest } satisfies DashboardChange);
-  }
-
-  async function add(exchange: Exchange): Promise<Reply> {
-    const { digest } = await fieldsOf(exchange);
-    if (digest === undefined) return refuse(400, 'request_malformed', 'The digest is missing.');
-    await changeDashboard(deps, 'add', metersOf(context), digest);
-    return json({ state: 'done' });
-  }
-
+function dashboardRoutes(deps: Parameters<typeof lookAtDashboard>[0], context: Context): Route[] {
   return [
-    ['GET /energy-dashboard', look],
-    ['POST /energy-dashboard', add],
+    [
+      'GET /energy-dashboard',
+      async () => {
+        const { changed, ...looked } = await lookAtDashboard(deps, 'add', metersOf(context));
+        const { refusals, cautions, digest } = looked;
+        return json({ added: changed, refusals, cautions, digest } satisfies DashboardChange);
+      },
+    ],
+    [
+      'POST /energy-dashboard',
+      async (exchange) => {
+        const { digest } = await fieldsOf(exchange);
+        if (digest === undefined) return refuse(400, 'request_malformed', 'The digest is missing.');
+        await changeDashboard(deps, 'add', metersOf(context), digest);
+        return json({ state: 'done' });
+      },
+    ],
   ];
+}
+
+/** The documents are composed for each reader from what is known now, so that no broker is needed. */
+function followDocuments({ bridgeStatus, constituencies }: PageParts, context: Context): DocumentSource {
+  const { accounts, signals, topics, link } = context;
+  const retainedOf = composer({ bridgeStatus, constituencies, discovery: null }, context);
+  /** With the accounts whose documents may have changed since the reader took them. */
+  const readers = new Map<Listener, Set<string>>();
+
+  function tell(owner: string): void {
+    for (const [on, changed] of readers) {
+      // What the bridge tells of itself follows from its accounts.
+      changed.add(owner).add(BRIDGE);
+      on.changed();
+    }
+  }
+  function broker(): BrokerState {
+    const { connected, hasConnected } = link.status();
+    if (connected) return 'connected';
+    return hasConnected ? 'disconnected' : 'none';
+  }
+  const withoutBase = ({ topic, payload }: Message) => ({
+    topic: topic.slice(topics.base.length + 1),
+    payload,
+  });
+  signals.on('accountChanged', tell);
+  signals.on('bridgeChanged', () => tell(BRIDGE));
+  signals.on('passing', (message) => {
+    const event = withoutBase(message);
+    if (event.topic.endsWith('/event')) for (const on of readers.keys()) on.event(event);
+  });
+  signals.on('brokerChanged', () => {
+    for (const on of readers.keys()) on.broker(broker());
+  });
+  return (on) => {
+    const changed = new Set([BRIDGE, ...accounts.map(({ id }) => id)]);
+    const given = new RetainedDiff();
+    readers.set(on, changed);
+    on.broker(broker());
+    return {
+      take() {
+        const [owner] = changed;
+        if (owner === undefined) return null;
+        changed.delete(owner);
+        const news = given.take(owner, retainedOf(owner));
+        // Until then a meter may not have been read yet.
+        const gone = bridgeStatus.isComplete() ? given.gone() : [];
+        for (const message of gone) given.delivered(message);
+        return [...news, ...gone].map(withoutBase);
+      },
+      stop: () => void readers.delete(on),
+    };
+  };
 }

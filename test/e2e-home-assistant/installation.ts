@@ -1,8 +1,7 @@
 // Before all tests: gets a Home Assistant onto this machine, or fails with the sentence that says why there is none.
-import { spawn } from 'node:child_process';
 import { basename, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { ROOT } from '../support/sources.ts';
+import { told } from '../support/scripts.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -14,20 +13,7 @@ declare module 'vitest' {
 }
 
 export async function setup(project: TestProject): Promise<void> {
-  const script = spawn(join(ROOT, 'scripts/home-assistant.sh'), { stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  let errors = '';
-  script.stdout.on('data', (bytes) => (output += String(bytes)));
-  script.stderr.on('data', (bytes) => {
-    errors += String(bytes);
-    process.stderr.write(bytes);
-  });
-  const code = await new Promise((resolve, reject) => {
-    script.once('error', reject);
-    script.once('close', resolve);
-  });
-  if (code !== 0) throw new Error(errors.trim().split('\n').at(-1));
-  const python = output.trim();
+  const python = await told('home-assistant.sh');
   project.provide('python', python);
   // It lives in a virtual environment that is named after the release.
   project.provide('release', basename(join(python, '../..')));

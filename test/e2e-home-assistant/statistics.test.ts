@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { home, METER, PROPERTY, person, quiet, reading } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { complaints, untilShown } from './entities.ts';
+import { complaints } from './entities.ts';
 import {
   COST,
   daysAgo,
@@ -83,19 +83,6 @@ test('the series equal what was booked, row by row; the Energy dashboard takes t
   expect(await rowsOf(api, ENERGY)).toEqual(energy);
   expect(await rowsOf(api, COST)).toEqual(cost);
   expect(complaints(homeAssistant.records())).toEqual([]);
-});
-
-test('without statistics the entities are good for the Energy dashboard too', async () => {
-  const story = await openStory();
-  await story.start();
-  const api = await story.enter();
-  await untilShown(story.probe, api);
-  const id = (key: string) => `sensor.heat2mqtt_${METER}_${key}`;
-  await api.ask('energy/save_prefs', { energy_sources: [gas(id('energy_total'), id('cost_total'))] });
-  const { energy_sources } = Object(await api.ask('energy/validate'));
-  // The recorder writes the first statistics of an entity within five minutes; until then there are none.
-  const types = energy_sources.flat().map(({ type }: { type: string }) => type);
-  expect(types.filter((type: string) => type !== 'statistics_not_defined')).toEqual([]);
 });
 
 test('a day in the middle is corrected, then a series is deleted: all rows are right again', async () => {

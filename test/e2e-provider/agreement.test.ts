@@ -35,10 +35,18 @@ const REALM_DISABLED: Situation = {
   at: ({ set }) => set({ enabled: false }),
   simulated: token({ realmEnabled: false }),
 };
+const TLS_DEMANDED: Situation = {
+  at: ({ set }) => set({ sslRequired: 'all' }),
+  simulated: token({ tlsRequired: true }),
+};
 const USER_DISABLED: Situation = {
   at: ({ setUser }) => setUser({ enabled: false }),
   simulated: state('disabled'),
 };
+const actionRequired = (action: string): Situation => ({
+  at: ({ setUser, allow }) => allow(action).then(() => setUser({ requiredActions: [action] })),
+  simulated: state('not_fully_set_up'),
+});
 const ALL_WELL: Situation = {
   async at({ set, setClient, setUser }) {
     await set({ enabled: true, sslRequired: 'none' });
@@ -51,66 +59,33 @@ const ALL_WELL: Situation = {
     simulator.switches.token.accountStates.clear();
   },
 };
+const NOBODY = { username: 'nobody@example.org' };
+const MISTYPED = { scope: 'openid service-mistyped' };
+const NO_SCOPE = [400, 'invalid_scope', 'Invalid scopes: openid service-mistyped'];
+const NO_GRANT = [400, 'unsupported_grant_type', 'Unsupported grant_type'];
+const NO_USER = [400, 'invalid_grant', 'Account disabled'];
+const NO_REALM = [403, 'access_denied', 'Realm not enabled'];
+const NO_TLS = [403, 'invalid_request', 'HTTPS required'];
+const NO_DIRECT_GRANTS = [400, 'unauthorized_client', 'Client not allowed for direct access grants'];
+const NO_TOKEN = [400, 'invalid_grant', 'Invalid refresh token'];
 
 test.each<[string, Situation, Form, readonly unknown[]]>([
   ['the right password', asItIs, {}, OK],
   ['a wrong password', asItIs, { password: 'no' }, WRONG],
-  ['an unknown user', asItIs, { username: 'nobody@example.org' }, WRONG],
+  ['an unknown user', asItIs, NOBODY, WRONG],
   ['an unknown client', asItIs, { client_id: 'unknown' }, NO_CLIENT],
-  [
-    'an unknown scope',
-    asItIs,
-    { scope: 'openid service-mistyped' },
-    [400, 'invalid_scope', 'Invalid scopes: openid service-mistyped'],
-  ],
-  [
-    'an unknown scope and a wrong password',
-    asItIs,
-    { scope: 'openid service-mistyped', password: 'no' },
-    [400, 'invalid_scope', 'Invalid scopes: openid service-mistyped'],
-  ],
-  [
-    'another grant',
-    asItIs,
-    { grant_type: 'bread' },
-    [400, 'unsupported_grant_type', 'Unsupported grant_type'],
-  ],
-  ['a disabled user', USER_DISABLED, {}, [400, 'invalid_grant', 'Account disabled']],
+  ['an unknown scope and a wrong password', asItIs, { ...MISTYPED, password: 'no' }, NO_SCOPE],
+  ['another grant', asItIs, { grant_type: 'bread' }, NO_GRANT],
+  ['a disabled user', USER_DISABLED, {}, NO_USER],
   ['a disabled user and a wrong password', USER_DISABLED, { password: 'no' }, WRONG],
   ['a disabled client', CLIENT_DISABLED, {}, NO_CLIENT],
-  ['a disabled realm', REALM_DISABLED, {}, [403, 'access_denied', 'Realm not enabled']],
-  [
-    'a realm that demands TLS',
-    { at: ({ set }) => set({ sslRequired: 'all' }), simulated: token({ tlsRequired: true }) },
-    {},
-    [403, 'invalid_request', 'HTTPS required'],
-  ],
-  [
-    'direct access grants off',
-    DIRECT_GRANTS_OFF,
-    {},
-    [400, 'unauthorized_client', 'Client not allowed for direct access grants'],
-  ],
-  ...['UPDATE_PASSWORD', 'CONFIGURE_TOTP', 'VERIFY_EMAIL', 'UPDATE_PROFILE', 'TERMS_AND_CONDITIONS'].map(
-    (action): [string, Situation, Form, readonly unknown[]] => [
-      `required action ${action}`,
-      {
-        at: ({ setUser, allow }) => allow(action).then(() => setUser({ requiredActions: [action] })),
-        simulated: state('not_fully_set_up'),
-      },
-      {},
-      NOT_SET_UP,
-    ],
-  ),
-  [
-    'a required action and a wrong password',
-    {
-      at: ({ setUser }) => setUser({ requiredActions: ['UPDATE_PASSWORD'] }),
-      simulated: state('not_fully_set_up'),
-    },
-    { password: 'no' },
-    WRONG,
-  ],
+  ['a disabled realm', REALM_DISABLED, {}, NO_REALM],
+  ['a realm that demands TLS', TLS_DEMANDED, {}, NO_TLS],
+  ['direct access grants off', DIRECT_GRANTS_OFF, {}, NO_DIRECT_GRANTS],
+  ['a new password', actionRequired('UPDATE_PASSWORD'), {}, NOT_SET_UP],
+  ['a second factor to be set up', actionRequired('CONFIGURE_TOTP'), {}, NOT_SET_UP],
+  ['terms to be accepted', actionRequired('TERMS_AND_CONDITIONS'), {}, NOT_SET_UP],
+  ['a new password, and a wrong one', actionRequired('UPDATE_PASSWORD'), { password: 'no' }, WRONG],
 ])('password grant: %s', async (_, situation, form, expected) => {
   const { arrange, askBoth } = await openBoth();
   await arrange(situation);
@@ -128,13 +103,8 @@ test('password grant: after three wrong passwords the right one is refused in th
 
 test.each<[string, Situation, readonly unknown[], 'good' | readonly unknown[]]>([
   ['a disabled client', CLIENT_DISABLED, NO_CLIENT, 'good'],
-  ['a disabled realm', REALM_DISABLED, [403, 'access_denied', 'Realm not enabled'], 'good'],
-  [
-    'a realm that demands TLS',
-    { at: ({ set }) => set({ sslRequired: 'all' }), simulated: token({ tlsRequired: true }) },
-    [403, 'invalid_request', 'HTTPS required'],
-    'good',
-  ],
+  ['a disabled realm', REALM_DISABLED, NO_REALM, 'good'],
+  ['a realm that demands TLS', TLS_DEMANDED, NO_TLS, 'good'],
   ['a disabled user', USER_DISABLED, [400, 'invalid_grant', 'User disabled'], 'good'],
   ['direct access grants off', DIRECT_GRANTS_OFF, OK, 'good'],
   [
@@ -169,8 +139,8 @@ test.each<[string, Situation, readonly unknown[], 'good' | readonly unknown[]]>(
   [
     'keys replaced at once',
     { at: ({ renewKeys }) => renewKeys({ keepOld: false }), simulated: token({ keyId: 'another' }) },
-    [400, 'invalid_grant', 'Invalid refresh token'],
-    [400, 'invalid_grant', 'Invalid refresh token'],
+    NO_TOKEN,
+    NO_TOKEN,
   ],
   [
     'keys rotated',
@@ -187,15 +157,7 @@ test.each<[string, Situation, readonly unknown[], 'good' | readonly unknown[]]>(
     OK,
     'good',
   ],
-  [
-    'a required action',
-    {
-      at: ({ setUser }) => setUser({ requiredActions: ['UPDATE_PASSWORD'] }),
-      simulated: state('not_fully_set_up'),
-    },
-    OK,
-    'good',
-  ],
+  ['a required action', actionRequired('UPDATE_PASSWORD'), OK, 'good'],
 ])('refresh: %s', async (_, situation, expected, afterwards) => {
   const { arrange, askBoth, refreshBoth } = await openBoth();
   const before = await askBoth(PASSWORD);

@@ -103,53 +103,35 @@ test('the right password leads back with a code', async () => {
   expect(shape).toMatchObject({ status: 302, landedOn: REDIRECT_URI, error: null });
 });
 
+const USER_OFF: Situation = {
+  at: ({ setUser }) => setUser({ enabled: false }),
+  simulated: state('disabled'),
+};
 test.each<[string, Options, Record<string, string>]>([
   ['a wrong password', {}, { password: 'no' }],
   ['an unknown user', {}, { username: 'nobody@example.org' }],
-  [
-    'a disabled user',
-    { situation: { at: ({ setUser }) => setUser({ enabled: false }), simulated: state('disabled') } },
-    {},
-  ],
+  ['a disabled user', { situation: USER_OFF }, {}],
 ])('%s: the same page again', async (_, options, fields) => {
   const shape = await compare(options, signIn(fields));
   expect(shape).toMatchObject({ status: 200, execution: 'same', message: true });
 });
 
+const off = (client: Settings, fields: Parameters<typeof token>[0]): Options => ({
+  situation: { at: ({ setClient }) => setClient(client), simulated: token(fields) },
+});
+const REALM_OFF: Situation = {
+  at: ({ set }) => set({ enabled: false }),
+  simulated: token({ realmEnabled: false }),
+};
+const NO_PKCE = { code_challenge: undefined, code_challenge_method: undefined };
 test.each<[string, Options, string | undefined]>([
   ['an unknown client', { changes: { client_id: 'unknown' } }, undefined],
   ['another redirect address', { changes: { redirect_uri: 'https://elsewhere.example.org/' } }, undefined],
-  [
-    'a disabled client',
-    {
-      situation: {
-        at: ({ setClient }) => setClient({ enabled: false }),
-        simulated: token({ clientEnabled: false }),
-      },
-    },
-    undefined,
-  ],
-  [
-    'a disabled realm',
-    { situation: { at: ({ set }) => set({ enabled: false }), simulated: token({ realmEnabled: false }) } },
-    undefined,
-  ],
-  [
-    'the flow switched off',
-    {
-      situation: {
-        at: ({ setClient }) => setClient({ standardFlowEnabled: false }),
-        simulated: token({ codeFlowAllowed: false }),
-      },
-    },
-    'unauthorized_client',
-  ],
+  ['a disabled client', off({ enabled: false }, { clientEnabled: false }), undefined],
+  ['a disabled realm', { situation: REALM_OFF }, undefined],
+  ['the flow off', off({ standardFlowEnabled: false }, { codeFlowAllowed: false }), 'unauthorized_client'],
   ['a scope that is not allowed', { changes: { scope: 'openid service-mistyped' } }, 'invalid_scope'],
-  [
-    'no PKCE',
-    { changes: { code_challenge: undefined, code_challenge_method: undefined } },
-    'invalid_request',
-  ],
+  ['no PKCE', { changes: NO_PKCE }, 'invalid_request'],
 ])('%s: told at the first request', async (_, options, error) => {
   const shape = await compare(options);
   expect(shape).toMatchObject(error === undefined ? { status: 400 } : { status: 302, error });

@@ -1,4 +1,5 @@
-// The password grant row by row: what a real Keycloak's refusal becomes on health, and what it cost the account.
+// A refused password grant under a running daemon: what it becomes on health, and what it cost the account. What Keycloak says in
+// each situation is in agreement.test.ts, and what that means in test/auth/refusals.test.ts.
 import { expect, test } from 'vitest';
 import {
   CLIENT,
@@ -29,7 +30,6 @@ interface Row {
 const BAD = 'bad_credentials_or_locked/bad_credentials_or_locked';
 const ROWS: readonly Row[] = [
   { what: 'a wrong password', account: { password: 'no' }, becomes: BAD, names: /lock/i, counted: 1 },
-  { what: 'an unknown user', account: { username: 'nobody@example.org' }, becomes: BAD },
   {
     what: 'a locked user',
     arrange: ({ lock }) => lock(),
@@ -44,33 +44,10 @@ const ROWS: readonly Row[] = [
     names: /second factor.*totp_secret/i,
     counted: 1,
   },
-  ...['UPDATE_PASSWORD', 'CONFIGURE_TOTP', 'VERIFY_EMAIL', 'UPDATE_PROFILE', 'TERMS_AND_CONDITIONS'].map(
-    (action) => ({
-      what: `the required action ${action}`,
-      arrange: ({ allow, setUser }: Realm) =>
-        allow(action).then(() => setUser({ requiredActions: [action] })),
-      becomes: 'needs_user_action/account_not_set_up',
-      counted: 0,
-    }),
-  ),
   {
     what: 'a temporary password',
     user: { credentials: [{ ...passwordCredential(ME.password), temporary: true }] },
     becomes: 'needs_user_action/account_not_set_up',
-    counted: 0,
-  },
-  {
-    what: 'a disabled user',
-    user: { enabled: false },
-    becomes: 'needs_user_action/account_disabled',
-    counted: 0,
-  },
-  {
-    what: 'direct access grants switched off',
-    client: { directAccessGrantsEnabled: false },
-    provider: { sign_in: 'password' },
-    becomes: 'method_disabled/method_disabled',
-    names: /Direct access grants/,
     counted: 0,
   },
   {
@@ -85,12 +62,6 @@ const ROWS: readonly Row[] = [
     provider: { client_id: 'unknown' },
     becomes: 'needs_user_action/client_refused',
     names: /client_id.*Poll now/,
-    counted: 0,
-  },
-  {
-    what: 'a disabled client',
-    client: { enabled: false },
-    becomes: 'needs_user_action/client_refused',
     counted: 0,
   },
   {
@@ -132,20 +103,6 @@ test.each(ROWS)('$what: $becomes', async (row) => {
   expect(counts).not.toHaveProperty('LOGIN');
   if (counted !== undefined) expect(await realm.failuresCounted()).toBe(failures + counted);
   expect(program.output + program.errors).not.toContain(ME.password);
-});
-
-test('a realm that is switched off at the first login costs nothing, and is waited for', async () => {
-  const realm = await openRealm();
-  const story = await openStory(realm, { usage: OFTEN });
-  await realm.set({ enabled: false });
-  story.start();
-  await story.until(
-    'trouble at the provider',
-    ({ auth, codes }) => auth === 'provider_down' && codes.length > 0,
-  );
-  await realm.set({ enabled: true });
-  await story.untilWell();
-  expect(await realm.counts()).toEqual({ LOGIN: 1 });
 });
 
 test('a mistyped realm is named as such', async () => {

@@ -1,12 +1,10 @@
 // Before all tests: a Keycloak and a search engine with readings, or a failure with the sentence that says why there are none.
-import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 import { freePort } from '../e2e/mosquitto.ts';
-import { ROOT } from '../support/sources.ts';
+import { told } from '../support/scripts.ts';
 import type { Stoppable } from '../support/stack.ts';
 import { createIndex, fillEngine, startEngine } from './engine.ts';
 import { startKeycloak } from './keycloak.ts';
@@ -24,14 +22,7 @@ declare module 'vitest' {
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const script = promisify(execFile)(join(ROOT, 'scripts/provider-parts.sh'));
-  script.child.stderr?.pipe(process.stderr);
-  const parts = await script.then(
-    ({ stdout }) => stdout.trim(),
-    ({ stderr }) => {
-      throw new Error(String(stderr).trim().split('\n').at(-1));
-    },
-  );
+  const parts = await told('provider-parts.sh');
   const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-provider-'));
   const running: Stoppable[] = [];
   const stop = async () => {

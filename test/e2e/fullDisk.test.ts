@@ -98,14 +98,14 @@ onSmallDisks.each(TROUBLES)('%s while running', async (_, code, spoil, mend) => 
   await again.end('SIGTERM');
 });
 
-onSmallDisks.each(TROUBLES)('%s from the very start', async (_, code, spoil, mend) => {
+onSmallDisks('full from the very start', async () => {
   const { simulator, disk, start, published, reasons, document } = await homeOnSmallDisk();
-  await spoil(disk);
+  await disk.fill();
   const program = start();
   await published(booked(simulator).kwh);
-  await waitFor('the reason', () => reasons().some((reason) => String(reason.message).includes(code)));
-  expect(reasons().map((reason) => reason.code)).toEqual(['state_unwritable']);
-  await mend(disk);
+  await waitFor('the reason', () => reasons().some(({ message }) => String(message).includes('ENOSPC')));
+  expect(reasons().map(({ code }) => code)).toEqual(['state_unwritable']);
+  await disk.free();
   await waitFor('a good health', () => reasons().length === 0);
   expect(await document('tokens')).toMatchObject({ version: 1 });
   expect((await program.end('SIGTERM')).code).toBe(0);

@@ -53,14 +53,3 @@ test('a small tarball of needed files, which installs offline and runs', async (
   await demo.says(/ kWh, .*This month so far/);
   expect((await demo.end('SIGINT')).code).toBe(0);
 });
-
-test('whose code is in the bundle is told, with the licence of each', async () => {
-  const licences = await readFile(join(ROOT, 'dist/THIRD-PARTY-LICENCES.txt'), 'utf8');
-  const { components } = JSON.parse(await readFile(join(ROOT, 'dist/sbom.cdx.json'), 'utf8'));
-  const names: string[] = components.map(({ name }: { name: string }) => name);
-  expect(names).toEqual(expect.arrayContaining(['mqtt', 'pino', 'openid-client', 'aedes', 'yaml']));
-  expect(names).not.toContain('vitest');
-  for (const { name, version, licenses } of components) {
-    expect(licences).toContain(`\n${name} ${version} (${licenses[0].expression})\n`);
-  }
-});

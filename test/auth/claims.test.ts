@@ -12,10 +12,9 @@ const jwt = (claims: unknown) => `${encoded({ alg: 'RS256' })}.${encoded(claims)
 test.each([
   [{ customer_code: 'c-17', sites: ['/north', '/south'] }, 'c-17', ['/north', '/south']],
   [{ customer_code: 'c-17', sites: '/north' }, 'c-17', ['/north']],
-  [{ customer_code: 'c-17', sites: null }, 'c-17', []],
   [{ customer_code: 'c-17' }, 'c-17', []],
-  [{ customer_code: 4711, sites: [1, 2] }, '4711', ['1', '2']],
-  [{ customer_code: 'Zoë ☃', sub: 'someone-else' }, 'Zoë ☃', []],
+  [{ customer_code: 4711, sites: [1, 2], sub: 'someone-else' }, '4711', ['1', '2']],
+  [{ customer_code: 'Zoë ☃', sites: null }, 'Zoë ☃', []],
 ])('%o', (claims, customerCode, siteCodes) => {
   expect(readIdentity(jwt(claims), CONFIGURED)).toEqual({ customerCode, siteCodes });
 });
@@ -33,9 +32,7 @@ test('under other names', () => {
 test.each([
   ['missing', { sub: 'private-subject', sites: ['/private-site'] }],
   ['empty', { customer_code: '', sub: 'private-subject' }],
-  ['null', { customer_code: null, sub: 'private-subject' }],
   ['an object', { customer_code: { id: 'private-subject' } }],
-  ['a flag', { customer_code: true, sub: 'private-subject' }],
 ])('a claim that is %s is named together with those that are there, without any value', (_, claims) => {
   const read = () => readIdentity(jwt(claims), CONFIGURED);
   expect(read).toThrow(ClaimMissing);
@@ -46,10 +43,8 @@ test.each([
 
 test.each([
   ['opaque', 'b3BhcXVl-token'],
-  ['empty', ''],
   ['three dots', '...'],
   ['with a payload that is no JSON', 'eyJhbGciOiJSUzI1NiJ9.bm90IGpzb24.x'],
-  ['with a payload that is text', `${encoded({})}.${encoded('private')}.x`],
   ['with a payload that is null', `${encoded({})}.${encoded(null)}.x`],
 ])('a token that is %s is refused, and not quoted', (_, token) => {
   const read = () => readIdentity(token, CONFIGURED);

@@ -5,24 +5,22 @@ import { forecastMonth } from '../../src/domain/insight/forecast.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { zone } from '../../src/domain/period.ts';
 import { totals } from '../../src/domain/totals.ts';
+import { drawFor } from '../../src/simulator/random.ts';
 import { holds } from '../support/property.ts';
 import { ledgerOf } from './ledgers.ts';
 
 type Kind = 'energy' | 'cost';
 const DAY_MS = 86_400_000;
 const ORIGIN = '2023-01-01';
-const amount = fc.option(fc.integer({ min: 0, max: 9_000_000 }), { freq: 6 });
 /** Up to two years of readings, which begin within four years of the origin, two leap days among them. */
 const days = fc
-  .tuple(
-    fc.nat({ max: 1_300 }),
-    fc.array(fc.option(fc.record({ energy: amount, cost: amount }), { freq: 5 }), {
-      minLength: 300,
-      maxLength: 700,
-      size: 'max',
-    }),
-  )
-  .map(([before, read]) => [...Array<null>(before).fill(null), ...read]);
+  .tuple(fc.nat({ max: 1_300 }), fc.integer({ min: 300, max: 700 }), fc.nat())
+  .map(([before, count, seed]) => {
+    const random = drawFor(seed, 0, 'days');
+    const amount = () => (random() < 1 / 7 ? null : Math.floor(random() * 9_000_000));
+    const read = () => (random() < 1 / 6 ? null : { energy: amount(), cost: amount() });
+    return [...Array<null>(before).fill(null), ...Array.from({ length: count }, read)];
+  });
 const dublin = zone('Europe/Dublin');
 /** The local day at an instant: near midnight and the clock changes too. */
 const today = fc
@@ -32,10 +30,10 @@ const today = fc
   )
   .map((at) => dublin.dayAt(at));
 
-const calendar = (count: number): string[] =>
-  Array.from({ length: count }, (_, at) =>
-    new Date(Date.parse(`${ORIGIN}T00:00:00Z`) + at * DAY_MS).toISOString().slice(0, 10),
-  );
+const CALENDAR = Array.from({ length: 2_000 }, (_, at) =>
+  new Date(Date.parse(`${ORIGIN}T00:00:00Z`) + at * DAY_MS).toISOString().slice(0, 10),
+);
+const calendar = (count: number): string[] => CALENDAR.slice(0, count);
 
 function ledgerWith(drawn: readonly ({ energy: number | null; cost: number | null } | null)[]): Ledger {
   const dates = calendar(drawn.length);

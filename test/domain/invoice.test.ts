@@ -64,9 +64,9 @@ describe('overdue on 30 June', () => {
     invoice(id, '2025-05-01', { dueAt: due === null ? null : Date.parse(due), open, status });
   const PAST = '2025-06-29T12:00:00Z';
   const LATER = '2025-07-20T12:00:00Z';
+  const PAID = bill('b', LATER, null, 'paid');
 
   test.each<[what: string, invoices: Invoice[], balance: number | null, overdue: string[] | null]>([
-    ['no invoice at all', [], null, []],
     ['past its day, something left', [bill('a', PAST, 40)], null, ['a']],
     ['past its day, nothing left', [bill('a', PAST, 0)], null, []],
     ['past its day, a credit', [bill('a', PAST, -5)], null, []],
@@ -78,21 +78,14 @@ describe('overdue on 30 June', () => {
     ['unpaid by its status, no amount', [bill('a', PAST, null, 'past_due')], null, ['a']],
     ['paid in part, no amount', [bill('a', PAST, null, 'partially-paid')], null, ['a']],
     ['of unknown status, no amount', [bill('a', PAST, null)], null, null],
-    ['without a status, no amount', [bill('a', PAST, null, null)], null, null],
     ['without a due day', [bill('a', null, 40)], null, null],
     ['without a due day, overdue by its status', [bill('a', null, 40, 'Overdue')], null, ['a']],
     ['a closed bill, which may be unpaid', [bill('a', null, 40, 'closed')], null, null],
-    ['without a due day, paid', [bill('a', null, 0)], null, []],
     ['not due yet, no amount', [bill('a', LATER, null)], null, []],
     ['an older one beside a new one', [bill('b', LATER, 50), bill('a', PAST, 40)], null, ['a']],
     ['the same, and the balance is that of both', [bill('b', LATER, 50), bill('a', PAST, 40)], 90, ['a']],
     ['the same, and the balance is that of the new one', [bill('b', LATER, 50), bill('a', PAST, 40)], 50, []],
-    [
-      'the same, and the new one is paid already',
-      [{ ...bill('b', LATER, null, 'paid'), total: 50 }, bill('a', PAST, 40)],
-      40,
-      ['a'],
-    ],
+    ['the same, and the new one is paid', [{ ...PAID, total: 50 }, bill('a', PAST, 40)], 40, ['a']],
     ['nothing to be paid', [bill('a', PAST, 40)], 0, []],
     ['a credit on the account, no amount', [bill('a', PAST, null)], -3, []],
     ['one for certain, another perhaps', [bill('b', PAST, null), bill('a', PAST, 40)], 80, ['a']],
@@ -121,9 +114,7 @@ describe('news', () => {
     const { invoices } = take(take(null, { '': [may] }).invoices, { '': [] });
     expect(invoices.all).toEqual([]);
     expect(take(invoices, { '': [may] }).bills).toEqual([]);
-  });
-
-  test('an empty list read first makes the first invoice news', () => {
+    // Read first, it makes the first invoice news.
     expect(ids(take(take(null, { '': [] }).invoices, { '': [may] }).bills)).toEqual(['may']);
   });
 
@@ -147,10 +138,12 @@ describe('news', () => {
       expect(again.bills).toEqual([]);
       invoices = again.invoices;
     }
-    for (let day = 0; day < 1_500; day += 1) {
-      const next = [invoice(`d${day}`, new Date(NOW + day * 86_400_000).toISOString()), ...invoices.all];
-      const taken = take(invoices, { '': next });
-      expect(ids(taken.bills)).toEqual([`d${day}`]);
+    for (let day = 0; day < 1_500; day += 100) {
+      const next = Array.from({ length: 100 }, (_, at) =>
+        invoice(`d${day + at}`, new Date(NOW + (day + at) * 86_400_000).toISOString()),
+      );
+      const taken = take(invoices, { '': [...next, ...invoices.all] });
+      expect(ids(taken.bills)).toEqual(ids(next));
       invoices = taken.invoices;
     }
     expect(invoices.knownIds).toHaveLength(1_000);

@@ -6,7 +6,6 @@ import { amounts, buckets, type Line, ledgerOf } from './ledgers.ts';
 const DAY = '2025-06-01';
 const A: Line = [DAY, 5, 1.3];
 const B: Line = ['2025-06-02', 6, 1.4];
-const LATER: Line = ['2025-06-03', 11, 2.7];
 const ONLY_ENERGY: Line = [DAY, 5, null];
 const OTHER: Line = [DAY, 4.5, 1.2];
 const ZERO: Line = [DAY, 0, 0.686];
@@ -24,10 +23,8 @@ type Told = ReturnType<typeof isNew | typeof isCorrected>;
 test.each<[string, Line[], Line[], After[], Told[]]>([
   ['a first reading', [], [A], [now(A)], [isNew(A)]],
   ['the same again, a duplicate', [A], [A], [old(A)], []],
-  ['the same twice in one reply', [], [A, A], [now(A)], [isNew(A)]],
   ['twice in one reply: the last counts', [], [A, OTHER], [now(OTHER, 1)], [isNew(A), isCorrected(OTHER)]],
   ['a late reading, behind a newer one', [B], [A], [now(A), old(B)], [isNew(A)]],
-  ['a missing day between two', [A], [A, LATER], [old(A), now(LATER)], [isNew(LATER)]],
   ['reordered buckets are told oldest first', [], [B, A], [now(A), now(B)], [isNew(A), isNew(B)]],
   ['a correction of both amounts', [A], [OTHER], [now(OTHER, 1)], [isCorrected(OTHER)]],
   ['a correction to zero', [A], [ZERO], [now(ZERO, 1)], [isCorrected(ZERO)]],
@@ -45,7 +42,6 @@ test.each<[string, Line[], Line[], After[], Told[]]>([
   ],
   ['a day before the origin does not count', [], [['2024-12-31', 5, 1]], [], []],
   ['the origin itself does', [], [ORIGIN], [now(ORIGIN)], [isNew(ORIGIN)]],
-  ['nothing at all', [A], [], [old(A)], []],
 ])('%s', (_name, before, reply, after, told) => {
   const { ledger, changes, quarantinedNow } = merge(ledgerOf(before), buckets(...reply), 2);
   expect([...ledger.days].sort(([a], [b]) => a.localeCompare(b))).toEqual(

@@ -37,22 +37,17 @@ const FORMS: readonly (readonly [string, (secret: string) => string])[] = [
 ];
 
 describe('the scrubber', () => {
-  test.each(FORMS)('%s', (_, write) => {
-    const scrubber = createScrubber();
-    scrubber.register(SECRET);
-    const clean = scrubber.scrub(`before ${write(SECRET)} between ${write(SECRET)} after`);
-    expect(clean).toMatch(/^before .*\[secret\].* between .*\[secret\].* after$/);
-    expect(clean).not.toContain(write(SECRET));
-    expect(clean).not.toMatch(/nary|bsOkbmF/);
-  });
-
   test('any secret in any form, alone or among others', () => {
     const secret = fc.string({ unit: 'grapheme', minLength: 4 }).filter((one) => !'[secret]'.includes(one));
     holds(fc.array(secret, { minLength: 1, maxLength: 4 }), (secrets) => {
       const scrubber = createScrubber();
       for (const one of secrets) scrubber.register(one);
       for (const [form, write] of FORMS) {
-        for (const one of secrets) expect(scrubber.scrub(write(one)), form).toContain('[secret]');
+        for (const one of secrets) {
+          const clean = scrubber.scrub(`before ${write(one)} after`);
+          expect(clean, form).toMatch(/^before .*\[secret\].* after$/s);
+          expect(clean, form).not.toContain(write(one));
+        }
       }
     });
   });
@@ -78,7 +73,6 @@ describe('the scrubber', () => {
   test.each([
     ['as it is', TOKEN],
     ['without its signature', TOKEN.split('.').slice(0, 2).join('.')],
-    ['with an empty signature', `${TOKEN.split('.').slice(0, 2).join('.')}.`],
     ['in a header', `Bearer ${TOKEN}`],
     ['in a URL', `https://id.example.org/?token=${TOKEN}&x=1`],
   ])('a JWT that nobody registered: %s', (_, text) => {
@@ -165,10 +159,7 @@ describe('the log', () => {
   const inError = () => new Error(`refused ${SECRET}`, { cause: new Error(`because of ${SECRET}`) });
 
   test.each([
-    ['in the message', SECRET, {}],
-    ['in a field', 'told', { field: SECRET }],
-    ['deep in an object', 'told', { a: { b: [{ c: `x${SECRET}y` }] } }],
-    ['as a key', 'told', { [SECRET]: 1 }],
+    ['in message, field and key', SECRET, { a: { b: [{ c: `x${SECRET}y` }] }, [SECRET]: 1 }],
     ['in an error and its cause', 'told', { err: inError() }],
     ['in an error with fields', 'told', { err: Object.assign(inError(), { request: { body: SECRET } }) }],
     ['in a URL', 'told', { url: `mqtt://me:${encodeURIComponent(SECRET)}@broker.example` }],

@@ -41,14 +41,11 @@ test('whatever the number of failures: whole, between 75 % of the first step and
 
 test.each([
   ['seconds', '120', 120 * SECOND],
-  ['seconds with blanks about', ' 120 ', 120 * SECOND],
   ['no wait at all', '0', 0],
   ['a date', 'Tue, 10 Mar 2026 12:05:00 GMT', 5 * MINUTE],
   ['a date of the old kind', 'Tuesday, 10-Mar-26 12:05:00 GMT', 5 * MINUTE],
   ['a date that is over', 'Tue, 10 Mar 2026 11:00:00 GMT', 0],
   ['years', '999999999', 30 * MINUTE],
-  ['a date in years', 'Tue, 10 Mar 2099 12:05:00 GMT', 30 * MINUTE],
-  ['a word', 'soon', null],
   ['words that Node takes for a date', 'back in 2030', null],
   ['a negative number', '-5', null],
   ['a broken number', '1.5', null],

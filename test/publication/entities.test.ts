@@ -124,12 +124,6 @@ test('a language changes names and options, and nothing that others build on', (
   });
 });
 
-test('no energy has the lightning bolt of its device class', () => {
-  const all = discoveryOf(options).flatMap((message) => Object.values(Object(bodyOf(message).components)));
-  const bodies = all.filter(isFields);
-  expect(bodies.filter(({ device_class, icon }) => device_class === 'energy' && !icon)).toEqual([]);
-});
-
 test.each(Object.entries(EVENT_ROWS))(
   'the entity of %s takes every type that passes there',
   (topic, { types }) => {

@@ -82,7 +82,6 @@ describe('the state', () => {
 
   test.each<[string, Line[], object]>([
     ['nothing used', [['2025-06-29', 0, 0]], { energy_total: 0, cost_total: 0, energy_day: 0 }],
-    ['no cost', [['2025-06-29', 4, null]], { energy_total: 4, cost_total: null, cost_day: null }],
     ['no energy', [['2025-06-29', null, 2]], { energy_total: null, cost_total: 2, day: null }],
     [
       'a sum rounded after it was added',
@@ -137,7 +136,7 @@ describe('usage', () => {
     },
   );
 
-  test('a missing day is left out, a missing amount is null', () => {
+  test('a missing day is left out, a missing amount is null; revision and time of receipt are told', () => {
     const lines: Line[] = [
       ['2025-06-01', 5, null],
       ['2025-06-03', 0, 0.686],
@@ -148,9 +147,6 @@ describe('usage', () => {
       { start: '2025-06-03T00:00:00+01:00', energy_kwh: 0, cost_eur: 0.686 },
       { energy_kwh: null, cost_eur: 1 },
     ]);
-  });
-
-  test('revision and time of receipt are told', () => {
     const corrected = { energy: 4_000_000, cost: 900_000, revision: 1, receivedAt: NOW };
     const view = meterView({ ...ledgerOf([]), days: new Map([['2025-06-01', corrected]]) });
     expect(bucketsOf(view, 'day')).toMatchObject([{ revision: 1, received_at: '2025-06-30T13:00:00+01:00' }]);
@@ -208,27 +204,15 @@ function stateOn2March(known: ReadonlyMap<Day, Amounts>): Record<string, unknown
   return bodyOf(message);
 }
 
-test('rate, charge, the span they hold for, and how well they explain it', () => {
-  expect(
-    stateOn2March(billed(days(60), PRICE, { decimals: 3, fate: (at) => (at === 30 ? 'odd' : 'billed') })),
-  ).toMatchObject({
+test('rate, charge, the span they hold for, how well they explain it, and nothing of a day that they do not', () => {
+  const odd = billed(days(60), PRICE, { decimals: 3, fate: (at) => (at === 59 ? 'odd' : 'billed') });
+  expect(stateOn2March(odd)).toMatchObject({
     unit_rate: 0.124,
     standing_charge: 0.686,
-    tariff: { from: '2025-01-02', to: '2025-03-01', days_explained: 58, days_seen: 59 },
+    tariff: { from: '2025-01-02', days_explained: 58, days_seen: 59 },
+    cost_day_standing: null,
+    cost_day_consumption: null,
   });
-});
-
-test.each([
-  ['billed', 0.686],
-  ['without charge', 0],
-  ['odd', null],
-] as const)('the latest day, %s: %s of it is standing charge', (what, standing) => {
-  const state = stateOn2March(
-    billed(days(60), PRICE, { decimals: 3, fate: (at) => (at === 59 ? what : 'billed') }),
-  );
-  expect(state.unit_rate).toBe(0.124);
-  expect(state.cost_day_standing).toBe(standing);
-  expect(state.cost_day_consumption === null).toBe(standing === null);
 });
 
 test('the two parts add up to the published cost of the day, whatever the tariff and the rounding', () => {

@@ -1,8 +1,14 @@
 // The accounts of the configuration. Of each: its properties, discovered once and kept, and one poll over all of them.
 import type { IssuerMemory } from '../auth/oidc.ts';
 import { needsAPerson } from '../domain/health.ts';
-import { type BillChecks, billJudge } from '../domain/insight/bill.ts';
-import { type BillForecast, forecastBill, nextBillSpan } from '../domain/insight/billForecast.ts';
+import {
+  type BillChecks,
+  type BillForecast,
+  billJudge,
+  forecastBill,
+  nextBillSpan,
+} from '../domain/insight/bill.ts';
+
 import type { Invoice } from '../domain/invoice.ts';
 import type { Day, DaySpan } from '../domain/period.ts';
 import { type EntityContext, type Property, seriesName, withFound } from '../domain/reading.ts';

@@ -1,6 +1,6 @@
 // What an account works with, in a household as in a fleet, and what it tells of its polls.
 import type { Config } from '../config/schema.ts';
-import type { Weather } from '../domain/insight/degreeDays.ts';
+import type { Weather } from '../domain/insight/weather.ts';
 import type { Change } from '../domain/ledger.ts';
 import type { Zone } from '../domain/period.ts';
 import type { TariffChange } from '../domain/tariff/tariff.ts';

@@ -2,16 +2,17 @@
 import { knownUnits, sumKnown } from '../domain/amount.ts';
 import type { Progress } from '../domain/health.ts';
 import { judgeUse } from '../domain/insight/alarm.ts';
+import { type Forecaster, type Forecasts, forecaster, forecastMonth } from '../domain/insight/forecast.ts';
+import { checkRegister } from '../domain/insight/registerCheck.ts';
 import {
   degreeDaysWithin,
   fitHouse,
   splitHeat,
   USUAL_BASE,
   type Weather,
-} from '../domain/insight/degreeDays.ts';
-import { type Forecaster, type Forecasts, forecaster, forecastMonth } from '../domain/insight/forecast.ts';
-import { checkRegister } from '../domain/insight/registerCheck.ts';
-import { weatherChange, weatherChanges } from '../domain/insight/weatherChange.ts';
+  weatherChange,
+  weatherChanges,
+} from '../domain/insight/weather.ts';
 import { type Ledger, ledgerSince, markRead, merge, openLedger, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';

@@ -4,7 +4,7 @@ import { currencyOf } from '../accounts/extras.ts';
 import { friendlyNameOf } from '../accounts/names.ts';
 import { registerKey } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
-import { weatherChanges } from '../domain/insight/weatherChange.ts';
+import { weatherChanges } from '../domain/insight/weather.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { homeLanguage } from '../publication/language.ts';

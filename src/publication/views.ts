@@ -3,12 +3,16 @@
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
 import type { UseJudgement } from '../domain/insight/alarm.ts';
-import type { BillChecks } from '../domain/insight/bill.ts';
-import type { BillForecast } from '../domain/insight/billForecast.ts';
-import type { HeatParts, Weather, WeatherSilence } from '../domain/insight/degreeDays.ts';
+import type { BillChecks, BillForecast } from '../domain/insight/bill.ts';
 import type { Forecasts } from '../domain/insight/forecast.ts';
 import type { RegisterCheck } from '../domain/insight/registerCheck.ts';
-import type { ChangeOver, WeatherChange } from '../domain/insight/weatherChange.ts';
+import type {
+  ChangeOver,
+  HeatParts,
+  Weather,
+  WeatherChange,
+  WeatherSilence,
+} from '../domain/insight/weather.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';

@@ -1,7 +1,7 @@
 // The next bill: the days that it will be about, and what they come to with what bills have on top.
 import { expect, test } from 'vitest';
-import type { BillCheck } from '../../src/domain/insight/bill.ts';
-import { forecastBill, nextBillSpan } from '../../src/domain/insight/billForecast.ts';
+
+import { forecastBill, nextBillSpan } from '../../src/domain/insight/bill.ts';
 import type { Rule } from '../../src/domain/insight/billRule.ts';
 import { forecaster } from '../../src/domain/insight/forecast.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
@@ -59,7 +59,7 @@ test('all meters, and what bills have on top of their days', () => {
   const known = { amount: 100 * EUR, low: 90 * EUR, high: 110 * EUR };
   const rates = [1.135, 0, 0, 3];
   const rule: Rule = { fitted: [], rates, scatter: 0.01, freedom: 9, inverse: [] };
-  const newest = { rule, charges: 0, days: 31 } as BillCheck;
+  const newest = { rule, standing: 0 } as const;
   const meter = { cost: known, energy: { ...known, low: null, high: null } };
   expect(forecastBill(span, [meter, meter], newest)).toEqual({
     span,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { judgeUse } from '../../src/domain/insight/alarm.ts';
 import { type BillCheck, billJudge } from '../../src/domain/insight/bill.ts';
 import { forecastMonth } from '../../src/domain/insight/forecast.ts';
-import { weatherChange } from '../../src/domain/insight/weatherChange.ts';
+import { weatherChange } from '../../src/domain/insight/weather.ts';
 import { addDays, addMonths, type Day } from '../../src/domain/period.ts';
 import { type Billing, Building, DUBLIN, type Event, type TrueBill } from '../support/building.ts';
 import { mean, median, seeds, share, tell } from './figures.ts';

@@ -1,6 +1,6 @@
 // The facts of an invented household from which statements are made: three years until the end of June 2025.
 import { billJudge } from '../../src/domain/insight/bill.ts';
-import { weatherChanges } from '../../src/domain/insight/weatherChange.ts';
+import { weatherChanges } from '../../src/domain/insight/weather.ts';
 import type { DayRecord, Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import type { RegisterHistory } from '../../src/domain/reading.ts';

@@ -1,7 +1,6 @@
 // Daily means of the outdoor temperature: read from Home Assistant now and then, and kept on disk.
 import type { AccountContext } from '../../accounts/context.ts';
-import { dailyMeans } from '../../domain/insight/dailyMeans.ts';
-import type { Temperatures, Weather } from '../../domain/insight/degreeDays.ts';
+import { dailyMeans, type Temperatures, type Weather } from '../../domain/insight/weather.ts';
 import { compareText } from '../../domain/order.ts';
 import { addDays, type Day } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';

@@ -4,9 +4,9 @@ import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
-import { feltOn, type Temperatures, YEAR_DAYS } from './degreeDays.ts';
 import { leastSquares, meanOf, median, medianDeviation } from './leastSquares.ts';
 import { estimatedRuns, FEWEST_DAYS, readingsIn, SEASON_DAYS } from './readings.ts';
+import { feltOn, type Temperatures, YEAR_DAYS } from './weather.ts';
 
 /** What the days before let expect of one. */
 export interface Expectation {

@@ -1,45 +1,36 @@
-// Is my bill right? Each bill is judged by the rule of the bills before it, and a lasting change of the rule is told as one.
-import { inFull, type Micro, toMicro } from '../amount.ts';
+// Is my bill right, and what will the next one be? Each is judged by the rule of the bills before it, and a lasting change of the rule is
+// told as one.
+import { inFull, type Micro, sumKnown, toMicro } from '../amount.ts';
 import { type Invoice, invoiceRecord } from '../invoice.ts';
 import type { Ledger } from '../ledger.ts';
 import { compareText } from '../order.ts';
-import { addDays, type Day, type DaySpan, daysBetween, daysOf, type Zone } from '../period.ts';
-import {
-  changedRule,
-  findRules,
-  isKept,
-  LARGEST_LIMIT,
-  type Observation,
-  predict,
-  type Rule,
-  type Terms,
-} from './billRule.ts';
+import { addDays, addMonths, type Day, type DaySpan, daysBetween, daysOf, type Zone } from '../period.ts';
+import { changedRule, findRules, isKept, LARGEST_LIMIT, predict, type Rule, type Terms } from './billRule.ts';
+import type { Forecast, Forecasts } from './forecast.ts';
 import { dot, leastSquares, median, residual } from './leastSquares.ts';
 import {
   AROUND_DAYS,
   estimatedRuns,
   FLAT_DAYS,
-  firstDifference,
+  keptAnswers,
   type Reading,
   readingOfEachDay,
   readingsIn,
 } from './readings.ts';
 
 export const VERDICTS = ['as_expected', 'differs', 'rule_changed', 'unknown'] as const;
-export type Verdict = (typeof VERDICTS)[number];
 
 /** A bill, and what the ledgers know of its days. */
 interface Bill extends DaySpan {
   readonly id: string;
   readonly total: Micro;
   readonly sum: Micro;
-  /** The standing charges of a day in it, and how far off that may be: rounding, and a price that changes. */
+  /** The standing charge of a day in it, and how far off that may be. */
   readonly standing: Micro;
   readonly standingBound: Micro;
   readonly days: number;
-  /** Days without a cost that no later reading carries. */
+  /** Days without a cost of their own: those that no later reading carries, and those that one does. */
   readonly missing: number;
-  /** Days without a cost of their own: a later reading carries them. */
   readonly estimated: number;
   /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
   readonly atEnds: Micro;
@@ -47,16 +38,12 @@ interface Bill extends DaySpan {
 
 /** What is told of a bill, by the bills before it. */
 export interface BillCheck extends Bill {
-  /** The standing charges of its days. */
-  readonly charges: Micro;
-  readonly verdict: Verdict;
+  readonly verdict: (typeof VERDICTS)[number];
   /** Why nothing can be told; `null` unless the verdict is unknown. */
   readonly reason: 'days_missing' | 'no_rule' | 'overlaps' | 'more_to_come' | 'cancelled_out' | null;
-  /** The rule by which it was judged, and the one that held until it changed. */
+  /** The rule by which it was judged, and the one that held until it changed, with the first day of the first bill since. */
   readonly rule: Rule | null;
-  readonly before: Rule | null;
-  /** The first day of the first bill of the changed rule. */
-  readonly changedOn: Day | null;
+  readonly changed: { readonly before: Rule; readonly on: Day } | null;
   /** What the rule makes of the days, and what the bill is beside that. */
   readonly expected: Micro | null;
   readonly unexplained: Micro | null;
@@ -72,30 +59,28 @@ export interface BillCheck extends Bill {
 /** A check for each id of an invoice; none for those that are cancelled, have no total or period, or begin before the ledgers do. */
 export type BillChecks = ReadonlyMap<string, BillCheck>;
 
-/** A bill with the others of its days; if it differs, by how much, and what was allowed. */
-interface Seen extends Observation {
+/** A bill with the others of its days, as the regression sees it: by how much it differs, and what was allowed. */
+interface Seen {
   readonly bill: Bill;
+  readonly terms: Terms;
+  readonly total: number;
   readonly off: number;
   readonly limit: number;
+  /** It differs, and so do all after it: no rule is learnt by it. */
+  readonly isStray: boolean;
 }
 
 /** What is known after a bill has been judged. */
 interface Past {
   readonly checks: BillChecks;
-  /** The bills by which the next one is judged, and those directly before it that differ; oldest first. */
-  readonly regular: readonly Seen[];
-  readonly strays: readonly Seen[];
+  readonly seen: readonly Seen[];
   readonly rule: Rule | null;
-  readonly before: Rule | null;
-  readonly changedOn: Day | null;
+  readonly changed: BillCheck['changed'];
 }
 
 type MeterDays = Pick<Ledger, 'origin' | 'days'>;
 
-const NO_PAST: Past = {
-  ...{ checks: new Map(), regular: [], strays: [] },
-  ...{ rule: null, before: null, changedOn: null },
-};
+const NO_PAST: Past = { checks: new Map(), seen: [], rule: null, changed: null };
 /** A year of months: more tell no more, and take longer. */
 const BILLS_OF_RULE = 12;
 /** Of fewer, each may have a fee of its own. */
@@ -106,47 +91,34 @@ const CENT = 0.01;
 /** A year, and a month for a bill that came late. */
 const LONGEST_PERIOD_DAYS = 400;
 
-interface Judged extends BillPeriod {
-  readonly bill: Bill | null;
-  /** After it. */
-  readonly past: Past;
-}
-
-/**
- * Judges the bills in the order of their periods. What was found of the first ones is kept as long as nothing has changed in
- * them or in their days: the same map while nothing changes at all.
- */
+/** Judges the bills in the order of their periods. What was found of the first ones is kept while nothing has changed in them. */
 export function billJudge() {
-  let listed: readonly Invoice[] = [];
-  let known: readonly MeterDays[] = [];
-  let judged: readonly Judged[] = [];
+  const keptBills = keptAnswers<Bill | null>();
+  let given: readonly unknown[] = [];
+  let judged: readonly { readonly bill: string; readonly past: Past }[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
-    const changed = firstChange(known, meters);
-    if (listed !== invoices || changed !== null) {
+    const before = given;
+    given = [invoices, ...meters.flatMap(({ origin, days }) => [origin, days])];
+    if (given.length !== before.length || given.some((one, at) => one !== before[at])) {
+      const kept = keptBills(meters.map(({ days }) => days));
+      const origins = meters.map(({ origin }) => origin);
       let past = NO_PAST;
       let isKnown = true;
-      judged = billPeriods(invoices, zone).map((period, at) => {
-        const before = judged[at];
-        const isSame = before?.invoice === period.invoice && isSameSpan(before, period);
-        const isOld = isSame && (changed === null || addDays(period.to, AROUND_DAYS) <= changed);
-        const bill = isOld ? before.bill : billOf(period, meters);
-        isKnown &&= isSame && JSON.stringify(bill) === JSON.stringify(before.bill);
-        past = (isKnown && before?.past) || (bill ? judge(past, bill) : past);
-        return { ...period, bill, past };
-      });
+      judged = billPeriods(invoices, zone)
+        .flatMap((period) => {
+          const { from, to, invoice } = period;
+          const key = [invoice.id, invoice.total, from, to, ...origins].join();
+          return kept(key, addDays(to, AROUND_DAYS), () => billOf(period, meters)) ?? [];
+        })
+        .map((one, at) => {
+          const bill = JSON.stringify(one);
+          isKnown &&= judged[at]?.bill === bill;
+          past = (isKnown && judged[at]?.past) || judge(past, one);
+          return { bill, past };
+        });
     }
-    [listed, known] = [invoices, meters];
     return judged.at(-1)?.past.checks ?? NO_PAST.checks;
   };
-}
-
-/** The first day of which these ledgers tell something else than those before; `null`: none. */
-function firstChange(before: readonly MeterDays[], after: readonly MeterDays[]): Day | null {
-  const isOther =
-    before.length !== after.length || before.some((one, at) => one.origin !== after[at]?.origin);
-  if (isOther) return '';
-  const changed = before.flatMap((one, at) => firstDifference(one.days, after[at]?.days ?? one.days) ?? []);
-  return changed.sort()[0] ?? null;
 }
 
 const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other.from && one.to === other.to;
@@ -163,7 +135,7 @@ interface BillPeriod extends DaySpan {
  * The days that the bills are about, by their ends; of those that end together the longest comes last, and of one period by the day
  * they are due. Without bills that are cancelled, or have no period that can be.
  */
-export function billPeriods(invoices: readonly Invoice[], zone: Zone): BillPeriod[] {
+function billPeriods(invoices: readonly Invoice[], zone: Zone): BillPeriod[] {
   const periods = invoices
     .flatMap((invoice) => {
       const { period_start: from, period_end: last, status } = invoiceRecord(invoice, zone);
@@ -183,10 +155,8 @@ export function billPeriods(invoices: readonly Invoice[], zone: Zone): BillPerio
     // Most periods follow one another: an end at the beginning of the last day leaves a day between two, and an end within
     // the first day of the next names that day twice. Once may be another bill for the same days.
     const before = gaps.slice(1, at + 1);
-    const isUsual = (days: number) => {
-      const { length } = before.filter((gap) => gap === days);
-      return length > 1 && length * 2 > before.length;
-    };
+    const isUsual = (days: number) =>
+      before.filter((gap) => gap === days).length > Math.max(1, before.length / 2);
     return { ...period, to: addDays(period.to, [1, -1].find(isUsual) ?? 0) };
   });
 }
@@ -238,30 +208,25 @@ function standingOf(days: MeterDays['days'], within: readonly Day[]) {
 }
 
 /**
- * What each bill charges for standing, by the bill that tells the charge of a day best among those in a row whose bounds have a
- * charge in common: an error that all of them share is in no difference between two of them.
+ * Bills in a row whose bounds have a standing charge in common take it from the one of them that tells it best: what is left of an error
+ * is then in no difference between two of them.
  */
-function standings(bills: readonly Bill[]): Micro[] {
-  const found: Micro[] = [];
-  let [low, high, best] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, [] as Bill[]];
-  const tell = () => {
-    const surest = best.reduce((one, other) => (other.standingBound < one.standingBound ? other : one));
-    for (const { sum, days } of best) found.push(Math.min(sum, Math.max(0, surest.standing) * days));
-  };
+function withStandings(bills: readonly Bill[]): Bill[] {
+  const stretches: Bill[][] = [];
+  let [low, high] = [0, -1];
   for (const bill of bills) {
-    [low, high] = [
-      Math.max(low, bill.standing - bill.standingBound),
-      Math.min(high, bill.standing + bill.standingBound),
-    ];
+    const [lowest, highest] = [bill.standing - bill.standingBound, bill.standing + bill.standingBound];
+    [low, high] = [Math.max(low, lowest), Math.min(high, highest)];
     if (low > high) {
-      tell();
-      best = [];
-      [low, high] = [bill.standing - bill.standingBound, bill.standing + bill.standingBound];
+      stretches.push([]);
+      [low, high] = [lowest, highest];
     }
-    best.push(bill);
+    stretches.at(-1)?.push(bill);
   }
-  tell();
-  return found;
+  return stretches.flatMap((stretch) => {
+    const surest = stretch.reduce((one, other) => (other.standingBound < one.standingBound ? other : one));
+    return stretch.map((bill) => ({ ...bill, standing: Math.max(0, surest.standing) }));
+  });
 }
 
 /** The amount of a reading with days on both sides of the midnight before `day`. */
@@ -289,31 +254,26 @@ function judge(past: Past, bill: Bill): Past {
   const same = known.filter((one) => isSameSpan(one, bill));
   const others = known.filter((one) => !isSameSpan(one, bill));
   const within = others.filter(({ from, to }) => from >= bill.from && to <= bill.to);
-  const left = (all: readonly Seen[]) =>
-    all.filter((one) => !isSameSpan(one.bill, bill)).slice(-BILLS_OF_RULE);
-  const asked = [...left(past.regular), ...left(past.strays)];
-  const standing = standings([...asked.map((one) => one.bill), bill]);
-  const seen = asked.map((one, at) => ({ ...one, terms: termsOf(one.bill, standing[at] ?? 0, 1) }));
-  const regular = seen.slice(0, left(past.regular).length);
-  const strays = seen.slice(regular.length);
-  const terms = termsOf(bill, standing.at(-1) ?? 0, Math.max(1, within.length));
+  const asked = past.seen.filter((one) => !isSameSpan(one.bill, bill)).slice(-2 * BILLS_OF_RULE);
+  const charged = withStandings([...asked.map((one) => one.bill), bill]);
+  const seen = asked.map((one, at) => ({ ...one, terms: termsOf(charged[at] ?? one.bill) }));
+  const { standing } = charged.at(-1) ?? bill;
   const tell = (check: Partial<BillCheck>, more: Partial<Past> = {}): Past => {
-    const checks = new Map([
-      ...past.checks,
-      [bill.id, { ...NOTHING_TOLD, ...bill, charges: standing.at(-1) ?? 0, ...check }],
-    ]);
-    return { ...past, regular, strays, ...more, checks };
+    const checks = new Map([...past.checks, [bill.id, { ...NOTHING_TOLD, ...bill, standing, ...check }]]);
+    return { ...past, seen, ...more, checks };
   };
   if (bill.missing > 0) return tell({ reason: 'days_missing' });
   if (within.length === 0 && others.some((one) => isOver(one, bill))) return tell({ reason: 'overlaps' });
   const added = totalOf([bill, ...same]);
   if (same.length > 0 && Math.abs(added) < CENT) return tell({ reason: 'cancelled_out' });
 
-  const sum = inFull(bill.sum);
+  const terms = termsOf({ ...bill, standing }, Math.max(1, within.length));
+  const own: Seen = { bill, terms, total: added, off: 0, limit: 0, isStray: false };
   const isSharp = within.length === 0 && bill.atEnds === 0;
-  const learnt = isSharp ? { regular: [...regular, { terms, bill, total: added, off: 0, limit: 0 }] } : {};
+  const learnt = { seen: isSharp ? [...seen, own] : seen };
   if (same.length + 1 < usualCount(others)) return tell({ reason: 'more_to_come' }, learnt);
-  const found = findRules(regular);
+  const regular = seen.filter(({ isStray }) => !isStray);
+  const found = findRules(regular.slice(-BILLS_OF_RULE));
   const rules = found.length === 0 && past.rule !== null ? [past.rule] : found;
   const opinions = rules.map((rule) => ({ rule, ...predict(rule, terms) }));
   const sure = opinions.filter(({ limit }) => limit <= LARGEST_LIMIT);
@@ -325,50 +285,50 @@ function judge(past: Past, bill: Bill): Past {
   const isRest = within.length > 0 && Math.abs(complete - first.expected) < Math.abs(added - first.expected);
   const total = isRest ? complete : added;
   // Readings over its ends are billed with the tax and all.
-  const ends = sum > 0 ? (inFull(bill.atEnds) * first.expected) / sum : 0;
-  const exact = sure.find((one) => Math.abs(total - one.expected) <= one.limit);
-  const agreeing = exact ?? sure.find((one) => Math.abs(total - one.expected) <= one.limit + ends);
+  const ends = bill.sum > 0 ? (inFull(bill.atEnds) * first.expected) / inFull(bill.sum) : 0;
+  const isWithin = (more: number) => (one: (typeof sure)[number]) =>
+    Math.abs(total - one.expected) <= one.limit + more;
+  const exact = sure.find(isWithin(0));
+  const agreeing = exact ?? sure.find(isWithin(ends));
   const { rule, expected, limit } = agreeing ?? first;
   const low = Math.min(...opinions.map((one) => one.expected - one.limit)) - ends;
   const high = Math.max(...opinions.map((one) => one.expected + one.limit)) + ends;
+  const middle = agreeing ? total : expected;
   const off = total - expected;
-  const { before, changedOn } = past;
   const told = {
-    ...{ before, changedOn, rule, expected: toMicro(expected), unexplained: toMicro(off) },
-    doubt: toMicro(
-      agreeing ? Math.max(high - total, total - low) : Math.max(high - expected, expected - low),
-    ),
+    ...{ changed: past.changed, rule, expected: toMicro(expected), unexplained: toMicro(off) },
+    doubt: toMicro(Math.max(high - middle, middle - low)),
     together: isRest ? together('within', within) : together('same_days', same),
   };
   if (agreeing) {
-    const kept = isSharp && exact ? { ...learnt, strays: [] } : {};
-    return tell({ ...told, verdict: 'as_expected' }, { rule, ...kept });
+    const next = isSharp && exact ? [...regular, own] : seen;
+    return tell({ ...told, verdict: 'as_expected' }, { rule, seen: next });
   }
-  const inARow = [...strays, { terms, bill, total: added, off, limit }];
+  const inARow = [...seen.filter(({ isStray }) => isStray), { ...own, off, limit, isStray: true }];
   const corrected = correctedBy(inARow);
-  if (corrected) return tell({ ...told, ...corrected, verdict: 'as_expected' }, { rule, strays: [] });
-  const isNew = changedOn === null && regular.length < BILLS_TO_ACCUSE;
+  if (corrected) return tell({ ...told, ...corrected, verdict: 'as_expected' }, { rule, seen: regular });
+  const isNew = past.changed === null && regular.length < BILLS_TO_ACCUSE;
   if (isNew || (total >= low && total <= high)) return tell({ reason: 'no_rule' }, learnt);
-  const differs = { ...told, verdict: 'differs' } as const;
-  if (!isSharp) return tell(differs, { rule });
+  const differs = tell({ ...told, verdict: 'differs' }, { rule });
+  if (!isSharp) return differs;
   const newest = inARow.slice(-BILLS_OF_CHANGE);
-  const isThird = newest.length === BILLS_OF_CHANGE;
-  const changed = isThird ? changedRule(rule, newest, inARow.slice(-BILLS_OF_RULE)) : null;
-  if (changed === null) return tell(differs, { rule, strays: inARow });
-  return withChange(tell(differs), rule, changed, inARow);
+  const changed =
+    newest.length < BILLS_OF_CHANGE ? null : changedRule(rule, newest, inARow.slice(-BILLS_OF_RULE));
+  if (changed === null) return { ...differs, seen: [...regular, ...inARow] };
+  return withChange(differs, rule, changed, inARow);
 }
 
-const termsOf = ({ sum, days }: Bill, standing: Micro, bills: number): Terms => [
+const NOTHING_TOLD = {
+  ...({ verdict: 'unknown', reason: null, rule: null, changed: null } as const),
+  ...({ expected: null, unexplained: null, together: null, doubt: 0 } as const),
+};
+
+const termsOf = ({ sum, standing, days }: Pick<Bill, 'sum' | 'standing' | 'days'>, bills = 1): Terms => [
   inFull(sum),
-  inFull(sum - standing),
+  Math.max(0, inFull(sum - standing * days)),
   days,
   bills,
 ];
-
-const NOTHING_TOLD = {
-  ...({ verdict: 'unknown', reason: null, rule: null, before: null, changedOn: null } as const),
-  ...({ expected: null, unexplained: null, together: null, doubt: 0 } as const),
-};
 
 const totalOf = (bills: readonly Bill[]): number => inFull(bills.reduce((sum, { total }) => sum + total, 0));
 
@@ -395,13 +355,69 @@ function correctedBy(strays: readonly Seen[]): Pick<BillCheck, 'unexplained' | '
 /** The bills that keep to the new rule are told so; they differed when they came. */
 function withChange(past: Past, before: Rule, rule: Rule, inARow: readonly Seen[]): Past {
   const kept = inARow.filter((seen) => isKept(rule, seen));
-  const changedOn = kept[0]?.bill.from ?? null;
+  const changed = { before, on: kept[0]?.bill.from ?? '' };
   const checks = new Map(past.checks);
   for (const { bill, terms, total } of kept) {
     const { expected } = predict(rule, terms);
     const amounts = { expected: toMicro(expected), unexplained: toMicro(total - expected) };
-    const change = { verdict: 'rule_changed', rule, before, changedOn, ...amounts } as const;
+    const change = { verdict: 'rule_changed', rule, changed, together: null, ...amounts } as const;
     checks.set(bill.id, { ...(checks.get(bill.id) as BillCheck), ...change });
   }
-  return { ...past, checks, regular: kept, strays: [], rule, before, changedOn };
+  return { checks, seen: kept.map((one) => ({ ...one, isStray: false })), rule, changed };
+}
+
+export interface BillForecast extends Forecasts {
+  readonly span: DaySpan;
+}
+
+/** Half a year of months, and their middle one: a change of the length soon counts. */
+const NEWEST_PERIODS = 7;
+const DAYS_OF_MONTH = 30.44;
+/** February, less a day at each end. */
+const SHORTEST_MONTH_DAYS = 26;
+
+/**
+ * The days of the next bill: from the end of the newest one on, for as long as its periods usually are, in whole months or days below
+ * a month. `null`: no invoice has a period, or two more should have come since.
+ */
+export function nextBillSpan(invoices: readonly Invoice[], today: Day, zone: Zone): DaySpan | null {
+  const periods = billPeriods(invoices, zone).slice(-NEWEST_PERIODS);
+  const from = periods.at(-1)?.to;
+  if (from === undefined) return null;
+  const usual = median(periods.map((period) => daysBetween(period.from, period.to)));
+  const to = later(from, usual);
+  return later(to, usual) < today ? null : { from, to };
+}
+
+/** The same day of the month, or the last one of a shorter month. */
+function later(day: Day, length: number): Day {
+  if (length < SHORTEST_MONTH_DAYS) return addDays(day, length);
+  const months = Math.round(length / DAYS_OF_MONTH);
+  const within = addDays(addMonths(day, months), Number(day.slice(8)) - 1);
+  const next = addMonths(day, months + 1);
+  return within < next ? within : addDays(next, -1);
+}
+
+/**
+ * Sums all meters of the account, by the rule of the newest bill that has one. The weather is the same for all: so are errors. An amount
+ * is `null` while one of the meters does not know its own.
+ */
+export function forecastBill(
+  span: DaySpan,
+  meters: readonly Forecasts[],
+  newest: Pick<BillCheck, 'rule' | 'standing'> | null,
+): BillForecast {
+  const days = daysBetween(span.from, span.to);
+  const billed = (sum: Micro): Micro =>
+    newest?.rule ? toMicro(predict(newest.rule, termsOf({ ...newest, sum, days })).expected) : sum;
+  const sumOf = (kind: keyof Forecasts, told = (sum: Micro) => sum): Forecast | null => {
+    const part = (part: keyof Forecast): Micro | null => {
+      const amounts = meters.map((meter) => meter[kind]?.[part] ?? null);
+      const sum = amounts.includes(null) ? null : sumKnown(amounts);
+      return sum === null ? null : told(sum);
+    };
+    const amount = part('amount');
+    return amount === null ? null : { amount, low: part('low'), high: part('high') };
+  };
+  return { span, energy: sumOf('energy'), cost: sumOf('cost', billed) };
 }

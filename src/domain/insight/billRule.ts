@@ -1,5 +1,6 @@
 // The rule of an account's bills, a linear regression on what their days are made of: a tax, a fee, or a charge by the month.
 import {
+  addTo,
   dot,
   type Line,
   leastSquares,
@@ -54,8 +55,9 @@ const FORMS: readonly Form[] = [
   { start: ENERGY, fitted: [BILLS] },
   { start: ENERGY, fitted: [ENERGY, BILLS] },
 ];
-/** Fewer bills than these beyond those of the terms fit any rule. */
+/** Fewer bills than these beyond those of the terms fit any rule; of three bills one has to do, or no rule of two terms is asked. */
 const BILLS_TO_SPARE = 2;
+const FEWEST_BILLS = 3;
 /** Standard deviation by rounding to cents, of the bill and of its days. It is believed as if four bills had told it. */
 const ROUNDING = 0.025;
 const ROUNDING_BILLS = 4;
@@ -110,12 +112,12 @@ function fitForm(form: Form, bills: readonly Observation[]) {
     row: rowOf(fitted, terms),
     value: total - dot(start, terms),
   }));
-  if (lines.length < fitted.length + BILLS_TO_SPARE) return [];
+  const spare = lines.length === FEWEST_BILLS ? 1 : BILLS_TO_SPARE;
+  if (lines.length < fitted.length + spare) return [];
   const kept = leastMedianOfSquares(lines);
   // One more has to keep to it where a bill does not.
-  const isEnough = kept.length > fitted.length + BILLS_TO_SPARE;
-  const robust = kept.length < lines.length && isEnough ? fitLines(form, kept, lines.length) : null;
-  return [fitLines(form, lines, lines.length), robust].filter((one) => one !== null);
+  const isRobust = kept.length < lines.length && kept.length > fitted.length + BILLS_TO_SPARE;
+  return (isRobust ? [lines, kept] : [lines]).flatMap((some) => fitLines(form, some, lines.length) ?? []);
 }
 
 /** Least squares over `kept`; the other ones of `all` bills are outliers. */
@@ -131,14 +133,8 @@ function fitLines({ start, fitted }: Form, kept: readonly Line[], all: number) {
     2 * (all - kept.length) * Math.log(OUTLIER_RANGE) +
     fitted.length * Math.log(all);
   const sizes = roundedSizes(kept, scatter);
-  const rates = start.map(
-    (rate, term) =>
-      rate +
-      dot(
-        sizes,
-        fitted.map((one) => one[term] as number),
-      ),
-  );
+  const rates = [...start];
+  for (const [at, size] of sizes.entries()) addTo(rates, size, fitted[at] as Terms);
   return { rule: { rates, fitted, scatter, freedom, inverse: fit.inverse }, criterion };
 }
 
@@ -174,4 +170,41 @@ function roundedSizes(lines: readonly Line[], scatter: number): number[] {
   const size = Number(value.toFixed(decimals));
   const left = lines.map(({ row: [first = 0, ...row], value }) => ({ row, value: value - size * first }));
   return [size, ...roundedSizes(left, scatter)];
+}
+
+/** What a rule charges beside the cost of the days, or of their energy; shares in percent. */
+export function markupOf({ rates: [sum = 0, energy = 0, days = 0, bills = 0] }: Rule) {
+  const isOnEnergy = sum === 0;
+  const sizes = [
+    isOnEnergy ? 0 : inPercent(sum - 1),
+    inPercent(isOnEnergy ? energy - 1 : energy),
+    days,
+    bills,
+  ];
+  return { sizes, isOnEnergy, isPlain: !isOnEnergy && sizes[1] === 0 && days === 0 };
+}
+
+const inPercent = (share: number): number => Number((100 * share).toFixed(2)) || 0;
+
+/** The words for more and for less of each term. */
+const WORDS = [
+  ['on top', 'off'],
+  ['on the energy', 'off the energy'],
+  ['more a day', 'less a day'],
+  ['on each bill', 'off each bill'],
+] as const;
+export const NOTHING = 'nothing on top';
+
+/** `13.5 % and 3.50 on top`, `2 % off`, `13.5 % on the energy and 22.70 on each bill in place of the standing charges`. */
+export function ruleWords(rule: Rule): string {
+  const { sizes, isPlain, isOnEnergy } = markupOf(rule);
+  const parts = sizes.flatMap((size, term) => {
+    const [more, less] = WORDS[isPlain ? 0 : term] ?? WORDS[0];
+    const amount = term < 2 ? `${Math.abs(size)} %` : Math.abs(size).toFixed(2);
+    return size === 0 ? [] : [{ amount, words: size > 0 ? more : less }];
+  });
+  const told = parts.map(({ amount, words }, at) =>
+    parts[at + 1]?.words === words ? amount : `${amount} ${words}`,
+  );
+  return (told.join(' and ') || NOTHING) + (isOnEnergy ? ' in place of the standing charges' : '');
 }

@@ -1,7 +1,7 @@
 // The check of a bill as it is published, and as one sentence.
 import { inFull, knownUnits, type Micro, toUnits } from '../amount.ts';
 import type { BillCheck } from './bill.ts';
-import { LARGEST_LIMIT, type Rule } from './billRule.ts';
+import { LARGEST_LIMIT, markupOf, NOTHING, ruleWords } from './billRule.ts';
 
 const CENT = 10_000;
 
@@ -9,7 +9,7 @@ const CENT = 10_000;
 export function billCheckRecord(check: BillCheck, currency: string) {
   const markup = check.rule && markupOf(check.rule);
   // Only a percentage, an amount or both can be told as that.
-  const plain = markup?.isPlain ? markup : null;
+  const plain = markup?.isPlain ? markup.sizes : null;
   const unexplained = check.verdict === 'unknown' ? null : knownUnits(inCents(check.unexplained));
   return {
     verdict: check.verdict,
@@ -19,8 +19,8 @@ export function billCheckRecord(check: BillCheck, currency: string) {
     expected: knownUnits(inCents(check.expected)),
     unexplained,
     doubt: toUnits(check.doubt),
-    explained_percent: plain === null ? null : plain.sum,
-    explained_amount: plain && Number(plain.bills.toFixed(2)),
+    explained_percent: plain?.[0] ?? null,
+    explained_amount: plain && Number(plain[3]?.toFixed(2)),
     rest: plain && unexplained,
     days_missing: check.missing,
     days_estimated: check.estimated,
@@ -34,7 +34,7 @@ export function billSentence(check: BillCheck, currency: string): string {
   const told = [
     `${money(check.total)} ${currency} billed`,
     `the days add up to ${money(check.sum)}`,
-    check.reason === null ? verdictWords(check) : REASONS[check.reason](check),
+    verdictWords(check),
     ...(check.estimated > 0 ? [`${days(check.estimated)} came with a later reading`] : []),
   ];
   return `${told.join('; ')}.`;
@@ -52,10 +52,12 @@ const REASONS = {
   },
 } as const;
 
-function verdictWords({ verdict, rule, before, changedOn, doubt, together, unexplained }: BillCheck): string {
+function verdictWords(check: BillCheck): string {
+  const { verdict, reason, rule, changed, doubt, together, unexplained } = check;
+  if (rule === null) return REASONS[reason ?? 'no_rule'](check);
   const words = ruleWords(rule);
-  if (verdict === 'rule_changed')
-    return `the rule has changed: ${words} since ${changedOn}, ${ruleWords(before)} before`;
+  if (verdict === 'rule_changed' && changed)
+    return `the rule has changed: ${words} since ${changed.on}, ${ruleWords(changed.before)} before`;
   const open =
     inFull(doubt) > LARGEST_LIMIT
       ? `; ${money(doubt)} more or less is left open by readings at its ends or by few bills`
@@ -64,8 +66,8 @@ function verdictWords({ verdict, rule, before, changedOn, doubt, together, unexp
     const made = words === NOTHING ? 'the days make' : `the days and ${words} make`;
     return `${moreOrLess(unexplained ?? 0)} than ${made}${open}`;
   }
-  const since = changedOn === null ? '' : `, since ${changedOn}`;
-  return `${words}${since}, ${together === null ? 'as before' : TOGETHER[together.how](together.bills)}${open}`;
+  const since = changed ? `, since ${changed.on}` : '';
+  return `${words}${since}, ${together ? TOGETHER[together.how](together.bills) : 'as before'}${open}`;
 }
 
 const TOGETHER = {
@@ -75,39 +77,7 @@ const TOGETHER = {
   within: (bills: number) => `together with the ${bills} bills within its period`,
 } as const;
 
-/** What a rule charges beside the cost of the days, or of their energy; shares in percent. */
-function markupOf({ rates: [sum = 0, energy = 0, days = 0, bills = 0] }: Rule) {
-  const isOnEnergy = sum === 0;
-  const onSum = isOnEnergy ? 0 : inPercent(sum - 1);
-  const onEnergy = inPercent(isOnEnergy ? energy - 1 : energy);
-  const isPlain = !isOnEnergy && onEnergy === 0 && days === 0;
-  return { sum: onSum, energy: onEnergy, days, bills, isOnEnergy, isPlain };
-}
-
-const NOTHING = 'nothing on top';
-
-/** `13.5 % and 3.50 on top`, `2 % off`, `13.5 % on the energy and 22.70 on each bill in place of the standing charges`. */
-function ruleWords(rule: Rule | null): string {
-  if (rule === null) return 'another';
-  const { sum, energy, days, bills, isPlain, isOnEnergy } = markupOf(rule);
-  const [share, fee] = [`${Math.abs(sum)} %`, Math.abs(bills).toFixed(2)];
-  const either = (size: number, more: string, less: string) => (size > 0 ? [more] : size < 0 ? [less] : []);
-  if (isPlain && sum * bills > 0) return `${share} and ${fee} ${sum > 0 ? 'on top' : 'off'}`;
-  const parts = [
-    ...either(sum, `${share} on top`, `${share} off`),
-    ...either(energy, `${energy} % on the energy`, `${-energy} % off the energy`),
-    ...either(days, `${days.toFixed(2)} more a day`, `${(-days).toFixed(2)} less a day`),
-    ...(isPlain
-      ? either(bills, `${fee} on top`, `${fee} off`)
-      : either(bills, `${fee} on each bill`, `${fee} off each bill`)),
-  ];
-  const words = parts.length === 0 ? NOTHING : parts.join(' and ');
-  return isOnEnergy ? `${words} in place of the standing charges` : words;
-}
-
 const moreOrLess = (amount: Micro): string => `${money(Math.abs(amount))} ${amount < 0 ? 'less' : 'more'}`;
-
-const inPercent = (share: number): number => Number((100 * share).toFixed(2)) || 0;
 
 const inCents = (amount: Micro | null): Micro | null => amount && Math.round(amount / CENT) * CENT;
 

@@ -35,6 +35,26 @@ export function leastSquares(lines: readonly Line[], weights?: readonly number[]
   return { coefficients, inverse, squares: Math.max(0, squares - dot(coefficients, products)) };
 }
 
+/** Huber's constant: 95 % efficient for normal noise. */
+const HUBER = 1.345;
+/** Until the weights no longer change. */
+const HUBER_ROUNDS = 4;
+
+/** Huber's M-estimate by iterated weights; `scatter`: by the median deviation of the residuals. */
+export function huber(lines: readonly Line[]) {
+  let fit = leastSquares(lines);
+  for (let round = 1; fit !== null; round += 1) {
+    const { coefficients } = fit;
+    const residuals = lines.map((line) => residual(line, coefficients));
+    const scatter = medianDeviation(residuals, 0) || Number.MIN_VALUE;
+    const weights = residuals.map((one) => Math.min(1, (HUBER * scatter) / Math.abs(one)));
+    const next = round < HUBER_ROUNDS ? leastSquares(lines, weights) : null;
+    if (next === null) return { ...fit, residuals, scatter };
+    fit = next;
+  }
+  return null;
+}
+
 export const residual = ({ row, value }: Line, coefficients: readonly number[]): number =>
   value - dot(row, coefficients);
 

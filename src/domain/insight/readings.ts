@@ -75,15 +75,33 @@ export function estimatedRuns(
   return runs;
 }
 
-/** The first day of which the two tell something else; `null`: there is none. */
-export function firstDifference(
-  before: ReadonlyMap<Day, unknown>,
-  after: ReadonlyMap<Day, unknown>,
-): Day | null {
-  if (before === after) return null;
-  const [lost, told] = [without(before, after), without(after, before)];
-  return [...lost, ...told].sort()[0] ?? null;
+/**
+ * Answers about spans of days, which are kept while none of the days before `to` has changed. Each of the maps that the answers are made
+ * of has its place in the list.
+ */
+export function keptAnswers<Answer>() {
+  let known: readonly ReadonlyMap<Day, unknown>[] = [];
+  const kept = new Map<string, { readonly to: Day; readonly answer: Answer }>();
+  return (maps: readonly ReadonlyMap<Day, unknown>[]) => {
+    const changed = maps.map((map, at) => firstDifference(known[at] ?? new Map(), map)).sort()[0] ?? '';
+    for (const [key, { to }] of kept) if (to > changed || known.length !== maps.length) kept.delete(key);
+    known = maps;
+    return (key: string, to: Day, find: () => Answer): Answer => {
+      const { answer } = kept.get(key) ?? { answer: find() };
+      kept.set(key, { to, answer });
+      return answer;
+    };
+  };
 }
 
-const without = (one: ReadonlyMap<Day, unknown>, other: ReadonlyMap<Day, unknown>): Day[] =>
-  [...one.keys()].filter((day) => one.get(day) !== other.get(day));
+/** The first day of which the two tell something else; the end of time: there is none. */
+function firstDifference(before: ReadonlyMap<Day, unknown>, after: ReadonlyMap<Day, unknown>): Day {
+  let first = '9999';
+  if (before === after) return first;
+  for (const [one, other] of [
+    [before, after],
+    [after, before],
+  ] as const)
+    for (const [day, value] of one) if (day < first && other.get(day) !== value) first = day;
+  return first;
+}

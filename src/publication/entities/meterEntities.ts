@@ -1,7 +1,7 @@
 // The table of a meter: its state, discovery and documentation derive from it.
 import { inFull, knownUnits, toMicro, toUnits } from '../../domain/amount.ts';
 import type { Expectation } from '../../domain/insight/alarm.ts';
-import type { Part } from '../../domain/insight/degreeDays.ts';
+import type { Part } from '../../domain/insight/weather.ts';
 import { addDays, type DaySpan } from '../../domain/period.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { standingPart } from '../../domain/tariff/tariff.ts';

@@ -1,7 +1,6 @@
 // Which days a provider means by the periods of its bills: ends that are the beginning of the last day, and days named twice.
 import { expect, test } from 'vitest';
-import { billJudge } from '../../../src/domain/insight/bill.ts';
-import { nextBillSpan } from '../../../src/domain/insight/billForecast.ts';
+import { billJudge, nextBillSpan } from '../../../src/domain/insight/bill.ts';
 import type { Invoice } from '../../../src/domain/invoice.ts';
 import { addDays, type Day } from '../../../src/domain/period.ts';
 import { DUBLIN } from '../../support/household.ts';

@@ -1,7 +1,7 @@
 // Daily means of temperatures: whole local days only, and no nonsense.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { dailyMeans } from '../../../src/domain/insight/dailyMeans.ts';
+import { dailyMeans } from '../../../src/domain/insight/weather.ts';
 import { zone } from '../../../src/domain/period.ts';
 import { holds } from '../../support/property.ts';
 

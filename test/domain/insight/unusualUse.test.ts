@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toMicro } from '../../../src/domain/amount.ts';
 import { judgeUse } from '../../../src/domain/insight/alarm.ts';
-import type { Temperatures } from '../../../src/domain/insight/degreeDays.ts';
+import type { Temperatures } from '../../../src/domain/insight/weather.ts';
 import type { Ledger } from '../../../src/domain/ledger.ts';
 import { addDays, type Day, daysBetween } from '../../../src/domain/period.ts';
 import { fitTariff, type Tariff } from '../../../src/domain/tariff/tariff.ts';

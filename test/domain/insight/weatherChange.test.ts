@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toMicro } from '../../../src/domain/amount.ts';
-import type { Temperatures } from '../../../src/domain/insight/degreeDays.ts';
-import { weatherChange } from '../../../src/domain/insight/weatherChange.ts';
+import { type Temperatures, weatherChange } from '../../../src/domain/insight/weather.ts';
 import type { Ledger } from '../../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../../src/domain/period.ts';
 import { Household, type HouseholdOptions } from '../../support/household.ts';

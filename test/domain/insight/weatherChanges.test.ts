@@ -1,7 +1,7 @@
 // Comparisons that are kept are those that would be made anew.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compareWithYearBefore, weatherChanges } from '../../../src/domain/insight/weatherChange.ts';
+import { compareWithYearBefore, weatherChanges } from '../../../src/domain/insight/weather.ts';
 import type { DayRecord } from '../../../src/domain/ledger.ts';
 import { addDays } from '../../../src/domain/period.ts';
 import { Household } from '../../support/household.ts';

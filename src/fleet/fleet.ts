@@ -100,7 +100,7 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
   const onReply = await openReplyShapes(opened.replies, { clock });
   const worker = startWorker(fleet.claim_seconds, {
     ...{ context, opened, pace, link },
-    claims: openClaims(database, membership.id, fleet.claim_seconds, clock),
+    claims: openClaims({ ...opened, clock }, membership.id, fleet.claim_seconds),
     schedule: openSchedule(options.cron, clock.now()),
     shared: { issuerMemory: { metadata: null }, onReply },
   });

@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Account, Fleet } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
-import { AccountState, propertyOf, readKept } from '../store/database/accountState.ts';
-import { type Claim, openClaims } from '../store/database/claims.ts';
+import { type ClaimedAccount, openClaims, propertyOf, readKept } from '../store/database/claims.ts';
 import { contextCodec, journalCodec, tokensCodec } from '../store/documents.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
@@ -38,7 +37,7 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
     [accounts.map(({ id }) => id)],
   );
   refuseUnmovable(accounts, rows, opened);
-  const claims = openClaims(database, randomUUID(), fleet.claim_seconds, clock);
+  const claims = openClaims({ ...opened, clock }, randomUUID(), fleet.claim_seconds);
 
   /** Resolves to false when a process of the fleet has it already. */
   async function move({ id, username, password, history_since }: Account): Promise<boolean> {
@@ -51,7 +50,7 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
     );
     const claim = await claims.takeOne(id);
     if (claim === undefined) return false;
-    await fill(claim, parts).finally(() => claims.forget(claim));
+    await fill(claim, parts);
     return true;
   }
 
@@ -68,21 +67,21 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
   return { moved, known };
 }
 
-async function fill(claim: Claim, { opened, household, clock }: Parts): Promise<void> {
-  const { account } = claim;
-  const folder = `accounts/${account}`;
-  const state = new AccountState({ claim, ...opened, clock }, await readKept(opened.database, [account]));
+async function fill(claim: ClaimedAccount, { opened, household, clock }: Parts): Promise<void> {
+  const { id } = claim;
+  const folder = `accounts/${id}`;
+  claim.open(await readKept(opened.database, [id]));
   const context = await household.document(`${folder}/context`, contextCodec).read();
-  await state.takeSeries(context?.value.properties ?? []);
+  await claim.takeSeries(context?.value.properties ?? []);
   const names = await household.list(folder);
   // Tokens come last: they are kept at once, and all else with the commit.
   for (const name of names.sort((one, other) => Number(one === 'tokens') - Number(other === 'tokens'))) {
     const json = await household.document(`${folder}/${name}`, asItIs()).read();
-    if (json !== null) await state.document(`${folder}/${name}`, asItIs()).write(json);
+    if (json !== null) await claim.document(`${folder}/${name}`, asItIs()).write(json);
   }
-  const record = (await household.document('journal', journalCodec).read())?.accounts[account];
+  const record = (await household.document('journal', journalCodec).read())?.accounts[id];
   if (record !== undefined)
-    await state.document('journal', journalCodec).write({ accounts: { [account]: record } });
+    await claim.document('journal', journalCodec).write({ accounts: { [id]: record } });
   const at = (time: number | null | undefined) => (time == null ? null : new Date(time));
   const now = new Date(clock.now());
   const columns = {
@@ -91,7 +90,7 @@ async function fill(claim: Claim, { opened, household, clock }: Parts): Promise<
     first_history: !names.some((name) => propertyOf(name) !== null),
     poll_at: now,
   };
-  await state.write(columns, { dueAt: now, isPolled: false, isPublished: false });
+  await claim.write(columns, { dueAt: now, isPolled: false, isPublished: false });
 }
 
 function refuseUnmovable(accounts: readonly Account[], rows: readonly Row[], { seal }: OpenFleet): void {

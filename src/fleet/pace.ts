@@ -5,7 +5,7 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { Gate } from '../http/client.ts';
-import type { Claim, Claims } from '../store/database/claims.ts';
+import type { ClaimedAccount, Claims } from '../store/database/claims.ts';
 
 /** The provider has asked for a pause of all accounts: this is no failure of the one. */
 export class FleetPaused extends Failure {
@@ -37,19 +37,17 @@ export function openPace(perSecond: number, clock: Clock, log: Log, tellOthers: 
   /** Milliseconds for which no request may be sent. */
   const pausedMs = () => Math.max(0, pausedUntil - clock.monotonic());
 
-  /** No request of any account for so long. */
   function pause(ms: number): void {
     pausedUntil = Math.max(pausedUntil, clock.monotonic() + ms);
   }
 
-  /** Resolves when one request may be sent. Rejects with FleetPaused. */
+  /** Resolves when one request may be sent. */
   async function turn(signal: AbortSignal): Promise<void> {
     const now = clock.monotonic();
     const at = Math.max(nextAt, now);
     nextAt = at + (1000 * processes) / perSecond;
     if (at > now) await clock.sleep(at - now, signal);
     signal.throwIfAborted();
-    if (pausedMs() > 0) throw new FleetPaused(pausedMs());
   }
 
   /** The provider has told this account to wait: it is taken as said to all where it was said to several. */
@@ -72,30 +70,29 @@ export function openPace(perSecond: number, clock: Clock, log: Log, tellOthers: 
       processes = living;
       pause(ms);
     },
-    gatesOf(claim: Claim, claims: Pick<Claims, 'confirm'>) {
-      let paused: unknown = null;
-      return {
-        gate: (to: 'issuer' | 'provider'): Gate => ({
-          async enter() {
-            if (paused !== null) throw paused;
-            await turn(claim.signal).catch((err) => {
-              paused = err;
-              throw err;
-            });
-            if (to === 'issuer') await claims.confirm(claim);
-            claim.check();
-            return claim.signal;
-          },
-          answered({ status, headers }) {
-            const ms = ASKS_FOR_TIME.includes(status) && retryAfterMs(headers['retry-after'], clock.now());
-            if (ms) noteWait(claim.account, ms);
-          },
-        }),
-        /** What an account has met during a pause is no failure of its own. */
-        throwIfPaused(): void {
-          if (paused !== null) throw paused;
+    gatesOf(claim: ClaimedAccount, claims: Pick<Claims, 'renew'>) {
+      let paused: FleetPaused | null = null;
+      /** What an account has met during a pause is no failure of its own. */
+      function throwIfPaused(): void {
+        if (paused !== null) throw paused;
+      }
+      const gate = (to: 'issuer' | 'provider'): Gate => ({
+        async enter() {
+          throwIfPaused();
+          await turn(claim.signal);
+          if (pausedMs() > 0) paused = new FleetPaused(pausedMs());
+          throwIfPaused();
+          // A token is asked for while the account is ours, by the database, and stays so for a whole claim.
+          if (to === 'issuer') await claims.renew([claim]);
+          claim.check();
+          return claim.signal;
         },
-      };
+        answered({ status, headers }) {
+          const ms = ASKS_FOR_TIME.includes(status) && retryAfterMs(headers['retry-after'], clock.now());
+          if (ms) noteWait(claim.id, ms);
+        },
+      });
+      return { gate, throwIfPaused };
     },
   };
 }

@@ -17,26 +17,21 @@ import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
-import type { Property } from '../domain/reading.ts';
 import { about } from '../foundation/about.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
-import type { Scrubber } from '../foundation/log.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import type { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { composeAccount } from '../publication/messages.ts';
 import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
-import { AccountState, type Columns, type KeptRow } from '../store/database/accountState.ts';
-import type { Claim, ClaimedRow, Claims } from '../store/database/claims.ts';
+import type { ClaimedAccount, ClaimedRow, Claims, Columns } from '../store/database/claims.ts';
 import type { Codec } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
 import type { Pace } from './pace.ts';
 import { openLogin } from './roster.ts';
 import type { Schedule } from './schedule.ts';
-
-type OnReply = Awaited<ReturnType<typeof openReplyShapes>>;
 
 /** What all runs of a process share. */
 export interface RunParts {
@@ -45,7 +40,10 @@ export interface RunParts {
   readonly claims: Claims;
   readonly pace: Pace;
   readonly schedule: Schedule;
-  readonly shared: { readonly issuerMemory: IssuerMemory; readonly onReply: OnReply };
+  readonly shared: {
+    readonly issuerMemory: IssuerMemory;
+    readonly onReply: Awaited<ReturnType<typeof openReplyShapes>>;
+  };
   readonly link: Pick<Link, 'send' | 'status'>;
 }
 
@@ -74,28 +72,24 @@ export const asItIs = <T>(...objects: readonly (keyof T & string)[]): Codec<T> =
 const publishedCodec = asItIs<Published>('topics', 'components', 'told', 'events');
 
 /** Rejects when the run is to be dropped: what it has not written never was. */
-export async function runAccount(claim: Claim, kept: readonly KeptRow[], parts: RunParts): Promise<void> {
-  const { context, opened } = parts;
-  const state = new AccountState({ claim, ...opened, clock: context.clock }, kept);
-  if (claim.row.removed) return withdraw(state, claim, parts);
-  const scrubber = ownScrubber(context.scrubber);
+export async function runAccount(claim: ClaimedAccount, parts: RunParts): Promise<void> {
+  if (claim.row.removed) return withdraw(claim, parts);
+  const { scrubber: shared } = parts.context;
+  const secrets: string[] = [];
+  const register = (secret: string) => {
+    secrets.push(secret);
+    shared.register(secret);
+  };
+  const scrubber = { ...shared, register, registerToken: register };
   try {
-    await workOn(state, claim, { ...parts, context: { ...context, scrubber } });
+    await workOn(claim, { ...parts, context: { ...parts.context, scrubber } });
   } finally {
-    scrubber.forgetAll();
+    // Those of the next accounts come.
+    for (const secret of secrets) shared.forget(secret);
   }
 }
 
-/** Clears the topics of an account that is being removed, then deletes it. */
-async function withdraw(state: AccountState, claim: Claim, parts: RunParts): Promise<void> {
-  const published = await state.document('published', publishedCodec).read();
-  if (await publish([...(published?.events ?? []), ...withdrawAll(published)], claim, parts))
-    return state.deleteAccount();
-  const dueAt = new Date(parts.context.clock.now() + PUBLISH_AGAIN_MS);
-  await state.write({}, { dueAt, isPolled: false, isPublished: false });
-}
-
-async function workOn(state: AccountState, claim: Claim, parts: RunParts): Promise<void> {
+async function workOn(claim: ClaimedAccount, parts: RunParts): Promise<void> {
   const { row } = claim;
   const { context, shared, pace, claims } = parts;
   const own: AccountContext = {
@@ -103,24 +97,24 @@ async function workOn(state: AccountState, claim: Claim, parts: RunParts): Promi
     config: { ...context.config, accounts: [accountOf(row, parts)] },
     limit: concurrencyLimit(1),
     changed: () => undefined,
-    state,
+    state: claim,
   };
-  const gates = pace.gatesOf(claim, claims);
-  const names = new FleetNames(state);
-  const [account] = await openAccounts(own, (meter) => meter.store.restore(null), {
-    ...shared,
-    names,
-    gate: gates.gate,
+  const { gate, throwIfPaused } = pace.gatesOf(claim, claims);
+  // Of all accounts of the fleet the lowest id that is usable reads a property, under a name that no other has.
+  const names = Object.assign(new SeriesNames(), {
+    claim: claim.takeSeries.bind(claim),
+    nameOf: claim.nameOf.bind(claim),
   });
+  const [account] = await openAccounts(own, (meter) => meter.store.restore(null), { ...shared, names, gate });
   if (account === undefined) return;
-  const document = state.document('published', publishedCodec);
+  const document = claim.document('published', publishedCodec);
   const nothing: Published = { topics: {}, components: {}, lists: null, told: account.told, events: [] };
   const before = (await document.read()) ?? nothing;
   account.told = before.told;
-  const { outcome, refreshFault } = await act(account, claim, own);
+  const { outcome, refreshFault } = await act(account, row, claim.signal, own);
   await account.settled();
   claim.check();
-  gates.throwIfPaused();
+  throwIfPaused();
 
   const meters = meterViews(account);
   const events = [
@@ -129,23 +123,19 @@ async function workOn(state: AccountState, claim: Claim, parts: RunParts): Promi
     ...(refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, own)),
     ...eventsOfStates(account, meters, own),
   ];
-  const columns: Columns = {
-    ...sessionColumns(account),
-    ...(outcome === null ? {} : columnsAfter(account, outcome, row, parts)),
-    ...(row.repair ? { repair: false } : {}),
-  };
+  const columns = columnsAfter(account, outcome, row, parts);
   const { currency } = account.extras;
-  state.describe = (series) => ({
+  claim.describe = (series) => ({
     currency,
     friendlyName: account.meters?.find(({ name }) => name === series)?.friendlyName ?? null,
   });
   const lists = `${about.version} ${currency}`;
-  const areListsSame = before.lists === lists && !state.hasNews;
+  const areListsSame = before.lists === lists && !claim.hasNews;
   const untold = { ...before, lists: areListsSame ? lists : null, told: account.told, events };
-  if (state.hasNews || events.length > before.events.length) {
+  if (claim.hasNews || events.length > before.events.length) {
     // A process that dies from here on leaves it to the next run to publish.
     await document.write(untold);
-    await state.write(columns);
+    await claim.write(columns);
   }
 
   const diff = new RetainedDiff(before);
@@ -157,7 +147,7 @@ async function workOn(state: AccountState, claim: Claim, parts: RunParts): Promi
   const all = composeAccount(accountView(account, own), meters, { topics, discovery });
   const news = diff.take(account.id, all, areListsSame);
   // While a history is incomplete, a meter may only be read anew.
-  const gone = isIncomplete(account) ? [] : await writtenByNoOther(diff.gone(), state);
+  const gone = isIncomplete(account) ? [] : await writtenByNoOther(diff.gone(), claim);
   const retained = [...news, ...gone];
   const isTold = await publish([...retained, ...events], claim, parts);
   if (isTold) for (const message of retained) diff.delivered(message);
@@ -165,25 +155,31 @@ async function workOn(state: AccountState, claim: Claim, parts: RunParts): Promi
   const pollAt = columns.poll_at instanceof Date ? columns.poll_at.getTime() : row.poll_at;
   const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, own));
   const dueAt = new Date(isTold ? restsUntil : context.clock.now() + PUBLISH_AGAIN_MS);
-  await state.write(columns, { dueAt, isPolled: outcome !== null, isPublished: isTold });
+  await claim.write(columns, { dueAt, isPolled: outcome !== null, isPublished: isTold });
+}
+
+/** Clears the topics of an account that is being removed, then deletes it. */
+async function withdraw(claim: ClaimedAccount, parts: RunParts): Promise<void> {
+  const published = await claim.document('published', publishedCodec).read();
+  if (await publish([...(published?.events ?? []), ...withdrawAll(published)], claim, parts))
+    return claim.deleteAccount();
+  const dueAt = new Date(parts.context.clock.now() + PUBLISH_AGAIN_MS);
+  await claim.write({}, { dueAt, isPolled: false, isPublished: false });
 }
 
 /** What is due: a poll, or a refresh of the session, or neither. */
-async function act(
-  account: Account,
-  { row, signal }: Claim,
-  { clock, config, counters, log }: AccountContext,
-) {
+async function act(account: Account, row: ClaimedRow, signal: AbortSignal, context: AccountContext) {
+  const { clock, config, counters, log } = context;
+  const { session } = account.upstream;
   if (row.wanted > 0) await account.upstream.askForLogin();
   else if (row.poll_at > clock.now()) {
-    const { session } = account.upstream;
     const isDue =
       config.provider?.keep_alive && msUntilRefresh(await session.current(), EARLIEST_REFRESH, clock) === 0;
     return { outcome: null, refreshFault: isDue ? await faultOf(session.renew()) : null };
   }
   // While others read its meters, no request of its own would show that it is signed in again.
   const isAnotherReading = row.needs_user && account.meters?.length === 0;
-  const refused = isAnotherReading ? await faultOf(account.upstream.session.accessToken()) : null;
+  const refused = isAnotherReading ? await faultOf(session.accessToken()) : null;
   const outcome: AccountOutcome =
     refused === null
       ? await account.poll(signal)
@@ -202,13 +198,21 @@ const faultOf = (step: Promise<unknown>): Promise<unknown> =>
     (err: unknown) => err,
   );
 
-/** The row after a poll. */
+/** The row after a run; `outcome`: of its poll. */
 function columnsAfter(
   account: Account,
-  { fault }: AccountOutcome,
+  outcome: AccountOutcome | null,
   row: ClaimedRow,
   { context, schedule }: RunParts,
 ): Columns {
+  const { state } = account.upstream.session.status();
+  const columns = {
+    auth_state: state,
+    needs_user: needsAPerson(state),
+    ...(row.repair && { repair: false }),
+  };
+  if (outcome === null) return columns;
+  const { fault } = outcome;
   const now = context.clock.now();
   const retryMs = account.retryDelayMs(fault, row.failures + 1) ?? Number.POSITIVE_INFINITY;
   const toldToWait = fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0;
@@ -216,32 +220,28 @@ function columnsAfter(
   const pollAt = fault === null ? slot : Math.max(now + toldToWait, Math.min(slot, now + retryMs));
   const { requests, logins } = account.history.today();
   return {
+    ...columns,
+    ...failureColumns(fault, row, now),
     poll_at: new Date(pollAt),
     retry_after: new Date(now + toldToWait),
     first_history: isIncomplete(account),
-    last_poll_at: new Date(now),
-    ...(fault === null ? { last_success_at: new Date(now) } : {}),
-    ...failureColumns(fault, row, now),
+    ...(fault === null && { last_success_at: new Date(now) }),
     requests_today: requests,
     logins_today: logins,
     counted_on: context.zone.dayAt(now),
   };
 }
 
-/** Of an account of which a poll, or the whole run, has failed; `null`: it has not. */
+/** Of an account whose poll, or whose whole run, has ended with this fault; `null`: with none. */
 export function failureColumns(fault: unknown, row: ClaimedRow, now: number): Columns {
   const words = fault === null ? null : safeWords(fault);
   return {
+    last_poll_at: new Date(now),
     failures: words === null ? 0 : row.failures + 1,
     failing_since: words === null ? null : new Date(row.failing_since ?? now),
     last_error: words?.code ?? null,
     advice: words?.hint ?? words?.message ?? null,
   };
-}
-
-function sessionColumns({ upstream }: Account): Columns {
-  const { state } = upstream.session.status();
-  return { auth_state: state, needs_user: needsAPerson(state) };
 }
 
 /** Epoch milliseconds; infinite when there is nothing to refresh. */
@@ -260,17 +260,20 @@ async function refreshAt(
 const METER_TOPIC = /(?:\/meter\/|_meter_)([^/]+)/;
 
 /** Those that are on topics of no meter which another account reads by now. */
-async function writtenByNoOther(gone: readonly Message[], state: AccountState): Promise<readonly Message[]> {
+async function writtenByNoOther(
+  gone: readonly Message[],
+  claim: ClaimedAccount,
+): Promise<readonly Message[]> {
   if (gone.length === 0) return gone;
   const meterOf = ({ topic }: Message) => METER_TOPIC.exec(topic)?.[1] ?? '';
-  const readElsewhere = await state.othersSeries(gone.map(meterOf));
+  const readElsewhere = await claim.othersSeries(gone.map(meterOf));
   return gone.filter((message) => !readElsewhere.includes(meterOf(message)));
 }
 
 /** Resolves to false when the broker has not acknowledged all: the next run publishes it. */
 async function publish(
   messages: readonly Message[],
-  claim: Claim,
+  claim: ClaimedAccount,
   { link, context }: RunParts,
 ): Promise<boolean> {
   // A process that was stopped here must not publish what is old by now.
@@ -279,8 +282,7 @@ async function publish(
     await link.send(messages);
     return true;
   } catch (err) {
-    const { account } = claim;
-    context.log.info({ account, ...safeWords(err) }, 'not published yet: the next run does it');
+    context.log.info({ account: claim.id, ...safeWords(err) }, 'not published yet: the next run does it');
     return false;
   }
 }
@@ -291,42 +293,6 @@ function accountOf(row: ClaimedRow, { opened, context }: RunParts): ConfiguredAc
     id: row.id,
     username,
     password: new Secret('database', async () => password, context.scrubber),
-    ...(row.history_since === null ? {} : { history_since: row.history_since }),
+    ...(row.history_since !== null && { history_since: row.history_since }),
   };
-}
-
-/** What is registered for one run is forgotten with it. */
-function ownScrubber(shared: Scrubber): Scrubber & { forgetAll(): void } {
-  const own = new Set<string>();
-  const register = (secret: string) => {
-    if (!own.has(secret)) shared.register(secret);
-    own.add(secret);
-  };
-  return {
-    ...shared,
-    register,
-    registerToken: register,
-    forgetAll() {
-      for (const secret of own) shared.forget(secret);
-    },
-  };
-}
-
-/** Of all accounts of the fleet the lowest id that is usable reads a property, under a name that no other has. */
-class FleetNames extends SeriesNames {
-  readonly #state: AccountState;
-
-  constructor(state: AccountState) {
-    super();
-    this.#state = state;
-  }
-
-  override async claim(properties: readonly Property[]): Promise<readonly Property[]> {
-    await this.#state.takeSeries(properties);
-    return properties.filter((one) => this.#state.seriesName(one) !== undefined);
-  }
-
-  override nameOf(property: Property): string {
-    return this.#state.seriesName(property) ?? super.nameOf(property);
-  }
 }

@@ -2,8 +2,7 @@
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
-import { AccountState, type KeptRow, readKept } from '../store/database/accountState.ts';
-import { type Claim, FenceLost } from '../store/database/claims.ts';
+import { type ClaimedAccount, FenceLost, type KeptRow, readKept } from '../store/database/claims.ts';
 import { DatabaseTrouble } from '../store/database/database.ts';
 import { FleetPaused } from './pace.ts';
 import { failureColumns, type RunParts, runAccount } from './run.ts';
@@ -24,7 +23,7 @@ export function startWorker(claimSeconds: number, parts: RunParts) {
   const { concurrency } = context.config.usage;
   /** Since the start of the process. Dropped: another process had the account by then, or the provider had asked for a pause. */
   const counters = { runs: 0, fencesLost: 0, paused: 0 };
-  const running = new Map<Claim, Promise<void>>();
+  const running = new Map<ClaimedAccount, Promise<void>>();
   const stopping = new AbortController();
   const { signal } = stopping;
   const throttledLog = new ThrottledLog(clock);
@@ -36,41 +35,41 @@ export function startWorker(claimSeconds: number, parts: RunParts) {
       const free = concurrency - running.size;
       // What could not be published would keep the account from others.
       const mayWork = free > 0 && link.status().connected && pace.pausedMs() === 0;
-      const taken = mayWork ? await take(free).catch(tell) : [];
-      await clock.sleep(taken?.length || free === 0 ? GATHER_MS : LOOK_MS, signal);
+      const taken = mayWork ? await take(free).catch(tell) : 0;
+      await clock.sleep(taken || free === 0 ? GATHER_MS : LOOK_MS, signal);
     }
   }
 
-  /** Resolves to the accounts taken. Rejects with DatabaseTrouble. */
-  async function take(free: number): Promise<readonly Claim[]> {
+  /** Resolves to how many accounts were taken. Rejects with DatabaseTrouble. */
+  async function take(free: number): Promise<number> {
     const share = Math.max(1, Math.floor(concurrency * SHARE_OF_FIRST_HISTORIES));
     const fresh = [...running.keys()].filter(({ row }) => row.first_history).length;
     const taken = await claims.take(free, isCrowded ? Math.min(free, Math.max(0, share - fresh)) : free);
     isCrowded = taken.length === free;
-    const ids = taken.map(({ account }) => account);
-    const kept = taken.length === 0 ? [] : readKept(opened.database, ids);
+    const ids = taken.map(({ id }) => id);
+    const kept = ids.length > 0 ? readKept(opened.database, ids) : Promise.resolve([]);
+    // Only now: a renewal does not see the claim of a statement that has not ended.
     for (const claim of taken) running.set(claim, run(claim, kept));
-    return taken;
+    return taken.length;
   }
 
   /** `kept`: of all accounts that were taken together. Never rejects. */
-  async function run(claim: Claim, kept: PromiseLike<KeptRow[]> | KeptRow[]): Promise<void> {
-    const { account } = claim;
+  async function run(claim: ClaimedAccount, kept: Promise<KeptRow[]>): Promise<void> {
     try {
-      const own = (await kept).filter((row) => row.account === account);
-      await runAccount(claim, own, parts);
+      claim.open(await kept);
+      await runAccount(claim, parts);
       counters.runs += 1;
     } catch (err) {
       await drop(claim, claim.signal.aborted ? claim.signal.reason : err);
     } finally {
-      claims.forget(claim);
+      claim.end();
       running.delete(claim);
     }
   }
 
   /** What is no failure of the account is as if it had not been; anything else counts, and the account waits longer each time. */
-  async function drop(claim: Claim, why: unknown): Promise<void> {
-    const { account, row } = claim;
+  async function drop(claim: ClaimedAccount, why: unknown): Promise<void> {
+    const { id: account, row } = claim;
     if (why instanceof FenceLost) {
       counters.fencesLost += 1;
       log.debug({ account }, 'run dropped: the account is no longer ours');
@@ -84,11 +83,9 @@ export function startWorker(claimSeconds: number, parts: RunParts) {
     const otherMs = isPause ? (why.retryAfterMs ?? 0) : AGAIN_MS;
     const now = clock.now();
     const dueAt = new Date(now + (isOwn ? backOffMs(why, row.failures + 1, random) : otherMs));
-    const columns = { ...failureColumns(why, row, now), poll_at: dueAt, last_poll_at: new Date(now) };
+    const columns = isOwn ? { ...failureColumns(why, row, now), poll_at: dueAt } : {};
     // A claim that cannot be given back ends by itself.
-    await new AccountState({ claim, ...opened, clock }, [])
-      .write(isOwn ? columns : {}, { dueAt, isPolled: isOwn, isPublished: isOwn })
-      .catch(() => undefined);
+    await claim.giveBack(columns, { dueAt, isPolled: isOwn, isPublished: isOwn }).catch(() => undefined);
   }
 
   /** Keeps what is under way, for as long as it takes. */
@@ -96,12 +93,12 @@ export function startWorker(claimSeconds: number, parts: RunParts) {
     while (!signal.aborted || running.size > 0) {
       await clock.sleep((claimSeconds * 1000) / RENEWALS, signal);
       if (signal.aborted) await clock.sleep(LOOK_MS);
-      await claims.renew().catch(tell);
+      await claims.renew([...running.keys()]).catch(tell);
     }
   }
 
   function tell(err: unknown, account?: string): void {
-    const words = { ...(account === undefined ? {} : { account }), ...safeWords(err) };
+    const words = { ...(account && { account }), ...safeWords(err) };
     throttledLog.write(words.code, (more) =>
       log.warn({ ...more, ...words }, 'the fleet met a fault: tried again'),
     );

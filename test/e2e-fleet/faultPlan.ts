@@ -29,22 +29,19 @@ export function planOf(seed: number, count: number, places: number, claimSeconds
 
 const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/**
- * Carries it out. One process is always well: whoever would be the last one is spared until another is.
- * Resolves to how often each kind came when all is well again.
- */
+/** One process is always well: whoever would be the last one is spared until another is. Resolves when all are well again to what came when. */
 export async function carryOut(
   plan: readonly Fault[],
   places: readonly Place[],
-): Promise<Record<Kind, number>> {
-  const counts = { killed: 0, frozen: 0, cut: 0, silent: 0 };
+): Promise<readonly { readonly kind: Kind; readonly at: number }[]> {
+  const began: { kind: Kind; at: number }[] = [];
   const hurt = new Map<Place, Promise<void>>();
   for (const fault of plan) {
     while (hurt.size >= places.length - 1) await Promise.race(hurt.values());
     const well = places.filter((one) => !hurt.has(one));
     const place = well[fault.place % well.length];
     if (place === undefined) continue;
-    counts[fault.kind] += 1;
+    began.push({ kind: fault.kind, at: Date.now() });
     hurt.set(
       place,
       happen(fault, place).finally(() => hurt.delete(place)),
@@ -52,7 +49,7 @@ export async function carryOut(
     await wait(fault.thenMs);
   }
   await Promise.all(hurt.values());
-  return counts;
+  return began;
 }
 
 async function happen({ kind, lastsMs }: Fault, place: Place): Promise<void> {

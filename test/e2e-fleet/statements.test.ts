@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { AccountState, readKept } from '../../src/store/database/accountState.ts';
-import { Claim, type Claims, openClaims } from '../../src/store/database/claims.ts';
+import { ClaimedAccount, type Claims, openClaims, readKept } from '../../src/store/database/claims.ts';
 import type { Database } from '../../src/store/database/database.ts';
 import { Seal } from '../../src/store/database/seal.ts';
 import { loginBudgetCodec, tokensCodec } from '../../src/store/documents.ts';
@@ -20,7 +19,7 @@ const published: Codec<object> = { encode: (value) => value, decode: (json) => O
 const EVENTS = [{ topic: 'x/event', payload: '{}' }];
 
 /** The claim of a process that has not noticed yet that it is over. */
-class ClaimWithoutEnd extends Claim {
+class ClaimWithoutEnd extends ClaimedAccount {
   override end(): void {}
 }
 
@@ -34,14 +33,19 @@ async function openAccount(ids: readonly string[] = ['home']) {
   const { database } = tables;
   for (const id of ids)
     await database.query(`INSERT INTO heat2mqtt.account (id, login) VALUES ($1, '')`, [id]);
-  const claims = (on: Database = database) => openClaims(on, randomUUID(), SECONDS, systemClock);
-  const stateOf = async (claim: Claim, on: Database = database) =>
-    new AccountState({ claim, database: on, seal, clock: systemClock }, await readKept(on, [claim.account]));
+  const tools = { database, seal, clock: systemClock };
+  const claims = (on: Database = database) => openClaims({ ...tools, database: on }, randomUUID(), SECONDS);
+  /** The same claim, with what is kept by now. */
+  const stateOf = async ({ row, endsAt }: ClaimedAccount, Kind = ClaimedAccount) => {
+    const state = new Kind(row, endsAt, tools);
+    state.open(await readKept(database, [row.id]));
+    return state;
+  };
   const expire = () => database.query(`UPDATE heat2mqtt.account SET claimed_until = 'epoch'`);
   return { ...tables, claims, stateOf, expire };
 }
 
-const take = async (claims: Claims): Promise<Claim> => {
+const take = async (claims: Claims): Promise<ClaimedAccount> => {
   const [claim] = await claims.take(1, 1);
   if (claim === undefined) throw new Error('there was nothing to claim');
   return claim;
@@ -59,11 +63,11 @@ test('a process that has lost an account writes nothing any more: no token, no r
   await expect(lateState.document('tokens', tokensCodec).write(stolen)).rejects.toMatchObject({
     code: 'fence_lost',
   });
-  const unaware = new ClaimWithoutEnd(late.row, systemClock.monotonic() + 60_000, systemClock);
-  const unawareState = await stateOf(unaware);
-  await unawareState.document('published', published).write({ events: EVENTS });
-  await unawareState.write({ failures: 9 });
-  await unawareState.write({ failures: 9 }, END);
+  late.endsAt = systemClock.monotonic() + 60_000;
+  const unaware = await stateOf(late, ClaimWithoutEnd);
+  await unaware.document('published', published).write({ events: EVENTS });
+  await unaware.write({ failures: 9 });
+  await unaware.write({ failures: 9 }, END);
   const [row] = await database.query<{ failures: number; claimed: boolean }>(
     'SELECT failures, claimed_until > now() AS claimed FROM heat2mqtt.account',
   );
@@ -82,10 +86,10 @@ test('a renewal that cannot see a claim yet does not end it: a slow commit costs
   await database.query(`CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON heat2mqtt.account
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()`);
   const own = claims();
-  const taken: Claim[] = [];
+  const taken: ClaimedAccount[] = [];
   let isOver = false;
   const renewing = (async () => {
-    for (; !isOver; await turn(1)) await own.renew();
+    for (; !isOver; await turn(1)) await own.renew(taken);
   })();
   while (taken.length < ids.length) taken.push(...(await own.take(4, 4)));
   isOver = true;
@@ -162,7 +166,7 @@ test('while others are overdue, first histories have their share of what is take
   await database.query(`UPDATE heat2mqtt.account SET first_history = id IN ('flat-7', 'flat-8', 'flat-9'),
     due_at = now() - CASE WHEN id IN ('flat-7', 'flat-8', 'flat-9') THEN interval '0' ELSE interval '1 hour' END`);
   const own = claims();
-  const fresh = (taken: readonly Claim[]) => taken.filter(({ row }) => row.first_history).length;
+  const fresh = (taken: readonly ClaimedAccount[]) => taken.filter(({ row }) => row.first_history).length;
   const first = await own.take(8, 2);
   expect([first.length, fresh(first)]).toEqual([8, 2]);
   const second = await own.take(8, 0);

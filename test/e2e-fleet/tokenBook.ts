@@ -42,7 +42,12 @@ export class TokenBook {
 
   /** Tokens that nobody has kept, though others had to be asked for afterwards: a session that the faults have cost. */
   get lost(): number {
-    return this.#all.reduce((sum, one) => sum + one.grants.slice(0, -1).filter(isLost).length, 0);
+    return this.lostAt.length;
+  }
+
+  /** When these were given. */
+  get lostAt(): readonly number[] {
+    return this.#all.flatMap(({ grants }) => grants.slice(0, -1).filter(isLost)).map(({ at }) => at);
   }
 
   /** Refresh tokens that came twice. */

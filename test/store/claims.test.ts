@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { AccountState } from '../../src/store/database/accountState.ts';
 import { type Claims, FenceLost, openClaims } from '../../src/store/database/claims.ts';
 import { Database } from '../../src/store/database/database.ts';
 import { PLACES, Seal } from '../../src/store/database/seal.ts';
@@ -73,12 +72,12 @@ async function openRow() {
   const { port } = server.address() as AddressInfo;
   const database = new Database(`postgresql://worker@127.0.0.1:${port}/heat`, 10_000, logLines().log);
   stack.defer(() => database.close());
-  const claims = openClaims(database, '7d4f1f5e-0000-4000-8000-000000000001', 30, clock);
   const seal = new Seal([randomBytes(32)]);
+  const claims = openClaims({ database, seal, clock }, '7d4f1f5e-0000-4000-8000-000000000001', 30);
   const taken = async () => {
     const claim = await claims.takeOne('a');
     if (claim === undefined) throw new Error('no claim');
-    return { claim, state: new AccountState({ claim, database, seal, clock }, []) };
+    return claim;
   };
   return { row, claims, clock, taken };
 }
@@ -100,21 +99,21 @@ function valuesOf(bind: Buffer): string[] {
 test('a claim lasts from the question, however late the answer comes; so does its renewal', async () => {
   const { row, claims, clock, taken } = await openRow();
   row.answersAfterMs = 5_000;
-  const { claim } = await taken();
+  const claim = await taken();
   expect(claim.remainingMs()).toBe(25_000);
   clock.advance(10_000);
-  await claims.renew();
+  await claims.renew([claim]);
   expect(claim.remainingMs()).toBe(25_000);
 });
 
 type Taken = Awaited<ReturnType<Awaited<ReturnType<typeof openRow>>['taken']>>;
 const END = { dueAt: new Date(0), isPolled: true, isPublished: true };
 const WRITES: readonly (readonly [string, (taken: Taken, claims: Claims) => Promise<unknown>])[] = [
-  ['a renewal', ({ claim }, claims) => claims.confirm(claim)],
-  ['columns', ({ state }) => state.write({ failures: 1 })],
-  ['the end of a run', ({ state }) => state.write({}, END)],
-  ['nothing but documents', ({ state }) => state.write({})],
-  ['the end of the account', ({ state }) => state.deleteAccount()],
+  ['a renewal', (claim, claims) => claims.renew([claim]).then(() => claim.check())],
+  ['columns', (claim) => claim.write({ failures: 1 })],
+  ['the end of a run', (claim) => claim.write({}, END)],
+  ['nothing but documents', (claim) => claim.write({})],
+  ['the end of the account', (claim) => claim.deleteAccount()],
 ];
 
 test.each(WRITES)('%s: taken while the fence is our own, refused before and after', async (_, write) => {
@@ -122,9 +121,9 @@ test.each(WRITES)('%s: taken while the fence is our own, refused before and afte
   const own = await taken();
   await write(own, claims);
   for (const step of [1, -2]) {
-    const { state, claim } = await taken();
+    const claim = await taken();
     row.fence += step;
-    await expect(write({ state, claim }, claims)).rejects.toBeInstanceOf(FenceLost);
+    await expect(write(claim, claims)).rejects.toBeInstanceOf(FenceLost);
   }
 });
 

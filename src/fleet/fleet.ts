@@ -4,7 +4,6 @@ import { Counters } from '../accounts/metrics.ts';
 import { openReplyShapes } from '../accounts/pollHistory.ts';
 import type { Config, Fleet } from '../config/schema.ts';
 import { zone as zoneOf } from '../domain/period.ts';
-import { Failure } from '../foundation/failure.ts';
 import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
@@ -15,9 +14,9 @@ import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { openClaims } from '../store/database/claims.ts';
 import { sharedClock } from '../store/database/database.ts';
-import { type FleetHealth, readHealth, serveFleetHealth } from './health.ts';
+import { serveFleetHealth } from './health.ts';
 import { openKeeper } from './keeper.ts';
-import { joinFleet, NUMBER_TAKEN } from './membership.ts';
+import { joinFleet } from './membership.ts';
 import { openFleet } from './open.ts';
 import { openPace } from './pace.ts';
 import { fleetHandlers } from './requests.ts';
@@ -31,19 +30,15 @@ interface FleetOptions extends Pick<AccountContext, 'config' | 'clock' | 'log' |
 }
 
 const BEAT_MS = 2_000;
-const COUNT_EVERY_MS = 10_000;
 
 /** Rejects with a Failure when the database cannot be used. */
 export async function startFleet(options: FleetOptions): Promise<{ stop(): Promise<void> }> {
   const { log, random, scrubber, fleet } = options;
   const config: Config = { ...options.config, web: false };
   const { mqtt, usage } = config;
+  const { claim_seconds: claimSeconds } = fleet;
   // Once the process has joined, it tells the database's time.
   const clock = sharedClock(options.clock);
-  const opened = await openFleet(fleet, log);
-  const { database, installation } = opened;
-  const membership = await joinFleet(database, clock);
-  const { number } = membership;
   const zone = zoneOf(usage.timezone);
   const topics = new Topics(mqtt.base_topic);
   const context = {
@@ -52,25 +47,18 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
     outdoor: { weather: null },
     limit: concurrencyLimit(usage.concurrency),
   };
-  const pace = openPace(fleet.requests_per_second, clock, log, (ms) => {
-    const text =
-      'UPDATE heat2mqtt.fleet SET paused_until = greatest(paused_until, now() + make_interval(secs => $1))';
-    database
-      .query(text, [ms / 1000])
-      .catch((err) => log.warn({ err }, 'the others could not be told of the pause'));
-  });
-  let health: FleetHealth | null = null;
-  const count = async () => {
-    health = await readHealth(database, fleet.claim_seconds, zone);
-    return health;
-  };
+  const opened = await openFleet(fleet, log);
+  const { database, installation } = opened;
+  const membership = await joinFleet(opened, { clock, zone, claimSeconds, log });
+  await membership.beat();
+  const { number } = membership;
+  const claims = openClaims({ ...opened, clock }, membership.id, claimSeconds);
   const stateTopic = topics.of('bridge/state');
   const link = new Link({
     address: () => brokerAddress(mqtt, mqtt.url, `${installation}_${number}`),
     will: processMessage(topics, number, 'offline'),
     // Of all processes one gets each request.
     subscriptions: [`$share/${topics.base.replaceAll('/', '_')}/${topics.requests}`, stateTopic],
-    retainAsPublished: [],
     clock,
     log,
     random,
@@ -81,7 +69,7 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
     log,
     baseTopic: mqtt.base_topic,
     protectedTopics: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
-    handlers: fleetHandlers({ database, health: count, publish }, context),
+    handlers: fleetHandlers({ database, health: membership.count, publish }, context),
     transaction,
     publish,
   });
@@ -95,50 +83,29 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
       else if (incoming.payload.toString('utf8') === 'offline' && isAtWork)
         publish([stateMessage(topics, 'online')]);
     },
-    onDelivered: () => undefined,
   });
-  const onReply = await openReplyShapes(opened.replies, { clock });
-  const worker = startWorker(fleet.claim_seconds, {
-    ...{ context, opened, pace, link },
-    claims: openClaims({ ...opened, clock }, membership.id, fleet.claim_seconds),
+  const worker = startWorker(claimSeconds, claims, membership, {
+    ...{ context, opened, link },
+    pace: openPace(fleet.requests_per_second, { membership, claims, clock, log }),
     schedule: openSchedule(options.cron, clock.now()),
-    shared: { issuerMemory: { metadata: null }, onReply },
+    shared: {
+      issuerMemory: { metadata: null },
+      onReply: await openReplyShapes(opened.replies, { clock }),
+    },
   });
-  const keeper = openKeeper({ membership, health: () => health, opened }, context);
+  const keeper = openKeeper(membership, opened, context);
   const looking = new SingleFlight<void>();
-  let lastBeatAt = clock.monotonic();
-  let countedAt = Number.NEGATIVE_INFINITY;
-
-  /** Rejects with number_taken only. */
-  async function beat(): Promise<void> {
-    lastBeatAt = clock.monotonic();
-    try {
-      const { processes, pausedMs } = await membership.beat();
-      pace.heard(processes, pausedMs);
-      if (clock.monotonic() - countedAt < COUNT_EVERY_MS) return;
-      countedAt = clock.monotonic();
-      await opened.readSecretsAgain();
-      await count();
-    } catch (err) {
-      if (err instanceof Failure && err.code === NUMBER_TAKEN) throw err;
-      log.debug({ err }, 'the database does not hear this process');
-      await opened.readSecretsAgain().catch(() => undefined);
-    }
-  }
-  await beat();
   const beating = (async () => {
     while (!stopping.signal.aborted) {
       await clock.sleep(BEAT_MS, stopping.signal);
       if (stopping.signal.aborted) return;
-      await beat();
+      await membership.beat();
       // A broker that does not answer must not stop the beat.
       void looking.run(() => keeper.look());
     }
   })();
-  const ageMs = () => clock.monotonic() - lastBeatAt;
-  const served = { link, worker, membership, pace, health: () => health, ageMs };
-  const http = await serveFleetHealth(served, context);
-  log.info({ process: number, claimSeconds: fleet.claim_seconds }, 'works for the fleet');
+  const http = await serveFleetHealth({ link, worker, membership }, context);
+  log.info({ process: number, claimSeconds }, 'works for the fleet');
 
   // The one that leaves last tells it, also before it has become the keeper. Where the database cannot say, the will does.
   const lastWords = [processMessage(topics, number, 'offline')];

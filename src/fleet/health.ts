@@ -7,7 +7,6 @@ import type { Link } from '../mqtt/link.ts';
 import type { Database } from '../store/database/database.ts';
 import { serveHealth } from '../web/server.ts';
 import type { Membership } from './membership.ts';
-import type { Pace } from './pace.ts';
 import { countWords } from './roster.ts';
 import type { RunParts } from './run.ts';
 import type { Worker } from './worker.ts';
@@ -82,29 +81,29 @@ function reasonsOf({ codes, overdue, toldToWait, pausedUntil }: Counted, zone: Z
 }
 
 interface Served {
-  readonly link: Pick<Link, 'status'>;
+  readonly link: Link;
   readonly worker: Worker;
   readonly membership: Membership;
-  readonly pace: Pace;
-  readonly health: () => FleetHealth | null;
-  /** Milliseconds since the last beat: proof that the event loop is alive. */
-  readonly ageMs: () => number;
 }
 
 const BROKER_GRACE_MS = 5 * 60_000;
 const LOOP_GRACE_MS = 2 * 60_000;
 
 /** Resolves to `null` when HTTP is off, or its port is taken. */
-export async function serveFleetHealth(served: Served, context: RunParts['context']) {
-  const { config, clock, counters, log } = context;
-  const { link, membership, ageMs } = served;
+export async function serveFleetHealth(
+  served: Served,
+  { config, clock, counters, log }: RunParts['context'],
+) {
+  const { link, membership } = served;
   if (config.http === false) return null;
   const startedAt = clock.now();
   const answers = {
     healthy: () =>
-      link.status().offlineMs < BROKER_GRACE_MS && ageMs() < LOOP_GRACE_MS && !membership.isDatabaseGone(),
+      link.status().offlineMs < BROKER_GRACE_MS &&
+      membership.ageMs() < LOOP_GRACE_MS &&
+      !membership.isDatabaseGone(),
     ready: () => link.status().connected && !membership.isDatabaseGone(),
-    metrics: () => {
+    metrics() {
       const more = { startedAt, accessExpiresAt: {}, meters: [], now: clock.now() };
       const { contentType, text } = renderMetrics({ ...counters, ...link.status(), ...more });
       return { contentType, text: text + metricsOf(served) };
@@ -120,20 +119,22 @@ export async function serveFleetHealth(served: Served, context: RunParts['contex
 }
 
 /** What the database counts is the same in each process, and some seconds old. */
-function metricsOf({ worker, membership, pace, health }: Served): string {
+function metricsOf({ worker, membership }: Served): string {
   const { runs, fencesLost, paused } = worker.counters;
-  const gone = membership.isDatabaseGone();
-  const pausedSeconds = pace.pausedMs() / 1000;
-  const found = health()?.fleet;
+  const found = membership.health()?.fleet;
   const age = found?.oldestDueAt ? (found.now - found.oldestDueAt) / 1000 : 0;
   const metrics: readonly (readonly [string, string, number | undefined, 'counter'?])[] = [
     ['process', 'Its number in the fleet.', membership.number],
-    ['database_up', '1 while the database answers.', gone ? 0 : 1],
+    ['database_up', '1 while the database answers.', membership.isDatabaseGone() ? 0 : 1],
     ['runs_under_way', 'Accounts that this process works on.', worker.underWay()],
     ['runs', 'Runs of an account that came to their end.', runs, 'counter'],
     ['fences_lost', 'Runs dropped: another process had the account.', fencesLost, 'counter'],
     ['runs_paused', 'Runs dropped: the provider asked for a pause.', paused, 'counter'],
-    ['pause_seconds_left', 'For how long the provider wants no request of any account.', pausedSeconds],
+    [
+      'pause_seconds_left',
+      'For how long the provider wants no request of any account.',
+      membership.pausedMs() / 1000,
+    ],
     ['processes', 'Processes that live.', found?.processes.length],
     ['accounts', 'Accounts.', found?.accounts],
     ['accounts_paused', 'Accounts that are paused.', found?.paused],

@@ -8,61 +8,47 @@ import { safeWords } from '../foundation/failure.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
 import { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
-import { announce, bridgeDocument } from '../publication/discovery.ts';
-import { homeLanguage } from '../publication/language.ts';
 import { healthMessage, infoMessage, stateMessage } from '../publication/messages.ts';
+import { bridgeDocument } from '../publication/discovery.ts';
+import { homeLanguage } from '../publication/language.ts';
+import { type Retained, RetainedDiff } from '../publication/retainedDiff.ts';
 import { clear } from '../publication/topics.ts';
 import type { FleetHealth } from './health.ts';
 import type { Membership } from './membership.ts';
 import type { OpenFleet } from './open.ts';
 
-interface Parts {
-  readonly membership: Membership;
-  /** As it was counted last; `null`: not yet. */
-  readonly health: () => FleetHealth | null;
-  readonly opened: Pick<OpenFleet, 'database' | 'installation'>;
-}
-
-type Context = Pick<AccountContext, 'config' | 'topics' | 'clock' | 'log' | 'random' | 'zone'>;
-
-const TELL_EVERY_MS = 15_000;
-const TIDY_EVERY_MS = 60_000;
 const WILL_AFTER_SECONDS = 30;
+/** A process that is not heard of for so long gives its number away. */
+const GONE_SECONDS = 120;
 /** Meters that bridge/info names: so many as a person can look at. */
 const MOST_METERS = 500;
-const NEVER = Number.NEGATIVE_INFINITY;
 
 export function openKeeper(
-  { membership, health, opened: { database, installation } }: Parts,
-  { config, topics, clock, log, random, zone }: Context,
+  membership: Membership,
+  { database, installation }: Pick<OpenFleet, 'database' | 'installation'>,
+  context: Pick<AccountContext, 'config' | 'topics' | 'clock' | 'log' | 'random' | 'zone'>,
 ) {
+  const { config, topics, clock, log, random, zone } = context;
   const { mqtt } = config;
   const startedAt = clock.now();
+  const stateTopic = topics.of('bridge/state');
   let link: Link | null = null;
-  /** What was published last on the present connection, by topic. */
-  const published = new Map<string, string>();
-  /** On the monotonic clock. */
-  let toldAt = NEVER;
-  let tidiedAt = NEVER;
+  /** What was published on the present connection. */
+  let diff = new RetainedDiff();
+  let told: FleetHealth | null = null;
 
-  async function keep(): Promise<void> {
+  async function keep(health: FleetHealth): Promise<void> {
     link ??= connect();
-    const now = clock.monotonic();
-    const latest = health();
-    if (!link.status().connected || latest === null) return;
-    if (now - toldAt >= TELL_EVERY_MS) {
-      const info = await composeInfo(latest);
-      await send([stateMessage(topics, 'online'), ...info, healthMessage(topics, latest, zone)]);
-      toldAt = now;
-      // From now on a broker without bridge/info has forgotten it.
-      await database.query('UPDATE heat2mqtt.fleet SET told = true WHERE NOT told');
-    }
-    if (now - tidiedAt >= TIDY_EVERY_MS) {
-      tidiedAt = now;
-      const gone = await membership.forgetGone();
-      const topicOf = (number: number) => topics.of('bridge/process/<number>/state', String(number));
-      await link.send(gone.map((number) => clear(topicOf(number))));
-    }
+    if (!link.status().connected || health === told) return;
+    const info = await composeInfo(health);
+    await tell([stateMessage(topics, 'online'), ...info, healthMessage(topics, health, zone)]);
+    told = health;
+    const gone = await database.query<{ number: number }>(
+      'DELETE FROM heat2mqtt.process WHERE seen_at < now() - make_interval(secs => $1) RETURNING number',
+      [GONE_SECONDS],
+    );
+    const topicOf = (number: number) => topics.of('bridge/process/<number>/state', String(number));
+    await link.send(gone.map(({ number }) => clear(topicOf(number))));
   }
 
   function connect(): Link {
@@ -70,19 +56,15 @@ export function openKeeper(
       address: () => brokerAddress(mqtt, mqtt.url, `${installation}_state`),
       will: stateMessage(topics, 'offline'),
       willAfterSeconds: WILL_AFTER_SECONDS,
-      subscriptions: [],
-      retainAsPublished: [],
       clock,
       log,
       random,
     });
     next.start({
       announcement: () => [stateMessage(topics, 'online')],
-      onMessage: () => undefined,
-      onDelivered: () => undefined,
       onStatus() {
-        published.clear();
-        toldAt = NEVER;
+        diff = new RetainedDiff();
+        told = null;
         // Another process has taken the session over.
         if (!next.status().connected && !membership.isKeeper()) void stop();
       },
@@ -93,20 +75,18 @@ export function openKeeper(
     return next;
   }
 
-  /** The broker has forgotten everything: all accounts are published again. */
+  /** The broker has forgotten everything, or has never been told: all accounts are published again. */
   async function republish(): Promise<void> {
     const rows = await database.query(
       `UPDATE heat2mqtt.account SET republish = republish + 1, due_at = least(due_at, now())
-      WHERE NOT removed AND last_poll_at IS NOT NULL AND (SELECT told FROM heat2mqtt.fleet) RETURNING id`,
+      WHERE NOT removed AND last_poll_at IS NOT NULL RETURNING id`,
     );
-    if (rows.length > 0) log.warn({ accounts: rows.length }, 'the broker has forgotten what was retained');
+    if (rows.length > 0)
+      log.warn({ accounts: rows.length }, 'the broker has nothing retained: published again');
   }
 
-  async function tellThatDatabaseIsGone(): Promise<void> {
-    const last = health();
-    if (last === null || link === null) return;
-    if (published.get(topics.of('bridge/state')) === 'offline') return;
-    toldAt = NEVER;
+  async function tellThatDatabaseIsGone(last: FleetHealth): Promise<void> {
+    told = null;
     const { failuresInARow, fault } = membership.trouble();
     const trouble = {
       isSomeAccountWell: false,
@@ -114,10 +94,10 @@ export function openKeeper(
       failuresInARow,
       nextPollAt: null,
     };
-    await send([stateMessage(topics, 'offline'), healthMessage(topics, { ...last, ...trouble }, zone)]);
+    await tell([stateMessage(topics, 'offline'), healthMessage(topics, { ...last, ...trouble }, zone)]);
   }
 
-  async function composeInfo(latest: FleetHealth): Promise<Message[]> {
+  async function composeInfo(health: FleetHealth): Promise<(Message | Retained)[]> {
     const rows = await database.query<{ meter: string; account: string; readingCloses: ReadingCloses }>(
       `SELECT name AS meter, account, coalesce(ledger ->> 'readingCloses', 'same_day') AS "readingCloses" FROM heat2mqtt.series
       WHERE ledger ->> 'complete' = 'true' ORDER BY account, name LIMIT $1`,
@@ -130,18 +110,15 @@ export function openKeeper(
     }));
     const { discovery_prefix: prefix } = mqtt;
     const options = { topics, page: null, constituencies: false, language: homeLanguage(config.language) };
-    const info = { startedAt, schedule: config.usage.schedule, zone, health: latest, meters };
-    return [
-      ...(prefix === false ? [] : announce(bridgeDocument({ prefix, ...options }))),
-      infoMessage(topics, info),
-    ];
+    const document = prefix === false ? null : bridgeDocument({ prefix, ...options });
+    const info = { startedAt, schedule: config.usage.schedule, zone, health, meters };
+    return [...(document ? [{ topic: document.topic, document }] : []), infoMessage(topics, info)];
   }
 
   /** What differs from what was published last. Rejects without a connection. */
-  async function send(messages: readonly Message[]): Promise<void> {
-    const news = messages.filter(({ topic, payload }) => published.get(topic) !== payload);
-    await link?.send(news);
-    for (const { topic, payload } of news) published.set(topic, payload);
+  async function tell(all: readonly (Message | Retained)[]): Promise<void> {
+    const retained = all.map((one) => ('payload' in one ? { topic: one.topic, write: () => one } : one));
+    await link?.send(diff.take(stateTopic, retained));
   }
 
   /** Without farewell: the will stays with the session that the next one takes over. */
@@ -156,9 +133,10 @@ export function openKeeper(
     /** To be called every few seconds. Never rejects. */
     async look(): Promise<void> {
       try {
+        const health = membership.health();
         // No process can become the next keeper while the database is gone: the last one says so.
-        if (membership.isDatabaseGone()) await tellThatDatabaseIsGone();
-        else if (membership.isKeeper()) await keep();
+        if (health !== null && membership.isDatabaseGone()) await tellThatDatabaseIsGone(health);
+        else if (health !== null && membership.isKeeper()) await keep(health);
         else if (membership.trouble().fault === null) await stop();
       } catch (err) {
         log.debug(safeWords(err), 'the keeper of the fleet could not do its work');

@@ -1,88 +1,130 @@
-// The processes of a fleet: each has a number, tells the database every two seconds that it lives, and hears how it is.
+// The processes of a fleet: each has a number, tells the database every two seconds that it lives, and hears how the fleet is.
 import { randomUUID } from 'node:crypto';
+import type { Zone } from '../domain/period.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
-import { type Database, DatabaseTrouble, type SharedClock } from '../store/database/database.ts';
+import type { Log } from '../foundation/log.ts';
+import { DatabaseTrouble, type SharedClock } from '../store/database/database.ts';
+import { type FleetHealth, readHealth } from './health.ts';
+import type { OpenFleet } from './open.ts';
 
 const KEEPER_SECONDS = 10;
-/** A process that is not heard of for so long gives its number away. */
-const GONE_SECONDS = 120;
 /** After so long without an answer the database counts as gone, and everything that looks at the fleet is told. */
 const DATABASE_GONE_MS = 30_000;
+const COUNT_EVERY_MS = 10_000;
 // SQLSTATE: a unique key that is there already.
 const TAKEN = '23505';
+const isTaken = (err: unknown) => err instanceof DatabaseTrouble && err.reason === TAKEN;
 
-export const NUMBER_TAKEN = 'number_taken';
+/** Without a number of its own a process gets the lowest that is free. */
+const BEAT = `
+WITH me AS (INSERT INTO heat2mqtt.process (id, number, version) SELECT $1, coalesce($2, min(n)), $3
+  FROM generate_series(1, (SELECT count(*)::int + 1 FROM heat2mqtt.process)) n
+  WHERE NOT EXISTS (SELECT FROM heat2mqtt.process WHERE number = n)
+  ON CONFLICT (id) DO UPDATE SET seen_at = now() RETURNING number),
+keeping AS (UPDATE heat2mqtt.fleet SET keeper = $1, keeper_until = now() + make_interval(secs => $4)
+  WHERE keeper = $1 OR keeper_until <= now() RETURNING true AS mine)
+SELECT (SELECT number FROM me) AS number, (SELECT mine FROM keeping) AS mine,
+  1 + (SELECT count(*) FROM heat2mqtt.process WHERE id <> $1 AND seen_at > now() - make_interval(secs => $4)) AS processes,
+  greatest(0, extract(epoch FROM paused_until - now()) * 1000)::float8 AS "pausedMs",
+  (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
+FROM heat2mqtt.fleet`;
+
+interface Heard {
+  readonly number: number;
+  readonly mine: boolean | null;
+  readonly processes: number;
+  readonly pausedMs: number;
+  readonly now: number;
+}
 
 export type Membership = Awaited<ReturnType<typeof joinFleet>>;
 
-/** Takes the lowest number that is free, and sets the clock to the database's time. Rejects with DatabaseTrouble. */
-export async function joinFleet(database: Database, clock: SharedClock) {
+/** Takes a number, and sets the clock to the database's time. Rejects with DatabaseTrouble. */
+export async function joinFleet(
+  opened: OpenFleet,
+  { clock, zone, claimSeconds, log }: { clock: SharedClock; zone: Zone; claimSeconds: number; log: Log },
+) {
+  const { database } = opened;
   const id = randomUUID();
-  const number = await takeNumber(id, database);
-  /** On the monotonic clock. */
   let keeperUntil = Number.NEGATIVE_INFINITY;
-  let heardAt = clock.monotonic();
+  let pausedUntil = Number.NEGATIVE_INFINITY;
+  let countedAt = Number.NEGATIVE_INFINITY;
+  let askedAt = clock.monotonic();
+  let heardAt = askedAt;
   /** Why the database did not answer last; `null`: it did. */
   let fault: unknown = null;
   let failuresInARow = 0;
+  let health: FleetHealth | null = null;
+  let heard = await ask(null);
 
-  /** What the database tells. */
-  async function tell() {
-    const [row] = await database.query<{
-      mine: boolean | null;
-      processes: number;
-      paused_ms: number;
-      now: number;
-    }>(
-      `WITH me AS (INSERT INTO heat2mqtt.process (id, number, version) VALUES ($1, $2, $3)
-        ON CONFLICT (id) DO UPDATE SET seen_at = now()),
-      keeping AS (UPDATE heat2mqtt.fleet SET keeper = $1, keeper_until = now() + make_interval(secs => $4)
-        WHERE keeper = $1 OR keeper_until <= now() RETURNING true AS mine)
-      SELECT (SELECT mine FROM keeping) AS mine,
-        (SELECT count(*) FROM heat2mqtt.process WHERE id = $1 OR seen_at > now() - make_interval(secs => $4)) AS processes,
-        greatest(0, extract(epoch FROM paused_until - now()) * 1000)::float8 AS paused_ms,
-        (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
-      FROM heat2mqtt.fleet`,
-      [id, number, about.version, KEEPER_SECONDS],
-    );
-    if (row === undefined) throw new TypeError('the fleet has no row');
+  async function ask(number: number | null): Promise<Heard> {
+    askedAt = clock.monotonic();
+    const [row] = await database
+      .query<Heard>(BEAT, [id, number, about.version, KEEPER_SECONDS])
+      // Another one that starts at this moment was faster.
+      .catch((err) => (number === null && isTaken(err) ? [] : Promise.reject(err)));
+    if (row === undefined) return ask(number);
+    clock.set(row.now);
+    keeperUntil = row.mine ? askedAt + KEEPER_SECONDS * 1000 : Number.NEGATIVE_INFINITY;
+    heardAt = clock.monotonic();
+    pause(row.pausedMs);
     return row;
   }
 
-  const membership = {
+  function pause(ms: number): void {
+    pausedUntil = Math.max(pausedUntil, clock.monotonic() + ms);
+  }
+
+  async function count(): Promise<FleetHealth> {
+    countedAt = clock.monotonic();
+    health = await readHealth(database, claimSeconds, zone);
+    return health;
+  }
+
+  return {
     id,
-    number,
+    number: heard.number,
+    /** Processes that live. */
+    processes: (): number => heard.processes,
     /** One process at a time, and none for some seconds after one has died. */
     isKeeper: (): boolean => clock.monotonic() < keeperUntil,
     isDatabaseGone: (): boolean => clock.monotonic() - heardAt > DATABASE_GONE_MS,
     trouble: () => ({ fault, failuresInARow }),
+    /** As it was counted last; `null`: not yet. */
+    health: () => health,
+    count,
+    /** Milliseconds since the last beat: proof that the event loop is alive. */
+    ageMs: () => clock.monotonic() - askedAt,
+    /** For how long no request of any account may be sent. */
+    pausedMs: () => Math.max(0, pausedUntil - clock.monotonic()),
 
-    /** To be called every two seconds. Rejects with DatabaseTrouble, or with number_taken. */
-    async beat(): Promise<{ readonly processes: number; readonly pausedMs: number }> {
-      const askedAt = clock.monotonic();
-      try {
-        const row = await tell();
-        clock.set(row.now);
-        keeperUntil = row.mine ? askedAt + KEEPER_SECONDS * 1000 : Number.NEGATIVE_INFINITY;
-        heardAt = clock.monotonic();
-        fault = null;
-        failuresInARow = 0;
-        return { processes: Math.max(1, row.processes), pausedMs: row.paused_ms };
-      } catch (err) {
-        fault = err;
-        failuresInARow += 1;
-        throw err instanceof DatabaseTrouble && err.reason === TAKEN ? numberTaken(number) : err;
-      }
+    /** All processes are to pause for so long. */
+    pauseAll(ms: number): void {
+      pause(ms);
+      const text =
+        'UPDATE heat2mqtt.fleet SET paused_until = greatest(paused_until, now() + make_interval(secs => $1))';
+      database
+        .query(text, [ms / 1000])
+        .catch((err) => log.warn({ err }, 'the others could not be told of the pause'));
     },
 
-    /** For the keeper: the numbers of processes that are gone. */
-    async forgetGone(): Promise<number[]> {
-      const rows = await database.query<{ number: number }>(
-        'DELETE FROM heat2mqtt.process WHERE seen_at < now() - make_interval(secs => $1) RETURNING number',
-        [GONE_SECONDS],
-      );
-      return rows.map((row) => row.number);
+    /** To be called every two seconds. Rejects with number_taken only. */
+    async beat(): Promise<void> {
+      try {
+        heard = await ask(heard.number);
+        fault = null;
+        failuresInARow = 0;
+        if (askedAt - countedAt < COUNT_EVERY_MS) return;
+        await opened.readSecretsAgain();
+        await count();
+      } catch (err) {
+        if (isTaken(err)) throw numberTaken(heard.number);
+        fault = err;
+        failuresInARow += 1;
+        log.debug({ err }, 'the database does not hear this process');
+        await opened.readSecretsAgain().catch(() => undefined);
+      }
     },
 
     /** Resolves to whether other processes live. */
@@ -97,26 +139,11 @@ export async function joinFleet(database: Database, clock: SharedClock) {
       return others.length > 0;
     },
   };
-  await membership.beat();
-  return membership;
-}
-
-async function takeNumber(id: string, database: Database): Promise<number> {
-  for (;;) {
-    const [row] = await database.query<{ number: number }>(
-      `INSERT INTO heat2mqtt.process (id, number, version)
-      SELECT $1, n, $2 FROM generate_series(1, (SELECT count(*)::int + 1 FROM heat2mqtt.process)) n
-      WHERE NOT EXISTS (SELECT FROM heat2mqtt.process WHERE number = n) ORDER BY n LIMIT 1
-      ON CONFLICT DO NOTHING RETURNING number`,
-      [id, about.version],
-    );
-    if (row !== undefined) return row.number;
-  }
 }
 
 const numberTaken = (number: number) =>
   failure(
-    NUMBER_TAKEN,
+    'number_taken',
     `Another process has become number ${number} of the fleet while this one was stopped.`,
     {
       exit: EXIT.unexpected,

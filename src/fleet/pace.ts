@@ -6,6 +6,7 @@ import type { Log } from '../foundation/log.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { Gate } from '../http/client.ts';
 import type { ClaimedAccount, Claims } from '../store/database/claims.ts';
+import type { Membership } from './membership.ts';
 
 /** The provider has asked for a pause of all accounts: this is no failure of the one. */
 export class FleetPaused extends Failure {
@@ -23,29 +24,26 @@ const ASKS_FOR_TIME = [429, 503];
 const ACCOUNTS_THAT_ARE_ALL = 3;
 const TOGETHER_MS = 60_000;
 
+interface PaceParts {
+  readonly membership: Membership;
+  readonly claims: Claims;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
 export type Pace = ReturnType<typeof openPace>;
 
-/** `tellOthers`: all processes are to pause for so long. */
-export function openPace(perSecond: number, clock: Clock, log: Log, tellOthers: (ms: number) => void) {
-  /** Processes that live: each has the same part. */
-  let processes = 1;
+export function openPace(perSecond: number, { membership, claims, clock, log }: PaceParts) {
   /** On the monotonic clock. */
   let nextAt = Number.NEGATIVE_INFINITY;
-  let pausedUntil = Number.NEGATIVE_INFINITY;
+  /** When accounts were told to wait. */
   const toldToWait = new Map<string, number>();
 
-  /** Milliseconds for which no request may be sent. */
-  const pausedMs = () => Math.max(0, pausedUntil - clock.monotonic());
-
-  function pause(ms: number): void {
-    pausedUntil = Math.max(pausedUntil, clock.monotonic() + ms);
-  }
-
-  /** Resolves when one request may be sent. */
+  /** Resolves when one request may be sent: each process that lives has the same part. */
   async function turn(signal: AbortSignal): Promise<void> {
     const now = clock.monotonic();
     const at = Math.max(nextAt, now);
-    nextAt = at + (1000 * processes) / perSecond;
+    nextAt = at + (1000 * membership.processes()) / perSecond;
     if (at > now) await clock.sleep(at - now, signal);
     signal.throwIfAborted();
   }
@@ -58,19 +56,11 @@ export function openPace(perSecond: number, clock: Clock, log: Log, tellOthers: 
     const isAboutAll = toldToWait.size >= ACCOUNTS_THAT_ARE_ALL;
     const whom = isAboutAll ? 'all accounts' : 'this account';
     log.warn({ account, seconds: Math.round(ms / 1000) }, `the provider asks ${whom} to wait`);
-    if (!isAboutAll) return;
-    pause(ms);
-    tellOthers(ms);
+    if (isAboutAll) membership.pauseAll(ms);
   }
 
   return {
-    pausedMs,
-    /** What the database tells of the other processes. */
-    heard(living: number, ms: number): void {
-      processes = living;
-      pause(ms);
-    },
-    gatesOf(claim: ClaimedAccount, claims: Pick<Claims, 'renew'>) {
+    gatesOf(claim: ClaimedAccount) {
       let paused: FleetPaused | null = null;
       /** What an account has met during a pause is no failure of its own. */
       function throwIfPaused(): void {
@@ -80,7 +70,8 @@ export function openPace(perSecond: number, clock: Clock, log: Log, tellOthers: 
         async enter() {
           throwIfPaused();
           await turn(claim.signal);
-          if (pausedMs() > 0) paused = new FleetPaused(pausedMs());
+          const pausedMs = membership.pausedMs();
+          if (pausedMs > 0) paused = new FleetPaused(pausedMs);
           throwIfPaused();
           // A token is asked for while the account is ours, by the database, and stays so for a whole claim.
           if (to === 'issuer') await claims.renew([claim]);

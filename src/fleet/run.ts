@@ -26,7 +26,7 @@ import type { Message } from '../mqtt/message.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { composeAccount } from '../publication/messages.ts';
 import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
-import type { ClaimedAccount, ClaimedRow, Claims, Columns } from '../store/database/claims.ts';
+import type { ClaimedAccount, ClaimedRow, Columns } from '../store/database/claims.ts';
 import type { Codec } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
 import type { Pace } from './pace.ts';
@@ -37,14 +37,13 @@ import type { Schedule } from './schedule.ts';
 export interface RunParts {
   readonly context: Omit<AccountContext, 'state' | 'changed'>;
   readonly opened: OpenFleet;
-  readonly claims: Claims;
   readonly pace: Pace;
   readonly schedule: Schedule;
   readonly shared: {
     readonly issuerMemory: IssuerMemory;
     readonly onReply: Awaited<ReturnType<typeof openReplyShapes>>;
   };
-  readonly link: Pick<Link, 'send' | 'status'>;
+  readonly link: Link;
 }
 
 /** What the broker has of the account, and what it is still to be told. */
@@ -91,7 +90,7 @@ export async function runAccount(claim: ClaimedAccount, parts: RunParts): Promis
 
 async function workOn(claim: ClaimedAccount, parts: RunParts): Promise<void> {
   const { row } = claim;
-  const { context, shared, pace, claims } = parts;
+  const { context, shared, pace } = parts;
   const own: AccountContext = {
     ...context,
     config: { ...context.config, accounts: [accountOf(row, parts)] },
@@ -99,7 +98,7 @@ async function workOn(claim: ClaimedAccount, parts: RunParts): Promise<void> {
     changed: () => undefined,
     state: claim,
   };
-  const { gate, throwIfPaused } = pace.gatesOf(claim, claims);
+  const { gate, throwIfPaused } = pace.gatesOf(claim);
   // Of all accounts of the fleet the lowest id that is usable reads a property, under a name that no other has.
   const names = Object.assign(new SeriesNames(), {
     claim: claim.takeSeries.bind(claim),

@@ -2,8 +2,15 @@
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
-import { type ClaimedAccount, FenceLost, type KeptRow, readKept } from '../store/database/claims.ts';
+import {
+  type ClaimedAccount,
+  type Claims,
+  FenceLost,
+  type KeptRow,
+  readKept,
+} from '../store/database/claims.ts';
 import { DatabaseTrouble } from '../store/database/database.ts';
+import type { Membership } from './membership.ts';
 import { FleetPaused } from './pace.ts';
 import { failureColumns, type RunParts, runAccount } from './run.ts';
 
@@ -17,8 +24,8 @@ const SHARE_OF_FIRST_HISTORIES = 0.25;
 
 export type Worker = ReturnType<typeof startWorker>;
 
-export function startWorker(claimSeconds: number, parts: RunParts) {
-  const { context, claims, opened, link, pace } = parts;
+export function startWorker(claimSeconds: number, claims: Claims, membership: Membership, parts: RunParts) {
+  const { context, opened, link } = parts;
   const { clock, log, random } = context;
   const { concurrency } = context.config.usage;
   /** Since the start of the process. Dropped: another process had the account by then, or the provider had asked for a pause. */
@@ -34,7 +41,7 @@ export function startWorker(claimSeconds: number, parts: RunParts) {
     while (!signal.aborted) {
       const free = concurrency - running.size;
       // What could not be published would keep the account from others.
-      const mayWork = free > 0 && link.status().connected && pace.pausedMs() === 0;
+      const mayWork = free > 0 && link.status().connected && membership.pausedMs() === 0;
       const taken = mayWork ? await take(free).catch(tell) : 0;
       await clock.sleep(taken || free === 0 ? GATHER_MS : LOOK_MS, signal);
     }

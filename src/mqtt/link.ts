@@ -11,9 +11,9 @@ export interface LinkOptions {
   readonly will: Message;
   /** MQTT 5: the will waits so long for a connection that goes on with the session of this client id. */
   readonly willAfterSeconds?: number;
-  readonly subscriptions: readonly string[];
+  readonly subscriptions?: readonly string[];
   /** Those of them whose messages keep the retain flag that they are published with, where the broker can. */
-  readonly retainAsPublished: readonly string[];
+  readonly retainAsPublished?: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
   /** Draws from [0, 1). */
@@ -23,9 +23,9 @@ export interface LinkOptions {
 export interface LinkConsumers {
   /** The current state of everything, asked for on each connect; it goes out first, in this order. */
   readonly announcement: () => readonly Message[];
-  readonly onMessage: (incoming: Incoming) => void;
+  readonly onMessage?: (incoming: Incoming) => void;
   /** The broker has acknowledged the message. */
-  readonly onDelivered: (message: Message) => void;
+  readonly onDelivered?: (message: Message) => void;
   /** A message was published that is not retained: a listener that is not told now misses it. */
   readonly onPassing?: (message: Message) => void;
   /** The connection has come or gone. */
@@ -146,7 +146,7 @@ export class Link {
       this.#outbox.done(message);
       this.#published += 1;
       this.#drained ||= this.#outbox.size === 0;
-      this.#consumers?.onDelivered(message);
+      this.#consumers?.onDelivered?.(message);
     } catch (err) {
       // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
       if (over === this.#connection && over !== this.#givenUp)
@@ -184,8 +184,15 @@ export class Link {
   }
 
   /** Connects, restores, subscribes. Rejects as `Connection.open` does, or with a fault of a secret file. */
-  async #open({ onMessage, restore }: LinkConsumers): Promise<Connection> {
-    const { address, will, willAfterSeconds = 0, subscriptions, retainAsPublished, clock } = this.#options;
+  async #open({ onMessage = () => undefined, restore }: LinkConsumers): Promise<Connection> {
+    const {
+      address,
+      will,
+      willAfterSeconds = 0,
+      subscriptions = [],
+      retainAsPublished,
+      clock,
+    } = this.#options;
     const { signal } = this.#stopping;
     let hear = onMessage;
     const { versions, ...place } = await address();

@@ -14,7 +14,6 @@ CREATE TABLE heat2mqtt.fleet (
   installation text NOT NULL DEFAULT 'heat2mqtt_' || substr(md5(random()::text), 1, 8),
   paused_until timestamptz NOT NULL DEFAULT 'epoch',
   asked_at timestamptz NOT NULL DEFAULT 'epoch',
-  told boolean NOT NULL DEFAULT false,
   replies json,
   keeper uuid,
   keeper_until timestamptz NOT NULL DEFAULT 'epoch'

@@ -8,12 +8,12 @@ import { type OpenFleet, openFleet } from '../fleet/open.ts';
 import {
   changeAccounts,
   countWords,
+  type Deed,
   importLogins,
   listAccounts,
   resealAll,
   unknownIds,
 } from '../fleet/roster.ts';
-
 import { EXIT, failure } from '../foundation/failure.ts';
 import { claimDirectory } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
@@ -25,6 +25,7 @@ const NO_FLEET =
   'The configuration has no fleet: its accounts are in the section accounts. docs/fleet.md tells who needs one.';
 
 interface Parts {
+  readonly name: string;
   readonly given: Arguments;
   /** After the name of the action. */
   readonly words: readonly string[];
@@ -50,13 +51,12 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     options: ['from-state', 'dry-run'],
     takes: 'one word, the FILE.csv; or --from-state DIR and none',
     fits: (words, options) => words === (options['from-state'] ? 0 : 1),
-    run: (parts, io) =>
-      parts.given.options['from-state'] === undefined ? importFile(parts, io) : importHousehold(parts, io),
+    run: (parts, io) => (parts.given.options['from-state'] ? importHousehold : importFile)(parts, io),
   },
   list: { options: ['format', 'failing'], ...NOTHING, run: printAccounts },
-  pause: { options: [], ...IDS, run: (parts, io) => change('pause', parts, io) },
-  resume: { options: [], ...IDS, run: (parts, io) => change('resume', parts, io) },
-  remove: { options: ['yes'], ...IDS, run: (parts, io) => change('remove', parts, io) },
+  pause: { options: [], ...IDS, run: change },
+  resume: { options: [], ...IDS, run: change },
+  remove: { options: ['yes'], ...IDS, run: change },
   reseal: { options: [], ...NOTHING, run: reseal },
 };
 
@@ -74,26 +74,22 @@ export const accounts: Command = async (given, io) => {
   if (fleet === undefined) throw failure('no_fleet', NO_FLEET, { exit: EXIT.config, retry: 'never' });
   const opened = await openFleet(fleet, settings.log);
   try {
-    return await action.run({ given, words, settings, fleet, opened }, io);
+    return await action.run({ name, given, words, settings, fleet, opened }, io);
   } finally {
     await opened.close();
   }
 };
 
-async function change(
-  name: 'pause' | 'resume' | 'remove',
-  { words: ids, given, opened: { database } }: Parts,
-  io: Io,
-): Promise<number> {
+async function change({ name, words: ids, given, opened: { database } }: Parts, io: Io): Promise<number> {
   const unknown = (await unknownIds(ids, database)).map((id) => id.slice(0, 64));
   if (unknown.length > 0)
     throw wrongUsage(`No account of the fleet is called ${unknown.join(', ')}: nothing was changed.`);
   const of = new Set(ids).size;
   const question = `Remove ${countWords(of, 'account')} from the fleet, with all readings and topics?`;
   if (name === 'remove' && !(await isAgreed(question, given, io))) return EXIT.fine;
-  const changed = await changeAccounts(name, ids, database);
+  const changed = await changeAccounts(name as Deed, ids, database);
   const rest = of - changed;
-  const words = {
+  const words: Readonly<Record<string, string>> = {
     pause: `paused ${changed}${rest === 0 ? '' : `, ${rest} ${rest === 1 ? 'was' : 'were'} so already`}`,
     resume: `resumed ${changed}: polled at once`,
     remove: `removed ${changed}: the next process that works clears the topics`,
@@ -124,28 +120,26 @@ async function importFile({ words: [file = ''], given, opened }: Parts, io: Io):
     });
   const isDry = given.options['dry-run'] === true;
   const { imported, changed, unchanged } = await importLogins(logins, isDry, opened);
-  const would = isDry ? 'would be ' : '';
-  io.out(`${would}imported ${imported.length}, changed ${changed.length}, unchanged ${unchanged.length}\n`);
-  if (isDry) {
-    for (const id of imported) io.out(`  new: ${id}\n`);
-    for (const id of changed) io.out(`  another login or history_since, or damaged: ${id}\n`);
-  }
+  const lines = [
+    `${isDry ? 'would be ' : ''}imported ${imported.length}, changed ${changed.length}, unchanged ${unchanged.length}`,
+    ...(isDry ? imported.map((id) => `  new: ${id}`) : []),
+    ...(isDry ? changed.map((id) => `  another login or history_since, or damaged: ${id}`) : []),
+  ];
+  io.out(`${lines.join('\n')}\n`);
   return EXIT.fine;
 }
 
-async function importHousehold({ settings, fleet, opened, given }: Parts, io: Io): Promise<number> {
-  const { config, log } = settings;
+async function importHousehold(
+  { settings: { config, log }, fleet, opened, given }: Parts,
+  io: Io,
+): Promise<number> {
   const directory = String(given.options['from-state']);
   const isDry = given.options['dry-run'] === true;
   const giveUp = await claimDirectory(directory, io.clock, log);
-  try {
-    const household = new StateDirectory(directory, log);
-    const parts = { opened, fleet, household, clock: io.clock };
-    const { moved, known } = await moveHousehold(config.accounts, isDry, parts);
-    io.out(`${isDry ? 'would be ' : ''}moved ${moved.length}, known ${known.length}\n`);
-  } finally {
-    await giveUp();
-  }
+  const household = new StateDirectory(directory, log);
+  const parts = { opened, fleet, household, clock: io.clock };
+  const moved = await moveHousehold(config.accounts, isDry, parts).finally(giveUp);
+  io.out(`${isDry ? 'would be ' : ''}moved ${moved}, known ${config.accounts.length - moved}\n`);
   if (isDry) return EXIT.fine;
   io.out(
     [
@@ -159,20 +153,19 @@ async function importHousehold({ settings, fleet, opened, given }: Parts, io: Io
   return EXIT.fine;
 }
 
-async function printAccounts({ given, settings, opened: { database } }: Parts, io: Io): Promise<number> {
+async function printAccounts({ given, settings: { zone }, opened }: Parts, io: Io): Promise<number> {
   const { format: wanted = 'table', failing } = given.options;
-  const format = formatFrom(wanted, io);
-  const { zone } = settings;
   const at = (time: number | null) => (time === null ? null : zone.iso(time));
-  const records = (await listAccounts(database, failing === true)).map((one) => ({
+  const short = (time: number | null) => at(time)?.slice(0, 16).replace('T', ' ') ?? null;
+  const listed = await listAccounts(opened.database, failing === true);
+  const records = listed.map((one) => ({
     ...one,
     last_success_at: at(one.last_success_at),
     next_run_at: at(one.next_run_at),
     failing_since: at(one.failing_since),
   }));
-  type Row = (typeof records)[number];
+  type Row = (typeof listed)[number];
   const column = (head: string, value: (row: Row) => string | null) => ({ head, value });
-  const short = (time: string | null) => time?.slice(0, 16).replace('T', ' ') ?? null;
   const shown = [
     column('Id', ({ id }) => id),
     column('State', ({ state }) => state),
@@ -182,8 +175,12 @@ async function printAccounts({ given, settings, opened: { database } }: Parts, i
     column('Last error', (row) => row.last_error),
     ...(failing ? [column('What to do', ({ advice }) => advice)] : []),
   ];
-  const table = () => [...tableLines(shown, records), `${records.length} in all; times in ${zone.name}`];
+  const table = () => [...tableLines(shown, listed), `${listed.length} in all; times in ${zone.name}`];
   const names = 'id state last_success_at next_run_at failing_since failures last_error auth_state advice';
-  print(format, { records, csv: keyColumns(...(names.split(' ') as (keyof Row)[])), table }, io);
+  print(
+    formatFrom(wanted, io),
+    { records, csv: keyColumns(...(names.split(' ') as (keyof Row)[])), table },
+    io,
+  );
   return EXIT.fine;
 }

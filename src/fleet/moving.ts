@@ -17,30 +17,43 @@ interface Parts {
   readonly clock: Clock;
 }
 
-interface Row {
-  readonly id: string;
-  readonly login: Buffer;
-  readonly removed: boolean;
-  /** The fleet has worked on it already: what it has is newer. */
-  readonly isInUse: boolean;
-}
-
 /**
  * No daemon may use the household meanwhile. Its tokens are removed from there: used beside the fleet, they would end the
- * session. Twice is harmless. Resolves to the ids of those that were moved, and that the fleet knew. Rejects with a Failure.
+ * session. Twice is harmless. Resolves to how many were moved; the fleet knew the others. Rejects with a Failure.
  */
 export async function moveHousehold(accounts: readonly Account[], isDry: boolean, parts: Parts) {
   const { opened, fleet, household, clock } = parts;
   const { database, seal } = opened;
-  const rows = await database.query<Row>(
+  // What the fleet has of an account on which it has worked already is newer.
+  const rows = await database.query<{ id: string; login: Buffer; removed: boolean; isInUse: boolean }>(
     `SELECT id, login, removed, last_poll_at IS NOT NULL AS "isInUse" FROM heat2mqtt.account WHERE id = ANY($1)`,
     [accounts.map(({ id }) => id)],
   );
-  refuseUnmovable(accounts, rows, opened);
-  const claims = openClaims({ ...opened, clock }, randomUUID(), fleet.claim_seconds);
+  const known = new Map(rows.map((row) => [row.id, row]));
+  const mistakes = accounts.flatMap(({ id, username, password, totp_secret }) => {
+    const row = known.get(id);
+    const isTaken = row && (row.removed || loginOf(row, seal)?.username !== username);
+    return [
+      !password && 'found no password; allowed: one with which the fleet signs in by itself',
+      isTaken && 'found this id in the fleet, of another login or being removed; allowed: a free one',
+      totp_secret && 'found a totp_secret; allowed: none, a fleet signs in by password',
+    ].flatMap((words) => (words ? [`accounts ${id}: ${words}`] : []));
+  });
+  if (accounts.length === 0)
+    mistakes.push('accounts: found none in the configuration; allowed: those that are to move');
+  if (mistakes.length > 0)
+    throw failure('not_movable', mistakes.join('\n'), {
+      exit: EXIT.usage,
+      retry: 'never',
+      hint: 'Nothing was changed.',
+    });
+  const isNew = ({ id }: Account) => known.get(id)?.isInUse !== true;
+  if (isDry) return accounts.filter(isNew).length;
 
-  /** Resolves to false when a process of the fleet has it already. */
-  async function move({ id, username, password, history_since }: Account): Promise<boolean> {
+  const claims = openClaims({ ...opened, clock }, randomUUID(), fleet.claim_seconds);
+  let moved = 0;
+  for (const account of accounts) {
+    const { id, username, password, history_since } = account;
     const login = sealLogin(id, { username, password: (await password?.read()) ?? '' }, seal);
     // Not due before it is complete.
     await database.query(
@@ -48,23 +61,14 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
       VALUES ($1, $2, $3, now() + interval '1 hour') ON CONFLICT DO NOTHING`,
       [id, login, history_since ?? null],
     );
-    const claim = await claims.takeOne(id);
-    if (claim === undefined) return false;
-    await fill(claim, parts);
-    return true;
-  }
-
-  const moved: string[] = [];
-  const known: string[] = [];
-  for (const account of accounts) {
-    const isInUse = rows.some(({ id, isInUse }) => id === account.id && isInUse);
-    const isMoved = !isInUse && (isDry || (await move(account)));
-    (isMoved ? moved : known).push(account.id);
-    if (isDry) continue;
-    await household.document(`accounts/${account.id}/tokens`, tokensCodec).remove();
+    // Unless a process of the fleet has it already.
+    const claim = isNew(account) ? await claims.takeOne(id) : undefined;
+    if (claim) await fill(claim, parts);
+    if (claim) moved += 1;
+    await household.document(`accounts/${id}/tokens`, tokensCodec).remove();
     if (household.fault !== null) throw household.fault;
   }
-  return { moved, known };
+  return moved;
 }
 
 async function fill(claim: ClaimedAccount, { opened, household, clock }: Parts): Promise<void> {
@@ -80,8 +84,7 @@ async function fill(claim: ClaimedAccount, { opened, household, clock }: Parts):
     if (json !== null) await claim.document(`${folder}/${name}`, asItIs()).write(json);
   }
   const record = (await household.document('journal', journalCodec).read())?.accounts[id];
-  if (record !== undefined)
-    await claim.document('journal', journalCodec).write({ accounts: { [id]: record } });
+  if (record) await claim.document('journal', journalCodec).write({ accounts: { [id]: record } });
   const at = (time: number | null | undefined) => (time == null ? null : new Date(time));
   const now = new Date(clock.now());
   const columns = {
@@ -91,26 +94,4 @@ async function fill(claim: ClaimedAccount, { opened, household, clock }: Parts):
     poll_at: now,
   };
   await claim.write(columns, { dueAt: now, isPolled: false, isPublished: false });
-}
-
-function refuseUnmovable(accounts: readonly Account[], rows: readonly Row[], { seal }: OpenFleet): void {
-  const isTaken = ({ id, username }: Account) =>
-    rows.some((row) => row.id === id && (row.removed || loginOf(row, seal)?.username !== username));
-  const mistakes = accounts.flatMap((account) =>
-    [
-      account.password === undefined &&
-        'found no password; allowed: one with which the fleet signs in by itself',
-      isTaken(account) &&
-        'found this id in the fleet, of another login or being removed; allowed: a free one',
-      account.totp_secret && 'found a totp_secret; allowed: none, a fleet signs in by password',
-    ].flatMap((words) => (words ? [`accounts ${account.id}: ${words}`] : [])),
-  );
-  if (accounts.length === 0)
-    mistakes.push('accounts: found none in the configuration; allowed: those that are to move');
-  if (mistakes.length > 0)
-    throw failure('not_movable', mistakes.join('\n'), {
-      exit: EXIT.usage,
-      retry: 'never',
-      hint: 'Nothing was changed.',
-    });
 }

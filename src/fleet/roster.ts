@@ -1,6 +1,5 @@
 // The accounts of a fleet: put in, listed, paused, removed and sealed anew. The process that works next does what follows.
 import type { Day } from '../domain/period.ts';
-import { EXIT, failure } from '../foundation/failure.ts';
 import type { Database } from '../store/database/database.ts';
 import { PLACES, type Seal } from '../store/database/seal.ts';
 
@@ -22,9 +21,6 @@ interface SealedLogin {
   readonly login: Buffer;
 }
 
-/** Ids, by what became of them. */
-export type Imported = Readonly<Record<'imported' | 'changed' | 'unchanged', readonly string[]>>;
-
 const BATCH = 1_000;
 
 type Parts = { readonly database: Database; readonly seal: Seal };
@@ -36,31 +32,20 @@ export const countWords = (count: number, noun: string): string =>
 export const sealLogin = (id: string, { username, password }: Login, seal: Seal): Buffer =>
   seal.close(PLACES.login(id), { username, password });
 
-/** `undefined`: it cannot be opened. */
+/** `undefined`: it cannot be opened. The row has been changed by something else than this program. */
 export const loginOf = ({ id, login }: SealedLogin, seal: Seal): Login | undefined =>
   seal.open(PLACES.login(id), login) as Login | undefined;
 
-/** Throws damaged_login: the row has been changed by something else than this program. */
-export function openLogin(row: SealedLogin, seal: Seal): Login {
-  const login = loginOf(row, seal);
-  if (login !== undefined) return login;
-  throw failure('damaged_login', `The login of ${row.id} in the database cannot be opened.`, {
-    exit: EXIT.config,
-    retry: 'never',
-    hint: 'Import this account again with `heat2mqtt accounts import`.',
-  });
-}
-
 /**
  * Twice is harmless. An account that is known to be damaged counts as changed: its next run reads that anew. `isDry`: tells
- * only what it would do. Rejects with DatabaseTrouble; what was imported until then stays.
+ * only what it would do. Resolves to ids, by what became of them. Rejects with DatabaseTrouble; what was imported until then stays.
  */
 export async function importLogins(
   logins: readonly AccountLogin[],
   isDry: boolean,
   { database, seal }: Parts,
-): Promise<Imported> {
-  const sum: Record<keyof Imported, string[]> = { imported: [], changed: [], unchanged: [] };
+) {
+  const ids = { imported: [] as string[], changed: [] as string[], unchanged: [] as string[] };
   for (let at = 0; at < logins.length; at += BATCH) {
     const some = logins.slice(at, at + BATCH);
     const rows = await database.query<SealedLogin & { history_since: string | null; isWell: boolean }>(
@@ -74,27 +59,24 @@ export async function importLogins(
       const login = row && loginOf(row, seal);
       const isSame = login?.username === username && login.password === password;
       const isUnchanged = isSame && row?.isWell === true && row.history_since === historySince;
-      sum[isUnchanged ? 'unchanged' : row ? 'changed' : 'imported'].push(id);
+      ids[isUnchanged ? 'unchanged' : row ? 'changed' : 'imported'].push(id);
       return !isUnchanged;
     });
-    if (!isDry && others.length > 0) await writeLogins(others, database, seal);
+    if (isDry) continue;
+    // A changed one is tried at once; one that is being removed and comes back is published again.
+    await database.query(
+      `INSERT INTO heat2mqtt.account AS a (id, login, history_since)
+      SELECT * FROM unnest($1::text[], $2::bytea[], $3::date[])
+      ON CONFLICT (id) DO UPDATE SET login = excluded.login, history_since = excluded.history_since, wanted = a.wanted + 1,
+        due_at = now(), poll_at = now(), republish = a.republish + a.removed::int, removed = false, repair = true`,
+      [
+        others.map(({ id }) => id),
+        others.map((login) => sealLogin(login.id, login, seal)),
+        others.map(({ historySince }) => historySince),
+      ],
+    );
   }
-  return sum;
-}
-
-/** A changed one is tried at once; one that is being removed and comes back is published again. */
-async function writeLogins(logins: readonly AccountLogin[], database: Database, seal: Seal): Promise<void> {
-  await database.query(
-    `INSERT INTO heat2mqtt.account AS a (id, login, history_since)
-    SELECT * FROM unnest($1::text[], $2::bytea[], $3::date[])
-    ON CONFLICT (id) DO UPDATE SET login = excluded.login, history_since = excluded.history_since, wanted = a.wanted + 1,
-      due_at = now(), poll_at = now(), republish = a.republish + a.removed::int, removed = false, repair = true`,
-    [
-      logins.map(({ id }) => id),
-      logins.map((login) => sealLogin(login.id, login, seal)),
-      logins.map(({ historySince }) => historySince),
-    ],
-  );
+  return ids;
 }
 
 /** Times in epoch milliseconds. */
@@ -122,11 +104,8 @@ export const listAccounts = (database: Database, onlyFailing: boolean): Promise<
 
 /** Those of the ids that no account has, or one that is being removed. */
 export async function unknownIds(ids: readonly string[], database: Database): Promise<string[]> {
-  const rows = await database.query<{ id: string }>(
-    'SELECT id FROM heat2mqtt.account WHERE id = ANY($1) AND NOT removed',
-    [ids],
-  );
-  return ids.filter((id) => !rows.some((row) => row.id === id));
+  const text = 'SELECT unnest($1::text[]) AS id EXCEPT SELECT id FROM heat2mqtt.account WHERE NOT removed';
+  return (await database.query<{ id: string }>(text, [ids])).map(({ id }) => id);
 }
 
 /** Sets and conditions of what is done with accounts by their ids. */
@@ -139,9 +118,11 @@ const DEEDS = {
   remove: `removed = true, paused = false, wanted = wanted + 1, due_at = now(), retry_after = 'epoch' WHERE NOT removed`,
 } as const;
 
+export type Deed = keyof typeof DEEDS;
+
 /** Resolves to how many accounts were not so before. Rejects with DatabaseTrouble. */
 export async function changeAccounts(
-  deed: keyof typeof DEEDS,
+  deed: Deed,
   ids: readonly string[],
   database: Database,
 ): Promise<number> {
@@ -149,17 +130,12 @@ export async function changeAccounts(
   return (await database.query(text, [ids])).length;
 }
 
-/** Everything that is sealed: where, and the place by which its seal is bound. */
+/** Everything that is sealed: where, and in SQL the place by which its seal is bound. */
 const SEALED = [
-  { table: 'fleet', column: 'mark_key', key: `'fleet'::text`, place: () => PLACES.markKey },
-  { table: 'account', column: 'login', key: 'id', place: PLACES.login },
-  { table: 'series', column: 'property', key: 'mark', place: PLACES.property },
-  {
-    table: 'document',
-    column: 'sealed',
-    key: `account || ' ' || name`,
-    place: (key: string) => PLACES.document(...(key.split(' ') as [string, string])),
-  },
+  { table: 'fleet', column: 'mark_key', place: `'fleet mark_key'` },
+  { table: 'account', column: 'login', place: `'account ' || id || ' login'` },
+  { table: 'series', column: 'property', place: `'series ' || mark || ' property'` },
+  { table: 'document', column: 'sealed', place: `'document ' || account || ' ' || name` },
 ];
 
 /**
@@ -169,27 +145,25 @@ const SEALED = [
 export async function resealAll({ database, seal }: Parts): Promise<{ changed: number; damaged: string[] }> {
   let changed = 0;
   const damaged: string[] = [];
-  for (const { table, column, key, place } of SEALED)
+  for (const { table, column, place } of SEALED)
     for (let last: string | undefined = ''; last !== undefined; ) {
-      const rows: { key: string; sealed: Buffer }[] = await database.query(
-        `SELECT * FROM (SELECT ${key} AS key, ${column} AS sealed FROM heat2mqtt.${table}) t
-        WHERE sealed IS NOT NULL AND key > $1 COLLATE "C" ORDER BY key COLLATE "C" LIMIT ${BATCH}`,
+      const rows: { place: string; sealed: Buffer }[] = await database.query(
+        `SELECT * FROM (SELECT (${place}) COLLATE "C" AS place, ${column} AS sealed FROM heat2mqtt.${table}) t
+        WHERE sealed IS NOT NULL AND place > $1 ORDER BY place LIMIT ${BATCH}`,
         [last],
       );
-      last = rows.at(-1)?.key;
-      const old = rows
-        .filter((row) => !seal.isCurrent(place(row.key), row.sealed))
-        .map((row) => ({ ...row, json: seal.open(place(row.key), row.sealed) }));
-      damaged.push(...old.flatMap((row) => (row.json === undefined ? [place(row.key)] : [])));
-      const renewed = old.filter(({ json }) => json !== undefined);
+      last = rows.at(-1)?.place;
+      const renewed: [string, Buffer, Buffer][] = [];
+      for (const { place, sealed } of rows) {
+        if (seal.isCurrent(place, sealed)) continue;
+        const json = seal.open(place, sealed);
+        if (json === undefined) damaged.push(place);
+        else renewed.push([place, sealed, seal.close(place, json)]);
+      }
       const written = await database.query(
-        `UPDATE heat2mqtt.${table} SET ${column} = r.next FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS r(key, before, next)
-        WHERE ${key} = r.key AND ${column} = r.before RETURNING 1`,
-        [
-          renewed.map((row) => row.key),
-          renewed.map((row) => row.sealed),
-          renewed.map((row) => seal.close(place(row.key), row.json)),
-        ],
+        `UPDATE heat2mqtt.${table} SET ${column} = r.next FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS r(place, before, next)
+        WHERE ${place} = r.place AND ${column} = r.before RETURNING 1`,
+        [0, 1, 2].map((at) => renewed.map((row) => row[at])),
       );
       changed += written.length;
     }

@@ -18,7 +18,7 @@ import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
 import { about } from '../foundation/about.ts';
-import { Failure, safeWords } from '../foundation/failure.ts';
+import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import type { Link } from '../mqtt/link.ts';
@@ -30,7 +30,7 @@ import type { ClaimedAccount, ClaimedRow, Columns } from '../store/database/clai
 import type { Codec } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
 import type { Pace } from './pace.ts';
-import { openLogin } from './roster.ts';
+import { loginOf } from './roster.ts';
 import type { Schedule } from './schedule.ts';
 
 /** What all runs of a process share. */
@@ -287,7 +287,14 @@ async function publish(
 }
 
 function accountOf(row: ClaimedRow, { opened, context }: RunParts): ConfiguredAccount {
-  const { username, password } = openLogin(row, opened.seal);
+  const login = loginOf(row, opened.seal);
+  if (login === undefined)
+    throw failure('damaged_login', `The login of ${row.id} in the database cannot be opened.`, {
+      exit: EXIT.config,
+      retry: 'never',
+      hint: 'Import this account again with `heat2mqtt accounts import`.',
+    });
+  const { username, password } = login;
   return {
     id: row.id,
     username,

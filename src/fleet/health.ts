@@ -1,84 +1,11 @@
-// How the fleet is, as the database counts it: for bridge/health and the commands, and with metrics over HTTP.
+// Health and metrics of one process of a fleet over HTTP.
 import { metricLines, renderMetrics } from '../accounts/metrics.ts';
 import { openTo } from '../config/listenAddress.ts';
-import type { FleetStatus, HealthRecord, Reason } from '../domain/health.ts';
-import type { Zone } from '../domain/period.ts';
 import type { Link } from '../mqtt/link.ts';
-import type { Database } from '../store/database/database.ts';
 import { serveHealth } from '../web/server.ts';
 import type { Membership } from './membership.ts';
-import { countWords } from './roster.ts';
 import type { RunParts } from './run.ts';
 import type { Worker } from './worker.ts';
-
-/** Times in epoch milliseconds, by the database. */
-type Counted = FleetStatus &
-  Omit<HealthRecord, 'auth' | 'reasons' | 'progress' | 'statistics' | 'isSomeAccountWell' | 'fleet'> & {
-    /** Accounts whom the provider has told to wait. */
-    readonly toldToWait: number;
-    /** `null`: the provider has not asked all to wait. */
-    readonly pausedUntil: number | null;
-    readonly now: number;
-    readonly codes: readonly { readonly code: string; readonly accounts: number }[];
-  };
-
-export type FleetHealth = HealthRecord & { readonly fleet: Counted };
-
-const COUNT = `
-SELECT count(*) AS accounts, count(*) FILTER (WHERE paused) AS paused, count(*) FILTER (WHERE fails) AS failing,
-  coalesce(max(failures) FILTER (WHERE NOT paused), 0) AS "failuresInARow",
-  count(*) FILTER (WHERE late) AS overdue, min(due_at) FILTER (WHERE late) AS "oldestDueAt",
-  count(*) FILTER (WHERE retry_after > now()) AS "toldToWait",
-  max(last_poll_at) AS "lastPollAt", max(last_success_at) AS "lastSuccessAt",
-  min(poll_at) FILTER (WHERE NOT paused) AS "nextPollAt",
-  coalesce(sum(requests_today) FILTER (WHERE counted_on = (now() AT TIME ZONE $2)::date), 0) AS "requestsToday",
-  coalesce(sum(logins_today) FILTER (WHERE counted_on = (now() AT TIME ZONE $2)::date), 0) AS "loginsToday",
-  (SELECT coalesce(json_agg(c), '[]') FROM (SELECT last_error AS code, count(*) AS accounts FROM heat2mqtt.account
-    WHERE failures > 0 AND NOT paused GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10) c) AS codes,
-  (SELECT coalesce(json_agg(p), '[]') FROM (SELECT number, version, (extract(epoch FROM started_at) * 1000)::bigint AS "startedAt"
-    FROM heat2mqtt.process WHERE seen_at > now() - make_interval(secs => $1) ORDER BY number) p) AS processes,
-  (SELECT nullif(greatest(asked_at + interval '5 minutes', now()), now()) FROM heat2mqtt.fleet) AS "pollNowAt",
-  (SELECT nullif(greatest(paused_until, now()), now()) FROM heat2mqtt.fleet) AS "pausedUntil", now() AS now
-FROM (SELECT *, failures > 0 AND NOT paused AS fails,
-  NOT paused AND due_at < now() - make_interval(secs => $1) AND retry_after <= now() AS late FROM heat2mqtt.account) a`;
-
-/** Rejects with DatabaseTrouble. */
-export async function readHealth(database: Database, claimSeconds: number, zone: Zone): Promise<FleetHealth> {
-  const [counted] = await database.query<Counted>(COUNT, [claimSeconds, zone.name]);
-  if (counted === undefined) throw new TypeError('a count without a row');
-  const { accounts, paused, failing } = counted;
-  return {
-    ...counted,
-    isSomeAccountWell: accounts - paused > failing || accounts === 0,
-    auth: {},
-    reasons: reasonsOf(counted, zone),
-    progress: [],
-    statistics: null,
-    fleet: counted,
-  };
-}
-
-function reasonsOf({ codes, overdue, toldToWait, pausedUntil }: Counted, zone: Zone): Reason[] {
-  const pause = pausedUntil && {
-    code: 'provider_pause',
-    message: `The provider has asked for a pause of all accounts, until ${zone.iso(pausedUntil)}.`,
-  };
-  const waiting = toldToWait > 0 && {
-    code: 'accounts_told_to_wait',
-    message: `The provider has told ${countWords(toldToWait, 'account')} to wait.`,
-  };
-  const late = overdue > 0 && {
-    code: 'overdue',
-    message: `${countWords(overdue, 'account')} waited for longer than a claim lasts.`,
-    hint: 'Poll less often, allow more requests, or start one more process of the fleet.',
-  };
-  const failing = codes.map(({ code, accounts }) => ({
-    code,
-    message: `${countWords(accounts, 'account')}: the last poll failed (${code}).`,
-    hint: '`heat2mqtt accounts list --failing` tells which, and what to do.',
-  }));
-  return [pause, waiting, ...failing, late].flatMap((reason) => reason || []);
-}
 
 interface Served {
   readonly link: Link;

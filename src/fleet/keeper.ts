@@ -13,8 +13,7 @@ import { homeLanguage } from '../publication/language.ts';
 import { healthMessage, infoMessage, stateMessage } from '../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../publication/retainedDiff.ts';
 import { clear } from '../publication/topics.ts';
-import type { FleetHealth } from './health.ts';
-import type { Membership } from './membership.ts';
+import type { FleetHealth, Membership } from './membership.ts';
 import type { OpenFleet } from './open.ts';
 
 const WILL_AFTER_SECONDS = 30;

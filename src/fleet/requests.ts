@@ -9,7 +9,7 @@ import type { Message } from '../mqtt/message.ts';
 import { type Handler, notConfigured, readParameters } from '../mqtt/requests.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 import type { Database } from '../store/database/database.ts';
-import type { FleetHealth } from './health.ts';
+import type { FleetHealth } from './membership.ts';
 
 interface Parts {
   readonly database: Database;

@@ -1,7 +1,7 @@
 // bridge/health of a fleet, as the database counts it.
 import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
-import { readHealth } from '../../src/fleet/health.ts';
+import { readHealth } from '../../src/fleet/membership.ts';
 import { openTables } from './tables.ts';
 
 test('a paused account that failed before it was paused counts as paused only', async () => {

@@ -51,7 +51,9 @@ test('each type of an option is one that the Supervisor knows', () => {
   expect(Object.keys(app.options)).toEqual(required);
 });
 
-test('each option and port has a name in English', async () => {
+test('each option and port has a name in English, and its page tells every option that must be given', async () => {
+  const page = await read('app/DOCS.md');
+  for (const name of Object.keys(app.options)) expect(page).toContain(`\`${name}\``);
   const { configuration, network } = parse(await read('app/translations/en.yaml'));
   expect(Object.keys(configuration).sort()).toEqual(Object.keys(app.schema).sort());
   for (const words of Object.values(configuration))
@@ -80,9 +82,4 @@ test('the repository has a name, and no second file that the Supervisor would ta
   );
   const names = (await Promise.all(elsewhere)).flat();
   expect(names.filter((path) => /(^|\/)config\.(ya?ml|json)$/.test(path))).toEqual([]);
-});
-
-test('its page tells every option that must be given', async () => {
-  const page = await read('app/DOCS.md');
-  for (const name of Object.keys(app.options)) expect(page).toContain(`\`${name}\``);
 });

@@ -1,15 +1,10 @@
 // The audit of the bundle: what it makes of what npm says. npm itself is asked before a release.
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startChild } from '../support/child.ts';
 import { ROOT } from '../support/sources.ts';
 import { openStack } from '../support/stack.ts';
-
-let folder: string;
-beforeEach(async () => {
-  folder = await openStack().folder();
-});
 
 const advisory = { severity: 'high', title: 'Reads too far', url: 'https://example.org/1' };
 const weak = (name: string, node: string, via: readonly unknown[]) => ({
@@ -18,6 +13,7 @@ const weak = (name: string, node: string, via: readonly unknown[]) => ({
 
 /** With a program in the place of npm that prints this. */
 async function audit(said: string) {
+  const folder = await openStack().folder();
   await mkdir(join(folder, 'bin'));
   await writeFile(join(folder, 'said'), said);
   await writeFile(join(folder, 'bin/npm'), `#!/bin/sh\ncat ${folder}/said\nexit 1\n`);
@@ -43,19 +39,22 @@ async function audit(said: string) {
 test.each([
   ['in the bundle', weak('ws', 'node_modules/ws', [advisory]), 1],
   ['in one with a scope', weak('@a/b', 'node_modules/@a/b', [advisory]), 1],
-  ['in another version', weak('ws', 'node_modules/c/node_modules/ws', [advisory]), 0],
-  ['in a tool', weak('vite', 'node_modules/vite', [advisory]), 0],
-  ['in something that it needs', weak('ws', 'node_modules/ws', ['vite']), 0],
-  ['nowhere', {}, 0],
+  [
+    'in another version, in a tool, or in something that it needs',
+    {
+      ...weak('ws', 'node_modules/c/node_modules/ws', [advisory]),
+      ...weak('vite', 'node_modules/vite', [advisory]),
+      ...weak('@a/b', 'node_modules/@a/b', ['vite']),
+    },
+    0,
+  ],
 ])('a weakness %s', async (_, vulnerabilities, expected) => {
   const { code, said } = await audit(JSON.stringify({ vulnerabilities }));
   expect(code).toBe(expected);
   expect(said).toMatch(expected === 0 ? /weaknesses: 0/ : /(ws 8|@a\/b 1)\.0\.0: high, Reads too far/);
 });
 
-test.each(['', '{"message":"request failed, reason: no route"}'])(
-  'npm that cannot ask (%j) is no answer',
-  async (said) => {
-    expect(await audit(said)).toMatchObject({ code: 2, said: expect.stringContaining('could not look') });
-  },
-);
+test('npm that cannot ask is no answer', async () => {
+  const said = '{"message":"request failed, reason: no route"}';
+  expect(await audit(said)).toMatchObject({ code: 2, said: expect.stringContaining('could not look') });
+});

@@ -1,39 +1,58 @@
-// compose.yaml against the program and its image: every variable is known, and the container has no more rights than it needs.
+// compose.yaml and compose.fleet.yaml against the program and its image: every variable is known, and no container has more rights than it
+// needs.
 import { readFile } from 'node:fs/promises';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { load } from '../config/loading.ts';
 
 const read = async (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
-const { services, secrets, volumes, configs } = parse(await read('compose.yaml'));
 const { version } = JSON.parse(await read('package.json'));
+const home = parse(await read('compose.yaml'));
+const fleet = parse(await read('compose.fleet.yaml'), { merge: true });
+const WORKERS = ['heat2mqtt-1', 'heat2mqtt-2', 'heat2mqtt-3'];
+const KEY = 'aW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzLCBubyBtb3I=';
+const secretOf = (path: string) =>
+  path.endsWith('_url') ? 'postgresql://heat2mqtt:secret@postgres/heat2mqtt\n' : `${KEY}\n`;
 
-test('its variables are a whole configuration', async () => {
-  const { environment } = services.heat2mqtt;
-  const { config, origins } = await load(undefined, environment, { readFile: async () => 'secret\n' });
-  expect(config.accounts[0]?.password?.origin).toBe('file /run/secrets/heat_password');
-  expect(config.mqtt.url).toBe('mqtt://mosquitto:1883');
-  const given = [...origins.values()].filter((origin) => origin.startsWith('environment'));
-  expect(new Set(given).size).toBe(Object.keys(environment).length);
-});
-
-test('its secrets, volumes and configurations exist', () => {
-  expect(Object.keys(secrets)).toEqual(services.heat2mqtt.secrets);
-  expect(Object.keys(volumes)).toEqual(['heat2mqtt', 'mosquitto']);
-  expect(services.heat2mqtt.volumes).toEqual(['heat2mqtt:/data']);
-  expect(Object.keys(configs)).toEqual([services.mosquitto.configs[0].source]);
-});
-
-test.each(['heat2mqtt', 'mosquitto'])('%s: a read-only root, no capability, a pinned image', (name) => {
-  expect(services[name]).toMatchObject({
-    read_only: true,
-    cap_drop: ['ALL'],
-    security_opt: ['no-new-privileges:true'],
-    image: expect.stringMatching(/:\d+\.\d+\.\d+$/),
+describe.each([
+  ['compose.yaml', home, ['heat2mqtt'], ['heat2mqtt', 'mosquitto']],
+  ['compose.fleet.yaml', fleet, [...WORKERS, 'owner'], ['postgres', 'mosquitto']],
+])('%s', (_, { services, secrets, volumes, configs }, programs, kept) => {
+  test.each(programs)('%s: its variables are a whole configuration', async (name) => {
+    const { environment } = services[name];
+    const { config, origins } = await load(undefined, environment, {
+      readFile: async (path) => secretOf(path),
+    });
+    const given = [...origins.values()].filter((origin) => origin.startsWith('environment'));
+    expect(new Set(given).size).toBe(Object.keys(environment).length);
+    const origin = config.fleet?.database_url.origin ?? config.accounts[0]?.password?.origin;
+    const secret = { owner: 'owner_url', heat2mqtt: 'heat_password' }[name] ?? 'worker_url';
+    expect(origin).toBe(`file /run/secrets/${secret}`);
+    expect(config.provider?.keep_alive).toBe(config.fleet === undefined);
   });
-  expect(services[name].privileged).toBeUndefined();
+
+  test('its secrets, volumes and configurations exist, and each is used', () => {
+    const all = Object.values<Record<string, readonly string[]>>(services);
+    expect(new Set(all.flatMap((one) => one.secrets ?? []))).toEqual(new Set(Object.keys(secrets)));
+    expect(Object.keys(volumes)).toEqual(kept);
+    const sources = Object.values<{ configs?: readonly { source: string }[] }>(services).flatMap((one) =>
+      (one.configs ?? []).map(({ source }) => source),
+    );
+    expect(new Set(sources)).toEqual(new Set(Object.keys(configs)));
+  });
+
+  test.each(Object.keys(services))('%s: a read-only root, no capability, a pinned image', (name) => {
+    const isOurs = programs.includes(name) && name !== 'owner';
+    expect(services[name]).toMatchObject({
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      image: isOurs ? `ghcr.io/heat2mqtt/heat2mqtt:${version}` : expect.stringMatching(/:\d+\.\d+(\.\d+)?$/),
+    });
+    expect(services[name].privileged).toBeUndefined();
+  });
 });
 
-test('names the image of this version', () => {
-  expect(services.heat2mqtt.image).toBe(`ghcr.io/heat2mqtt/heat2mqtt:${version}`);
+test('a worker has neither the password nor the address of the owner', () => {
+  for (const name of WORKERS) expect(fleet.services[name].secrets).toEqual(['worker_url', 'fleet_key']);
 });

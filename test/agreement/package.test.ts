@@ -12,15 +12,14 @@ const read = async (path: string) =>
 const manifest = await read('package.json');
 const { version, name, homepage } = manifest;
 
-test('the version is one, and what the program knows of itself', () => {
+test('the version is one: of the lock file, of the image, and what the program knows of itself', async () => {
+  const lock = await read('package-lock.json');
+  expect(lock).toMatchObject({ version, name, packages: { '': { version, name } } });
+  const dockerfile = await readFile(new URL('../../Dockerfile', import.meta.url), 'utf8');
+  expect(dockerfile).toContain(`org.opencontainers.image.version="${version}"`);
   expect(version).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
   expect(about).toMatchObject({ name, version, url: homepage });
   expect(about.userAgent).toBe(`${name}/${version} (+${homepage})`);
-});
-
-test('the version is in the lock file', async () => {
-  const lock = await read('package-lock.json');
-  expect(lock).toMatchObject({ version, name, packages: { '': { version, name } } });
 });
 
 test('the image, the release and those who build it themselves have the same Node', async () => {
@@ -36,7 +35,8 @@ test('the image, the release and those who build it themselves have the same Nod
   expect(new Set(nodes).size, nodes.join()).toBe(1);
 });
 
-test('the version is the origin of every discovery document, and the software of the bridge', () => {
+test('the version is the origin of every discovery document, the software of the bridge, and in bridge/info', () => {
+  expect(bodyOf(infoMessage(new Topics('heat2mqtt'), bridgeView())).version).toBe(version);
   const documents = discoveryOf(discoveryBelow('heat2mqtt')).map(bodyOf);
   expect(documents).toHaveLength(3);
   for (const { origin } of documents)
@@ -44,18 +44,8 @@ test('the version is the origin of every discovery document, and the software of
   expect(documents[0]).toMatchObject({ device: { sw_version: version } });
 });
 
-test('the version is in bridge/info', () => {
-  const info = bodyOf(infoMessage(new Topics('heat2mqtt'), bridgeView()));
-  expect(info.version).toBe(version);
-});
-
 test('the version is all that --version prints', async () => {
   expect(await typed(['--version'])).toEqual({ out: `${version}\n`, err: '', exitCode: 0 });
-});
-
-test('the version is on the image', async () => {
-  const dockerfile = await readFile(new URL('../../Dockerfile', import.meta.url), 'utf8');
-  expect(dockerfile).toContain(`org.opencontainers.image.version="${version}"`);
 });
 
 test('what the program needs is in the bundle: nothing is installed beside it', () => {

@@ -23,7 +23,7 @@ const HOUSEHOLD = new Household({
     { from: addDays(TODAY, -1), factor: 4 },
   ],
 });
-const INVOICES = HOUSEHOLD.invoices({ vat: [{ from: SINCE, percent: 13.5 }] });
+const INVOICES = HOUSEHOLD.invoices({ vat: 13.5 });
 
 /** A household until yesterday whose newest bill is wrong, with a thermometer. */
 async function openInsight() {

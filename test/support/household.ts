@@ -9,117 +9,72 @@ import { type Draw, drawFor } from '../../src/simulator/random.ts';
 /** From the day on, until another entry holds. */
 type Since<T> = readonly ({ readonly from: Day } & T)[];
 
-interface Climate {
-  /** °C of the year, half the way from winter to summer, standard deviation of a day beside its season. */
-  readonly mean: number;
-  readonly swing: number;
-  readonly anomaly: number;
-  /** Correlation of a day's anomaly with the day before. */
-  readonly persistence: number;
-}
-
-interface Price {
-  /** EUR per kWh and per day. */
-  readonly unitRate: number;
-  readonly standing: number;
-}
-
-/** From here on the use is another: a factor of all of it, or of its heating alone. */
-export interface Change extends Partial<DaySpan> {
+/** From here on the use is another: a factor of all of it. */
+interface Change extends Partial<DaySpan> {
   readonly from: Day;
   readonly factor: number;
-  readonly of?: 'heating';
 }
 
 export interface HouseholdOptions {
   readonly seed: number;
   readonly from?: Day;
   readonly days?: number;
-  readonly climate?: Partial<Climate>;
   /** kWh of a weekday without heating, and its factor on Saturday and Sunday. */
   readonly hotWater?: number;
   readonly weekend?: number;
-  /** kWh per K·d, and the outdoor mean (°C) below which the house is heated. */
+  /** kWh per K·d. */
   readonly slope?: number;
-  readonly heatedBelow?: number;
   /** Factor of the heating from Monday to Friday, when nobody is at home by day. */
   readonly setback?: number;
   /** Standard deviation of a day's use, as a share of what it should be. */
   readonly noise?: number;
   /** Days away: so many spells a year, 5 to 12 days each, or these. */
   readonly holidays?: number | readonly DaySpan[];
-  /** Share of the use that goes on while everybody is away. */
-  readonly awayUse?: number;
   readonly changes?: readonly Change[];
   /** A reading each so many days; it carries the days before it. */
   readonly readEvery?: number;
-  /** Chance that a reading is not taken and the next one carries its day, or that its day is never told. */
+  /** Chance that a reading is not taken and the next one carries its day. */
   readonly missed?: number;
-  readonly lost?: number;
-  /** A reading that carries days has the standing charge of each of them, or only its own. */
-  readonly chargedOnce?: boolean;
-  readonly tariffs?: Since<Price>;
-  /** Decimals of a day's cost. */
-  readonly costDecimals?: number;
-  /** kWh. */
-  readonly registerStart?: number;
+  /** EUR per kWh and per day. */
+  readonly tariffs?: Since<{ readonly unitRate: number; readonly standing: number }>;
 }
 
-export interface TrueDay {
+interface TrueDay {
   readonly day: Day;
   readonly temperature: number;
-  /** kWh that the household should need on such a day, and what it used. */
-  readonly expected: number;
+  /** kWh that were used. */
   readonly used: number;
-  readonly away: boolean;
 }
 
 /** One reading: what it books on its day, and what the register shows at the day's end. */
-export interface TrueReading {
+interface TrueReading {
   readonly day: Day;
   readonly energy: Micro;
   readonly cost: Micro;
   readonly register: Micro;
-  /** Days whose use is in it, at least one. */
-  readonly carries: number;
-  /** The provider never tells of it; the register has counted on. */
-  readonly lost: boolean;
 }
 
-export interface BillingOptions {
-  readonly months?: number;
-  /** Percent on top, by the day on which the period ends. */
-  readonly vat?: Since<{ readonly percent: number }>;
-  /** EUR on each invoice, after VAT. */
-  readonly fee?: number;
+interface BillingOptions {
+  /** Percent on top. */
+  readonly vat?: number;
   /** EUR too much, by the number of the invoice (0 = the oldest). */
   readonly wrong?: Readonly<Record<number, number>>;
-  /** Where the provider ends a period: at midnight, or a millisecond before. */
-  readonly endsBefore?: boolean;
-  /** Days before the first of the month on which periods begin. */
-  readonly shift?: number;
-  /** A bill counts each reading so many days later than the ledger: 1 where that has one of 00:02 on the day before. */
-  readonly countedLater?: number;
-}
-
-/** What an invoice is made of, EUR in millionths. */
-export interface TrueInvoice extends DaySpan {
-  readonly invoice: Invoice;
-  /** Sum of the days that the provider tells. */
-  readonly sum: Micro;
-  readonly percent: number;
-  readonly fee: Micro;
-  readonly wrong: Micro;
 }
 
 export const DUBLIN = zone('Europe/Dublin');
 
 const YEAR_DAYS = 365.25;
 const COLDEST_DAY = 22;
-const PRICES: Since<Price> = [{ from: '2000-01-01', unitRate: 0.124, standing: 0.686 }];
+const HEATED_BELOW = 15.5;
+/** Share of the use that goes on while everybody is away. */
+const AWAY_USE = 0.3;
+/** °C of the year, half the way from winter to summer, standard deviation of a day beside its season, and how that persists. */
+const CLIMATE = { mean: 10, swing: 5.5, anomaly: 2.5, persistence: 0.75 };
+const PRICES = [{ from: '2000-01-01', unitRate: 0.124, standing: 0.686 }];
+const REGISTER_START = toMicro(4711);
 
 /** The valve no longer closes: 40 % more from this day on. */
-export const stuckValve = (from: Day, factor = 1.4): Change => ({ from, factor });
+export const stuckValve = (from: Day): Change => ({ from, factor: 1.4 });
 
 export class Household {
   readonly span: DaySpan;
@@ -134,7 +89,7 @@ export class Household {
     this.span = { from, to: addDays(from, days) };
     this.truth = trueDays(options, from, days);
     this.readings = readingsOf(options, this.truth);
-    this.days = new Map(this.readings.filter(({ lost }) => !lost).map((one) => [one.day, recordOf(one)]));
+    this.days = new Map(this.readings.map((one) => [one.day, recordOf(one)]));
     this.temperatures = new Map(this.truth.map(({ day, temperature }) => [day, temperature]));
   }
 
@@ -149,57 +104,34 @@ export class Household {
     return within.reduce((sum, { used }) => sum + used, 0);
   }
 
-  /** Days of readings that hold the use of other days as well. */
-  carrying(): Day[] {
-    return this.readings.filter(({ carries }) => carries > 1).map(({ day }) => day);
-  }
-
-  /** Oldest first: those whose period lies within the years. A bill is made from the readings of its days. */
-  invoices({
-    months = 1,
-    vat = [],
-    fee = 0,
-    wrong = {},
-    endsBefore = false,
-    shift = 0,
-    countedLater = 0,
-  }: BillingOptions = {}) {
-    const found: TrueInvoice[] = [];
-    let start = addMonths(this.span.from, this.span.from.endsWith('-01') && shift === 0 ? 0 : 1);
+  /** Oldest first: those whose month lies within the years, made from the readings of its days; `sum` is theirs, in millionths of EUR. */
+  invoices({ vat = 0, wrong = {} }: BillingOptions = {}) {
+    const found: { readonly invoice: Invoice; readonly sum: Micro }[] = [];
+    let to = addMonths(this.span.from, this.span.from.endsWith('-01') ? 0 : 1);
     for (;;) {
-      const from = addDays(start, -shift);
-      start = addMonths(start, months);
-      const to = addDays(start, -shift);
+      const from = to;
+      to = addMonths(from, 1);
       if (to > this.span.to) return found;
-      const counted = { from: addDays(from, -countedLater), to: addDays(to, -countedLater) };
-      const told = this.readings.filter(({ day, lost }) => day >= counted.from && day < counted.to && !lost);
+      const told = this.readings.filter(({ day }) => day >= from && day < to);
       const sum = told.reduce((all, { cost }) => all + cost, 0);
-      const percent = holding(vat, addDays(to, -1))?.percent ?? 0;
-      const parts = { sum, percent, fee: toMicro(fee), wrong: toMicro(wrong[found.length] ?? 0) };
-      const total = cents(sum * (1 + percent / 100)) + parts.fee + parts.wrong;
-      const endAt = DUBLIN.startOf(to) - (endsBefore ? 1 : 0);
       const invoice: Invoice = {
         id: `INV-${String(found.length + 1).padStart(4, '0')}`,
         status: 'CLOSED',
         startAt: DUBLIN.startOf(from),
-        endAt,
+        endAt: DUBLIN.startOf(to),
         dueAt: DUBLIN.startOf(addDays(to, 14)),
-        total,
+        total: cents(sum * (1 + vat / 100)) + toMicro(wrong[found.length] ?? 0),
         open: 0,
       };
-      found.push({ from, to, invoice, ...parts });
+      found.push({ invoice, sum });
     }
   }
 
-  /**
-   * The same readings for a simulated provider, told at once: each five minutes before the end of its day, or
-   * `afterMidnight` five minutes later than that, on the next day.
-   */
-  events({ afterMidnight = false } = {}): ExplicitEvent[] {
-    return this.readings.flatMap(({ day, energy, cost, register, lost }) => {
-      const at = DUBLIN.startOf(addDays(day, 1)) + (afterMidnight ? 300_000 : -300_000);
-      const told = { at, kwh: energy / 1e6, eur: cost / 1e6, register: register / 1e6 };
-      return lost ? [] : [told];
+  /** The same readings for a simulated provider, told at once: each five minutes before the end of its day. */
+  events(): ExplicitEvent[] {
+    return this.readings.map(({ day, energy, cost, register }) => {
+      const at = DUBLIN.startOf(addDays(day, 1)) - 300_000;
+      return { at, kwh: energy / 1e6, eur: cost / 1e6, register: register / 1e6 };
     });
   }
 
@@ -212,29 +144,26 @@ export class Household {
 }
 
 function trueDays(options: HouseholdOptions, from: Day, days: number): TrueDay[] {
-  const { seed, hotWater = 4, weekend = 1.25, slope = 1.6, heatedBelow = 15.5 } = options;
-  const { setback = 0.9, noise = 0.15, awayUse = 0.3, changes = [] } = options;
-  const temperatures = weatherOf(options, from, days);
+  const { seed, hotWater = 4, weekend = 1.25, slope = 1.6 } = options;
+  const { setback = 0.9, noise = 0.15, changes = [] } = options;
+  const temperatures = weatherOf(seed, from, days);
   const spells = holidaysOf(options, from, days);
   const normal = normals(drawFor(seed, 0, 'noise'));
   return temperatures.map((temperature, at) => {
     const day = addDays(from, at);
     const isWeekend = new Date(`${day}T00:00:00Z`).getUTCDay() % 6 === 0;
-    const away = spells.some((spell) => day >= spell.from && day < spell.to);
-    const holds = changes.filter((change) => day >= change.from && (!change.to || day < change.to));
-    const factor = (of?: 'heating') =>
-      holds.filter((one) => one.of === of).reduce((all, one) => all * one.factor, 1);
-    const heating =
-      slope * Math.max(0, heatedBelow - temperature) * (isWeekend ? 1 : setback) * factor('heating');
+    const isAway = spells.some((spell) => day >= spell.from && day < spell.to);
+    const holding = changes.filter((change) => day >= change.from && (!change.to || day < change.to));
+    const factor = holding.reduce((all, one) => all * one.factor, isAway ? AWAY_USE : 1);
+    const heating = slope * Math.max(0, HEATED_BELOW - temperature) * (isWeekend ? 1 : setback);
     const water = hotWater * (isWeekend ? weekend : 1);
-    const expected = (heating + water) * factor() * (away ? awayUse : 1);
-    return { day, temperature, expected, used: expected * Math.max(0, 1 + noise * normal()), away };
+    return { day, temperature, used: (heating + water) * factor * Math.max(0, 1 + noise * normal()) };
   });
 }
 
 /** Daily means, °C. The weather of a seed is the same, whatever else is changed. */
-function weatherOf({ seed, climate = {} }: HouseholdOptions, from: Day, days: number): number[] {
-  const { mean = 10, swing = 5.5, anomaly = 2.5, persistence = 0.75 } = climate;
+function weatherOf(seed: number, from: Day, days: number): number[] {
+  const { mean, swing, anomaly, persistence } = CLIMATE;
   const normal = normals(drawFor(seed, 0, 'weather'));
   let beside = anomaly * normal();
   return Array.from({ length: days }, (_, at) => {
@@ -255,28 +184,20 @@ function holidaysOf({ seed, holidays = 2 }: HouseholdOptions, from: Day, days: n
 }
 
 function readingsOf(options: HouseholdOptions, truth: readonly TrueDay[]): TrueReading[] {
-  const { seed, readEvery = 1, missed = 0, lost = 0, chargedOnce = false } = options;
-  const { tariffs = PRICES, costDecimals = 4, registerStart = 4711 } = options;
+  const { seed, readEvery = 1, missed = 0, tariffs = PRICES } = options;
   const draw = drawFor(seed, 0, 'readings');
   const found: TrueReading[] = [];
-  let carried = { kwh: 0, eur: 0, days: 0 };
-  let register = toMicro(registerStart);
+  let carried = { kwh: 0, eur: 0 };
+  let register = REGISTER_START;
   truth.forEach(({ day, used }, at) => {
-    const [isMissed, isLost] = [draw() < missed, draw() < lost];
-    const { unitRate, standing } = holding(tariffs, day) ?? { unitRate: 0, standing: 0 };
+    const { unitRate = 0, standing = 0 } = tariffs.findLast(({ from }) => from <= day) ?? {};
     const kwh = Number(used.toFixed(3));
-    const isFree = chargedOnce && carried.days > 0;
-    carried = {
-      kwh: carried.kwh + kwh,
-      eur: carried.eur + unitRate * kwh + (isFree ? 0 : standing),
-      days: carried.days + 1,
-    };
-    if (at % readEvery !== readEvery - 1 || isMissed) return;
+    carried = { kwh: carried.kwh + kwh, eur: carried.eur + unitRate * kwh + standing };
+    if (at % readEvery !== readEvery - 1 || draw() < missed) return;
     const energy = toMicro(carried.kwh);
-    const cost = toMicro(Number(carried.eur.toFixed(costDecimals)));
     register += energy;
-    found.push({ day, energy, cost, register, carries: carried.days, lost: isLost });
-    carried = { kwh: 0, eur: 0, days: 0 };
+    found.push({ day, energy, cost: toMicro(Number(carried.eur.toFixed(4))), register });
+    carried = { kwh: 0, eur: 0 };
   });
   return found;
 }
@@ -287,8 +208,6 @@ const recordOf = ({ energy, cost, day }: TrueReading): DayRecord => ({
   revision: 0,
   receivedAt: DUBLIN.startOf(addDays(day, 1)) + 6 * 3_600_000,
 });
-
-const holding = <T>(since: Since<T>, day: Day): T | undefined => since.findLast(({ from }) => from <= day);
 
 const cents = (amount: number): Micro => Math.round(amount / 10_000) * 10_000;
 

@@ -60,9 +60,7 @@ export function factsOf({
     register,
     ...meter,
   };
-  const all = house
-    .invoices({ vat: [{ from: '2000-01-01', percent: 13.5 }], wrong })
-    .map(({ invoice }) => invoice);
+  const all = house.invoices({ vat: 13.5, wrong }).map(({ invoice }) => invoice);
   const invoices = { all: all.toReversed(), knownIds: [], profiles: [], notFoundAt: null, fetchedAt: 0 };
   const checks = billJudge()(invoices.all, [{ days, origin: ledger.origin } as never], DUBLIN);
   const account = {

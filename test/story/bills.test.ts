@@ -1,11 +1,14 @@
-// Invoices: the list and the newest one on their topics, and an event when a new one comes, once.
+// Invoices: the list and the newest one on their topics, an event when a new one comes, once, and each compared with its days.
+
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ACCOUNT, asked, INVOICES } from '../support/extras.ts';
 import { FAULTS } from '../support/faults.ts';
 import { HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
-import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
+import { Household } from '../support/household.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
+import { environmentOf, typed } from '../support/typed.ts';
 
 const EVENT = 'heat2mqtt/account/home/event';
 const DAY_MS = 24 * HOUR_MS;
@@ -87,37 +90,6 @@ test('where the provider has no invoices its bills are taken, and neither change
   expect(probe.on(EVENT)).toHaveLength(1);
 });
 
-test('strange invoices stand beside the others: unknown status, no amount, a date far ahead', async () => {
-  const invoices = [
-    invoice('a', '2025-01'),
-    invoice('b', '2025-02', {
-      status: 'in_dispute',
-      total_amount: null,
-      payment_due: Date.UTC(9999, 11, 31),
-    }),
-    invoice('c', '2025-01', { start_time: Date.UTC(2999, 0, 1), customer: { name: 'Nobody of Nowhere' } }),
-    { id: null, total_amount: 1 },
-  ];
-  const { probe } = await firstPoll({
-    accounts: [{ ...ME, invoices }],
-    prepare({ simulator }) {
-      simulator.switches.api.ignoresInvoiceFilters = true;
-    },
-  });
-  const list = await probe.until(INVOICES);
-  expect((list.invoices as Records).map(({ id, status, amount, due }) => [id, status, amount, due])).toEqual([
-    ['c', 'invoice', 40, '2025-02-15'],
-    ['b', 'in_dispute', null, '9999-12-31'],
-    ['a', 'invoice', 40, '2025-02-15'],
-  ]);
-  expect(await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status !== null)).toMatchObject({
-    invoice_status: 'in_dispute',
-    invoice_amount: null,
-    invoice_due: '9999-12-31',
-  });
-  expect(JSON.stringify(probe.heard)).not.toContain('Nobody');
-});
-
 test('a bill that is not paid is overdue from the midnight after its due day, without a poll; one poll ends that', async () => {
   const bill = invoice('a', '2025-02', { payment_due: Date.parse('2025-03-10T00:00:00Z') });
   const invoices = [bill];
@@ -169,23 +141,6 @@ test('two payment groups: the invoices of both billing profiles are one list, in
   expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
 });
 
-test("another user's invoices are not shown under the same account", async () => {
-  const other = person('other', [home('70418301', quiet({ seed: 2 }), 512_002)]);
-  const accounts = [ME, { ...other, invoices: [] }];
-  const only = ({ username, password }: typeof ME) => ({ accounts: [{ id: 'home', username, password }] });
-  const story = await openStory({ accounts });
-  const probe = await story.listen();
-  const daemon = await story.start(only(ME));
-  await story.polled(1);
-  expect(((probe.json(INVOICES)?.invoices ?? []) as Records).length).toBeGreaterThan(0);
-  await story.stop(daemon);
-  probe.forget();
-  await story.start(only(other));
-  await story.polled(2);
-  expect(await probe.until(INVOICES)).toMatchObject({ invoices: [] });
-  expect(probe.on(EVENT)).toEqual([]);
-});
-
 test('a site that differs from the configuration is one warning and a reason, no fault', async () => {
   const { story, probe } = await firstPoll({
     config: { provider: { currency: 'GBP' } },
@@ -206,4 +161,91 @@ test('a site that differs from the configuration is one warning and a reason, no
   await story.nextPoll(8 * DAY_MS);
   expect(asked(story, 'site')).toBe(2);
   expect(story.log.filter(({ msg }) => String(msg).startsWith("The provider's site"))).toHaveLength(2);
+});
+
+const SINCE = { usage: { history_since: '2024-10-01' } };
+
+/** A household with a tax of 13.5 percent, and 12.40 too much on its bill of March. */
+function household() {
+  const house = new Household({ seed: 7, from: '2024-10-01', days: 190 });
+  const bills = house.invoices({ vat: 13.5, wrong: { 5: 12.4 } });
+  const given = bills.map(({ invoice }) => ({ ...Household.told(invoice), due_amount: 0 }));
+  return { events: house.events(), given, sums: bills.map(({ sum }) => sum / 1e6) };
+}
+const checksOf = (list: Record<string, unknown>) =>
+  (list.invoices as { check: Record<string, unknown> }[]).map(({ check }) => check);
+
+test('the tax is found, a wrong bill told with its event, and a corrected day compared anew', async () => {
+  const { events, given, sums } = household();
+  const invoices = given.slice(0, 5);
+  const me = { ...person('me', [home(METER, { events })]), invoices };
+  const { story, simulator, probe } = await firstPoll({
+    accounts: [me],
+    at: '2025-04-04T12:00:00Z',
+    config: SINCE,
+  });
+  const list = await probe.until(INVOICES);
+  expect(checksOf(list)).toHaveLength(5);
+  const [newest, fourth, ...first] = checksOf(list);
+  for (const check of [newest, fourth])
+    expect(check).toMatchObject({ verdict: 'as_expected', explained_percent: 13.5, explained_amount: 0 });
+  // Each is judged by those before it, and these are too few.
+  for (const check of first) expect(check).toMatchObject({ verdict: 'unknown', unexplained: null });
+  const before = await probe.until(ACCOUNT, (state) => state.invoice_difference !== null);
+  expect(before).toMatchObject({
+    invoice_difference: expect.closeTo((sums[4] ?? 0) * 0.135, 1),
+    invoice_verdict: 'as_expected',
+    invoice_unexplained: expect.closeTo(0, 1),
+    invoice_difference_explained_percent: 13.5,
+    invoice_difference_from: '2025-02-01',
+    invoice_difference_to: '2025-02-28',
+    invoice_difference_sum_of_days: expect.closeTo(sums[4] ?? 0, 2),
+    invoice_difference_sentence: expect.stringMatching(/; 13\.5 % on top, as before\.$/),
+  });
+
+  invoices.push(...given.slice(5));
+  await story.nextPoll(DAY_MS);
+  const bill = await probe.until(EVENT);
+  const { invoices: afterwards } = await probe.until(INVOICES, (now) => checksOf(now).length === 6);
+  expect(bill.invoice).toEqual((afterwards as unknown[])[0]);
+  expect(bill.invoice).toMatchObject({
+    period_start: '2025-03-01',
+    check: {
+      rest: expect.closeTo(12.4, 1),
+      sentence: expect.stringContaining('; 12.40 more than the days and 13.5 % on top make.'),
+    },
+  });
+
+  const env = environmentOf(simulator.urls, me, story.stateDir);
+  const type = (format: string) => typed(['invoices', '--format', format], { env, clock: story.clock });
+  expect((await type('table')).out).toMatch(
+    /6 in all\n\n2025-03-01 to 2025-03-31: \d+\.\d\d EUR billed; .* 12\.40 more than the days and/,
+  );
+  const [inJson] = JSON.parse((await type('json')).out);
+  expect(inJson.check).toMatchObject({ explained_percent: 13.5, rest: 12.4 });
+  expect((await type('csv')).out).toMatch(/^INV-0006,.*,EUR,.*,13\.5,0,12\.4,differs,/m);
+
+  const at = events.findIndex((one) => one.at > Date.parse('2025-03-30T12:00:00Z'));
+  const last = events[at];
+  if (!last) throw new Error('no reading of 30 March');
+  events[at] = { ...last, eur: (last.eur ?? 0) + 12.4 / 1.135 };
+  await story.nextPoll(DAY_MS);
+  expect(await probe.until(ACCOUNT, (state) => state.invoice_difference_rest === 0)).toMatchObject({
+    invoice_difference_explained_percent: 13.5,
+  });
+  await probe.until(INVOICES, (now) => checksOf(now)[0]?.rest === 0);
+});
+
+test('a meter that another account reads counts for the bills of both', async () => {
+  const { events, given } = household();
+  const couple = ['ann', 'bob'].map((name) => ({
+    ...person(name, [home(METER, { events })]),
+    invoices: given.slice(0, 5),
+  }));
+  const { probe } = await firstPoll({ accounts: couple, at: '2025-04-04T12:00:00Z', config: SINCE });
+  for (const account of ['home', 'home2'])
+    await probe.until(
+      `heat2mqtt/account/${account}/state`,
+      (state) => state.invoice_difference_explained_percent === 13.5,
+    );
 });

@@ -35,18 +35,8 @@ const entity = (key: string, entity_id: string, more = {}) => ({
 });
 
 /** A daemon that has read its history, with the command and its page. `written`: the statistics as well. */
-async function beside({
-  written = true,
-  ...options
-}: {
-  written?: boolean;
-  meters?: readonly string[];
-} = {}) {
-  const { meters = [METER] } = options;
-  const me = person(
-    'me',
-    meters.map((meter) => home(meter, { events: [...HISTORY] }, 9_000 + (Number(meter) % 100))),
-  );
+async function beside({ written = true }: { written?: boolean } = {}) {
+  const me = person('me', [home(METER, { events: [...HISTORY] })]);
   const { story, ha, probe, settled, start } = await openStatisticsStory(HISTORY, [me]);
   const daemon = written ? await settled() : await start({ home_assistant: false });
   if (!written) {
@@ -147,17 +137,6 @@ test('without statistics the entities are added, whatever they are called; then 
   expect(await ask('GET')).toMatchObject({ status: 404 });
 });
 
-test('several meters have their names; a gas meter in cubic metres is a word of caution', async () => {
-  const { ha, kept, energy, env } = await beside({ meters: [METER, '5'] });
-  kept.preferences = OTHERS;
-  ha.metadata.set('sensor.boiler', { statistic_id: 'sensor.boiler', unit_class: 'volume' });
-  const named = { ...env, [`HEAT2MQTT_METERS_${METER}_NAME`]: 'Flat 3' };
-  const { out } = await energy('--add --yes', { env: named });
-  expect(out).toContain('sensor.boiler is a volume of gas');
-  const { energy_sources: sources } = kept.preferences as typeof OTHERS;
-  expect(sources.slice(3).map((one) => Object(one).name)).toEqual(['Heat Flat 3', 'Heat 5']);
-});
-
 test('the page shows the change, and makes it only as it was shown; what keeps the command from its work is told with its exit code', async () => {
   const { ha, kept, energy, env, ask } = await beside();
   const { added, digest, ...rest } = await ask('GET');
@@ -170,7 +149,9 @@ test('the page shows the change, and makes it only as it was shown; what keeps t
   });
   expect(await ask('POST', {})).toMatchObject({ status: 400 });
   expect(kept.preferences).toBe(OTHERS);
+  ha.metadata.set('sensor.boiler', { statistic_id: 'sensor.boiler', unit_class: 'volume' });
   const again = await ask('GET');
+  expect(again.cautions).toEqual([expect.stringContaining('sensor.boiler is a volume of gas')]);
   expect(await ask('POST', { digest: again.digest })).toEqual({ status: 200, state: 'done' });
   expect(kept.preferences).toEqual({ ...OTHERS, energy_sources: [...OTHERS.energy_sources, HEAT] });
   expect((await ask('GET')).added).toEqual([]);

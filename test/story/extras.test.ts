@@ -1,9 +1,11 @@
-// Register, balance and site beside the usage: once a day, back after a restart, gone when nobody wants them.
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+// Register, balance and site beside the usage: once a day, back after a restart, gone when nobody wants them. In trouble energy and cost
+// go on, and the provider is not asked too often.
+
 import { expect, test } from 'vitest';
-import { ACCOUNT, asked, EXTRAS, INVOICES } from '../support/extras.ts';
-import { METER, STATE, USAGE } from '../support/homes.ts';
+import type { Fault } from '../../src/simulator/faults.ts';
+import { ACCOUNT, asked, EXTRAS, INVOICES, spoil, warnings } from '../support/extras.ts';
+import { FAULTS, tooMany } from '../support/faults.ts';
+import { booked, HEALTH, METER, STATE, USAGE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 test('one poll is one usage request; extras come once a day, whatever restarts and asks', async () => {
@@ -42,6 +44,7 @@ test('what was found is published, and again after a restart, without asking; sw
   const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
   const account = await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status !== null);
   expect(state.meter_reading_at).toMatch(/^2025-03-10T/);
+  expect(state).toMatchObject({ register_difference: 0, register_difference_days_missing: 0 });
   expect(account).toMatchObject({
     balance_due: account.invoice_amount,
     credit_balance: 0,
@@ -79,40 +82,97 @@ test('what was found is published, and again after a restart, without asking; sw
   expect(all()).toEqual(askedBefore);
 });
 
-test('the register is compared with the days; of a file with the newest reading alone, or of another meter, it begins anew', async () => {
-  const { story, probe, daemon } = await firstPoll();
-  const compared = (state: Record<string, unknown>) => state.register_difference !== null;
-  expect(await probe.until(STATE, compared)).toMatchObject({
-    register_difference: 0,
-    register_difference_days_missing: 0,
-    register_difference_from: expect.stringMatching(/^2025-0[12]-/),
-    register_difference_register_growth: expect.any(Number),
-  });
-  const file = join(story.stateDir, 'accounts/home/extras.json');
-  /** What a start makes of a file that was changed. */
-  const startWith = async (running: typeof daemon, change: (text: string) => string) => {
-    await story.stop(running);
-    await writeFile(file, change(await readFile(file, 'utf8')));
-    probe.forget();
-    return story.start();
-  };
-  const own = `512001/${METER}`;
-  const second = await startWith(daemon, (text) => {
-    const stored = JSON.parse(text);
-    delete stored.value.registers[own].found.readings;
-    return JSON.stringify(stored);
-  });
-  expect(await probe.until(STATE, ({ meter_reading }) => meter_reading !== null)).toMatchObject({
-    register_difference: null,
-    register_difference_from: null,
-  });
-  await story.nextPoll(24 * HOUR_MS);
-  expect(await probe.until(STATE, compared)).toMatchObject({ register_difference: 0 });
+const NOT_GIVEN: readonly Fault[] = [
+  FAULTS.notFound,
+  { kind: 'reply', status: 200, body: { objects: [{ no: 'id' }], open_bill_due: [] } },
+  FAULTS.oversized,
+];
 
-  await startWith(second, (text) => text.replace(`/${METER}"`, '/70400001"'));
-  await probe.until(STATE, ({ meter_reading }) => meter_reading === null);
-  await story.nextPoll();
-  await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
-  const { value } = JSON.parse(await readFile(file, 'utf8'));
-  expect(Object.keys(value.registers)).toEqual([own]);
+test('extras answered with a 404, a strange shape or too much are left out for a week, with one warning each', async () => {
+  const { story, probe } = await firstPoll({
+    prepare: (one) => {
+      for (const [at, fault] of NOT_GIVEN.entries())
+        spoil(one, fault, (nth) => nth % NOT_GIVEN.length === at);
+    },
+  });
+  const { kwh } = booked(story.simulator);
+  expect(await probe.until(STATE)).toMatchObject({ energy_total: kwh, meter_reading: null });
+  expect(probe.json(ACCOUNT)).toMatchObject({ balance_due: null, invoice_status: null });
+  expect(probe.json(INVOICES)).toBeUndefined();
+  const { components } = probe.json('homeassistant/device/heat2mqtt_account_home/config') ?? {};
+  expect(Object.keys(Object(components))).toEqual(['auth_state', 'requests_today', 'logins_today']);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], failures_in_a_row: 0 });
+
+  for (let days = 1; days <= 6; days += 1) await story.nextPoll(24 * HOUR_MS);
+  expect(EXTRAS.map((name) => asked(story, name))).toEqual([1, 1, 1, 1, 1]);
+  expect(warnings(story)).toEqual(['site', 'meter_reading', 'balance', 'credit', 'invoices']);
+
+  story.simulator.switches.clearFaults();
+  await story.nextPoll(24 * HOUR_MS);
+  expect(await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status === 'invoice')).toBeDefined();
+  expect(warnings(story)).toHaveLength(5);
+});
+
+const TROUBLE: readonly (readonly [string, Fault])[] = [
+  ['500', FAULTS.serverError],
+  ['429 and a day of patience', tooMany(86_400)],
+  ['a refused key', FAULTS.unauthorized],
+];
+
+test('extras in trouble: tried again the next day, and the polls notice nothing', async () => {
+  const { story, probe } = await firstPoll();
+  const first = await probe.until(ACCOUNT, ({ balance_due }) => balance_due !== null);
+  const { passwordGrants, refreshGrants } = story.simulator.counters;
+  const granted = () => passwordGrants.asked + refreshGrants.asked;
+  const questions = () => EXTRAS.reduce((sum, name) => sum + asked(story, name), 0);
+  for (const [what, fault] of TROUBLE) {
+    const before = questions();
+    spoil(story, fault);
+    for (let polls = 2; polls <= 4; polls += 1) {
+      story.clock.advance(8 * HOUR_MS);
+      const grants = granted();
+      await story.nextPoll();
+      // The token has run out meanwhile: one grant for the poll, none for the extras.
+      expect([what, granted() - grants <= 1]).toEqual([what, true]);
+    }
+    const { kwh } = booked(story.simulator);
+    await probe.until(STATE, ({ energy_total }) => energy_total === kwh);
+    expect([what, probe.json(HEALTH)]).toMatchObject([what, { state: 'ok', failures_in_a_row: 0 }]);
+    expect(probe.json(ACCOUNT)).toMatchObject({ balance_due: first.balance_due, auth_state: 'ok' });
+    // Trouble ends the round: one a poll at most.
+    expect([what, questions() - before <= 3]).toEqual([what, true]);
+
+    const invoices = asked(story, 'invoices');
+    story.simulator.switches.clearFaults();
+    await story.nextPoll(24 * HOUR_MS);
+    expect([what, asked(story, 'invoices') > invoices]).toEqual([what, true]);
+  }
+  expect(warnings(story)).toEqual([]);
+  expect(story.logged('poll failed')).toEqual([]);
+});
+
+/** A day later the extras hang; a poll has brought the new day, and another one is due. */
+async function hangingExtras(config: Readonly<Record<string, unknown>> = {}) {
+  const { story, probe, daemon } = await firstPoll({ config });
+  story.clock.advance(24 * HOUR_MS);
+  spoil(story, { kind: 'hang' });
+  story.tick();
+  await probe.until(STATE, ({ day }) => day === '2025-03-11');
+  story.tick();
+  await story.rest();
+  return { story, daemon, polls: () => story.logged('polled').length };
+}
+
+test('extras that hang hold up neither the next poll nor the way out', async () => {
+  const { story, daemon, polls } = await hangingExtras();
+  expect(polls()).toBe(3);
+  expect(await story.stop(daemon)).toBeLessThan(8_000);
+});
+
+test('with one request at a time, a poll waits for the one question that is out, and for no other', async () => {
+  const { story, polls } = await hangingExtras({ usage: { concurrency: 1 } });
+  expect(polls()).toBe(2);
+  await story.pass(31_000);
+  expect(polls()).toBe(3);
+  expect(EXTRAS.map((name) => asked(story, name))).toEqual([2, 2, 1, 1, 1]);
 });

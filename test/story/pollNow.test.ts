@@ -1,11 +1,9 @@
-// What the hints promise: Poll now tries at once, at most once an hour; corrections of the configuration take effect.
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { HEALTH, ME, STATE } from '../support/homes.ts';
+import { HEALTH, ME, STATE, USAGE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS, openStory, type Story } from '../support/story.ts';
 
 const MINUTE_MS = 60_000;
+const REFRESH = 'heat2mqtt/bridge/request/refresh';
 const ANSWER = 'heat2mqtt/bridge/response/refresh';
 const OTHER_PASSWORD = { accounts: [{ id: 'home', username: ME.username, password: 'not the password' }] };
 
@@ -13,9 +11,46 @@ async function pressed(story: Story, probe: Awaited<ReturnType<Story['listen']>>
   // The cooldown of requests.
   await story.pass(6 * MINUTE_MS, 30_000);
   probe.forget();
-  await probe.publish('heat2mqtt/bridge/request/refresh', '');
+  await probe.publish(REFRESH, '');
   return probe.until(ANSWER);
 }
+
+test('refresh polls, and answers with what came of it; a second one within five minutes is skipped', async () => {
+  const { story, probe, counters } = await firstPoll();
+  await probe.publish(REFRESH, JSON.stringify({ transaction: 'tx-7' }));
+  expect(await probe.until(ANSWER)).toEqual({
+    schema: 1,
+    status: 'ok',
+    data: { accounts: [{ account: 'home', changes: 0 }] },
+    transaction: 'tx-7',
+  });
+  const nextAt = `${new Date(story.clock.now() + 300_000).toISOString().slice(0, 19)}+00:00`;
+  await probe.publish(REFRESH, '');
+  expect(await probe.until(ANSWER, ({ status }) => status === 'skipped')).toMatchObject({
+    data: { reason: 'cool_down', next_at: nextAt },
+  });
+  expect(counters.requests[USAGE]).toBe(2);
+  const { next_at, ...told } = await probe.until('heat2mqtt/bridge/event');
+  expect([next_at, told]).toEqual([
+    nextAt,
+    {
+      schema: 1,
+      event_type: 'request_skipped',
+      at: expect.any(String),
+      code: 'cool_down',
+      message: expect.stringMatching(
+        /^Not done now, because .* five minutes ago\. It is possible again at 12:0\d\.$/,
+      ),
+      request: 'refresh',
+    },
+  ]);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', poll_now_at: nextAt });
+  await story.pass(301_000, 30_000);
+  await probe.until(HEALTH, ({ poll_now_at }) => poll_now_at === null);
+  probe.forget();
+  await probe.publish(REFRESH, '');
+  await probe.until(ANSWER, ({ status }) => status === 'ok');
+});
 
 test('Poll now during a wait tries at once, once an hour for the same refusal, and the hint tells when again', async () => {
   const { story, probe, counters } = await firstPoll({ config: OTHER_PASSWORD });
@@ -89,35 +124,13 @@ test('corrected scopes take effect with the restart; the session of the others i
   ]);
 });
 
-test('tokens of a version that did not note the scopes are kept', async () => {
-  const { story, probe, daemon, counters } = await firstPoll();
-  await story.stop(daemon);
-  const file = join(story.stateDir, 'accounts/home/tokens.json');
-  const document = JSON.parse(await readFile(file, 'utf8'));
-  expect(document.value.scopes).toEqual(['openid', 'service-energy']);
-  delete document.value.scopes;
-  await writeFile(file, JSON.stringify(document));
-  await story.start();
-  await story.pass(HOUR_MS, 5 * MINUTE_MS);
-  await story.nextPoll();
-  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok' });
-  expect(counters.passwordGrants.asked).toBe(1);
-  expect(JSON.parse(await readFile(file, 'utf8')).value.scopes).toEqual(['openid', 'service-energy']);
-});
-
 test('a mistyped realm is named as such, and the password is not blamed', async () => {
   const story = await openStory();
   const probe = await story.listen();
   await story.start({ provider: { issuer: story.simulator.urls.issuer.replace('energy', 'energie') } });
   await story.polled(1);
-  expect(probe.json(HEALTH)).toMatchObject({
-    state: 'degraded',
-    reasons: [
-      {
-        code: 'issuer_unreachable',
-        message: expect.stringContaining('realm may be mistyped'),
-        hint: expect.stringMatching(/realms\/<realm>.*password is not in doubt/),
-      },
-    ],
-  });
+  const message = expect.stringContaining('realm may be mistyped');
+  const hint = expect.stringMatching(/realms\/<realm>.*password is not in doubt/);
+  const reasons = [{ code: 'issuer_unreachable', message, hint }];
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'degraded', reasons });
 });

@@ -116,19 +116,6 @@ test('state that was read by another decision keeps it, says so on health, and a
   expect(reasons(probe)).toEqual([]);
 });
 
-test('a new meter without any reading decides with its first ones', async () => {
-  const events: ExplicitEvent[] = [];
-  const { story, probe } = await opened(events);
-  expect(intervals(story)).toEqual(['hour', 'day']);
-  await story.nextPoll(4 * HOUR_MS);
-  expect(intervals(story)).toEqual(['hour', 'day', 'day']);
-  events.push(...daily(NIGHT, 67, 2));
-  await story.nextPoll(4 * HOUR_MS);
-  expect(intervals(story).slice(3)).toEqual(['day', 'hour', 'day']);
-  expect(closes(probe)).toBe('previous_day');
-  expect(probe.json(STATE)).toMatchObject({ day: '2025-03-09' });
-});
-
 test('a provider that does not understand hours is taken by the last readings of its days', async () => {
   const { story, probe } = await firstPoll({
     accounts: [person('me', [home(METER, { events: daily(NIGHT) })])],
@@ -143,20 +130,4 @@ test('a provider that does not understand hours is taken by the last readings of
   expect(closes(probe)).toBe('previous_day');
   expect(probe.json(STATE)).toMatchObject({ day: '2025-03-09' });
   expect(story.logged('poll failed')).toEqual([]);
-});
-
-test('a provider that does not tell the time: the end of the day, never later than it was heard of', async () => {
-  const { probe, state } = await firstPoll({
-    accounts: [person('me', [home(METER, { events: daily(NIGHT) })])],
-    config: { usage: { reading_closes: 'same_day' } },
-    prepare: ({ simulator }) =>
-      void simulator.switches.fault('/api/v1/reports', {
-        kind: 'change',
-        change: (body) =>
-          JSON.parse(JSON.stringify(body, (key, value) => (key === 'newest' ? undefined : value))),
-      }),
-  });
-  const now = Date.parse(String(probe.json(HEALTH)?.last_success_at));
-  expect(state.day).toBe('2025-03-10');
-  expect(Date.parse(String(state.reading_at))).toBe(now);
 });

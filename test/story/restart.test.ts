@@ -1,10 +1,27 @@
-// Restarts: what is on disk is neither asked for again nor paid for with a login.
-import { readdir, stat } from 'node:fs/promises';
+// Restarts: what is on disk is neither asked for again nor paid for with a login, also in the middle of a long history; where the state
+// is lost, damaged or cannot be written, totals come back as they were, never lower.
+
+import { cp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { FAULTS } from '../support/faults.ts';
-import { booked, EVENT, HEALTH, STATE, USAGE } from '../support/homes.ts';
-import { firstPoll, HOUR_MS } from '../support/story.ts';
+import {
+  booked,
+  EVENT,
+  HEALTH,
+  home,
+  ME,
+  METER,
+  PROPERTY,
+  person,
+  quiet,
+  reading,
+  STATE,
+  USAGE,
+} from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
+import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
 
 async function ranBefore() {
   const { story, probe, daemon, state } = await firstPoll();
@@ -47,12 +64,17 @@ test('what is on disk is published again without a question; the next tick asks 
   expect(texts.filter((text) => text.includes('of me'))).toEqual([]);
 });
 
-test('a poll that brought nothing new is not forgotten; after a long rest the poll comes at once, with the days that were missed', async () => {
+test('a poll that brought nothing new, and one that failed, are not forgotten; after a long rest the poll comes at once, with the days that were missed', async () => {
   const { story, probe, restart } = await firstPoll();
   await story.nextPoll(2 * HOUR_MS);
   const state = await probe.until(STATE, ({ updated_at }) => updated_at === '2025-03-10T14:00:00+00:00');
+  story.simulator.switches.fault('/api/', FAULTS.serverError);
+  await story.nextPoll();
   const second = await restart();
   expect(await probe.until(STATE)).toEqual(state);
+  const { reasons } = await probe.until(HEALTH, ({ state }) => state === 'degraded');
+  expect(reasons).toMatchObject([{ code: 'provider_unreachable', account: 'home' }]);
+  story.simulator.switches.clearFaults();
 
   await story.stop(second);
   story.clock.advance(48 * HOUR_MS);
@@ -65,6 +87,7 @@ test('a poll that brought nothing new is not forgotten; after a long rest the po
     ['new_day', '2025-03-11'],
     ['new_day', '2025-03-12'],
   ]);
+  await probe.until(HEALTH, ({ state: verdict }) => verdict === 'ok');
 });
 
 test('a failed poll is told after a restart too, until one succeeds', async () => {
@@ -80,4 +103,276 @@ test('a failed poll is told after a restart too, until one succeeds', async () =
   story.simulator.switches.clearFaults();
   await story.nextPoll();
   await probe.until(HEALTH, ({ state }) => state === 'ok');
+});
+
+test('without keep_alive the session lapses between polls, though it is known from the start, and a poll logs in', async () => {
+  const provider = { keep_alive: false };
+  const { story, probe, counters, restart } = await firstPoll({
+    config: { provider },
+    prepare: ({ simulator }) =>
+      void Object.assign(simulator.switches.token, { accessSeconds: 60, refreshSeconds: 90 }),
+  });
+  await restart({ provider });
+  const { access_expires_at } = Object((await probe.until(HEALTH)).auth).home;
+  expect(Date.parse(access_expires_at)).toBeGreaterThan(story.clock.now());
+  await story.pass(HOUR_MS / 6, 10_000);
+  expect(counters.refreshGrants.asked).toBe(0);
+  expect(counters.passwordGrants.ok).toBe(1);
+  probe.forget();
+  story.tick();
+  await probe.until('heat2mqtt/account/home/state', ({ logins_today }) => logins_today === 2);
+  expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
+});
+
+const USAGE_CONFIG = { usage: { history_since: '2021-01-01', jitter_seconds: 0 } };
+
+const DAY_MS = 86_400_000;
+const HISTORY_TOPIC = `heat2mqtt/meter/${METER}/history`;
+
+const movingIn = (history_since: string) => ({
+  ...USAGE_CONFIG,
+  accounts: [{ id: 'home', username: ME.username, password: ME.password, history_since }],
+});
+
+async function storyOfYears() {
+  const story = await openStory({ accounts: [person('me', [home(METER, quiet({ since: '2021-01-01' }))])] });
+  const asked = () => story.simulator.counters.requests[USAGE] ?? 0;
+  const firstDays = () =>
+    story.simulator.requests
+      .filter(({ route }) => route === USAGE)
+      .map(({ body }) => /"gte":"(\d{4}-\d\d-\d\d)/.exec(JSON.stringify(body))?.[1]);
+  return { story, asked, firstDays };
+}
+
+test('killed between chunks: the next start goes on from what is on the disk', async () => {
+  const { story, asked, firstDays } = await storyOfYears();
+  story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' }, { when: () => asked() >= 3 });
+  const daemon = await story.start(USAGE_CONFIG);
+  await untilTrue('the third question', () => asked() === 3);
+  // What a process leaves behind that is killed here and now.
+  const left = await story.stack.folder();
+  await cp(story.stateDir, left, { recursive: true });
+  await story.stop(daemon);
+  story.simulator.switches.clearFaults();
+
+  const probe = await story.listen();
+  await story.start({ ...USAGE_CONFIG, state_dir: left });
+  const state = await probe.until(STATE);
+  expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
+  expect(state.cost_total).toBeCloseTo(booked(story.simulator).eur, 3);
+  expect(state).toMatchObject({ origin: '2021-01-01', missing_days: 0 });
+  // The two chunks that were read are not read again, but for a look back.
+  expect(firstDays()[3]?.slice(0, 4)).toBe('2022');
+  expect(story.simulator.counters.passwordGrants.asked).toBe(1);
+  await story.polled(1);
+  expect(probe.on(EVENT)).toEqual([]);
+});
+
+test('the origin stays, whatever the configuration says later; a tenant who moves in keeps the totals, and is compared with own days', async () => {
+  const { story } = await storyOfYears();
+  const probe = await story.listen();
+  const first = await story.start({ usage: { history_since: '2024-01-01' } });
+  const before = await probe.until(STATE);
+  await story.polled(1);
+  await story.stop(first);
+  probe.forget();
+  const second = await story.start({ usage: { history_since: '2022-01-01' } });
+  const { energy_total, cost_total } = before;
+  const kept = { origin: '2024-01-01', energy_total, cost_total };
+  expect(await probe.until(STATE)).toMatchObject(kept);
+  expect(story.log.some(({ msg }) => String(msg).includes('history_since is ignored'))).toBe(true);
+
+  await story.stop(second);
+  probe.forget();
+  const movedIn = new Date(story.clock.now() - 40 * DAY_MS).toISOString().slice(0, 10);
+  const third = await story.start(movingIn(movedIn));
+  const state = await probe.until(STATE, ({ history_since }) => history_since === movedIn);
+  expect(state).toMatchObject({ ...kept, energy_month_last_year: null });
+  expect(Number(state.energy_year)).toBeLessThan(Number(before.energy_year));
+  const [oldest = []] = ((await probe.until(HISTORY_TOPIC)).days ?? []) as string[][];
+  expect(oldest[0]).toBe('2024-01-01');
+
+  // A new ledger begins with the day of moving in.
+  await story.stop(third);
+  await story.restartBroker();
+  const later = await story.listen();
+  await story.start({ ...movingIn('2025-01-15'), state_dir: await story.stack.folder() });
+  expect(await later.until(STATE)).toMatchObject({ origin: '2025-01-15', history_since: '2025-01-15' });
+});
+
+const OTHER = '70418300';
+
+/** Every day from New Year to the eve of the story, none like the other; thousandths that do not cancel out. */
+function history(seed = 1): ExplicitEvent[] {
+  const days = Array.from({ length: 68 }, (_, at) =>
+    new Date(Date.UTC(2025, 0, 1) + at * DAY_MS).toISOString().slice(0, 10),
+  );
+  return days.map((day, at) => reading(day, 7 + ((at * 37 * seed) % 1_000) / 997, 1 + ((at * 13) % 97) / 89));
+}
+
+async function livedIn() {
+  const events = history();
+  const homes = [home(METER, { events }), home(OTHER, { events: history(3) }, PROPERTY + 1)];
+  const accounts = [person('me', homes)];
+  const { story, probe, daemon, counters, state: before } = await firstPoll({ accounts });
+  await story.stop(daemon);
+  probe.forget();
+  return {
+    story,
+    probe,
+    events,
+    before,
+    lose: () => rm(story.stateDir, { recursive: true }),
+    asked: () => counters.requests[USAGE] ?? 0,
+    logins: () => counters.passwordGrants.asked,
+    documents: async () =>
+      (await readdir(story.stateDir, { recursive: true }))
+        .filter((name) => name.endsWith('.json'))
+        .map((name) => join(story.stateDir, name)),
+    /** Every total that was said since. */
+    totals: (key = 'energy_total') => probe.on(STATE).map(({ payload }) => Number(JSON.parse(payload)[key])),
+    truth: () => {
+      const { kwh, eur } = booked(story.simulator);
+      return { energy_total: expect.closeTo(kwh, 3), cost_total: expect.closeTo(eur, 3) };
+    },
+  };
+}
+
+const LATER_SINCE = { usage: { history_since: '2025-02-10' } };
+
+test('the state is lost, then damaged, and the provider has everything: one login each, the same totals, and a clean next start', async () => {
+  const { story, probe, before, lose, documents, truth, totals, logins } = await livedIn();
+  const damage = async () => {
+    const names = await documents();
+    expect(names.length).toBeGreaterThan(5);
+    await Promise.all(names.map((name) => writeFile(name, '\0\0{"version":')));
+  };
+  let polls = 1;
+  for (const harm of [lose, damage]) {
+    await harm();
+    probe.forget();
+    const daemon = await story.start(LATER_SINCE);
+    const state = await probe.until(STATE);
+    polls += 1;
+    await story.polled(polls);
+    expect(state).toMatchObject({ origin: '2025-01-01', missing_days: before.missing_days, ...truth() });
+    expect(new Set(totals())).toEqual(new Set([before.energy_total]));
+    expect(probe.on(EVENT)).toEqual([]);
+    expect(logins()).toBe(polls);
+    await story.stop(daemon);
+  }
+  story.forgetLog();
+  await story.start(LATER_SINCE);
+  await untilTrue('the next start', () => story.logged('connected to the broker').length > 0);
+  expect(story.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
+  expect(logins()).toBe(polls);
+});
+
+test('the provider has forgotten its oldest month as well, and the broker was away: not a thousandth less once it is back, and it goes on from there', async () => {
+  const { story, probe, events, before, lose, totals } = await livedIn();
+  await lose();
+  events.splice(0, 31);
+  const deaf = await story.start({ ...LATER_SINCE, mqtt: { url: 'mqtt://127.0.0.1:9' } });
+  await story.polled(2);
+  await story.stop(deaf);
+  await story.start(LATER_SINCE);
+  const state = await probe.until(STATE);
+  expect(state).toMatchObject({ origin: '2025-01-01', energy_total: before.energy_total });
+  expect(state.cost_total).toBe(before.cost_total);
+
+  events.push(reading('2025-03-11', 5.5, 1.25));
+  story.clock.advance(DAY_MS);
+  // A tick during the poll that reads the history again belongs to that one.
+  const later = await untilTrue('the new day', async () => {
+    story.tick();
+    await story.rest();
+    const said = probe.json(STATE);
+    return said?.day === '2025-03-11' ? said : null;
+  });
+  expect(later.energy_total).toBeCloseTo(Number(before.energy_total) + 5.5, 3);
+  expect(later.cost_total).toBeCloseTo(Number(before.cost_total) + 1.25, 3);
+  for (const key of ['energy_total', 'cost_total']) {
+    expect(Math.min(...totals(key))).toBeGreaterThanOrEqual(Number(before[key]));
+  }
+});
+
+test('one ledger is damaged: set aside and read again; the other is left alone', async () => {
+  const { story, probe, before, lose, documents, truth, logins, asked } = await livedIn();
+  const ledger = (await documents()).find((name) => name.endsWith(`ledger-${PROPERTY}.json`)) ?? '';
+  await writeFile(ledger, '{"version":1,"days":[]}');
+  const questions = asked();
+  const daemon = await story.start();
+  const state = await probe.until(STATE);
+  await story.polled(2);
+  expect(state).toMatchObject({ origin: '2025-01-01', ...truth() });
+  expect(state.energy_total).toBe(before.energy_total);
+  expect(await readdir(join(story.stateDir, 'accounts/home'))).toContain(`ledger-${PROPERTY}.json.damaged`);
+  expect([logins(), asked() - questions]).toEqual([1, 2]);
+  expect(probe.on(EVENT)).toEqual([]);
+
+  // Broker and state are lost together: totals come from the provider, from the origin configured.
+  await story.stop(daemon);
+  await lose();
+  await story.restartBroker();
+  const later = await story.listen();
+  await story.start();
+  expect(await later.until(STATE)).toMatchObject({ origin: '2025-01-01', ...truth() });
+});
+
+/** Root may write everywhere, so a regular file is where the directory should be. */
+async function blockedStory() {
+  const story = await openStory();
+  const inTheWay = join(story.stateDir, 'in-the-way');
+  await writeFile(inTheWay, '');
+  const state_dir = join(inTheWay, 'state');
+  const probe = await story.listen();
+  const reasons = () => (probe.json(HEALTH)?.reasons ?? []) as { code: string; message: string }[];
+  return { story, probe, inTheWay, state_dir, reasons };
+}
+
+test('published from memory, health says why, and one beat after the cure everything is on the disk', async () => {
+  const { story, probe, inTheWay, state_dir, reasons } = await blockedStory();
+  const daemon = await story.start({ state_dir });
+  const first = await probe.until(STATE);
+  expect(first.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
+  await untilTrue('the reason', () => reasons().length > 0);
+  expect(reasons()).toEqual([
+    {
+      code: 'state_unwritable',
+      message: `The state directory cannot be written: ${state_dir} (ENOTDIR).`,
+      hint: expect.any(String),
+    },
+  ]);
+
+  story.clock.advance(24 * HOUR_MS);
+  story.tick();
+  const next = await probe.until(STATE, ({ day }) => day !== first.day);
+  expect(next.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
+  expect(reasons().map(({ code }) => code)).toEqual(['state_unwritable']);
+  // Some are written many times a day, and the log names each once.
+  const unsaved = story.logged('state document could not be saved').map(({ document }) => document);
+  expect(unsaved).toEqual([...new Set(unsaved)]);
+  expect(unsaved).toEqual(expect.arrayContaining(['accounts/home/extras', 'accounts/home/ledger-512001']));
+
+  await rm(inTheWay);
+  await story.pass(6_000);
+  await untilTrue('good health', () => reasons().length === 0);
+  expect((await readdir(join(state_dir, 'accounts/home'))).sort()).toEqual([
+    'context.json',
+    'extras.json',
+    'ledger-512001.json',
+    'tokens.json',
+  ]);
+  expect((await readdir(state_dir)).sort()).toEqual([
+    'accounts',
+    'announced.json',
+    'installation.json',
+    'journal.json',
+    'replies.json',
+  ]);
+  const requests = story.simulator.requests.length;
+  await story.stop(daemon);
+  await story.start({ state_dir });
+  await story.pass(10_000);
+  expect(story.simulator.requests.length).toBe(requests);
 });

@@ -1,9 +1,25 @@
-// Several accounts and meters in one daemon: apart from one another, and each under a name of its own.
+// Several accounts and meters in one daemon: apart from one another, each under a name of its own, a shared meter read once by the first
+// account that can, and a slow account that keeps no other waiting.
+
 import { expect, test } from 'vitest';
+import type { AccountOptions } from '../../src/simulator/accounts.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { asked } from '../support/extras.ts';
-import { FAULTS } from '../support/faults.ts';
 import { discoveryComplaints } from '../support/homeAssistantRules.ts';
-import { booked, HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
+import {
+  booked,
+  EVENT,
+  HEALTH,
+  home,
+  ME,
+  METER,
+  person,
+  quiet,
+  reading,
+  STATE,
+  USAGE,
+} from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const NEIGHBOUR = person('neighbour', [home('70555001', quiet({ seed: 9 }), 700_001)]);
@@ -58,19 +74,6 @@ test('two accounts: two sessions, two meters, two devices; names are those of th
   expect(probe.json(STATE)).toBeDefined();
 });
 
-test('one refused account does not stop the other', async () => {
-  const { story, probe } = await firstPoll({
-    accounts: [ME, NEIGHBOUR],
-    prepare: ({ simulator }) => simulator.changePassword(NEIGHBOUR.username, 'another one'),
-  });
-  expect(probe.json(STATE)).toBeDefined();
-  const auth = { home: { state: 'ok' }, home2: { state: 'bad_credentials_or_locked' } };
-  expect(probe.json(HEALTH)).toMatchObject({ state: 'degraded', auth });
-  await story.nextPoll();
-  expect(story.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
-  expect(story.log.filter(({ msg, account }) => msg === 'polled' && account === 'home')).toHaveLength(2);
-});
-
 test('of two meters of one identifier the second carries its property in its name; several of one property are one series', async () => {
   const services = ['b/2', 'a 1'].map((identifier, seed) => ({ identifier, meter: quiet({ seed }) }));
   const homes = [home(METER, quiet(), 1), home(METER, quiet({ seed: 3 }), 2), { id: 3, services }];
@@ -88,14 +91,133 @@ test('of two meters of one identifier the second carries its property in its nam
   expect((await stateOf(`${METER}-2`)).energy_total).toBe(second.energy_total);
 });
 
-test('trouble with one property does not keep the others from being read', async () => {
-  const isFirst = ({ text }: { text: string }) => /"query":"1"/.test(text);
-  const { probe } = await firstPoll({
-    accounts: [person('me', [home(METER, quiet(), 1), home('70418236', quiet({ seed: 3 }), 2)])],
-    prepare: ({ simulator }) =>
-      void simulator.switches.fault('/api/v1/reports', FAULTS.forbidden, { when: isFirst }),
+const REGISTER = 'GET /api/v1/customers/:id/usage-events';
+
+function couple(events: ExplicitEvent[]) {
+  const [ann, bob] = ['ann', 'bob'].map((name) => person(name, [home(METER, { events })]));
+  if (!ann || !bob) throw new Error('no couple');
+  return { ann, bob, accounts: [ann, bob] };
+}
+
+const week = (): ExplicitEvent[] => [3, 4, 5, 6, 7, 8, 9].map((day) => reading(`2025-03-0${day}`, day, 1));
+const codes = (health: Record<string, unknown> | undefined) =>
+  ((health?.reasons ?? []) as { code: string; account: string; meter: string; message: string }[]).filter(
+    ({ code }) => code === 'duplicate_meter',
+  );
+
+test('a couple: one series, one question for each poll, nothing twice, and the second named on health', async () => {
+  const events = week();
+  const { accounts } = couple(events);
+  const { story, probe, state, counters, simulator } = await firstPoll({ accounts });
+  expect(state.energy_total).toBe(42);
+  expect(counters.requests[USAGE]).toBe(1);
+  expect(counters.requests[REGISTER]).toBe(1);
+  expect(story.logged('another account has this meter already')).toEqual([
+    expect.objectContaining({ account: 'home2', otherAccount: 'home' }),
+  ]);
+  expect(codes(probe.json(HEALTH))).toEqual([
+    expect.objectContaining({
+      account: 'home2',
+      meter: METER,
+      message: 'The accounts home and home2 have the same meter. It is read once, by home.',
+    }),
+  ]);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'degraded' });
+  expect(probe.json('heat2mqtt/bridge/info')?.meters).toEqual([
+    expect.objectContaining({ meter: METER, account: 'home' }),
+  ]);
+  expect(probe.json('heat2mqtt/account/home2/state')).toMatchObject({ auth_state: 'ok' });
+  events.push(reading('2025-03-10', 10, 1));
+  await story.nextPoll(4 * HOUR_MS);
+  expect(counters.requests[USAGE]).toBe(2);
+  expect(probe.on(EVENT)).toHaveLength(1);
+  expect(probe.json(STATE)?.energy_total).toBe(52);
+
+  simulator.endSessions();
+  for (const { username } of accounts) simulator.changePassword(username, 'another one');
+  await story.nextPoll(4 * HOUR_MS);
+  expect(codes(probe.json(HEALTH)).map(({ message }) => message)).toEqual([
+    'The accounts home and home2 have the same meter. It counts once. home, which is to read it, cannot sign in at present.',
+  ]);
+});
+
+test('while the first account cannot, the second reads the same series on, and gives it back', async () => {
+  const events = week();
+  const { ann, accounts } = couple(events);
+  const { story, probe, counters, simulator } = await firstPoll({ accounts });
+  simulator.endSessions();
+  simulator.changePassword(ann.username, 'another one');
+  events.push(reading('2025-03-10', 10, 1));
+  await story.nextPoll(4 * HOUR_MS);
+  expect(probe.json(STATE)?.energy_total).toBe(52);
+  expect(probe.on(EVENT)).toHaveLength(1);
+  expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({
+    auth_state: 'bad_credentials_or_locked',
   });
-  await probe.until('heat2mqtt/meter/70418236/state');
-  expect(probe.last(STATE)).toBeUndefined();
-  await probe.until(HEALTH, ({ state }) => state === 'degraded');
+  expect(story.logged('read in place of another account')).toEqual([
+    expect.objectContaining({ account: 'home2', insteadOf: 'home' }),
+  ]);
+  simulator.changePassword(ann.username, ann.password);
+  await story.nextPoll(24 * HOUR_MS);
+  const asked = counters.requests[USAGE];
+  await story.nextPoll(4 * HOUR_MS);
+  expect(counters.requests[USAGE]).toBe((asked ?? 0) + 1);
+  expect(story.logged('read in place of another account')).toHaveLength(1);
+});
+
+test('the first account cannot sign in from the start: the second reads, and keeps the series over a restart', async () => {
+  const { ann, accounts } = couple(week());
+  const { story, probe, counters, simulator, restart } = await firstPoll({
+    accounts,
+    prepare: ({ simulator }) => simulator.changePassword(ann.username, 'another one'),
+  });
+  expect(probe.json(STATE)?.energy_total).toBe(42);
+  expect(probe.json('heat2mqtt/bridge/info')?.meters).toEqual([
+    expect.objectContaining({ account: 'home2' }),
+  ]);
+  simulator.changePassword(ann.username, ann.password);
+  await story.nextPoll(24 * HOUR_MS);
+  expect(codes(probe.json(HEALTH))).toEqual([expect.objectContaining({ account: 'home' })]);
+  const asked = counters.requests[USAGE];
+  await restart();
+  await story.nextPoll(4 * HOUR_MS);
+  expect(counters.requests[USAGE]).toBe((asked ?? 0) + 1);
+  expect(probe.json('heat2mqtt/bridge/info')?.meters).toEqual([
+    expect.objectContaining({ account: 'home2' }),
+  ]);
+});
+
+const FLATS: AccountOptions[] = [1, 2, 3, 4, 5].map((n) =>
+  person(`flat${n}`, [home(`7055500${n}`, quiet({ seed: n }), 700_000 + n)]),
+);
+const stateOf = (n: number) => `heat2mqtt/meter/7055500${n}/state`;
+const TWO_AT_A_TIME = { accounts: FLATS, config: { usage: { concurrency: 2 } } };
+const OTHERS = [2, 3, 4, 5];
+
+test('an account whose provider hangs: the others are polled and told in the meantime; refreshes take turns', async () => {
+  const { story, probe, switches, counters } = await firstPoll(TWO_AT_A_TIME);
+  for (const n of [1, ...OTHERS]) expect(probe.json(stateOf(n))).toBeDefined();
+  await story.pass(60_000);
+  switches.fault(
+    '/api/v1/reports',
+    { kind: 'hang' },
+    { times: 1, when: ({ body }) => JSON.stringify(body).includes('700001') },
+  );
+  const before = counters.requests[USAGE] ?? 0;
+  const told = (n: number) => probe.heard.filter(({ topic }) => topic === stateOf(n)).length;
+  const toldBefore = OTHERS.map(told);
+  story.tick();
+  // No time passes on the clock: whoever waited for the slow one would wait for ever.
+  await story.polled(9);
+  await untilTrue('states', () => OTHERS.every((n, at) => told(n) > (toldBefore[at] ?? 0)));
+  expect((counters.requests[USAGE] ?? 0) - before).toBe(5);
+  await story.pass(31_000);
+  await story.polled(10);
+  expect(story.logged('poll failed')).toMatchObject([{ account: 'home' }]);
+
+  // Five sessions are due at the same moment.
+  switches.fault('/auth/', { kind: 'slow', ms: 1_000 });
+  await story.pass(1_600_000, 15_000);
+  expect(counters.refreshGrants).toMatchObject({ ok: 5, maxInFlight: 2 });
+  expect(counters.passwordGrants.ok).toBe(5);
 });

@@ -1,8 +1,15 @@
-// What machines that watch see of a living daemon: metrics that count, and a port that was taken.
+// What is seen of a daemon from outside: metrics, health, the report, and a way out that is quick and leaves the state whole.
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { about, CANARY } from '../support/canaries.ts';
 import { FAULTS } from '../support/faults.ts';
-import { HEALTH, STATE } from '../support/homes.ts';
-import { firstPoll, openStory, served } from '../support/story.ts';
+import { HEALTH, ME, STATE, USAGE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
+import { firstPoll, HOUR_MS, openStory, served } from '../support/story.ts';
+import { usualConfig } from '../support/storyRules.ts';
+import { typed } from '../support/typed.ts';
 import { openWire } from '../support/wire.ts';
 
 test('metrics follow what happens', async () => {
@@ -32,22 +39,6 @@ test('a taken port is a reason of its own; the bridge does its work without', as
   expect(health.reasons).toMatchObject([{ code: 'listen_failed' }]);
 });
 
-test('a poll that takes minutes is not unhealthy, although it began as a retry', async () => {
-  const story = await openStory();
-  const { switches } = story.simulator;
-  switches.fault('/api/', FAULTS.serverError);
-  const daemon = await story.start();
-  await story.polled(1);
-  switches.clearFaults();
-  switches.fault('/api/', { kind: 'slow', ms: 29_000 });
-  await story.pass(20_000, 5_000);
-  const polled = story.logged('polled').length;
-  // The loop is taken for dead after two minutes without a heartbeat.
-  await story.pass(140_000, 5_000);
-  expect(story.logged('polled')).toHaveLength(polled);
-  expect((await served(daemon, 'healthz')).status).toBe(200);
-});
-
 test('a machine that starts in 1970 is healthy when the network has told it the time', async () => {
   let behindMs = Date.parse('2025-03-10T12:00:00Z');
   const story = await openStory({
@@ -58,4 +49,123 @@ test('a machine that starts in 1970 is healthy when the network has told it the 
   expect(await healthz()).toBe(200);
   behindMs = 0;
   expect(await healthz()).toBe(200);
+});
+
+const { username, password } = ME;
+
+async function openDesk() {
+  const story = await openStory();
+  const path = join(story.stateDir, 'heat2mqtt.yaml');
+  const config = usualConfig(story.simulator.urls, [ME], 'mqtt://127.0.0.1:9', story.stateDir);
+  await writeFile(path, JSON.stringify(config));
+  async function report() {
+    const { out, err, exitCode } = await typed(['report', '--config', path]);
+    story.alsoSaid(out, err);
+    return { code: exitCode, text: out + err };
+  }
+  return { story, path, report };
+}
+
+test('polls, budget, ledger and shapes of replies, after a good poll and a strange one', async () => {
+  const { story, report } = await openDesk();
+  story.simulator.switches.fault('/api/', FAULTS.notFound, {
+    when: ({ path }) => /invoices|bills/.test(path),
+  });
+  const probe = await story.listen();
+  await story.start();
+  await probe.until(STATE);
+  await story.polled(1);
+  story.simulator.switches.fault('/api/v1/reports', {
+    kind: 'reply',
+    status: 200,
+    body: { aggregations: { resources: about(ME), [CANARY.name]: 1 } },
+  });
+  story.tick();
+  await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
+  await story.rest();
+
+  const { code, text } = await report();
+  expect(code).toBe(0);
+  expect(text).toMatch(/Node|node v/);
+  expect(text).toMatch(/2025-03-10T12:\S+ ok\n +2025-03-10T12:\S+ unexpected_reply\n/);
+  expect(text).toContain('no login was refused');
+  expect(text).toContain('invoices 2025-03-10, left out; register 2025-03-10\n');
+  expect(text).toContain('origin 2025-01-01, read up to 2025-03-11, history complete');
+  expect(text).toContain('aggregations.resources.buckets[].key: string');
+  expect(text).toContain('aggregations.<key>: number');
+  expect(text).toMatch(/username: "?\[private\]"? # file/);
+  expect(text).not.toContain('mail.example.org');
+
+  story.simulator.switches.clearFaults();
+  story.simulator.switches.fault('/api/', FAULTS.captivePage);
+  await story.nextPoll();
+  story.simulator.changePassword(ME.username, 'another');
+  story.simulator.endSessions();
+  await story.nextPoll(HOUR_MS);
+  const later = (await report()).text;
+  expect(later).toContain('text/html, not JSON');
+  expect(later).toMatch(/logins refused: 1 \(\w+\), next try 2025-03-10T13:15/);
+});
+
+test('before the first start, and with a configuration that is wrong', async () => {
+  const { report, path } = await openDesk();
+  const { code, text } = await report();
+  expect(code).toBe(0);
+  expect(text).toContain('never polled');
+  expect(text).toContain('none seen yet');
+  await writeFile(path, JSON.stringify({ accounts: [{ username, password, pasword: password }] }));
+  const wrong = await report();
+  expect(wrong.code).toBe(3);
+  expect(wrong.text).toContain('accounts.0.pasword: found an unknown key');
+});
+
+const BRIDGE = 'heat2mqtt/bridge/state';
+const LONGEST_MS = 8_000;
+
+test.each([
+  ['the usage report', '/api/v1/reports'],
+  ['the login', '/auth/'],
+])('in the middle of %s: offline within the time, and a new start goes on', async (_, prefix) => {
+  const story = await openStory();
+  story.simulator.switches.fault(prefix, { kind: 'hang' });
+  const probe = await story.listen();
+  const daemon = await story.start();
+  await untilTrue('the question', () => story.simulator.requests.at(-1)?.path.startsWith(prefix));
+  await untilTrue('online', () => probe.last(BRIDGE)?.payload === 'online');
+  expect(await story.stop(daemon)).toBeLessThan(LONGEST_MS);
+  await untilTrue('offline', () => probe.last(BRIDGE)?.payload === 'offline');
+  const late = await story.listen();
+  expect(await untilTrue('it', () => late.last(BRIDGE))).toMatchObject({
+    payload: 'offline',
+    retained: true,
+  });
+
+  story.simulator.switches.clearFaults();
+  await story.start();
+  await probe.until(STATE);
+});
+
+test('a poll that is broken off is no failed poll, and nothing is said after offline', async () => {
+  const { story, probe, daemon } = await firstPoll();
+  story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' });
+  story.tick();
+  await untilTrue('the question', () => story.simulator.counters.requests[USAGE] === 2);
+  probe.forget();
+  await story.stop(daemon);
+  expect(story.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
+  expect(probe.on('heat2mqtt/bridge/event')).toEqual([]);
+  expect(probe.on(HEALTH)).toEqual([]);
+  const { accounts } = JSON.parse(await readFile(join(story.stateDir, 'journal.json'), 'utf8'));
+  expect(accounts.home.polls).toEqual([[expect.any(Number), null]]);
+  await story.pass(60_000);
+  expect(probe.heard.at(-1)).toMatchObject({ topic: BRIDGE, payload: 'offline' });
+});
+
+test('a start and a stop at once leave nothing running', async () => {
+  const story = await openStory();
+  const daemon = await story.start();
+  expect(await story.stop(daemon)).toBeLessThan(LONGEST_MS);
+  const asked = story.simulator.requests.length;
+  await story.pass(120_000, 5_000);
+  expect(story.simulator.requests.length).toBe(asked);
 });

@@ -1,4 +1,6 @@
-// Sessions that a person brings: heat2mqtt login and logout beside the running daemon, on one state directory.
+// Commands beside the running daemon, on one state directory: sessions that a person brings or ends, and two processes that want the
+// session at the same moment. Neither costs the other its session.
+
 import { expect, test } from 'vitest';
 import { Browser, REDIRECT } from '../simulator/browser.ts';
 import { HEALTH, ME, METER, STATE, USAGE } from '../support/homes.ts';
@@ -138,21 +140,6 @@ test.each(Object.entries(WAYS))(
   },
 );
 
-test('logout beside a daemon that has no password: a person has to sign in again', async () => {
-  const { story, probe, usage } = await openToday();
-  const { provider, signIn } = WAYS.device;
-  await signIn(story);
-  await story.start({ ...WITHOUT_PASSWORD, provider, usage });
-  await story.polled(1);
-  expect((await type(story, 'logout', { HEAT2MQTT_PROVIDER_SIGN_IN: 'device' })).told).toContain(
-    'Signed out',
-  );
-  expect(story.simulator.counters.revocations).toBe(1);
-  await story.pass(5 * MINUTE_MS, 20_000);
-  expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', reasons: [{ code: 'login_needed' }] });
-  expect(story.simulator.counters.passwordGrants.asked).toBe(0);
-});
-
 test('logout beside a daemon that has one: it signs in again by itself, once', async () => {
   const { story, probe, usage } = await openToday();
   await story.start({ usage });
@@ -166,20 +153,81 @@ test('logout beside a daemon that has one: it signs in again by itself, once', a
   expect(probe.json(`heat2mqtt/meter/${METER}/state`)).toBeDefined();
 });
 
-test('auto, and neither password grant nor login page: login_needed, until login is run on another device', async () => {
-  const { story, probe, usage } = await openToday();
-  story.simulator.switches.token.passwordGrantAllowed = false;
-  await story.start({ usage });
-  await story.polled(1);
-  expect(probe.json(HEALTH)).toMatchObject({
-    reasons: [
-      { code: 'login_needed', hint: expect.stringMatching(/login.*redirect_uri.*Direct access grants/) },
-    ],
+const HOUR_MS = 3_600_000;
+const AHEAD_MS = 60_000;
+
+/** The commands know no clock but that of the machine: the story begins an hour ago, and can go on from today. */
+async function openEarlier(earlierMs = HOUR_MS) {
+  const at = Date.now() - earlierMs;
+  const story = await openStory({ at: new Date(at).toISOString() });
+  const { simulator, stateDir } = story;
+  Object.assign(simulator.switches.token, {
+    accessSeconds: 300,
+    refreshSeconds: 36_000,
+    lockAfterWrongPasswords: 3,
   });
-  const login = type(story, 'login', { HEAT2MQTT_PASSWORD: ME.password });
-  await agree(story);
-  expect((await login).exitCode).toBe(0);
-  await story.pass(MINUTE_MS, 5_000);
+  const probe = await story.listen();
+  /** Lets the daemon's clock go on until the command has ended. */
+  async function type(...words: string[]): Promise<number> {
+    let isOver = false;
+    const told: string[] = [];
+    const note = (text: string) => void told.push(text);
+    const env = { ...environmentOf(simulator.urls, ME, stateDir), HEAT2MQTT_MQTT_URL: 'mqtt://127.0.0.1:9' };
+    const running = typed(words, { env, out: note, err: note }).finally(() => {
+      isOver = true;
+    });
+    while (!isOver) await story.pass(100, 100);
+    return (await running).exitCode;
+  }
+  return {
+    story,
+    probe,
+    type,
+    counters: simulator.counters,
+    usage: { history_since: new Date(at - 10 * 86_400_000).toISOString().slice(0, 10) },
+  };
+}
+
+test.each([
+  ['usage', 0],
+  // No broker is there.
+  ['check --live', 6],
+])(
+  '%s and a poll with an access token that has expired: no token twice, no login',
+  async (words, exitCode) => {
+    const { story, probe, type, counters, usage } = await openEarlier();
+    await story.start({ usage });
+    await story.polled(1);
+    for (let round = 1; round <= 2; round += 1) {
+      const command = type(...words.split(' '));
+      story.clock.advance(round === 1 ? HOUR_MS + AHEAD_MS : 300_000);
+      story.tick();
+      expect(await command).toBe(exitCode);
+      await story.pass(20_000);
+    }
+    await story.nextPoll(300_000);
+    expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
+    expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+    expect(counters.refreshGrants).toMatchObject({ asked: counters.refreshGrants.ok, maxInFlight: 1 });
+    expect(story.logged('session ended by the issuer')).toEqual([]);
+  },
+);
+
+test.each([
+  ['check --live', 1, 6],
+  // It signs in whether there is a session or not.
+  ['login', 2, 0],
+])('%s and the very first poll: no two logins at a time', async (words, mostLogins, exitCode) => {
+  const { story, probe, type, counters, usage } = await openEarlier(-AHEAD_MS);
+  const command = type(...words.split(' '));
+  await story.start({ usage });
+  expect(await command).toBe(exitCode);
+  await story.polled(1);
+  await probe.until(STATE);
+  const { asked, ok } = counters.passwordGrants;
+  expect(ok).toBe(asked);
+  expect(asked).toBeLessThanOrEqual(mostLogins);
+  expect(counters.maxInFlight['grant password']).toBe(1);
+  expect(counters.refreshGrants).toMatchObject({ asked: counters.refreshGrants.ok });
   await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
-  expect(story.simulator.counters.passwordGrants.ok).toBe(0);
 });

@@ -1,0 +1,107 @@
+// Brokers that are away, forget, refuse or come and go: nothing is lost, and the provider is not asked for it.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { startBroker } from '../../src/mqtt/broker.ts';
+import { freePort } from '../e2e/mosquitto.ts';
+import { booked, EVENT, HEALTH, STATE } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
+import { untilAtRest, untilTrue } from '../support/rest.ts';
+import { firstPoll, HOUR_MS, openStory, outboxOf, served } from '../support/story.ts';
+import { openWire } from '../support/wire.ts';
+
+const MINUTE_MS = 60_000;
+
+test('gone: polls go on, it is unhealthy after five minutes, and the newest state, and only that one, is there afterwards', async () => {
+  const { story, daemon } = await firstPoll();
+  const healthz = async () => (await served(daemon, 'healthz')).status;
+  await story.stopBroker();
+  await story.pass(4 * MINUTE_MS, 5_000);
+  expect(await healthz()).toBe(200);
+  await story.pass(2 * MINUTE_MS, 5_000);
+  expect(await healthz()).toBe(503);
+  const days = ['2025-03-11', '2025-03-12', '2025-03-13', '2025-03-14'];
+  const waiting: number[] = [];
+  const sleepers: number[] = [];
+  for (const _ of days) {
+    await story.nextPoll(24 * HOUR_MS);
+    await story.pass(HOUR_MS / 2, 10 * MINUTE_MS);
+    waiting.push(await outboxOf(daemon));
+    sleepers.push(story.clock.sleepers);
+  }
+  expect(story.logged('poll failed')).toEqual([]);
+  // Nothing grows but by one event a day.
+  const [first = 0] = waiting;
+  expect(first).toBeGreaterThan(0);
+  for (const [at, count] of waiting.entries()) expect(count).toBeLessThanOrEqual(first + 2 * at);
+  expect(Math.max(...sleepers)).toBeLessThanOrEqual(Math.min(...sleepers) + 2);
+
+  const requests = story.simulator.requests.length;
+  await story.restartBroker();
+  const probe = await story.listen();
+  await story.pass(40_000);
+  await untilTrue('health', async () => (await healthz()) === 200);
+  const state = await probe.until(STATE);
+  expect(state).toMatchObject({ day: days.at(-1) });
+  expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
+  expect(probe.on(STATE)).toHaveLength(1);
+  await probe.until(HEALTH, ({ state: verdict }) => verdict === 'ok');
+  expect(probe.all(EVENT).map(({ day }) => day)).toEqual(days);
+  const topics = probe.heard.map(({ topic }) => topic).filter((topic) => !topic.endsWith('/event'));
+  expect(topics[0]).toBe('heat2mqtt/bridge/state');
+  expect(topics.slice(1, 4).every((topic) => topic.startsWith('homeassistant/device/'))).toBe(true);
+  expect(topics.slice(4).every((topic) => topic.startsWith('heat2mqtt/'))).toBe(true);
+  expect(story.simulator.requests).toHaveLength(requests);
+});
+
+test('one that is not there at the start, then refuses the password: told once each, ready when everything is delivered', async () => {
+  const story = await openStory();
+  const port = await freePort();
+  const passwordFile = join(story.stateDir, 'mqtt-password');
+  await writeFile(passwordFile, 'wr0ng-pass');
+  const url = `mqtt://127.0.0.1:${port}`;
+  const daemon = await story.start({ mqtt: { url, username: 'bridge', password_file: passwordFile } });
+  await story.polled(1);
+  const readyz = async () => (await served(daemon, 'readyz')).status;
+  const complaints = () =>
+    story.logged('no connection to the broker').map(({ message }) => String(message).replace(/:.*/, ''));
+  await story.pass(MINUTE_MS);
+  expect(complaints()).toEqual(['The broker cannot be reached (ECONNREFUSED).']);
+  expect(story.logged('no connection to the broker')).toMatchObject([
+    { code: 'broker_unreachable', hint: expect.stringContaining('Check mqtt.url') },
+  ]);
+  const password = 'r1ght-pass';
+  story.stack.use(await startBroker({ port, username: 'bridge', password }));
+  await story.pass(5 * MINUTE_MS);
+  expect(complaints().slice(1)).toEqual(['The broker refused the user name or password.']);
+  expect(await readyz()).toBe(503);
+  await writeFile(passwordFile, password);
+  const probe = story.stack.use(await startProbe(url, { username: 'bridge', password }, untilAtRest));
+  await story.pass(MINUTE_MS);
+  expect((await probe.until(STATE)).energy_total).toBe(booked(story.simulator).kwh);
+  await untilTrue('readiness', async () => (await readyz()) === 200);
+  expect(JSON.stringify(story.log)).not.toMatch(/wr0ng-pass|r1ght-pass/);
+});
+
+test('accepting and cutting every five seconds: pauses grow, and the newest total comes through', async () => {
+  const { story, probe, daemon: own } = await firstPoll();
+  const { brokerUrl } = own;
+  await story.stop(own);
+  const wire = story.stack.use(await openWire(Number(new URL(brokerUrl).port)));
+  await story.start({ mqtt: { url: wire.url } });
+  const cutting = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 5_000) {
+      await story.pass(5_000);
+      wire.cut();
+    }
+  };
+  await cutting(5 * MINUTE_MS);
+  // Without a pause there would be sixty.
+  expect(wire.attempts).toBeGreaterThan(5);
+  expect(wire.attempts).toBeLessThanOrEqual(20);
+  await story.nextPoll(24 * HOUR_MS);
+  await cutting(MINUTE_MS);
+  const kwh = booked(story.simulator).kwh;
+  await untilTrue('the newest total', () => Number(probe.json(STATE)?.energy_total) === kwh);
+  expect(probe.on(EVENT).map(({ payload }) => JSON.parse(payload).day)).toContain('2025-03-11');
+});

@@ -1,0 +1,264 @@
+// What a new day brings: events for what is new, late, corrected, odd or unusual, and for another tariff, once; totals that move by just that.
+
+import { expect, test } from 'vitest';
+import { addDays } from '../../src/domain/period.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
+import { usual } from '../domain/tariffs.ts';
+import { EVENT, HEALTH, home, METER, PROPERTY, person, reading, STATE } from '../support/homes.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
+
+const at = (text: string) => Date.parse(text);
+
+/** Three days of history; whatever else a story wants. */
+async function polledStory(more: readonly ExplicitEvent[]) {
+  const history = ['2025-03-07', '2025-03-08', '2025-03-09'].map((day) => reading(day, 10, 2.5));
+  const accounts = [person('me', [home(METER, { events: [...history, ...more] })])];
+  const { story, probe, state } = await firstPoll({ accounts });
+  return {
+    story,
+    probe,
+    state,
+    async pollAt(time: string) {
+      probe.forget();
+      await story.nextPoll(at(time) - story.clock.now());
+    },
+    events: () => probe.all(EVENT),
+  };
+}
+
+test('new, late and corrected days are events and lines of the log, and move the totals by just that', async () => {
+  const corrections = [{ from: at('2025-03-13T06:00:00Z'), kwh: 5.001, eur: 1.4 }];
+  const late = reading('2025-03-10', 8, 2, { bookedAt: at('2025-03-12T06:00:00Z'), corrections });
+  const { story, probe, state, pollAt, events } = await polledStory([
+    reading('2025-03-11', 12.345, 3.21),
+    late,
+  ]);
+  expect(state).toMatchObject({ energy_total: 30, cost_total: 7.5 });
+  const about = { level: 'info', account: 'home', meter: METER, currency: 'EUR' };
+  const lastPoll = () => story.logged('polled').at(-1);
+  const buckets = () => probe.json(`heat2mqtt/meter/${METER}/usage/day`)?.buckets as { start: string }[];
+
+  await pollAt('2025-03-11T12:00:00Z');
+  expect(events()).toMatchObject([
+    { schema: 1, event_type: 'new_day', day: '2025-03-11', energy_kwh: 12.345, cost_eur: 3.21 },
+  ]);
+  expect(await probe.until(STATE)).toMatchObject({
+    energy_total: 42.345,
+    cost_total: 10.71,
+    day: '2025-03-11',
+    missing_days: 66,
+  });
+  expect(story.logged('new day')).toMatchObject([{ ...about, day: '2025-03-11', kwh: 12.345, cost: 3.21 }]);
+  expect(lastPoll()).toMatchObject({ newDays: 1, newestDay: '2025-03-11' });
+
+  // In its place, although a newer one is known.
+  await pollAt('2025-03-12T12:00:00Z');
+  expect(events()).toMatchObject([{ event_type: 'new_day', day: '2025-03-10', energy_kwh: 8 }]);
+  expect(await probe.until(STATE)).toMatchObject({
+    energy_total: 50.345,
+    day: '2025-03-11',
+    missing_days: 65,
+  });
+  expect(
+    buckets()
+      .map(({ start }) => start.slice(0, 10))
+      .slice(-2),
+  ).toEqual(['2025-03-10', '2025-03-11']);
+
+  await pollAt('2025-03-13T12:00:00Z');
+  expect(events()).toMatchObject([
+    {
+      event_type: 'corrected',
+      day: '2025-03-10',
+      energy_kwh: 5.001,
+      old_energy_kwh: 8,
+      cost_eur: 1.4,
+      old_cost_eur: 2,
+    },
+  ]);
+  expect(await probe.until(STATE)).toMatchObject({ energy_total: 47.346, cost_total: 12.11 });
+  expect(buckets().at(-2)).toMatchObject({ energy_kwh: 5.001, revision: 1 });
+  expect(story.logged('day corrected')).toMatchObject([
+    { ...about, day: '2025-03-10', kwh: 5.001, cost: 1.4, kwhBefore: 8, costBefore: 2 },
+  ]);
+  // Nothing is counted where nothing is new.
+  await pollAt('2025-03-13T16:00:00Z');
+  expect(Object.keys(lastPoll() ?? {}).sort()).toEqual(['account', 'level', 'msg', 'newestDay', 'time']);
+});
+
+test('data grown old is late, says so once, and is good again with the next reading', async () => {
+  const { story, probe, pollAt } = await polledStory([
+    reading('2025-03-10', 10, 2.5),
+    reading('2025-03-14', 9, 2),
+  ]);
+  await pollAt('2025-03-12T12:00:00Z');
+  expect(probe.on(EVENT)).toEqual([]);
+  // The reading of the 10th ends with that day; 60 hours later is the 13th at noon.
+  story.clock.advance(23 * HOUR_MS + 50 * 60_000);
+  probe.forget();
+  await story.pass(30 * 60_000, 60_000);
+  await probe.until(STATE, ({ data_late }) => data_late === true);
+  expect(await probe.until(EVENT)).toMatchObject({ event_type: 'late' });
+  await story.pass(30 * 60_000, 60_000);
+  expect(probe.on(EVENT)).toHaveLength(1);
+  await pollAt('2025-03-14T12:00:00Z');
+  await probe.until(STATE, ({ data_late, day }) => data_late === false && day === '2025-03-14');
+});
+
+const days = (count: number) =>
+  Array.from({ length: count }, (_, at) =>
+    new Date(Date.UTC(2025, 2, 11 - count + at)).toISOString().slice(0, 10),
+  );
+const ordinary = days(60).map((day) => reading(day, 10, 2));
+const block = days(60).map((day, at) => reading(day, 2_000 + 100 * (at % 30), 250 + at));
+const ODD = { credit: [1, -0.5], negative: [-2, -0.5] } as const;
+const odd = ([kwh, eur]: readonly [number, number]) => [...ordinary, reading('2025-03-11', kwh, eur)];
+const EVENTS = {
+  block,
+  // Too short to judge.
+  short: days(3).map((day) => reading(day, 4_000, 500)),
+  credit: odd(ODD.credit),
+  negative: odd(ODD.negative),
+};
+
+test('blocks of flats and short histories are counted without events, days of net credit when they come again', async () => {
+  const homes = Object.values(EVENTS).map((events, at) => home(`${METER}${at}`, { events }, PROPERTY + at));
+  const { story, probe } = await firstPoll({ accounts: [person('me', homes)] });
+  const topicOf = (kind: keyof typeof EVENTS) =>
+    `heat2mqtt/meter/${METER}${Object.keys(EVENTS).indexOf(kind)}`;
+  const state = (kind: keyof typeof EVENTS) => probe.json(`${topicOf(kind)}/state`);
+  const kinds = (kind: keyof typeof EVENTS) =>
+    probe.all(`${topicOf(kind)}/event`).map(({ event_type }) => event_type);
+  const energy = block.reduce((sum, { kwh }) => sum + Number(kwh), 0);
+  expect(state('block')).toMatchObject({ energy_total: energy });
+
+  await story.nextPoll(24 * HOUR_MS);
+  expect(state('block')).toMatchObject({ energy_total: energy });
+  // Never published as a complete history of nothing.
+  const told = probe.all(`${topicOf('short')}/state`).map(({ energy_total }) => energy_total);
+  expect(new Set(told)).toEqual(new Set([12_000]));
+  expect(state('short')).toMatchObject({ cost_total: 1_500 });
+  const reason = (at: number) => ({
+    code: 'implausible_reading',
+    meter: `${METER}${at}`,
+    message: expect.stringContaining('2025-03-11'),
+  });
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'degraded', reasons: [reason(2), reason(3)] });
+  for (const kind of ['credit', 'negative'] as const)
+    expect(state(kind)).toMatchObject({ energy_total: 600, cost_total: 120 });
+
+  await story.nextPoll(4 * HOUR_MS);
+  for (const kind of ['credit', 'negative'] as const) {
+    const [kwh, eur] = ODD[kind];
+    expect(state(kind)).toMatchObject({ energy_total: 600 + kwh, cost_total: 120 + eur });
+    expect(kinds(kind)).toEqual(['new_day']);
+  }
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
+  expect([...kinds('block'), ...kinds('short')]).toEqual([]);
+});
+
+const FIRST = '2025-02-01';
+const OLD = { rate: 0.124, standing: 0.686 };
+const NEW = { rate: 0.138, standing: 0.71 };
+
+const priced = (at: number, { rate, standing } = OLD): ExplicitEvent => {
+  const kwh = usual(at);
+  return reading(addDays(FIRST, at), kwh, Number((rate * kwh + standing).toFixed(4)));
+};
+
+test('a tariff found first is no news, another one is, once', async () => {
+  const events = Array.from({ length: 38 }, (_, at) => priced(at));
+  const accounts = [person('me', [home(METER, { events })])];
+  const { story, probe, daemon, state } = await firstPoll({ accounts });
+  expect(state).toMatchObject({
+    unit_rate: 0.124,
+    standing_charge: 0.686,
+    tariff: { from: '2025-02-02', to: '2025-03-10', days_explained: 37, days_seen: 37 },
+    cost_day_standing: 0.686,
+  });
+  const changes = () => probe.all(EVENT).filter(({ event_type }) => event_type === 'tariff_changed');
+  async function nextDay(price: typeof OLD) {
+    events.push(priced(events.length, price));
+    await story.nextPoll(24 * HOUR_MS);
+    const day = addDays(FIRST, events.length - 1);
+    return probe.until(STATE, (state) => state.day === day);
+  }
+  expect(changes()).toEqual([]);
+
+  expect(await nextDay(NEW)).toMatchObject({
+    unit_rate: 0.124,
+    tariff: { to: '2025-03-10' },
+    cost_day_standing: null,
+  });
+  await nextDay(NEW);
+  for (const _ of [3, 4, 5, 6]) expect(await nextDay(NEW)).toMatchObject({ unit_rate: null, tariff: null });
+  expect(changes()).toEqual([]);
+  expect(await nextDay(NEW)).toMatchObject({
+    unit_rate: 0.138,
+    standing_charge: 0.71,
+    cost_day_standing: 0.71,
+  });
+  const change = {
+    event_type: 'tariff_changed',
+    day: '2025-03-11',
+    before: { unit_rate: 0.124, standing_charge: 0.686, from: '2025-02-02', to: '2025-03-10' },
+    after: { unit_rate: 0.138, standing_charge: 0.71, from: '2025-03-11', to: '2025-03-17' },
+  };
+  expect(changes()).toMatchObject([change]);
+
+  await story.stop(daemon);
+  await story.start();
+  expect(await nextDay(NEW)).toMatchObject({ unit_rate: 0.138 });
+  expect(changes()).toHaveLength(1);
+});
+
+const USUAL = [9.5, 10, 10.5, 9, 11, 10, 9.8, 10.4];
+
+/** Told the morning after. */
+const told = (day: string, kwh: number): ExplicitEvent =>
+  reading(day, kwh, kwh / 4, { bookedAt: at(`${addDays(day, 1)}T06:00:00Z`) });
+
+/** Days from 1 January on; the first poll is on 10 March. */
+async function unusualStory(over: Readonly<Record<string, number>>) {
+  const events = Array.from({ length: 80 }, (_, n) => {
+    const day = addDays('2025-01-01', n);
+    return told(day, over[day] ?? USUAL[n % USUAL.length] ?? 10);
+  });
+  const { story, probe, state, restart } = await firstPoll({
+    accounts: [person('me', [home(METER, { events })])],
+  });
+  return {
+    story,
+    probe,
+    state,
+    restart,
+    async pollAt(time: string) {
+      probe.forget();
+      await story.nextPoll(at(time) - story.clock.now());
+    },
+    alarms: () => probe.all(EVENT).filter(({ event_type }) => event_type === 'unusual_use'),
+  };
+}
+
+test('a day far off is an event with what was expected, and turns the sensor on until a usual one', async () => {
+  const { state, pollAt, alarms, probe, restart } = await unusualStory({ '2025-03-10': 31 });
+  expect(state).toMatchObject({ day: '2025-03-09', unusual_use: false, energy_day_expected_by: 'season' });
+  expect(state.energy_day_expected).toBeCloseTo(10, 0);
+  await pollAt('2025-03-11T12:00:00Z');
+  await probe.until(STATE, ({ unusual_use_since }) => unusual_use_since === '2025-03-10');
+  const what = { day: '2025-03-10', energy_kwh: 31, by: 'season', direction: 'high', reason: 'day' };
+  expect(alarms()).toMatchObject([what]);
+  await restart();
+  await pollAt('2025-03-11T16:00:00Z');
+  expect(alarms()).toEqual([]);
+  await pollAt('2025-03-12T12:00:00Z');
+  await probe.until(STATE, ({ unusual_use }) => unusual_use === false);
+  expect(alarms()).toEqual([]);
+});
+
+test('one of the history is no event, though the sensor tells of it', async () => {
+  const { state, alarms, pollAt } = await unusualStory({ '2025-03-09': 31, '2025-03-10': 32 });
+  expect(state).toMatchObject({ unusual_use: true, unusual_use_direction: 'high' });
+  await pollAt('2025-03-11T12:00:00Z');
+  expect(alarms()).toEqual([]);
+});

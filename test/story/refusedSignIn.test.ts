@@ -1,0 +1,280 @@
+// A refused sign-in, and an issuer that is out: one try, then long waits that no restart shortens, until the secret changes or the owner
+// acts; the session outlives an outage; and health tells which it is, at a poll and between two.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Simulator } from '../../src/simulator/provider.ts';
+import { REDIRECT } from '../simulator/browser.ts';
+import { FAULTS } from '../support/faults.ts';
+import { HEALTH, ME, STATE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
+import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
+
+const MINUTE_MS = 60_000;
+const LOCKED = 'bad_credentials_or_locked';
+
+async function refusedStory() {
+  const story = await openStory();
+  const probe = await story.listen();
+  const passwordFile = join(story.stateDir, 'password');
+  await writeFile(passwordFile, 'not the password\n');
+  const config = { accounts: [{ id: 'home', username: ME.username, password_file: passwordFile }] };
+  const daemon = await story.start(config);
+  const { auth } = await probe.until(HEALTH, ({ state }) => state === 'failing');
+  const grants = story.simulator.counters.passwordGrants;
+  return { story, probe, daemon, config, passwordFile, auth, grants };
+}
+
+test('one try, then after 15 minutes, 1 hour and 6 hours; health says when; it stops until somebody asks', async () => {
+  const { story, probe, auth, grants } = await refusedStory();
+  const { state, next_attempt_at } = Object(auth).home;
+  expect(state).toBe(LOCKED);
+  const wait = Date.parse(next_attempt_at) - story.clock.now();
+  expect(Math.abs(wait - 15 * MINUTE_MS)).toBeLessThan(2_000);
+  expect(await probe.until('heat2mqtt/bridge/event')).toMatchObject({
+    event_type: 'auth_needed',
+    code: LOCKED,
+    account: 'home',
+  });
+  expect(probe.last('heat2mqtt/bridge/state')?.payload).toBe('online');
+  for (const [tries, wait] of [15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS].entries()) {
+    await story.pass(wait - 6 * MINUTE_MS, 5 * MINUTE_MS);
+    await story.nextPoll();
+    expect(grants.asked).toBe(tries + 1);
+    await story.pass(8 * MINUTE_MS, 20_000);
+    await untilTrue(`try ${tries + 2}`, () => grants.asked === tries + 2);
+    await untilTrue('its verdict', () => story.logged('login refused').length === tries + 2);
+  }
+  await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 2);
+  await probe.until(HEALTH, ({ auth }) => JSON.stringify(auth).includes('"next_attempt_at":null'));
+  await story.pass(24 * HOUR_MS, HOUR_MS);
+  expect(grants.asked).toBe(4);
+  await probe.publish('heat2mqtt/bridge/request/refresh', '');
+  await untilTrue('the try that was asked for', () => grants.asked === 5);
+  expect(await probe.until('heat2mqtt/bridge/response/refresh')).toMatchObject({
+    status: 'error',
+    error: { code: LOCKED },
+  });
+});
+
+test('a restart buys no try, a changed password file does, and health no longer says refused once signed in', async () => {
+  const { story, daemon, config, passwordFile, grants } = await refusedStory();
+  await story.stop(daemon);
+  const probe = await story.listen();
+  await story.start(config);
+  await untilTrue('the verdict of the second run', () => story.logged('poll failed').length === 2);
+  const refused = await probe.until(HEALTH, ({ auth }) => JSON.stringify(auth).includes(LOCKED));
+  expect(refused.auth).toMatchObject({
+    home: { next_attempt_at: expect.stringContaining('2025-03-10T12:15') },
+  });
+  expect(grants.asked).toBe(1);
+
+  // However long the history takes.
+  const slow = story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' });
+  await writeFile(passwordFile, `${ME.password}\n`);
+  probe.forget();
+  await story.pass(20_000, 1_000);
+  const isRefused = ({ code }: { code: string }) => code === LOCKED;
+  const health = await probe.until(HEALTH, ({ reasons }) => !(reasons as { code: string }[]).some(isRefused));
+  expect(health.auth).toMatchObject({ home: { state: 'ok' } });
+  await probe.publish('heat2mqtt/bridge/request/health', '');
+  const answer = await probe.until('heat2mqtt/bridge/response/health');
+  expect(answer).toMatchObject({ status: 'ok', data: { state: 'degraded', reasons: [] } });
+  slow.remove();
+  await story.pass(60_000, 5_000);
+  await probe.until(STATE);
+  await probe.until('heat2mqtt/bridge/event', ({ event_type }) => event_type === 'recovered');
+  await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+  expect(grants).toEqual({ asked: 2, ok: 1 });
+});
+
+test('what only the owner can do is told at each poll, and each refresh request tries, until it is done', async () => {
+  const { story, probe, switches, counters } = await firstPoll({
+    config: { provider: { sign_in: 'form', redirect_uri: REDIRECT } },
+    prepare: ({ simulator }) =>
+      void simulator.switches.token.requiredActions.set(ME.username, ['TERMS_AND_CONDITIONS']),
+  });
+  const reason = {
+    code: 'account_not_set_up',
+    message: 'The account waits for something only its owner can do: accept the terms.',
+    hint: expect.stringContaining('press Poll now'),
+  };
+  for (let poll = 0; poll < 3; poll += 1) {
+    expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', reasons: [reason] });
+    await story.nextPoll();
+  }
+  const posted = () => counters.requests['POST /auth/realms/energy/login-actions/authenticate'];
+  expect(posted()).toBe(1);
+  for (let count = 2; count <= 4; count += 1) {
+    await story.pass(6 * MINUTE_MS, MINUTE_MS);
+    await probe.publish('heat2mqtt/bridge/request/refresh', '');
+    await untilTrue('the try that was asked for', () => posted() === count);
+  }
+  switches.token.requiredActions.clear();
+  await story.pass(6 * MINUTE_MS, MINUTE_MS);
+  await probe.publish('heat2mqtt/bridge/request/refresh', '');
+  await probe.until(STATE);
+});
+
+/** The password was changed at the provider, which has ended the session as well; no poll has noticed. */
+async function refusedBetweenPolls() {
+  const story = await openStory();
+  const { counters, switches } = story.simulator;
+  Object.assign(switches.token, { accessSeconds: 60, refreshSeconds: 900 });
+  const passwordFile = join(story.stateDir, 'password');
+  await writeFile(passwordFile, `${ME.password}\n`);
+  const probe = await story.listen();
+  await story.start({ accounts: [{ id: 'home', username: ME.username, password_file: passwordFile }] });
+  await story.polled(1);
+  await story.pass(2 * MINUTE_MS);
+  story.simulator.changePassword(ME.username, 'another');
+  story.simulator.endSessions();
+  probe.forget();
+  await story.pass(MINUTE_MS);
+  expect(counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
+  return { story, probe, counters, passwordFile };
+}
+
+test('a refused login is told at once, with its event, and tried again at the time that health tells', async () => {
+  const { story, probe, counters } = await refusedBetweenPolls();
+  const health = probe.json(HEALTH);
+  expect(health).toMatchObject({
+    state: 'failing',
+    failures_in_a_row: 0,
+    reasons: [{ code: LOCKED, account: 'home', message: health?.last_error }],
+    auth: { home: { state: LOCKED } },
+  });
+  expect(probe.all('heat2mqtt/bridge/event')).toMatchObject([{ event_type: 'auth_needed', code: LOCKED }]);
+  const wait = Date.parse(Object(health?.auth).home.next_attempt_at) - story.clock.now();
+  expect(wait).toBeGreaterThan(13 * MINUTE_MS);
+  await story.pass(wait - 2_000);
+  expect(counters.passwordGrants.asked).toBe(2);
+  story.simulator.changePassword(ME.username, ME.password);
+  await story.pass(10_000);
+  expect(counters.passwordGrants).toEqual({ asked: 3, ok: 2 });
+  await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+});
+
+test('an outage in the middle of the login: it is tried again by itself, before the next poll', async () => {
+  const story = await openStory();
+  const { counters, switches } = story.simulator;
+  Object.assign(switches.token, { accessSeconds: 60, refreshSeconds: 900 });
+  const probe = await story.listen();
+  await story.start();
+  await story.polled(1);
+  await story.pass(2 * MINUTE_MS);
+  story.simulator.endSessions();
+  const isLogin = ({ text }: { text: string }) => text.includes('grant_type=password');
+  const down = switches.fault('/auth/', FAULTS.serverError, { when: isLogin });
+  await story.pass(2 * MINUTE_MS);
+  expect(probe.json(HEALTH)).toMatchObject({
+    state: 'degraded',
+    auth: { home: { state: 'provider_down' } },
+    reasons: [{ code: 'issuer_unreachable' }],
+  });
+  down.remove();
+  await story.pass(5 * MINUTE_MS, 5_000);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
+  expect(counters.passwordGrants.ok).toBe(2);
+  expect(counters.passwordGrants.asked).toBeLessThan(8);
+});
+
+const CALM_STEP_MS = 15_000;
+const BRIDGE_EVENT = 'heat2mqtt/bridge/event';
+type Token = Simulator['switches']['token'];
+
+const OUTAGES = {
+  realm: {
+    begin: (token: Token) => void Object.assign(token, { realmEnabled: false }),
+    end: (token: Token) => void Object.assign(token, { realmEnabled: true }),
+    code: 'issuer_refused',
+    auth: 'provider_down',
+    words: /realm/i,
+  },
+  client: {
+    begin: (token: Token) => void Object.assign(token, { clientEnabled: false }),
+    end: (token: Token) => void Object.assign(token, { clientEnabled: true }),
+    code: 'client_refused',
+    auth: 'provider_down',
+    words: /client.*tried again with each poll/,
+  },
+  user: {
+    begin: (token: Token) => void token.accountStates.set(ME.username, 'disabled'),
+    end: (token: Token) => void token.accountStates.clear(),
+    code: 'account_disabled',
+    auth: 'needs_user_action',
+    words: /disabled/,
+  },
+} as const;
+
+const openOutage = () =>
+  firstPoll({
+    prepare: ({ simulator }) =>
+      void Object.assign(simulator.switches.token, { accessSeconds: 300, refreshSeconds: 3_600 }),
+  });
+
+test('realm, client and user are off in turn: no session lost, no login, no blame on the password', async () => {
+  const { story, probe, counters, switches } = await openOutage();
+  for (const { begin, end, code, auth, words } of Object.values(OUTAGES)) {
+    probe.forget();
+    begin(switches.token);
+    // By the keep-alive alone, before the access token has expired and before any poll.
+    await story.pass(285_000, CALM_STEP_MS);
+    const health = probe.json(HEALTH);
+    expect(health).toMatchObject({
+      state: auth === 'needs_user_action' ? 'failing' : 'degraded',
+      failures_in_a_row: 0,
+      auth: { home: { state: auth } },
+      reasons: [{ code, account: 'home', message: health?.last_error }],
+    });
+    expect(JSON.stringify(health?.reasons)).toMatch(words);
+    // The access token expires, and polls ask for another one.
+    await story.pass(5 * MINUTE_MS, CALM_STEP_MS);
+    await story.nextPoll();
+    await story.pass(10 * MINUTE_MS, 2 * CALM_STEP_MS);
+    expect(probe.json(HEALTH)).toMatchObject({ auth: { home: { state: auth } }, reasons: [{ code }] });
+    expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: auth });
+    const recoveries = () =>
+      probe.all(BRIDGE_EVENT).filter(({ event_type }) => event_type === 'recovered').length;
+    // Not by a poll whose access token has served on, either.
+    expect(recoveries()).toBe(0);
+
+    end(switches.token);
+    await story.pass(31 * MINUTE_MS, 4 * CALM_STEP_MS);
+    await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+    await story.nextPoll();
+    expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], last_error: null });
+    expect(recoveries()).toBe(1);
+    const said = [
+      ...probe.heard.map(({ payload }) => payload),
+      ...story.log.map((line) => JSON.stringify(line)),
+    ];
+    expect(said.filter((text) => /bad_credentials|user name or password/.test(text))).toEqual([]);
+    expect(probe.on(STATE).every(({ payload }) => payload !== '')).toBe(true);
+  }
+  expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+  expect(story.logged('session ended by the issuer')).toEqual([]);
+  const { home } = Object(probe.json(HEALTH)?.auth);
+  expect(Date.parse(home.access_expires_at)).toBeGreaterThan(story.clock.now());
+});
+
+test('a poll that goes well by the old access token is no recovery while the user is disabled', async () => {
+  const { story, probe, switches } = await firstPoll({
+    prepare: ({ simulator }) =>
+      void Object.assign(simulator.switches.token, { accessSeconds: 18_000, refreshSeconds: 36_000 }),
+  });
+  await story.pass(3.9 * HOUR_MS, 5 * MINUTE_MS);
+  switches.token.accountStates.set(ME.username, 'disabled');
+  probe.forget();
+  await story.pass(0.5 * HOUR_MS, 5 * MINUTE_MS);
+  expect(probe.all(BRIDGE_EVENT)).toMatchObject([{ event_type: 'auth_needed', code: 'account_disabled' }]);
+  await story.nextPoll();
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', failures_in_a_row: 0 });
+  expect(probe.all(BRIDGE_EVENT)).toHaveLength(1);
+  switches.token.accountStates.clear();
+  await story.pass(0.5 * HOUR_MS, 5 * MINUTE_MS);
+  await story.nextPoll();
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok' });
+  expect(probe.all(BRIDGE_EVENT)).toMatchObject([{}, { event_type: 'recovered' }]);
+});

@@ -1,3 +1,5 @@
+// A request to poll: what it answers, its cool-down, and what hints promise of it while a login is refused; corrections of the
+// configuration take effect.
 import { expect, test } from 'vitest';
 import { HEALTH, ME, STATE, USAGE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS, openStory, type Story } from '../support/story.ts';

@@ -74,14 +74,8 @@ export function openUpstream(
   if (account.username.includes('@')) scrubber.register(account.username);
 
   const issuer = openIssuer({
-    issuer: provider.issuer,
-    clientId: provider.client_id,
-    scopes: provider.scopes,
-    offlineAccess: provider.offline_access,
+    ...provider,
     codeSeconds: account.totp_secret ? LONGEST_CODE_SECONDS : null,
-    timeoutSeconds: provider.timeout_seconds,
-    // The configuration refuses plain http where it is not allowed.
-    allowInsecure: new URL(provider.issuer).protocol === 'http:',
     fetch: issuerHttp.fetch,
     clock,
     log,
@@ -94,7 +88,7 @@ export function openUpstream(
     isOpenedForEachRun: options.gate !== undefined,
     ...(context.scryptCost === undefined ? {} : { scryptCost: context.scryptCost }),
   });
-  const { username, password, totp_secret: totp } = account;
+  const { username, totp_secret: totp } = account;
   const { redirect_uri: redirectUri, timeout_seconds: timeoutSeconds } = provider;
   const logInByForm =
     (redirectUri: string): LoginDeps['form'] =>
@@ -111,9 +105,7 @@ export function openUpstream(
     issuer,
     form: redirectUri === undefined ? null : logInByForm(redirectUri),
     signIn: options.signIn ?? provider.sign_in,
-    username,
-    readPassword: password ? () => password.read() : null,
-    readTotpSecret: totp ? () => totp.read() : null,
+    account,
     oneTimeCode: totp ? async () => codeFrom(await totp.read(), clock.now()) : (options.askCode ?? null),
     // What is as it always was is left out: a record on disk must not seem to be about other credentials.
     context: JSON.stringify([

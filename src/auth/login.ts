@@ -30,10 +30,12 @@ export interface LoginDeps {
    */
   readonly form: ((code: OneTimeCode | null, password: string, username: string) => Promise<Grant>) | null;
   readonly signIn: SignIn;
-  readonly username: string;
-  /** Read anew for each login, so that a changed secret needs no restart. `null`: there is none. */
-  readonly readPassword: (() => Promise<string>) | null;
-  readonly readTotpSecret: (() => Promise<string>) | null;
+  /** Secrets are read anew for each login, so that a changed one needs no restart. */
+  readonly account: {
+    readonly username: string;
+    readonly password?: { read(): Promise<string> } | undefined;
+    readonly totp_secret?: { read(): Promise<string> } | undefined;
+  };
   /** The second factor: computed, or asked for. `null`: neither is possible. */
   readonly oneTimeCode: OneTimeCode | null;
   /** Whatever else a login depends on (issuer, client, scopes): a change resets the budget like a new password. */
@@ -56,29 +58,30 @@ const TYPED_REFUSED = {
 export type Login = ReturnType<typeof openLogin>;
 
 export function openLogin(deps: LoginDeps) {
-  const { issuer, form, signIn, username, readPassword, oneTimeCode, budget, wayIn, log } = deps;
+  const { issuer, form, signIn, account, oneTimeCode, budget, wayIn, log } = deps;
   /** The configuration says so. */
-  const needsPerson = signIn === 'device' || signIn === 'link' || readPassword === null;
+  const needsPerson = signIn === 'device' || signIn === 'link' || account.password === undefined;
 
   /**
    * `secret`: everything that the login budget must notice a change of. What is typed counts as what is configured:
    * otherwise each of the two would end the wait of the other.
    */
   async function credentials(typed: TypedCredentials | null): Promise<{ password: string; secret: string }> {
-    const reading = readPassword?.();
+    const reading = account.password?.read();
     // With a typed password the configured one need not be readable.
     const configured = await (typed === null ? reading : reading?.catch(() => undefined));
-    const totp = deps.readTotpSecret ? [await deps.readTotpSecret()] : [];
+    const totp = account.totp_secret ? [await account.totp_secret.read()] : [];
     const password = typed?.password ?? configured ?? '';
-    return { password, secret: JSON.stringify([deps.context, username, configured, ...totp]) };
+    return { password, secret: JSON.stringify([deps.context, account.username, configured, ...totp]) };
   }
 
   const secretNow = async (): Promise<string | null> =>
-    readPassword &&
-    credentials(null).then(
-      ({ secret }) => secret,
-      () => null,
-    );
+    account.password === undefined
+      ? null
+      : credentials(null).then(
+          ({ secret }) => secret,
+          () => null,
+        );
 
   const suspended = (suspension: Suspension) => new LoginSuspended(suspension, deps.timeWords, !needsPerson);
 
@@ -140,7 +143,7 @@ export function openLogin(deps: LoginDeps) {
       const offersDevice = await issuer.offersDevice();
       const code = typed?.code == null ? oneTimeCode : async () => typed.code;
       return budget
-        .attempt(secret, () => signInBy(password, typed?.username ?? username, code, offersDevice))
+        .attempt(secret, () => signInBy(password, typed?.username ?? account.username, code, offersDevice))
         .catch((err) => {
           if (!(err instanceof LoginRefused)) throw err;
           const isTyped = needsPerson && err.code === REFUSALS.badCredentials.code;

@@ -1,8 +1,9 @@
 // The issuer over OpenID Connect: discovery, the grants, the end of a session, and what it means when no answer comes. The only door
 // to openid-client.
 import type * as OpenIdClient from 'openid-client';
+import type { Config } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure, type Retry } from '../foundation/failure.ts';
+import { EXIT, Failure, failure, type Retry } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import {
@@ -17,17 +18,15 @@ import {
 } from './refusals.ts';
 import type { Grant } from './tokens.ts';
 
-export interface IssuerDeps {
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly scopes: readonly string[];
-  /** Asks for the scope offline_access besides, and goes on without where the issuer refuses it. */
-  readonly offlineAccess: boolean;
+/** The section `provider`. `offline_access` asks for the scope besides, and goes on without where the issuer refuses it. */
+type Section = Pick<
+  NonNullable<Config['provider']>,
+  'issuer' | 'client_id' | 'scopes' | 'offline_access' | 'timeout_seconds'
+>;
+
+export interface IssuerDeps extends Section {
   /** How long a one-time code of the account is computed to last; `null`: none is. */
   readonly codeSeconds: number | null;
-  readonly timeoutSeconds: number;
-  /** Allows plain http. */
-  readonly allowInsecure: boolean;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
   readonly log: Log;
@@ -56,15 +55,17 @@ export type Issuer = ReturnType<typeof openIssuer>;
 /** A sign-in with a browser, or in place of one (RFC 6749 4.1, PKCE). */
 export type CodeFlow = Awaited<ReturnType<Issuer['beginCodeFlow']>>;
 /** A sign-in on another device (RFC 8628). */
-export type DeviceFlow = NonNullable<Awaited<ReturnType<Issuer['beginDeviceFlow']>>>;
+export type DeviceFlow = Awaited<ReturnType<Issuer['beginDevice']>>;
 type Library = typeof OpenIdClient;
 type Step<T> = (library: Library, configuration: OpenIdClient.Configuration) => Promise<T>;
 type Reply = Awaited<ReturnType<Library['refreshTokenGrant']>>;
 
 export function openIssuer(deps: IssuerDeps) {
-  const { issuer, clientId, scopes, offlineAccess, timeoutSeconds, allowInsecure, clock, log, memory } = deps;
+  const { issuer, client_id, scopes, offline_access, timeout_seconds: timeout, clock, log, memory } = deps;
+  // The configuration refuses plain http where it is not allowed.
+  const allowInsecure = new URL(issuer).protocol === 'http:';
   /** Those that a sign-in asks for at first. */
-  const wanted = offlineAccess ? [...scopes, 'offline_access'] : scopes;
+  const wanted = offline_access ? [...scopes, 'offline_access'] : scopes;
   let refusesOffline = false;
 
   async function grant(step: Step<Reply>, classify: Classify): Promise<Grant> {
@@ -124,9 +125,9 @@ export function openIssuer(deps: IssuerDeps) {
 
   async function discover(library: Library): Promise<OpenIdClient.ServerMetadata> {
     memory.metadata ??= library
-      .discovery(new URL(issuer), clientId, undefined, library.None(), {
+      .discovery(new URL(issuer), client_id, undefined, library.None(), {
         execute: allowInsecure ? [library.allowInsecureRequests] : [],
-        timeout: timeoutSeconds,
+        timeout,
         [library.customFetch]: (url: string, init: unknown) => deps.fetch(url, init as RequestInit),
       })
       .then((found) => found.serverMetadata());
@@ -139,8 +140,8 @@ export function openIssuer(deps: IssuerDeps) {
     onReply: (json: unknown) => void,
   ): OpenIdClient.Configuration {
     const tolerance = { [library.clockTolerance]: ANY_CLOCK_SECONDS };
-    const configuration = new library.Configuration(metadata, clientId, tolerance, library.None());
-    configuration.timeout = timeoutSeconds;
+    const configuration = new library.Configuration(metadata, client_id, tolerance, library.None());
+    configuration.timeout = timeout;
     configuration[library.customFetch] = (url: string, init: unknown) =>
       plainErrors(deps.fetch(url, init as RequestInit), onReply);
     if (allowInsecure) library.allowInsecureRequests(configuration);
@@ -149,7 +150,7 @@ export function openIssuer(deps: IssuerDeps) {
 
   /** Calls the step with the scopes to ask for, and again without offline_access where that is refused. */
   async function withScope<T>(step: (scope: string) => Promise<T>): Promise<T> {
-    if (offlineAccess && !refusesOffline) {
+    if (offline_access && !refusesOffline) {
       try {
         return await step(wanted.join(' '));
       } catch (err) {
@@ -215,34 +216,46 @@ export function openIssuer(deps: IssuerDeps) {
               (_, client) => library.authorizationCodeGrant(client, withQuery(callback), checks),
               classifyCodeError,
             ),
+          /** What is wrong with an address that was pasted; it is not repeated, for it may hold a code. */
+          mistakeIn: (pasted: string): string | null => mistakeIn(pasted, state),
         };
       }, classifyLoginError),
 
-    /** `null`: the issuer has no such thing. `completeUri` has the code in it, where the issuer gives one. */
-    beginDeviceFlow: (scope: string) =>
-      ask(async (library, configuration) => {
-        if (!hasDeviceEndpoint(configuration)) return null;
-        const code_verifier = library.randomPKCECodeVerifier();
-        const code_challenge = await library.calculatePKCECodeChallenge(code_verifier);
-        const begun = await library.initiateDeviceAuthorization(configuration, {
-          scope,
-          code_challenge,
-          ...S256,
-        });
-        return {
-          userCode: begun.user_code,
-          verificationUri: begun.verification_uri,
-          completeUri: begun.verification_uri_complete ?? null,
-          expiresInSeconds: begun.expires_in,
-          /** Resolves once the person has agreed. Rejects like `login`. */
-          wait: (signal: AbortSignal): Promise<Grant> =>
-            grant(
-              (_, client) =>
-                library.pollDeviceAuthorizationGrant(client, begun, { code_verifier }, { signal }),
-              classifyCodeError,
-            ),
-        };
-      }, classifyCodeError),
+    /**
+     * A person signs in on another device. `completeUri` has the code in it, where the issuer gives one. Rejects with
+     * method_unusable, and like `login`.
+     */
+    beginDevice: () =>
+      withScope((scope) =>
+        ask(async (library, configuration) => {
+          if (!hasDeviceEndpoint(configuration))
+            throw methodUnusable(
+              EXIT.credentials,
+              'The issuer does not offer to sign in on another device.',
+              'Configure provider.redirect_uri, and sign in by a link (--method link).',
+            );
+          const code_verifier = library.randomPKCECodeVerifier();
+          const code_challenge = await library.calculatePKCECodeChallenge(code_verifier);
+          const begun = await library.initiateDeviceAuthorization(configuration, {
+            scope,
+            code_challenge,
+            ...S256,
+          });
+          return {
+            userCode: begun.user_code,
+            verificationUri: begun.verification_uri,
+            completeUri: begun.verification_uri_complete ?? null,
+            expiresInSeconds: begun.expires_in,
+            /** Resolves once the person has agreed. Rejects like `login`. */
+            wait: (signal: AbortSignal): Promise<Grant> =>
+              grant(
+                (_, client) =>
+                  library.pollDeviceAuthorizationGrant(client, begun, { code_verifier }, { signal }),
+                classifyCodeError,
+              ),
+          };
+        }, classifyCodeError),
+      ),
 
     /** Whether a person could sign in on another device. */
     offersDevice: (): Promise<boolean> =>
@@ -287,6 +300,27 @@ function toGrant(reply: Reply): Grant {
     // Keycloak writes 0 for a refresh token without an end of its own.
     refreshExpiresInSeconds: refreshLife > 0 ? refreshLife : null,
   };
+}
+
+/** The method cannot be used with this configuration, or at this provider. */
+export const methodUnusable = (exit: number, message: string, hint: string) =>
+  failure('method_unusable', message, { exit, retry: 'never', hint });
+
+export const noRedirectUri = (what: string) =>
+  methodUnusable(
+    EXIT.config,
+    `${what} needs provider.redirect_uri: an address that the provider has registered for provider.client_id.`,
+    "The address bar of the provider's own login page shows it after redirect_uri=.",
+  );
+
+function mistakeIn(pasted: string, state: string): string | null {
+  if (!URL.canParse(pasted)) return 'This is no address. Copy the whole of it, from https:// to its end.';
+  const given = withQuery(new URL(pasted)).searchParams;
+  if (!given.has('code') && !given.has('error'))
+    return 'This address has no code: it is not the one after signing in, or the page has cleaned it. The network view of the browser still has it.';
+  if (given.get('state') !== state)
+    return 'This address belongs to another attempt. Use the one shown above.';
+  return null;
 }
 
 /** Some clients get their answer behind a #: here it is in the query. */

@@ -31,7 +31,7 @@ import * as token from './tokens.ts';
 export interface SessionDeps {
   readonly issuer: Pick<Issuer, 'refresh' | 'endSession'>;
   readonly login: Login;
-  readonly budget: Pick<LoginBudget, 'isUnproven' | 'useful'>;
+  readonly budget: Pick<LoginBudget, 'isUnproven' | 'useful' | 'forget'>;
   readonly tokens: Document<TokenSet>;
   /** The configuration asks for a session without an end, which needs a refresh token. */
   readonly wantsRefreshToken: boolean;
@@ -239,8 +239,13 @@ export function openSession(deps: SessionDeps) {
     /** Logs in, whatever tokens there are. */
     logIn: (typed: TypedCredentials | null = null): Promise<void> => alone(() => logIn(typed)),
 
-    /** Stores what a person has brought, by a sign-in of another kind. */
-    storeGrant: (grant: token.Grant): Promise<void> => alone(() => store(grant, null)),
+    /** Stores what a person has brought, by a sign-in of another kind: no refusal counts any more. */
+    storeGrant: (grant: token.Grant): Promise<void> =>
+      alone(async () => {
+        const stored = await store(grant, null);
+        await budget.forget();
+        return stored;
+      }),
 
     /** Takes the tokens that another process has stored meanwhile. Resolves to whether there were any. */
     reload: async (): Promise<boolean> => flight.current === null && takeStored(),

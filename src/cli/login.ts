@@ -1,6 +1,6 @@
 // heat2mqtt login: a person signs in, beside a running daemon too. heat2mqtt logout: the end of the session.
 import type { Upstream } from '../accounts/upstream.ts';
-import { beginDevice, methodUnusable, mistakeOf, noRedirectUri, storeGrant } from '../auth/byPerson.ts';
+import { methodUnusable, noRedirectUri } from '../auth/oidc.ts';
 import { NO_REFRESH_TOKEN } from '../auth/refusals.ts';
 import type { Grant } from '../auth/tokens.ts';
 import { WAYS_TO_SIGN_IN } from '../config/schema.ts';
@@ -65,7 +65,7 @@ export async function signInWith(
     );
   const upstream = openUpstreamBeside(settings, account, io, { signIn: method, askCode: codePrompt(io) });
   const grant = await grantBy(method, upstream, redirectUri, io);
-  if (grant !== null) await storeGrant(grant, upstream);
+  if (grant !== null) await upstream.session.storeGrant(grant);
   if (upstream.state.fault !== null) throw upstream.state.fault;
   return upstream;
 }
@@ -97,7 +97,7 @@ async function grantBy(
 }
 
 async function byDevice({ issuer }: Upstream, io: Io): Promise<Grant> {
-  const flow = await beginDevice(issuer);
+  const flow = await issuer.beginDevice();
   const address = flow.completeUri ?? flow.verificationUri;
   if (io.isTerminal) {
     const { renderUnicodeCompact } = await import('uqr');
@@ -119,7 +119,7 @@ async function byLink({ issuer }: Upstream, redirectUri: string, io: Io): Promis
       const pasted = (await io.ask('Paste the address: '))?.trim();
       if (pasted === undefined)
         throw methodUnusable(EXIT.usage, 'No address was pasted.', 'Run the command in a terminal.');
-      const mistake = mistakeOf(pasted, flow);
+      const mistake = flow.mistakeIn(pasted);
       if (mistake === null) return flow.finish(new URL(pasted));
       io.out(`${mistake}\n`);
     }

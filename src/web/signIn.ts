@@ -1,8 +1,6 @@
 // A person signs in to the provider from the page, with one attempt at a time by each method. Nothing of it is on a topic.
-import { beginDevice, mistakeOf, noRedirectUri, storeGrant } from '../auth/byPerson.ts';
 import type { Login } from '../auth/login.ts';
-import type { LoginBudget } from '../auth/loginBudget.ts';
-import type { CodeFlow, DeviceFlow, Issuer } from '../auth/oidc.ts';
+import { type CodeFlow, type DeviceFlow, type Issuer, noRedirectUri } from '../auth/oidc.ts';
 import type { Session } from '../auth/session.ts';
 import { needsAPerson } from '../domain/health.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -17,7 +15,6 @@ interface Account {
   readonly upstream: {
     readonly session: Session;
     readonly login: Login;
-    readonly budget: LoginBudget;
     readonly issuer: Issuer;
     readonly askForLogin: () => Promise<unknown>;
   };
@@ -98,7 +95,7 @@ function createAttempts({ id, upstream }: Account, options: Options) {
   }
   async function finishDevice(flow: DeviceFlow, begun: NonNullable<typeof device>): Promise<void> {
     try {
-      await storeGrant(await flow.wait(begun.ending.signal), upstream);
+      await session.storeGrant(await flow.wait(begun.ending.signal));
       begun.view = { ...begun.view, state: 'done' };
       signedIn('device');
     } catch (err) {
@@ -115,12 +112,12 @@ function createAttempts({ id, upstream }: Account, options: Options) {
   async function finishLink(pasted: string): Promise<void> {
     const flow = link;
     if (flow === null) throw impossible('no_attempt', 'No link was asked for. Begin again.');
-    const mistake = mistakeOf(pasted, flow);
+    const mistake = flow.mistakeIn(pasted);
     if (mistake !== null) throw impossible('wrong_address', mistake);
     link = null;
     let step = async (_: string): Promise<CodeFlow | null> => {
       step = beginCodeFlow;
-      await storeGrant(await flow.finish(new URL(pasted)), upstream);
+      await session.storeGrant(await flow.finish(new URL(pasted)));
       return null;
     };
     try {
@@ -186,7 +183,7 @@ function createAttempts({ id, upstream }: Account, options: Options) {
     async beginDevice(): Promise<Reply> {
       await begin();
       endDevice();
-      const flow = await beginDevice(issuer);
+      const flow = await issuer.beginDevice();
       device = { view: await viewOf(flow, options), ending: new AbortController() };
       void finishDevice(flow, device);
       return json(device.view);

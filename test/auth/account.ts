@@ -40,9 +40,7 @@ export function openAuth(
     issuer,
     form: null,
     signIn: 'auto',
-    username: USER,
-    readPassword: async () => 'demo',
-    readTotpSecret: null,
+    account: { username: USER, password: { read: async () => 'demo' } },
     oneTimeCode: null,
     timeWords: (instant) => new Date(instant).toISOString().slice(11, 16),
     context: 'as configured',
@@ -75,12 +73,11 @@ export const issuerAt = (
 ) =>
   openIssuer({
     issuer: url,
-    clientId: 'self-care',
+    client_id: 'self-care',
     scopes: ['openid', 'service-energy'],
     // Real time: a busy machine must not run into it.
-    timeoutSeconds: 60,
-    allowInsecure: true,
-    offlineAccess: false,
+    timeout_seconds: 60,
+    offline_access: false,
     codeSeconds: null,
     memory: { metadata: null },
     ...changes,
@@ -132,8 +129,13 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
       const opened = openAuth(
         { ...account, issuer: account.issuer() },
         {
-          readPassword: () => read(account.password),
-          readTotpSecret: account.totpSecret === undefined ? null : () => read(account.totpSecret ?? null),
+          account: {
+            username: USER,
+            password: { read: () => read(account.password) },
+            ...(account.totpSecret === undefined
+              ? {}
+              : { totp_secret: { read: () => read(account.totpSecret ?? null) } }),
+          },
           wayIn,
           session: {
             onLogin: () => void events.push('login'),

@@ -78,7 +78,7 @@ test.each([
 ])('no OpenID Connect at the %s: said in words, and over with the trouble', async (_, path) => {
   for (const [name, fault, words] of NOT_OPENID) {
     const memory = { metadata: null };
-    const issuer = account.issuer({ memory, ...(fault.kind === 'hang' ? { timeoutSeconds: 0.05 } : {}) });
+    const issuer = account.issuer({ memory, ...(fault.kind === 'hang' ? { timeout_seconds: 0.05 } : {}) });
     const rule = account.simulator.switches.fault(path, fault);
     for (const asking of [() => issuer.login('me@example.org', 'demo'), () => issuer.refresh('any')]) {
       const err = await refusalOf(asking());
@@ -197,18 +197,12 @@ describe('a token endpoint that has moved', () => {
   );
 });
 
-test('plain http is refused unless allowed', async () => {
-  const err = await refusalOf(account.issuer({ allowInsecure: false }).login('me@example.org', 'demo'));
-  expect(err).toBeInstanceOf(IssuerUnreachable);
-  expect(account.simulator.requests).toEqual([]);
-});
-
 test('where offline_access is refused after a one-time code, the next sign-in waits for another code', async () => {
   const { clock, simulator } = account;
   const codeNow = () => String(Math.floor(clock.now() / 30_000) % 1e6).padStart(6, '0');
   simulator.switches.token.offlineAccess = 'user_may_not';
   simulator.switches.token.oneTimeCodes.set('me@example.org', codeNow);
-  const issuer = account.issuer({ offlineAccess: true, codeSeconds: 60 });
+  const issuer = account.issuer({ offline_access: true, codeSeconds: 60 });
   const login = issuer.login('me@example.org', 'demo', async () => codeNow());
   await account.pass(60_000);
   await expect(login).resolves.toMatchObject({ expiresInSeconds: 1800 });

@@ -79,7 +79,7 @@ function openProcesses(simulator: Simulator, clock: HandClock, folder: string, p
       { issuer, tokens: disk(tokens), budgetStore: disk(budgetStore), clock: own, log },
       {
         signIn: 'password',
-        readPassword: async () => password,
+        account: { username: 'me@example.org', password: { read: async () => password } },
         session: { withLock: (step) => withLock(lock, own, { kind: 'command', held: new Set() }, step) },
       },
     );

@@ -8,6 +8,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['foundation'],
   store: ['domain', 'foundation'],
   auth: [
+    'type config/schema.ts',
     'type domain/health.ts',
     'foundation',
     'http',

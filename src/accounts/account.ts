@@ -22,7 +22,7 @@ import { repliesCodec } from '../store/documents.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import { type AccountExtras, openExtras } from './extras.ts';
 import { type Meter, openMeter } from './meter.ts';
-import { SeriesNames, withLedger } from './names.ts';
+import { ledgerFile, SeriesNames } from './names.ts';
 import { openPollHistories, openReplyShapes, type PollHistory } from './pollHistory.ts';
 import { openUpstream, type Upstream } from './upstream.ts';
 
@@ -145,12 +145,11 @@ export async function openAccounts(
     opened.push(await openAccount(id, { upstream, history, extras, names, all: opened, restore }, own));
   }
   // When two have the same property, the one that has read it keeps it, else the first.
-  for (const account of opened) await account.claimWhatItHasRead();
   for (const account of opened) await account.openKnownMeters();
   return opened;
 }
 
-/** Reads what the disk has of its properties; `claimWhatItHasRead` and `openKnownMeters` follow, each for all accounts. */
+/** Reads what the disk has of its properties, and claims those whose ledger it has; `openKnownMeters` follows, for all accounts. */
 async function openAccount(
   id: string,
   { upstream, history, extras, names, all, restore }: Parts,
@@ -168,6 +167,9 @@ async function openAccount(
   let discovery: Promise<unknown> | null = null;
   const known = await upstream.context.read();
   if (known !== null) entities = await claimed(known);
+  const files = entities === null ? [] : await state.list(`accounts/${id}`);
+  for (const property of entities?.properties ?? [])
+    if (files.some((file) => ledgerFile(id, property).endsWith(`/${file}`))) names.ownerOf(property, id);
 
   /** What is left to this account, where other processes read as well. */
   async function claimed(found: EntityContext): Promise<EntityContext> {
@@ -291,10 +293,11 @@ async function openAccount(
 
   async function discover(signal: AbortSignal, before: readonly Property[] = []): Promise<void> {
     const finding = findProperties(signal, before);
-    const ended = () => {
-      discovery = null;
-    };
-    discovery = finding.then(ended, ended);
+    discovery = finding
+      .catch(() => undefined)
+      .finally(() => {
+        discovery = null;
+      });
     await finding;
   }
 
@@ -402,10 +405,6 @@ async function openAccount(
     openKnownMeters,
     poll,
     checks,
-    async claimWhatItHasRead(): Promise<void> {
-      for (const property of await withLedger(state, id, entities?.properties ?? []))
-        names.ownerOf(property, id);
-    },
     /** After a poll of its own: one meter that another account was to read, and could not. Never rejects. */
     async readInstead(meter: Meter, signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
       const round = begin(signal, again, [meter]);

@@ -63,16 +63,6 @@ export function friendlyNameOf(
 export const ledgerFile = (account: string, { propertyCustomerId }: Property): string =>
   `accounts/${account}/ledger-${encodeURIComponent(propertyCustomerId)}`;
 
-/** Those of the account's properties that have one. */
-export async function withLedger(
-  state: Pick<StateStore, 'list'>,
-  account: string,
-  properties: readonly Property[],
-): Promise<readonly Property[]> {
-  const files = properties.length === 0 ? [] : await state.list(`accounts/${account}`);
-  return properties.filter((one) => files.some((file) => ledgerFile(account, one).endsWith(`/${file}`)));
-}
-
 const MOST_NAMED = 20;
 
 /** To be called at the start and after each poll. Warns once, when all meters are known, of names that fit none. */

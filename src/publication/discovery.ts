@@ -43,39 +43,18 @@ export interface DiscoveryDocument {
   readonly frame: Body;
 }
 
-export function meterDocument(options: DiscoveryOptions, view: MeterView): DiscoveryDocument {
-  const { topics } = options;
-  const { meter, identifiers, friendlyName } = view;
-  const names = namesIn(options);
-  const stateTopic = topics.of('meter/<meter>/state', meter);
-  const device = {
-    name: friendlyName ?? filled(names['device.meter'], { meter }),
-    manufacturer: about.name,
-    model: names['model.meter'],
-    ...(identifiers.length > 0 ? { serial_number: identifiers.join(', ') } : {}),
-  };
-  const events = { row: EVENT_ROWS['meter/<meter>/event'], topic: topics.of('meter/<meter>/event', meter) };
-  return documentOf(options, METER_ROWS, view, 'meter', meter, device, stateTopic, events);
-}
+export const meterDocument = (options: DiscoveryOptions, view: MeterView): DiscoveryDocument =>
+  documentOf(options, METER_ROWS, view, 'meter', view.meter, true, {
+    ...(view.friendlyName === null ? {} : { name: view.friendlyName }),
+    ...(view.identifiers.length > 0 ? { serial_number: view.identifiers.join(', ') } : {}),
+  });
+
+export const accountDocument = (options: DiscoveryOptions, view: AccountView): DiscoveryDocument =>
+  documentOf(options, ACCOUNT_ROWS, view, 'account', view.account, view.invoices !== null);
 
 /** The unique ids of a meter's entities, by the key of each. */
 export const meterUniqueIds = (baseTopic: string, meter: string): ReadonlyMap<string, string> =>
   new Map(METER_ROWS.map(({ key }) => [key, uniqueId(baseTopic, `meter_${meter}`, key)]));
-
-export function accountDocument(options: DiscoveryOptions, view: AccountView): DiscoveryDocument {
-  const { topics } = options;
-  const { account } = view;
-  const stateTopic = topics.of('account/<account>/state', account);
-  const names = namesIn(options);
-  const device = {
-    name: filled(names['device.account'], { account }),
-    manufacturer: about.name,
-    model: names['model.account'],
-  };
-  const topic = topics.of('account/<account>/event', account);
-  const events = view.invoices && { row: EVENT_ROWS['account/<account>/event'], topic };
-  return documentOf(options, ACCOUNT_ROWS, view, 'account', account, device, stateTopic, events);
-}
 
 export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
   const id = bridgeId(options);
@@ -107,7 +86,6 @@ export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
       ...body,
     },
   ]);
-  const events = { row: EVENT_ROWS['bridge/event'], topic: topics.of('bridge/event') };
   return document(
     options,
     id,
@@ -115,7 +93,7 @@ export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
     topics.of('bridge/health'),
     rows.map(({ key }) => key),
     () => ({
-      [EVENT_KEY]: eventComponent(events, names['bridge.event'], id, topics.base),
+      [EVENT_KEY]: eventComponent('bridge/event', topics.of('bridge/event'), id, topics.base, names),
       ...Object.fromEntries(components),
     }),
   );
@@ -182,69 +160,80 @@ function document(
   };
 }
 
-/** `name`: of the meter or account, in ids. */
+const TOPICS_OF = {
+  meter: ['meter/<meter>/state', 'meter/<meter>/event'],
+  account: ['account/<account>/state', 'account/<account>/event'],
+} as const;
+
+/** `name`: of the meter or account, in ids. `own`: what its device has beside the name that the language gives it. */
 function documentOf<View extends { readonly currency: string }>(
   options: DiscoveryOptions,
   rows: readonly EntityRow<View>[],
   view: View,
   kind: 'meter' | 'account',
   name: string,
-  device: Body,
-  stateTopic: string,
-  events: Events | null,
+  hasEvents: boolean,
+  own: Body = {},
 ): DiscoveryDocument {
-  const { base } = options.topics;
+  const { topics, page } = options;
+  const { base } = topics;
   const idEnd = `${kind}_${name}`;
   const id = `${topicSafe(base)}_${idEnd}`;
   const names: Names = namesIn(options);
+  const [state, event] = TOPICS_OF[kind];
+  const stateTopic = topics.of(state, name);
   const shown = rows.filter(({ given }) => given?.(view) ?? true);
   const componentOf = (row: EntityRow<View>): [string, Body] => {
-    const words = row.options && optionWords(row.options, `${kind}.${row.key}`, names);
+    const options = row.options && optionWords(row.options, `${kind}.${row.key}`, names);
     const body = {
       platform: row.platform,
       name: names[`${kind}.${row.key}`],
       unique_id: uniqueId(base, idEnd, row.key),
       default_entity_id: entityId(row.platform, `${base}_${name}_${row.key}`),
-      value_template: templateOf(row, words),
+      value_template: templateOf(row, options),
       ...looksOf(row, view.currency),
-      ...(words ? { options: Object.values(words) } : {}),
+      ...(options ? { options: Object.values(options) } : {}),
       ...attributesBody(row, rows, stateTopic),
     };
     return [row.key, body];
   };
-  const withBridge = {
-    ...device,
+  const device = {
+    name: filled(names[`device.${kind}`] ?? '', { [kind]: name }),
+    manufacturer: about.name,
+    model: names[`model.${kind}`],
+    ...own,
     via_device: bridgeId(options),
-    ...(options.page ? { configuration_url: options.page } : {}),
+    ...(page ? { configuration_url: page } : {}),
   };
-  const sources = [view.currency, events !== null, shown.map(({ key }) => key)];
-  return document(options, id, withBridge, stateTopic, sources, () => ({
+  const sources = [view.currency, hasEvents, shown.map(({ key }) => key)];
+  return document(options, id, device, stateTopic, sources, () => ({
     ...Object.fromEntries(shown.map(componentOf)),
-    ...(events && { [EVENT_KEY]: eventComponent(events, names[`${kind}.event`], id, `${base}_${name}`) }),
+    ...(hasEvents && {
+      [EVENT_KEY]: eventComponent(event, topics.of(event, name), id, `${base}_${name}`, names),
+    }),
   }));
 }
 
-interface Events {
-  readonly row: EventRow;
-  readonly topic: string;
-}
-
-/** Home Assistant takes the JSON itself: `event_type`, and every other key as an attribute. */
-const eventComponent = (
-  { row, topic }: Events,
-  name: string | undefined,
+/** Home Assistant takes the JSON itself: `event_type`, and every other key as an attribute. `entity`: in its id. */
+function eventComponent(
+  event: keyof typeof EVENT_ROWS,
+  topic: string,
   id: string,
   entity: string,
-): Body => ({
-  platform: 'event',
-  name,
-  unique_id: `${id}_${EVENT_KEY}`,
-  default_entity_id: entityId('event', `${entity}_${EVENT_KEY}`),
-  state_topic: topic,
-  event_types: row.types,
-  icon: row.icon,
-  ...(row.category ? { entity_category: row.category } : {}),
-});
+  names: Names,
+): Body {
+  const { types, icon, ...more }: EventRow = EVENT_ROWS[event];
+  return {
+    platform: 'event',
+    name: names[`${event.split('/')[0]}.event`],
+    unique_id: `${id}_${EVENT_KEY}`,
+    default_entity_id: entityId('event', `${entity}_${EVENT_KEY}`),
+    state_topic: topic,
+    event_types: types,
+    icon,
+    ...(more.category ? { entity_category: more.category } : {}),
+  };
+}
 
 /** The words of each value, `of` the entity with this key. */
 const optionWords = (

@@ -1,5 +1,5 @@
 // The facts that states and discovery are written from.
-
+import type { Config } from '../config/schema.ts';
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
 import type { UseJudgement } from '../domain/insight/alarm.ts';
@@ -64,16 +64,8 @@ export interface MeterView {
   readonly statementMonth: string | null;
 }
 
-/** What the provider does not tell; as configured. */
-export interface StatementConfig {
-  readonly area_m2?: number | undefined;
-  readonly heat_source?: readonly { readonly name: string; readonly percent: number }[] | undefined;
-  readonly co2_g_per_kwh?:
-    | { readonly value: number; readonly source: string; readonly year: number }
-    | undefined;
-  readonly average_kwh_m2_year?: { readonly value: number; readonly source: string } | undefined;
-  readonly contacts?: readonly string[] | undefined;
-}
+/** What the provider does not tell. */
+export type StatementConfig = Config['statement'];
 
 export interface AccountView {
   readonly account: string;
@@ -91,7 +83,7 @@ export interface AccountView {
   /** `null` without invoices that tell their periods. */
   readonly nextBill: BillForecast | null;
   /** What the provider is asked for beside the usage. */
-  readonly asked: Readonly<Record<'meter_reading' | 'balance' | 'invoices', boolean>>;
+  readonly asked: Pick<Config['extras'], 'meter_reading' | 'balance' | 'invoices'>;
   /** What the configuration adds to a statement. */
   readonly statement: StatementConfig;
   readonly requestsToday: number;

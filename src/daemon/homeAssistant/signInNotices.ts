@@ -52,7 +52,8 @@ export function signInNotices({ accounts, config, topics, zone, clock, log }: Co
     const before = told.get(account.id);
     // A notice that a person has dismissed is not sent again for a new time of the next try.
     if (before?.code === code && (before.message === message || !isStanding)) return;
-    await notify(home, { id: idOf(account), title: `Heat account ${account.id} cannot sign in`, message });
+    const title = `Heat account ${account.id} cannot sign in`;
+    await call(home, 'create', { notification_id: idOf(account), title, message });
     told.set(account.id, { code, message });
   }
 
@@ -66,7 +67,7 @@ export function signInNotices({ accounts, config, topics, zone, clock, log }: Co
         const standing = new Set(await standingNotifications(home));
         for (const account of accounts.filter(isSignedIn)) {
           told.delete(account.id);
-          if (standing.has(idOf(account))) await dismiss(home, idOf(account));
+          if (standing.has(idOf(account))) await call(home, 'dismiss', { notification_id: idOf(account) });
         }
         const waiting = accounts.filter(({ upstream }) => needsAPerson(upstream.session.status().state));
         for (const account of waiting.slice(0, MOST_NOTICES))
@@ -79,26 +80,13 @@ export function signInNotices({ accounts, config, topics, zone, clock, log }: Co
   };
 }
 
-/** One with the same id takes its place. */
-export interface Notification {
-  readonly id: string;
-  readonly title: string;
-  /** Markdown. */
-  readonly message: string;
-}
-
-/** The ids of all that stand there now. */
-export async function standingNotifications(home: HomeAssistant): Promise<string[]> {
+/** The ids of all persistent notifications: they stand below the bell of the sidebar until they are dismissed, or a restart. */
+async function standingNotifications(home: HomeAssistant): Promise<string[]> {
   const reply = await home.send({ type: 'persistent_notification/get' });
   if (!Array.isArray(reply)) throw new HomeAssistantTrouble('strange', 'about notifications');
   return reply.map((one) => String(Object(one).notification_id));
 }
 
-export const notify = (home: HomeAssistant, { id, title, message }: Notification): Promise<unknown> =>
-  call(home, 'create', { notification_id: id, title, message });
-
-export const dismiss = (home: HomeAssistant, id: string): Promise<unknown> =>
-  call(home, 'dismiss', { notification_id: id });
-
-const call = (home: HomeAssistant, service: string, service_data: object): Promise<unknown> =>
+/** One with the same id takes its place. */
+const call = (home: HomeAssistant, service: 'create' | 'dismiss', service_data: object): Promise<unknown> =>
   home.send({ type: 'call_service', domain: 'persistent_notification', service, service_data });

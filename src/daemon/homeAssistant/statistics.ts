@@ -20,13 +20,8 @@ interface SeriesProgress {
   readonly total: number;
 }
 
-interface SeriesSent {
-  readonly series: string;
-  readonly rows: number;
-}
-
+/** `from`: send again what starts on this day or later, different or not. */
 interface RunOptions {
-  /** Send again what starts on this day or later, different or not. */
   readonly from?: Day;
   readonly onProgress?: (progress: SeriesProgress) => void;
 }
@@ -79,15 +74,25 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
     cancelRetry = clock.after(ms, wake);
   }
 
-  async function attempt(options: RunOptions): Promise<readonly SeriesSent[]> {
+  /** Resolves to how many rows of which series were sent. */
+  async function attempt(options: RunOptions) {
     if (await isStillRefused()) {
       wakeIn(LOOK_FOR_NEW_TOKEN_MS);
       throw fault;
     }
     cancelRetry();
     nextAttemptAt = null;
+    const before = refused;
+    let token: string | null = null;
     try {
-      const sent = await visit(await secret.read(), options);
+      token = await secret.read();
+      refused = null;
+      const sent = await visitHomeAssistant(
+        { url, token },
+        clock,
+        (home, { timezone }) => work(home, timezone, options),
+        stopping.signal,
+      );
       if (fault !== null) log.info('home assistant takes statistics again');
       fault = null;
       failures = 0;
@@ -95,6 +100,10 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
       if (sent.length > 0) lastSuccessAt = zone.iso(clock.now());
       return sent;
     } catch (err) {
+      if (token !== null && err instanceof HomeAssistantTrouble && err.kind === 'token_refused') {
+        const restsMs = before?.token === token ? REFUSED_TOKEN_RESTS_MS : REFUSED_ONCE_RESTS_MS;
+        refused = { token, at: clock.monotonic(), restsMs };
+      }
       if (!stopping.signal.aborted) fail(err);
       throw err;
     } finally {
@@ -103,27 +112,11 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
     }
   }
 
-  async function visit(token: string, options: RunOptions): Promise<readonly SeriesSent[]> {
-    const before = refused;
-    refused = null;
-    try {
-      return await visitHomeAssistant(
-        { url, token },
-        clock,
-        async (home, { timezone }) => {
-          compareZone(timezone);
-          await notices.deliver(home);
-          await readTemperatures(home);
-          return sendEvery(home, options);
-        },
-        stopping.signal,
-      );
-    } catch (err) {
-      const isRefused = err instanceof HomeAssistantTrouble && err.kind === 'token_refused';
-      const restsMs = before?.token === token ? REFUSED_TOKEN_RESTS_MS : REFUSED_ONCE_RESTS_MS;
-      if (isRefused) refused = { token, at: clock.monotonic(), restsMs };
-      throw err;
-    }
+  async function work(home: HomeAssistant, timezone: string | null, options: RunOptions) {
+    compareZone(timezone);
+    await notices.deliver(home);
+    await readTemperatures(home);
+    return sendEvery(home, options);
   }
 
   function compareZone(timezone: string | null): void {
@@ -139,10 +132,10 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
     for (const { id } of accounts) signals.emit('accountChanged', id);
   }
 
-  async function sendEvery(home: HomeAssistant, options: RunOptions): Promise<SeriesSent[]> {
+  async function sendEvery(home: HomeAssistant, options: RunOptions) {
     const meters = metersOf(context);
     const names = meters.map(({ name }) => name);
-    const sent: SeriesSent[] = [];
+    const sent: { readonly series: string; readonly rows: number }[] = [];
     let trouble: unknown = null;
     for (const view of meters.flatMap((each) => each.view() ?? [])) {
       for (const series of seriesOf(config.mqtt.base_topic, view, names)) {
@@ -164,17 +157,14 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
     series: Series,
     ledger: Ledger,
     { from, onProgress }: RunOptions,
-  ): Promise<number> {
+  ) {
     const last = comparedAt.get(series.id);
     const thorough = last === undefined || clock.monotonic() - last >= COMPARE_ALL_EVERY_MS;
     // Not known to be equal until this run has come to its end.
     comparedAt.delete(series.id);
     const rows = await bringUpToDate(home, series, {
-      ledger,
-      zone,
-      clock,
+      ...{ ledger, zone, clock, thorough },
       signal: stopping.signal,
-      thorough,
       from: from === undefined ? undefined : statisticsHour(from, zone),
       onProgress(stored, total) {
         progress = { series: series.id, stored, total };
@@ -226,7 +216,7 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
       wake();
     },
     /** Sends again what the ledgers have from the day on. Rejects with what kept it from that. */
-    resend: (from: Day, onProgress: (progress: SeriesProgress) => void): Promise<readonly SeriesSent[]> =>
+    resend: (from: Day, onProgress: (progress: SeriesProgress) => void) =>
       oneAtATime(() => attempt({ from, onProgress })),
     reasons: (): readonly Reason[] =>
       [fault, outdoor.fault].filter((one) => one !== null).map((one) => safeWords(one)),

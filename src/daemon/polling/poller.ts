@@ -12,17 +12,15 @@ import type { Context } from '../context.ts';
 
 /** An account whose last poll failed. */
 export interface Trouble {
-  readonly account: string;
   readonly fault: unknown;
   /** Since the start: 0 for what is told of the time before it. */
   readonly failuresInARow: number;
   /** Epoch milliseconds of the next try; `null`: none is planned. */
   readonly retryAt: number | null;
-  /** On the monotonic clock, as the two waits that begin there. */
-  readonly failedAt: number;
-  readonly waitMs: number | null;
-  /** How long the provider wants no request (`Retry-After`). */
-  readonly retryAfterMs: number;
+  /** The same on the monotonic clock. */
+  readonly dueAt: number | null;
+  /** The provider wants no request before (`Retry-After`); on the monotonic clock. */
+  readonly postponedUntil: number;
 }
 
 /** Why a requested poll is not done now, and from when on it would be; epoch milliseconds. */
@@ -50,19 +48,12 @@ export function openPoller(context: Context) {
   const pollOfAll = new SingleFlight<readonly AccountOutcome[]>();
 
   const isPolling = (): boolean => oneAtATime.activeCount + oneAtATime.pendingCount > 0;
-  const sinceFailure = ({ failedAt }: Trouble): number => clock.monotonic() - failedAt;
-
   /** How long the provider wants no request of the account; 0 or less: it does not say so. */
-  function postponedMs({ id }: Account): number {
-    const trouble = troubles.get(id);
-    return trouble ? trouble.retryAfterMs - sinceFailure(trouble) : 0;
-  }
+  const postponedMs = ({ id }: Account): number =>
+    (troubles.get(id)?.postponedUntil ?? Number.NEGATIVE_INFINITY) - clock.monotonic();
   const isPostponed = (account: Account): boolean => postponedMs(account) > 0;
-
-  function isDue({ id }: Account): boolean {
-    const trouble = troubles.get(id);
-    return trouble?.waitMs != null && sinceFailure(trouble) >= trouble.waitMs;
-  }
+  const isDue = ({ id }: Account): boolean =>
+    (troubles.get(id)?.dueAt ?? Number.POSITIVE_INFINITY) <= clock.monotonic();
 
   /** What the last poll before this start failed of, which is told until one succeeds. The retries begin anew. */
   function troubleBefore({ id, history }: Account): [string, Trouble][] {
@@ -73,8 +64,8 @@ export function openPoller(context: Context) {
       retry: 'later',
       hint: 'The next poll shows whether this is over.',
     });
-    const notPlanned = { failuresInARow: 0, retryAt: null, waitMs: null, retryAfterMs: 0 };
-    return [[id, { account: id, fault, failedAt: clock.monotonic(), ...notPlanned }]];
+    const postponedUntil = Number.NEGATIVE_INFINITY;
+    return [[id, { fault, failuresInARow: 0, retryAt: null, dueAt: null, postponedUntil }]];
   }
 
   /** Accounts that the provider has told to wait are left out. */
@@ -164,7 +155,9 @@ export function openPoller(context: Context) {
     if (fault instanceof Failure)
       log.warn({ account: id, ...safeWords(fault), retryAt: retryAt && zone.iso(retryAt) }, 'poll failed');
     else log.error({ account: id, err: fault }, 'poll failed unexpectedly');
-    return { account: id, fault, failuresInARow, retryAt, failedAt: clock.monotonic(), waitMs, retryAfterMs };
+    const now = clock.monotonic();
+    const dueAt = waitMs === null ? null : now + waitMs;
+    return { fault, failuresInARow, retryAt, dueAt, postponedUntil: now + retryAfterMs };
   }
 
   function tell(account: Account, outcome: AccountOutcome, wasFailing: boolean): void {
@@ -225,7 +218,7 @@ export function openPoller(context: Context) {
     /** What troubled the account may be over: its retry is due now. `always`: also after a poll that went well. */
     retryNow(id: string, always = false): void {
       const trouble = troubles.get(id);
-      if (trouble) troubles.set(id, { ...trouble, waitMs: 0 });
+      if (trouble) troubles.set(id, { ...trouble, dueAt: clock.monotonic() });
       retry();
       if (trouble || !always || isPolling()) return;
       void oneAtATime(() => round(accounts.filter((account) => account.id === id)));

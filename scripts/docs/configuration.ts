@@ -1,14 +1,7 @@
 // Renders docs/configuration.md from the schema: every key, what it may be, its default and its variable.
 import * as z from 'zod';
-import {
-  allKeys,
-  configKeys,
-  jsonSchemaOf,
-  type Key,
-  type KeySchema,
-  settableKeys,
-  variableOf,
-} from '../../src/config/keys.ts';
+import { jsonSchemaOf, type KeySchema, settableKeys, variableOf } from '../../src/config/keys.ts';
+import { configKeys, inOneList, type NestedKey } from './configKeys.ts';
 
 export function configReference(): string {
   const keys = configKeys(described);
@@ -18,9 +11,9 @@ export function configReference(): string {
 }
 
 // What is allowed is what the program says about a wrong value.
-const described = jsonSchemaOf((zodSchema, jsonSchema) => {
-  jsonSchema.allowed = z.safeParse(zodSchema, Symbol('wrong')).error?.issues[0]?.message;
-}) as KeySchema;
+const described = jsonSchemaOf((key, jsonSchema) => {
+  Object.assign(jsonSchema, { allowed: z.safeParse(key, Symbol('wrong')).error?.issues[0]?.message });
+});
 
 const allowedWords = (schema: KeySchema & { allowed?: string }): string => schema.allowed ?? '';
 
@@ -52,23 +45,23 @@ The files in \`$CREDENTIALS_DIRECTORY\` are called \`password\` and \`totp_secre
 
 **Mistakes.** All are told together, one line each, and nothing is started (exit code 3).`;
 
-function sectionTable(key: Key): string {
+function sectionTable(key: NestedKey): string {
   const text = [key.schema.description ?? '', switchWords(key)].join('');
-  return table(`\`${key.path.join('.')}\``, text, allKeys(key.keys));
+  return table(`\`${key.path.join('.')}\``, text, inOneList(key.keys));
 }
 
 // `http` and `mqtt.embedded` are sections that can be switched as a whole.
-function switchWords({ schema, path }: Key): string {
+function switchWords({ schema, path }: NestedKey): string {
   return schema.anyOf === undefined ? '' : ` As a whole: ${allowedWords(schema)} (\`${variableOf(path)}\`).`;
 }
 
-function table(title: string, text: string, keys: readonly Key[]): string {
+function table(title: string, text: string, keys: readonly NestedKey[]): string {
   const rows = keys.map((key) => row(cells(key)));
   const head = [row(['Key', 'Allowed', 'Default', 'Variable', 'Meaning']), row(Array(5).fill('---'))];
   return [`## ${title}`, ...(text === '' ? [] : [text]), [...head, ...rows].join('\n')].join('\n\n');
 }
 
-function cells(key: Key): string[] {
+function cells(key: NestedKey): string[] {
   const { path, schema, keys } = key;
   const isPlainSection = keys.length > 0 && schema.anyOf === undefined;
   const variable = settableKeys().some((other) => other.path.join('.') === path.join('.'));
@@ -81,7 +74,7 @@ function cells(key: Key): string[] {
   ];
 }
 
-function defaultWords({ schema, required }: Key): string {
+function defaultWords({ schema, required }: NestedKey): string {
   if (required) return '**required**';
   if (schema.default === undefined) return '';
   if (Array.isArray(schema.default))

@@ -1,6 +1,7 @@
 // Renders config.example.yaml from the schema: every key explained, what must be filled in ready to be edited.
 import { stringify } from 'yaml';
-import { configKeys, type Key } from '../../src/config/keys.ts';
+import { jsonSchemaOf } from '../../src/config/keys.ts';
+import { configKeys, type NestedKey } from './configKeys.ts';
 
 const HEAD = [
   'The configuration of heat2mqtt. A value behind a "# " and a key is the default, or an example.',
@@ -12,12 +13,12 @@ const WIDTH = 100;
 const ESSENTIAL = ['version', 'mqtt.url'];
 
 export function exampleConfig(): string {
-  const blocks = configKeys().map((key) => keyLines(key, 0).join('\n'));
+  const blocks = configKeys(jsonSchemaOf(() => undefined)).map((key) => keyLines(key, 0).join('\n'));
   return `${[HEAD.map((line) => `# ${line}`).join('\n'), ...blocks].join('\n\n')}\n`;
 }
 
 // Lines of one key. A commented section is a whole to be uncommented at once, with its defaults inside.
-function keyLines(key: Key, depth: number, defaultsStand = false): string[] {
+function keyLines(key: NestedKey, depth: number, defaultsStand = false): string[] {
   const words = commentLines(describedWords(key), WIDTH - 2 * depth);
   const isActive =
     isNeeded(key) || (defaultsStand && key.schema.default !== undefined && key.keys.length === 0);
@@ -28,7 +29,7 @@ function keyLines(key: Key, depth: number, defaultsStand = false): string[] {
   return [...words, ...(isActive ? lines : lines.map((line) => `# ${line}`))];
 }
 
-function sectionLines(key: Key, depth: number, isActive: boolean): string[] {
+function sectionLines(key: NestedKey, depth: number, isActive: boolean): string[] {
   const isList = key.schema.items !== undefined;
   const inner = key.keys.map((child) => keyLines(child, depth + (isList ? 2 : 1), !isActive));
   const lines = isList ? asListEntry(inner) : inner.flat();
@@ -43,7 +44,7 @@ function asListEntry(keys: readonly string[][]): string[] {
   return [...comments, `- ${first.at(-1) ?? ''}`, ...rest.flat().map((line) => `  ${line}`)];
 }
 
-function describedWords({ schema, keys }: Key): string {
+function describedWords({ schema, keys }: NestedKey): string {
   const text = schema.description ?? '';
   return keys.length > 0 && typeof schema.default === 'boolean'
     ? `${text} Default: ${schema.default}.`
@@ -51,13 +52,13 @@ function describedWords({ schema, keys }: Key): string {
 }
 
 /** It has to be edited, or something inside it. */
-function isNeeded({ required, keys, path }: Key): boolean {
+function isNeeded({ required, keys, path }: NestedKey): boolean {
   if (keys.length === 0) return required || ESSENTIAL.includes(path.join('.'));
   if (path[0] === 'provider' || path[0] === 'accounts') return path.length === 1;
   return keys.some((inner) => ESSENTIAL.includes(inner.path.join('.')));
 }
 
-function shownValue({ schema, required }: Key): unknown {
+function shownValue({ schema, required }: NestedKey): unknown {
   const isExample = required || schema.default === undefined || schema.additionalProperties;
   return isExample ? schema.examples?.[0] : schema.default;
 }

@@ -5,7 +5,7 @@ import { fileSchema } from './schema.ts';
 /** Positions in a list are written as numbers: `accounts.0.id`. */
 export type Path = readonly string[];
 
-/** What we read of a JSON Schema, and our own metadata (values.ts). */
+/** What we read of a JSON Schema. */
 export interface KeySchema {
   type?: string;
   properties?: Record<string, KeySchema>;
@@ -18,66 +18,51 @@ export interface KeySchema {
   default?: unknown;
   examples?: unknown[];
   description?: string;
+  /** Our own: never shown in errors, and taken from YAML as written, `0123` as `0123`. */
   private?: true;
 }
 
-/** One key or section; a position in a list is written `<n>`, a name that people choose `<meter>`. */
 export interface Key {
+  /** A position in a list is written `<n>`, a name that people choose `<meter>`. */
   readonly path: Path;
   readonly schema: KeySchema;
-  readonly required: boolean;
-  /** The keys inside, when it is a section or a list of sections. */
-  readonly keys: readonly Key[];
 }
 
 /** The schema as it is written: defaults may be left out, and a secret is a text. `change`: what is known of each key. */
-export function jsonSchemaOf(
-  change: (zodSchema: z.core.$ZodType, jsonSchema: Record<string, unknown>) => void = () => undefined,
-): Record<string, unknown> {
-  return z.toJSONSchema(fileSchema, {
+export const jsonSchemaOf = (change: (key: z.core.$ZodType, jsonSchema: KeySchema) => void): KeySchema =>
+  z.toJSONSchema(fileSchema, {
     io: 'input',
     unrepresentable: 'any',
-    override({ zodSchema, jsonSchema }) {
-      if (zodSchema._zod.def.type === 'custom') Object.assign(jsonSchema, { type: 'string', minLength: 1 });
-      change(zodSchema, jsonSchema);
-    },
-  });
-}
+    override: ({ zodSchema, jsonSchema }) => change(zodSchema, jsonSchema as KeySchema),
+  }) as KeySchema;
 
 /** The JSON Schema for editors. */
-export const configJsonSchema = (): Record<string, unknown> =>
-  jsonSchemaOf((_, jsonSchema) => delete jsonSchema.private);
+export const configJsonSchema = () => jsonSchemaOf((_, jsonSchema) => delete jsonSchema.private);
 
 let drawn: KeySchema | undefined;
 
 // Drawn once, by the first that asks: that takes 8 ms of a start of 160.
 function rootSchema(): KeySchema {
-  drawn ??= jsonSchemaOf() as KeySchema;
+  drawn ??= jsonSchemaOf(() => undefined);
   return drawn;
 }
 
-/** All keys in the order of the schema, nested as they are there. */
-export function configKeys(schema: KeySchema = rootSchema(), path: Path = []): Key[] {
-  const mapping = mappingOf(schema);
-  return Object.entries(mapping?.properties ?? {}).map(([name, inner]) => {
-    const here = [...path, name];
-    const [each, at] = inner.items?.properties
-      ? [inner.items, '<n>']
-      : [inner.additionalProperties, '<meter>'];
-    const keys = each ? configKeys(each, [...here, at]) : configKeys(inner, here);
-    return { path: here, schema: inner, required: mapping?.required?.includes(name) ?? false, keys };
+/** In the order of the schema; a section comes before its keys. */
+export function allKeys(schema: KeySchema = rootSchema(), above: Path = []): Key[] {
+  return Object.entries(mappingOf(schema)?.properties ?? {}).flatMap(([name, inner]) => {
+    const path = [...above, name];
+    if (inner.items?.properties) return [{ path, schema: inner }, ...allKeys(inner.items, [...path, '<n>'])];
+    const { additionalProperties: each } = inner;
+    const keys = each ? allKeys(each, [...path, '<meter>']) : allKeys(inner, path);
+    return [{ path, schema: inner }, ...keys];
   });
 }
 
-/** All keys in one list; a section comes before its keys. */
-export function allKeys(keys: readonly Key[] = configKeys()): Key[] {
-  return keys.flatMap((key) => [key, ...allKeys(key.keys)]);
-}
-
 /** Keys that one variable can hold: sections only when they can be switched with true and false. */
-export function settableKeys(): Key[] {
-  return allKeys().filter(({ keys, schema }) => keys.length === 0 || schema.anyOf !== undefined);
-}
+export const settableKeys = (): Key[] =>
+  allKeys().filter(
+    ({ schema }) => !schema.properties && !schema.items?.properties && !schema.additionalProperties,
+  );
 
 export function schemaAt(path: Path): KeySchema | undefined {
   return path.reduce<KeySchema | undefined>((schema, name) => {

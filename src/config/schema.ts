@@ -13,9 +13,11 @@ import {
   hostName,
   ipOrNetwork,
   matching,
+  optional,
   parseUrl,
   positiveNumber,
   redirectUri,
+  required,
   secretKeys,
   section,
   switchable,
@@ -23,6 +25,7 @@ import {
   textWhere,
   timeZone,
   wholeNumber,
+  withDefault,
 } from './values.ts';
 
 /** The ways of signing in that use the password of the account, or may. */
@@ -34,78 +37,64 @@ const providerAddress = address(WEB, 'an https:// address without user name or p
 const SCOPES = 'a list of at least one scope';
 
 const provider = section({
-  issuer: providerAddress.meta({
-    description:
-      'The OpenID issuer where the accounts log in. With Keycloak: <address>/realms/<realm>, without a slash at the end.',
-    examples: ['https://id.example.org/auth/realms/energy'],
-  }),
-  api_url: providerAddress.meta({
-    description: 'Where usage reports and invoices are asked for.',
-    examples: ['https://api.example.org/api/v1'],
-  }),
-  client_id: text().meta({
-    description: 'The name under which the provider knows its own web page as an OpenID client.',
-    examples: ['self-care'],
-  }),
-  scopes: z
-    .array(text(), SCOPES)
-    .min(1, SCOPES)
-    .default(['openid', 'service-energy'])
-    .describe('The scopes asked for when logging in.'),
+  issuer: required(providerAddress, 'https://id.example.org/auth/realms/energy').describe(
+    'The OpenID issuer where the accounts log in. With Keycloak: <address>/realms/<realm>, without a slash at the end.',
+  ),
+  api_url: required(providerAddress, 'https://api.example.org/api/v1').describe(
+    'Where usage reports and invoices are asked for.',
+  ),
+  client_id: required(text(), 'self-care').describe(
+    'The name under which the provider knows its own web page as an OpenID client.',
+  ),
+  scopes: withDefault(z.array(text(), SCOPES).min(1, SCOPES), ['openid', 'service-energy']).describe(
+    'The scopes asked for when logging in.',
+  ),
   sign_in: choice(WAYS_TO_SIGN_IN, 'auto').describe(
     "How the accounts sign in. password: user name and password are sent to the issuer. form: they are filled into the provider's login page. device, link: a person signs in, with heat2mqtt login; no password is needed then. auto: password, and where the provider does not allow that, form.",
   ),
-  redirect_uri: redirectUri.optional().meta({
-    description:
-      "An address that the provider has registered for client_id; sign_in form and link need it. The address bar of the provider's login page carries it as redirect_uri=…, percent-encoded.",
-    examples: ['https://portal.example.org/'],
-  }),
+  redirect_uri: optional(redirectUri, 'https://portal.example.org/').describe(
+    "An address that the provider has registered for client_id; sign_in form and link need it. The address bar of the provider's login page carries it as redirect_uri=…, percent-encoded.",
+  ),
   offline_access: flag(false).describe(
     'true: ask for a session without an end, and agree where the login page asks for consent. Where the provider refuses that, the usual one is taken.',
   ),
   keep_alive: flag(true).describe(
     'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll. Default with fleet: false.',
   ),
-  currency: currency.optional().meta({
-    description: "The currency of the provider's amounts. Default: what its site says, else EUR.",
-    examples: ['EUR'],
-  }),
+  currency: optional(currency, 'EUR').describe(
+    "The currency of the provider's amounts. Default: what its site says, else EUR.",
+  ),
   claims: section({
-    customer_code: text('the name of a claim')
-      .default('customer_code')
-      .describe('The claim that holds the customer code.'),
-    site_code: text('the name of a claim')
-      .default('sites')
-      .describe('The claim that holds the site code or the list of them.'),
+    customer_code: withDefault(text('the name of a claim'), 'customer_code').describe(
+      'The claim that holds the customer code.',
+    ),
+    site_code: withDefault(text('the name of a claim'), 'sites').describe(
+      'The claim that holds the site code or the list of them.',
+    ),
   })
     .prefault({})
     .describe('Names of claims in the access token that lead to the usage reports.'),
-  timeout_seconds: positiveNumber(600)
-    .default(30)
-    .describe('How long one request to the provider may take, in seconds.'),
+  timeout_seconds: withDefault(positiveNumber(600), 30).describe(
+    'How long one request to the provider may take, in seconds.',
+  ),
   allow_insecure: flag(false).describe(
     'true: accept http:// addresses of other machines. Password and tokens then travel readable by anyone on the way.',
   ),
 }).describe('The heat provider. Required when there are accounts.');
 
+const accountId = matching(/^[a-z0-9_-]{1,64}$/, 'lower-case letters, digits, _ and -, at most 64');
+
 const account = section({
-  id: matching(/^[a-z0-9_-]{1,64}$/, 'lower-case letters, digits, _ and -, at most 64')
-    .optional()
-    .meta({
-      description:
-        'Names the account in topics and file names. Required with several accounts; "home" when there is one.',
-      examples: ['home'],
-    }),
-  username: text().meta({
+  id: optional(accountId, 'home').describe(
+    'Names the account in topics and file names. Required with several accounts; "home" when there is one.',
+  ),
+  username: required(text(), 'me@example.org').meta({
     description: "The name you log in with on the provider's web page.",
-    examples: ['me@example.org'],
     private: true,
   }),
-  history_since: calendarDate.optional().meta({
-    description:
-      'The first day that counts for this account, in place of usage.history_since: say, the day of moving in. Where a history exists already, its origin and its totals stay, and days before this one are left out of comparisons, forecasts, bill checks, the page and exports.',
-    examples: ['2024-09-01'],
-  }),
+  history_since: optional(calendarDate, '2024-09-01').describe(
+    'The first day that counts for this account, in place of usage.history_since: say, the day of moving in. Where a history exists already, its origin and its totals stay, and days before this one are left out of comparisons, forecasts, bill checks, the page and exports.',
+  ),
   ...secretKeys('password', 'The password of the account', '/run/secrets/heat_password'),
   ...secretKeys(
     'totp_secret',
@@ -115,37 +104,33 @@ const account = section({
 }).describe('One login at the provider.');
 
 const usage = section({
-  schedule: cronExpression
-    .default('23 */4 * * *')
-    .describe('When to ask the provider: a cron expression, in the time zone below.'),
+  schedule: withDefault(cronExpression, '23 */4 * * *').describe(
+    'When to ask the provider: a cron expression, in the time zone below.',
+  ),
   allow_fast_schedule: flag(false).describe(
     'true: accept a schedule that asks the provider more often than every 15 minutes.',
   ),
-  timezone: timeZone
-    .default('Europe/Dublin')
-    .describe('The time zone of the site. Days, weeks and months are cut there.'),
-  jitter_seconds: wholeNumber(0, 4 * 3600)
-    .default(600)
-    .describe(
-      'Each installation asks up to this many seconds later, which spreads the load. Drawn once, then kept.',
-    ),
-  history_since: calendarDate.optional().meta({
-    description:
-      'The first day that counts for the totals. Default: 1 January two years back, then kept in the state directory.',
-    examples: ['2024-01-01'],
-  }),
-  reread_days: wholeNumber(1, 366)
-    .default(14)
-    .describe('How many days are read again at each poll, for late and corrected readings.'),
+  timezone: withDefault(timeZone, 'Europe/Dublin').describe(
+    'The time zone of the site. Days, weeks and months are cut there.',
+  ),
+  jitter_seconds: withDefault(wholeNumber(0, 4 * 3600), 600).describe(
+    'Each installation asks up to this many seconds later, which spreads the load. Drawn once, then kept.',
+  ),
+  history_since: optional(calendarDate, '2024-01-01').describe(
+    'The first day that counts for the totals. Default: 1 January two years back, then kept in the state directory.',
+  ),
+  reread_days: withDefault(wholeNumber(1, 366), 14).describe(
+    'How many days are read again at each poll, for late and corrected readings.',
+  ),
   reading_closes: choice(['auto', 'same_day', 'previous_day'], 'auto').describe(
     'Which day a reading counts for: the day on which it is taken, or the day before. auto: the day before where readings are taken in the first hours of a day; looked at once, then kept in the state directory.',
   ),
-  late_after_hours: positiveNumber(8784)
-    .default(60)
-    .describe('Data counts as late when the newest reading is older than this.'),
-  concurrency: wholeNumber(1, 64)
-    .default(4)
-    .describe('How many requests to the provider may be under way at once.'),
+  late_after_hours: withDefault(positiveNumber(8784), 60).describe(
+    'Data counts as late when the newest reading is older than this.',
+  ),
+  concurrency: withDefault(wholeNumber(1, 64), 4).describe(
+    'How many requests to the provider may be under way at once.',
+  ),
 }).describe('Reading the usage.');
 
 const extras = section({
@@ -157,32 +142,30 @@ const extras = section({
 
 const METER_NAME = 'a name of at most 64 characters in one line';
 
+// Half a surrogate pair is no JSON to Home Assistant, which would lose the whole document.
+const meterName = text(METER_NAME)
+  .trim()
+  .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u, METER_NAME);
+
 const meter = section({
-  // Half a surrogate pair is no JSON to Home Assistant, which would lose the whole document.
-  name: text(METER_NAME)
-    .trim()
-    .refine((name) => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u.test(name), METER_NAME)
-    .meta({
-      description: 'What you call the meter. It is published; ids, topics and entity ids stay as they are.',
-      examples: ['Flat 3'],
-      private: true,
-    }),
+  name: required(meterName, 'Flat 3').meta({
+    description: 'What you call the meter. It is published; ids, topics and entity ids stay as they are.',
+    private: true,
+  }),
 });
 
+const listAddress = address(WEB, 'an https:// or http:// address without user name or password in it');
+
 const constituencies = section({
-  base_url: address(WEB, 'an https:// or http:// address without user name or password in it')
-    .default('https://api.oireachtas.ie/v1')
-    .describe('The open data service of the Houses of the Oireachtas.'),
+  base_url: withDefault(listAddress, 'https://api.oireachtas.ie/v1').describe(
+    'The open data service of the Houses of the Oireachtas.',
+  ),
   chamber: choice(['dail', 'seanad', ''], 'dail').describe(
     'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
   ),
-  house_no: wholeNumber(1, 9999)
-    .optional()
-    .meta({
-      description:
-        'The number of the house that is asked for when a request names none. Without it, the sitting house of the chamber: the one with the highest number.',
-      examples: [34],
-    }),
+  house_no: optional(wholeNumber(1, 9999), 34).describe(
+    'The number of the house that is asked for when a request names none. Without it, the sitting house of the chamber: the one with the highest number.',
+  ),
 }).describe('The public list of constituencies. Needs no account. Fetched on request only.');
 
 /** Checked after user name and password were taken out; those that are still there could not be read. */
@@ -201,20 +184,16 @@ const topic = textWhere(
 );
 
 const brokerUser = (description: string, example: string) =>
-  text('a text; required when there is a password')
-    .optional()
-    .meta({ description, examples: [example], private: true });
+  optional(text('a text; required when there is a password'), example).meta({ description, private: true });
 
 const tlsFile = (description: string, file: string) =>
-  filePath().meta({ description, examples: [`/etc/heat2mqtt/${file}`] });
+  optional(filePath, `/etc/heat2mqtt/${file}`).describe(description);
 
 const embeddedBroker = section({
-  port: wholeNumber(0, 65_535).default(1883).describe('The port of the own broker; 0 for any free one.'),
-  host: text('an address of this machine')
-    .default('127.0.0.1')
-    .describe(
-      'The address the own broker listens on. 0.0.0.0 lets other machines in: only with username and password, else it stays 127.0.0.1.',
-    ),
+  port: withDefault(wholeNumber(0, 65_535), 1883).describe('The port of the own broker; 0 for any free one.'),
+  host: withDefault(text('an address of this machine'), '127.0.0.1').describe(
+    'The address the own broker listens on. 0.0.0.0 lets other machines in: only with username and password, else it stays 127.0.0.1.',
+  ),
   username: brokerUser(
     'The name with which all clients log in at the own broker. Default: mqtt.username.',
     'home',
@@ -223,9 +202,9 @@ const embeddedBroker = section({
 });
 
 const mqtt = section({
-  url: brokerAddress
-    .default('mqtt://localhost:1883')
-    .describe('The address of the broker. With embedded set and no url, the own broker.'),
+  url: withDefault(brokerAddress, 'mqtt://localhost:1883').describe(
+    'The address of the broker. With embedded set and no url, the own broker.',
+  ),
   username: brokerUser('The name we log in with at the broker.', 'heat2mqtt'),
   ...secretKeys('password', 'The password at the broker', '/run/secrets/mqtt_password'),
   ca_file: tlsFile("Certificates (PEM) of the authority that signed the broker's certificate.", 'ca.pem'),
@@ -240,18 +219,19 @@ const mqtt = section({
     .transform((given) => (given === 5 ? '5' : given))
     .prefault('auto')
     .describe('The version of MQTT. auto: 5, and 3.1.1 with a broker that does not know 5.'),
-  base_topic: topic
-    .default('heat2mqtt')
-    .describe('The beginning of every topic. Two installations at one broker need two of them.'),
-  discovery_prefix: z
-    .union([z.literal(false), topic], `false, or ${TOPIC}`)
-    .default('homeassistant')
-    .describe('Where Home Assistant looks for new devices. false: tell it nothing.'),
-  embedded: switchable(embeddedBroker, 'true, false, or port, host, username and password_file')
-    .default(false)
-    .describe(
-      'A broker brought along, for homes without one. It speaks MQTT 3.1.1. false: none; true: with these defaults; or with port, host and a user.',
-    ),
+  base_topic: withDefault(topic, 'heat2mqtt').describe(
+    'The beginning of every topic. Two installations at one broker need two of them.',
+  ),
+  discovery_prefix: withDefault(
+    z.union([z.literal(false), topic], `false, or ${TOPIC}`),
+    'homeassistant',
+  ).describe('Where Home Assistant looks for new devices. false: tell it nothing.'),
+  embedded: withDefault(
+    switchable(embeddedBroker, 'true, false, or port, host, username and password_file'),
+    false,
+  ).describe(
+    'A broker brought along, for homes without one. It speaks MQTT 3.1.1. false: none; true: with these defaults; or with port, host and a user.',
+  ),
 }).describe('The MQTT broker.');
 
 /** Home Assistant lives at the root of its host: what follows is the page that was open when the address was copied. */
@@ -261,46 +241,37 @@ function webSocketOf(given: string): string {
   return `${protocol.replace('http', 'ws')}//${host}/api/websocket`;
 }
 
+const NOT_NEGATIVE = 'a number, 0 or more';
 const BASE = 'a temperature in °C from 5 to 25';
 
+const homeAssistantAddress = address(
+  ['http:', 'https:', 'ws:', 'wss:'],
+  'an address starting with http://, https://, ws:// or wss:// without user name or password in it',
+);
+const sensor = matching(
+  /^sensor\.(?!_)[\da-z_]{1,240}(?<!_)$/,
+  'the entity id of a sensor, such as sensor.outdoor_temperature',
+);
+
 const homeAssistant = section({
-  url: address(
-    ['http:', 'https:', 'ws:', 'wss:'],
-    'an address starting with http://, https://, ws:// or wss:// without user name or password in it',
-  )
-    .meta({
-      description:
-        "Home Assistant's address as a browser opens it, or that of its WebSocket (ws://homeassistant.local:8123/api/websocket).",
-      examples: ['http://homeassistant.local:8123'],
-    })
+  url: required(homeAssistantAddress, 'http://homeassistant.local:8123')
+    .describe(
+      "Home Assistant's address as a browser opens it, or that of its WebSocket (ws://homeassistant.local:8123/api/websocket).",
+    )
     .transform(webSocketOf),
   ...secretKeys('token', 'The long-lived access token of one of its administrators', '/run/secrets/ha_token'),
-  outdoor_temperature: matching(
-    /^sensor\.(?!_)[\da-z_]{1,240}(?<!_)$/,
-    'the entity id of a sensor, such as sensor.outdoor_temperature',
-  )
-    .optional()
-    .meta({
-      description:
-        'An outdoor temperature sensor of Home Assistant, with long-term statistics. The heat used is then compared with the weather.',
-      examples: ['sensor.outdoor_temperature'],
-    }),
-  degree_day_base: z
-    .number(BASE)
-    .min(5, BASE)
-    .max(25, BASE)
-    .optional()
-    .meta({
-      description:
-        'Outdoor daily mean (°C) below which the building is heated. Default: found for the house; 15.5, the custom in Ireland and Britain, where the days do not tell.',
-      examples: [15.5],
-    }),
+  outdoor_temperature: optional(sensor, 'sensor.outdoor_temperature').describe(
+    'An outdoor temperature sensor of Home Assistant, with long-term statistics. The heat used is then compared with the weather.',
+  ),
+  degree_day_base: optional(z.number(BASE).min(5, BASE).max(25, BASE), 15.5).describe(
+    'Outdoor daily mean (°C) below which the building is heated. Default: found for the house; 15.5, the custom in Ireland and Britain, where the days do not tell.',
+  ),
 });
 
 const http = section({
-  listen: hostAndPort
-    .default('127.0.0.1:8099')
-    .describe('Where the page, /healthz, /readyz and /metrics are served.'),
+  listen: withDefault(hostAndPort, '127.0.0.1:8099').describe(
+    'Where the page, /healthz, /readyz and /metrics are served.',
+  ),
   metrics: choice(['page', 'open'], 'page').describe(
     'Who may read /metrics. page: every visitor who may see the page. open: everyone.',
   ),
@@ -308,17 +279,12 @@ const http = section({
 
 const web = section({
   ...secretKeys('password', 'The password of the page', '/run/secrets/web_password'),
-  hosts: z
-    .array(hostName, 'a list of host names')
-    .default([])
-    .describe(
-      "Names under which a browser finds the page, besides IP addresses, localhost and this machine's own name.",
-    ),
-  trusted_proxy: ipOrNetwork.optional().meta({
-    description:
-      'The address or network of a reverse proxy. Its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are believed. With a password only.',
-    examples: ['172.18.0.0/16'],
-  }),
+  hosts: withDefault(z.array(hostName, 'a list of host names'), []).describe(
+    "Names under which a browser finds the page, besides IP addresses, localhost and this machine's own name.",
+  ),
+  trusted_proxy: optional(ipOrNetwork, '172.18.0.0/16').describe(
+    'The address or network of a reverse proxy. Its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are believed. With a password only.',
+  ),
 });
 
 const fleet = section({
@@ -332,14 +298,12 @@ const fleet = section({
     'The key that seals user names, passwords and tokens in the database (base64 of 32 bytes)',
     '/run/secrets/fleet_key',
   ),
-  claim_seconds: wholeNumber(10, 600)
-    .default(60)
-    .describe(
-      'How long an account stays with a process that has stopped working. Renewed while work goes on.',
-    ),
-  requests_per_second: positiveNumber(10_000)
-    .default(20)
-    .describe('How many requests all processes together send to the provider in a second.'),
+  claim_seconds: withDefault(wholeNumber(10, 600), 60).describe(
+    'How long an account stays with a process that has stopped working. Renewed while work goes on.',
+  ),
+  requests_per_second: withDefault(positiveNumber(10_000), 20).describe(
+    'How many requests all processes together send to the provider in a second.',
+  ),
 });
 
 const log = section({
@@ -350,61 +314,44 @@ const log = section({
 }).describe('The log.');
 
 const source = (example: string) =>
-  text('where the figure comes from').meta({
-    description: 'Where the figure comes from.',
-    examples: [example],
-  });
+  required(text('where the figure comes from'), example).describe('Where the figure comes from.');
+
+const heatSource = section({
+  name: required(text('what the heat is made from'), 'natural gas').describe('What the heat is made from.'),
+  percent: required(positiveNumber(100), 100).describe('Its share in percent.'),
+});
+
+const co2 = section({
+  value: required(z.number(NOT_NEGATIVE).min(0, NOT_NEGATIVE), 190).describe('Grams for each kWh of heat.'),
+  source: source("the provider's web page"),
+  year: required(wholeNumber(1990, 2100), 2025).describe('The year for which it holds.'),
+});
+
+const average = section({
+  value: required(positiveNumber(), 71).describe('kWh for each square metre and year.'),
+  source: source('a report on similar buildings'),
+});
 
 const statement = section({
-  area_m2: positiveNumber()
-    .optional()
-    .meta({ description: 'The heated area in square metres.', examples: [62] }),
+  area_m2: optional(positiveNumber(), 62).describe('The heated area in square metres.'),
   heat_source: z
-    .array(
-      section({
-        name: text('what the heat is made from').meta({
-          description: 'What the heat is made from.',
-          examples: ['natural gas'],
-        }),
-        percent: positiveNumber(100).meta({ description: 'Its share in percent.', examples: [100] }),
-      }),
-      'a list, each with name and percent',
-    )
+    .array(heatSource, 'a list, each with name and percent')
     .optional()
     .describe('What the heat is made from, as the provider declares it.'),
-  co2_g_per_kwh: section({
-    value: z
-      .number('a number, 0 or more')
-      .min(0, 'a number, 0 or more')
-      .meta({ description: 'Grams for each kWh of heat.', examples: [190] }),
-    source: source("the provider's web page"),
-    year: wholeNumber(1990, 2100).meta({ description: 'The year for which it holds.', examples: [2025] }),
-  })
-    .optional()
-    .describe('The carbon dioxide of the heat, as the provider declares it.'),
-  average_kwh_m2_year: section({
-    value: positiveNumber().meta({ description: 'kWh for each square metre and year.', examples: [71] }),
-    source: source('a report on similar buildings'),
-  })
-    .optional()
-    .describe('What an average user of the same kind takes.'),
-  contacts: z
-    .array(text('a line of text'), 'a list of lines')
-    .optional()
-    .meta({
-      description: 'Lines to print: who advises on energy, and who settles disputes.',
-      examples: [['Energy advice: +353 1 555 0199']],
-    }),
+  co2_g_per_kwh: co2.optional().describe('The carbon dioxide of the heat, as the provider declares it.'),
+  average_kwh_m2_year: average.optional().describe('What an average user of the same kind takes.'),
+  contacts: optional(z.array(text('a line of text'), 'a list of lines'), [
+    'Energy advice: +353 1 555 0199',
+  ]).describe('Lines to print: who advises on energy, and who settles disputes.'),
 }).describe(
   'What the provider does not tell and the statement of a month has room for. All of it may be left out.',
 );
 
 /** The file as people write it, after the environment was applied to it. */
 export const fileSchema = section({
-  version: z
-    .literal(1, '1, the only version this program understands')
-    .default(1)
-    .describe('The version of this format.'),
+  version: withDefault(z.literal(1, '1, the only version this program understands'), 1).describe(
+    'The version of this format.',
+  ),
   provider: provider.optional(),
   accounts: z
     .array(account, 'a list')
@@ -416,13 +363,10 @@ export const fileSchema = section({
     ),
   usage: usage.prefault({}),
   extras: extras.prefault({}),
-  meters: z
-    .record(z.string(), meter, 'a mapping of meters, each with its name')
-    .default({})
-    .meta({
-      description: 'Names for meters, by their identifier as it is in the topics.',
-      examples: [{ 70418235: { name: 'Flat 3' } }],
-    }),
+  meters: withDefault(z.record(z.string(), meter, 'a mapping of meters, each with its name'), {}).meta({
+    description: 'Names for meters, by their identifier as it is in the topics.',
+    examples: [{ 70418235: { name: 'Flat 3' } }],
+  }),
   constituencies: constituencies.optional(),
   mqtt: mqtt.prefault({}),
   home_assistant: z
@@ -451,11 +395,9 @@ export const fileSchema = section({
     .describe(
       'Several processes for thousands of accounts, which share everything in PostgreSQL. The accounts are in the database: heat2mqtt accounts.',
     ),
-  state_dir: text('the path of a directory')
-    .default('./state')
-    .describe(
-      'Where tokens and readings are kept. Default: the first directory of $STATE_DIRECTORY (systemd), else ./state.',
-    ),
+  state_dir: withDefault(text('the path of a directory'), './state').describe(
+    'Where tokens and readings are kept. Default: the first directory of $STATE_DIRECTORY (systemd), else ./state.',
+  ),
   log: log.prefault({}),
 }).meta({ title: 'heat2mqtt configuration' });
 

@@ -3,12 +3,16 @@ import * as z from 'zod';
 import { splitHostAndPort } from './listenAddress.ts';
 import { formOf, Secret } from './secret.ts';
 
-declare module 'zod' {
-  interface GlobalMeta {
-    /** Never shown in errors, and taken from YAML as written: `0123` stays `0123`. */
-    private?: true;
-  }
-}
+/** A key that has to be there, and what it may look like. */
+export const required = <T extends z.ZodType>(schema: T, example: unknown) =>
+  schema.meta({ examples: [example] });
+
+/** A key that may be left out, and what it may look like. */
+export const optional = <T extends z.ZodType>(schema: T, example: unknown) =>
+  required(schema.optional(), example);
+
+export const withDefault = <T extends z.ZodType>(schema: T, usual: z.core.util.NoUndefined<z.output<T>>) =>
+  schema.default(usual);
 
 /** A mapping with these keys and no others. */
 export function section<S extends z.core.$ZodLooseShape>(keys: S) {
@@ -104,7 +108,7 @@ export const ipOrNetwork = z.union(
   'an IP address or a network such as 172.18.0.0/16',
 );
 
-export const filePath = () => text('the path of a readable file').optional();
+export const filePath = text('the path of a readable file');
 
 /**
  * The two keys of a secret: `password` and `password_file`, for example. The first holds the Secret when it is checked,
@@ -112,18 +116,16 @@ export const filePath = () => text('the path of a readable file').optional();
  */
 export function secretKeys<N extends string>(name: N, what: string, exampleFile: string) {
   const { allowed, example } = formOf(name);
-  const inline = z
+  // Its JSON Schema is that of the text in the file.
+  const secret = z
     .custom<Secret>((value) => value instanceof Secret, allowed)
-    .optional()
-    .meta({
-      description: `${what}, written here. Single quotes keep every character as it is. Better: ${name}_file.`,
-      examples: [example],
-      private: true,
-    });
-  const file = filePath().meta({
-    description: `A file that holds ${what.charAt(0).toLowerCase()}${what.slice(1)}; one newline at its end is ignored. Read again whenever needed, so a changed file counts without a restart.`,
-    examples: [exampleFile],
-  });
+    .meta({ type: 'string', minLength: 1, private: true });
+  const inline = optional(secret, example).describe(
+    `${what}, written here. Single quotes keep every character as it is. Better: ${name}_file.`,
+  );
+  const file = optional(filePath, exampleFile).describe(
+    `A file that holds ${what.charAt(0).toLowerCase()}${what.slice(1)}; one newline at its end is ignored. Read again whenever needed, so a changed file counts without a restart.`,
+  );
   return { [name]: inline, [`${name}_file`]: file } as Record<N, typeof inline> &
     Record<`${N}_file`, typeof file>;
 }

@@ -2,7 +2,7 @@
 import { readFile as readText } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { exampleConfig } from '../../scripts/docs/example.ts';
-import { allKeys } from '../../src/config/keys.ts';
+import { allKeys, mappingOf, settableKeys } from '../../src/config/keys.ts';
 import { load } from '../config/loading.ts';
 
 const COMMITTED = new URL('../../config.example.yaml', import.meta.url);
@@ -39,8 +39,9 @@ describe('config.example.yaml', () => {
     const readFile = async (path: string) => (path.includes('totp') ? 'HEAT2MQTTEXAMPLE' : 'from a file');
     const { origins } = await load(uncommented, {}, { readFile });
     const secret = /(^|_)(password|secret|token)$/;
-    const leaves = allKeys().filter(
-      ({ keys, path }) => keys.length === 0 && path[0] !== 'fleet' && !secret.test(path.at(-1) ?? ''),
+    const leaves = settableKeys().filter(
+      ({ schema, path }) =>
+        mappingOf(schema) === undefined && path[0] !== 'fleet' && !secret.test(path.at(-1) ?? ''),
     );
     const expected = leaves.map(({ path }) =>
       path.join('.').replace('<n>', '0').replace('<meter>', '70418235'),

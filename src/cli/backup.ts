@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { pathIn } from '../config/draft.ts';
 import { findConfigFile } from '../config/load.ts';
 import { decodeText } from '../config/secret.ts';
-import { outlineOf, withoutSecrets, withStateDir } from '../config/transfer.ts';
+import { outlineOf, withoutSecrets, withStateDir } from '../config/yamlText.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT } from '../foundation/failure.ts';
 import {

@@ -2,7 +2,7 @@
 import os from 'node:os';
 import { ConfigInvalid } from '../config/draft.ts';
 import type { Fleet } from '../config/schema.ts';
-import { showConfig } from '../config/written.ts';
+import { showConfig } from '../config/yamlText.ts';
 import { knownUnits } from '../domain/amount.ts';
 import type { Extras } from '../domain/extras.ts';
 import { addDays, type Day, type Zone } from '../domain/period.ts';

@@ -9,7 +9,7 @@ import { LoginSuspended } from '../auth/login.ts';
 import { POLL_NOW } from '../auth/refusals.ts';
 import { ConfigInvalid } from '../config/draft.ts';
 import { KNOWN_PROVIDERS, UNTRIED } from '../config/providers.ts';
-import { commentedConfig } from '../config/written.ts';
+import { commentedConfig } from '../config/yamlText.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/recorder.ts';
 import { openBroker } from '../mqtt/broker.ts';

@@ -17,9 +17,7 @@ import {
   variableOf,
 } from './keys.ts';
 
-export interface RawConfig {
-  [name: string]: unknown;
-}
+export type RawConfig = Record<string, unknown>;
 
 export interface Fault {
   /** `mqtt.url`, the name of an environment variable, or a file and line. */
@@ -44,13 +42,9 @@ export class ConfigInvalid extends Failure {
   }
 }
 
-export function isMapping(value: unknown): value is RawConfig {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** A mapping of values, which a Secret is not. */
-const isPlain = (value: unknown): value is RawConfig =>
-  isMapping(value) && Object.getPrototypeOf(value) === Object.prototype;
+export const isMapping = (value: unknown): value is RawConfig =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
 /** A variable wins over the file, and both win over what a service manager or the credentials directory tells. */
 function strengthOf(origin: string): number {
@@ -68,8 +62,8 @@ export class Draft {
   readonly scrubber: Scrubber;
   /** The configuration file; undefined when there is none. */
   readonly #file: string | undefined;
-  readonly #faults = new Map<string, Fault & { readonly isMissing: boolean }>();
-  readonly #misspelt = new Set<string>();
+  /** By the path of the key that each is about. */
+  readonly #faults = new Map<string, Fault>();
 
   constructor(file?: string, scrubber = createScrubber()) {
     this.#file = file;
@@ -137,7 +131,7 @@ export class Draft {
   /** Every value that is no mapping and no list of mappings, with its path. */
   leaves(value: unknown = this.raw, path: Path = []): [Path, unknown][] {
     // Object.entries skips the gaps of a list, and writes positions as numbers.
-    if (isPlain(value) || (Array.isArray(value) && value.some(isMapping)))
+    if (isMapping(value) || (Array.isArray(value) && value.some(isMapping)))
       return Object.entries(value).flatMap(([name, inner]) => this.leaves(inner, [...path, name]));
     return [[path, value]];
   }
@@ -157,25 +151,18 @@ export class Draft {
     return path;
   }
 
-  /** `at`: a key, or the name of a file or a variable. The first fault there counts; others are about the same mistake. */
-  refuse(at: Path | string, allowed: string, found?: string): void {
-    const path = typeof at === 'string' ? at : written(at);
-    if (this.#faults.has(path)) return;
-    const isMissing = typeof at !== 'string' && !this.isGiven(at);
-    const words = found ?? (typeof at === 'string' ? 'nothing' : this.#foundAt(at));
-    this.#faults.set(path, { path, found: words, allowed, isMissing });
-  }
-
-  /** A misspelt name was refused: if the key it stands for is missing, that is the same mistake. */
-  excuse(path: Path): void {
-    this.#misspelt.add(written(mainKeyOf(path)));
+  /**
+   * `at`: a key, or one name: of a variable, or a place in a file. The first fault there counts; others are about the same mistake.
+   * `meant`: the key for which a misspelt name stands: where that is missing, it is the same mistake.
+   */
+  refuse(at: Path, allowed: string, found = this.#foundAt(at), meant?: Path): void {
+    const key = written(meant && !this.isGiven(meant) ? mainKeyOf(meant) : at);
+    if (meant || !this.#faults.has(key)) this.#faults.set(key, { path: written(at), found, allowed });
   }
 
   /** Scrubbed only now, when all secrets are known. */
   faults(): Fault[] {
-    return [...this.#faults.values()]
-      .filter(({ path, isMissing }) => !isMissing || !this.#misspelt.has(path))
-      .map(({ path, found, allowed }) => ({ path, found: this.scrubber.scrub(found), allowed }));
+    return [...this.#faults.values()].map((fault) => ({ ...fault, found: this.scrubber.scrub(fault.found) }));
   }
 
   /** Describes a value, without its text when that may be private. */
@@ -192,14 +179,13 @@ export class Draft {
     return origin.startsWith('environment') ? ` (${origin})` : '';
   }
 
-  refuseIssue(issue: z.core.$ZodIssue): void {
-    const path = issue.path.map(String);
+  refuseIssue(issue: z.core.$ZodIssue, above: Path = []): void {
+    const path = [...above, ...issue.path.map(String)];
     const inner = insideSection(issue);
-    if (inner !== undefined) {
-      for (const one of inner) this.refuseIssue({ ...one, path: [...issue.path, ...one.path] });
-    } else if (issue.code === 'unrecognized_keys') {
+    if (inner) for (const one of inner) this.refuseIssue(one, path);
+    else if (issue.code === 'unrecognized_keys')
       for (const name of issue.keys) this.#refuseKey(path, name, issue.message);
-    } else {
+    else {
       const isMissing = !this.isGiven(path) && mappingOf(schemaAt(path)) === undefined;
       this.refuse(path, issue.message + (isMissing ? ` (here or in ${variableOf(path)})` : ''));
     }
@@ -207,11 +193,11 @@ export class Draft {
 
   #refuseKey(section: Path, name: string, siblings: string): void {
     const sibling = didYouMean(name, siblings.split(', '));
-    if (sibling !== undefined) this.excuse([...section, sibling]);
     const elsewhere = allKeys().findLast((key) => key.path.at(-1) === name);
     const guess = sibling ?? elsewhere?.path.join('.');
     const hint = guess === undefined ? '' : ` (did you mean ${guess}?)`;
-    this.refuse([...section, name], siblings + hint, 'an unknown key');
+    const meant = sibling === undefined ? undefined : [...section, sibling];
+    this.refuse([...section, name.slice(0, 40)], siblings + hint, 'an unknown key', meant);
   }
 }
 
@@ -265,12 +251,8 @@ function quoted(value: string): string {
 }
 
 /** A path in one line, whatever a key is made of. */
-function written(path: Path): string {
-  if (path.length === 0) return 'configuration';
-  return path
-    .map((name) => (/^[\w-]{1,40}$/.test(name) ? name : JSON.stringify(name.slice(0, 40))))
-    .join('.');
-}
+const written = (path: Path): string =>
+  path.map((name) => JSON.stringify(name).slice(1, -1)).join('.') || 'configuration';
 
 /** The nearest of `known`: a few letters away, or one the beginning of the other; else undefined. */
 export function didYouMean(word: string, known: readonly string[]): string | undefined {

@@ -1,6 +1,5 @@
 // Settings from the environment (HEAT2MQTT_<SECTION>_<KEY> for every key, checked for typing errors), laid over those of the file.
 // Within an app of Home Assistant its options, and the broker that the Supervisor knows, are such variables too.
-import * as z from 'zod';
 import { type Draft, didYouMean, isMapping, type RawConfig } from './draft.ts';
 import { type KeySchema, type Path, schemaAt, settableKeys, variableOf } from './keys.ts';
 import { KNOWN_PROVIDERS } from './providers.ts';
@@ -11,9 +10,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Lays the environment over the file, and notes where each value comes from. */
 export function applyEnvironment(draft: Draft, env: Environment): void {
   for (const [path, value] of draft.leaves()) draft.put(path, inFull(path, value), 'file');
-  for (const { path, text, variable } of readEnvironment(draft, env))
-    draft.lay(path, inFull(path, typed(schemaAt(path), text)), `environment ${variable}`);
-
+  layVariables(draft, env);
   // What systemd and the Supervisor of Home Assistant say counts when nothing else is named.
   const { STATE_DIRECTORY = '', SUPERVISOR_TOKEN: token } = env;
   const [directory] = STATE_DIRECTORY.split(':');
@@ -33,53 +30,46 @@ function inFull(path: Path, value: unknown): unknown {
   return value === null && (schema?.properties || schema?.additionalProperties) ? {} : value;
 }
 
-interface Setting {
-  readonly path: Path;
-  readonly text: string;
-  readonly variable: string;
-}
-
 const PREFIX = 'HEAT2MQTT_';
 /** What a single account may be given by. */
 const SINGLE_ACCOUNT = ['username', 'password', 'password_file', 'totp_secret', 'totp_secret_file'];
 
-/** Outer keys come before inner ones. */
-function readEnvironment(draft: Draft, env: Environment): Setting[] {
-  const known: [name: string, path: Path][] = [
-    ...settableKeys().map(({ path }): [string, Path] => [variableOf(path), path]),
-    ...SINGLE_ACCOUNT.map((key): [string, Path] => [variableOf([key]), ['accounts', '0', key]]),
-  ];
-  const accountsInFile = Array.isArray(draft.raw.accounts) ? draft.raw.accounts.length : 0;
-  const settings: Setting[] = [];
+function layVariables(draft: Draft, env: Environment): void {
+  const { accounts } = draft.raw;
+  const accountsInFile = Array.isArray(accounts) ? accounts.length : 0;
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith(PREFIX) || !text || variable === `${PREFIX}CONFIG`) continue;
     if (isInjected(variable, text)) continue;
-    const [, n = '0'] = /_(\d{1,2})_/.exec(variable) ?? [];
-    const [, meter = '<METER>'] = /^HEAT2MQTT_METERS_(.+)_NAME$/.exec(variable) ?? [];
-    const filledIn = { '<n>': `${Number(n)}`, '<meter>': meter };
-    const names = new Map(
-      known.map(([name, path]) => [
-        name.replace('<N>', n).replace('<METER>', meter),
-        path.map((part) => filledIn[part as keyof typeof filledIn] ?? part),
-      ]),
-    );
+    const names = variablesLike(variable);
     const path = names.get(variable);
-    const isOfSingle = SINGLE_ACCOUNT.some((key) => variableOf([key]) === variable);
     if (path === undefined) refuseVariable(draft, variable, names);
-    else if (isOfSingle && accountsInFile > 1) {
+    else if (accountsInFile > 1 && SINGLE_ACCOUNT.some((key) => variableOf([key]) === variable)) {
       const allowed = `with ${accountsInFile} accounts, ${variableOf(path)} and so on`;
-      draft.refuse(variable, allowed, 'a variable for one account');
-    } else settings.push({ path, text, variable });
+      draft.refuse([variable], allowed, 'a variable for one account');
+    } else draft.lay(path, inFull(path, typed(schemaAt(path), text)), `environment ${variable}`);
   }
-  return settings.sort((a, b) => a.path.length - b.path.length);
+}
+
+/** Every variable that is known, with the number of an account and the meter that are in this one, and its key. */
+export function variablesLike(variable: string): ReadonlyMap<string, Path> {
+  const [, n = '0'] = /_(\d{1,2})_/.exec(variable) ?? [];
+  const [, meter = '<METER>'] = /^HEAT2MQTT_METERS_(.+)_NAME$/.exec(variable) ?? [];
+  const filledIn = (name: string) => (name === '<n>' ? `${Number(n)}` : name.replace('<meter>', meter));
+  return new Map([
+    ...SINGLE_ACCOUNT.map((key): [string, Path] => [variableOf([key]), ['accounts', '0', key]]),
+    ...settableKeys().map(({ path }): [string, Path] => [
+      variableOf(path).replace('<N>', n).replace('<METER>', meter),
+      path.map(filledIn),
+    ]),
+  ]);
 }
 
 function refuseVariable(draft: Draft, variable: string, names: ReadonlyMap<string, Path>): void {
   const known = [...names.keys()].map((name) => name.slice(PREFIX.length));
   const guess = didYouMean(variable.slice(PREFIX.length), known);
-  if (guess !== undefined) draft.excuse(names.get(PREFIX + guess) ?? []);
   const hint = guess === undefined ? '' : ` (did you mean ${PREFIX}${guess}?)`;
-  draft.refuse(variable.slice(0, 80), `the variables of docs/configuration.md${hint}`, 'an unknown variable');
+  const allowed = `the variables of docs/configuration.md${hint}`;
+  draft.refuse([variable.slice(0, 80)], allowed, 'an unknown variable', names.get(`${PREFIX}${guess}`));
 }
 
 // Kubernetes and Docker tell every container about services by variables, and one may be called heat2mqtt.
@@ -144,22 +134,20 @@ export async function withAppOptions(
   const given = { ...variablesOf(options), ...env };
   if (given.HEAT2MQTT_MQTT_URL) return given;
   const broker = await askForBroker(token, fetcher);
-  if (typeof broker === 'string') draft.refuse('mqtt.url', NO_BROKER, broker);
+  if (typeof broker === 'string') draft.refuse(['mqtt', 'url'], NO_BROKER, broker);
   return typeof broker === 'string' ? given : { ...flat({ mqtt: broker }), ...given };
 }
 
 async function readOptions(draft: Draft, readFile: ReadFile): Promise<RawConfig | undefined> {
-  const text = await readFile(OPTIONS).then(decodeText, (error) => {
-    const found = whyUnreadable(error);
-    if (found !== NO_SUCH_FILE) draft.refuse(OPTIONS, 'a readable file', found);
-  });
-  if (text === undefined) return undefined;
   try {
-    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
-  } catch {
-    draft.refuse(OPTIONS, 'a JSON object, as the Supervisor writes it', 'something else than options');
-    return undefined;
+    const options: unknown = JSON.parse(decodeText(await readFile(OPTIONS)));
+    if (isMapping(options)) return options;
+  } catch (error) {
+    if (whyUnreadable(error) === NO_SUCH_FILE) return undefined;
   }
+  const allowed = 'a readable JSON object, as the Supervisor writes it';
+  draft.refuse([OPTIONS], allowed, 'something else than options');
+  return undefined;
 }
 
 /** What is filled in beside a known provider counts more than what is known of it. */
@@ -191,16 +179,6 @@ function flat(options: object, above = 'HEAT2MQTT'): Record<string, string> {
   return Object.assign({}, ...inner);
 }
 
-const brokerReply = z.object({
-  data: z.object({
-    host: z.string().min(1),
-    port: z.number().int(),
-    ssl: z.boolean().default(false),
-    username: z.string().nullish(),
-    password: z.string().nullish(),
-  }),
-});
-
 /** Resolves to what was found instead of a broker, in words, when there is none. */
 async function askForBroker(token: string, fetcher: typeof fetch): Promise<RawConfig | string> {
   try {
@@ -209,12 +187,12 @@ async function askForBroker(token: string, fetcher: typeof fetch): Promise<RawCo
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
     // 400 "Service not enabled": no app offers a broker.
-    if (response.status === 400) return 'no broker that Home Assistant knows of';
-    if (!response.ok) return `status ${response.status} from the Supervisor instead of a broker`;
-    const reply = brokerReply.safeParse(await response.json());
-    if (!reply.success) return 'an answer of the Supervisor that names no broker';
-    const { host, port, ssl, ...login } = reply.data.data;
-    return { url: `mqtt${ssl ? 's' : ''}://${host}:${port}`, ...login };
+    if (!response.ok && response.status !== 400)
+      return `status ${response.status} from the Supervisor instead of a broker`;
+    // What is odd in it makes an address that the schema refuses.
+    const { host, port, ssl, username, password } = Object(Object(await response.json()).data);
+    if (!host) return 'no broker that Home Assistant knows of';
+    return { url: `mqtt${ssl ? 's' : ''}://${host}:${port}`, username, password };
   } catch {
     return 'no answer from the Supervisor about a broker';
   }

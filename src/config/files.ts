@@ -4,7 +4,8 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Draft, isMapping } from './draft.ts';
-import { allKeys, fileKeyOf, isFileKey, isSecret, mainKeyOf, type Path } from './keys.ts';
+import { variablesLike } from './environment.ts';
+import { fileKeyOf, isFileKey, isSecret, mainKeyOf, type Path, variableOf } from './keys.ts';
 import {
   formOf,
   hide,
@@ -68,29 +69,29 @@ async function putFile(key: Path, given: string, draft: Draft, readFile: ReadFil
   }
 }
 
-/** A file in $CREDENTIALS_DIRECTORY counts for a secret for which nothing else is given. */
+/**
+ * A file in $CREDENTIALS_DIRECTORY counts for a secret for which nothing else is given. It is called as the variable of the secret is
+ * without HEAT2MQTT_, or by the id of an account.
+ */
 async function layCredentials(draft: Draft, directory = ''): Promise<void> {
   // If it cannot be listed, the secrets that are missing for that will be named one by one.
   const entries = directory === '' ? [] : await readdir(directory).catch(() => []);
-  const files = new Map(
-    entries.map((entry) => [plainName(entry).replace(/^heat2mqtt_/, ''), join(directory, entry)]),
-  );
-  const secrets = allKeys().flatMap(({ path }) => (isSecret(path) ? [path] : []));
-  const taken = secrets.map((path) => path.join('_'));
   const { accounts } = draft.raw;
-  const numbers = Array.isArray(accounts) ? Object.keys(accounts) : [];
-  for (const secret of secrets)
-    for (const n of secret.includes('<n>') ? numbers : [null]) {
-      const path = secret.map((name) => (name === '<n>' ? (n ?? '') : name));
-      if (!isMapping(draft.at(path.slice(0, -1)))) continue;
-      const key = path.at(-1) ?? '';
-      const id = draft.textAt(['accounts', n ?? '', 'id']) ?? 'home';
-      const short = n === null ? [] : [plainName(`${id}_${key}`), ...(numbers.length === 1 ? [key] : [])];
-      // The most particular name counts. An account called mqtt does not get the broker's password.
-      const names = [path.join('_'), ...short.filter((name) => !taken.includes(name))];
-      const file = names.map((name) => files.get(name)).find((known) => known !== undefined);
-      if (file !== undefined) draft.lay(fileKeyOf(path), file, 'credentials directory');
-    }
+  const numbers = Array.isArray(accounts) ? Array.from(accounts, (_, n) => `${n}`) : [];
+  const byId = new Map<string, Path>();
+  for (const key of ['password', 'totp_secret'])
+    for (const n of numbers)
+      byId.set(plainName(`${draft.textAt(['accounts', n, 'id']) ?? 'home'}_${key}`), ['accounts', n, key]);
+  // The most particular name counts.
+  for (const entry of entries.sort((a, b) => b.length - a.length)) {
+    const name = plainName(entry).replace(/^heat2mqtt_/, '');
+    const variable = variableOf([name]);
+    const path = variablesLike(variable).get(variable) ?? byId.get(name) ?? [];
+    const isOfSingle = path.at(-1) === name;
+    if (!isSecret(path) || !isMapping(draft.at(path.slice(0, -1)))) continue;
+    if (!(isOfSingle && numbers.length > 1) && !draft.isGiven(fileKeyOf(path)))
+      draft.lay(fileKeyOf(path), join(directory, entry), 'credentials directory');
+  }
 }
 
 const plainName = (name: string): string => name.toLowerCase().replace(/[.-]/g, '_');

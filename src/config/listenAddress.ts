@@ -14,13 +14,10 @@ export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|
 const ALL_ADDRESSES = ['0.0.0.0', '::'];
 
 /** Beyond this machine there is a page with a password only, and the metrics are for those who may see it. */
-export function openTo({
-  http,
-  web,
-}: {
-  readonly http: false | { readonly listen: string; readonly metrics?: string | undefined };
-  readonly web: Served['web'];
-}): { readonly hasPage: boolean; readonly metricsFor: 'everyone' | 'this machine' | 'no one' } {
+export function openTo({ http, web }: Served): {
+  readonly hasPage: boolean;
+  readonly metricsFor: 'everyone' | 'this machine' | 'no one';
+} {
   if (http === false) return { hasPage: false, metricsFor: 'no one' };
   const isPrivate = isLoopback(splitHostAndPort(http.listen)?.host ?? '');
   const needsPassword = web !== false && web.password !== undefined;
@@ -32,7 +29,7 @@ export function openTo({
 }
 
 interface Served {
-  readonly http: false | { readonly listen: string };
+  readonly http: false | { readonly listen: string; readonly metrics?: string | undefined };
   readonly web:
     | false
     | { readonly password?: unknown; readonly hosts?: readonly string[]; readonly trusted_proxy?: unknown };

@@ -112,9 +112,7 @@ async function readConfigFile(path: string, readFile: ReadFile, draft: Draft): P
   try {
     return readYaml(decodeText(await readFile(path)), path, draft);
   } catch (error) {
-    const mounted = ' (Docker makes a directory when the file to mount is not there)';
-    const found = whyUnreadable(error);
-    draft.refuse(path, 'a readable YAML file', found === 'a directory' ? found + mounted : found);
+    draft.refuse([path], 'a readable YAML file', whyUnreadable(error));
     return false;
   }
 }

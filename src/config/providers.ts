@@ -3,33 +3,13 @@
 /** Said wherever one of them is offered: this project is not affiliated with any of them. */
 export const UNTRIED = 'known from public sources, not tried by us';
 
-/** Keys of the section `provider`. */
-export interface ProviderAddresses {
-  readonly issuer: string;
-  readonly api_url: string;
-  readonly client_id: string;
-  readonly scopes: readonly string[];
-  /** Registered by the provider for the client; without it only the password can be tried. */
-  readonly redirect_uri?: string;
-}
-
-export interface KnownProvider {
-  /** The word for it in an option: `provider` of the Home Assistant app. */
-  readonly id: string;
-  readonly name: string;
-  /** Where it is documented. */
-  readonly source: string;
-  readonly provider: ProviderAddresses;
-  readonly usage: { readonly timezone: string };
-}
-
 /**
  * The one table of presets. `provider` and `usage` are pieces of a configuration, and are written there as they are:
  * `setup` lists `name` with UNTRIED and `source`, takes `provider` as the answers about addresses, and `usage.timezone` as the
  * default of the question for the time zone. `examples/<id>.yaml` has the same keys (a test compares), and so has the
  * Home Assistant app for its option `provider: <id>`. What the provider's own page shows counts more than this table.
  */
-export const KNOWN_PROVIDERS: readonly KnownProvider[] = [
+export const KNOWN_PROVIDERS = [
   {
     id: 'yuno-energy',
     name: 'Yuno Energy Heat, formerly Kaizen Energy (Ireland)',
@@ -39,6 +19,7 @@ export const KNOWN_PROVIDERS: readonly KnownProvider[] = [
       api_url: 'https://app.tridenstechnology.com/monetization/api/v1',
       client_id: 'mobile-yuno',
       scopes: ['openid', 'kaizen-energy'],
+      // Registered by the provider for the client; without it only the password can be tried.
       redirect_uri: 'https://kaizen-energy.tridenstechnology.com/monetization/self-care/account',
     },
     usage: { timezone: 'Europe/Dublin' },

@@ -30,18 +30,11 @@ export class Secret {
     };
   }
 
-  toString(): string {
-    return '[secret]';
-  }
-
-  toJSON(): string {
-    return '[secret]';
-  }
-
-  [inspect.custom](): string {
-    return '[secret]';
-  }
+  toString = () => '[secret]';
+  readonly toJSON = this.toString;
+  readonly [inspect.custom] = this.toString;
 }
+
 /** From whatever is printed: the text, and the part of it that is the secret itself. */
 export function hide(text: string, form: SecretForm, scrubber: Scrubber): void {
   for (const secret of [text, form.secretIn(text)]) if (secret) scrubber.register(secret);
@@ -88,10 +81,7 @@ export function whyUnreadable(error: unknown): string {
 export const NO_SUCH_FILE = 'no such file';
 const WHY = new Map([
   ['ENOENT', NO_SUCH_FILE],
-  ['ENOTDIR', NO_SUCH_FILE],
-  ['ENAMETOOLONG', NO_SUCH_FILE],
-  ['ERR_INVALID_ARG_VALUE', NO_SUCH_FILE],
-  ['EISDIR', 'a directory'],
+  ['EISDIR', 'a directory (Docker makes one when the file to mount is not there)'],
   ['EACCES', 'a file this user may not read'],
   ['EPERM', 'a file this user may not read'],
   ['ERR_ENCODING_INVALID_ENCODED_DATA', 'not UTF-8 text'],
@@ -107,20 +97,11 @@ export interface SecretForm {
   readonly secretIn: (text: string) => string | undefined;
 }
 
-const ALGORITHMS = ['SHA1', 'SHA256', 'SHA512'] as const;
-
-/** What one-time codes are computed from. */
-export interface TotpParameters {
-  /** Base32 in capital letters, without blanks and padding. */
-  readonly secret: string;
-  readonly algorithm: (typeof ALGORITHMS)[number];
-  readonly digits: number;
-  /** In seconds. */
-  readonly period: number;
-}
-
-/** Undefined for anything that is neither base32 nor an otpauth:// address of time-based codes. */
-export function totpParameters(text: string): TotpParameters | undefined {
+/**
+ * What one-time codes are computed from: `secret` in base32, capital letters without blanks and padding; `period` in seconds.
+ * Undefined for anything that is neither base32 nor an otpauth:// address of time-based codes.
+ */
+export function totpParameters(text: string) {
   const trimmed = text.trim();
   const uri = /^otpauth:/i.test(trimmed) && URL.canParse(trimmed) ? new URL(trimmed) : undefined;
   if (uri !== undefined && uri.hostname.toLowerCase() !== 'totp') return undefined;
@@ -128,13 +109,12 @@ export function totpParameters(text: string): TotpParameters | undefined {
   const secret = given('secret', uri === undefined ? trimmed : '')
     .replace(/\s|=+$/g, '')
     .toUpperCase();
-  const name = given('algorithm', 'SHA1').toUpperCase().replace('-', '');
-  const algorithm = ALGORITHMS.find((known) => known === name);
+  const algorithm = given('algorithm', 'SHA1').toUpperCase().replace('-', '');
   const digits = Number(given('digits', '6'));
   const period = Number(given('period', '30'));
   // A shorter one is a one-time code rather than the secret of codes.
-  const isFine = /^[A-Z2-7]{16,}$/.test(secret) && [6, 7, 8].includes(digits);
-  if (!isFine || algorithm === undefined || !Number.isInteger(period) || period < 1) return undefined;
+  const isFine = /^[A-Z2-7]{16,}$/.test(secret) && /^SHA(1|256|512)$/.test(algorithm);
+  if (!isFine || ![6, 7, 8].includes(digits) || !Number.isInteger(period) || period < 1) return undefined;
   return { secret, algorithm, digits, period };
 }
 

@@ -1,26 +1,40 @@
-// Reads the YAML text of the configuration; mistakes are reported with their place, without quoting the text.
-import { type Document, isMap, isScalar, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
-import { type Draft, isMapping } from './draft.ts';
-import { allKeys } from './keys.ts';
+// A configuration as YAML text: read, with the places of mistakes and without quoting it; written for a person, with what each key is
+// for or where each value comes from; and without its secrets, for a backup.
+import { dirname, isAbsolute, relative, resolve } from 'node:path';
+import {
+  Document,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type Scalar,
+  stringify,
+  visit,
+} from 'yaml';
+import { ConfigInvalid, Draft, isMapping, type RawConfig } from './draft.ts';
+import { applyEnvironment, type Environment } from './environment.ts';
+import { allKeys, isFileKey, isSecret, type Path, schemaAt } from './keys.ts';
+import { type Config, fileSchema } from './schema.ts';
+import { Secret } from './secret.ts';
 
 /** Whether the text can be relied on; `name` is the file's, for the faults. */
 export function readYaml(text: string, name: string, draft: Draft): boolean {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const place = (offset: number) => {
-    const { line, col } = lines.linePos(offset);
-    return `${name}, line ${line}, column ${col}`;
-  };
-  const problems: YAMLError[] = [...document.errors, ...document.warnings];
-  for (const { pos } of problems.filter(isDuplicate)) {
-    draft.refuse(place(pos[0]), 'each key once', 'a key that is there twice');
-  }
   // After the first broken place the parser guesses, and its further complaints are about its guesses.
-  const [broken] = problems.filter((problem) => !isDuplicate(problem)).sort((a, b) => a.pos[0] - b.pos[0]);
+  const [broken] = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
   const refused = broken && { offset: broken.pos[0], found: WHAT.get(broken.code) ?? 'text that is no YAML' };
   const first = refused ?? keepAsWritten(document);
   if (first !== undefined) {
-    draft.refuse(place(first.offset), QUOTES, first.found);
+    const { line, col } = lines.linePos(first.offset);
+    draft.refuse(
+      [`${name}, line ${line}, column ${col}`],
+      first.found === TWICE ? 'each key once' : QUOTES,
+      first.found,
+    );
     return false;
   }
   const { contents } = document;
@@ -34,7 +48,7 @@ export function readYaml(text: string, name: string, draft: Draft): boolean {
   } catch {
     // Aliases that multiply into millions of values.
   }
-  draft.refuse(name, 'keys and values, such as mqtt: with url: below it', 'no mapping');
+  draft.refuse([name], 'keys and values, such as mqtt: with url: below it', 'no mapping');
   return false;
 }
 
@@ -42,22 +56,21 @@ const QUOTES = "valid YAML; a value with odd characters in 'single quotes', a si
 
 const NO_ANCHOR = 'a value starting with * that names no anchor';
 
+const TWICE = 'a key that is there twice';
+
 const WHAT = new Map<string, string>([
   ['BAD_ALIAS', NO_ANCHOR],
   ['BAD_DQ_ESCAPE', 'a backslash in double quotes that starts no known escape'],
   ['BAD_INDENT', 'a line that is indented differently from its neighbours'],
   ['BAD_SCALAR_START', 'a value starting with a character that needs quotes'],
   ['BLOCK_AS_IMPLICIT_KEY', 'a second colon in a line'],
+  ['DUPLICATE_KEY', TWICE],
   ['MISSING_CHAR', 'a missing character, such as a closing quote or bracket, or the colon after a key'],
   ['MULTILINE_IMPLICIT_KEY', 'a key without a colon'],
   ['MULTIPLE_DOCS', 'a second document (---)'],
   ['TAB_AS_INDENT', 'a tab at the beginning of a line'],
   ['TAG_RESOLVE_FAILED', 'a tag (!) that is unknown here; secrets come from a file or the environment'],
 ]);
-
-function isDuplicate({ code }: YAMLError): boolean {
-  return code === 'DUPLICATE_KEY';
-}
 
 // `password: 0123` must not become 123, nor a meter 0123, and `password: &x y` must not silently become y.
 function keepAsWritten(document: Document.Parsed): { offset: number; found: string } | undefined {
@@ -78,4 +91,130 @@ function keepAsWritten(document: Document.Parsed): { offset: number; found: stri
     },
   });
   return refused;
+}
+
+const WIDTH = 100;
+
+/** What is undefined is left out. Begins with an empty line, and has one before each section. */
+export function commentedConfig(config: RawConfig): string {
+  const document = new Document(config);
+  eachPair(document.contents, [], ({ key }, path) => {
+    key.commentBefore = wrapped(schemaAt(path)?.description ?? '', WIDTH - 2 * path.length);
+    key.spaceBefore = path.length === 1;
+  });
+  return document.toString({ lineWidth: 0 });
+}
+
+interface Shown {
+  readonly config: Config;
+  readonly origins: ReadonlyMap<string, string>;
+  /** Of the file. */
+  readonly path: string | undefined;
+}
+
+/** A comment behind each value says where it comes from. For strangers names are masked completely. */
+export function showConfig(
+  { config, origins, path: file }: Shown,
+  reader: 'owner' | 'stranger' = 'owner',
+): string {
+  const document = new Document(config as RawConfig);
+  eachPair(document.contents, [], ({ value }, path) => {
+    if (isMap(value) || (isSeq(value) && value.items.some(isMap))) return;
+    if (isSeq(value)) value.flow = true;
+    if (isScalar(value)) value.value = shownValue(path, valueAt(config, path), reader);
+    if (value) value.comment = ` ${origins.get(path.join('.')) ?? 'default'}`;
+  });
+  const head = `# ${file === undefined ? 'No configuration file' : `From ${file}`}, environment and defaults.`;
+  return `${head}\n${document.toString({ lineWidth: 0, blockQuote: false })}`;
+}
+
+function shownValue(path: Path, value: unknown, reader: 'owner' | 'stranger'): unknown {
+  if (value instanceof Secret) return `[secret] (${value.origin})`;
+  if (typeof value !== 'string' || schemaAt(path)?.private !== true) return value;
+  // What is left of a masked name, such as its domain, may still identify a person.
+  if (reader === 'stranger') return '[private]';
+  if (path[0] === 'meters') return value;
+  const domain = value.includes('@') ? value.slice(value.lastIndexOf('@')) : '';
+  return `${[...value][0] ?? ''}…${domain}`;
+}
+
+const valueAt = (config: unknown, path: Path): unknown =>
+  path.reduce((value, name) => Object(value)[name], config);
+
+function eachPair(
+  node: unknown,
+  above: Path,
+  step: (pair: Pair<Scalar, Node | null>, path: Path) => void,
+): void {
+  if (isSeq(node)) for (const [at, item] of node.items.entries()) eachPair(item, [...above, `${at}`], step);
+  if (!isMap<Scalar, Node | null>(node)) return;
+  for (const pair of node.items) {
+    const path = [...above, String(pair.key.value)];
+    step(pair, path);
+    eachPair(pair.value, path, step);
+  }
+}
+
+/** Lines of a comment. */
+const wrapped = (text: string, width: number): string =>
+  text === '' ? '' : text.replace(new RegExp(`(.{1,${width - 1}})( |$)`, 'g'), ' $1\n').trimEnd();
+
+/**
+ * The configuration without its inline secrets and without comments, in which secrets may stand too. Paths below its folder
+ * become relative, so that it works in another folder. `taken`: the keys of the secrets; `files`: those of secrets and the
+ * certificates, as they are written. Throws ConfigInvalid; `name` is the file's.
+ */
+export function withoutSecrets(
+  text: string,
+  name: string,
+): Readonly<Record<'taken' | 'files', readonly string[]>> & { readonly text: string } {
+  const draft = draftOf(text, name);
+  // Takes the login out of mqtt.url.
+  applyEnvironment(draft, {});
+  const taken: string[] = [];
+  for (const [path, value] of draft.leaves()) {
+    // Each secret may be given by a file instead.
+    if (isSecret(path)) {
+      draft.remove(path);
+      taken.push(path.join('.'));
+    } else if (typeof value === 'string' && (isFileKey(path) || path.join() === 'state_dir')) {
+      const below = relative(resolve(dirname(name)), value);
+      if (isAbsolute(value) && below !== '' && !below.startsWith('..')) draft.put(path, `./${below}`);
+    }
+  }
+  return { text: stringify(draft.raw, { lineWidth: 0 }), taken, files: filesIn(draft) };
+}
+
+const filesIn = (draft: Draft): string[] =>
+  draft.leaves().flatMap(([path]) => (isFileKey(path) && draft.textAt(path)) || []);
+
+/**
+ * What a text (`null`: no file) and the environment say. `files`: those of secrets and the certificates, as they are written
+ * (`pathIn`). Other mistakes do not matter: the secrets may not be there yet. Throws ConfigInvalid; `name` is the file's.
+ */
+export function outlineOf(
+  text: string | null,
+  name: string,
+  env: Environment = {},
+): { readonly files: string[]; readonly stateDir: string; readonly hasFleet: boolean } {
+  const draft = draftOf(text ?? '', name);
+  const files = filesIn(draft);
+  applyEnvironment(draft, env);
+  const { data, error } = fileSchema.shape.state_dir.safeParse(draft.raw.state_dir);
+  if (error || data.includes('\0'))
+    throw new ConfigInvalid([
+      { path: 'state_dir', found: 'something else', allowed: 'the path of a directory' },
+    ]);
+  const stateDir = draft.locate(['state_dir'], data);
+  return { files, stateDir, hasFleet: draft.raw.fleet !== undefined };
+}
+
+/** The text with this state directory, without its comments. Throws ConfigInvalid; `name` is the file's. */
+export const withStateDir = (text: string, name: string, stateDir: string): string =>
+  stringify({ ...draftOf(text, name).raw, state_dir: stateDir }, { lineWidth: 0 });
+
+function draftOf(text: string, name: string): Draft {
+  const draft = new Draft(name);
+  if (!readYaml(text, name, draft)) throw new ConfigInvalid(draft.faults());
+  return draft;
 }

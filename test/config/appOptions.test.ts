@@ -113,7 +113,7 @@ describe('the broker', () => {
   test.each([
     [400, { message: 'Service not enabled' }, 'no broker that Home Assistant knows of'],
     [403, { message: 'No access' }, 'status 403 from the Supervisor'],
-    [200, { data: {} }, 'an answer of the Supervisor that names no broker'],
+    [200, { data: {} }, 'no broker that Home Assistant knows of'],
     [0, null, 'no answer from the Supervisor'],
   ])('status %i, %j: told with advice', async (status, body, found) => {
     const { message } = await refusal(undefined, ENV, supervised(OPTIONS, status, body));

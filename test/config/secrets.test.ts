@@ -77,7 +77,7 @@ describe.each(PLACES.map(([yaml, ...rest]) => [...rest, yaml] as const))(
     it('a file that cannot be read is a fault at its key, without naming what may be the secret', async () => {
       for (const [there, says] of [
         ['/nowhere/canary', 'no such file'],
-        [directory(), 'a directory: '],
+        [directory(), 'a directory (Docker'],
         [await file('empty', '\r\n'), 'it is empty: '],
         [await file('latin1', Uint8Array.of(0x70, 0xe4)), 'not UTF-8 text: '],
       ] as const) {

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { outlineOf, withoutSecrets } from '../../src/config/transfer.ts';
+import { outlineOf, withoutSecrets } from '../../src/config/yamlText.ts';
 
 const TEXT = `# Ours. The old password was hunter2-of-the-heat.
 version: 1
@@ -31,9 +31,10 @@ accounts:
   - id: flat
     username: you@example.org
 mqtt:
-  url: mqtts://me@broker.example.org:8883
+  url: mqtts://broker.example.org:8883
   key_password_file: ./key-password
   ca_file: /etc/ca.pem
+  username: me
 web: {}
 state_dir: /var/lib/heat
 `);
@@ -41,7 +42,7 @@ state_dir: /var/lib/heat
     'accounts.0.password',
     'accounts.0.totp_secret',
     'accounts.1.password',
-    'the password in mqtt.url',
+    'mqtt.password',
     'web.password',
   ]);
 });

@@ -5,8 +5,7 @@ import { type Exchange, json, type Reply, type Route, refused } from './exchange
 import { bills, invoices, openBillDue, usageEvents } from './extras.ts';
 import { verified } from './issuer/realm.ts';
 import type { Switches } from './switches.ts';
-import { Refusal } from './usage/aggregations.ts';
-import { parseUsageRequest, usageReport } from './usage/report.ts';
+import { parseUsageRequest, Refusal, usageReport } from './usage.ts';
 
 export interface BillingOptions {
   readonly clock: Clock;
@@ -132,8 +131,8 @@ function tokenHolder(
 function reportUsage(account: Account, body: unknown, options: BillingOptions): Reply {
   const { clock, accounts, switches, retiredIds } = options;
   try {
-    const request = parseUsageRequest(body, switches.api.intervalKeys);
-    const id = Number(request.customerId);
+    const request = parseUsageRequest(body);
+    const id = Number(request.customer_id);
     if (retiredIds.has(id)) return refused(switches.api.retiredStatus, 'Customer not found');
     const isAsked = (property: Property) => property.id === id;
     const own = propertiesOf(account).find(isAsked);

@@ -2,7 +2,7 @@
 import { type Account, HEAT_SERVICE, type Property } from './accounts.ts';
 import { Zone } from './localTime.ts';
 import type { Switches } from './switches.ts';
-import { truthAt } from './usage/report.ts';
+import { truthAt } from './usage.ts';
 
 interface Invoice {
   readonly [field: string]: unknown;

@@ -8,7 +8,7 @@ import { openKeycloak } from './issuer/keycloak.ts';
 import { REALM_PATH } from './issuer/realm.ts';
 import { listen, type OnReply } from './server.ts';
 import { Switches } from './switches.ts';
-import { truthAt } from './usage/report.ts';
+import { truthAt } from './usage.ts';
 
 export type Simulator = Awaited<ReturnType<typeof startSimulator>>;
 

@@ -98,12 +98,8 @@ export class Switches {
     ignoresPage: false,
     /** The answer to a usage question about a property that was renumbered away. */
     retiredStatus: 404,
-    /** `interval` is known before Elasticsearch 8, `calendar_interval` from 7.2 on. */
-    intervalKeys: ['interval'] as readonly ('interval' | 'calendar_interval')[],
     /** So many of the five shards of the index have no copy: their documents are missing, and nothing has failed. */
     missingShards: 0,
-    /** The search ends before it has seen every document. */
-    endsEarly: false,
     /** Gives invoices of every status, time and billing profile, whatever is asked. */
     ignoresInvoiceFilters: false,
     /** Single readings in the order of their ids, whatever is asked. */

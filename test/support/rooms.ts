@@ -55,7 +55,7 @@ export const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   store: ['*', 'database'],
   provider: ['*', 'monetization', 'openProvider.ts'],
 
-  simulator: ['*', 'usage', 'issuer', 'extras.ts', 'billing.ts', 'provider.ts'],
+  simulator: ['*', 'issuer', 'extras.ts', 'billing.ts', 'provider.ts'],
   web: ['page', '*'],
   publication: ['views.ts', 'entities', 'payloads', '*'],
   daemon: ['context.ts', 'polling', 'homeAssistant', 'publishing', 'requests', 'monitor', 'daemon.ts'],
@@ -81,5 +81,5 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,
   leven: /^config\/draft\.ts$/,
-  zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(domain\/(constituency|extras|invoice|reading|recovery|tariff\/tariff)|homeassistant\/recorder|mqtt\/requests)\.ts$/,
+  zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(simulator\/usage|domain\/(constituency|extras|invoice|reading|recovery|tariff\/tariff)|homeassistant\/recorder|mqtt\/requests)\.ts$/,
 };

@@ -3,17 +3,18 @@ import { type Exchange, json, type Route } from './exchange.ts';
 import { drawFor, shuffled } from './random.ts';
 import type { Switches } from './switches.ts';
 
+const SEED = 1;
 const DEFAULT_LIMIT = 50;
 /** What an unfiltered call answers with: one arbitrary house of eight rows. */
 const UNFILTERED = { chamber: 'seanad', houseNo: '5' };
 
-export function constituencyRoutes(switches: Switches, seed: number): Route[] {
+export function constituencyRoutes(switches: Switches): Route[] {
   // Most who start a simulator never ask for these.
   let rows: readonly Row[] | undefined;
   const reply = ({ query }: Exchange) => {
-    rows ??= inventedRows(seed);
+    rows ??= inventedRows();
     const houses = [...new Set(rows.map(({ house }) => house))];
-    return answer(shuffled(rows, drawFor(seed, 0, 'order')), matching(houses, query), query, switches);
+    return answer(shuffled(rows, drawFor(SEED, 0, 'order')), matching(houses, query), query, switches);
   };
   return [{ method: 'GET', template: '/v1/constituencies', reply }];
 }
@@ -71,26 +72,21 @@ const PANELS = [
 /** The newest lower house and the house that an unfiltered call shows have sizes that others rely on. */
 const FIXED_SIZES: Record<string, number> = { 'dail/34': 43, 'seanad/5': 8 };
 
-function inventedRows(seed: number): Row[] {
-  const draw = drawFor(seed, 0, 'places');
+function inventedRows(): Row[] {
+  const draw = drawFor(SEED, 0, 'places');
   const all = FIRST.flatMap((first) => SECOND.map((second) => `${first} ${second}`));
   const places = shuffled(all, draw)
     .slice(0, 60)
     .map((name, index) => `${name}${SIDES[index % SIDES.length]}`);
   const numbered = (chamber: 'dail' | 'seanad', count: number) =>
-    Array.from({ length: count }, (_, index) => inventedHouse(chamber, index + 1, places, seed)).flat();
+    Array.from({ length: count }, (_, index) => inventedHouse(chamber, index + 1, places)).flat();
   return [...numbered('dail', 34), ...numbered('seanad', 27)];
 }
 
 /** Its rows. The number of a house is text, as on the wire. */
-function inventedHouse(
-  houseCode: 'dail' | 'seanad',
-  number: number,
-  places: readonly string[],
-  seed: number,
-) {
+function inventedHouse(houseCode: 'dail' | 'seanad', number: number, places: readonly string[]) {
   const isDail = houseCode === 'dail';
-  const draw = drawFor(seed, number, houseCode);
+  const draw = drawFor(SEED, number, houseCode);
   const uri = `${BASE}/${houseCode}/${number}`;
   const usual = isDail ? 26 + Math.floor(draw() * 9) : PANELS.length;
   const size = FIXED_SIZES[`${houseCode}/${number}`] ?? usual;

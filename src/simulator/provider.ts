@@ -1,6 +1,6 @@
 // The simulated provider: identity, billing and the constituencies list on one port, with switches and counters.
 import type { Clock } from '../foundation/clock.ts';
-import { type AccountOptions, settle, wideAccounts } from './accounts.ts';
+import { type AccountOptions, demoAccounts, settle } from './accounts.ts';
 import { billingRoutes, propertiesOf } from './billing.ts';
 import { constituencyRoutes } from './constituencies.ts';
 import { Counters, type Route, type SeenRequest } from './exchange.ts';
@@ -17,28 +17,25 @@ export async function startSimulator(options: {
   readonly clock: Clock;
   /** Default 0: any free port. */
   readonly port?: number;
-  /** Default 127.0.0.1. */
-  readonly host?: string;
-  /** Default: `wideAccounts(seed)`. */
+  /** Default: those of the demo. */
   readonly accounts?: readonly AccountOptions[];
-  readonly seed?: number;
   readonly onReply?: OnReply;
 }) {
-  const { clock, port = 0, host = '127.0.0.1', seed = 1, onReply } = options;
-  const accounts = settle(options.accounts ?? wideAccounts(seed));
+  const { clock, port = 0, onReply } = options;
+  const accounts = settle(options.accounts ?? demoAccounts());
   const switches = new Switches();
   const counters = new Counters();
   const retiredIds = new Set<number>();
 
   // The routes need the port that only listening gives.
   const routes: Route[] = [];
-  const server = await listen({ clock, port, host, routes, switches, counters, onReply });
-  const origin = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
+  const server = await listen({ clock, port, routes, switches, counters, onReply });
+  const origin = `http://127.0.0.1:${server.port}`;
   const issuer = `${origin}${REALM_PATH}`;
   const keycloak = openKeycloak(issuer, clock, accounts, switches, counters);
   routes.push(...keycloak.routes);
   routes.push(...billingRoutes({ clock, issuer, accounts, switches, retiredIds }));
-  routes.push(...constituencyRoutes(switches, seed));
+  routes.push(...constituencyRoutes(switches));
 
   const property = (id: number) => {
     const found = accounts.flatMap(propertiesOf).find((one) => one.id === id);

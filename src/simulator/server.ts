@@ -1,15 +1,13 @@
-// The HTTP server of all three services, which runs into the faults that a test ordered.
+// The HTTP server of all three services, and the faults that a test orders: what can go wrong on the way, and how each spoils a reply.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../foundation/clock.ts';
 import { type Counters, type Exchange, type Reply, type Route, refused } from './exchange.ts';
-import { send } from './faults.ts';
-import type { Switches } from './switches.ts';
+import type { Fault, Switches } from './switches.ts';
 
 interface ServerOptions {
   readonly clock: Clock;
   readonly port: number;
-  readonly host: string;
   readonly routes: readonly Route[];
   readonly switches: Switches;
   readonly counters: Counters;
@@ -34,7 +32,7 @@ export async function listen(options: ServerOptions): Promise<{ port: number; st
   server.requestTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(options.port, options.host, () => resolve());
+    server.listen(options.port, '127.0.0.1', () => resolve());
   });
   return {
     port: (server.address() as AddressInfo).port,
@@ -122,4 +120,19 @@ function parsed(text: string, contentType = ''): unknown {
   } catch {
     return undefined;
   }
+}
+
+const JSON_TYPE = 'application/json;charset=UTF-8';
+
+function send(response: ServerResponse, reply: Reply, fault: Fault | undefined): void {
+  const body = fault?.kind === 'change' ? fault.change(structuredClone(reply.body)) : reply.body;
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array;
+  const bytes = Buffer.from(isRaw ? body : JSON.stringify(body));
+  const half = bytes.subarray(0, Math.floor(bytes.length / 2));
+  const length = fault?.kind === 'truncated' ? half.length : bytes.length;
+  const head = { 'content-type': JSON_TYPE, 'cache-control': 'no-store', 'content-length': length };
+  if (fault?.kind === 'reply_lost') return void response.destroy();
+  response.writeHead(reply.status, { ...head, ...reply.headers });
+  if (fault?.kind === 'reset_mid_body') response.write(half, () => response.destroy());
+  else response.end(fault?.kind === 'truncated' ? half : bytes);
 }

@@ -1,6 +1,5 @@
 // Everything a test can turn on the running provider; the defaults are a provider on a good day.
-import type { Exchange } from './exchange.ts';
-import type { Fault } from './faults.ts';
+import type { Exchange, Reply } from './exchange.ts';
 
 export type AccountState = 'active' | 'disabled' | 'not_fully_set_up';
 export type RequiredAction =
@@ -9,18 +8,28 @@ export type RequiredAction =
   | 'UPDATE_PROFILE'
   | 'TERMS_AND_CONDITIONS'
   | 'VERIFY_EMAIL';
-export type LoginPage =
-  | 'usual'
-  /** The login form holds a puzzle, and is shown again without its solution. */
-  | 'captcha'
-  /** A passkey comes in place of the password, or after it as a second factor. */
-  | 'passkey'
-  | 'passkey_second'
-  /** The login page sends the browser to the login of another company at once. */
-  | 'foreign_provider'
-  /** The form would post to another origin. */
-  | 'foreign_action';
 export type ConstituencyShape = 'newer' | 'older' | 'third';
+
+/** What can go wrong on the way. */
+export type Fault =
+  /** This reply in place of the real one. */
+  | ({ readonly kind: 'reply' } & Omit<Reply, 'body'> & Partial<Reply>)
+  /** The real reply, its JSON changed. */
+  | { readonly kind: 'change'; readonly change: (body: unknown) => unknown }
+  /** Half of the real reply, as if that were all. */
+  | { readonly kind: 'truncated' }
+  /** Half of the real reply, then the connection breaks. */
+  | { readonly kind: 'reset_mid_body' }
+  /** The connection breaks before anything is done. */
+  | { readonly kind: 'reset' }
+  /** The request is carried out, its reply never arrives. */
+  | { readonly kind: 'reply_lost' }
+  /** Nothing ever comes. */
+  | { readonly kind: 'hang' }
+  /** The real reply, after that long on the simulator's clock. */
+  | { readonly kind: 'slow'; readonly ms: number }
+  /** The request is carried out at once, also when the client leaves; the reply comes so much later. */
+  | { readonly kind: 'late'; readonly ms: number };
 
 interface FaultRule {
   readonly times?: number;
@@ -58,7 +67,8 @@ export class Switches {
     consentRequired: false,
     /** Organizations are on: a page for the user name comes first, then one for the password. */
     identityFirst: false,
-    loginPage: 'usual' as LoginPage,
+    /** The login form holds a puzzle, and is shown again without its solution. */
+    hasCaptcha: false,
     /** By username: what the user has to do before the code flow ends. */
     requiredActions: new Map<string, readonly RequiredAction[]>(),
     /** The metadata names the device endpoint, which Keycloak does whether the client may use it or not. */

@@ -1,7 +1,7 @@
 // The issuer on the wire: requests, grants, and every kind of answer that is not OpenID Connect.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { GrantUnusable, IssuerUnreachable } from '../../src/auth/oidc.ts';
-import type { Fault } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 import { look } from '../simulator/visitor.ts';
 import { FAULTS, tooMany } from '../support/faults.ts';
 import { type Account, DISCOVERY_PATH, openAccount, refusalOf, TOKEN_PATH } from './account.ts';

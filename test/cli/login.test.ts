@@ -179,10 +179,10 @@ describe('by itself', () => {
 
   test('where nothing works without a person, it goes on to the device, then to the link', async () => {
     const { token } = simulator.switches;
-    Object.assign(token, { passwordGrantAllowed: false, loginPage: 'captcha', deviceAllowed: false });
+    Object.assign(token, { passwordGrantAllowed: false, hasCaptcha: true, deviceAllowed: false });
     const browser = async (text: string) => {
       if (!text.includes('Paste')) return '';
-      token.loginPage = 'usual';
+      token.hasCaptcha = false;
       return signIn(text);
     };
     expect(await type('login', WITH_REDIRECT, browser)).toBe(0);

@@ -2,11 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { discover } from '../../src/provider/monetization/discovery.ts';
 import { type Exchange, UnexpectedReply } from '../../src/provider/request.ts';
-import { type GroupOptions, wideAccounts } from '../../src/simulator/accounts.ts';
+import type { GroupOptions } from '../../src/simulator/accounts.ts';
 import { refusalOf } from '../auth/account.ts';
 import { FAULTS } from '../support/faults.ts';
 import { logLines } from '../support/logLines.ts';
 import { openProvider, type Provider } from './home.ts';
+import { wideAccounts } from './wideAccounts.ts';
 
 const find = ({ ask, customerCode }: Pick<Provider, 'ask' | 'customerCode'>) =>
   discover(ask, { customerCode, siteCodes: ['/harbour-yard'] }, logLines().log);

@@ -6,7 +6,7 @@ import { accessTokenRejected } from '../../src/auth/refusals.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { shapeOf } from '../../src/provider/reply.ts';
 import { createAsk, type Exchange } from '../../src/provider/request.ts';
-import type { Fault } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 import { refusalOf } from '../auth/account.ts';
 import { FAULTS, gzipBomb, tooMany } from '../support/faults.ts';
 import { holds } from '../support/property.ts';

@@ -4,12 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { intervalStart, zone } from '../../src/domain/period.ts';
 import { usageQuery, usageReports } from '../../src/provider/monetization/usageReport.ts';
 import type { UsageQuestion } from '../../src/provider/provider.ts';
-import { type AccountOptions, wideAccounts } from '../../src/simulator/accounts.ts';
+import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { look } from '../simulator/visitor.ts';
 import { logLines } from '../support/logLines.ts';
 import { openProvider } from './home.ts';
 import { expectedDays, openHome, PROPERTY, QUESTION, REPORT, reading, readUsageOf } from './readings.ts';
+import { wideAccounts } from './wideAccounts.ts';
 
 const question = (over: Partial<UsageQuestion> = {}) =>
   usageQuery({ ...QUESTION, span: { from: '2025-03-29', to: '2025-04-01' }, ...over }, 'interval');

@@ -1,6 +1,7 @@
 // What goes wrong in a year, drawn from a seed: outages of provider and broker, restarts, and clocks that jump.
-import type { Fault } from '../../src/simulator/faults.ts';
+
 import { type Draw, drawFor } from '../../src/simulator/random.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 import { FAULTS, tooMany } from '../support/faults.ts';
 import { PROPERTY } from '../support/homes.ts';
 import { HOUR_MS } from '../support/story.ts';

@@ -1,7 +1,7 @@
 // Constituencies on demand, as a home without any account sees them, and the last good list: it stays through faults, restarts, and a
 // broker that forgets.
 import { expect, test } from 'vitest';
-import type { Fault } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 import { FAULTS, tooMany } from '../support/faults.ts';
 import { asking, FETCH, LIST, openListStory, REQUEST, RESPONSE, SUMMARY } from '../support/lists.ts';
 import { untilTrue } from '../support/rest.ts';

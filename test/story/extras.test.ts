@@ -2,7 +2,7 @@
 // go on, and the provider is not asked too often.
 
 import { expect, test } from 'vitest';
-import type { Fault } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 import { ACCOUNT, asked, EXTRAS, INVOICES, spoil, warnings } from '../support/extras.ts';
 import { FAULTS, tooMany } from '../support/faults.ts';
 import { booked, HEALTH, METER, STATE, USAGE } from '../support/homes.ts';

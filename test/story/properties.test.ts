@@ -2,7 +2,7 @@
 // what no longer leads there is found again once.
 
 import { expect, test } from 'vitest';
-import type { Fault } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import {
   booked,

@@ -2,7 +2,7 @@
 // for, and health says what came in place of what.
 
 import { expect, test } from 'vitest';
-import type { Fault } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 import { FAULTS, inBuckets, inSums, tooMany } from '../support/faults.ts';
 import { booked, EVENT, HEALTH, home, person, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { Failure } from '../../src/foundation/failure.ts';
-import type { Fault } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 import { about, CANARY, expectSilence, formsOf } from '../support/canaries.ts';
 import { asked, spoil } from '../support/extras.ts';
 import { FAULTS, inSums, oauth } from '../support/faults.ts';

@@ -1,5 +1,5 @@
 // What stories of the extras have in common: which there are, how often each was asked for, and how to spoil them.
-import type { Fault } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 import type { Story } from './story.ts';
 
 export const ACCOUNT = 'heat2mqtt/account/home/state';

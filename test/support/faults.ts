@@ -1,6 +1,6 @@
 // Ready-made faults of the simulated provider.
 import { gzipSync } from 'node:zlib';
-import type { Fault } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 
 const MEGABYTE = 1024 * 1024;
 const HTML = { 'content-type': 'text/html; charset=utf-8' };

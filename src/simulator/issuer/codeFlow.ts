@@ -41,7 +41,6 @@ interface Code {
 const FLOW_OFF =
   'Client is not allowed to initiate browser login with given response_type. Standard flow is disabled for the client.';
 const NO_COOKIE = 'Restart login cookie not found.';
-const FOREIGN = 'https://login.northlight.example';
 const CODE_LIFE_MS = 60_000;
 
 export function openCodeFlow({ issuer, clock, switches, credentials, sessions }: Realm) {
@@ -62,9 +61,8 @@ export function openCodeFlow({ issuer, clock, switches, credentials, sessions }:
     if (fault) return refused('invalid_request', fault);
     const { allowed: scopes, areAll } = scopesIn(scope, switches, asksForConsent(request));
     if (!areAll) return refused('invalid_scope', `Invalid scopes: ${scope}`);
-    if (token.loginPage === 'foreign_provider') return redirect(`${FOREIGN}/authorize?client_id=energy`, 303);
     const [id = '', cookie = '', restart = '', hash = ''] = Array.from({ length: 4 }, () => randomUUID());
-    const step = token.loginPage === 'passkey' ? 'passkey' : token.identityFirst ? 'username' : 'login';
+    const step = token.identityFirst ? 'username' : 'login';
     const unknown = { sessionCode: '', username: '', account: undefined, actions: [] };
     const tab: Tab = { id, cookie, request, scopes, step, ...unknown };
     tabs.set(id, tab);
@@ -98,19 +96,18 @@ export function openCodeFlow({ issuer, clock, switches, credentials, sessions }:
       return credentials.oneTimeCodePasses(exchange, account, form.otp)
         ? loggedIn(tab, account)
         : show(tab, 'wrong');
-    return step === 'passkey' ? show(tab) : password(tab, form, exchange);
+    return password(tab, form, exchange);
   }
 
   function password(tab: Tab, form: Form, exchange: Exchange): Reply {
     if (tab.step === 'login') tab.username = form.username ?? '';
-    if (token.loginPage === 'captcha' && !form['g-recaptcha-response']) return show(tab);
+    if (token.hasCaptcha && !form['g-recaptcha-response']) return show(tab);
     const account = credentials.login(exchange, tab.username, form.password);
     if (!account) return show(tab, 'wrong');
     if (token.accountStates.get(account.username) === 'disabled') return show(tab, 'message');
     tab.account = account;
-    if (credentials.wantsOneTimeCode(account)) tab.step = 'otp';
-    else if (token.loginPage === 'passkey_second') tab.step = 'passkey';
-    else return loggedIn(tab, account);
+    if (!credentials.wantsOneTimeCode(account)) return loggedIn(tab, account);
+    tab.step = 'otp';
     return show(tab);
   }
 
@@ -163,7 +160,7 @@ export function openCodeFlow({ issuer, clock, switches, credentials, sessions }:
     if (step === 'done') return expiredPage();
     const sessionCode = randomUUID();
     tab.sessionCode = sessionCode;
-    const hasCaptcha = token.loginPage === 'captcha';
+    const { hasCaptcha } = token;
     return stepPage(step, { action: actionOf(tab, step), sessionCode, username, feedback, hasCaptcha });
   }
 
@@ -171,8 +168,7 @@ export function openCodeFlow({ issuer, clock, switches, credentials, sessions }:
   function actionOf(tab: Tab, step: Step): string {
     if (step === 'OAUTH_GRANT') return address('consent', tab).replace(issuer, REALM_PATH);
     const query = { session_code: tab.sessionCode, execution: executionOf(step) };
-    const action = address(tab.actions.length > 0 ? 'required-action' : 'authenticate', tab, query);
-    return token.loginPage === 'foreign_action' ? action.replace(issuer, FOREIGN) : action;
+    return address(tab.actions.length > 0 ? 'required-action' : 'authenticate', tab, query);
   }
 
   function address(path: string, { id, request }: Tab, more: Record<string, string> = {}): string {
@@ -222,7 +218,7 @@ export function openCodeFlow({ issuer, clock, switches, credentials, sessions }:
 
 const asksForConsent = ({ prompt = '' }: Form): boolean => prompt.split(' ').includes('consent');
 
-const redirect = (location: string, status = 302): Reply => ({ status, body: '', headers: { location } });
+const redirect = (location: string): Reply => ({ status: 302, body: '', headers: { location } });
 
 /** The pages of the login have ids that stay, what follows goes by its name. */
 function executionOf(step: string): string {

@@ -2,14 +2,11 @@
 import type { Reply } from '../exchange.ts';
 import type { RequiredAction } from '../switches.ts';
 
-export type Step = 'username' | 'login' | 'password' | 'otp' | 'passkey' | RequiredAction | 'OAUTH_GRANT';
+export type Step = 'username' | 'login' | 'password' | 'otp' | RequiredAction | 'OAUTH_GRANT';
 
 /** The page's id, the form's or none, and its fields with their types, which for a button is its id. */
 type Layout = readonly [pageId: string, formId: string, ...fields: (readonly [name: string, type: string])[]];
 
-const PASSKEY = 'clientDataJSON authenticatorData signature credentialId userHandle error'
-  .split(' ')
-  .map((name) => [name, 'hidden'] as const);
 const CREDENTIAL = ['credentialId', 'hidden'] as const;
 const LOGIN = ['login', 'kc-login'] as const;
 
@@ -18,7 +15,6 @@ const LAYOUTS: Readonly<Record<Step, Layout>> = {
   login: ['login', 'kc-form-login', ['username', 'text'], ['password', 'password'], CREDENTIAL, LOGIN],
   password: ['login', 'kc-form-login', ['password', 'password'], CREDENTIAL, LOGIN],
   otp: ['login-otp', 'kc-otp-login-form', ['otp', 'text'], ['selectedCredentialId', 'hidden'], LOGIN],
-  passkey: ['webauthn-authenticate', 'webauth', ...PASSKEY],
   UPDATE_PASSWORD: [
     'login-update-password',
     'kc-passwd-update-form',

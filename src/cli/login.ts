@@ -32,11 +32,8 @@ export const logout: Command = async (given, io) => {
   const { session, login: byItself, state } = (await openAccount(given, io, { anyScopes: true })).upstream;
   const had = await session.end();
   if (state.fault !== null) throw state.fault;
-  io.out(
-    had
-      ? 'Signed out: the issuer has ended the session, and its tokens are removed.\n'
-      : 'No session is stored.\n',
-  );
+  const ended = 'Signed out: the issuer has ended the session, and its tokens are removed.';
+  io.out(`${had ? ended : 'No session is stored.'}\n`);
   if (!byItself.needsPerson)
     io.out('The configuration has a password: a running bridge signs in again by itself.\n');
   return EXIT.fine;
@@ -50,10 +47,7 @@ export async function signInWith(
 ): Promise<Upstream> {
   const { provider } = settings.config;
   const account = pickAccount(settings, wanted.account);
-  const method =
-    wanted.method === undefined
-      ? (provider?.sign_in ?? 'auto')
-      : choiceOf('--method', wanted.method, WAYS_TO_SIGN_IN);
+  const method = choiceOf('--method', wanted.method ?? provider?.sign_in ?? 'auto', WAYS_TO_SIGN_IN);
   const redirectUri = provider?.redirect_uri;
   if ((method === 'form' || method === 'link') && redirectUri === undefined)
     throw noRedirectUri(`--method ${method}`);
@@ -130,22 +124,20 @@ const endedEarly = () =>
   methodUnusable(EXIT.unexpected, 'Ended before the sign-in was complete.', 'Run the command again.');
 
 /** Asks a person beforehand, and again when the login page wants a code and none was typed. */
-function codePrompt(io: Io): () => Promise<string | null> {
+function codePrompt({ ask, clock, interrupted, isInteractive }: Io): () => Promise<string | null> {
   let typed = '';
-  let isBeforehand = true;
+  let condition = ', if the account has a second factor (Enter for none)';
   return async () => {
-    const isAsked = typed === '' && (io.isInteractive || !isBeforehand);
-    const condition = isBeforehand ? ', if the account has a second factor (Enter for none)' : '';
-    isBeforehand = false;
-    if (!isAsked) return typed || null;
-    // A running bridge cannot refresh its session meanwhile.
-    const answer = await Promise.race([
-      io.ask(`One-time code${condition}: `),
-      io.clock.sleep(LONGEST_TYPING_MS),
-    ]);
-    // Going on without a code would cost a refused password.
-    if (io.interrupted.aborted || answer === undefined) throw endedEarly();
-    typed = answer?.replace(/\s/g, '') ?? '';
+    const question = `One-time code${condition}: `;
+    const isAsked = typed === '' && (isInteractive || condition === '');
+    condition = '';
+    if (isAsked) {
+      // A running bridge cannot refresh its session meanwhile.
+      const answer = await Promise.race([ask(question), clock.sleep(LONGEST_TYPING_MS)]);
+      // Going on without a code would cost a refused password.
+      if (interrupted.aborted || answer === undefined) throw endedEarly();
+      typed = answer?.replace(/\s/g, '') ?? '';
+    }
     return typed || null;
   };
 }

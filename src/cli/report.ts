@@ -20,7 +20,7 @@ import {
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import type { Command, Io } from './command.ts';
 import { askHealth, lookAtFleet } from './healthcheck.ts';
-import { type Column, tableLines } from './printing.ts';
+import { keyColumns, tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
 /** Heading and lines. */
@@ -33,38 +33,42 @@ export const report: Command = async (given, io) => {
     return EXIT.fine;
   } catch (err) {
     if (!(err instanceof ConfigInvalid)) throw err;
-    io.out(withoutHome(written([['Configuration is invalid', err.message.split('\n')]]), io.env.HOME));
+    io.out(written([['Configuration is invalid', err.message.split('\n')]], io));
     return EXIT.config;
   }
 };
 
 /** `daemon`: how the running daemon is. */
 export async function reportText(settings: Settings, io: Io, daemon: string): Promise<string> {
-  const { config, zone } = settings;
+  const { config, zone, scrubber } = settings;
   const now = io.clock.now();
   const machine = new Date(now).toString().replace(/ \(.*/, '');
-  const clock = [
-    `${zone.iso(now)} in ${zone.name}; this machine: ${machine}`,
-    `up for ${Math.round(os.uptime() / 60)} minutes`,
-  ];
-  const known = config.fleet ? fleetSections(config.fleet, settings) : householdSections(settings, now);
   const sections: Section[] = [
-    ['Clock', clock],
+    [
+      'Clock',
+      [
+        `${zone.iso(now)} in ${zone.name}; this machine: ${machine}`,
+        `up for ${Math.round(os.uptime() / 60)} minutes`,
+      ],
+    ],
     ['Daemon', [daemon]],
     ['Configuration', showConfig(settings, 'stranger').trimEnd().split('\n')],
-    ...(await known),
+    ...(await (config.fleet ? fleetSections(config.fleet, settings) : householdSections(settings, now))),
   ];
-  return withoutHome(settings.scrubber.scrub(written(sections)), io.env.HOME);
+  return scrubber.scrub(written(sections, io));
 }
 
-function written(sections: readonly Section[]): string {
+function written(sections: readonly Section[], { env: { HOME = '' } }: Io): string {
   const { release, arch, platform } = process;
   const memory = `${Math.round(os.totalmem() / 1024 / 1024)} MiB`;
   const system = `${platform} ${os.release()} on ${arch}, ${os.cpus().length} cores, ${memory}`;
   const versions = [`${about.name} ${about.version}`, `${release.name} ${process.version}`, system];
   const all: Section[] = [['Versions', versions], ...sections];
-  const text = all.map(([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`);
-  return `# ${about.name} report\n\n${text.join('\n')}`;
+  const parts = all.map(([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`);
+  const text = `# ${about.name} report\n\n${parts.join('\n')}`;
+  // The path of a home directory contains a name. In a container it is `/`, or there is none.
+  const isNamed = /^\/[^/]/.test(HOME);
+  return (isNamed ? text.replaceAll(HOME, '~') : text).replace(/\/(home|Users)\/[^/\s]+/g, '/$1/…');
 }
 
 /** How the fleet is; what its accounts have is in the database. One that cannot be used is told. */
@@ -148,19 +152,19 @@ function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Z
     if (record) return zone.iso(record.receivedAt);
     return quarantined.has(day) ? 'quarantined' : 'no reading';
   };
-  const columns: Column<Day>[] = [
-    { head: 'day', value: (day) => day },
-    { head: 'kWh', value: (day) => knownUnits(days.get(day)?.energy) },
-    { head: 'cost', value: (day) => knownUnits(days.get(day)?.cost) },
-    { head: 'revision', value: (day) => days.get(day)?.revision ?? null },
-    { head: 'received', value: received },
-  ];
+  const rows = newest.map((day) => ({
+    day,
+    kWh: knownUnits(days.get(day)?.energy),
+    cost: knownUnits(days.get(day)?.cost),
+    revision: days.get(day)?.revision ?? null,
+    received: received(day),
+  }));
   return [
     `origin ${ledger.origin}, read up to ${ledger.readTo}, history ${ledger.complete ? 'complete' : 'not complete'}, swept ${ledger.sweptOn ?? 'never'}`,
     `days cut in ${timezone}, a reading closes ${readingCloses ?? 'not decided yet'}`,
     `${days.size} days, newest ${newestDay ?? 'none'}, ${missingDays} missing, ${quarantined.size} quarantined`,
     `totals ${knownUnits(total.energy) ?? '–'} kWh, ${knownUnits(total.cost) ?? '–'}`,
-    ...tableLines(columns, newest),
+    ...tableLines(keyColumns('day', 'kWh', 'cost', 'revision', 'received'), rows),
   ];
 }
 
@@ -172,10 +176,4 @@ function shapesOf(known: ReturnType<typeof repliesCodec.decode> | null, zone: Zo
     ]),
   );
   return ['Shapes of replies (keys and types, no values)', lines.length > 0 ? lines : ['none seen yet']];
-}
-
-/** The path of a home directory contains a name. In a container it is `/`, or there is none. */
-function withoutHome(text: string, home = ''): string {
-  const isNamed = /^\/[^/]/.test(home);
-  return (isNamed ? text.replaceAll(home, '~') : text).replace(/\/(home|Users)\/[^/\s]+/g, '/$1/…');
 }

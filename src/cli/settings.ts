@@ -58,18 +58,13 @@ export function refuseInFleet(fleet: unknown, command: string, instead: string):
 }
 
 /** Every secret of the configuration, each with what it is, for a person. */
-export function secretsOf({
-  accounts,
-  mqtt,
-  web,
-  home_assistant,
-  fleet,
-}: Config): readonly [string, Secret][] {
-  const all: [string, Secret | undefined][] = [
-    ...(fleet ? [] : accounts).flatMap(({ id, password, totp_secret }): [string, Secret | undefined][] => [
-      [`password of ${id}`, password],
-      [`totp_secret of ${id}`, totp_secret],
-    ]),
+export function secretsOf({ accounts, mqtt, web, home_assistant, fleet }: Config): [string, Secret][] {
+  const ofAccounts = (fleet ? [] : accounts).flatMap(({ id, password, totp_secret }) => [
+    [`password of ${id}`, password] as const,
+    [`totp_secret of ${id}`, totp_secret] as const,
+  ]);
+  const all: (readonly [string, Secret | undefined])[] = [
+    ...ofAccounts,
     ['password of the broker', mqtt.password],
     ['password of the own broker', mqtt.embedded ? mqtt.embedded.password : undefined],
     ['password of mqtt.key_file', mqtt.key_password],
@@ -83,25 +78,22 @@ export function secretsOf({
 
 /** `auto` is pretty on a terminal and JSON elsewhere. `tail` gets every line, the terminal those that `isPrinted`. */
 export async function openLog(
-  { config, scrubber }: Settings,
-  io: Io,
+  { config: { log }, scrubber }: Settings,
+  { isTerminal, out }: Io,
   tail: LogTail,
   isPrinted: (line: string) => boolean = () => true,
 ): Promise<Log> {
-  const { format, level } = config.log;
-  const pretty = format === 'pretty' || (format === 'auto' && io.isTerminal);
-  const print = pretty ? await prettyWriter(io) : io.out;
+  let print = out;
+  if (log.format === 'pretty' || (log.format === 'auto' && isTerminal)) {
+    const { default: pinoPretty } = await import('pino-pretty');
+    const options = { colorize: isTerminal, translateTime: 'SYS:HH:MM:ss', singleLine: true };
+    const prettify = pinoPretty.prettyFactory(options);
+    print = (line) => out(prettify(line) ?? '');
+  }
   const write = (line: string) => {
     if (isPrinted(line)) print(line);
   };
-  return createLog({ level, scrubber, write, tail });
-}
-
-async function prettyWriter(io: Io): Promise<(line: string) => void> {
-  const { default: pinoPretty } = await import('pino-pretty');
-  const options = { colorize: io.isTerminal, translateTime: 'SYS:HH:MM:ss', singleLine: true };
-  const prettify = pinoPretty.prettyFactory(options);
-  return (line) => io.out(prettify(line) ?? '');
+  return createLog({ level: log.level, scrubber, write, tail });
 }
 
 /** Resolves at SIGINT or SIGTERM. */

@@ -18,7 +18,7 @@ import { EXIT, failure } from '../foundation/failure.ts';
 import { claimDirectory } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
-import { formatFrom, keyColumns, print, tableLines } from './printing.ts';
+import { columnsOf, formatFrom, print, tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
 const NO_FLEET =
@@ -158,29 +158,23 @@ async function printAccounts({ given, settings: { zone }, opened }: Parts, io: I
   const at = (time: number | null) => (time === null ? null : zone.iso(time));
   const short = (time: number | null) => at(time)?.slice(0, 16).replace('T', ' ') ?? null;
   const listed = await listAccounts(opened.database, failing === true);
-  const records = listed.map((one) => ({
-    ...one,
-    last_success_at: at(one.last_success_at),
-    next_run_at: at(one.next_run_at),
-    failing_since: at(one.failing_since),
-  }));
-  type Row = (typeof listed)[number];
-  const column = (head: string, value: (row: Row) => string | null) => ({ head, value });
-  const shown = [
-    column('Id', ({ id }) => id),
-    column('State', ({ state }) => state),
-    column('Last success', (row) => short(row.last_success_at)),
-    column('Next run', (row) => short(row.next_run_at)),
-    column('Failing since', (row) => short(row.failing_since)),
-    column('Last error', (row) => row.last_error),
-    ...(failing ? [column('What to do', ({ advice }) => advice)] : []),
+  const timed = (how: (time: number | null) => string | null) =>
+    listed.map((one) => ({
+      ...one,
+      last_success_at: how(one.last_success_at),
+      next_run_at: how(one.next_run_at),
+      failing_since: how(one.failing_since),
+    }));
+  const columns = [
+    ...columnsOf({ Id: 'id', State: 'state', 'Last success': 'last_success_at', 'Next run': 'next_run_at' }),
+    ...columnsOf({ 'Failing since': 'failing_since', 'Last error': 'last_error' }),
+    ...(failing ? columnsOf({ 'What to do': 'advice' }) : []),
   ];
-  const table = () => [...tableLines(shown, listed), `${listed.length} in all; times in ${zone.name}`];
+  const table = () => [
+    ...tableLines(columns, timed(short)),
+    `${listed.length} in all; times in ${zone.name}`,
+  ];
   const names = 'id state last_success_at next_run_at failing_since failures last_error auth_state advice';
-  print(
-    formatFrom(wanted, io),
-    { records, csv: keyColumns(...(names.split(' ') as (keyof Row)[])), table },
-    io,
-  );
+  print(formatFrom(wanted, io), { records: timed(at), csv: names.split(' '), table }, io);
   return EXIT.fine;
 }

@@ -1,9 +1,9 @@
 // heat2mqtt constituencies: asks for the public list and prints it. Needs neither account nor broker.
 import { openPublicList } from '../constituencies/publicList.ts';
-import { type Constituency, caveat } from '../domain/constituency.ts';
+import { caveat } from '../domain/constituency.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { Arguments, Command } from './command.ts';
-import { type Column, formatFrom, keyColumns, print, printJson, tableLines } from './printing.ts';
+import { columnsOf, formatFrom, print, printJson, tableLines } from './printing.ts';
 import { loadSettings } from './settings.ts';
 
 export const constituencies: Command = async (given, io) => {
@@ -22,10 +22,16 @@ export const constituencies: Command = async (given, io) => {
     printJson(list.raw, io);
     return format === 'json' ? EXIT.fine : EXIT.provider;
   }
-  const records = list.constituencies.map(recordOf);
+  const records = list.constituencies.map(({ house: { houseNo: house_no, ...house }, ...row }) => ({
+    ...row,
+    house: { ...house, house_no },
+  }));
+  const rows = records.map(({ house: { chamber, house_no, name: house_name, uri: house_uri }, ...row }) => {
+    return { ...row, chamber, house_no, house_name, house_uri };
+  });
   const inAll = list.complete ? 'in all' : `of ${list.total ?? 'an unknown number'}`;
-  const table = () => [...tableLines(TABLE_COLUMNS, records), `${records.length} ${inAll}`];
-  print(format, { records, csv: CSV_COLUMNS, table }, io);
+  const table = () => [...tableLines(COLUMNS, rows), `${records.length} ${inAll}`];
+  print(format, { records, rows, csv: CSV, table }, io);
   return EXIT.fine;
 };
 
@@ -42,22 +48,5 @@ function parametersFrom(options: Arguments['options']): Record<string, unknown> 
   };
 }
 
-const recordOf = ({ house: { houseNo, ...house }, ...row }: Constituency) => ({
-  ...row,
-  house: { ...house, house_no: houseNo },
-});
-type Listed = ReturnType<typeof recordOf>;
-
-const CSV_COLUMNS: readonly Column<Listed>[] = [
-  ...keyColumns('uri', 'name', 'code', 'type'),
-  { head: 'chamber', value: ({ house }) => house.chamber },
-  { head: 'house_no', value: ({ house }) => house.house_no },
-  { head: 'house_name', value: ({ house }) => house.name },
-  { head: 'house_uri', value: ({ house }) => house.uri },
-];
-const TABLE_COLUMNS: readonly Column<Listed>[] = [
-  { head: 'Name', value: ({ name }) => name },
-  { head: 'Type', value: ({ type }) => type },
-  { head: 'House', value: ({ house }) => house.name },
-  { head: 'Code', value: ({ code }) => code },
-];
+const CSV = ['uri', 'name', 'code', 'type', 'chamber', 'house_no', 'house_name', 'house_uri'];
+const COLUMNS = columnsOf({ Name: 'name', Type: 'type', House: 'house_name', Code: 'code' });

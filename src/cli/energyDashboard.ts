@@ -1,9 +1,9 @@
 // heat2mqtt energy-dashboard: shows, adds or removes the meters' gas sources in Home Assistant's Energy dashboard.
 import { knownMeters } from '../accounts/names.ts';
-import { changeDashboard, type Dashboard, lookAtDashboard } from '../daemon/homeAssistant/energyDashboard.ts';
+import { changeDashboard, lookAtDashboard } from '../daemon/homeAssistant/energyDashboard.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
-import { type Column, tableLines } from './printing.ts';
+import { columnsOf, tableLines } from './printing.ts';
 import { loadSettings, refuseInFleet } from './settings.ts';
 
 const noHomeAssistant = () =>
@@ -13,15 +13,7 @@ const noHomeAssistant = () =>
     hint: 'It needs url and token_file there: docs/home-assistant.md tells how to get a token.',
   });
 
-type Row = Dashboard['gas'][number];
-
-const COLUMNS: readonly Column<Row>[] = [
-  { head: 'Name', value: ({ name }) => name },
-  { head: 'Energy', value: ({ energy }) => energy },
-  { head: 'Cost', value: ({ cost }) => cost },
-  { head: 'Meter', value: ({ meter }) => meter },
-  { head: 'By', value: ({ way }) => way },
-];
+const COLUMNS = columnsOf({ Name: 'name', Energy: 'energy', Cost: 'cost', Meter: 'meter', By: 'way' });
 
 export const energyDashboard: Command = async (given, io) => {
   const change = changeFrom(given, io);

@@ -9,7 +9,7 @@ import { EXIT } from '../foundation/failure.ts';
 import type { LedgerDocument } from '../store/ledgerDocument.ts';
 import { loadHousehold, pickAccount } from './account.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
-import { keyColumns, print } from './printing.ts';
+import { print } from './printing.ts';
 import type { Settings } from './settings.ts';
 
 const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'];
@@ -36,9 +36,13 @@ export const exportLedgers: Command = async (given, io) => {
     }));
   });
   if (found.length === 0 && unreadable.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
-  const columns = keyColumns<string>(...COLUMNS, ...(options.revisions ? REVISIONS : []));
   if (format === 'influx') io.out(records.map(lineOf).join(''));
-  else print(format, { records, csv: columns, table: () => [] }, io);
+  else
+    print(
+      format,
+      { records, csv: [...COLUMNS, ...(options.revisions ? REVISIONS : [])], table: () => [] },
+      io,
+    );
   return unreadable.length === 0 ? EXIT.fine : EXIT.unexpected;
 };
 

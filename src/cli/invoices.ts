@@ -1,14 +1,14 @@
 // heat2mqtt invoices: asks the provider for the invoices of the last three years, and prints them beside the days on disk.
 import { knownMeters } from '../accounts/names.ts';
 import { billJudge } from '../domain/insight/bill.ts';
-import { type BillCheckRecord, billCheckRecord } from '../domain/insight/billWords.ts';
+import { billCheckRecord } from '../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../domain/invoice.ts';
 import { type Ledger, ledgerSince } from '../domain/ledger.ts';
 import { compareText } from '../domain/order.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { findCurrency, type Opened, openAccount } from './account.ts';
 import type { Command, Io } from './command.ts';
-import { type Column, formatFrom, keyColumns, print, tableLines } from './printing.ts';
+import { columnsOf, formatFrom, print, tableLines } from './printing.ts';
 
 export const invoices: Command = async (given, io) => {
   const format = formatFrom(given.options.format, io);
@@ -24,19 +24,25 @@ export const invoices: Command = async (given, io) => {
   const tenancies = ledgers.map((ledger) => ledgerSince(ledger, account.history_since ?? ledger.origin));
   const checks = billJudge()(found, tenancies, zone);
   const records = found.map((invoice) => {
-    const check = checks.get(invoice.id);
-    const record = check ? billCheckRecord(check, currency) : null;
-    return { ...invoiceRecord(invoice, zone), currency, check: record };
+    const checked = checks.get(invoice.id);
+    const check = checked ? billCheckRecord(checked, currency) : null;
+    return { ...invoiceRecord(invoice, zone), currency, check };
   });
   const sentences = records.flatMap(({ check, period_start, period_end }) =>
     check ? [`${period_start} to ${period_end}: ${check.sentence}`] : [],
   );
+  const columns = [
+    ...columnsOf({ Issued: 'issued', From: 'period_start', To: 'period_end', Due: 'due', Status: 'status' }),
+    ...columnsOf({ [currency]: 'amount', 'Still due': 'amount_due' }, 2),
+    ...columnsOf({ Invoice: 'id' }),
+  ];
   const table = () => [
-    ...tableLines(tableColumns(currency), records),
+    ...tableLines(columns, records),
     `${records.length} in all`,
     ...(sentences.length === 0 ? [] : ['', ...sentences]),
   ];
-  print(format, { records, csv: CSV_COLUMNS, table }, io);
+  const rows = records.map(({ check, ...row }) => ({ ...check, ...row }));
+  print(format, { records, rows, csv: CSV, table }, io);
   return EXIT.fine;
 };
 
@@ -67,29 +73,8 @@ async function completeLedgers({ config, state, upstream, zone }: Opened): Promi
   return ledgers;
 }
 
-type Listed = ReturnType<typeof invoiceRecord> & {
-  readonly currency: string;
-  readonly check: BillCheckRecord | null;
-};
-
-const CHECK_KEYS = [
-  ...(['sum_of_days', 'difference', 'difference_percent', 'explained_percent', 'explained_amount'] as const),
-  ...(['rest', 'verdict', 'expected', 'unexplained', 'doubt', 'days_missing', 'days_estimated'] as const),
-];
-
-const CSV_COLUMNS: readonly Column<Listed>[] = [
-  ...keyColumns('id', 'status', 'period_start', 'period_end', 'issued', 'due'),
-  ...keyColumns('amount', 'amount_due', 'currency'),
-  ...CHECK_KEYS.map((key) => ({ head: key, value: ({ check }: Listed) => check?.[key] ?? null })),
-];
-
-const tableColumns = (currency: string): Column<Listed>[] => [
-  { head: 'Issued', value: ({ issued }) => issued },
-  { head: 'From', value: ({ period_start }) => period_start },
-  { head: 'To', value: ({ period_end }) => period_end },
-  { head: 'Due', value: ({ due }) => due },
-  { head: 'Status', value: ({ status }) => status },
-  { head: currency, value: ({ amount }) => amount, decimals: 2 },
-  { head: 'Still due', value: ({ amount_due }) => amount_due, decimals: 2 },
-  { head: 'Invoice', value: ({ id }) => id },
+const CSV = [
+  ...['id', 'status', 'period_start', 'period_end', 'issued', 'due', 'amount', 'amount_due', 'currency'],
+  ...['sum_of_days', 'difference', 'difference_percent', 'explained_percent', 'explained_amount', 'rest'],
+  ...['verdict', 'expected', 'unexplained', 'doubt', 'days_missing', 'days_estimated'],
 ];

@@ -12,9 +12,11 @@ export interface Column<Row> {
   readonly decimals?: number;
 }
 
-/** Columns that are named after a key of the records. */
-export const keyColumns = <Key extends string>(...keys: readonly Key[]): Column<Record<Key, Cell>>[] =>
-  keys.map((key) => ({ head: key, value: (record) => record[key] }));
+/** Columns of keys of the rows, by their heads. */
+export const columnsOf = <Key extends string>(keys: Readonly<Record<string, Key>>, decimals?: number) =>
+  Object.entries(keys).map(([head, key]): Column<Readonly<Record<Key, Cell>>> => {
+    return { head, value: (row) => row[key], ...(decimals === undefined ? {} : { decimals }) };
+  });
 
 /** Without the option: a table on a terminal, JSON elsewhere. Throws wrong_usage. */
 export function formatFrom(option: unknown, io: Io): Format {
@@ -22,16 +24,22 @@ export function formatFrom(option: unknown, io: Io): Format {
   return choiceOf('--format', option, FORMATS);
 }
 
-/** Prints in the format that was asked for. `table` gives the lines of the table, with what stands around it. */
-export function print<Row>(
+/** Prints the records as JSON, the keys of the rows as CSV, or the lines of the table, with what stands around it. */
+export function print(
   format: Format,
-  { records, csv, table }: { records: readonly Row[]; csv: readonly Column<Row>[]; table: () => string[] },
+  given: {
+    records: readonly object[];
+    rows?: readonly object[];
+    csv: readonly string[];
+    table: () => string[];
+  },
   io: Io,
 ): void {
-  const heads = csv.map(({ head }) => head);
+  const { records, rows = records, csv, table } = given;
+  const cellsOf = (row: object) => csv.map((key) => (row as Readonly<Record<string, Cell>>)[key] ?? null);
   if (format === 'json') printJson(records, io);
   else if (format === 'table') for (const line of table()) io.out(`${line}\n`);
-  else io.out(csvOf([heads, ...records.map((record) => csv.map(({ value }) => value(record)))]));
+  else io.out(csvOf([csv, ...rows.map(cellsOf)]));
 }
 
 export const printJson = (value: unknown, io: Io): void => io.out(`${JSON.stringify(value, null, 2)}\n`);

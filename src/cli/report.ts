@@ -20,7 +20,7 @@ import {
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import type { Command, Io } from './command.ts';
 import { askHealth, lookAtFleet } from './healthcheck.ts';
-import { keyColumns, tableLines } from './printing.ts';
+import { columnsOf, tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
 /** Heading and lines. */
@@ -142,6 +142,13 @@ function extrasLine({ registers, ...rest }: Extras): string {
 }
 
 const NEWEST_DAYS = 14;
+const COLUMNS = columnsOf({
+  day: 'day',
+  kWh: 'kWh',
+  cost: 'cost',
+  revision: 'revision',
+  received: 'received',
+});
 
 function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Zone, today: Day): string[] {
   const { days, quarantined } = ledger;
@@ -164,7 +171,7 @@ function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Z
     `days cut in ${timezone}, a reading closes ${readingCloses ?? 'not decided yet'}`,
     `${days.size} days, newest ${newestDay ?? 'none'}, ${missingDays} missing, ${quarantined.size} quarantined`,
     `totals ${knownUnits(total.energy) ?? '–'} kWh, ${knownUnits(total.cost) ?? '–'}`,
-    ...tableLines(keyColumns('day', 'kWh', 'cost', 'revision', 'received'), rows),
+    ...tableLines(COLUMNS, rows),
   ];
 }
 

@@ -20,15 +20,7 @@ import { sumAmounts } from '../domain/totals.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { closingWords, findClosing, findCurrency, type Opened, openAccount } from './account.ts';
 import { type Arguments, type Command, choiceOf, type Io, wrongOption, wrongUsage } from './command.ts';
-import {
-  type Column,
-  type Format,
-  formatFrom,
-  keyColumns,
-  print,
-  printJson,
-  tableLines,
-} from './printing.ts';
+import { type Column, type Format, formatFrom, print, printJson, tableLines } from './printing.ts';
 
 type Period = Omit<ReturnType<typeof periodOf>, 'wasShortened'>;
 type Row = ReturnType<typeof rowsOf>[number];
@@ -208,7 +200,7 @@ export function printUsage(format: Format, meters: readonly MeterUsage[], period
     printJson({ rows: records, total: amounts(totalOf(meters.flatMap(({ rows }) => rows))) }, io);
     return;
   }
-  const csv = keyColumns<string>(...CSV, ...(prices ? ['cost_at_tariff'] : []));
+  const csv = [...CSV, ...(prices ? ['cost_at_tariff'] : [])];
   const table = () => meters.flatMap((meter) => meterLines(meter, period, io));
   print(format, { records, csv, table }, io);
 }

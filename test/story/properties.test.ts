@@ -2,8 +2,8 @@
 // what no longer leads there is found again once.
 
 import { expect, test } from 'vitest';
-import type { Fault } from '../../src/simulator/switches.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 import {
   booked,
   EVENT,

@@ -158,18 +158,6 @@ describe('when the API refuses the access token', () => {
     await exchange(byPerson);
     expect(account.asked().logins).toBe(1);
   });
-
-  test('logins whose tokens it accepts are not limited', async () => {
-    account.simulator.switches.token.withoutRefreshToken = true;
-    for (let poll = 0; poll < 6; poll += 1) {
-      const { session } = account.start();
-      await session.accessToken();
-      await session.accepted();
-      account.clock.advance(HOUR / 2);
-    }
-    expect(account.asked().logins).toBe(6);
-    expect(account.budgetStore.kept).toBeNull();
-  });
 });
 
 describe('when a refresh is refused', () => {

@@ -145,7 +145,8 @@ test('of processes that find one lock, stale or not, never do two hold it', asyn
       turns += await run(lock, count, seed);
     },
   );
-  await fc.assert(claim, { numRuns: RUNS });
+  const numRuns = Math.ceil(RUNS / 2);
+  await fc.assert(claim, { numRuns });
   // The lock is taken at all.
-  expect(turns).toBeGreaterThan(RUNS);
+  expect(turns).toBeGreaterThan(numRuns);
 });

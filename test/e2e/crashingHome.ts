@@ -68,8 +68,8 @@ export async function openCrashingHome(seed: number) {
     state,
     tokens,
     start: () => start(config),
-    /** Resolves at the moment that was drawn, of the kind it tells; where the process is then, nobody knows. */
-    async moment(): Promise<string> {
+    /** Resolves at the moment that was drawn. Where the process is then cannot be known. */
+    async moment(): Promise<void> {
       const kind = MOMENTS[Math.floor(draw() * MOMENTS.length)] ?? 'any';
       const share = draw();
       const times = Math.floor(draw() * 10);
@@ -79,7 +79,6 @@ export async function openCrashingHome(seed: number) {
       const longest = { any: LONGEST_ANY_MS, write: LONGEST_WRITE_MS }[kind as string] ?? LONGEST_EXCHANGE_MS;
       // The first milliseconds are the interesting ones.
       await turn((kind === 'any' ? share : share ** 2) * longest);
-      return kind;
     },
   };
 }

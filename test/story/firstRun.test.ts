@@ -73,23 +73,6 @@ test('one login, one discovery, no events; online, then discovery, then states, 
   expect(later.last('heat2mqtt/bridge/state')?.payload).toBe('online');
 });
 
-test('every group and property is found, others are left alone', async () => {
-  const me = person('me', [home('70418235', quiet(), 1), { id: 2, services: [] }]);
-  const other = { properties: [home('70418301', quiet({ seed: 2 }), 3)] };
-  const hierarchy = { type: 'hierarchy', properties: [home('70499999', quiet(), 4)] };
-  const accounts = [{ ...me, groups: [...(me.groups ?? []), other, hierarchy] }];
-  const { story, probe } = await firstPoll({ accounts });
-  const totals = ['70418235', '70418301'].map(
-    (meter) => probe.json(`heat2mqtt/meter/${meter}/state`)?.energy_total,
-  );
-  expect(totals).toEqual([1, 3].map((property) => expect.closeTo(booked(story.simulator, property).kwh, 3)));
-  expect(story.simulator.counters.requests[USAGE]).toBe(2);
-  const meters = new Set(
-    probe.heard.flatMap(({ topic }) => /^heat2mqtt\/meter\/([^/]+)/.exec(topic)?.[1] ?? []),
-  );
-  expect([...meters].sort()).toEqual(['70418235', '70418301']);
-});
-
 test('a long history comes in chunks, with progress, and no word on the meter before its end', async () => {
   const story = await openStory({ accounts: [person('me', [home(METER, quiet({ since: '2023-01-01' }))])] });
   const { simulator } = story;

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { HEALTH, METER, STATE } from '../support/homes.ts';
+import { METER, STATE } from '../support/homes.ts';
 import { DUBLIN, Household } from '../support/household.ts';
 import { openStatisticsStory } from '../support/statisticsStory.ts';
 
@@ -101,32 +101,4 @@ test('a household that saved a fifth is told so, with its band, whether Home Ass
   await settled();
   expect(means()).toHaveLength(2 * first + 1);
   await probe.until(STATE, ({ weather_adjusted_change: change }) => change !== null);
-});
-
-test('a sensor in trouble is told with advice, the days are written all the same, and nothing becomes zero', async () => {
-  const { ha, sensor, probe, codes, settled, pollAt } = await openWeatherStory('2024-10-01');
-  const isUnknown = () =>
-    expect(probe.json(STATE)).toMatchObject({ weather_adjusted_change: null, degree_days_month: null });
-  ha.sensors.clear();
-  await settled();
-  expect(codes()).toEqual(['home_assistant_no_temperatures']);
-  expect(JSON.stringify(probe.json(HEALTH)?.reasons)).toContain('home_assistant.outdoor_temperature');
-  isUnknown();
-  ha.sensors.set(SENSOR, { ...sensor, unit: '%' });
-  await pollAt('2025-03-10T20:00:00Z');
-  expect(codes()).toEqual(['home_assistant_not_a_temperature']);
-  expect(JSON.stringify(probe.json(HEALTH)?.reasons)).toContain('home_assistant.outdoor_temperature');
-  isUnknown();
-  ha.sensors.set(SENSOR, sensor);
-  ha.switches.instead.set('recorder/statistics_during_period', (socket, id) =>
-    socket.send(
-      JSON.stringify({ id, type: 'result', success: true, result: { [SENSOR]: [{ start: 0, mean: {} }] } }),
-    ),
-  );
-  await pollAt('2025-03-11T04:00:00Z');
-  expect(codes()).toEqual(['home_assistant_strange']);
-  isUnknown();
-  await pollAt('2025-03-11T12:00:00Z');
-  expect(codes()).toEqual([]);
-  await probe.until(STATE, ({ degree_days_month: sum }) => sum !== null);
 });

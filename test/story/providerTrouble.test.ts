@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest';
 import type { Fault } from '../../src/simulator/switches.ts';
 import { FAULTS, inBuckets, inSums, tooMany } from '../support/faults.ts';
-import { booked, EVENT, HEALTH, home, person, STATE, USAGE } from '../support/homes.ts';
+import { booked, HEALTH, home, person, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, served } from '../support/story.ts';
 
@@ -173,26 +173,4 @@ test('numbers of meters reach topics printable and short, whatever the provider 
   const written = probe.heard.map(({ topic, payload }) => `${topic} ${payload}`);
   const unprintable = /\\u00[01]|[\p{Cc}\p{Cf}]/u;
   expect(written.filter((text) => unprintable.test(text) || text.includes('x'.repeat(65)))).toEqual([]);
-});
-
-test('a shard without any copy: no total shrinks, at a poll as at a first history', async () => {
-  const { story, probe, state, switches, daemon } = await polledStory();
-  switches.api.missingShards = 2;
-  await story.nextPoll(48 * HOUR_MS);
-  const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
-  expect(health).toMatchObject({ state: 'degraded', last_error: expect.stringContaining('2 of the index') });
-  const reasons = health.reasons as { code: string; hint: string }[];
-  expect(reasons.map(({ code }) => code)).toContain('incomplete_reply');
-  expect(probe.on(EVENT)).toEqual([]);
-  expect((await (await story.listen()).until(STATE)).energy_total).toBe(state.energy_total);
-
-  await story.stop(daemon);
-  await story.restartBroker();
-  const first = await story.listen();
-  await story.start({ state_dir: await story.stack.folder() });
-  await story.polled(3);
-  expect(first.on(STATE)).toEqual([]);
-  switches.api.missingShards = 0;
-  await story.nextPoll();
-  expect((await first.until(STATE)).energy_total).toBe(booked(story.simulator).kwh);
 });

@@ -5,8 +5,6 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Simulator } from '../../src/simulator/provider.ts';
-import { REDIRECT } from '../simulator/browser.ts';
-import { FAULTS } from '../support/faults.ts';
 import { HEALTH, ME, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
@@ -89,34 +87,6 @@ test('a restart buys no try, a changed password file does, and health no longer 
   expect(grants).toEqual({ asked: 2, ok: 1 });
 });
 
-test('what only the owner can do is told at each poll, and each refresh request tries, until it is done', async () => {
-  const { story, probe, switches, counters } = await firstPoll({
-    config: { provider: { sign_in: 'form', redirect_uri: REDIRECT } },
-    prepare: ({ simulator }) =>
-      void simulator.switches.token.requiredActions.set(ME.username, ['TERMS_AND_CONDITIONS']),
-  });
-  const reason = {
-    code: 'account_not_set_up',
-    message: 'The account waits for something only its owner can do: accept the terms.',
-    hint: expect.stringContaining('press Poll now'),
-  };
-  for (let poll = 0; poll < 3; poll += 1) {
-    expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', reasons: [reason] });
-    await story.nextPoll();
-  }
-  const posted = () => counters.requests['POST /auth/realms/energy/login-actions/authenticate'];
-  expect(posted()).toBe(1);
-  for (let count = 2; count <= 4; count += 1) {
-    await story.pass(6 * MINUTE_MS, MINUTE_MS);
-    await probe.publish('heat2mqtt/bridge/request/refresh', '');
-    await untilTrue('the try that was asked for', () => posted() === count);
-  }
-  switches.token.requiredActions.clear();
-  await story.pass(6 * MINUTE_MS, MINUTE_MS);
-  await probe.publish('heat2mqtt/bridge/request/refresh', '');
-  await probe.until(STATE);
-});
-
 /** The password was changed at the provider, which has ended the session as well; no poll has noticed. */
 async function refusedBetweenPolls() {
   const story = await openStory();
@@ -154,30 +124,6 @@ test('a refused login is told at once, with its event, and tried again at the ti
   await story.pass(10_000);
   expect(counters.passwordGrants).toEqual({ asked: 3, ok: 2 });
   await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
-});
-
-test('an outage in the middle of the login: it is tried again by itself, before the next poll', async () => {
-  const story = await openStory();
-  const { counters, switches } = story.simulator;
-  Object.assign(switches.token, { accessSeconds: 60, refreshSeconds: 900 });
-  const probe = await story.listen();
-  await story.start();
-  await story.polled(1);
-  await story.pass(2 * MINUTE_MS);
-  story.simulator.endSessions();
-  const isLogin = ({ text }: { text: string }) => text.includes('grant_type=password');
-  const down = switches.fault('/auth/', FAULTS.serverError, { when: isLogin });
-  await story.pass(2 * MINUTE_MS);
-  expect(probe.json(HEALTH)).toMatchObject({
-    state: 'degraded',
-    auth: { home: { state: 'provider_down' } },
-    reasons: [{ code: 'issuer_unreachable' }],
-  });
-  down.remove();
-  await story.pass(5 * MINUTE_MS, 5_000);
-  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
-  expect(counters.passwordGrants.ok).toBe(2);
-  expect(counters.passwordGrants.asked).toBeLessThan(8);
 });
 
 const CALM_STEP_MS = 15_000;

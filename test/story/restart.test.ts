@@ -90,21 +90,6 @@ test('a poll that brought nothing new, and one that failed, are not forgotten; a
   await probe.until(HEALTH, ({ state: verdict }) => verdict === 'ok');
 });
 
-test('a failed poll is told after a restart too, until one succeeds', async () => {
-  const { story, probe, daemon } = await firstPoll();
-  story.simulator.switches.fault('/api/', FAULTS.serverError);
-  await story.nextPoll(2 * HOUR_MS);
-  await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
-  await story.stop(daemon);
-  probe.forget();
-  await story.start();
-  const { reasons } = await probe.until(HEALTH, ({ state }) => state === 'degraded');
-  expect(reasons).toMatchObject([{ code: 'provider_unreachable', account: 'home' }]);
-  story.simulator.switches.clearFaults();
-  await story.nextPoll();
-  await probe.until(HEALTH, ({ state }) => state === 'ok');
-});
-
 test('without keep_alive the session lapses between polls, though it is known from the start, and a poll logs in', async () => {
   const provider = { keep_alive: false };
   const { story, probe, counters, restart } = await firstPoll({

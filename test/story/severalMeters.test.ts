@@ -165,28 +165,6 @@ test('while the first account cannot, the second reads the same series on, and g
   expect(story.logged('read in place of another account')).toHaveLength(1);
 });
 
-test('the first account cannot sign in from the start: the second reads, and keeps the series over a restart', async () => {
-  const { ann, accounts } = couple(week());
-  const { story, probe, counters, simulator, restart } = await firstPoll({
-    accounts,
-    prepare: ({ simulator }) => simulator.changePassword(ann.username, 'another one'),
-  });
-  expect(probe.json(STATE)?.energy_total).toBe(42);
-  expect(probe.json('heat2mqtt/bridge/info')?.meters).toEqual([
-    expect.objectContaining({ account: 'home2' }),
-  ]);
-  simulator.changePassword(ann.username, ann.password);
-  await story.nextPoll(24 * HOUR_MS);
-  expect(codes(probe.json(HEALTH))).toEqual([expect.objectContaining({ account: 'home' })]);
-  const asked = counters.requests[USAGE];
-  await restart();
-  await story.nextPoll(4 * HOUR_MS);
-  expect(counters.requests[USAGE]).toBe((asked ?? 0) + 1);
-  expect(probe.json('heat2mqtt/bridge/info')?.meters).toEqual([
-    expect.objectContaining({ account: 'home2' }),
-  ]);
-});
-
 const FLATS: AccountOptions[] = [1, 2, 3, 4, 5].map((n) =>
   person(`flat${n}`, [home(`7055500${n}`, quiet({ seed: n }), 700_000 + n)]),
 );

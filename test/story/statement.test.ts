@@ -2,9 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { addMonths, daysOf } from '../../src/domain/period.ts';
+import { daysOf } from '../../src/domain/period.ts';
 import { home, ME, METER, person, reading } from '../support/homes.ts';
-import { Household } from '../support/household.ts';
 import { firstPoll, HOUR_MS, type Story } from '../support/story.ts';
 import { usualConfig } from '../support/storyRules.ts';
 import { typed } from '../support/typed.ts';
@@ -65,48 +64,4 @@ test('topic, page and command say the same of the newest complete month, and a c
     exitCode: 2,
     message: expect.stringContaining('allowed: 2025-01 to 2025-02'),
   });
-});
-
-test('months of a household, field by field, as its readings were booked', async () => {
-  const house = new Household({ seed: 7, from: '2023-12-01', days: 464 });
-  const sums = (month: string) => {
-    const all = house.readings.filter(({ day }) => day.startsWith(month));
-    const sum = (pick: 'energy' | 'cost') => all.reduce((total, one) => total + one[pick], 0) / 1e6;
-    return {
-      days: all.length,
-      energy: Number(sum('energy').toFixed(3)),
-      cost: Number(sum('cost').toFixed(3)),
-    };
-  };
-  const over = { ...CONFIG, usage: { history_since: '2023-12-01' } };
-  const { story, probe } = await firstPoll({
-    accounts: [person('me', [home(METER, { events: house.events() })])],
-    config: over,
-  });
-  const topic = await probe.until(STATEMENT);
-  for (const month of ['2024-12', '2025-02']) {
-    const typed = JSON.parse((await type(story, `statement ${month} --format json`, over)).out);
-    if (month === '2025-02') expect(typed).toEqual(topic);
-    const { days, energy, cost } = sums(month);
-    const basis = { kind: 'readings', days, of: days };
-    const useOf = (one: string) => ({
-      month: one,
-      energy: { value: sums(one).energy },
-      cost: { value: sums(one).cost },
-    });
-    const year = Array.from({ length: 13 }, (_, at) => addMonths(`${month}-01`, at - 12).slice(0, 7));
-    expect(typed).toMatchObject({
-      month,
-      energy: { value: energy, reason: null, basis },
-      cost: { value: cost, reason: null, basis },
-      month_before: useOf(year[11] ?? ''),
-      year_before: useOf(year[0] ?? ''),
-      months: year.map((one) => ({ month: one, energy_kwh: sums(one).energy, cost: sums(one).cost })),
-      prices: { value: [{ unit_rate: expect.closeTo(0.124, 4), standing_charge: expect.closeTo(0.686, 3) }] },
-      days: { of: days, missing: [], carried: [], estimated: [], corrected: [] },
-      energy_per_m2: { value: Math.round((energy / 50) * 10) / 10 },
-      bills: { value: [{ amount: expect.closeTo(cost, 1), verdict: expect.any(String) }] },
-      revision: 0,
-    });
-  }
 });

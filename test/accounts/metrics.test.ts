@@ -59,14 +59,6 @@ test('every number is there once, under its name', () => {
   });
 });
 
-test('rendered anew each time: counters do not pile up', () => {
-  renderMetrics(source);
-  expect(samples({ polls: 8, connected: false })).toMatchObject({
-    heat2mqtt_polls_total: 8,
-    heat2mqtt_mqtt_connected: 0,
-  });
-});
-
 test('each metric has its type and a help line', () => {
   const { text, contentType } = renderMetrics(source);
   expect(contentType).toMatch(/^text\/plain; version=0\.0\.4/);

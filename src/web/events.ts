@@ -71,15 +71,16 @@ export function createStreams(follow: DocumentSource, logTail: LogTail, clock: C
         for (const document of some) await send(written('message', messageOf(document)));
       for (const text of pending.splice(0)) await send(text);
     }
-    for (const line of logTail.lines) put('log', logLine(line));
-    const stopLines = logTail.follow((line) => put('log', logLine(line)));
+    const tellLine = (line: string) => put('log', logLine(line));
+    logTail.lines.forEach(tellLine);
+    const stopLines = logTail.follow(tellLine);
     const follower = follow({
       changed: wake,
       event: (document) => put('message', messageOf(document)),
       broker: (broker) => put('link', JSON.stringify({ broker })),
     });
-    const [oldest] = open;
     open.add(outgoing);
+    const [oldest] = open;
     if (open.size > MOST_STREAMS) oldest?.destroy();
     try {
       await sendNews();
@@ -109,25 +110,23 @@ export function createStreams(follow: DocumentSource, logTail: LogTail, clock: C
 
 function messageOf({ topic, payload }: Document): string {
   // The only one that is not JSON.
-  const value = topic === 'bridge/state' ? JSON.stringify(payload) : payload;
-  return `{"topic":${JSON.stringify(topic)},"payload":${payload === '' ? 'null' : value}}`;
-}
-
-function fieldsOf(line: string): Record<string, unknown> {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return { msg: line };
-  }
+  const value = payload !== '' && topic === 'bridge/state' ? JSON.stringify(payload) : payload;
+  return `{"topic":${JSON.stringify(topic)},"payload":${value || 'null'}}`;
 }
 
 /** From a line of the log, whose other fields follow its sentence. */
 function logLine(line: string): string {
-  const { time, level, msg, err, ...more } = fieldsOf(line);
-  const fault = err as { message?: string; hint?: string } | undefined;
-  const fields = Object.entries(more).map(
+  let fields: Record<string, unknown> = { msg: line };
+  try {
+    fields = JSON.parse(line);
+  } catch {
+    // It is told as it is.
+  }
+  const { time, level, msg, err, ...others } = fields;
+  const { message, hint } = (err ?? {}) as { message?: string; hint?: string };
+  const more = Object.entries(others).map(
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
-  const message = [msg, fault?.message, fault?.hint, fields.join(' ')].filter(Boolean).join(' · ');
-  return JSON.stringify({ time, level, message } as LogLine);
+  const told = [msg, message, hint, more.join(' ')].filter(Boolean).join(' · ');
+  return JSON.stringify({ time, level, message: told } as LogLine);
 }

@@ -11,8 +11,7 @@ import type { Log, LogTail } from '../foundation/log.ts';
 import type { PageWords } from '../publication/language.ts';
 import { createStreams, type DocumentSource } from './events.ts';
 import type { Session } from './page/answers.ts';
-import { createSessions } from './sessions.ts';
-import { type Entrance, refusalOf, type Visitor, visitorFrom } from './visitor.ts';
+import { createSessions, type Entrance, refusalOf, type Visitor, visitorFrom } from './visitor.ts';
 
 export interface PageOptions extends Entrance {
   readonly version: string;

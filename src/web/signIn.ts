@@ -37,6 +37,7 @@ const MOST_ATTEMPTS = 10;
 const ATTEMPTS_WINDOW_MS = 10 * 60_000;
 const MOST_LISTED = 100;
 const DONE = json({ state: 'done' });
+const NOT_ENCRYPTED = 'Passwords can be typed on this machine, in Home Assistant, or over HTTPS only.';
 
 const malformed = (message: string) => refuse(400, 'request_malformed', message);
 const impossible = (code: string, message: string) =>
@@ -44,32 +45,31 @@ const impossible = (code: string, message: string) =>
 
 export function createSignIns(options: Options): { readonly routes: readonly Route[]; stop(): void } {
   const all = new Map(options.accounts.map((account) => [account.id, createAttempts(account, options)]));
-  async function waiting({ visitor }: Exchange): Promise<Reply> {
-    const listed = [...all.values()].filter((attempts) => attempts.isWaiting()).slice(0, MOST_LISTED);
-    return json(await Promise.all(listed.map((attempts) => attempts.view(visitor.mayTypePasswords))));
-  }
   const by =
     (step: 'typePassword' | 'beginDevice' | 'cancelDevice' | 'goByLink'): Handler =>
     (exchange) =>
       all.get(exchange.name)?.[step](exchange) ?? refuse(404, 'unknown_account', 'There is no such account.');
   return {
     routes: [
-      ['GET /sign-in', waiting],
+      [
+        'GET /sign-in',
+        async ({ visitor }) => {
+          const waiting = [...all.values()].filter((attempts) => attempts.isWaiting()).slice(0, MOST_LISTED);
+          return json(await Promise.all(waiting.map((attempts) => attempts.view(visitor.mayTypePasswords))));
+        },
+      ],
       ['POST /sign-in/:name/password', by('typePassword')],
       ['POST /sign-in/:name/device', by('beginDevice')],
       ['DELETE /sign-in/:name/device', by('cancelDevice')],
       ['POST /sign-in/:name/link', by('goByLink')],
     ],
-    stop(): void {
-      for (const attempts of all.values()) attempts.endDevice();
-    },
+    stop: () => all.forEach((attempts) => void attempts.cancelDevice()),
   };
 }
 
 /** What is under way for one account. What rejects does so with a Failure. */
-function createAttempts({ id, upstream }: Account, options: Options) {
+function createAttempts({ id, upstream }: Account, { redirectUri, clock, log, ...options }: Options) {
   const { session, login, issuer, askForLogin } = upstream;
-  const { redirectUri, clock, log } = options;
   const limit = new RateLimit(clock, MOST_ATTEMPTS, ATTEMPTS_WINDOW_MS);
   let device: { view: Device; readonly ending: AbortController } | null = null;
   let link: CodeFlow | null = null;
@@ -79,11 +79,12 @@ function createAttempts({ id, upstream }: Account, options: Options) {
     device = null;
   }
   /** What is under way by another method is not needed any more. */
-  function signedIn(method: Method): void {
+  function signedIn(method: Method): Reply {
     if (method !== 'device') endDevice();
     link = null;
     log.info({ account: id, method }, 'signed in from the page');
     options.signedIn(id);
+    return DONE;
   }
   async function rejectIfSignedIn(): Promise<void> {
     if (session.status().state === 'ok' && (await session.current()) !== null)
@@ -108,30 +109,27 @@ function createAttempts({ id, upstream }: Account, options: Options) {
     if (redirectUri === undefined) throw noRedirectUri('Signing in by a link');
     return issuer.beginCodeFlow(redirectUri, scope);
   }
-  /** Where the issuer wants fewer scopes than the first link asked for, there is another link afterwards. */
-  async function finishLink(pasted: string): Promise<void> {
+  /** Resolves to another link where the issuer wants fewer scopes than the first one asked for. */
+  async function finishLink(pasted: string): Promise<CodeFlow | null> {
     const flow = link;
     if (flow === null) throw impossible('no_attempt', 'No link was asked for. Begin again.');
     const mistake = flow.mistakeIn(pasted);
     if (mistake !== null) throw impossible('wrong_address', mistake);
     link = null;
-    let step = async (_: string): Promise<CodeFlow | null> => {
-      step = beginCodeFlow;
+    let isFirst = true;
+    const step = async (scope: string) => {
+      if (!isFirst) return beginCodeFlow(scope);
+      isFirst = false;
       await session.storeGrant(await flow.finish(new URL(pasted)));
       return null;
     };
-    try {
-      link = await issuer.withScope((scope) => step(scope));
-    } catch (err) {
+    return issuer.withScope(step).catch((err) => {
       link = flow;
       throw err;
-    }
-    if (link === null) signedIn('link');
+    });
   }
 
   return {
-    endDevice,
-
     /** The account has no session. */
     isWaiting(): boolean {
       const { state, accessExpiresAt } = session.status();
@@ -144,19 +142,14 @@ function createAttempts({ id, upstream }: Account, options: Options) {
         (await issuer.offersDevice().catch(() => false)) && 'device',
         redirectUri !== undefined && 'link',
       ] as const;
-      const suspension = await login.suspendedBy();
-      const nextAttemptAt = login.needsPerson ? null : (suspension?.nextAttemptAt ?? null);
+      const { refusals = 0, nextAttemptAt: next = null } = (await login.suspendedBy()) ?? {};
+      const nextAttemptAt = login.needsPerson || next === null ? null : options.iso(next);
       return {
         account: id,
         state: session.status().state,
         reason: session.fault && safeWords(session.fault),
         methods: methods.filter((method) => method !== false),
-        budget: suspension?.refusals
-          ? {
-              refusals: suspension.refusals,
-              nextAttemptAt: nextAttemptAt === null ? null : options.iso(nextAttemptAt),
-            }
-          : null,
+        budget: refusals === 0 ? null : { refusals, nextAttemptAt },
         device: device?.view ?? null,
         link: link?.url.href ?? null,
       };
@@ -176,15 +169,15 @@ function createAttempts({ id, upstream }: Account, options: Options) {
       options.mask(password);
       if (username.includes('@')) options.mask(username);
       await session.logIn({ username, password, code: code.replace(/\s/g, '') || null });
-      signedIn('password');
-      return DONE;
+      return signedIn('password');
     },
 
     async beginDevice(): Promise<Reply> {
       await begin();
       endDevice();
       const flow = await issuer.beginDevice();
-      device = { view: await viewOf(flow, options), ending: new AbortController() };
+      const until = options.iso(clock.now() + flow.expiresInSeconds * 1000);
+      device = { view: await viewOf(flow, until), ending: new AbortController() };
       void finishDevice(flow, device);
       return json(device.view);
     },
@@ -196,19 +189,15 @@ function createAttempts({ id, upstream }: Account, options: Options) {
 
     async goByLink(exchange: Exchange): Promise<Reply> {
       const { pasted } = await fieldsOf(exchange);
-      if (pasted === undefined) {
-        await begin();
-        link = await issuer.withScope(beginCodeFlow);
-      } else await finishLink(pasted.trim());
-      return link === null ? DONE : json({ address: link.url.href });
+      if (pasted === undefined) await begin();
+      link = await (pasted === undefined ? issuer.withScope(beginCodeFlow) : finishLink(pasted.trim()));
+      return link === null ? signedIn('link') : json({ address: link.url.href });
     },
   };
 }
 
-const NOT_ENCRYPTED = 'Passwords can be typed on this machine, in Home Assistant, or over HTTPS only.';
-
-async function viewOf(flow: DeviceFlow, { clock, iso }: Options): Promise<Device> {
-  const { verificationUri, completeUri, userCode, expiresInSeconds } = flow;
+async function viewOf(flow: DeviceFlow, expires_at: string): Promise<Device> {
+  const { verificationUri, completeUri, userCode } = flow;
   const { encode } = await import('uqr');
   const { data, size } = encode(completeUri ?? verificationUri);
   const squares = data.flatMap((row, y) => row.flatMap((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : [])));
@@ -217,7 +206,7 @@ async function viewOf(flow: DeviceFlow, { clock, iso }: Options): Promise<Device
     verification_uri: verificationUri,
     verification_uri_complete: completeUri,
     user_code: userCode,
-    expires_at: iso(clock.now() + expiresInSeconds * 1000),
+    expires_at,
     qr: { size, path: squares.join('') },
   };
 }

@@ -1,7 +1,10 @@
-// Who asks: the address, whether the way is encrypted, and whether a browser that came this way is answered.
+// Who asks: the address, whether the way is encrypted, whether a browser that came this way is answered, and who has typed the
+// password of the page.
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { isLoopback } from '../config/listenAddress.ts';
+import type { Clock } from '../foundation/clock.ts';
 
 export interface Visitor {
   /** Of the client, as far as a trusted proxy tells it. */
@@ -29,18 +32,12 @@ export interface Entrance {
 /** The status, and what to do about it. */
 type Refusal = readonly [status: 403 | 421, message: string];
 
-const OTHER_PAGE: Refusal = [
-  403,
-  'Another page asks this. Behind a reverse proxy: let it pass the Host header on, or set web.trusted_proxy.',
-];
-const NEEDS_PASSWORD: Refusal = [
-  403,
-  'Behind a reverse proxy the page needs a password: set web.password or web.password_file.',
-];
-const UNKNOWN_NAME: Refusal = [
-  421,
-  'This bridge does not know itself by that name. Use its IP address, or add the name to web.hosts in its configuration.',
-];
+const ANOTHER_PAGE =
+  'Another page asks this. Behind a reverse proxy: let it pass the Host header on, or set web.trusted_proxy.';
+const NO_PASSWORD =
+  'Behind a reverse proxy the page needs a password: set web.password or web.password_file.';
+const UNKNOWN_NAME =
+  'This bridge does not know itself by that name. Use its IP address, or add the name to web.hosts in its configuration.';
 
 export function visitorFrom(
   { socket, headers }: IncomingMessage,
@@ -69,16 +66,17 @@ export function refusalOf(
 ): Refusal | null {
   const { origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = headers;
   const isOpened = method === 'GET' && mode === 'navigate' && url?.split('?')[0] === '/';
-  if ((site === 'cross-site' || site === 'same-site') && !isOpened) return OTHER_PAGE;
+  const isElsewhere = (site === 'cross-site' || site === 'same-site') && !isOpened;
   // The name is Home Assistant's, and a proxy before it may have left the port out.
   const part = isIngress ? nameOf : hostOf;
   const own = part(`http://${host}`);
-  const isOfOtherPage = origin !== undefined && (own === null || part(origin) !== own);
-  if (isIngress) return isOfOtherPage ? OTHER_PAGE : null;
-  if (readPassword === null && headers['x-forwarded-for'] !== undefined) return NEEDS_PASSWORD;
+  const isOfOtherPage = isElsewhere || (origin !== undefined && (own === null || part(origin) !== own));
+  if (isElsewhere || isIngress) return isOfOtherPage ? [403, ANOTHER_PAGE] : null;
+  if (readPassword === null && headers['x-forwarded-for'] !== undefined) return [403, NO_PASSWORD];
   const name = nameOf(`http://${host}`);
-  if (name === null || (isIP(name) === 0 && name !== 'localhost' && !names.has(name))) return UNKNOWN_NAME;
-  return isOfOtherPage ? OTHER_PAGE : null;
+  const isKnown = name !== null && (isIP(name) !== 0 || name === 'localhost' || names.has(name));
+  if (!isKnown) return [421, UNKNOWN_NAME];
+  return isOfOtherPage ? [403, ANOTHER_PAGE] : null;
 }
 
 /** Without brackets and the dot at the end. */
@@ -115,4 +113,78 @@ export function networkOf(address: string): string {
   const words = (part: string) => part.split(':').filter((word) => word !== '');
   const gap = tail === undefined ? 0 : 8 - words(head).length - words(tail).length;
   return [...words(head), ...Array<string>(gap).fill('0'), ...words(tail ?? '')].slice(0, 4).join(':');
+}
+
+const LONGEST_SESSION_MS = 14 * 24 * 3_600_000;
+const MOST_SESSIONS = 100;
+const LONGEST_WAIT_MS = 60_000;
+const FORGOTTEN_AFTER_MS = 3_600_000;
+const MOST_NETWORKS = 1_000;
+
+interface Session {
+  /** Digest of the password with which it was opened, so that a new one ends it. */
+  readonly password: Buffer;
+  readonly until: number;
+  readonly ending: AbortController;
+}
+
+/** `readPassword` may reject: then no session is open. */
+export function createSessions(readPassword: () => Promise<string>, clock: Clock) {
+  const key = randomBytes(32);
+  const digest = (text: string) => createHmac('sha256', key).update(text).digest();
+  const nameOf = (token = '') => digest(token).toString('base64');
+  /** By the digest of the token. */
+  const open = new Map<string, Session>();
+  /** Wrong attempts by their network, and when the last one was. */
+  const wrong = new Map<string, { readonly count: number; readonly at: number }>();
+
+  /** Each wrong attempt doubles the wait before the next one, up to a minute. */
+  function attemptsFrom(network: string) {
+    const { count = 0, at = 0 } = wrong.get(network) ?? {};
+    const age = clock.monotonic() - at;
+    if (count === 0 || age >= FORGOTTEN_AFTER_MS) return { count: 0, waitMs: 0 };
+    return { count, waitMs: Math.max(0, Math.min(500 * 2 ** count, LONGEST_WAIT_MS) - age) };
+  }
+
+  return {
+    /** A token, or how long to wait before the next attempt. Rejects when the password cannot be read. */
+    async signIn(typed: string, address: string) {
+      const network = networkOf(address);
+      const { count, waitMs } = attemptsFrom(network);
+      if (waitMs > 0) return { waitMs, isWrong: false };
+      // Counted before it is compared: a thousand guesses at the same moment are a thousand guesses.
+      keep(wrong, network, { count: count + 1, at: clock.monotonic() }, MOST_NETWORKS);
+      const password = digest(await readPassword());
+      if (!timingSafeEqual(password, digest(typed)))
+        return { waitMs: attemptsFrom(network).waitMs, isWrong: true };
+      wrong.delete(network);
+      const token = randomBytes(32).toString('base64url');
+      const until = clock.now() + LONGEST_SESSION_MS;
+      keep(open, nameOf(token), { password, until, ending: new AbortController() }, MOST_SESSIONS);
+      return { token };
+    },
+
+    async isOpen(token: string | undefined): Promise<boolean> {
+      const session = open.get(nameOf(token));
+      if (session === undefined || session.until <= clock.now()) return false;
+      const password = await readPassword().catch(() => null);
+      return password !== null && timingSafeEqual(session.password, digest(password));
+    },
+
+    end(token: string | undefined): void {
+      open.get(nameOf(token))?.ending.abort();
+      open.delete(nameOf(token));
+    },
+
+    /** Aborts when the session is ended. Age, another password and too many others are for `isOpen` to notice. */
+    ending: (token: string | undefined): AbortSignal | undefined => open.get(nameOf(token))?.ending.signal,
+  };
+}
+
+/** The oldest makes room. */
+function keep<T>(all: Map<string, T>, name: string, value: T, most: number): void {
+  all.delete(name);
+  all.set(name, value);
+  const [oldest] = all.keys();
+  if (all.size > most && oldest !== undefined) all.delete(oldest);
 }

@@ -1,5 +1,5 @@
 // What the bars show: days added up to weeks and months, the same period of the year before, and what is missing.
-import { addDays, daysBetween, intervalStart } from '../../domain/period.ts';
+import { addDays, daysBetween, daysOf, intervalStart } from '../../domain/period.ts';
 
 export type Interval = 'day' | 'week' | 'month';
 export type What = 'kwh' | 'cost';
@@ -37,12 +37,6 @@ export function sumOf(values: readonly (number | null | undefined)[]): number | 
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
 }
 
-function daysFrom(days: ReadonlyMap<string, DayRow>, from: string, count: number) {
-  const rows = Array.from({ length: count }, (_, index) => days.get(addDays(from, index)));
-  const [kwh, cost] = [sumOf(rows.map((row) => row?.[1])), sumOf(rows.map((row) => row?.[2]))];
-  return { kwh, cost, missing: rows.filter((row) => row?.[1] == null).length };
-}
-
 /**
  * Bars up to `last`, oldest first, `page` windows back from there. `first`: the origin of the totals, before which nothing is missing.
  * `corrected`: first days of the periods with a revision.
@@ -52,29 +46,28 @@ export function barsOf(
   { interval, first, last, page = 0 }: { interval: Interval; first: string; last: string; page?: number },
   corrected: ReadonlySet<string> = new Set(),
 ): Bar[] {
-  const days = new Map(rows.map((row) => [row[0], row]));
+  const known = new Map(rows.map((row) => [row[0], row]));
+  function within(from: string, to: string) {
+    const days = daysOf({ from, to }).map((day) => known.get(day));
+    const [kwh, cost] = [sumOf(days.map((row) => row?.[1])), sumOf(days.map((row) => row?.[2]))];
+    return { kwh, cost, missing: days.filter((row) => row?.[1] == null).length };
+  }
   const count = SHOWN[interval];
-  const bars = Array.from({ length: count }, (_, index): Bar | null => {
-    const start = intervalStart(interval, last, index + 1 - count * (page + 1));
+  return Array.from({ length: count }, (_, at) => at + 1 - count * (page + 1)).flatMap((further) => {
+    const start = intervalStart(interval, last, further);
     const end = addDays(intervalStart(interval, start, 1), -1);
-    if (end < first || start > last) return null;
+    if (end < first || start > last) return [];
     const from = start < first ? first : start;
     const to = end > last ? last : end;
-    const length = daysBetween(from, to) + 1;
-    const before = yearBefore(interval, from);
+    const days = daysBetween(from, to) + 1;
+    const earlier = yearBefore(interval, from);
     const isWhole = interval === 'month' && end <= last && from === start;
-    const lengthBefore = (day: string) =>
-      isWhole ? daysBetween(day, intervalStart('month', day, 1)) : length;
-    return {
-      ...daysFrom(days, from, length),
-      ...{ from, to, days: length, isRunning: end > last, isCorrected: corrected.has(start) },
-      before:
-        before === null || before < first
-          ? { kwh: null, cost: null }
-          : daysFrom(days, before, lengthBefore(before)),
-    };
+    const untilDay = (day: string) => (isWhole ? intervalStart('month', day, 1) : addDays(day, days));
+    const isKnown = earlier !== null && earlier >= first;
+    const before = isKnown ? within(earlier, untilDay(earlier)) : { kwh: null, cost: null };
+    const bar = { from, to, days, before, isRunning: end > last, isCorrected: corrected.has(start) };
+    return [{ ...bar, ...within(from, addDays(to, 1)) }];
   });
-  return bars.filter((bar) => bar !== null);
 }
 
 /** The top of the axis and the steps to it: round figures. */

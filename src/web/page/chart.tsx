@@ -7,6 +7,17 @@ import { type History, numberOf, type State, store, textOf, today, type Usage } 
 import { Button, Choice, Table } from './widgets.tsx';
 import { joined, say, write } from './words.ts';
 
+/** A bar of what is chosen, and its words. */
+interface Shown extends Bar {
+  readonly value: number | null;
+  readonly valueBefore: number | null;
+  readonly forecast: number | null;
+  readonly period: string;
+  readonly notes: string;
+  readonly about: string;
+  readonly statement: ComponentChildren;
+}
+
 /** `history`: of the meter, with days. */
 export function Chart({ meter, history }: { meter: string; history: History }) {
   const [interval, setInterval] = useState<Interval>('day');
@@ -16,28 +27,35 @@ export function Chart({ meter, history }: { meter: string; history: History }) {
   const usage = store.get<Usage>(`meter/${meter}/usage/${interval}`);
   // The newest days may well come later; only what is more than a day late is a gap.
   const last = [history.days.at(-1)?.[0] ?? history.origin, addDays(today(), -2)].sort()[1] ?? today();
-  const bars = useMemo(() => {
+  const found = useMemo(() => {
     const revised = usage?.buckets.filter(({ revision }) => revision > 0) ?? [];
     const corrected = new Set(revised.map(({ start }) => start.slice(0, 10)));
     return barsOf(history.days, { interval, first: history.origin, last, page }, corrected);
   }, [history, usage, interval, last, page]);
+  const amount = (value: number | null) => write(what === 'kwh' ? 'kWh' : 'money', value, history.currency);
+  const state = interval === 'month' ? store.get<State>(`meter/${meter}/state`) : null;
+  const monthForecast = numberOf(state, `${what === 'kwh' ? 'energy' : 'cost'}_month_forecast`);
+  const bars = found.map((bar): Shown => {
+    const { from, to, days, missing, isRunning } = bar;
+    const isMonth = interval === 'month' && from.endsWith('-01');
+    const span = isMonth ? write('month', from) : `${write('tick', from)} – ${write('tick', to)}`;
+    const period = interval === 'day' ? write('short', from) : span;
+    const gap = days === 1 ? say('chart.noReading') : say('chart.missing', { missing, days });
+    const corrected = bar.isCorrected && say('chart.corrected');
+    const notes = joined([isRunning && say('chart.soFar'), missing > 0 && gap, corrected]);
+    const valueBefore = bar.before[what];
+    const before = valueBefore !== null && say('chart.before', { amount: amount(valueBefore) });
+    return {
+      ...{ ...bar, value: bar[what], valueBefore, period, notes },
+      forecast: isRunning && page === 0 ? monthForecast : null,
+      about: joined([period, before, notes], ' · '),
+      statement: isMonth && statementLink(meter, from.slice(0, 7)),
+    };
+  });
   const turn = (to: number, by = interval) => {
     setInterval(by);
     setPage(to);
     setChosen(null);
-  };
-  const format = what === 'kwh' ? 'kWh' : 'money';
-  const amount = (value: number | null) => write(format, value, history.currency);
-  const isMonth = ({ from }: Bar) => interval === 'month' && from.endsWith('-01');
-  const period = (bar: Bar) => {
-    if (interval === 'day') return write('short', bar.from);
-    return isMonth(bar) ? write('month', bar.from) : `${write('tick', bar.from)} – ${write('tick', bar.to)}`;
-  };
-  const statementOf = (bar: Bar) => isMonth(bar) && statementLink(meter, bar.from.slice(0, 7));
-  const about = (bar: Bar) => {
-    const before = bar.before[what];
-    const told = before !== null && say('chart.before', { amount: amount(before) });
-    return joined([period(bar), told, notesOn(bar)], ' · ');
   };
   /** At the end it keeps the focus, which a disabled button would lose. */
   const turnTo = (name: 'earlier' | 'later', label: string, to: number, isEnd: boolean) => {
@@ -45,8 +63,6 @@ export function Chart({ meter, history }: { meter: string; history: History }) {
     return <Button {...attributes} onClick={() => isEnd || turn(to)} />;
   };
   const isOldest = intervalStart(interval, last, 1 - SHOWN[interval] * (page + 1)) <= history.origin;
-  const forecasts = interval === 'month' && page === 0 ? store.get<State>(`meter/${meter}/state`) : null;
-  const forecast = numberOf(forecasts, `${what === 'kwh' ? 'energy' : 'cost'}_month_forecast`);
   const bar = chosen === null ? undefined : bars[chosen];
   return (
     <section aria-label={say('chart.title')}>
@@ -68,36 +84,26 @@ export function Chart({ meter, history }: { meter: string; history: History }) {
       </div>
       <div class="row readout">
         <p>
-          <strong>{amount(bar ? bar[what] : sumOf(bars.map((one) => one[what])))}</strong>{' '}
-          {bar ? about(bar) : wholeOf(bars)} {bar && statementOf(bar)}
+          <strong>{amount(bar ? bar.value : sumOf(bars.map(({ value }) => value)))}</strong>{' '}
+          {bar ? bar.about : wholeOf(bars)} {bar?.statement}
         </p>
         <span class="turn">
           {turnTo('earlier', '‹', page + 1, isOldest)}
           {turnTo('later', '›', page - 1, page === 0)}
         </span>
       </div>
-      <Picture
-        {...{ bars, interval, what, chosen, setChosen, forecast }}
-        label={(one) => `${amount(one[what])}, ${about(one)}`}
-      />
-      <Legend {...{ bars, what, forecast }} />
+      <Picture {...{ bars, interval, chosen, setChosen, amount }} />
+      <Legend {...{ bars, what }} />
       <details>
         <summary>{say('chart.table')}</summary>
         <Table
           name={say('chart.figures')}
           head={(['period', 'kwh', 'cost', 'yearBefore', 'note'] as const).map((one) => say(`chart.${one}`))}
-          rows={[...bars].reverse().map((one) => ({
-            key: one.from,
-            cells: [
-              period(one),
-              write('kWh', one.kwh),
-              write('money', one.cost, history.currency),
-              amount(one.before[what]),
-              <>
-                {notesOn(one)} {statementOf(one)}
-              </>,
-            ],
-          }))}
+          rows={[...bars].reverse().map((one) => {
+            const note = [one.notes, ' ', one.statement];
+            const figures = [write('kWh', one.kwh), write('money', one.cost, history.currency)];
+            return { key: one.from, cells: [one.period, ...figures, amount(one.valueBefore), note] };
+          })}
         />
       </details>
     </section>
@@ -116,22 +122,17 @@ export function statementLink(meter: string, month: string): ComponentChildren {
   );
 }
 
-function notesOn({ missing, days, isRunning, isCorrected }: Bar): string {
-  const gap = days === 1 ? say('chart.noReading') : say('chart.missing', { missing, days });
-  return joined([isRunning && say('chart.soFar'), missing > 0 && gap, isCorrected && say('chart.corrected')]);
-}
-
 function wholeOf(bars: readonly Bar[]): string {
   const [first, last] = [bars[0]?.from, bars.at(-1)?.to];
   const isOneYear = first?.slice(0, 4) === last?.slice(0, 4);
   return `${write(isOneYear ? 'tick' : 'date', first)} – ${write('date', last)}`;
 }
 
-function Legend({ bars, what, forecast }: { bars: readonly Bar[]; what: What; forecast: number | null }) {
+function Legend({ bars, what }: { bars: readonly Shown[]; what: What }) {
   const signs = {
     bar: say(`legend.${what}`),
-    before: bars.some(({ before }) => before[what] !== null) && say('legend.before'),
-    forecast: forecast !== null && say('legend.forecast'),
+    before: bars.some(({ valueBefore }) => valueBefore !== null) && say('legend.before'),
+    forecast: bars.some(({ forecast }) => forecast !== null) && say('legend.forecast'),
     gap: bars.some(({ missing }) => missing > 0) && say('chart.noReading'),
     corrected: bars.some(({ isCorrected }) => isCorrected) && say('chart.corrected'),
   };
@@ -168,20 +169,21 @@ function useWidth() {
   return [ref, width] as const;
 }
 
-/** The year before faint behind, days without a reading hatched, a correction marked. `label`: a bar for those who cannot see it. */
+/** The year before faint behind, days without a reading hatched, a correction marked. Each bar has words for those who cannot see it. */
 function Picture(props: {
-  bars: readonly Bar[];
+  bars: readonly Shown[];
   interval: Interval;
-  what: What;
   chosen: number | null;
   setChosen: (index: number | null) => void;
-  label: (bar: Bar) => string;
-  forecast: number | null;
+  amount: (value: number | null) => string;
 }) {
-  const { bars, interval, what, chosen, setChosen } = props;
+  const { bars, interval, chosen, setChosen, amount } = props;
   const [ref, width] = useWidth();
-  const forecastOf = (bar: Bar) => (bar.isRunning ? (props.forecast ?? 0) : 0);
-  const heights = bars.flatMap((bar) => [bar[what] ?? 0, bar.before[what] ?? 0, forecastOf(bar)]);
+  const heights = bars.flatMap(({ value, valueBefore, forecast }) => [
+    value ?? 0,
+    valueBefore ?? 0,
+    forecast ?? 0,
+  ]);
   const { top, ticks } = axis(Math.max(0, ...heights));
   // A credit hangs below the line.
   const bottom = Math.min(0, ...heights);
@@ -223,9 +225,8 @@ function Picture(props: {
       )
     );
   }
-  function drawn(bar: Bar, index: number) {
-    const { [what]: value, missing, days } = bar;
-    const [before, forecast] = [bar.before[what], forecastOf(bar)];
+  function drawn(bar: Shown, index: number) {
+    const { value, valueBefore, forecast, missing, days } = bar;
     const rect = (kind: string, height: number, share: number) => (
       <rect
         class={kind}
@@ -238,8 +239,8 @@ function Picture(props: {
     );
     return (
       <g key={bar.from} class={chosen === null || chosen === index ? '' : 'faded'}>
-        {before !== null && rect('before', before, WIDE)}
-        {forecast > 0 && rect('forecast', forecast, NARROW)}
+        {valueBefore !== null && rect('before', valueBefore, WIDE)}
+        {forecast !== null && forecast > 0 && rect('forecast', forecast, NARROW)}
         {value === null ? rect('gap', top, WIDE) : rect('bar', value, NARROW)}
         {value !== null && missing > 0 && rect('partly', (value * missing) / days, NARROW)}
         {bar.isCorrected && <circle class="corrected" cx={x(index)} cy={y(value ?? 0) - 7} r="3" />}
@@ -257,7 +258,7 @@ function Picture(props: {
       aria-valuemin={1}
       aria-valuemax={bars.length}
       aria-valuenow={(chosen ?? newest) + 1}
-      aria-valuetext={shown && props.label(shown)}
+      aria-valuetext={shown && `${amount(shown.value)}, ${shown.about}`}
       onKeyDown={onKey}
       onPointerMove={onPointer}
       onPointerDown={onPointer}

@@ -2,11 +2,10 @@
 import { render } from 'preact';
 import { useEffect, useReducer, useRef, useState } from 'preact/hooks';
 import type { PageWords } from '../../publication/language.ts';
-import { ConstituencyTable, EnergyDashboard, Log, PollNow, ReadAgain } from './actions.tsx';
 import type { Session } from './answers.ts';
+import { ConstituencyTable, EnergyDashboard, Log, PollNow, ReadAgain, Status } from './bridge.tsx';
 import { Bills, Meter, MeterList } from './meter.tsx';
 import { SignIns } from './signIn.tsx';
-import { Status } from './status.tsx';
 import { ask, type Health, type Info, type MeterInfo, nameOf, store } from './store.ts';
 import { Button, Fold, ReadableWords, Sender } from './widgets.tsx';
 import { say, useWords } from './words.ts';
@@ -105,11 +104,13 @@ function Screen({ session }: { session: Session | null }) {
           </p>
         </section>
         <div class="more">
-          {hasBills && <Fold words="bill">{() => <Bills {...meter} />}</Fold>}
-          {hasAccounts && <Fold words="readAgain">{() => <ReadAgain />}</Fold>}
-          {hasStatistics && <Fold words="dashboard">{() => <EnergyDashboard />}</Fold>}
-          {hasConstituencies && <Fold words="constituencies">{() => <ConstituencyTable />}</Fold>}
-          <Fold words="log">{() => <Log />}</Fold>
+          {hasBills && <Fold title={say('bill.title')}>{() => <Bills {...meter} />}</Fold>}
+          {hasAccounts && <Fold title={say('readAgain.title')}>{() => <ReadAgain />}</Fold>}
+          {hasStatistics && <Fold title={say('dashboard.title')}>{() => <EnergyDashboard />}</Fold>}
+          {hasConstituencies && (
+            <Fold title={say('constituencies.title')}>{() => <ConstituencyTable />}</Fold>
+          )}
+          <Fold title={say('log.title')}>{() => <Log />}</Fold>
         </div>
       </main>
       <News meters={meters} />
@@ -131,14 +132,13 @@ function Screen({ session }: { session: Session | null }) {
   );
 }
 
-function Trouble() {
-  const all = [
-    store.stream === 'lost' && say('trouble.stream'),
-    store.broker === 'disconnected' && say('trouble.brokerLost'),
-    store.broker === 'none' && say('trouble.brokerNone'),
-  ];
-  return <div role="alert">{all.map((sentence) => sentence && <p class="trouble">{sentence}</p>)}</div>;
-}
+const Trouble = () => (
+  <div role="alert">
+    {store.stream === 'lost' && <p class="trouble">{say('trouble.stream')}</p>}
+    {store.broker === 'disconnected' && <p class="trouble">{say('trouble.brokerLost')}</p>}
+    {store.broker === 'none' && <p class="trouble">{say('trouble.brokerNone')}</p>}
+  </div>
+);
 
 /** The newest event of a meter, for those who listen rather than look. */
 function News({ meters }: { meters: readonly MeterInfo[] }) {

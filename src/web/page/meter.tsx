@@ -20,14 +20,16 @@ import { dayAgo, joined, type Key, say, sayCount, tell, withMoney, write } from 
 
 export function Meter({ info }: { info: MeterInfo }) {
   const topic = `meter/${info.meter}`;
-  const state = withCurrency(store.get(`${topic}/state`), info.meter);
+  const told = store.get<State>(`${topic}/state`);
+  const state = withCurrency(told, info.meter);
   const all = store.get<History>(`${topic}/history`);
-  const since = textOf(state, 'history_since') ?? all?.origin ?? '';
+  const since = textOf(state, 'history_since') ?? '';
   // What was before belongs to another tenant.
   const history = useMemo(
     () =>
-      all &&
-      (since <= all.origin ? all : { ...all, origin: since, days: all.days.filter(([day]) => day >= since) }),
+      all && since > all.origin
+        ? { ...all, origin: since, days: all.days.filter(([day]) => day >= since) }
+        : all,
     [all, since],
   );
   const day = textOf(state, 'day');
@@ -41,6 +43,7 @@ export function Meter({ info }: { info: MeterInfo }) {
   );
   const forecast = tell('meter.forecastRange', state) ?? tell('meter.forecast', state);
   const read = tell('meter.read', state) ?? say('meter.readUnknown');
+  const isLate = state.data_late === true;
   return (
     <article class="card meter">
       <h2>{nameOf(info)}</h2>
@@ -57,12 +60,8 @@ export function Meter({ info }: { info: MeterInfo }) {
             </span>
             <span class="cost">{cost('day')}</span>
           </p>
-          {state.data_late === true ? (
-            <p class="age late">{say('meter.late', { read })}</p>
-          ) : (
-            <p class="age">{read}</p>
-          )}
-          <Expectation state={state} />
+          <p class={isLate ? 'age late' : 'age'}>{isLate ? say('meter.late', { read }) : read}</p>
+          <Expectation {...state} />
           <div class="tiles">
             {tile('week')}
             {tile('month', joined([forecast, tell('meter.lastYear', state)]))}
@@ -72,23 +71,20 @@ export function Meter({ info }: { info: MeterInfo }) {
         </>
       )}
       {history && history.days.length > 0 && <Chart key={topic} meter={info.meter} history={history} />}
-      {store.get(`${topic}/state`) && <Facts facts={factsOf(info, state)} />}
+      {told && <Facts facts={factsOf(info, state)} />}
     </article>
   );
 }
 
-/** The value of a key, and the ends of its band. */
-const bandOf = (state: State, key: string, ends = key) =>
-  [key, `${ends}_low`, `${ends}_high`].map((one) => numberOf(state, one));
-
-function Expectation({ state }: { state: State }) {
+function Expectation(state: State) {
   const band = tell(state.energy_day_expected_by === 'weather' ? 'day.byWeather' : 'day.bySeason', state);
   if (state.unusual_use === true) {
     const unusual = say(state.unusual_use_direction === 'low' ? 'day.lessHeat' : 'day.moreHeat', state);
     return <p class="age late">{joined([unusual, tell('day.usual', { band })], ' ')}</p>;
   }
-  const [used, low, high] = bandOf(state, 'energy_day', 'energy_day_expected');
-  if (band === null || used == null) return null;
+  const used = numberOf(state, 'energy_day');
+  if (band === null || used === null) return null;
+  const { energy_day_expected_low: low, energy_day_expected_high: high } = state;
   const isInside = used >= Number(low) && used <= Number(high);
   return <p class="age">{say(isInside ? 'day.asExpected' : 'day.expected', { band })}</p>;
 }
@@ -96,25 +92,20 @@ function Expectation({ state }: { state: State }) {
 type FactKey = { [K in Key]: K extends `fact.${infer Name}` ? Name : never }[Key];
 const FACTS_OF_ACCOUNT = ['toPay', 'newestBill', 'nextBill'];
 
-function factsOf(info: MeterInfo, state: State): (Fact | false)[] {
-  const account = withCurrency(store.get(`account/${info.account}/state`), info.meter);
+function factsOf({ account: id, meter }: MeterInfo, state: State): (Fact | false)[] {
+  const account = withCurrency(store.get(`account/${id}/state`), meter);
   const { meters = [] } = store.get<Info>('bridge/info') ?? {};
-  const isShared = meters.filter((one) => one.account === info.account).length > 1;
+  const isShared = meters.filter((one) => one.account === id).length > 1;
   /** `why`: in place of a value that is not known; without it the fact is left out then. */
-  function fact(
-    key: FactKey,
-    value: string | null,
-    why: string | null,
-    ...notes: ComponentChildren[]
-  ): Fact | false {
+  function fact(key: FactKey, value: string | null, why: string | null, ...notes: ComponentChildren[]) {
     const own = say(`fact.${key}`);
     const isOfAccount = isShared && FACTS_OF_ACCOUNT.includes(key);
-    const name = isOfAccount ? say('fact.ofAccount', { fact: own, account: info.account }) : own;
-    if (value === null) return why !== null && [name, null, why];
-    return [name, value, ...notes];
+    const name = isOfAccount ? say('fact.ofAccount', { fact: own, account: id }) : own;
+    if (value === null) return why !== null && ([name, null, why] as const);
+    return [name, value, ...notes] as const;
   }
   const notTold = say('fact.notTold');
-  const [bill] = billsOf(info.account);
+  const [bill] = billsOf(id);
   const degreeDays = numberOf(state, 'degree_days_month');
   const cold = degreeDays === null ? null : sayCount('degreeDays', Math.round(degreeDays));
   const nextBillNote = joined([tell('fact.nextBillRange', account), tell('fact.nextBillOf', account)]);
@@ -124,7 +115,7 @@ function factsOf(info: MeterInfo, state: State): (Fact | false)[] {
     fact('toPay', tell('fact.toPayIs', account), notTold),
     fact(
       'newestBill',
-      bill ? billWords(bill, info.meter) : null,
+      bill ? billWords(bill, meter) : null,
       notTold,
       bill && say('fact.billNumber', bill),
       bill?.check && withMoney(bill.check.sentence),
@@ -141,18 +132,18 @@ function factsOf(info: MeterInfo, state: State): (Fact | false)[] {
 
 /** What has changed against last year, and between what and what. */
 function changeWords(state: State): [value: string | null, why: null, note?: string] {
-  const [adjusted = null, low = null, high = null] = bandOf(state, 'weather_adjusted_change');
+  const adjusted = numberOf(state, 'weather_adjusted_change');
   if (adjusted === null) return [null, null];
   const change = (percent: number) =>
     say(percent < 0 ? 'change.less' : 'change.more', { percent: Math.abs(percent) });
+  const ends = (['low', 'high'] as const).map((end) => numberOf(state, `weather_adjusted_change_${end}`));
+  const [near, far] = ends.sort((a, b) => Math.abs(a ?? 0) - Math.abs(b ?? 0));
   const span = tell('change.of', state);
-  if (low === null || high === null) return [change(adjusted), null, joined([span])];
-  const [near = 0, far = 0] = [low, high].sort((a, b) => Math.abs(a) - Math.abs(b));
-  const isOpen = low < 0 && high > 0;
-  const percent = Math.abs(near);
-  const ends = { near: isOpen ? change(near) : say('change.percent', { percent }), far: change(far) };
-  const note = joined([say('change.between', ends), span]);
-  return [isOpen ? say('change.same') : change(adjusted), null, note];
+  if (near == null || far == null) return [change(adjusted), null, joined([span])];
+  const isOpen = near * far < 0;
+  const nearWords = isOpen ? change(near) : say('change.percent', { percent: Math.abs(near) });
+  const between = say('change.between', { near: nearWords, far: change(far) });
+  return [isOpen ? say('change.same') : change(adjusted), null, joined([between, span])];
 }
 
 /** Whether the register has grown by what the days add up to. */
@@ -208,31 +199,29 @@ export function MeterList(props: {
   const found = meters.filter((info) =>
     isFound(`${nameOf(info)} ${info.account} ${info.identifiers.join(' ')}`),
   );
+  const item = (info: MeterInfo) => {
+    const { account, meter } = info;
+    const state = withCurrency(store.get(`meter/${meter}/state`), meter);
+    return (
+      <li key={meter}>
+        <button type="button" aria-current={meter === chosen} onClick={() => onChoose(meter)}>
+          <span>
+            {nameOf(info)}
+            <small>{state.data_late === true ? <b class="late">{say('list.late')}</b> : account}</small>
+          </span>
+          <span>
+            {write('kWh', state.energy_month)}
+            <small>{write('money', state.cost_month, state.currency)}</small>
+          </span>
+        </button>
+      </li>
+    );
+  };
   return (
     <nav class="card list" aria-label={say('list.meters')}>
       <h2>{say('list.title', { count: meters.length })}</h2>
       {search}
-      <ul>
-        {found.map((info) => {
-          const state = withCurrency(store.get(`meter/${info.meter}/state`), info.meter);
-          return (
-            <li key={info.meter}>
-              <button type="button" aria-current={info.meter === chosen} onClick={() => onChoose(info.meter)}>
-                <span>
-                  {nameOf(info)}
-                  <small>
-                    {state.data_late === true ? <b class="late">{say('list.late')}</b> : info.account}
-                  </small>
-                </span>
-                <span>
-                  {write('kWh', state.energy_month)}
-                  <small>{write('money', state.cost_month, state.currency)}</small>
-                </span>
-              </button>
-            </li>
-          );
-        })}
-      </ul>
+      <ul>{found.map(item)}</ul>
       {found.length === 0 && <p class="empty">{say('list.none')}</p>}
     </nav>
   );

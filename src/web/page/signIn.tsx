@@ -42,9 +42,6 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
   );
 }
 
-/** Asks the bridge, and says what came of it. */
-type Act = (verb: 'POST' | 'DELETE', by: Method, typed?: object) => Promise<string>;
-
 function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => Promise<void> }) {
   const { account, state, reason, budget, device, link, mayTypePasswords, look } = props;
   const [hasTried, setTried] = useState(false);
@@ -53,7 +50,13 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
   const isLast = (method: Method) => !isSecureContext && method === 'password';
   const methods = [...props.methods].sort((one, other) => Number(isLast(one)) - Number(isLast(other)));
   const method = chosen ?? methods[0];
-  const act: Act = async (verb, by, typed) => {
+  const isWaiting = device?.state === 'waiting';
+  const onChange = (to: Method) => {
+    setMethod(to);
+    setTried(false);
+  };
+  /** Asks the bridge, and says what came of it. */
+  async function act(by: Method, typed?: object, verb: 'POST' | 'DELETE' = 'POST'): Promise<string> {
     // What comes of a password stands below the form, in place of the card's reason.
     setTried(by === 'password');
     const path = `sign-in/${encodeURIComponent(account)}/${by}`;
@@ -61,7 +64,7 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
     if (answer === null) return say('signIn.ended');
     if (answer.state === 'done') return say('signIn.done');
     return typed === undefined ? '' : say('signIn.again');
-  };
+  }
   return (
     <section class="card signin" aria-label={say('signIn.label', { account })}>
       <h2>{say('signIn.title', { account })}</h2>
@@ -80,10 +83,7 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
           words="signIn"
           options={methods}
           value={method}
-          onChange={(to) => {
-            setMethod(to);
-            setTried(false);
-          }}
+          {...{ onChange }}
         />
       )}
       {method === 'password' && (
@@ -94,61 +94,57 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
             fields={['username', 'password', 'code']}
             label={say('signIn.send')}
             isMain
-            onSend={(typed) => act('POST', 'password', typed)}
+            onSend={(typed) => act('password', typed)}
           />
         </>
       )}
-      {method === 'device' && <ByDevice {...{ device, act }} />}
-      {method === 'link' && <ByLink {...{ link, act }} />}
+      {method === 'device' && (
+        <>
+          <p>{say('signIn.onDevice')}</p>
+          {device && <OnDevice {...device} />}
+          <Sender
+            label={say(isWaiting ? 'signIn.cancel' : 'signIn.getCode')}
+            isMain={!isWaiting}
+            onSend={() => act('device', undefined, isWaiting ? 'DELETE' : 'POST')}
+          />
+        </>
+      )}
+      {method === 'link' && (
+        <>
+          <p>{say('signIn.byLink')}</p>
+          {link && <Address address={link} />}
+          {link ? (
+            <Sender
+              fields={['pasted']}
+              label={say('signIn.send')}
+              isMain
+              onSend={(typed) => act('link', typed)}
+            />
+          ) : (
+            <Sender label={say('signIn.getLink')} isMain onSend={() => act('link')} />
+          )}
+        </>
+      )}
       {!mayTypePasswords && <p class="empty">{say('signIn.noPassword')}</p>}
     </section>
   );
 }
 
-function ByDevice({ device, act }: { device: Device | null; act: Act }) {
-  const isWaiting = device?.state === 'waiting';
+function OnDevice(device: Device) {
+  const isWaiting = device.state === 'waiting';
   return (
-    <>
-      <p>{say('signIn.onDevice')}</p>
-      {device && (
-        <div class="device">
-          {isWaiting && <Qr {...device.qr} />}
-          <div>
-            {isWaiting && <p class="code">{device.user_code}</p>}
-            {isWaiting && <Address address={device.verification_uri_complete ?? device.verification_uri} />}
-            <p role="status">
-              {device.error?.message ?? say(isWaiting ? 'signIn.waiting' : 'signIn.done', device)}
-            </p>
-          </div>
-        </div>
-      )}
-      <Sender
-        label={say(isWaiting ? 'signIn.cancel' : 'signIn.getCode')}
-        isMain={!isWaiting}
-        onSend={() => act(isWaiting ? 'DELETE' : 'POST', 'device')}
-      />
-    </>
+    <div class="device">
+      {isWaiting && <Qr {...device.qr} />}
+      <div>
+        {isWaiting && <p class="code">{device.user_code}</p>}
+        {isWaiting && <Address address={device.verification_uri_complete ?? device.verification_uri} />}
+        <p role="status">
+          {device.error?.message ?? say(isWaiting ? 'signIn.waiting' : 'signIn.done', device)}
+        </p>
+      </div>
+    </div>
   );
 }
-
-const ByLink = ({ link, act }: { link: string | null; act: Act }) => (
-  <>
-    <p>{say('signIn.byLink')}</p>
-    {link === null ? (
-      <Sender label={say('signIn.getLink')} isMain onSend={() => act('POST', 'link')} />
-    ) : (
-      <>
-        <Address address={link} />
-        <Sender
-          fields={['pasted']}
-          label={say('signIn.send')}
-          isMain
-          onSend={(typed) => act('POST', 'link', typed)}
-        />
-      </>
-    )}
-  </>
-);
 
 /** What the provider gives as an address is one only if it is for the web. */
 const Address = ({ address }: { address: string }) => (

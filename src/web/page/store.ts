@@ -107,19 +107,13 @@ export const today = (): string =>
 
 /** The reply as JSON. Rejects with a sentence for the reader. */
 export async function ask<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<T> {
-  const headers = { 'content-type': 'application/json' };
-  const init = body === undefined ? { method } : { method, headers, body: JSON.stringify(body) };
+  const init = body === undefined ? { method } : { method, body: JSON.stringify(body) };
   const response = await fetch(path, init).catch(() => {
     throw new Error(say('trouble.silent'));
   });
-  const text = await response.text();
-  let reply: { error?: { message?: string } } | null = null;
-  try {
-    reply = JSON.parse(text || 'null');
-  } catch {
-    // Something in between has answered, with a page of its own.
-  }
-  if (response.ok) return reply as T;
+  // Something in between may have answered, with a page of its own.
+  const reply = await response.json().catch(() => null);
+  if (response.ok) return reply;
   // Without its hint: that sends the reader to this page, or to a command.
   throw new Error(reply?.error?.message ?? say('trouble.status', { status: response.status }));
 }

@@ -4,6 +4,18 @@ import { useState } from 'preact/hooks';
 import { today } from './store.ts';
 import { type Key, say, UNKNOWN } from './words.ts';
 
+export function Button({
+  label,
+  isMain,
+  ...more
+}: ComponentProps<'button'> & { label: string; isMain?: boolean }) {
+  return (
+    <button type="button" class={isMain ? 'main' : undefined} {...more}>
+      {label}
+    </button>
+  );
+}
+
 /** One of a few, as buttons side by side. `words`: what the keys of their labels begin with. */
 export function Choice<T extends string>(props: {
   name: string;
@@ -12,15 +24,16 @@ export function Choice<T extends string>(props: {
   value: T | undefined;
   onChange: (value: T) => void;
 }) {
+  const { name, words, options, value, onChange } = props;
   return (
     <fieldset class="choice">
-      <legend class="hidden">{props.name}</legend>
-      {props.options.map((value) => (
+      <legend class="hidden">{name}</legend>
+      {options.map((one) => (
         <Button
-          key={value}
-          label={say(`${props.words}.${value}` as Key)}
-          aria-pressed={value === props.value}
-          onClick={() => props.onChange(value)}
+          key={one}
+          label={say(`${words}.${one}` as Key)}
+          aria-pressed={one === value}
+          onClick={() => onChange(one)}
         />
       ))}
     </fieldset>
@@ -28,17 +41,14 @@ export function Choice<T extends string>(props: {
 }
 
 /** Closed until it is asked for, and made only then. */
-export function Fold(props: {
-  words: 'bill' | 'readAgain' | 'dashboard' | 'constituencies' | 'log';
-  children: () => ComponentChildren;
-}) {
+export function Fold({ title, children }: { title: string; children: () => ComponentChildren }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="card fold" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <h2>{say(`${props.words}.title`)}</h2>
+        <h2>{title}</h2>
       </summary>
-      {isOpen && props.children()}
+      {isOpen && children()}
     </details>
   );
 }
@@ -46,21 +56,22 @@ export function Fold(props: {
 /** Where the value is not known, it is `null` and the note says why. */
 export type Fact = readonly [name: string, value: ComponentChildren, ...notes: ComponentChildren[]];
 
-export function Facts({ facts }: { facts: readonly (Fact | false | null)[] }) {
-  const known = facts.filter((fact) => fact !== false && fact !== null);
-  return (
-    <dl class="facts">
-      {known.map(([name, value, ...notes], index) => (
+export const Facts = ({ facts }: { facts: readonly (Fact | false | null)[] }) => (
+  <dl class="facts">
+    {facts.map((fact, index) => {
+      if (!fact) return null;
+      const [name, value, ...notes] = fact;
+      return (
         <div key={index}>
           <dt>{name}</dt>
           <dd class={value === null ? 'unknown' : ''}>
             {value ?? UNKNOWN} {notes.map((note, at) => note && <small key={at}>{note}</small>)}
           </dd>
         </div>
-      ))}
-    </dl>
-  );
-}
+      );
+    })}
+  </dl>
+);
 
 /** Red, where `isLate`. */
 export const late = (words: string, isLate = true) => (isLate ? <span class="late">{words}</span> : words);
@@ -79,28 +90,26 @@ export function Table(props: {
   head: readonly string[];
   rows: readonly { readonly key: string; readonly cells: readonly ComponentChildren[] }[];
 }) {
+  const heads = props.head.map((name) => (
+    <th key={name} scope="col">
+      {name}
+    </th>
+  ));
+  const rows = props.rows.map(({ key, cells: [name, ...cells] }) => (
+    <tr key={key}>
+      <th scope="row">{name}</th>
+      {cells.map((cell, index) => (
+        <td key={index}>{cell}</td>
+      ))}
+    </tr>
+  ));
   return (
     <Scroll name={props.name}>
       <table>
         <thead>
-          <tr>
-            {props.head.map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
+          <tr>{heads}</tr>
         </thead>
-        <tbody>
-          {props.rows.map(({ key, cells: [name, ...cells] }) => (
-            <tr key={key}>
-              <th scope="row">{name}</th>
-              {cells.map((cell, index) => (
-                <td key={index}>{cell}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
+        <tbody>{rows}</tbody>
       </table>
     </Scroll>
   );
@@ -118,23 +127,11 @@ export function useSearch(name: string) {
   return [field, (text: string) => words.every((word) => text.toLowerCase().includes(word))] as const;
 }
 
-export const Button = (props: ComponentProps<'button'> & { label: string; isMain?: boolean }) => {
-  const { label, isMain, ...more } = props;
-  return (
-    <button type="button" class={isMain ? 'main' : undefined} {...more}>
-      {label}
-    </button>
-  );
-};
-
-/** Words for the reader, or from when on it is possible. */
-type Said = string | Date;
-
 /** Sends, with what came of it. `possibleAt`: it has to wait until then. */
 export function useSending(possibleAt: string | null = null) {
-  const [said, setSaid] = useState<Said>('');
+  const [said, setSaid] = useState('');
   const [isBusy, setBusy] = useState(false);
-  const send = (what: () => Promise<Said>) => {
+  const send = (what: () => Promise<string>) => {
     setBusy(true);
     setSaid('');
     void what()
@@ -144,13 +141,15 @@ export function useSending(possibleAt: string | null = null) {
         setBusy(false);
       });
   };
-  const words = said instanceof Date ? '' : said;
-  const at = possibleAt ?? (said instanceof Date ? said.toISOString() : null);
-  const hasToWait = !isBusy && at !== null && Date.parse(at) > Date.now();
-  const waiting = hasToWait && `${words || say('poll.asked')} ${say('poll.possible', { at })}`;
+  const hasToWait = !isBusy && possibleAt !== null && Date.parse(possibleAt) > Date.now();
+  const words = hasToWait
+    ? `${said || say('poll.asked')} ${say('poll.possible', { at: possibleAt })}`
+    : isBusy
+      ? say('asking')
+      : said;
   const result = (
     <p class="result" role="status">
-      {waiting || (isBusy ? say('asking') : words)}
+      {words}
     </p>
   );
   return { result, disabled: isBusy || hasToWait, send };
@@ -174,7 +173,7 @@ export function Sender(props: {
   isMain?: boolean;
   possibleAt?: string | null;
   fields?: readonly (keyof typeof FIELDS)[];
-  onSend: (typed: object) => Promise<Said>;
+  onSend: (typed: object) => Promise<string>;
 }) {
   const { fields, onSend, possibleAt, ...button } = props;
   const { result, disabled, send } = useSending(possibleAt);
@@ -194,16 +193,11 @@ export function Sender(props: {
     <form class="fields" onSubmit={onSubmit}>
       {fields.map((name) => {
         const { label, ...input } = FIELDS[name];
+        const max = name === 'from' || name === 'to' ? today() : undefined;
         return (
           <label key={name}>
             {say(label)}
-            <input
-              name={name}
-              type="text"
-              required
-              max={name === 'from' || name === 'to' ? today() : undefined}
-              {...input}
-            />
+            <input name={name} type="text" required max={max} {...input} />
           </label>
         );
       })}

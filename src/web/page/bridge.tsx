@@ -1,9 +1,82 @@
-// What can be asked of the bridge, each with what came of it: a poll, days again, constituencies, the Energy dashboard. And its log.
+// The bridge: how it is in words, what can be asked of it, each with what came of it, and its log.
 import { useState } from 'preact/hooks';
 import type { DashboardChange } from './answers.ts';
 import { ask, type Constituencies, type Health, type Info, type State, store, textOf } from './store.ts';
-import { Button, Facts, Scroll, Sender, Table, useSearch, useSending } from './widgets.tsx';
-import { say, sayCount, write } from './words.ts';
+import { Button, type Fact, Facts, Scroll, Sender, Table, useSearch, useSending } from './widgets.tsx';
+import { joined, say, sayCount, sessionWords, tell, write } from './words.ts';
+
+export function Status() {
+  const health = store.get<Health>('bridge/health');
+  if (!health) return <p class="empty">{say(store.isReady ? 'status.unknown' : 'loading')}</p>;
+  const { state, reasons, last_poll_at, last_success_at, next_poll_at } = health;
+  const isNotYet = state !== 'ok' && last_success_at === null;
+  const poll = (
+    key: 'lastPoll' | 'lastGood' | 'nextPoll',
+    at: string | null,
+    why = say('status.noPoll'),
+  ): Fact => (at === null ? [say(`status.${key}`), null, why] : [say(`status.${key}`), say('when', { at })]);
+  const today = [sayCount('requests', health.requests_today), sayCount('signIns', health.logins_today)];
+  const facts = [
+    poll('lastPoll', last_poll_at),
+    last_success_at !== last_poll_at && poll('lastGood', last_success_at),
+    poll('nextPoll', next_poll_at, say('status.nonePlanned')),
+    ...sessionFacts(health),
+    [say('status.today'), joined(today)] as const,
+  ];
+  return (
+    <>
+      <p class={`verdict ${state}`}>{say(isNotYet ? 'status.notYet' : `status.${state}`)}</p>
+      <ul class="reasons">
+        {reasons.map(({ code, message, hint, account, meter }) => (
+          <li key={`${code} ${account} ${meter}`}>
+            {message} {hint && <small>{hint}</small>}
+          </li>
+        ))}
+      </ul>
+      <Progress {...health} />
+      <Facts facts={facts} />
+    </>
+  );
+}
+
+/** Of many accounts only those that are not well are told one by one. */
+function sessionFacts({ auth }: Health): Fact[] {
+  const all = Object.entries(auth);
+  const isWell = (state: string) => state === 'ok' || state === 'refreshing';
+  const told = all.length > 3 ? all.filter(([, { state }]) => !isWell(state)) : all;
+  const count = all.length - told.length;
+  const facts = told.map(([account, session]): Fact => {
+    const { state } = session;
+    // While the provider is down the next poll tries, whenever that is.
+    const unplanned = say(state === 'provider_down' ? 'status.nextPollTries' : 'status.noAttempt');
+    const note = isWell(state)
+      ? tell('status.renewed', session)
+      : (tell('status.nextAttempt', session) ?? unplanned);
+    return [say('status.session', { account }), sessionWords(state), note];
+  });
+  const others = say('status.signedIn', { count, all: all.length });
+  return count === 0 ? facts : [...facts, [say('status.sessions'), others]];
+}
+
+function Progress({ progress, statistics }: Health) {
+  const sum = (of: 'days_total' | 'days_read') => progress.reduce((all, one) => all + one[of], 0);
+  const { state, series, rows_stored, rows_total } = statistics ?? {};
+  const bar = (unit: 'days' | 'rows', what: string, done: number, all: number) =>
+    all > 0 && (
+      <label class="progress">
+        {say(`progress.${unit}`, { what, done, all })}
+        <progress max={all} value={done} />
+      </label>
+    );
+  return (
+    <>
+      {bar('days', say('status.history'), sum('days_read'), sum('days_total'))}
+      {state === 'importing' &&
+        bar('rows', say('status.statistics', { series }), rows_stored ?? 0, rows_total ?? 0)}
+      {state === 'failing' && <p class="late">{say('status.noStatistics')}</p>}
+    </>
+  );
+}
 
 interface Answer {
   readonly status: string;
@@ -12,17 +85,13 @@ interface Answer {
 }
 
 /** Sends a request of this name, and says what came of it. `onData`: is told its data. */
-async function request(
-  name: string,
-  parameters: object = {},
-  onData: (data: State | null) => void = () => {},
-): Promise<string | Date> {
+async function request(name: string, parameters = {}, onData = (_: State | null) => {}): Promise<string> {
   const { status, data = null, error } = await ask<Answer>('POST', `request/${name}`, parameters);
   onData(data);
   const accounts = (data?.accounts ?? []) as readonly { changes: number; error?: Answer['error'] }[];
   const fault = error ?? accounts.find((account) => account.error)?.error;
   if (fault) return `${fault.message} ${fault.hint ?? ''}`;
-  if (status === 'skipped') return new Date(String(data?.next_at));
+  if (status === 'skipped') return say('poll.asked');
   if (typeof data?.count === 'number') return sayCount('constituencies.found', data.count);
   const changes = accounts.reduce((sum, account) => sum + account.changes, 0);
   return changes === 0 ? say('poll.nothingNew') : sayCount('poll.new', changes);
@@ -65,20 +134,18 @@ export function ConstituencyTable() {
   const rows = (list?.constituencies ?? [])
     .map(({ uri, name, code, house }) => ({ key: uri, cells: [name, code, house.name] }))
     .filter(({ cells }) => isFound(cells.join(' ')));
-  const head = [say('constituencies.name'), say('constituencies.code'), say('constituencies.house')];
+  const head = (['name', 'code', 'house'] as const).map((one) => say(`constituencies.${one}`));
+  const refresh = () => send(() => request('constituencies', {}, setData));
   return (
     <>
       <p>{say('constituencies.why')}</p>
       <div class="fields">
-        <Button
-          label={say('constituencies.refresh')}
-          disabled={disabled}
-          onClick={() => send(() => request('constituencies', {}, setData))}
-        />
+        <Button label={say('constituencies.refresh')} disabled={disabled} onClick={refresh} />
         {search}
       </div>
       {result}
-      {list ? (
+      {list === null && <p class="empty">{say('constituencies.notYet')}</p>}
+      {list && (
         <>
           <p>
             {say('constituencies.count', { ...list, shown: rows.length })}{' '}
@@ -87,8 +154,6 @@ export function ConstituencyTable() {
           {rows.length === 0 && <p class="empty">{say('constituencies.none')}</p>}
           <Table name={say('constituencies.title')} {...{ head, rows }} />
         </>
-      ) : (
-        <p class="empty">{say('constituencies.notYet')}</p>
       )}
     </>
   );
@@ -100,8 +165,8 @@ export function EnergyDashboard() {
   const [shown, setShown] = useState<DashboardChange | null>(null);
   const look = async () => {
     const found = await ask<DashboardChange>('GET', 'energy-dashboard');
-    if (found.added.length > 0) setShown(found);
-    else if (found.refusals.length === 0) return say('dashboard.there');
+    if (found.added.length === 0) return found.refusals.join(' ') || say('dashboard.there');
+    setShown(found);
     return found.refusals.join(' ');
   };
   const add = async ({ digest }: DashboardChange) => {
@@ -109,6 +174,13 @@ export function EnergyDashboard() {
     await ask('POST', 'energy-dashboard', { digest });
     return say('dashboard.done');
   };
+  const facts = shown?.added.map(
+    ({ name, energy, cost }): Fact => [
+      name === null ? say('dashboard.toAdd') : say('dashboard.toAddAs', { name }),
+      energy,
+      cost && say('dashboard.cost', { cost }),
+    ],
+  );
   return (
     <>
       <p>{say('dashboard.what')}</p>
@@ -116,13 +188,7 @@ export function EnergyDashboard() {
         <Button label={say('dashboard.add')} disabled={disabled} onClick={() => send(look)} />
       ) : (
         <>
-          <Facts
-            facts={shown.added.map(({ name, energy, cost }) => [
-              name === null ? say('dashboard.toAdd') : say('dashboard.toAddAs', { name }),
-              energy,
-              cost && say('dashboard.cost', { cost }),
-            ])}
-          />
+          <Facts facts={facts ?? []} />
           {shown.cautions.map((caution) => (
             <p key={caution} class="late">
               {caution}

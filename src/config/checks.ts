@@ -5,16 +5,16 @@ import { type Path, variableOf } from './keys.ts';
 import { WITH_PASSWORD } from './schema.ts';
 import { cronExpression, timeZone } from './values.ts';
 
-interface Known {
-  /** In milliseconds since the Unix epoch. */
-  readonly now: number;
-  /** Where a configuration file was looked for, when there is none. */
-  readonly lookedIn: readonly string[];
-  readonly validateCron: (expression: string) => boolean;
-}
-
-/** Any value may be of a wrong type: the schema tells that. */
-export function checkAcross(draft: Draft, { now, lookedIn, validateCron }: Known): void {
+/**
+ * Any value may be of a wrong type: the schema tells that. `now`: milliseconds since the Unix epoch. `lookedIn`: where a configuration
+ * file was looked for, when there is none.
+ */
+export function checkAcross(
+  draft: Draft,
+  now: number,
+  lookedIn: readonly string[],
+  validateCron: (expression: string) => boolean,
+): void {
   const at = (path: string) => draft.at(path.split('.'));
   const textAt = (path: string) => draft.textAt(path.split('.'));
   const refuse = (path: string, allowed: string, found?: string) =>
@@ -49,18 +49,19 @@ export function checkAcross(draft: Draft, { now, lookedIn, validateCron }: Known
   const ids = Array.isArray(accounts) ? accounts.map((_, n) => at(`accounts.${n}.id`)) : [];
   for (const [n, id] of ids.entries()) {
     const first = ids.indexOf(id);
-    if (id === undefined && ids.length > 1 && isMapping(at(`accounts.${n}`)))
-      refuse(`accounts.${n}.id`, 'with several accounts, a different id for each');
-    else if (typeof id === 'string' && first !== n)
-      refuse(`accounts.${n}.id`, 'a different id for each account', `the id of accounts.${first} again`);
+    const again = id === undefined ? undefined : `the id of accounts.${first} again`;
+    if (first !== n || (again === undefined && ids.length > 1 && isMapping(at(`accounts.${n}`))))
+      refuse(`accounts.${n}.id`, 'with several accounts, a different id for each', again);
   }
   const needed = ['home_assistant.token', 'fleet.database_url', 'fleet.key'];
   // A mistyped way of signing in is one mistake, and may have been one without a password.
   if (WITH_PASSWORD.some((way) => way === signIn))
     needed.push(...ids.flatMap((_, n) => `accounts.${n}.password`));
-  for (const path of needed)
-    if (isMapping(draft.at(path.split('.').slice(0, -1))) && !hasSecret(path))
-      refuse(path, waysToGive(path.split('.'), ids.length === 1));
+  for (const key of needed) {
+    const path = key.split('.');
+    const short = ids.length === 1 && path[0] === 'accounts' ? path.slice(-1) : path;
+    if (isMapping(draft.at(path.slice(0, -1))) && !hasSecret(key)) refuse(key, waysToGive(short));
+  }
 
   const hasFleet = isGiven('fleet');
   const hasAccounts = !Array.isArray(accounts) || accounts.length > 0;
@@ -102,13 +103,11 @@ const ONE_SECTION =
 const SHORTEST_GAP_MINUTES = 15;
 const TOO_FAST = `at least ${SHORTEST_GAP_MINUTES} minutes between two polls, or usage.allow_fast_schedule: true; the provider has something new once a day`;
 
-/** How a secret can be given. */
-function waysToGive(path: Path, isSingle: boolean): string {
-  const name = path.at(-1) ?? '';
-  const short = path[0] === 'accounts' && isSingle ? [name] : path;
-  const variable = variableOf(short);
-  const ways = `${name} or ${name}_file here, ${variable} or ${variable}_FILE in the environment, or a file "${short.join('_')}" in $CREDENTIALS_DIRECTORY`;
-  return path[0] === 'accounts' ? `${ways}; none with provider.sign_in device or link` : ways;
+/** How a secret can be given. `short`: its path, of a single account its name. */
+function waysToGive(short: Path): string {
+  const [name, variable] = [short.at(-1), variableOf(short)];
+  const without = name === 'password' ? '; none with provider.sign_in device or link' : '';
+  return `${name} or ${name}_file here, ${variable} or ${variable}_FILE in the environment, or a file "${short.join('_')}" in $CREDENTIALS_DIRECTORY${without}`;
 }
 
 function isUnencrypted(address = ''): boolean {
@@ -127,21 +126,19 @@ export function shortestGapMinutes(expression: string): number {
   const fields = expression.trim().split(/\s+/);
   const [seconds = '', minutes = '', hours = ''] = fields.length === 6 ? fields : ['0', ...fields];
   if (valuesOf(seconds, 59).length > 1) return 0;
-  const times = valuesOf(hours, 23).flatMap((hour) =>
-    valuesOf(minutes, 59).map((minute) => hour * 60 + minute),
-  );
+  const times = valuesOf(hours, 23).flatMap((hour) => valuesOf(minutes, 59).map((at) => hour * 60 + at));
   const following = [...times.slice(1), (times[0] ?? 0) + MINUTES_OF_DAY];
   return Math.min(...following.map((next, at) => next - (times[at] ?? 0)));
 }
 
 /** The values that a field stands for, in order. */
 function valuesOf(field: string, last: number): number[] {
-  const values = new Set<number>();
-  for (const part of field.split(',')) {
-    const [range = '', step = '1'] = part.split('/');
-    const [from, to] = /^\d/.test(range) ? range.split('-').map(Number) : [0, last];
-    const end = to ?? (part.includes('/') ? last : from) ?? last;
-    for (let value = from ?? 0; value <= end; value += Math.max(1, Number(step))) values.add(value);
-  }
-  return [...values].sort((a, b) => a - b);
+  const values = field.split(',').flatMap((part) => {
+    const [range = '', step] = part.split('/');
+    const [from = 0, to = step === undefined ? from : last] =
+      range === '*' ? [0, last] : range.split('-').map(Number);
+    const count = Math.floor((to - from) / Math.max(1, Number(step ?? 1))) + 1;
+    return Array.from({ length: count }, (_, at) => from + at * Math.max(1, Number(step ?? 1)));
+  });
+  return [...new Set(values)].sort((a, b) => a - b);
 }

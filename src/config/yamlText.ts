@@ -121,7 +121,12 @@ export function showConfig(
   eachPair(document.contents, [], ({ value }, path) => {
     if (isMap(value) || (isSeq(value) && value.items.some(isMap))) return;
     if (isSeq(value)) value.flow = true;
-    if (isScalar(value)) value.value = shownValue(path, valueAt(config, path), reader);
+    if (isScalar(value))
+      value.value = shownValue(
+        path,
+        path.reduce<unknown>((at, name) => Object(at)[name], config),
+        reader,
+      );
     if (value) value.comment = ` ${origins.get(path.join('.')) ?? 'default'}`;
   });
   const head = `# ${file === undefined ? 'No configuration file' : `From ${file}`}, environment and defaults.`;
@@ -137,9 +142,6 @@ function shownValue(path: Path, value: unknown, reader: 'owner' | 'stranger'): u
   const domain = value.includes('@') ? value.slice(value.lastIndexOf('@')) : '';
   return `${[...value][0] ?? ''}…${domain}`;
 }
-
-const valueAt = (config: unknown, path: Path): unknown =>
-  path.reduce((value, name) => Object(value)[name], config);
 
 function eachPair(
   node: unknown,

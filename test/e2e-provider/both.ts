@@ -13,7 +13,9 @@ export interface Situation {
   readonly simulated: (simulator: Simulator) => unknown;
 }
 
-export async function openBoth(options: { readonly client?: Settings; readonly user?: Settings } = {}) {
+type Options = Partial<Record<'realm' | 'client' | 'user', Settings>>;
+
+export async function openBoth(options: Options = {}) {
   const realm = await openRealm(options);
   const person = { ...ME, customerCode: MY_CODE, groups: [{ properties: [home()] }] };
   const simulator = await startSimulator({ clock: systemClock, accounts: [person] });

@@ -1,6 +1,6 @@
 // Is something wrong? A day and three days against what a line through the days most like them makes of each, in units of their
 // median deviation.
-import { inFull, type Micro, toMicro } from '../amount.ts';
+import { inFull, toMicro } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
@@ -8,50 +8,23 @@ import { leastSquares, meanOf, median, medianDeviation } from './leastSquares.ts
 import { estimatedRuns, FEWEST_DAYS, readingsIn, SEASON_DAYS } from './readings.ts';
 import { feltOn, type Temperatures, YEAR_DAYS } from './weather.ts';
 
-/** What the days before let expect of one. */
-export interface Expectation {
-  readonly day: Day;
-  readonly energy: Micro;
-  readonly expected: Micro;
-  /** Ends of the band that holds 99 of 100 usual days. */
-  readonly low: Micro;
-  readonly high: Micro;
-  readonly by: 'weather' | 'season';
-}
-
-export interface UnusualUse {
-  /** The day by which it was found. */
-  readonly since: Day;
+interface Finding {
   readonly direction: 'high' | 'low';
   /** One day by itself, or several together. */
   readonly reason: 'day' | 'drift';
 }
 
-export interface UseJudgement {
-  /** The newest day that can be judged. */
-  readonly newest: Expectation;
-  /** `null`: all is as usual. */
-  readonly unusual: UnusualUse | null;
-}
+/** `since`: the day by which it was found. */
+export type UnusualUse = Finding & { readonly since: Day };
 
-/** A day whose reading is of that day alone. */
+/** A day whose reading is of that day alone; by square roots, which stray alike on days of little and of much heat. */
 interface Single {
   readonly day: Day;
   /** Counts days. */
   readonly at: number;
-  readonly kwh: number;
+  readonly root: number;
   /** By what it is compared: °C as the house felt it, or the day's number where the weather is not known. */
   readonly by: number;
-}
-
-/** By square roots, which stray alike on days of little and of much heat. */
-interface Compared extends Single {
-  /** What the days most alike let expect, and their median absolute deviation from it. */
-  readonly usual: number;
-  readonly deviation: number;
-  /** In such deviations, and counted as at most three. */
-  readonly off: number;
-  readonly counted: number;
 }
 
 /** A year, and a month for what its first days are compared with. */
@@ -74,13 +47,17 @@ const LEAST_DEVIATION = 0.1;
 /** 99 % of the normal distribution. */
 const BAND = 2.576;
 
+export type UseJudgement = NonNullable<ReturnType<typeof judgeUse>>;
+/** What the days before let expect of one. */
+export type Expectation = UseJudgement['newest'];
+
 /** Judges the newest days before `before`. `null`: fewer than 30 days can be judged by. */
 export function judgeUse(
   days: Ledger['days'],
   before: Day,
   temperatures: Temperatures | null,
   tariff: Tariff | null,
-): UseJudgement | null {
+) {
   const all = singleDays(days, before, tariff);
   const known = all.flatMap((one) => {
     const felt = temperatures && feltOn(temperatures, one.day);
@@ -88,53 +65,60 @@ export function judgeUse(
   });
   const wait = (all.at(-1)?.at ?? 0) - (known.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
   // Without a temperature for longer the season has to do.
-  const by = wait <= TOGETHER_DAYS && known.length > FEWEST_DAYS ? 'weather' : 'season';
-  const judged = by === 'weather' ? known : all;
+  const hasWeather = wait <= TOGETHER_DAYS && known.length > FEWEST_DAYS;
+  const judged = hasWeather ? known : all;
   if (judged.length <= FEWEST_DAYS) return null;
   const first = Math.max(FEWEST_DAYS, judged.length - LONGEST_DAYS);
-  const watched = judged.slice(first).map((one) => compared(one, judged, by));
-  const mean = meanOf(judged, ({ kwh }) => kwh);
+  const watched = judged.slice(first).map((one) => compared(one, judged, hasWeather));
+  const mean = meanOf(judged, ({ root }) => root ** 2);
   let unusual: UnusualUse | null = null;
   for (const [at, { day }] of watched.entries()) {
     const newest = watched.slice(Math.max(0, at + 1 - TOGETHER_DAYS), at + 1);
-    const found = finding(newest, mean, by);
+    const found = finding(newest, mean, hasWeather);
     const sign = unusual?.direction === 'low' ? -1 : 1;
     if (found && found.direction !== unusual?.direction) unusual = { since: day, ...found };
     else if (!found && meanOf(newest, ({ counted }) => sign * counted) < NEAR) unusual = null;
   }
-  const { day, kwh, usual, deviation } = watched.at(-1) as Compared;
+  const { day, root, usual, deviation } = watched.at(-1) as Compared;
   const end = (deviations: number) => toMicro(Math.max(0, usual + deviations * deviation) ** 2);
-  const band = { expected: end(0), low: end(-BAND), high: end(BAND) };
-  return { newest: { day, energy: toMicro(kwh), ...band, by }, unusual };
+  /** `low` and `high`: the band that holds 99 of 100 usual days. */
+  const newest = {
+    ...{ day, energy: toMicro(root ** 2), expected: end(0), low: end(-BAND), high: end(BAND) },
+    by: hasWeather ? ('weather' as const) : ('season' as const),
+  };
+  return { newest, unusual: unusual as UnusualUse | null };
 }
 
 /** The rule, for the last of at most three days. Without the weather three cold days look like a fault. */
-function finding(
-  newest: readonly Compared[],
-  mean: number,
-  by: Expectation['by'],
-): Pick<UnusualUse, 'direction' | 'reason'> | null {
+function finding(newest: readonly Compared[], mean: number, hasWeather: boolean): Finding | null {
   const last = newest.at(-1) as Compared;
   const together = newest.filter(({ at }) => last.at - at < TOGETHER_DAYS);
   // Some houses use nothing on many a day of summer.
-  const failed = ({ kwh, usual, counted }: Compared) =>
-    kwh === 0 ? counted < -NEAR : kwh < FAILED.share * usual ** 2 && usual ** 2 > mean;
+  const failed = ({ root, usual, counted }: Compared) =>
+    root === 0 ? counted < -NEAR : root ** 2 < FAILED.share * usual ** 2 && usual ** 2 > mean;
   if (together.slice(-FAILED.days).filter(failed).length === FAILED.days)
     return { direction: 'low', reason: 'drift' };
   if (last.off > FAR) return { direction: 'high', reason: 'day' };
   const isDrift = together.length === TOGETHER_DAYS && meanOf(together, ({ counted }) => counted) > DRIFT;
-  return isDrift && by === 'weather' ? { direction: 'high', reason: 'drift' } : null;
+  return isDrift && hasWeather ? { direction: 'high', reason: 'drift' } : null;
 }
 
-/** Local regression: the line of least squares through the roots of the days most alike, and how far these lie off it. */
-function compared(one: Single, days: readonly Single[], by: Expectation['by']): Compared {
-  const alike = nearest(one, days, by);
-  const lines = alike.map((other) => ({ row: [1, other.by - one.by], value: Math.sqrt(other.kwh) }));
+type Compared = ReturnType<typeof compared>;
+
+/**
+ * Local regression: the line of least squares through the roots of the days most alike, and how many of their median deviations the
+ * day lies off it; `counted`: as at most three.
+ */
+function compared(one: Single, days: readonly Single[], hasWeather: boolean) {
+  const lines = nearest(one, days, hasWeather).map(({ by, root }) => ({
+    row: [1, by - one.by],
+    value: root,
+  }));
   const [, slope = 0] = leastSquares(lines)?.coefficients ?? [];
   const roots = lines.map(({ row: [, apart = 0], value }) => value - slope * apart);
   const usual = Math.max(0, median(roots));
   const deviation = Math.max(medianDeviation(roots, usual), LEAST_DEVIATION);
-  const off = (Math.sqrt(one.kwh) - usual) / deviation;
+  const off = (one.root - usual) / deviation;
   const counted = Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, off));
   return { ...one, usual, deviation, off, counted };
 }
@@ -143,11 +127,11 @@ function compared(one: Single, days: readonly Single[], by: Expectation['by']): 
  * Half of the days of the season, those nearest in temperature; without the weather the newest days. Three months away the sun and
  * the windows are others.
  */
-function nearest(one: Single, days: readonly Single[], by: Expectation['by']): readonly Single[] {
+function nearest(one: Single, days: readonly Single[], hasWeather: boolean): readonly Single[] {
   const earlier = days.filter(({ at }) => {
     const ago = one.at - at;
     const isOfSeason = Math.min(ago % YEAR_DAYS, YEAR_DAYS - (ago % YEAR_DAYS)) <= SEASON_DAYS;
-    return ago >= TOGETHER_DAYS && (isOfSeason || by === 'season');
+    return ago >= TOGETHER_DAYS && (isOfSeason || !hasWeather);
   });
   const apart = earlier.map((other) => Math.abs(other.by - one.by));
   const farthest = Float64Array.from(apart).sort()[SEASON_DAYS - 1] ?? Number.POSITIVE_INFINITY;
@@ -160,14 +144,12 @@ function nearest(one: Single, days: readonly Single[], by: Expectation['by']): r
  */
 function singleDays(days: Ledger['days'], before: Day, tariff: Tariff | null): Single[] {
   const readings = readingsIn('energy', days, { from: addDays(before, -LOOK_BACK_DAYS), to: before });
-  const estimated = new Set<number>();
-  for (const { first, next } of estimatedRuns(readings))
-    for (let at = first; at <= next; at += 1) estimated.add(at);
+  const runs = estimatedRuns(readings);
   return readings.flatMap(({ day, at, amount, missed }, index) => {
     const previous = readings[index - 1]?.amount;
     const isAlone = previous !== undefined && missed === 0 && amount > 0 === previous > 0;
     const carries = tariff && !days.has(addDays(day, 1)) ? (chargesOn(tariff, days, day) ?? 1) : 1;
-    if (!isAlone || estimated.has(index) || carries > 1) return [];
-    return [{ day, at, kwh: inFull(amount), by: at }];
+    if (!isAlone || carries > 1 || runs.some(({ first, next }) => index >= first && index <= next)) return [];
+    return [{ day, at, root: Math.sqrt(inFull(amount)), by: at }];
   });
 }

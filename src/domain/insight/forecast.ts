@@ -21,32 +21,22 @@ export interface Forecast {
 }
 
 /** `null` when the last month has no reading at all. */
-export interface Forecasts {
-  readonly energy: Forecast | null;
-  readonly cost: Forecast | null;
-}
+export type Forecasts = Readonly<Record<keyof Amounts, Forecast | null>>;
 
-export interface Known {
+interface Known {
   readonly days: Days;
   readonly today: Day;
   /** `null`: the cost follows its own past. */
   readonly tariff: Tariff | null;
 }
 
-/** The days that are left, in kWh or units of the currency. `variance`: `null` = too little is known. */
-interface Outlook {
-  readonly mean: number;
-  readonly variance: number | null;
-}
-
-/** What is ahead on these days, which no reading has in it. */
-type Expect = (left: readonly Day[]) => Outlook;
+/** What days that no reading has in it come to, in kWh or units of the currency. `variance`: `null` = too little is known. */
+type Expect = (left: readonly Day[]) => { readonly mean: number; readonly variance: number | null };
 
 /** A reading as the square root of the use of one day: roots stray alike in winter and summer. `at` counts days. */
 interface Point {
   readonly at: number;
   readonly root: number;
-  readonly use: number;
   readonly days: number;
 }
 
@@ -74,57 +64,47 @@ const SINGLE = 0.7;
 
 export type Forecaster = (span: DaySpan) => Forecasts;
 
+/** The running month. */
 export const forecastMonth = (known: Known, forecast = forecaster(known)): Forecasts =>
   forecast({ from: monthStart(known.today), to: addMonths(known.today, 1) });
 
-/**
- * Energy and cost of any span, each from the days that have it: those of the span without it count like days to come. What the
- * readings tell of each is learnt once, for the first span.
- */
+/** Energy and cost of any span. What the readings tell of each is learnt once, for the first span. */
 export function forecaster(known: Known): Forecaster {
+  const { days, tariff } = known;
   const learnt = new Map<keyof Amounts, Expect | null>();
-  return (span) =>
-    forecastSpan(span, known, (kind) => {
-      if (!learnt.has(kind)) learnt.set(kind, learn(kind, known));
-      const left = daysLeft(kind, known.days, span);
-      return learnt.get(kind)?.(left) ?? null;
-    });
+  const expected = (kind: keyof Amounts, left: readonly Day[]) => {
+    if (!learnt.has(kind)) learnt.set(kind, learn(kind, known));
+    return learnt.get(kind)?.(left) ?? null;
+  };
+  return (span) => {
+    const { sum, left } = readSoFar('energy', days, span);
+    const costs = readSoFar('cost', days, span);
+    const ahead = expected('energy', left);
+    const energy = ahead && banded(sum, ahead);
+    if (tariff && ahead) {
+      // The cost so far, and the tariff's price of every other day.
+      const unpriced = costs.left.reduce((all, day) => all + (days.get(day)?.energy ?? 0), 0);
+      const sure = Math.round(tariff.unitRate * unpriced) + tariff.standingCharge * costs.left.length;
+      return { energy, cost: banded(costs.sum + sure, ahead, tariff.unitRate) };
+    }
+    const followed = expected('cost', costs.left);
+    return { energy, cost: followed && banded(costs.sum, followed) };
+  };
 }
 
-function forecastSpan(
-  span: DaySpan,
-  { days, tariff }: Known,
-  outlook: (kind: keyof Amounts) => Outlook | null,
-): Forecasts {
-  const ahead = outlook('energy');
-  const energy = ahead && banded(sumIn('energy', days, span), ahead);
-  const costs = sumIn('cost', days, span);
-  if (tariff && ahead) {
-    // The cost so far, and the tariff's price of every other day.
-    const left = daysLeft('cost', days, span);
-    const read = left.reduce((sum, day) => sum + (days.get(day)?.energy ?? 0), 0);
-    const sure = Math.round(tariff.unitRate * read) + tariff.standingCharge * left.length;
-    return { energy, cost: banded(costs + sure, ahead, tariff.unitRate) };
-  }
-  const followed = outlook('cost');
-  return { energy, cost: followed && banded(costs, followed) };
+/** The sum of the span's readings, and its days that none of them has in it. */
+function readSoFar(kind: keyof Amounts, days: Days, span: DaySpan) {
+  const readings = readingOfEachDay(kind, days, span).map((one) => (one && one.day < span.to ? one : null));
+  const sum = [...new Set(readings)].reduce((all, one) => all + (one?.amount ?? 0), 0);
+  return { sum, left: daysOf(span).filter((_, at) => readings[at] === null) };
 }
 
 /** `price`: of one unit of what is ahead. */
-function banded(sure: Micro, { mean, variance }: Outlook, price = 1): Forecast {
+function banded(sure: Micro, { mean, variance }: ReturnType<Expect>, price = 1): Forecast {
   const amount = sure + toMicro(price * mean);
   if (variance === null) return { amount, low: null, high: null };
   const half = toMicro(price * BAND * Math.sqrt(variance));
   return { amount, low: Math.max(Math.min(sure, amount), amount - half), high: amount + half };
-}
-
-const sumIn = (kind: keyof Amounts, days: Days, span: DaySpan): Micro =>
-  readingsIn(kind, days, span).reduce((sum, { amount }) => sum + amount, 0);
-
-/** Days of the span that no reading has in it. */
-function daysLeft(kind: keyof Amounts, days: Days, span: DaySpan): Day[] {
-  const readings = readingOfEachDay(kind, days, span);
-  return daysOf(span).filter((_, at) => (readings[at]?.day ?? span.to) >= span.to);
 }
 
 /** `null`: the last month has no reading. */
@@ -135,33 +115,33 @@ function learn(kind: keyof Amounts, { days, today }: Known): Expect | null {
   const points = readings
     .filter(({ missed }) => missed < LONGEST_SPAN_DAYS)
     .map(({ at, amount, missed }): Point => {
-      const use = Math.max(0, inFull(amount));
-      return { at, use, root: Math.sqrt(use / (missed + 1)), days: missed + 1 };
+      return { at, root: Math.sqrt(Math.max(0, inFull(amount)) / (missed + 1)), days: missed + 1 };
     });
-  const daysIn = (some: readonly Point[]) => some.reduce((sum, one) => sum + one.days, 0);
-  if (daysIn(points) >= FEWEST_DAYS) {
-    const expect = filtered(points, daysBetween(yearStart(from), from));
-    return (left) => expect(left.map((day) => daysBetween(from, day)));
-  }
+  const sumOf = (some: readonly Point[], of: (one: Point) => number) =>
+    some.reduce((sum, one) => sum + of(one), 0);
+  if (sumOf(points, (one) => one.days) >= FEWEST_DAYS) return filtered(points, from);
   const newest = points.slice(-RECENT_READINGS);
-  const use = newest.reduce((sum, one) => sum + one.use, 0);
-  const ofOne = use / Math.max(1, daysIn(newest));
-  return (left) => ({ mean: ofOne * left.length, variance: left.length === 0 ? 0 : null });
+  const use =
+    sumOf(newest, (one) => one.days * one.root ** 2) /
+    Math.max(
+      1,
+      sumOf(newest, (one) => one.days),
+    );
+  return (left) => ({ mean: use * left.length, variance: left.length === 0 ? 0 : null });
 }
 
-const yearStart = (day: Day): Day => `${day.slice(0, 4)}-01-01`;
-
 /**
- * The filter over all points. What it returns gives the sum of the squares of the roots on the days `left`, which have no point of
- * their own, and its variance by the expansion of first order. `dayOfYear`: of day 0, from 0 on.
+ * The filter over all points. What it returns gives the sum of the squares of the roots, and its variance by the expansion of first
+ * order. `from`: the day from which the points count.
  */
-function filtered(points: readonly Point[], dayOfYear: number): (left: readonly number[]) => Outlook {
+function filtered(points: readonly Point[], from: Day): Expect {
   const usual = meanOf(points, ({ root }) => root);
   // An absolute difference, which a holiday spoils less than a square.
   const apart = points.slice(1).map(({ root }, at) => Math.abs(root - (points[at]?.root ?? 0)));
   const scatter = meanOf(apart, (one) => one);
   const [lasting, single] = [(LASTING * scatter) ** 2, (SINGLE * scatter) ** 2];
   const drift = (DRIFT * usual) ** 2 / YEAR_DAYS;
+  const dayOfYear = daysBetween(`${from.slice(0, 4)}-01-01`, from);
   /** What the states have to do with a day, where that much of the deviation has not faded. */
   const rowOf = (at: number, unfaded: number): number[] => {
     const angle = (2 * Math.PI * (dayOfYear + at - COLDEST_DAY)) / YEAR_DAYS;
@@ -176,8 +156,7 @@ function filtered(points: readonly Point[], dayOfYear: number): (left: readonly 
   let newest = points[0]?.at ?? 0;
   for (const { at, root, days } of points) {
     const unfaded = PERSISTENCE ** (at - newest);
-    state[DEVIATION] = unfaded * (state[DEVIATION] as number);
-    for (const line of covariance) line[DEVIATION] = unfaded * (line[DEVIATION] as number);
+    for (const line of [state, ...covariance]) line[DEVIATION] = unfaded * (line[DEVIATION] as number);
     addTo(deviation, unfaded - 1, deviation);
     deviation[DEVIATION] = (deviation[DEVIATION] as number) + (1 - unfaded ** 2) * lasting;
     level[0] = (level[0] as number) + drift * (at - newest);
@@ -192,11 +171,12 @@ function filtered(points: readonly Point[], dayOfYear: number): (left: readonly 
   return (left) => {
     const gradient = state.map(() => 0);
     let [mean, variance, next, shock, moved] = [0, 0, newest, 0, 0];
-    for (const at of left.toReversed()) {
+    for (const day of left.toReversed()) {
+      const at = daysBetween(from, day);
       const row = rowOf(at, PERSISTENCE ** Math.abs(at - newest));
       const root = Math.max(0, dot(row, state));
-      const unknown = (1 - (row[DEVIATION] as number) ** 2) * lasting + single;
-      mean += root ** 2 + quadratic(row, covariance) + unknown;
+      mean +=
+        root ** 2 + quadratic(row, covariance) + (1 - (row[DEVIATION] as number) ** 2) * lasting + single;
       // The square's slope; and what a shock of this day does to the sum, as it lasts into the days after it.
       const slope = 2 * root;
       addTo(gradient, slope, row);

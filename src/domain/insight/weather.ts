@@ -16,15 +16,6 @@ export interface Weather {
   readonly base: number | null;
 }
 
-/** The line: kWh of a day are `hotWater` and, for each K·d below the base (°C), `slope`. */
-interface HouseFit {
-  readonly base: number;
-  readonly hotWater: number;
-  readonly slope: number;
-  /** Covariance of the two, with days correlated as they are. */
-  readonly covariance: readonly (readonly number[])[];
-}
-
 /** Why the weather tells nothing. */
 export type WeatherSilence = 'days_missing' | 'not_heated' | 'not_sure';
 
@@ -32,33 +23,6 @@ export type WeatherSilence = 'days_missing' | 'not_heated' | 'not_sure';
 interface HeatDay {
   readonly kwh: number;
   readonly felt: number;
-}
-
-/** Heating or hot water of a month, kWh, and its 80 % band. */
-export interface Part {
-  readonly energy: number;
-  readonly low: number;
-  readonly high: number;
-}
-
-export interface HeatParts {
-  readonly heating: Part;
-  readonly hotWater: Part;
-}
-
-export interface WeatherChange {
-  /** How much more was used than the year before, at this year's weather, and the 80 % band of that; percent. */
-  readonly percent: number;
-  readonly low: number;
-  readonly high: number;
-  /** First and last day of the comparison. */
-  readonly from: Day;
-  readonly to: Day;
-  /** How many of its days are compared. */
-  readonly days: number;
-  /** What these days used, and would have as the year before; kWh. */
-  readonly used: number;
-  readonly expected: number;
 }
 
 /** A day with fewer has no mean: it is not over yet, or the sensor was away. */
@@ -127,14 +91,15 @@ function heatDays(days: Ledger['days'], temperatures: Temperatures, { from, to }
   });
 }
 
-/** The line through the days of up to a year before `before`, or why there is none. */
-export function fitHouse(
-  days: Ledger['days'],
-  { temperatures, base: given }: Weather,
-  before: Day,
-): HouseFit | WeatherSilence {
+type HouseFit = ReturnType<typeof fitHouse>;
+
+/**
+ * The line through the days of up to a year before `before`, or why there is none: kWh of a day are `hotWater` and, for each K·d below
+ * the base (°C), `slope`. The covariance of the two is that of days correlated as they are.
+ */
+export function fitHouse(days: Ledger['days'], { temperatures, base: given }: Weather, before: Day) {
   const known = heatDays(days, temperatures, { from: addDays(before, -YEAR_DAYS), to: before });
-  if (known.length < FEWEST_DAYS) return 'days_missing';
+  if (known.length < FEWEST_DAYS) return 'days_missing' as const;
   const below = (base: number) =>
     known.map(({ kwh, felt }) => ({ row: [1, degreesBelow(base, felt)], value: kwh }));
   const squaresOf = (base: number) => leastSquares(below(base))?.squares ?? Number.POSITIVE_INFINITY;
@@ -147,14 +112,14 @@ export function fitHouse(
   };
   const base = given ?? found();
   const fit = huber(below(base));
-  if (fit === null) return 'not_heated';
+  if (fit === null) return 'not_heated' as const;
   const { coefficients, residuals, scatter, inverse } = fit;
   // The scatter is wider by what days have in common with those after them.
   const variance = scatter ** 2 * Math.max(1, longRun(residuals) / (dot(residuals, residuals) || 1));
   const covariance = inverse.map((line) => line.map((one) => one * variance));
   const [hotWater = 0, slope = 0] = coefficients;
   const isSure = slope > SURE_SLOPE * Math.sqrt(covariance[1]?.[1] ?? 0);
-  return isSure ? { base, hotWater: Math.max(0, hotWater), slope, covariance } : 'not_heated';
+  return isSure ? { base, hotWater: Math.max(0, hotWater), slope, covariance } : ('not_heated' as const);
 }
 
 /** Variance of the sum of residuals, with what one day has in common with those after it (Newey and West). */
@@ -166,17 +131,15 @@ function longRun(residuals: readonly number[]): number {
   return (Math.max(0, variance) * residuals.length) / Math.max(1, residuals.length - MEMORY_DAYS);
 }
 
-/** The heat of the span's days apart, in proportion to what the line makes of each: they add up to what was used. */
-export function splitHeat(
-  days: Ledger['days'],
-  temperatures: Temperatures,
-  fit: HouseFit | WeatherSilence,
-  span: DaySpan,
-): HeatParts | WeatherSilence {
+export type HeatParts = Exclude<ReturnType<typeof splitHeat>, string>;
+export type Part = HeatParts['heating'];
+
+/** The heat of the span's days apart, kWh with an 80 % band, in proportion to what the line makes of each: they add up to what was used. */
+export function splitHeat(days: Ledger['days'], temperatures: Temperatures, fit: HouseFit, span: DaySpan) {
   if (typeof fit === 'string') return fit;
   const readings = readingsIn('energy', days, span);
   const felt = readings.flatMap(({ day }) => feltOn(temperatures, day) ?? []);
-  if (readings.length === 0 || felt.length < readings.length) return 'days_missing';
+  if (readings.length === 0 || felt.length < readings.length) return 'days_missing' as const;
   const energy = inFull(readings.reduce((sum, { amount }) => sum + amount, 0));
   const degrees = felt.reduce((sum, one) => sum + degreesBelow(fit.base, one), 0);
   const line = fit.hotWater * felt.length + fit.slope * degrees || 1;
@@ -184,13 +147,13 @@ export function splitHeat(
   // How the share changes with each coefficient.
   const gradient = [(-share * felt.length) / line, ((1 - share) * degrees) / line];
   const half = BAND * energy * Math.sqrt(quadratic(gradient, fit.covariance));
-  const part = (amount: number): Part => ({
-    energy: amount,
-    low: Math.max(0, amount - half),
-    high: Math.min(energy, amount + half),
-  });
+  const part = (amount: number) => {
+    return { energy: amount, low: Math.max(0, amount - half), high: Math.min(energy, amount + half) };
+  };
   return { heating: part(share * energy), hotWater: part((1 - share) * energy) };
 }
+
+export type WeatherChange = Exclude<ReturnType<typeof compareWithYearBefore>, string>;
 
 /** Compares the newest 90 days with reading and temperature. */
 export function weatherChange(days: Ledger['days'], weather: Weather): WeatherChange | WeatherSilence {
@@ -202,12 +165,11 @@ export function weatherChange(days: Ledger['days'], weather: Weather): WeatherCh
   return compareWithYearBefore(days, weather, { from: addDays(to, -SEASON_DAYS), to });
 }
 
-/** Expected is what the same days a year before used, and for other degree days the slope of the year before the span. */
-export function compareWithYearBefore(
-  days: Ledger['days'],
-  weather: Weather,
-  { from, to }: DaySpan,
-): WeatherChange | WeatherSilence {
+/**
+ * How much more was used than the year before, at this year's weather, with the 80 % band; percent. Expected is what the same days a year
+ * before used, and for other degree days the slope of the year before the span; kWh. `days`: how many of the span's are compared.
+ */
+export function compareWithYearBefore(days: Ledger['days'], weather: Weather, { from, to }: DaySpan) {
   const yearBefore = { from: addDays(from, -YEAR_DAYS), to: addDays(to, -YEAR_DAYS) };
   const now = heatDays(days, weather.temperatures, { from, to });
   const before = heatDays(days, weather.temperatures, yearBefore);

@@ -5,8 +5,16 @@ import type { Ledger } from '../ledger.ts';
 import { addDays, type Day } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
 import { leastSquares, meanOf, median, medianDeviation } from './leastSquares.ts';
-import { estimatedRuns, FEWEST_DAYS, readingsIn, SEASON_DAYS } from './readings.ts';
-import { feltOn, type Temperatures, YEAR_DAYS } from './weather.ts';
+import {
+  estimatedRuns,
+  FEWEST_DAYS,
+  readingsIn,
+  SEASON_DAYS,
+  TWO_WEEKS_DAYS,
+  YEAR_AND_MONTH_DAYS,
+  YEAR_DAYS,
+} from './readings.ts';
+import { feltOn, type Temperatures } from './weather.ts';
 
 interface Finding {
   readonly direction: 'high' | 'low';
@@ -27,8 +35,6 @@ interface Single {
   readonly by: number;
 }
 
-/** A year, and a month for what its first days are compared with. */
-const LOOK_BACK_DAYS = 400;
 /** A fault is to be found by its third day: docs/insight.md has what is found. */
 const TOGETHER_DAYS = 3;
 /** The mean of three days, each counted as at most so much: so that there are two false alarms a year. */
@@ -40,8 +46,6 @@ const FAR = 6;
 const NEAR = 1;
 /** So many days of less than this share of what is due, while more than a mean day is due: on holidays half of the heat goes on. */
 const FAILED = { days: 2, share: 0.42 };
-/** The rule is followed from so many days back; what has lasted longer has an alarm that began then. */
-const LONGEST_DAYS = 14;
 /** However even the days were: a root this far off, of a day of 10 kWh 0.6 kWh, is nothing. */
 const LEAST_DEVIATION = 0.1;
 /** 99 % of the normal distribution. */
@@ -68,7 +72,8 @@ export function judgeUse(
   const hasWeather = wait <= TOGETHER_DAYS && known.length > FEWEST_DAYS;
   const judged = hasWeather ? known : all;
   if (judged.length <= FEWEST_DAYS) return null;
-  const first = Math.max(FEWEST_DAYS, judged.length - LONGEST_DAYS);
+  // What has lasted for longer has an alarm that began then.
+  const first = Math.max(FEWEST_DAYS, judged.length - TWO_WEEKS_DAYS);
   const watched = judged.slice(first).map((one) => compared(one, judged, hasWeather));
   const mean = meanOf(judged, ({ root }) => root ** 2);
   let unusual: UnusualUse | null = null;
@@ -143,7 +148,7 @@ function nearest(one: Single, days: readonly Single[], hasWeather: boolean): rea
  * missed reading. Estimates are not judged, nor is the reading that puts them right.
  */
 function singleDays(days: Ledger['days'], before: Day, tariff: Tariff | null): Single[] {
-  const readings = readingsIn('energy', days, { from: addDays(before, -LOOK_BACK_DAYS), to: before });
+  const readings = readingsIn('energy', days, { from: addDays(before, -YEAR_AND_MONTH_DAYS), to: before });
   const runs = estimatedRuns(readings);
   return readings.flatMap(({ day, at, amount, missed }, index) => {
     const previous = readings[index - 1]?.amount;

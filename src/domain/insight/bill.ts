@@ -16,25 +16,11 @@ import {
   type Reading,
   readingOfEachDay,
   readingsIn,
+  YEAR_AND_MONTH_DAYS,
+  YEAR_DAYS,
 } from './readings.ts';
 
 export const VERDICTS = ['as_expected', 'differs', 'rule_changed', 'unknown'] as const;
-
-/** A bill, and what the ledgers know of its days. */
-interface Bill extends DaySpan {
-  readonly id: string;
-  readonly total: Micro;
-  readonly sum: Micro;
-  /** The standing charge of a day in it, and how far off that may be. */
-  readonly standing: Micro;
-  readonly standingBound: Micro;
-  readonly days: number;
-  /** Days without a cost of their own: those that no later reading carries, and those that one does. */
-  readonly missing: number;
-  readonly estimated: number;
-  /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
-  readonly atEnds: Micro;
-}
 
 /** What is told of a bill, by the bills before it. */
 export interface BillCheck extends Bill {
@@ -88,8 +74,6 @@ const BILLS_TO_ACCUSE = 4;
 /** One bill may be wrong, and two may be so by chance. */
 const BILLS_OF_CHANGE = 3;
 const CENT = 0.01;
-/** A year, and a month for a bill that came late. */
-const LONGEST_PERIOD_DAYS = 400;
 
 /** Judges the bills in the order of their periods. What was found of the first ones is kept while nothing has changed in them. */
 export function billJudge() {
@@ -141,7 +125,7 @@ function billPeriods(invoices: readonly Invoice[], zone: Zone): BillPeriod[] {
       const { period_start: from, period_end: last, status } = invoiceRecord(invoice, zone);
       const isCancelled = /^(cancell?ed|void(ed)?)$/i.test(status ?? '');
       if (isCancelled || from === null || last === null || last < from) return [];
-      return daysBetween(from, last) < LONGEST_PERIOD_DAYS ? [{ invoice, from, to: addDays(last, 1) }] : [];
+      return daysBetween(from, last) < YEAR_AND_MONTH_DAYS ? [{ invoice, from, to: addDays(last, 1) }] : [];
     })
     .sort(
       (a, b) =>
@@ -161,32 +145,41 @@ function billPeriods(invoices: readonly Invoice[], zone: Zone): BillPeriod[] {
   });
 }
 
-/** `null` without a total, and where the ledgers begin later than the period or know no cost in it. */
-function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readonly MeterDays[]): Bill | null {
-  if (total === null || meters.some(({ origin }) => origin > from)) return null;
+type Bill = NonNullable<ReturnType<typeof billOf>>;
+
+/** What the ledgers know of its days. `null` without a total, and where they begin later than the period or know no cost in it. */
+function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readonly MeterDays[]) {
+  // A meter that came later has nothing to do with the bill.
+  const known = meters
+    .map(({ days }) => ({ days, readings: readingOfEachDay('cost', days, { from, to }) }))
+    .filter(({ readings }) => readings.some((one) => one !== null && one.day < to));
+  if (total === null || known.length === 0 || meters.some(({ origin }) => origin > from)) return null;
   const within = daysOf({ from, to });
-  const [missing, estimated] = [new Set<Day>(), new Set<Day>()];
-  let [sum, standing, standingBound, atEnds, isKnown] = [0, 0, 0, 0, false];
-  for (const { days } of meters) {
-    const readings = readingOfEachDay('cost', days, { from, to });
-    const booked = new Set(readings.filter((reading) => reading !== null && reading.day < to));
-    // A meter that came later has nothing to do with the bill.
-    if (booked.size === 0) continue;
-    isKnown = true;
-    for (const reading of booked) sum += reading?.amount ?? 0;
-    const charge = standingOf(days, within);
-    standing += charge.standing;
-    standingBound += charge.bound;
-    atEnds += carriedOver(from, readings[0]) + carriedOver(to, readings.at(-1));
-    atEnds += estimatedAround(from, days) + estimatedAround(to, days);
-    for (const [at, day] of within.entries()) {
-      if (readings[at] === null) missing.add(day);
-      else if (readings[at]?.day !== day) estimated.add(day);
-    }
-  }
-  const facts = { sum, standing, standingBound, atEnds, days: within.length };
-  const counts = { missing: missing.size, estimated: estimated.size };
-  return isKnown ? { id, total, from, to, ...facts, ...counts } : null;
+  const charges = known.map(({ days }) => standingOf(days, within));
+  const sumOver = (of: (meter: (typeof known)[number]) => Micro) =>
+    known.reduce((sum, meter) => sum + of(meter), 0);
+  const countOf = (is: (reading: Reading | null, day: Day) => boolean) =>
+    within.filter((day, at) => known.some(({ readings }) => is(readings[at] ?? null, day))).length;
+  return {
+    ...{ id, total, from, to, days: within.length },
+    sum: sumOver(({ readings }) =>
+      [...new Set(readings)].reduce((sum, one) => sum + (one && one.day < to ? one.amount : 0), 0),
+    ),
+    /** The standing charge of a day, and how far off that may be. */
+    standing: charges.reduce((sum, { standing }) => sum + standing, 0),
+    standingBound: charges.reduce((sum, { bound }) => sum + bound, 0),
+    /** Days without a cost of their own: those that no later reading carries, and those that one does. */
+    missing: countOf((one) => one === null),
+    estimated: countOf((one, day) => one !== null && one.day !== day),
+    /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
+    atEnds: sumOver(
+      ({ days, readings }) =>
+        carriedOver(from, readings[0]) +
+        carriedOver(to, readings.at(-1)) +
+        estimatedAround(from, days) +
+        estimatedAround(to, days),
+    ),
+  };
 }
 
 /**
@@ -372,7 +365,6 @@ export interface BillForecast extends Forecasts {
 
 /** Half a year of months, and their middle one: a change of the length soon counts. */
 const NEWEST_PERIODS = 7;
-const DAYS_OF_MONTH = 30.44;
 /** February, less a day at each end. */
 const SHORTEST_MONTH_DAYS = 26;
 
@@ -392,7 +384,7 @@ export function nextBillSpan(invoices: readonly Invoice[], today: Day, zone: Zon
 /** The same day of the month, or the last one of a shorter month. */
 function later(day: Day, length: number): Day {
   if (length < SHORTEST_MONTH_DAYS) return addDays(day, length);
-  const months = Math.round(length / DAYS_OF_MONTH);
+  const months = Math.round((12 * length) / YEAR_DAYS);
   const within = addDays(addMonths(day, months), Number(day.slice(8)) - 1);
   const next = addMonths(day, months + 1);
   return within < next ? within : addDays(next, -1);

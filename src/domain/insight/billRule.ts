@@ -31,16 +31,6 @@ interface Form {
   readonly fitted: readonly Terms[];
 }
 
-export interface Rule {
-  readonly rates: Terms;
-  readonly fitted: readonly Terms[];
-  /** Standard deviation of bills about the rule, and its degrees of freedom. */
-  readonly scatter: number;
-  readonly freedom: number;
-  /** Covariance of what is fitted, for a scatter of 1. */
-  readonly inverse: readonly (readonly number[])[];
-}
-
 /** What providers are known to do: the first is nothing, the last two charge by the month in place of the day. */
 const FORMS: readonly Form[] = [
   { start: SUM, fitted: [] },
@@ -55,9 +45,8 @@ const FORMS: readonly Form[] = [
   { start: ENERGY, fitted: [BILLS] },
   { start: ENERGY, fitted: [ENERGY, BILLS] },
 ];
-/** Fewer bills than these beyond those of the terms fit any rule; of three bills one has to do, or no rule of two terms is asked. */
+/** Fewer bills than these beyond those of the terms fit any rule. Of three bills one has to do, or no rule of two terms is asked. */
 const BILLS_TO_SPARE = 2;
-const FEWEST_BILLS = 3;
 /** Standard deviation by rounding to cents, of the bill and of its days. It is believed as if four bills had told it. */
 const ROUNDING = 0.025;
 const ROUNDING_BILLS = 4;
@@ -112,15 +101,20 @@ function fitForm(form: Form, bills: readonly Observation[]) {
     row: rowOf(fitted, terms),
     value: total - dot(start, terms),
   }));
-  const spare = lines.length === FEWEST_BILLS ? 1 : BILLS_TO_SPARE;
-  if (lines.length < fitted.length + spare) return [];
+  const spare = Math.min(BILLS_TO_SPARE, lines.length - BILLS_TO_SPARE);
+  if (spare < 1 || lines.length < fitted.length + spare) return [];
   const kept = leastMedianOfSquares(lines);
   // One more has to keep to it where a bill does not.
   const isRobust = kept.length < lines.length && kept.length > fitted.length + BILLS_TO_SPARE;
   return (isRobust ? [lines, kept] : [lines]).flatMap((some) => fitLines(form, some, lines.length) ?? []);
 }
 
-/** Least squares over `kept`; the other ones of `all` bills are outliers. */
+export type Rule = NonNullable<ReturnType<typeof fitLines>>['rule'];
+
+/**
+ * Least squares over `kept`; the other ones of `all` bills are outliers. The scatter of a rule is the standard deviation of bills about it,
+ * and its inverse the covariance of what is fitted for a scatter of 1.
+ */
 function fitLines({ start, fitted }: Form, kept: readonly Line[], all: number) {
   const fit = leastSquares(kept);
   if (fit === null) return null;

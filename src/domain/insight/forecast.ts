@@ -11,6 +11,8 @@ import {
   LONGEST_SPAN_DAYS,
   readingOfEachDay,
   readingsIn,
+  TWO_WEEKS_DAYS,
+  YEAR_DAYS,
 } from './readings.ts';
 
 /** `low`, `high`: the 80 % band; `null` with fewer than 30 days of readings. */
@@ -41,10 +43,7 @@ interface Point {
 }
 
 /** Two winters and two summers. */
-const LEARNT_FROM_DAYS = 2 * 366;
-/** With too few days the mean of the newest readings goes on: two weeks have each weekday twice. */
-const RECENT_READINGS = 14;
-const YEAR_DAYS = 365.25;
+const LEARNT_FROM_DAYS = 2 * YEAR_DAYS;
 /** When it is coldest, a month after the shortest day: the season of before the first summer and winter were seen. */
 const COLDEST_DAY = 20;
 /**
@@ -120,7 +119,8 @@ function learn(kind: keyof Amounts, { days, today }: Known): Expect | null {
   const sumOf = (some: readonly Point[], of: (one: Point) => number) =>
     some.reduce((sum, one) => sum + of(one), 0);
   if (sumOf(points, (one) => one.days) >= FEWEST_DAYS) return filtered(points, from);
-  const newest = points.slice(-RECENT_READINGS);
+  // With too few days the mean of the newest readings goes on.
+  const newest = points.slice(-TWO_WEEKS_DAYS);
   const use =
     sumOf(newest, (one) => one.days * one.root ** 2) /
     Math.max(

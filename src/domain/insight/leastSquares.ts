@@ -8,16 +8,11 @@ export interface Line {
   readonly value: number;
 }
 
-export interface LeastSquares {
-  readonly coefficients: readonly number[];
-  /** Covariance of the coefficients for a residual variance of 1: the inverse of X'WX. */
-  readonly inverse: Matrix;
-  /** Weighted sum of the squares that are left. */
-  readonly squares: number;
-}
-
-/** `null`: the terms cannot be told apart. */
-export function leastSquares(lines: readonly Line[], weights?: readonly number[]): LeastSquares | null {
+/**
+ * `inverse`: the covariance of the coefficients for a residual variance of 1; `squares`: the weighted sum of those that are left. `null`:
+ * the terms cannot be told apart.
+ */
+export function leastSquares(lines: readonly Line[], weights?: readonly number[]) {
   const terms = lines[0]?.row ?? [];
   const moments = terms.map(() => terms.map(() => 0));
   const products = terms.map(() => 0);

@@ -19,6 +19,11 @@ export const AROUND_DAYS = LONGEST_CARRIED_DAYS + 1;
 /** A month tells what days are like, and three months are a season. */
 export const FEWEST_DAYS = 30;
 export const SEASON_DAYS = 90;
+export const YEAR_DAYS = 365;
+/** A bill of a year that came late is no longer; and what the first days of a year are compared with is within it. */
+export const YEAR_AND_MONTH_DAYS = 400;
+/** Two weeks have each weekday twice, and as long a holiday lasts. */
+export const TWO_WEEKS_DAYS = 14;
 /** A reading of more days tells little of each. */
 export const LONGEST_SPAN_DAYS = 7;
 /** The same reading so many days in a row is an estimate, and one day more for whole kWh; heat is not used that evenly. */
@@ -97,11 +102,9 @@ export function keptAnswers<Answer>() {
 /** The first day of which the two tell something else; the end of time: there is none. */
 function firstDifference(before: ReadonlyMap<Day, unknown>, after: ReadonlyMap<Day, unknown>): Day {
   let first = '9999';
-  if (before === after) return first;
-  for (const [one, other] of [
-    [before, after],
-    [after, before],
-  ] as const)
-    for (const [day, value] of one) if (day < first && other.get(day) !== value) first = day;
+  const look = (day: Day) => {
+    if (day < first && before.get(day) !== after.get(day)) first = day;
+  };
+  if (before !== after) for (const days of [before, after]) for (const day of days.keys()) look(day);
   return first;
 }

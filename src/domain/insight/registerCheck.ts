@@ -1,19 +1,14 @@
 // The meter's register over time: which of its readings are kept, and whether it has grown by what the days add up to.
-import { type Micro, sumKnown } from '../amount.ts';
+import { sumKnown } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, daysBetween, daysOf, monthStart, type Zone } from '../period.ts';
 import type { Register, RegisterHistory } from '../reading.ts';
 import { dayClosedBy, type ReadingCloses } from '../readingCloses.ts';
 
-export interface RegisterCheck {
-  /** First and last day between the two readings. */
-  readonly from: Day;
-  readonly to: Day;
-  readonly growth: Micro;
-  /** The growth less the sum of the days. */
-  readonly difference: Micro;
-  readonly daysMissing: number;
-}
+type Known = Pick<Ledger, 'days' | 'readTimes' | 'origin'>;
+
+/** What the register showed at the end of a day. */
+type End = Pick<Register, 'energy'> & { readonly day: Day };
 
 /** Two bills of a month: of the time before, one reading a month is enough. */
 const NEWEST_DAYS = 60;
@@ -52,33 +47,29 @@ export function withReadings(
  */
 export function checkRegister(
   { readings }: RegisterHistory,
-  ledger: Pick<Ledger, 'days' | 'readTimes' | 'origin'>,
+  ledger: Known,
   closes: ReadingCloses,
   zone: Zone,
 ): RegisterCheck | null {
   const lastOfDay = new Map(readings.map((one) => [dayClosedBy(one.readAt, closes, zone), one]));
   const ends = [...lastOfDay]
     .filter(([day, { readAt }]) => endsDay(ledger, day, readAt))
-    .map(([day, { energy }]) => ({ day, energy }));
+    .map(([day, { energy }]): End => ({ day, energy }));
   const [oldest, newest] = [ends[0], ends.at(-1)];
   if (!oldest || !newest || oldest === newest) return null;
-  let [begun, previous, longest] = [oldest, oldest, [oldest, oldest] as const];
-  for (const end of ends) {
-    if (checkOf(previous, end, ledger).daysMissing > 0) begun = end;
-    if (daysBetween(begun.day, end.day) > daysBetween(longest[0].day, longest[1].day)) longest = [begun, end];
-    previous = end;
+  let [begun, longest] = [oldest, [oldest, oldest] as const];
+  const daysIn = ([first, last]: readonly [End, End]) => daysBetween(first.day, last.day);
+  for (const [at, end] of ends.entries()) {
+    if (checkOf(ends[at - 1] ?? end, end, ledger).daysMissing > 0) begun = end;
+    if (daysIn([begun, end]) > daysIn(longest)) longest = [begun, end];
   }
-  const isEnough = daysBetween(longest[0].day, longest[1].day) >= SHORTEST_DAYS;
-  return isEnough ? checkOf(...longest, ledger) : checkOf(oldest, newest, ledger);
+  return checkOf(...(daysIn(longest) >= SHORTEST_DAYS ? longest : ([oldest, newest] as const)), ledger);
 }
 
-/** What the register showed at the end of a day. */
-interface End {
-  readonly day: Day;
-  readonly energy: Micro;
-}
+export type RegisterCheck = ReturnType<typeof checkOf>;
 
-function checkOf(first: End, last: End, { days }: Pick<Ledger, 'days'>): RegisterCheck {
+/** `from`, `to`: first and last day between the two readings; `difference`: the growth less the sum of the days. */
+function checkOf(first: End, last: End, { days }: Known) {
   const span = { from: addDays(first.day, 1), to: addDays(last.day, 1) };
   const energies = daysOf(span).map((day) => days.get(day)?.energy ?? null);
   const daysMissing = energies.filter((energy) => energy === null).length;
@@ -93,11 +84,7 @@ function checkOf(first: End, last: End, { days }: Pick<Ledger, 'days'>): Registe
 }
 
 /** No later reading of the day is in the ledger, nor is this one still to come there. */
-function endsDay(
-  { days, readTimes, origin }: Pick<Ledger, 'days' | 'readTimes' | 'origin'>,
-  day: Day,
-  readAt: number,
-) {
+function endsDay({ days, readTimes, origin }: Known, day: Day, readAt: number) {
   if (day < addDays(origin, -1)) return false;
   const lastRead = readTimes.get(day);
   if (lastRead !== undefined) return Math.abs(lastRead - readAt) < MINUTE_MS;

@@ -4,7 +4,15 @@ import { inFull } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, daysOf, type Zone } from '../period.ts';
 import { BAND, dot, huber, leastSquares, meanOf, quadratic } from './leastSquares.ts';
-import { keptAnswers, LONGEST_SPAN_DAYS, readingsIn, SEASON_DAYS } from './readings.ts';
+import {
+  FEWEST_DAYS,
+  keptAnswers,
+  LONGEST_SPAN_DAYS,
+  readingsIn,
+  SEASON_DAYS,
+  TWO_WEEKS_DAYS,
+  YEAR_DAYS,
+} from './readings.ts';
 
 /** Mean outdoor temperature of local days, °C. */
 export type Temperatures = ReadonlyMap<Day, number>;
@@ -35,13 +43,8 @@ export const USUAL_BASE = 15.5;
 const BASES = [8, 9, 10, 11, 12, 13, 14, USUAL_BASE, 17, 18];
 /** Walls keep a third of yesterday's cold: the middle of what houses of stone and of timber do. */
 const OF_YESTERDAY = 1 / 3;
-export const YEAR_DAYS = 365;
-/** Two months have days of different temperatures. */
-const FEWEST_DAYS = 60;
 /** A slope of fewer standard deviations may be none: one case in forty. */
 const SURE_SLOPE = 2;
-/** Days off the line are followed by others for about so long: a holiday. */
-const MEMORY_DAYS = 14;
 /** Share of the days that has to be known in both years: the others are as these then. */
 const SHARE_KNOWN = 2 / 3;
 /** Half of the band, as a share: a wider one tells nothing of what households save. */
@@ -99,7 +102,8 @@ type HouseFit = ReturnType<typeof fitHouse>;
  */
 export function fitHouse(days: Ledger['days'], { temperatures, base: given }: Weather, before: Day) {
   const known = heatDays(days, temperatures, { from: addDays(before, -YEAR_DAYS), to: before });
-  if (known.length < FEWEST_DAYS) return 'days_missing' as const;
+  // Two months have days of different temperatures.
+  if (known.length < 2 * FEWEST_DAYS) return 'days_missing' as const;
   const below = (base: number) =>
     known.map(({ kwh, felt }) => ({ row: [1, degreesBelow(base, felt)], value: kwh }));
   const squaresOf = (base: number) => leastSquares(below(base))?.squares ?? Number.POSITIVE_INFINITY;
@@ -122,13 +126,14 @@ export function fitHouse(days: Ledger['days'], { temperatures, base: given }: We
   return isSure ? { base, hotWater: Math.max(0, hotWater), slope, covariance } : ('not_heated' as const);
 }
 
-/** Variance of the sum of residuals, with what one day has in common with those after it (Newey and West). */
+/** Variance of the sum of residuals, with what one day has in common with those of two weeks after it (Newey and West). */
 function longRun(residuals: readonly number[]): number {
   const common = (lag: number) => dot(residuals.slice(lag), residuals);
   let variance = common(0);
-  for (let lag = 1; lag <= MEMORY_DAYS; lag += 1) variance += 2 * (1 - lag / (MEMORY_DAYS + 1)) * common(lag);
+  for (let lag = 1; lag <= TWO_WEEKS_DAYS; lag += 1)
+    variance += 2 * (1 - lag / (TWO_WEEKS_DAYS + 1)) * common(lag);
   // Residuals about their own mean look smaller than they are.
-  return (Math.max(0, variance) * residuals.length) / Math.max(1, residuals.length - MEMORY_DAYS);
+  return (Math.max(0, variance) * residuals.length) / Math.max(1, residuals.length - TWO_WEEKS_DAYS);
 }
 
 export type HeatParts = Exclude<ReturnType<typeof splitHeat>, string>;

@@ -1,7 +1,7 @@
 // What is known of one complete month: what was used and charged, how it compares, and what is not known and why.
 import { inFull, knownUnits, sumKnown, toUnits } from '../../domain/amount.ts';
-import { estimatedRuns, readingOfEachDay, readingsIn } from '../../domain/insight/readings.ts';
-import { fitHouse, type Part, splitHeat, YEAR_DAYS } from '../../domain/insight/weather.ts';
+import { estimatedRuns, readingOfEachDay, readingsIn, YEAR_DAYS } from '../../domain/insight/readings.ts';
+import { fitHouse, type Part, splitHeat } from '../../domain/insight/weather.ts';
 import { invoiceRecord } from '../../domain/invoice.ts';
 import type { Amounts, Ledger } from '../../domain/ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysOf, monthStart } from '../../domain/period.ts';

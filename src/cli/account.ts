@@ -8,7 +8,7 @@ import type { Property } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, type ReadingCloses } from '../domain/readingCloses.ts';
 import { Failure } from '../foundation/failure.ts';
 import { ledgerCodec } from '../store/ledgerDocument.ts';
-import { type Arguments, type Io, wrongUsage } from './command.ts';
+import { type Arguments, type Io, wrongOption } from './command.ts';
 import { loadSettings, refuseInFleet, type Settings } from './settings.ts';
 
 type UpstreamOptions = Omit<Parameters<typeof openUpstream>[2], 'isCommand' | 'gate'>;
@@ -38,7 +38,7 @@ export function pickAccount({ config }: Settings, option?: unknown): Account {
   const account = option === undefined ? config.accounts[0] : config.accounts.find(({ id }) => id === option);
   if (account) return account;
   const known = config.accounts.map(({ id }) => id).join(', ') || 'none is configured';
-  throw wrongUsage(`--account: found ${String(option ?? 'nothing').slice(0, 40)}; allowed: ${known}.`);
+  throw wrongOption('--account', option ?? 'nothing', known);
 }
 
 /** Shares the session with a running daemon. */
@@ -55,8 +55,7 @@ export async function findCurrency({ config, upstream }: Opened): Promise<string
   if (config.provider?.currency || stored || !config.extras.site)
     return currencyOf(config, stored?.found ?? null);
   const site = await upstream.provider.site?.().catch((err) => {
-    if (err instanceof Failure) return null;
-    throw err;
+    if (!(err instanceof Failure)) throw err;
   });
   return currencyOf(config, site ?? null);
 }

@@ -143,12 +143,9 @@ function placeOf(err: unknown): string {
   return [err.name, ...lines.slice(0, 5)].join('\n');
 }
 
-/** Options of earlier versions: what to use instead. */
+/** Options of earlier versions. */
+const GONE = ['with-secrets', 'passphrase-file'];
 const SECRETS_APART = 'a backup has no secrets; keep passwords and password files apart';
-const GONE: Readonly<Record<string, string>> = {
-  'with-secrets': SECRETS_APART,
-  'passphrase-file': SECRETS_APART,
-};
 
 const COMMANDS = new Map(
   HELP.trim()
@@ -217,7 +214,7 @@ function parse({ options: known }: CommandHelp, args: readonly string[]) {
     const [said = ''] = err instanceof Error ? err.message.split(/\.?(?:\n|\. |$)/) : [];
     const [, name = ''] = /--([\w-]+)/.exec(said) ?? [];
     const allowed = known.find((one) => one.name === name);
-    if (!allowed && Object.hasOwn(GONE, name)) throw wrongUsage(`--${name} is gone: ${GONE[name]}.`);
+    if (!allowed && GONE.includes(name)) throw wrongUsage(`--${name} is gone: ${SECRETS_APART}.`);
     throw wrongUsage(`${said || 'Wrong usage'}${allowed?.value ? `; allowed: ${allowed.usage}` : ''}.`);
   }
 }

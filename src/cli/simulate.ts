@@ -260,13 +260,9 @@ type Said = Readonly<Record<string, unknown>>;
 /** On the state of a meter: its newest day, and its month. */
 export function meterSentence(state: Said): string {
   if (typeof state.day !== 'string') return NO_READING;
-  const month = amounts(state.energy_month, state.cost_month);
-  const forecast = amounts(null, state.cost_month_forecast);
-  return [
-    `${dayWords(state.day)}: ${amounts(state.energy_day, state.cost_day)}.`,
-    ...(month === '' ? [] : [`This month so far: ${month}.`]),
-    ...(forecast === '' ? [] : [`About ${forecast} by its end.`]),
-  ].join(' ');
+  const month = amounts(state.energy_month, state.cost_month, ' This month so far: ', '.');
+  const forecast = amounts(null, state.cost_month_forecast, ' About ', ' by its end.');
+  return `${dayWords(state.day)}: ${amounts(state.energy_day, state.cost_day)}.${month}${forecast}`;
 }
 
 /** On a message, by its topic below the base topic; `null` where it is nothing to tell. */
@@ -289,35 +285,34 @@ function eventSentence(event: Said): string {
   if (typeof event.message === 'string') return event.message;
   const type = String(event.event_type);
   const day = event.day ? `: ${dayWords(event.day)}` : '';
-  const now = amounts(event.energy_kwh, event.cost_eur);
-  const before = amounts(event.old_energy_kwh, event.old_cost_eur);
-  const words = `${HAPPENED[type] ?? `Event ${type.replaceAll('_', ' ')}`}${day}`;
-  return `${words}${now && `, ${now}`}${before && `, before that ${before}`}.`;
+  const now = amounts(event.energy_kwh, event.cost_eur, ', ');
+  const before = amounts(event.old_energy_kwh, event.old_cost_eur, ', before that ');
+  return `${HAPPENED[type] ?? `Event ${type.replaceAll('_', ' ')}`}${day}${now}${before}.`;
 }
 
 function answerSentence(request: string, { status, data, error }: Said): string {
   const { topic, count, next_at } = Object(data);
-  const words = [
-    status,
-    ...(typeof topic === 'string' ? [`${count} on ${topic}`] : []),
-    ...(next_at ? [`possible again at ${timeWords(next_at)}`] : []),
-    ...(error ? [Object(error).message] : []),
-  ].join(', ');
-  return `Answer to the request ${request}: ${words.replace(/\.$/, '')}.`;
+  const list = typeof topic === 'string' ? `, ${count} on ${topic}` : '';
+  const next = next_at ? `, possible again at ${timeWords(next_at)}` : '';
+  const why = error ? `, ${Object(error).message}` : '';
+  return `Answer to the request ${request}: ${status}${list}${next}${why}`.replace(/\.?$/, '.');
 }
 
-/** `11.0 kWh, 2.06 EUR`, or as much of it as is known. */
-const amounts = (kwh: unknown, eur: unknown): string =>
-  [typeof kwh === 'number' && `${kwh.toFixed(1)} kWh`, typeof eur === 'number' && `${eur.toFixed(2)} EUR`]
-    .filter(Boolean)
-    .join(', ');
+/** `11.0 kWh, 2.06 EUR`, or as much of it as is known, between these; nothing where none is. */
+function amounts(kwh: unknown, eur: unknown, before = '', after = ''): string {
+  const energy = typeof kwh === 'number' ? [`${kwh.toFixed(1)} kWh`] : [];
+  const cost = typeof eur === 'number' ? [`${eur.toFixed(2)} EUR`] : [];
+  const known = [...energy, ...cost].join(', ');
+  return known && `${before}${known}${after}`;
+}
 
 /** `Friday 20 November`. */
 function dayWords(day: unknown): string {
   const at = new Date(`${day}T00:00:00Z`);
-  const word = (options: Intl.DateTimeFormatOptions) =>
-    at.toLocaleDateString('en', { ...options, timeZone: 'UTC' });
-  return `${word({ weekday: 'long' })} ${at.getUTCDate()} ${word({ month: 'long' })}`;
+  const [weekday, month] = (['weekday', 'month'] as const).map((part) =>
+    at.toLocaleDateString('en', { [part]: 'long', timeZone: 'UTC' }),
+  );
+  return `${weekday} ${at.getUTCDate()} ${month}`;
 }
 
 /** The time of day here. */

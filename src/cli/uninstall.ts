@@ -3,6 +3,7 @@
 import type { Mqtt } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
+import { concurrencyLimit } from '../foundation/limits.ts';
 import { openBroker } from '../mqtt/broker.ts';
 import { clear, filtersOf, isDiscovery, isOurs, Topics } from '../publication/topics.ts';
 import { announcedCodec } from '../store/documents.ts';
@@ -139,11 +140,10 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
     /** Rejects with not_cleared. */
     async clear(all: readonly string[]): Promise<void> {
       // Devices first: without them the states are not missed.
-      const left = [...all].sort((a, b) => Number(isDiscovery(b)) - Number(isDiscovery(a)));
-      while (left.length > 0) {
-        const some = left.splice(0, AT_ONCE).map((topic) => connection.publish(clear(topic)));
-        await Promise.all(some).catch(refuse);
-      }
+      const sorted = [...all].sort((a, b) => Number(isDiscovery(b)) - Number(isDiscovery(a)));
+      const limit = concurrencyLimit(AT_ONCE);
+      const sent = sorted.map((topic) => limit(() => connection.publish(clear(topic))));
+      await Promise.all(sent).catch(refuse);
     },
     close: () => connection.close(500),
   };

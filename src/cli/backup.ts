@@ -14,15 +14,14 @@ import {
   backupUnreadable,
   type Documents,
   finishRestore,
-  loginBudgetsIn,
   notUnderstood,
   pack,
   plainPart,
   readBackup,
   readDocuments,
   replaceDocuments,
+  restoredOver,
   summary,
-  tokensIn,
 } from '../store/backup.ts';
 import { alreadyRunning, claimDirectory, isDaemonRunning } from '../store/locks.ts';
 import { replace } from '../store/privateFiles.ts';
@@ -56,7 +55,7 @@ export const backup: Command = async (given, io) => {
   // The daemon would set a damaged document aside.
   const damaged = notUnderstood(found);
   const documents = Object.fromEntries(Object.entries(found).filter(([name]) => !damaged.includes(name)));
-  await write(file, packed(documents, io, plain?.text, plain?.taken));
+  await write(file, packed(documents, io, plain));
   const outside = [...origins].filter(([, origin]) => /^(environment|credentials)/.test(origin));
   const leftOut = [
     ...(plain?.taken ?? []),
@@ -101,19 +100,12 @@ export const restore: Command = async (given, io) => {
   return EXIT.fine;
 };
 
-const packed = (
-  documents: Documents,
-  { clock }: Io,
-  config: string | null = null,
-  taken: readonly string[] = [],
-) =>
-  pack({
-    made_at: iso(clock.now()),
-    made_by: about.version,
-    config,
-    secrets_taken: [...taken],
-    documents: plainPart(documents),
-  });
+/** `plain`: the configuration without secrets, and their keys. */
+function packed(documents: Documents, { clock }: Io, plain: ReturnType<typeof withoutSecrets> | null = null) {
+  const made = { made_at: iso(clock.now()), made_by: about.version };
+  const config = plain?.text ?? null;
+  return pack({ ...made, config, secrets_taken: [...(plain?.taken ?? [])], documents: plainPart(documents) });
+}
 
 /** `2 meters with 1204 days`, for a sentence. */
 function contentWords(documents: Documents): string {
@@ -157,8 +149,10 @@ type Plan = Awaited<ReturnType<typeof planOf>>;
 async function canBeWritten(path: string): Promise<boolean> {
   let nearest = resolve(path);
   while (!existsSync(nearest)) nearest = dirname(nearest);
-  const attempt = mkdtemp(join(nearest, '.heat2mqtt-')).then(rmdir);
-  return attempt.then(() => true).catch(() => false);
+  return mkdtemp(join(nearest, '.heat2mqtt-'))
+    .then(rmdir)
+    .then(() => true)
+    .catch(() => false);
 }
 
 /** What is in the state directory now. Rejects with state_newer, unless forced. */
@@ -215,8 +209,7 @@ async function carryOut(
     if (old !== null) await write(`${configPath}.before-restore`, old);
     await write(configPath, text);
   }
-  // The session that is there goes on; and neither a refused login nor its wait is forgotten.
-  const documents = { ...tokensIn(before), ...restored, ...loginBudgetsIn(before) };
+  const documents = restoredOver(before, restored);
   // A restore that is repeated has nothing new to keep.
   const isRepeated = isDeepStrictEqual(plainPart(before), plainPart(documents));
   if (Object.keys(before).length > 0 && !isRepeated) await write(join(stateDir, BEFORE), packed(before, io));

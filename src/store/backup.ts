@@ -130,8 +130,12 @@ export function summary(documents: Documents) {
 const picked = (documents: Documents, shape: RegExp): Documents =>
   Object.fromEntries(Object.entries(documents).filter(([name]) => shape.test(name)));
 
-export const tokensIn = (documents: Documents): Documents => picked(documents, /\/tokens$/);
-export const loginBudgetsIn = (documents: Documents): Documents => picked(documents, /\/login-budget$/);
+/** What a restore leaves: the session that is there goes on, and neither a refused login nor its wait is forgotten. */
+export const restoredOver = (before: Documents, restored: Documents): Documents => ({
+  ...picked(before, /\/tokens$/),
+  ...restored,
+  ...picked(before, /\/login-budget$/),
+});
 
 /** All but the tokens. A login budget stays, so that a restore allows no further attempt; its hash of the password does not. */
 export function plainPart(documents: Documents): Backup['documents'] {

@@ -14,12 +14,10 @@ import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { openClaims } from '../store/database/claims.ts';
 import { sharedClock } from '../store/database/database.ts';
-import { serveFleetHealth } from './health.ts';
+import { fleetHandlers, serveFleetHealth } from './answers.ts';
 import { openKeeper } from './keeper.ts';
 import { joinFleet } from './membership.ts';
 import { openFleet } from './open.ts';
-import { openPace } from './pace.ts';
-import { fleetHandlers } from './requests.ts';
 import { type CronTimes, openSchedule } from './schedule.ts';
 import { startWorker } from './worker.ts';
 
@@ -36,7 +34,6 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
   const { log, random, scrubber, fleet } = options;
   const config: Config = { ...options.config, web: false };
   const { mqtt, usage } = config;
-  const { claim_seconds: claimSeconds } = fleet;
   // Once the process has joined, it tells the database's time.
   const clock = sharedClock(options.clock);
   const zone = zoneOf(usage.timezone);
@@ -48,14 +45,13 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
     limit: concurrencyLimit(usage.concurrency),
   };
   const opened = await openFleet(fleet, log);
-  const { database, installation } = opened;
-  const membership = await joinFleet(opened, { clock, zone, claimSeconds, log });
+  const membership = await joinFleet(opened, fleet, { clock, zone, log });
   await membership.beat();
   const { number } = membership;
-  const claims = openClaims({ ...opened, clock }, membership.id, claimSeconds);
+  const claims = openClaims({ ...opened, clock }, membership.id, fleet.claim_seconds);
   const stateTopic = topics.of('bridge/state');
   const link = new Link({
-    address: () => brokerAddress(mqtt, mqtt.url, `${installation}_${number}`),
+    address: () => brokerAddress(mqtt, mqtt.url, `${opened.installation}_${number}`),
     will: processMessage(topics, number, 'offline'),
     // Of all processes one gets each request.
     subscriptions: [`$share/${topics.base.replaceAll('/', '_')}/${topics.requests}`, stateTopic],
@@ -63,15 +59,15 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
     log,
     random,
   });
-  const publish: Link['publish'] = (messages) => link.publish(messages);
+  const shared = { context, opened, membership, link };
   const requests = openRequests({
     clock,
     log,
     baseTopic: mqtt.base_topic,
     protectedTopics: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
-    handlers: fleetHandlers({ database, health: membership.count, publish }, context),
+    handlers: fleetHandlers(shared),
     transaction,
-    publish,
+    publish: (messages) => link.publish(messages),
   });
   const stopping = new AbortController();
   link.start({
@@ -81,19 +77,18 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
       if (incoming.topic !== stateTopic) void requests.onMessage(incoming);
       // The will of a keeper that died, on a broker that does not let it wait: others live.
       else if (incoming.payload.toString('utf8') === 'offline' && isAtWork)
-        publish([stateMessage(topics, 'online')]);
+        link.publish([stateMessage(topics, 'online')]);
     },
   });
-  const worker = startWorker(claimSeconds, claims, membership, {
-    ...{ context, opened, link },
-    pace: openPace(fleet.requests_per_second, { membership, claims, clock, log }),
+  const onReply = await openReplyShapes(opened.replies, { clock });
+  const parts = {
+    ...shared,
+    claims,
     schedule: openSchedule(options.cron, clock.now()),
-    shared: {
-      issuerMemory: { metadata: null },
-      onReply: await openReplyShapes(opened.replies, { clock }),
-    },
-  });
-  const keeper = openKeeper(membership, opened, context);
+    shared: { issuerMemory: { metadata: null }, onReply },
+  };
+  const worker = startWorker(fleet.claim_seconds, parts);
+  const keeper = openKeeper(shared);
   const looking = new SingleFlight<void>();
   const beating = (async () => {
     while (!stopping.signal.aborted) {
@@ -104,8 +99,8 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
       void looking.run(() => keeper.look());
     }
   })();
-  const http = await serveFleetHealth({ link, worker, membership }, context);
-  log.info({ process: number, claimSeconds }, 'works for the fleet');
+  const http = await serveFleetHealth(worker, parts);
+  log.info({ process: number, claimSeconds: fleet.claim_seconds }, 'works for the fleet');
 
   // The one that leaves last tells it, also before it has become the keeper. Where the database cannot say, the will does.
   const lastWords = [processMessage(topics, number, 'offline')];

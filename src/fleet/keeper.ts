@@ -1,7 +1,6 @@
 // What one process of a fleet does for all: bridge/state, info and health, and a broker that has forgotten everything.
 // bridge/state has a connection of its own, which the keeper holds under one client id. Its will waits, so that the next keeper
 // takes the session over before a subscriber reads offline; when all are gone, the broker publishes it.
-import type { AccountContext } from '../accounts/context.ts';
 import { friendlyNameOf } from '../accounts/names.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { safeWords } from '../foundation/failure.ts';
@@ -13,8 +12,8 @@ import { homeLanguage } from '../publication/language.ts';
 import { healthMessage, infoMessage, stateMessage } from '../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../publication/retainedDiff.ts';
 import { clear } from '../publication/topics.ts';
-import type { FleetHealth, Membership } from './membership.ts';
-import type { OpenFleet } from './open.ts';
+import type { FleetHealth } from './membership.ts';
+import type { ProcessParts } from './run.ts';
 
 const WILL_AFTER_SECONDS = 30;
 /** A process that is not heard of for so long gives its number away. */
@@ -22,11 +21,8 @@ const GONE_SECONDS = 120;
 /** Meters that bridge/info names: so many as a person can look at. */
 const MOST_METERS = 500;
 
-export function openKeeper(
-  membership: Membership,
-  { database, installation }: Pick<OpenFleet, 'database' | 'installation'>,
-  context: Pick<AccountContext, 'config' | 'topics' | 'clock' | 'log' | 'random' | 'zone'>,
-) {
+export function openKeeper({ membership, opened, context }: ProcessParts) {
+  const { database, installation } = opened;
   const { config, topics, clock, log, random, zone } = context;
   const { mqtt } = config;
   const startedAt = clock.now();

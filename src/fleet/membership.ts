@@ -1,10 +1,15 @@
-// The processes of a fleet: each has a number, tells the database every two seconds that it lives, and hears how the fleet is.
+// The processes of a fleet: each has a number, tells the database every two seconds that it lives, and hears how the fleet is: for
+// how many requests that leaves room, whether the provider has asked for a pause, and who keeps what is there once.
 import { randomUUID } from 'node:crypto';
+import type { Fleet } from '../config/schema.ts';
 import type { FleetStatus, HealthRecord, Reason } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
 import { about } from '../foundation/about.ts';
-import { EXIT, failure } from '../foundation/failure.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
+import { retryAfterMs } from '../foundation/retry.ts';
+import type { Gate } from '../http/client.ts';
+import type { ClaimedAccount, Claims } from '../store/database/claims.ts';
 import { type Database, DatabaseTrouble, type SharedClock } from '../store/database/database.ts';
 import type { OpenFleet } from './open.ts';
 import { countWords } from './roster.ts';
@@ -16,6 +21,22 @@ const COUNT_EVERY_MS = 10_000;
 // SQLSTATE: a unique key that is there already.
 const TAKEN = '23505';
 const isTaken = (err: unknown) => err instanceof DatabaseTrouble && err.reason === TAKEN;
+
+/** The provider has asked for a pause of all accounts: this is no failure of the one. */
+export class FleetPaused extends Failure {
+  readonly code = 'fleet_paused';
+  readonly exitCode = EXIT.provider;
+
+  constructor(ms: number) {
+    super('The provider has asked for a pause.', { retry: 'later', retryAfterMs: ms });
+  }
+}
+
+// Too many requests; service unavailable.
+const ASKS_FOR_TIME = [429, 503];
+// So many accounts that are told to wait within a minute: it is not about the one.
+const ACCOUNTS_THAT_ARE_ALL = 3;
+const TOGETHER_MS = 60_000;
 
 /** Without a number of its own a process gets the lowest that is free. */
 const BEAT = `
@@ -44,13 +65,17 @@ export type Membership = Awaited<ReturnType<typeof joinFleet>>;
 /** Takes a number, and sets the clock to the database's time. Rejects with DatabaseTrouble. */
 export async function joinFleet(
   opened: OpenFleet,
-  { clock, zone, claimSeconds, log }: { clock: SharedClock; zone: Zone; claimSeconds: number; log: Log },
+  fleet: Pick<Fleet, 'claim_seconds' | 'requests_per_second'>,
+  { clock, zone, log }: { readonly clock: SharedClock; readonly zone: Zone; readonly log: Log },
 ) {
   const { database } = opened;
   const id = randomUUID();
   let keeperUntil = Number.NEGATIVE_INFINITY;
   let pausedUntil = Number.NEGATIVE_INFINITY;
   let countedAt = Number.NEGATIVE_INFINITY;
+  let nextAt = Number.NEGATIVE_INFINITY;
+  /** When accounts were told to wait. */
+  const toldToWait = new Map<string, number>();
   let askedAt = clock.monotonic();
   let heardAt = askedAt;
   /** Why the database did not answer last; `null`: it did. */
@@ -73,21 +98,47 @@ export async function joinFleet(
     return row;
   }
 
+  const pausedMs = () => Math.max(0, pausedUntil - clock.monotonic());
+
   function pause(ms: number): void {
     pausedUntil = Math.max(pausedUntil, clock.monotonic() + ms);
   }
 
+  /** Resolves when one request may be sent: each process that lives has the same part. */
+  async function turn(signal: AbortSignal): Promise<void> {
+    const now = clock.monotonic();
+    const at = Math.max(nextAt, now);
+    nextAt = at + (1000 * heard.processes) / fleet.requests_per_second;
+    if (at > now) await clock.sleep(at - now, signal);
+    signal.throwIfAborted();
+  }
+
+  /** The provider has told this account to wait: it is taken as said to all where it was said to several. */
+  function noteWait(account: string, ms: number): void {
+    const now = clock.monotonic();
+    toldToWait.set(account, now);
+    for (const [one, at] of toldToWait) if (now - at > TOGETHER_MS) toldToWait.delete(one);
+    const isAboutAll = toldToWait.size >= ACCOUNTS_THAT_ARE_ALL;
+    const whom = isAboutAll ? 'all accounts' : 'this account';
+    log.warn({ account, seconds: Math.round(ms / 1000) }, `the provider asks ${whom} to wait`);
+    if (!isAboutAll) return;
+    pause(ms);
+    const text =
+      'UPDATE heat2mqtt.fleet SET paused_until = greatest(paused_until, now() + make_interval(secs => $1))';
+    database
+      .query(text, [ms / 1000])
+      .catch((err) => log.warn({ err }, 'the others could not be told of the pause'));
+  }
+
   async function count(): Promise<FleetHealth> {
     countedAt = clock.monotonic();
-    health = await readHealth(database, claimSeconds, zone);
+    health = await readHealth(database, fleet.claim_seconds, zone);
     return health;
   }
 
   return {
     id,
     number: heard.number,
-    /** Processes that live. */
-    processes: (): number => heard.processes,
     /** One process at a time, and none for some seconds after one has died. */
     isKeeper: (): boolean => clock.monotonic() < keeperUntil,
     isDatabaseGone: (): boolean => clock.monotonic() - heardAt > DATABASE_GONE_MS,
@@ -95,22 +146,36 @@ export async function joinFleet(
     /** As it was counted last; `null`: not yet. */
     health: () => health,
     count,
-    /** Milliseconds since the last beat: proof that the event loop is alive. */
-    ageMs: () => clock.monotonic() - askedAt,
     /** For how long no request of any account may be sent. */
-    pausedMs: () => Math.max(0, pausedUntil - clock.monotonic()),
+    pausedMs,
 
-    /** All processes are to pause for so long. */
-    pauseAll(ms: number): void {
-      pause(ms);
-      const text =
-        'UPDATE heat2mqtt.fleet SET paused_until = greatest(paused_until, now() + make_interval(secs => $1))';
-      database
-        .query(text, [ms / 1000])
-        .catch((err) => log.warn({ err }, 'the others could not be told of the pause'));
+    /** What stands before each request of an account: the pace, a pause and, before a token, the claim. */
+    gatesOf(claim: ClaimedAccount, claims: Pick<Claims, 'renew'>) {
+      let paused: FleetPaused | null = null;
+      /** What an account has met during a pause is no failure of its own. */
+      function throwIfPaused(): void {
+        if (paused !== null) throw paused;
+      }
+      const gate = (to: 'issuer' | 'provider'): Gate => ({
+        async enter() {
+          throwIfPaused();
+          await turn(claim.signal);
+          if (pausedMs() > 0) paused = new FleetPaused(pausedMs());
+          throwIfPaused();
+          // A token is asked for while the account is ours, by the database, and stays so for a whole claim.
+          if (to === 'issuer') await claims.renew([claim]);
+          claim.check();
+          return claim.signal;
+        },
+        answered({ status, headers }) {
+          const ms = ASKS_FOR_TIME.includes(status) && retryAfterMs(headers['retry-after'], clock.now());
+          if (ms) noteWait(claim.id, ms);
+        },
+      });
+      return { gate, throwIfPaused };
     },
 
-    /** To be called every two seconds. Rejects with number_taken only. */
+    /** To be called every two seconds. Rejects only when another process has taken the number while this one was stopped. */
     async beat(): Promise<void> {
       try {
         heard = await ask(heard.number);
@@ -120,7 +185,7 @@ export async function joinFleet(
         await opened.readSecretsAgain();
         await count();
       } catch (err) {
-        if (isTaken(err)) throw numberTaken(heard.number);
+        if (isTaken(err)) throw err;
         fault = err;
         failuresInARow += 1;
         log.debug({ err }, 'the database does not hear this process');
@@ -141,17 +206,6 @@ export async function joinFleet(
     },
   };
 }
-
-const numberTaken = (number: number) =>
-  failure(
-    'number_taken',
-    `Another process has become number ${number} of the fleet while this one was stopped.`,
-    {
-      exit: EXIT.unexpected,
-      retry: 'later',
-      hint: 'It ends, and whatever supervises it starts it anew.',
-    },
-  );
 
 /** Times in epoch milliseconds, by the database. */
 type Counted = FleetStatus &

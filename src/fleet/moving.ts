@@ -54,7 +54,7 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
   let moved = 0;
   for (const account of accounts) {
     const { id, username, password, history_since } = account;
-    const login = sealLogin(id, { username, password: (await password?.read()) ?? '' }, seal);
+    const login = sealLogin(id, username, (await password?.read()) ?? '', seal);
     // Not due before it is complete.
     await database.query(
       `INSERT INTO heat2mqtt.account (id, login, history_since, due_at)

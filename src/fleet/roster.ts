@@ -1,40 +1,32 @@
 // The accounts of a fleet: put in, listed, paused, removed and sealed anew. The process that works next does what follows.
 import type { Day } from '../domain/period.ts';
+import type { ClaimedRow } from '../store/database/claims.ts';
 import type { Database } from '../store/database/database.ts';
 import { PLACES, type Seal } from '../store/database/seal.ts';
 
-/** Sealed in the account's row. */
-interface Login {
+export interface AccountLogin {
+  readonly id: string;
   readonly username: string;
   readonly password: string;
-}
-
-export interface AccountLogin extends Login {
-  readonly id: string;
   /** From when on its readings are asked for; `null`: as configured for all. */
   readonly historySince: Day | null;
 }
 
-/** The row of an account, of which the login is sealed. */
-interface SealedLogin {
-  readonly id: string;
-  readonly login: Buffer;
-}
+type SealedLogin = Pick<ClaimedRow, 'id' | 'login'>;
+type Parts = { readonly database: Database; readonly seal: Seal };
 
 const BATCH = 1_000;
-
-type Parts = { readonly database: Database; readonly seal: Seal };
 
 /** `1 account`, `2 accounts`. */
 export const countWords = (count: number, noun: string): string =>
   `${count} ${noun}${count === 1 ? '' : 's'}`;
 
-export const sealLogin = (id: string, { username, password }: Login, seal: Seal): Buffer =>
+export const sealLogin = (id: string, username: string, password: string, seal: Seal): Buffer =>
   seal.close(PLACES.login(id), { username, password });
 
 /** `undefined`: it cannot be opened. The row has been changed by something else than this program. */
-export const loginOf = ({ id, login }: SealedLogin, seal: Seal): Login | undefined =>
-  seal.open(PLACES.login(id), login) as Login | undefined;
+export const loginOf = ({ id, login }: SealedLogin, seal: Seal) =>
+  seal.open(PLACES.login(id), login) as Pick<AccountLogin, 'username' | 'password'> | undefined;
 
 /**
  * Twice is harmless. An account that is known to be damaged counts as changed: its next run reads that anew. `isDry`: tells
@@ -71,7 +63,7 @@ export async function importLogins(
         due_at = now(), poll_at = now(), republish = a.republish + a.removed::int, removed = false, repair = true`,
       [
         others.map(({ id }) => id),
-        others.map((login) => sealLogin(login.id, login, seal)),
+        others.map(({ id, username, password }) => sealLogin(id, username, password, seal)),
         others.map(({ historySince }) => historySince),
       ],
     );
@@ -80,17 +72,12 @@ export async function importLogins(
 }
 
 /** Times in epoch milliseconds. */
-export interface Listed {
-  readonly id: string;
-  readonly state: 'removing' | 'paused' | 'failing' | 'new' | 'ok';
-  readonly last_success_at: number | null;
-  readonly next_run_at: number | null;
-  readonly failing_since: number | null;
-  readonly failures: number;
-  readonly last_error: string | null;
-  readonly auth_state: string | null;
-  readonly advice: string | null;
-}
+type Listed = Readonly<
+  Record<'id' | 'state', string> &
+    Record<'last_error' | 'auth_state' | 'advice', string | null> &
+    Record<'last_success_at' | 'next_run_at' | 'failing_since', number | null> &
+    Record<'failures', number>
+>;
 
 /** In the order of their ids. */
 export const listAccounts = (database: Database, onlyFailing: boolean): Promise<Listed[]> =>
@@ -134,7 +121,6 @@ export async function changeAccounts(
 const SEALED = [
   { table: 'fleet', column: 'mark_key', place: `'fleet mark_key'` },
   { table: 'account', column: 'login', place: `'account ' || id || ' login'` },
-  { table: 'series', column: 'property', place: `'series ' || mark || ' property'` },
   { table: 'document', column: 'sealed', place: `'document ' || account || ' ' || name` },
 ];
 

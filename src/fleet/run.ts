@@ -26,24 +26,29 @@ import type { Message } from '../mqtt/message.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { composeAccount } from '../publication/messages.ts';
 import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
-import type { ClaimedAccount, ClaimedRow, Columns } from '../store/database/claims.ts';
+import type { ClaimedAccount, ClaimedRow, Claims, Columns } from '../store/database/claims.ts';
 import type { Codec } from '../store/stateStore.ts';
+import type { Membership } from './membership.ts';
 import type { OpenFleet } from './open.ts';
-import type { Pace } from './pace.ts';
 import { loginOf } from './roster.ts';
 import type { Schedule } from './schedule.ts';
 
-/** What all runs of a process share. */
-export interface RunParts {
+/** What everything in a process works with. */
+export interface ProcessParts {
   readonly context: Omit<AccountContext, 'state' | 'changed'>;
   readonly opened: OpenFleet;
-  readonly pace: Pace;
+  readonly membership: Membership;
+  readonly link: Link;
+}
+
+/** What all runs share. */
+export interface RunParts extends ProcessParts {
+  readonly claims: Claims;
   readonly schedule: Schedule;
   readonly shared: {
     readonly issuerMemory: IssuerMemory;
     readonly onReply: Awaited<ReturnType<typeof openReplyShapes>>;
   };
-  readonly link: Link;
 }
 
 /** What the broker has of the account, and what it is still to be told. */
@@ -90,7 +95,7 @@ export async function runAccount(claim: ClaimedAccount, parts: RunParts): Promis
 
 async function workOn(claim: ClaimedAccount, parts: RunParts): Promise<void> {
   const { row } = claim;
-  const { context, shared, pace } = parts;
+  const { context, shared, membership, claims } = parts;
   const own: AccountContext = {
     ...context,
     config: { ...context.config, accounts: [accountOf(row, parts)] },
@@ -98,7 +103,7 @@ async function workOn(claim: ClaimedAccount, parts: RunParts): Promise<void> {
     changed: () => undefined,
     state: claim,
   };
-  const { gate, throwIfPaused } = pace.gatesOf(claim);
+  const { gate, throwIfPaused } = membership.gatesOf(claim, claims);
   // Of all accounts of the fleet the lowest id that is usable reads a property, under a name that no other has.
   const names = Object.assign(new SeriesNames(), {
     claim: claim.takeSeries.bind(claim),
@@ -146,8 +151,9 @@ async function workOn(claim: ClaimedAccount, parts: RunParts): Promise<void> {
   const all = composeAccount(accountView(account, own), meters, { topics, discovery });
   const news = diff.take(account.id, all, areListsSame);
   // While a history is incomplete, a meter may only be read anew.
-  const gone = isIncomplete(account) ? [] : await writtenByNoOther(diff.gone(), claim);
-  const retained = [...news, ...gone];
+  const gone = isIncomplete(account) ? [] : diff.gone();
+  const isOurs = gone.length === 0 ? [] : await claim.readByNoOther(gone.map(({ topic }) => topic));
+  const retained = [...news, ...gone.filter(({ topic }) => isOurs.includes(topic))];
   const isTold = await publish([...retained, ...events], claim, parts);
   if (isTold) for (const message of retained) diff.delivered(message);
   await document.write(isTold ? { ...diff.kept(), lists, told: account.told, events: [] } : untold);
@@ -254,19 +260,6 @@ async function refreshAt(
   const delayMs = msUntilRefresh(tokens, drawRefreshFraction(random), clock);
   if (delayMs === null) return Number.POSITIVE_INFINITY;
   return clock.now() + Math.max(LEAST_REST_MS, fault === null ? delayMs : backOffMs(fault, 1, random));
-}
-
-const METER_TOPIC = /(?:\/meter\/|_meter_)([^/]+)/;
-
-/** Those that are on topics of no meter which another account reads by now. */
-async function writtenByNoOther(
-  gone: readonly Message[],
-  claim: ClaimedAccount,
-): Promise<readonly Message[]> {
-  if (gone.length === 0) return gone;
-  const meterOf = ({ topic }: Message) => METER_TOPIC.exec(topic)?.[1] ?? '';
-  const readElsewhere = await claim.othersSeries(gone.map(meterOf));
-  return gone.filter((message) => !readElsewhere.includes(meterOf(message)));
 }
 
 /** Resolves to false when the broker has not acknowledged all: the next run publishes it. */

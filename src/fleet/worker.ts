@@ -2,16 +2,9 @@
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
-import {
-  type ClaimedAccount,
-  type Claims,
-  FenceLost,
-  type KeptRow,
-  readKept,
-} from '../store/database/claims.ts';
+import { type ClaimedAccount, FenceLost, type KeptRow, readKept } from '../store/database/claims.ts';
 import { DatabaseTrouble } from '../store/database/database.ts';
-import type { Membership } from './membership.ts';
-import { FleetPaused } from './pace.ts';
+import { FleetPaused } from './membership.ts';
 import { failureColumns, type RunParts, runAccount } from './run.ts';
 
 const LOOK_MS = 500;
@@ -24,8 +17,8 @@ const SHARE_OF_FIRST_HISTORIES = 0.25;
 
 export type Worker = ReturnType<typeof startWorker>;
 
-export function startWorker(claimSeconds: number, claims: Claims, membership: Membership, parts: RunParts) {
-  const { context, opened, link } = parts;
+export function startWorker(claimSeconds: number, parts: RunParts) {
+  const { context, opened, link, membership, claims } = parts;
   const { clock, log, random } = context;
   const { concurrency } = context.config.usage;
   /** Since the start of the process. Dropped: another process had the account by then, or the provider had asked for a pause. */

@@ -135,8 +135,6 @@ test('a sealed login or document opens in its own row only', () => {
     PLACES.document('a', 'tokens'),
     PLACES.document('b', 'tokens'),
     PLACES.document('a', 'journal'),
-    PLACES.property('a'),
-    PLACES.property('b'),
     PLACES.markKey,
   ];
   for (const place of places) {

@@ -106,18 +106,14 @@ export class ClaimedAccount implements StateStore {
   readonly fault = null;
   readonly row: ClaimedRow;
   /** What the views tell of a series beside its readings. */
-  describe: (series: string) => { readonly currency: string | null; readonly friendlyName: string | null } =
-    () => ({ currency: null, friendlyName: null });
+  describe: (series: string) => { readonly currency?: string; readonly friendlyName?: string | null } =
+    () => ({});
   readonly #tools: Tools;
   readonly #ending = new AbortController();
   /** On the monotonic clock. */
   endsAt: number;
-  /** As the database has them, by name, and opened. */
-  readonly #kept = new Map<string, { readonly json: unknown; readonly series: string | null }>();
-  /** As they were read or written last. */
-  readonly #values = new Map<string, unknown>();
-  /** What differs from the database; `null`: to be removed. */
-  readonly #changed = new Map<string, unknown>();
+  /** By name; a ledger's is the mark of its series. */
+  readonly #kept = new Map<string, { readonly series: string | null; json: unknown; isChanged: boolean }>();
 
   constructor(row: ClaimedRow, endsAt: number, tools: Tools) {
     this.row = row;
@@ -153,10 +149,9 @@ export class ClaimedAccount implements StateStore {
     for (const { account, name, json, sealed, series, days } of kept) {
       if (account !== this.id) continue;
       const opened = sealed === null ? json : this.#tools.seal.open(PLACES.document(account, name), sealed);
+      const ledger = series !== null && json !== null ? { ...json, days: days ?? [] } : null;
+      this.#kept.set(name, { series, json: ledger ?? opened ?? null, isChanged: false });
       if (opened === undefined) this.#noteDamage(name);
-      const isLedger = series !== null && json !== null;
-      this.#kept.set(name, { json: isLedger ? { ...json, days: days ?? [] } : (opened ?? null), series });
-      this.#values.delete(name);
     }
   }
 
@@ -164,22 +159,25 @@ export class ClaimedAccount implements StateStore {
     const file = path.slice(path.lastIndexOf('/') + 1);
     const property = propertyOf(file);
     const name = property === null ? file : this.#tools.seal.mark(property);
-    const put = async (value: T | null, json: unknown) => {
+    let known: { readonly json: unknown; readonly value: T | null } = { json: null, value: null };
+    const put = async (json: unknown, value: T | null) => {
+      const { series = null } = this.#kept.get(name) ?? {};
       // Another account reads the meter of a ledger that has no series here.
-      if (property !== null && !this.#kept.has(name)) return true;
-      this.#values.set(name, value);
-      this.#changed.set(name, json);
+      if (property !== null && series === null) return true;
+      known = { json, value };
+      this.#kept.set(name, { series, json, isChanged: true });
       const isLoginBegun = name === 'login-budget' && Object(json).code === 'login_unfinished';
       // What cannot be kept must not be used: the run is over then.
-      if (name === 'tokens' || isLoginBegun) await this.#commit(WITH_TOKENS);
+      if (name === 'tokens' || isLoginBegun) await this.#commit((one) => WITH_TOKENS.includes(one));
       return true;
     };
     return {
       read: async () => {
-        if (!this.#values.has(name)) this.#values.set(name, this.#decode(name, codec));
-        return this.#values.get(name) as T | null;
+        const { json = null } = this.#kept.get(name) ?? {};
+        if (json !== known.json) known = { json, value: this.#decode(name, json, codec) };
+        return known.value;
       },
-      write: (value) => put(value, codec.encode(value)),
+      write: (value) => put(codec.encode(value), value),
       remove: () => put(null, null),
     };
   }
@@ -198,7 +196,7 @@ export class ClaimedAccount implements StateStore {
 
   /** Readings, or something beside them, are to be written: nothing may be published before. */
   get hasNews(): boolean {
-    return [...this.#changed.keys()].some((name) => name === 'extras' || this.#kept.get(name)?.series);
+    return [...this.#kept].some(([name, one]) => one.isChanged && (name === 'extras' || one.series !== null));
   }
 
   /** What the series of a property is called; `''`: it has none, or another account reads it. */
@@ -218,32 +216,31 @@ export class ClaimedAccount implements StateStore {
     if (properties.every(mayRead)) return properties;
     const plain = properties.map(seriesName);
     const wanted = properties.map(({ propertyCustomerId: property }, at) => {
-      const mark = seal.mark(property);
       const name = plain[at] ?? '';
       // For when another property has the plain name.
       const longer = `${name}-${topicSafe(property)}`;
       const isFirst = plain.indexOf(name) === at;
-      return [mark, isFirst ? name : longer, longer, seal.close(PLACES.property(mark), property)];
+      return [seal.mark(property), isFirst ? name : longer, longer];
     });
     await database.query(
       `WITH held AS (SELECT id FROM heat2mqtt.account WHERE id = $1 AND fence = $2 FOR UPDATE),
-      wanted AS (SELECT * FROM unnest($3::text[], $4::text[], $5::text[], $6::bytea[]) AS w(mark, name, longer, property)),
+      wanted AS (SELECT * FROM unnest($3::text[], $4::text[], $5::text[]) AS w(mark, name, longer)),
       idle AS (SELECT a.id FROM heat2mqtt.account a
         WHERE a.id IN (SELECT s.account FROM heat2mqtt.series s JOIN wanted USING (mark)) AND a.id <> $1
-          AND a.claimed_until <= now() AND NOT $7 AND (a.id > $1 OR a.paused OR a.removed OR a.needs_user)
+          AND a.claimed_until <= now() AND NOT $6 AND (a.id > $1 OR a.paused OR a.removed OR a.needs_user)
         FOR UPDATE SKIP LOCKED),
       taken AS (UPDATE heat2mqtt.series s SET account = held.id FROM held, wanted w, idle
         WHERE s.mark = w.mark AND s.account = idle.id),
-      succeeding AS (UPDATE heat2mqtt.series s SET mark = w.mark, property = w.property FROM held, wanted w
+      succeeding AS (UPDATE heat2mqtt.series s SET mark = w.mark FROM held, wanted w
         WHERE s.name = w.name AND s.account = held.id AND s.mark <> ALL ($3)
           AND NOT EXISTS (SELECT FROM heat2mqtt.series x WHERE x.mark = w.mark) RETURNING s.mark)
-      INSERT INTO heat2mqtt.series (account, mark, name, property)
+      INSERT INTO heat2mqtt.series (account, mark, name)
       SELECT held.id, w.mark, CASE WHEN EXISTS (SELECT FROM heat2mqtt.series x WHERE x.name = w.name) THEN w.longer
-        ELSE w.name END, w.property FROM held, wanted w
+        ELSE w.name END FROM held, wanted w
       WHERE NOT EXISTS (SELECT FROM heat2mqtt.series x WHERE x.mark = w.mark)
         AND NOT EXISTS (SELECT FROM succeeding WHERE succeeding.mark = w.mark)
       ON CONFLICT DO NOTHING`,
-      [id, fence, ...turned(wanted, 4), needs_user],
+      [id, fence, ...turned(wanted), needs_user],
     );
     const isLedger = ({ series }: { readonly series: string | null }) => series !== null;
     for (const [name, row] of this.#kept) if (isLedger(row)) this.#kept.delete(name);
@@ -251,23 +248,24 @@ export class ClaimedAccount implements StateStore {
     return properties.filter(mayRead);
   }
 
-  /** Those of these series that another account reads. */
-  async othersSeries(names: readonly string[]): Promise<readonly string[]> {
-    const rows = await this.#tools.database.query<{ name: string }>(
-      'SELECT name FROM heat2mqtt.series WHERE name = ANY($1) AND account <> $2',
-      [names, this.id],
+  /** Those of these topics that are of no meter which another account reads. */
+  async readByNoOther(topics: readonly string[]): Promise<readonly string[]> {
+    const rows = await this.#tools.database.query<{ topic: string }>(
+      `SELECT topic FROM unnest($1::text[]) AS topic WHERE NOT EXISTS (SELECT FROM heat2mqtt.series s WHERE s.account <> $2
+        AND (strpos(topic || '/', '/meter/' || s.name || '/') > 0 OR strpos(topic || '/', '_meter_' || s.name || '/') > 0))`,
+      [topics, this.id],
     );
-    return rows.map(({ name }) => name);
+    return rows.map(({ topic }) => topic);
   }
 
   /** Writes everything that has changed, or nothing; twice is once. `end`: ends the claim. Rejects with FenceLost. */
   write(columns: Columns, end?: End): Promise<void> {
-    return this.#commit([...this.#changed.keys()], columns, end);
+    return this.#commit(() => true, columns, end);
   }
 
   /** Ends the claim without what has changed. Rejects with FenceLost. */
   giveBack(columns: Columns, end: End): Promise<void> {
-    return this.#commit([], columns, end);
+    return this.#commit(() => false, columns, end);
   }
 
   /** Deletes the account with all that is kept of it. Rejects with FenceLost. */
@@ -276,34 +274,29 @@ export class ClaimedAccount implements StateStore {
     return this.#insist(text, [this.id, this.row.fence]);
   }
 
-  async #commit(names: readonly string[], columns: Columns = {}, end?: End): Promise<void> {
+  async #commit(isWanted: (name: string) => boolean, columns: Columns = {}, end?: End): Promise<void> {
     const { id, row } = this;
-    const { seal } = this.#tools;
     const documents: unknown[][] = [];
     const ledgers: unknown[][] = [];
-    const changes = [...this.#changed].filter(([name]) => names.includes(name));
-    for (const [name, json] of changes) {
-      const kept = this.#kept.get(name);
-      if (kept?.series) {
-        const { days, ...ledger } = Object(json);
-        const { currency, friendlyName } = this.describe(kept.series);
-        ledgers.push([name, written(ledger), written(days), currency, friendlyName]);
-      } else if (written(kept?.json ?? null) !== written(json)) {
+    const changes = [...this.#kept].filter(([name, { isChanged }]) => isChanged && isWanted(name));
+    for (const [name, { series, json }] of changes) {
+      const { days, ...ledger } = Object(json);
+      if (series !== null)
+        ledgers.push([name, written({ ...ledger, ...this.describe(series) }), written(days)]);
+      else {
         const isOpen = json === null || PLAIN.includes(name);
-        const sealed = isOpen ? null : seal.close(PLACES.document(id, name), json);
+        const sealed = isOpen ? null : this.#tools.seal.close(PLACES.document(id, name), json);
         documents.push([name, written(plainPart(name, json)), sealed]);
       }
     }
-    const values: unknown[] = [id, row.fence, ...turned(documents, 3)];
+    const values: unknown[] = [id, row.fence, ...turned(documents)];
     // PostgreSQL plans each statement anew: most runs have no new day.
-    if (ledgers.length > 0) values.push(...turned(ledgers, 5));
+    const hasLedgers = ledgers.length > 0;
+    if (hasLedgers) values.push(...turned(ledgers));
     const held = updateOfRow(row, columns, end, (value) => `$${values.push(value)}`);
-    const parts = [`held AS (${held})`, DOCUMENTS, ...(ledgers.length === 0 ? [] : [LEDGERS])];
+    const parts = [`held AS (${held})`, DOCUMENTS, ...(hasLedgers ? [LEDGERS] : [])];
     await this.#insist(`WITH ${parts.join()} SELECT id FROM held`, values);
-    for (const [name, json] of changes) {
-      this.#kept.set(name, { series: this.#kept.get(name)?.series ?? null, json });
-      this.#changed.delete(name);
-    }
+    for (const [, one] of changes) one.isChanged = false;
   }
 
   /** One statement that finds the row of the account; tried for as long as the claim lasts. */
@@ -323,12 +316,11 @@ export class ClaimedAccount implements StateStore {
     }
   }
 
-  #decode<T>(name: string, codec: Codec<T>): T | null {
-    const { json = null, series = null } = this.#kept.get(name) ?? {};
+  #decode<T>(name: string, json: unknown, codec: Codec<T>): T | null {
     try {
       return json === null ? null : codec.decode(json);
     } catch (err) {
-      this.#noteDamage(series === null ? name : 'ledger', err);
+      this.#noteDamage(name, err);
       return null;
     }
   }
@@ -336,14 +328,16 @@ export class ClaimedAccount implements StateStore {
   /** After the account was imported again, and where it is removed, what is damaged counts as absent. Else throws damaged_document. */
   #noteDamage(name: string, cause?: unknown): void {
     const { id, repair, removed } = this.row;
+    const { series = null } = this.#kept.get(name) ?? {};
+    const called = series === null ? name : 'ledger';
     if (!repair && !removed)
-      throw failure('damaged_document', `What the database keeps of ${id} as ${name} is damaged.`, {
+      throw failure('damaged_document', `What the database keeps of ${id} as ${called} is damaged.`, {
         exit: EXIT.unexpected,
         retry: 'never',
         hint: 'Import this account again with `heat2mqtt accounts import`: what is damaged is then read anew.',
         cause,
       });
-    if (name !== 'ledger') this.#changed.set(name, null);
+    if (series === null) this.#kept.set(name, { series, json: null, isChanged: true });
   }
 }
 
@@ -369,11 +363,11 @@ function updateOfRow(
     : `UPDATE heat2mqtt.account SET ${set.join(', ')} WHERE id = $1 AND fence = $2 RETURNING id`;
 }
 
-const written = (json: unknown): string | null => (json == null ? null : JSON.stringify(json));
+const written = (json: unknown): string | null => (json === null ? null : JSON.stringify(json));
 
-/** A column for each place of the rows. */
-const turned = (rows: readonly (readonly unknown[])[], width: number): unknown[][] =>
-  Array.from({ length: width }, (_, at) => rows.map((row) => row[at]));
+/** A column for each of the three places of the rows. */
+const turned = (rows: readonly (readonly unknown[])[]): unknown[][] =>
+  [0, 1, 2].map((at) => rows.map((row) => row[at]));
 
 /** What is written beside the row of the account, which is `held`. The values are the two of the account, then these. */
 const DOCUMENTS = `
@@ -382,8 +376,8 @@ documents AS (INSERT INTO heat2mqtt.document (account, name, json, sealed)
   ON CONFLICT (account, name) DO UPDATE SET json = excluded.json, sealed = excluded.sealed)`;
 /** Of its days those that differ. */
 const LEDGERS = `
-ledgers AS (UPDATE heat2mqtt.series s SET ledger = l.ledger, currency = l.currency, friendly_name = l.name
-  FROM held, unnest($6::text[], $7::json[], $8::json[], $9::text[], $10::text[]) AS l(mark, ledger, days, currency, name)
+ledgers AS (UPDATE heat2mqtt.series s SET ledger = l.ledger
+  FROM held, unnest($6::text[], $7::json[], $8::json[]) AS l(mark, ledger, days)
   WHERE s.mark = l.mark AND s.account = held.id RETURNING s.id, l.days),
 present AS (SELECT id AS series, (d ->> 0)::date AS day, (d ->> 1)::bigint AS energy, (d ->> 2)::bigint AS cost,
   (d ->> 3)::int AS revision, to_timestamp((d ->> 4)::bigint / 1000.0) AS received_at

@@ -25,6 +25,10 @@ const SENTENCES: Readonly<Record<string, readonly [sentence: string, hint: strin
     'PostgreSQL has no connection left.',
     'Raise its max_connections: a process of the fleet takes up to ten.',
   ],
+  '23505': [
+    'Another process of the fleet has taken the number of this one while it was stopped.',
+    'It ends, and whatever supervises it starts it anew.',
+  ],
   '25001': [
     'A connection pooler hands out connections for a single statement.',
     'Set pool_mode = transaction, or session, for this database of PgBouncer.',
@@ -83,8 +87,11 @@ export class Database {
    */
   async query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
     try {
-      const given = values.length === 0 ? {} : { values: [...values] };
-      const result = await this.#pool.query<R>({ text, types, ...given });
+      const result = await this.#pool.query<R>({
+        text,
+        types,
+        ...(values.length > 0 && { values: [...values] }),
+      });
       return [result].flat().flatMap(({ rows }) => rows);
     } catch (err) {
       throw new DatabaseTrouble(err);

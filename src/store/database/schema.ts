@@ -3,7 +3,7 @@ import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
 import { type Database, DatabaseTrouble } from './database.ts';
 
 /** What is raised when the tables change. Those before were never released. */
-const VERSION = 4;
+const VERSION = 5;
 
 const TABLES = `
 CREATE TABLE heat2mqtt.version (version int NOT NULL);
@@ -67,9 +67,6 @@ CREATE TABLE heat2mqtt.series (
   account text COLLATE "C" NOT NULL REFERENCES heat2mqtt.account ON DELETE CASCADE,
   mark text NOT NULL UNIQUE,
   name text NOT NULL UNIQUE,
-  property bytea NOT NULL,
-  currency text,
-  friendly_name text,
   ledger json
 ) WITH (fillfactor = 70);
 CREATE INDEX series_account ON heat2mqtt.series (account);
@@ -85,13 +82,13 @@ CREATE TABLE heat2mqtt.reading (
 
 CREATE VIEW heat2mqtt_views.reading AS
   SELECT s.account, s.name AS meter, r.day, trim_scale(r.energy / 1e6) AS energy_kwh, trim_scale(r.cost / 1e6) AS cost,
-    r.revision, r.received_at, s.currency, s.friendly_name AS meter_name
+    r.revision, r.received_at, s.ledger ->> 'currency' AS currency, s.ledger ->> 'friendlyName' AS meter_name
   FROM heat2mqtt.reading r JOIN heat2mqtt.series s ON s.id = r.series;
 CREATE VIEW heat2mqtt_views.invoice AS
   SELECT d.account, i.id AS invoice, i.status,
     to_timestamp(i."startAt" / 1000.0) AS start_at, to_timestamp(i."endAt" / 1000.0) AS end_at,
     to_timestamp(i."dueAt" / 1000.0) AS due_at, trim_scale(i.total / 1e6) AS total, trim_scale(i.open / 1e6) AS open,
-    (SELECT min(s.currency) FROM heat2mqtt.series s WHERE s.account = d.account) AS currency
+    (SELECT min(s.ledger ->> 'currency') FROM heat2mqtt.series s WHERE s.account = d.account) AS currency
   FROM heat2mqtt.document d,
     json_to_recordset(CASE WHEN json_typeof(d.json -> 'invoices') = 'array' THEN d.json -> 'invoices' ELSE '[]' END) AS
     i(id text, status text, "startAt" bigint, "endAt" bigint, "dueAt" bigint, total bigint, open bigint)

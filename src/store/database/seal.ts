@@ -65,6 +65,5 @@ function opened(key: Buffer, place: string, sealed: Buffer): unknown {
 export const PLACES = {
   login: (account: string) => `account ${account} login`,
   document: (account: string, name: string) => `document ${account} ${name}`,
-  property: (mark: string) => `series ${mark} property`,
   markKey: 'fleet mark_key',
 } as const;

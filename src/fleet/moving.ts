@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Account, Fleet } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
-import { type ClaimedAccount, openClaims, propertyOf, readKept } from '../store/database/claims.ts';
+import { type ClaimedAccount, openClaims, propertyOf } from '../store/database/claims.ts';
 import { contextCodec, journalCodec, tokensCodec } from '../store/documents.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
@@ -71,10 +71,10 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
   return moved;
 }
 
-async function fill(claim: ClaimedAccount, { opened, household, clock }: Parts): Promise<void> {
+async function fill(claim: ClaimedAccount, { household, clock }: Parts): Promise<void> {
   const { id } = claim;
   const folder = `accounts/${id}`;
-  claim.open(await readKept(opened.database, [id]));
+  await claim.open();
   const context = await household.document(`${folder}/context`, contextCodec).read();
   await claim.takeSeries(context?.value.properties ?? []);
   const names = await household.list(folder);

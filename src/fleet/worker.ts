@@ -2,7 +2,7 @@
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
-import { type ClaimedAccount, FenceLost, type KeptRow, readKept } from '../store/database/claims.ts';
+import { type ClaimedAccount, FenceLost } from '../store/database/claims.ts';
 import { DatabaseTrouble } from '../store/database/database.ts';
 import { FleetPaused } from './membership.ts';
 import { failureColumns, type RunParts, runAccount } from './run.ts';
@@ -18,7 +18,7 @@ const SHARE_OF_FIRST_HISTORIES = 0.25;
 export type Worker = ReturnType<typeof startWorker>;
 
 export function startWorker(claimSeconds: number, parts: RunParts) {
-  const { context, opened, link, membership, claims } = parts;
+  const { context, link, membership, claims } = parts;
   const { clock, log, random } = context;
   const { concurrency } = context.config.usage;
   /** Since the start of the process. Dropped: another process had the account by then, or the provider had asked for a pause. */
@@ -46,17 +46,15 @@ export function startWorker(claimSeconds: number, parts: RunParts) {
     const fresh = [...running.keys()].filter(({ row }) => row.first_history).length;
     const taken = await claims.take(free, isCrowded ? Math.min(free, Math.max(0, share - fresh)) : free);
     isCrowded = taken.length === free;
-    const ids = taken.map(({ id }) => id);
-    const kept = ids.length > 0 ? readKept(opened.database, ids) : Promise.resolve([]);
     // Only now: a renewal does not see the claim of a statement that has not ended.
-    for (const claim of taken) running.set(claim, run(claim, kept));
+    for (const claim of taken) running.set(claim, run(claim));
     return taken.length;
   }
 
-  /** `kept`: of all accounts that were taken together. Never rejects. */
-  async function run(claim: ClaimedAccount, kept: Promise<KeptRow[]>): Promise<void> {
+  /** Never rejects. */
+  async function run(claim: ClaimedAccount): Promise<void> {
     try {
-      claim.open(await kept);
+      await claim.open();
       await runAccount(claim, parts);
       counters.runs += 1;
     } catch (err) {

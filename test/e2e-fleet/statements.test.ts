@@ -37,8 +37,8 @@ async function openAccount(ids: readonly string[] = ['home']) {
   const claims = (on: Database = database) => openClaims({ ...tools, database: on }, randomUUID(), SECONDS);
   /** The same claim, with what is kept by now. */
   const stateOf = async ({ row, endsAt }: ClaimedAccount, Kind = ClaimedAccount) => {
-    const state = new Kind(row, endsAt, tools);
-    state.open(await readKept(database, [row.id]));
+    const state = new Kind(row, endsAt, readKept(database, [row.id]), tools);
+    await state.open();
     return state;
   };
   const expire = () => database.query(`UPDATE heat2mqtt.account SET claimed_until = 'epoch'`);

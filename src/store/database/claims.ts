@@ -62,7 +62,7 @@ interface Tools {
 }
 
 /** A document of an account, or the ledger of one of its series: `days` are as a ledger's document has them. */
-export interface KeptRow {
+interface KeptRow {
   readonly account: string;
   /** A ledger's is the mark of its series. */
   readonly name: string;
@@ -73,7 +73,7 @@ export interface KeptRow {
   readonly days: readonly unknown[] | null;
 }
 
-/** Everything that is kept of these accounts, to be asked for after the claim: no other process can change it any more. */
+/** Everything that is kept of these accounts. */
 export const readKept = (database: Database, accounts: readonly string[]): Promise<KeptRow[]> =>
   database.query<KeptRow>(
     `SELECT account, name, json, sealed, NULL AS series, NULL::json AS days FROM heat2mqtt.document WHERE account = ANY($1)
@@ -109,15 +109,18 @@ export class ClaimedAccount implements StateStore {
   describe: (series: string) => { readonly currency?: string; readonly friendlyName?: string | null } =
     () => ({});
   readonly #tools: Tools;
+  readonly #rows: Promise<readonly KeptRow[]>;
   readonly #ending = new AbortController();
   /** On the monotonic clock. */
   endsAt: number;
   /** By name; a ledger's is the mark of its series. */
   readonly #kept = new Map<string, { readonly series: string | null; json: unknown; isChanged: boolean }>();
 
-  constructor(row: ClaimedRow, endsAt: number, tools: Tools) {
+  /** `rows`: what is kept of it, and of others; asked for after the claim, when no other process can change it any more. */
+  constructor(row: ClaimedRow, endsAt: number, rows: Promise<readonly KeptRow[]>, tools: Tools) {
     this.row = row;
     this.endsAt = endsAt;
+    this.#rows = rows;
     this.#tools = tools;
   }
 
@@ -144,9 +147,13 @@ export class ClaimedAccount implements StateStore {
     this.#ending.abort(new FenceLost());
   }
 
-  /** To be called before any document is asked for. Throws damaged_document. */
-  open(kept: readonly KeptRow[]): void {
-    for (const { account, name, json, sealed, series, days } of kept) {
+  /** To be called before any document is asked for. Rejects with damaged_document, or DatabaseTrouble. */
+  async open(): Promise<void> {
+    this.#take(await this.#rows);
+  }
+
+  #take(rows: readonly KeptRow[]): void {
+    for (const { account, name, json, sealed, series, days } of rows) {
       if (account !== this.id) continue;
       const opened = sealed === null ? json : this.#tools.seal.open(PLACES.document(account, name), sealed);
       const ledger = series !== null && json !== null ? { ...json, days: days ?? [] } : null;
@@ -244,7 +251,7 @@ export class ClaimedAccount implements StateStore {
     );
     const isLedger = ({ series }: { readonly series: string | null }) => series !== null;
     for (const [name, row] of this.#kept) if (isLedger(row)) this.#kept.delete(name);
-    this.open((await readKept(database, [id])).filter(isLedger));
+    this.#take((await readKept(database, [id])).filter(isLedger));
     return properties.filter(mayRead);
   }
 
@@ -406,7 +413,9 @@ export function openClaims(tools: Tools, process: string, seconds: number) {
       FROM free WHERE a.id = free.id RETURNING ${ROW}`,
       [process, seconds, ...values],
     );
-    return rows.map((row) => new ClaimedAccount(row, endsAt, tools));
+    const ids = rows.map(({ id }) => id);
+    const kept = ids.length > 0 ? readKept(database, ids) : Promise.resolve([]);
+    return rows.map((row) => new ClaimedAccount(row, endsAt, kept, tools));
   }
 
   const due = (kind: string, limit: string) =>

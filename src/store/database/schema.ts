@@ -1,11 +1,13 @@
 // The tables and views of a fleet, who may do what with them, and whether a database has them.
-import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
+import { EXIT, failure } from '../../foundation/failure.ts';
 import { type Database, DatabaseTrouble } from './database.ts';
 
 /** What is raised when the tables change. Those before were never released. */
 const VERSION = 5;
 
 const TABLES = `
+CREATE SCHEMA IF NOT EXISTS heat2mqtt;
+CREATE SCHEMA IF NOT EXISTS heat2mqtt_views;
 CREATE TABLE heat2mqtt.version (version int NOT NULL);
 INSERT INTO heat2mqtt.version VALUES (${VERSION});
 CREATE TABLE heat2mqtt.fleet (
@@ -114,13 +116,6 @@ DO $$ BEGIN
   END IF;
 END $$`;
 
-/** The tables are not those that this program works with. */
-const otherTables = (message: string, hint: string): Failure =>
-  failure('other_tables', message, { exit: EXIT.config, retry: 'never', hint });
-
-// One process at a time; the others wait, and find it done.
-const CREATION_LOCK = 4_832_001;
-
 /** Creates what is missing, if this user may. Rejects with a Failure. */
 export async function prepareTables(database: Database): Promise<void> {
   const [right] = await database.query<{ may: boolean }>(
@@ -128,14 +123,11 @@ export async function prepareTables(database: Database): Promise<void> {
       ELSE has_schema_privilege('heat2mqtt', 'CREATE') END AS may`,
   );
   const mayCreate = right?.may === true;
-  if (mayCreate && (await versionOf(database)) === null) {
-    const schemas = 'CREATE SCHEMA IF NOT EXISTS heat2mqtt; CREATE SCHEMA IF NOT EXISTS heat2mqtt_views;';
-    const creation = `SELECT pg_advisory_xact_lock(${CREATION_LOCK}); ${schemas} ${TABLES}`;
-    // Another process may have been faster.
-    await database.query(creation).catch(async (err) => {
+  if (mayCreate && (await versionOf(database)) === null)
+    await database.query(TABLES).catch(async (err) => {
+      // Another process may have been faster.
       if ((await versionOf(database)) === null) throw err;
     });
-  }
   const found = await versionOf(database);
   if (found === null)
     throw otherTables(
@@ -147,13 +139,16 @@ export async function prepareTables(database: Database): Promise<void> {
       `The database is of a newer heat2mqtt: version ${found} of its tables, known is ${VERSION}.`,
       'Use that version of heat2mqtt, or a backup from before it.',
     );
-  if (found !== VERSION)
+  if (found < VERSION)
     throw otherTables(
       'The database has the tables of a heat2mqtt that was never released: begin with an empty database.',
       'Create another one, name it in fleet.database_url, and import the accounts again.',
     );
   if (mayCreate) await database.query(RIGHTS);
 }
+
+const otherTables = (message: string, hint: string) =>
+  failure('other_tables', message, { exit: EXIT.config, retry: 'never', hint });
 
 // SQLSTATE: no such schema, no such table, no right to look.
 const MISSING = ['3F000', '42P01', '42501'];

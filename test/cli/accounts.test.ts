@@ -49,13 +49,25 @@ test('without a fleet in the configuration there is nothing to list', async () =
   });
 });
 
-test.each([[['backup', 'x.backup']], [['energy-dashboard']], [['usage']], [['login']], [['export']]])(
-  '%j is for a household',
-  async (words) => {
-    const env = { ...(await environment()), ...FLEET };
-    await expect(typed(words, { env })).rejects.toMatchObject({ code: 'not_in_fleet', exitCode: 2 });
-  },
-);
+test.each(
+  [
+    ['backup', 'x.backup'],
+    ['energy-dashboard'],
+    ['usage'],
+    ['invoices'],
+    ['export'],
+    ['statement'],
+    ['login'],
+    ['logout'],
+  ].map((words) => [words]),
+)('%j is for a household', async (words) => {
+  const env = { ...(await environment()), ...FLEET };
+  await expect(typed(words, { env })).rejects.toMatchObject({
+    code: 'not_in_fleet',
+    exitCode: 2,
+    message: expect.stringContaining('is for a household, and the configuration has a fleet'),
+  });
+});
 
 test('a backup is not restored over the configuration of a fleet', async () => {
   const env = await environment();

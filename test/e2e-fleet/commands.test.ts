@@ -1,4 +1,4 @@
-// The commands beside a fleet: those that work on one account of a household are refused in a sentence, the others answer.
+// The commands that work beside a fleet; test/cli/accounts.test.ts has those that are refused.
 import { expect, test } from 'vitest';
 import { ME } from '../e2e/program.ts';
 import { METER, STATE } from '../support/homes.ts';
@@ -6,9 +6,9 @@ import { openFlat } from './flat.ts';
 
 const STATEMENT = `heat2mqtt/meter/${METER}/statement`;
 
-test('check, report, healthcheck, config and uninstall work; what is for a household is refused', async () => {
+test('check, report, config and uninstall work', async () => {
   const flat = await openFlat();
-  const { command, folder } = flat;
+  const { command } = flat;
   const probe = await flat.listen();
   await command('accounts', 'import', await flat.logins(['home', ME.username, ME.password]));
   const worker = flat.process();
@@ -32,20 +32,6 @@ test('check, report, healthcheck, config and uninstall work; what is for a house
   );
   expect(report.output).not.toContain(ME.username);
   expect(await command('config', 'show')).toMatchObject({ code: 0 });
-  for (const words of [
-    ['usage'],
-    ['invoices'],
-    ['export'],
-    ['statement'],
-    ['login'],
-    ['logout'],
-    ['backup', `${folder}/x.backup`],
-    ['energy-dashboard'],
-  ])
-    expect(await command(...words)).toMatchObject({
-      code: 2,
-      errors: expect.stringContaining('is for a household, and the configuration has a fleet'),
-    });
   expect(await command('uninstall', '--yes')).toMatchObject({ code: 2 });
   await worker.end('SIGTERM');
   expect(await command('uninstall', '--yes')).toMatchObject({

@@ -1,6 +1,8 @@
 // What single statements promise, on a real PostgreSQL: claims, the fence, and writes that come late or twice.
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { zone } from '../../src/domain/period.ts';
+import { readHealth } from '../../src/fleet/membership.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { ClaimedAccount, type Claims, openClaims, readKept } from '../../src/store/database/claims.ts';
 import type { Database } from '../../src/store/database/database.ts';
@@ -172,4 +174,16 @@ test('while others are overdue, first histories have their share of what is take
   const second = await own.take(8, 0);
   expect([second.length, fresh(second)]).toEqual([8, 0]);
   expect(fresh(await own.take(30, 30))).toBe(1);
+});
+
+test('a paused account that failed before it was paused counts as paused only', async () => {
+  const { database } = await openTables();
+  await database.query(`INSERT INTO heat2mqtt.account (id, login, failures, last_error, paused)
+    VALUES ('well', '', 0, NULL, false), ('empty-flat', '', 9, 'bad_credentials_or_locked', true)`);
+  expect(await readHealth(database, 60, zone('Europe/Dublin'))).toMatchObject({
+    isSomeAccountWell: true,
+    failuresInARow: 0,
+    reasons: [],
+    fleet: { accounts: 2, paused: 1, failing: 0 },
+  });
 });

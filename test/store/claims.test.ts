@@ -29,12 +29,14 @@ async function openRow() {
   const clock = handClock('2025-03-10T12:00:00Z');
   const row = { fence: 7, answersAfterMs: 0 };
   function answer(text: string, values: readonly string[]): Buffer {
-    clock.advance(row.answersAfterMs);
+    // What is kept of the account: nothing.
+    const isKept = text.startsWith('SELECT');
+    if (!isKept) clock.advance(row.answersAfterMs);
     const compared = /(?:AND |a\.)fence (=|<=|>=|<|>) (?:\$2|mine\.fence)/.exec(text)?.[1];
     const own = Number(/\d+/.exec(values[text.includes('mine.fence') ? 3 : 1] ?? '')?.[0]);
-    if (text.includes('SET fence = a.fence + 1')) row.fence += 1;
+    if (compared === undefined && !isKept) row.fence += 1;
     const holds = { '=': row.fence === own, '<=': row.fence <= own, '>=': row.fence >= own };
-    const isFound = compared === undefined || Object(holds)[compared];
+    const isFound = compared === undefined ? !isKept : Object(holds)[compared];
     const found = message('D', int16(2), cell('a'), cell(row.fence));
     return Buffer.concat([
       ...[message('1'), message('2')],

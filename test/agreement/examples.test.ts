@@ -67,7 +67,7 @@ describe.each(BLUEPRINTS)('the blueprint %s', (file) => {
 
 test('each alert of a fleet has a summary, and asks for metrics that a fleet has', () => {
   const { groups } = parse(read('fleet/alerts.yaml'));
-  const told = ['accounts/metrics', 'fleet/health'].map((file) =>
+  const told = ['accounts/metrics', 'fleet/answers'].map((file) =>
     readFileSync(join(ROOT, 'src', `${file}.ts`), 'utf8'),
   );
   for (const { expr, annotations } of groups[0].rules) {

@@ -1,6 +1,6 @@
 // heat2mqtt energy-dashboard: shows, adds or removes the meters' gas sources in Home Assistant's Energy dashboard.
 import { knownMeters } from '../accounts/names.ts';
-import { changeDashboard, lookAtDashboard } from '../daemon/homeAssistant/energyDashboard.ts';
+import { energyDashboard as dashboardOf } from '../daemon/homeAssistant/energyDashboard.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
 import { columnsOf, tableLines } from './printing.ts';
@@ -27,7 +27,7 @@ export const energyDashboard: Command = async (given, io) => {
     if (change !== null) return EXIT.usage;
   }
   const deps = { section: config.home_assistant, baseTopic: config.mqtt.base_topic, clock: io.clock };
-  const { gas, changed, refusals, cautions, digest } = await lookAtDashboard(deps, change ?? 'add', meters);
+  const { gas, changed, refusals, cautions, digest } = await dashboardOf(deps, change ?? 'add', meters);
   if (change === null) {
     if (gas.length === 0) say('The Energy dashboard has no gas source.');
     else say("The Energy dashboard's gas sources:", ...tableLines(COLUMNS, gas));
@@ -43,7 +43,7 @@ export const energyDashboard: Command = async (given, io) => {
   say(`The Energy dashboard's gas sources to ${change}:`, ...tableLines(COLUMNS, changed));
   if (change === 'add') say(...cautions);
   if (!(await isAgreed(change === 'add' ? 'Add them?' : 'Remove them?', given, io))) return EXIT.fine;
-  await changeDashboard(deps, change, meters, digest);
+  await dashboardOf(deps, change, meters, digest);
   say('Done. Everything else there is as it was.');
   return EXIT.fine;
 };

@@ -33,38 +33,30 @@ export interface Dashboard extends Plan {
   readonly digest: string;
 }
 
-export interface DashboardDeps {
+interface DashboardDeps {
   readonly section: Section;
   readonly baseTopic: string;
   readonly clock: Clock;
 }
 
-/** What the change would be. Rejects with HomeAssistantTrouble. */
-export const lookAtDashboard = (
+/**
+ * What the change would be. `agreed`: the digest of what was shown to a person, who wants it done. Rejects with HomeAssistantTrouble,
+ * and changes nothing, when it is no longer so.
+ */
+export async function energyDashboard(
   deps: DashboardDeps,
   change: Change,
   meters: readonly NamedMeter[],
-): Promise<Dashboard> => visit(deps, (home) => look(home, deps, change, meters));
-
-/** `digest`: of what was shown. Rejects with HomeAssistantTrouble, and changes nothing, when it is no longer so. */
-export const changeDashboard = (
-  deps: DashboardDeps,
-  change: Change,
-  meters: readonly NamedMeter[],
-  digest: string,
-): Promise<Dashboard> =>
-  visit(deps, async (home) => {
+  agreed: string | null = null,
+): Promise<Dashboard> {
+  const { url, token } = deps.section;
+  return visitHomeAssistant({ url, token: await token.read() }, deps.clock, async (home) => {
     const now = await look(home, deps, change, meters);
-    if (now.digest !== digest) throw new HomeAssistantTrouble('energy_changed');
+    if (agreed === null) return now;
+    if (now.digest !== agreed) throw new HomeAssistantTrouble('energy_changed');
     if (now.changed.length > 0) await saveSources(home, now.after);
     return now;
   });
-
-async function visit<T>(
-  { section, clock }: DashboardDeps,
-  work: (home: HomeAssistant) => Promise<T>,
-): Promise<T> {
-  return visitHomeAssistant({ url: section.url, token: await section.token.read() }, clock, work);
 }
 
 async function look(

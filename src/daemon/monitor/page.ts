@@ -27,7 +27,7 @@ import {
 import { createSignIns } from '../../web/signIn.ts';
 import { within } from '../../web/visitor.ts';
 import { type Context, metersOf } from '../context.ts';
-import { changeDashboard, lookAtDashboard } from '../homeAssistant/energyDashboard.ts';
+import { energyDashboard } from '../homeAssistant/energyDashboard.ts';
 import type { Poller } from '../polling/poller.ts';
 import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
 import { BRIDGE, composer } from '../publishing/publisher.ts';
@@ -126,12 +126,12 @@ function routesOf({ requests, report, metrics }: PageParts, context: Context): R
   ];
 }
 
-function dashboardRoutes(deps: Parameters<typeof lookAtDashboard>[0], context: Context): Route[] {
+function dashboardRoutes(deps: Parameters<typeof energyDashboard>[0], context: Context): Route[] {
   return [
     [
       'GET /energy-dashboard',
       async () => {
-        const { changed, ...looked } = await lookAtDashboard(deps, 'add', metersOf(context));
+        const { changed, ...looked } = await energyDashboard(deps, 'add', metersOf(context));
         const { refusals, cautions, digest } = looked;
         return json({ added: changed, refusals, cautions, digest } satisfies DashboardChange);
       },
@@ -141,7 +141,7 @@ function dashboardRoutes(deps: Parameters<typeof lookAtDashboard>[0], context: C
       async (exchange) => {
         const { digest } = await fieldsOf(exchange);
         if (digest === undefined) return refuse(400, 'request_malformed', 'The digest is missing.');
-        await changeDashboard(deps, 'add', metersOf(context), digest);
+        await energyDashboard(deps, 'add', metersOf(context), digest);
         return json({ state: 'done' });
       },
     ],

@@ -1,5 +1,4 @@
 // A conversation with Home Assistant over its WebSocket: sign-in, then one reply for each command, within a deadline.
-import type { Connection } from 'home-assistant-js-websocket';
 import type { WebSocket } from 'ws';
 import { about } from '../foundation/about.ts';
 import { type Clock, deadline } from '../foundation/clock.ts';
@@ -22,49 +21,37 @@ const MOST_REDIRECTS = 3;
 const LARGEST_MESSAGE_BYTES = 16 * 1024 * 1024;
 const OLDEST = [2025, 11] as const;
 
-export class HomeAssistant {
-  /** Year and month: `2026.10`. */
-  readonly version: string;
-  readonly #connection: Connection;
-  readonly #clock: Clock;
+export type HomeAssistant = Awaited<ReturnType<typeof openHomeAssistant>>;
 
-  private constructor(version: string, connection: Connection, clock: Clock) {
-    this.version = version;
-    this.#connection = connection;
-    this.#clock = clock;
-  }
-
-  /** Rejects with HomeAssistantTrouble. The signal ends the connection, whatever is under way on it. */
-  static async open(address: Address, clock: Clock, signal: AbortSignal): Promise<HomeAssistant> {
-    const { Connection } = await import('home-assistant-js-websocket');
-    const { version, socket } = await openSocket(address, clock, signal);
-    const connection = new Connection(
-      socket as unknown as ConstructorParameters<typeof Connection>[0],
-      // The caller decides when to connect again.
-      { setupRetry: 0, createSocket: () => Promise.reject(new HomeAssistantTrouble('cut')) },
-    );
-    connection.addEventListener('disconnected', () => connection.close());
-    return new HomeAssistant(version, connection, clock);
-  }
-
-  /** Resolves to the result. Rejects with HomeAssistantTrouble. */
-  async send(command: Command): Promise<unknown> {
-    const limit = deadline(this.#clock, REPLY_MS);
-    const silence = new Promise<never>((_, reject) => {
-      limit.signal.addEventListener('abort', () => reject(new HomeAssistantTrouble('silent')));
-    });
-    try {
-      return await Promise.race([this.#connection.sendMessagePromise<unknown>({ ...command }), silence]);
-    } catch (err) {
-      throw troubleFrom(err);
-    } finally {
-      limit.clear();
-    }
-  }
-
-  close(): void {
-    this.#connection.close();
-  }
+/** Rejects with HomeAssistantTrouble. The signal ends the connection, whatever is under way on it. */
+export async function openHomeAssistant(address: Address, clock: Clock, signal: AbortSignal) {
+  const { Connection } = await import('home-assistant-js-websocket');
+  const { version, socket } = await openSocket(address, clock, signal);
+  const connection = new Connection(
+    socket as unknown as ConstructorParameters<typeof Connection>[0],
+    // The caller decides when to connect again.
+    { setupRetry: 0, createSocket: () => Promise.reject(new HomeAssistantTrouble('cut')) },
+  );
+  connection.addEventListener('disconnected', () => connection.close());
+  return {
+    /** Year and month: `2026.10`. */
+    version,
+    /** Resolves to the result. Rejects with HomeAssistantTrouble. */
+    async send(command: Command): Promise<unknown> {
+      const limit = deadline(clock, REPLY_MS);
+      const silence = new Promise<never>((_, reject) => {
+        limit.signal.addEventListener('abort', () => reject(new HomeAssistantTrouble('silent')));
+      });
+      try {
+        return await Promise.race([connection.sendMessagePromise<unknown>({ ...command }), silence]);
+      } catch (err) {
+        throw troubleFrom(err);
+      } finally {
+        limit.clear();
+      }
+    },
+    close: () => connection.close(),
+  };
 }
 
 function troubleFrom(err: unknown): HomeAssistantTrouble {

@@ -12,7 +12,7 @@ import {
   statisticsRows,
 } from '../domain/statistics.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { HomeAssistant } from './connection.ts';
+import { type HomeAssistant, openHomeAssistant } from './connection.ts';
 import { HomeAssistantTrouble } from './trouble.ts';
 
 /** Stands for a missing number, so that the row differs from any that is wanted. */
@@ -32,7 +32,7 @@ export async function visitHomeAssistant<T>(
   work: (home: HomeAssistant, readiness: { readonly timezone: string | null }) => Promise<T>,
   signal = new AbortController().signal,
 ): Promise<T> {
-  const home = await HomeAssistant.open(address, clock, signal);
+  const home = await openHomeAssistant(address, clock, signal);
   try {
     return await work(home, await checkReadiness(home));
   } finally {

@@ -5,7 +5,7 @@ import { type Ledger, merge } from '../../src/domain/ledger.ts';
 import { addDays, zone } from '../../src/domain/period.ts';
 import { statisticsRows } from '../../src/domain/statistics.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { HomeAssistant } from '../../src/homeassistant/connection.ts';
+import { openHomeAssistant } from '../../src/homeassistant/connection.ts';
 import { bringUpToDate, seriesOf } from '../../src/homeassistant/recorder.ts';
 import { bucket, ledgerOf, row } from '../domain/ledgers.ts';
 import { type PretendHomeAssistant, startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
@@ -59,7 +59,7 @@ const DEEDS: fc.Arbitrary<Deed> = fc.oneof(
 
 async function look({ ha, ledger }: World, thorough: boolean): Promise<boolean> {
   const signal = new AbortController().signal;
-  const home = await HomeAssistant.open({ url: ha.url, token: ha.switches.token }, systemClock, signal);
+  const home = await openHomeAssistant({ url: ha.url, token: ha.switches.token }, systemClock, signal);
   const options = { ledger, zone: DUBLIN, clock: systemClock, signal, thorough, onProgress: () => undefined };
   try {
     if (SERIES) await bringUpToDate(home, SERIES, options);

@@ -1,5 +1,5 @@
 // A pretended Home Assistant, and a connection to it under a clock moved by hand.
-import { HomeAssistant } from '../../src/homeassistant/connection.ts';
+import { openHomeAssistant } from '../../src/homeassistant/connection.ts';
 import { handClock } from '../support/clock.ts';
 import { type PretendHomeAssistant, startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack } from '../support/stack.ts';
@@ -11,7 +11,7 @@ export async function open(switches: Partial<PretendHomeAssistant['switches']> =
   const clock = handClock('2026-03-10T12:00:00Z');
   const ending = new AbortController();
   const connect = async (url = ha.url) => {
-    const home = await HomeAssistant.open({ url, token: ha.switches.token }, clock, ending.signal);
+    const home = await openHomeAssistant({ url, token: ha.switches.token }, clock, ending.signal);
     stack.defer(() => home.close());
     return home;
   };

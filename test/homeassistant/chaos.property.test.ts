@@ -8,8 +8,8 @@ import { systemClock } from '../../src/foundation/clock.ts';
 import { openHomeAssistant } from '../../src/homeassistant/connection.ts';
 import { bringUpToDate, seriesOf } from '../../src/homeassistant/recorder.ts';
 import { bucket, ledgerOf, row } from '../domain/ledgers.ts';
+import type { KeptRow } from '../support/pretendHomeAssistant.ts';
 import { type PretendHomeAssistant, startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
-import type { KeptRow } from '../support/pretendRecorder.ts';
 import { RUNS } from '../support/property.ts';
 import { openStack } from '../support/stack.ts';
 

@@ -5,10 +5,9 @@ import { expect, test } from 'vitest';
 import { Browser, REDIRECT } from '../simulator/browser.ts';
 import { HEALTH, ME, METER, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { openStory, type Story } from '../support/story.ts';
+import { HOUR_MS, MINUTE_MS, openStory, type Story } from '../support/story.ts';
 import { environmentOf, typed } from '../support/typed.ts';
 
-const MINUTE_MS = 60_000;
 const ACCOUNT = 'heat2mqtt/account/home/state';
 const EVENT = 'heat2mqtt/bridge/event';
 const WITHOUT_PASSWORD = { accounts: [{ id: 'home', username: ME.username }] };
@@ -153,7 +152,6 @@ test('logout beside a daemon that has one: it signs in again by itself, once', a
   expect(probe.json(`heat2mqtt/meter/${METER}/state`)).toBeDefined();
 });
 
-const HOUR_MS = 3_600_000;
 const AHEAD_MS = 60_000;
 
 /** The commands know no clock but that of the machine: the story begins an hour ago, and can go on from today. */

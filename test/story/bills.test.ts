@@ -7,11 +7,10 @@ import { ACCOUNT, asked, INVOICES } from '../support/extras.ts';
 import { FAULTS } from '../support/faults.ts';
 import { HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
 import { Household } from '../support/household.ts';
-import { firstPoll, HOUR_MS } from '../support/story.ts';
+import { DAY_MS, firstPoll, HOUR_MS } from '../support/story.ts';
 import { environmentOf, typed } from '../support/typed.ts';
 
 const EVENT = 'heat2mqtt/account/home/event';
-const DAY_MS = 24 * HOUR_MS;
 type Records = { id: string; status: string | null; amount: number | null; due: string | null }[];
 
 const invoice = (id: string, month: string, more: Record<string, unknown> = {}) => ({

@@ -7,10 +7,8 @@ import { freePort } from '../e2e/mosquitto.ts';
 import { booked, EVENT, HEALTH, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { untilAtRest, untilTrue } from '../support/rest.ts';
-import { firstPoll, HOUR_MS, openStory, outboxOf, served } from '../support/story.ts';
+import { firstPoll, HOUR_MS, MINUTE_MS, openStory, outboxOf, served } from '../support/story.ts';
 import { openWire } from '../support/wire.ts';
-
-const MINUTE_MS = 60_000;
 
 test('gone: polls go on, it is unhealthy after five minutes, and the newest state, and only that one, is there afterwards', async () => {
   const { story, daemon } = await firstPoll();

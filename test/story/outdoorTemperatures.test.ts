@@ -5,9 +5,9 @@ import { expect, test } from 'vitest';
 import { METER, STATE } from '../support/homes.ts';
 import { DUBLIN, Household } from '../support/household.ts';
 import { openStatisticsStory } from '../support/statisticsStory.ts';
+import { HOUR_MS } from '../support/story.ts';
 
 const SENSOR = 'sensor.balcony';
-const HOUR_MS = 3_600_000;
 const HOUSEHOLD = new Household({
   seed: 8,
   from: '2023-10-01',

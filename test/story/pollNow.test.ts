@@ -2,9 +2,8 @@
 // configuration take effect.
 import { expect, test } from 'vitest';
 import { HEALTH, ME, STATE, USAGE } from '../support/homes.ts';
-import { firstPoll, HOUR_MS, openStory, type Story } from '../support/story.ts';
+import { firstPoll, HOUR_MS, MINUTE_MS, openStory, type Story } from '../support/story.ts';
 
-const MINUTE_MS = 60_000;
 const REFRESH = 'heat2mqtt/bridge/request/refresh';
 const ANSWER = 'heat2mqtt/bridge/response/refresh';
 const OTHER_PASSWORD = { accounts: [{ id: 'home', username: ME.username, password: 'not the password' }] };

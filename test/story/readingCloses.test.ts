@@ -5,9 +5,8 @@ import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { look } from '../simulator/visitor.ts';
 import { EVENT, HEALTH, home, METER, PROPERTY, person, STATE, USAGE } from '../support/homes.ts';
 import type { Probe } from '../support/probe.ts';
-import { firstPoll, HOUR_MS, type Story } from '../support/story.ts';
+import { DAY_MS, firstPoll, HOUR_MS, type Story } from '../support/story.ts';
 
-const DAY_MS = 24 * HOUR_MS;
 const FIRST = Date.parse('2025-01-01T00:00:00Z');
 const AUTO = { usage: { reading_closes: 'auto' } };
 const HISTORY = `heat2mqtt/meter/${METER}/history`;

@@ -7,9 +7,8 @@ import { expect, test } from 'vitest';
 import type { Simulator } from '../../src/simulator/provider.ts';
 import { HEALTH, ME, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS, MINUTE_MS, openStory } from '../support/story.ts';
 
-const MINUTE_MS = 60_000;
 const LOCKED = 'bad_credentials_or_locked';
 
 async function refusedStory() {

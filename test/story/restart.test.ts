@@ -21,7 +21,7 @@ import {
   USAGE,
 } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
+import { DAY_MS, firstPoll, HOUR_MS, openStory } from '../support/story.ts';
 
 async function ranBefore() {
   const { story, probe, daemon, state } = await firstPoll();
@@ -111,7 +111,6 @@ test('without keep_alive the session lapses between polls, though it is known fr
 
 const USAGE_CONFIG = { usage: { history_since: '2021-01-01', jitter_seconds: 0 } };
 
-const DAY_MS = 86_400_000;
 const HISTORY_TOPIC = `heat2mqtt/meter/${METER}/history`;
 
 const movingIn = (history_since: string) => ({

@@ -5,9 +5,8 @@ import { expect, test } from 'vitest';
 import { HEALTH, home, METER, person, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { ENERGY, openStatisticsStory } from '../support/statisticsStory.ts';
-import { HOUR_MS } from '../support/story.ts';
+import { HOUR_MS, MINUTE_MS } from '../support/story.ts';
 
-const MINUTE_MS = 60_000;
 const NOTICE = 'heat2mqtt/account/home/sign_in';
 
 /** A daemon whose password file holds the wrong one. */

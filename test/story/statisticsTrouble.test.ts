@@ -6,9 +6,8 @@ import { CANARY } from '../support/canaries.ts';
 import { HEALTH, reading, STATE } from '../support/homes.ts';
 import type { PretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { COST, ENERGY, HISTORY, openStatisticsStory } from '../support/statisticsStory.ts';
+import { HOUR_MS } from '../support/story.ts';
 import { openWire } from '../support/wire.ts';
-
-const HOUR_MS = 3_600_000;
 
 type Switches = PretendHomeAssistant['switches'];
 type Answer = NonNullable<ReturnType<Switches['instead']['get']>>;

@@ -32,7 +32,9 @@ export interface StoryOptions {
 
 export type Story = Awaited<ReturnType<typeof openStory>>;
 
-export const HOUR_MS = 3_600_000;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
 const STEP_MS = 4 * HOUR_MS;
 const OPENING_STEP_MS = 20;
 const LONGEST_OPENING_MS = 3_000;

@@ -3,7 +3,7 @@ import { isClockSet } from '../foundation/clock.ts';
 import { type Draft, isMapping } from './draft.ts';
 import { type Path, variableOf } from './keys.ts';
 import { WITH_PASSWORD } from './schema.ts';
-import { cronExpression, timeZone } from './values.ts';
+import { cronExpression, parseUrl, timeZone } from './values.ts';
 
 /**
  * Any value may be of a wrong type: the schema tells that. `now`: milliseconds since the Unix epoch. `lookedIn`: where a configuration
@@ -64,8 +64,7 @@ export function checkAcross(
   }
 
   const hasFleet = isGiven('fleet');
-  const hasAccounts = !Array.isArray(accounts) || accounts.length > 0;
-  if (!hasAccounts && !hasFleet && !isGiven('constituencies')) {
+  if (Array.isArray(accounts) && ids.length === 0 && !hasFleet && !isGiven('constituencies')) {
     const noFile = lookedIn.length === 0 ? '' : `, and no configuration file (${lookedIn.join(', ')})`;
     refuse('accounts', ONE_SECTION, `neither accounts nor constituencies${noFile}`);
   }
@@ -111,9 +110,8 @@ function waysToGive(short: Path): string {
 }
 
 function isUnencrypted(address = ''): boolean {
-  if (!URL.canParse(address)) return false;
-  const { protocol, hostname } = new URL(address);
-  return protocol === 'http:' && !/^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+  const { hostname } = parseUrl(address, ['http:']) ?? {};
+  return hostname !== undefined && !/^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }
 
 const MINUTES_OF_DAY = 24 * 60;

@@ -215,10 +215,7 @@ function setIn(container: unknown, name: string, value: unknown): void {
 const shortName = (origin: string, path: Path): string =>
   origin.startsWith('environment ') ? origin.slice('environment '.length) : (path.at(-1) ?? '');
 
-/**
- * Where a path in the file `configuration` leads. A file that is in the working directory only is taken from there:
- * that is what version 0.1.0 did.
- */
+/** Where a path in the file `configuration` leads. What is in the working directory only is taken from there, as 0.1.0 did. */
 export function pathIn(configuration: string, given: string): string {
   if (isAbsolute(given)) return given;
   const beside = resolve(dirname(configuration), given);
@@ -256,7 +253,7 @@ const written = (path: Path): string =>
 
 /** The nearest of `known`: a few letters away, or one the beginning of the other; else undefined. */
 export function didYouMean(word: string, known: readonly string[]): string | undefined {
-  const plain = simplified(word);
+  const plain = simplified(word.slice(0, 80));
   const [nearest] = known
     .map((name) => ({ name, steps: leven(plain, simplified(name)) }))
     // Two neighbours that are swapped are two steps.
@@ -266,11 +263,7 @@ export function didYouMean(word: string, known: readonly string[]): string | und
 }
 
 /** baseTopic and base-topic are base_topic. */
-const simplified = (word: string): string =>
-  word
-    .slice(0, 80)
-    .toLowerCase()
-    .replace(/[_\s-]/g, '');
+const simplified = (word: string): string => word.toLowerCase().replace(/[_\s-]/g, '');
 
 const begins = (a: string, b: string): boolean =>
   Math.min(a.length, b.length) >= 3 && (a.startsWith(b) || b.startsWith(a));

@@ -55,13 +55,11 @@ export function variablesLike(variable: string): ReadonlyMap<string, Path> {
   const [, n = '0'] = /_(\d{1,2})_/.exec(variable) ?? [];
   const [, meter = '<METER>'] = /^HEAT2MQTT_METERS_(.+)_NAME$/.exec(variable) ?? [];
   const filledIn = (name: string) => (name === '<n>' ? `${Number(n)}` : name.replace('<meter>', meter));
-  return new Map([
-    ...SINGLE_ACCOUNT.map((key): [string, Path] => [variableOf([key]), ['accounts', '0', key]]),
-    ...settableKeys().map(({ path }): [string, Path] => [
-      variableOf(path).replace('<N>', n).replace('<METER>', meter),
-      path.map(filledIn),
-    ]),
-  ]);
+  const names = new Map<string, Path>();
+  for (const key of SINGLE_ACCOUNT) names.set(variableOf([key]), ['accounts', '0', key]);
+  for (const { path } of settableKeys())
+    names.set(variableOf(path).replace('<N>', n).replace('<METER>', meter), path.map(filledIn));
+  return names;
 }
 
 function refuseVariable(draft: Draft, variable: string, names: ReadonlyMap<string, Path>): void {
@@ -90,10 +88,7 @@ function typed(schema: KeySchema = {}, text: string): unknown {
   return words.find((known) => known !== undefined && String(known) === word) ?? text;
 }
 
-/**
- * User name and password would be printed with the address: they become keys of their own. An address that cannot be
- * understood stays as it is, a fault of its own.
- */
+/** Name and password would be printed with the address: they become keys of their own. What is no address stays, a fault of its own. */
 function takeLoginOutOfBrokerUrl(draft: Draft): void {
   const at = ['mqtt', 'url'];
   const address = draft.textAt(at) ?? '';

@@ -21,12 +21,8 @@ import {
  * Puts whole paths in the place of relative ones, and each secret as a Secret in the place of the key that it comes from. Text of
  * a wrong form stays, for the schema to refuse.
  */
-export async function readFiles(
-  draft: Draft,
-  readFile: ReadFile,
-  credentialsDirectory: string | undefined,
-): Promise<void> {
-  await layCredentials(draft, credentialsDirectory);
+export async function readFiles(draft: Draft, readFile: ReadFile, credentials = ''): Promise<void> {
+  await layCredentials(draft, credentials);
   for (const [path, value] of draft.leaves()) {
     if (typeof value !== 'string' || value === '') continue;
     if (isFileKey(path)) await putFile(path, value, draft, readFile);
@@ -61,7 +57,8 @@ async function putFile(key: Path, given: string, draft: Draft, readFile: ReadFil
   } else if (!draft.isGiven(path)) {
     const form = formOf(path.at(-1) ?? '');
     const looked = await lookIntoFile(file, readFile, form);
-    if ('found' in looked) refuse(looked.found, `the path of a readable file that holds ${form.allowed}`);
+    if (looked.found !== undefined)
+      refuse(looked.found, `the path of a readable file that holds ${form.allowed}`);
     else hide(looked.value, form, draft.scrubber);
     const read = () => readSecretFile(file, readFile, form);
     draft.put(path, new Secret(`file ${file}`, read, draft.scrubber, form, file), draft.originOf(key));
@@ -69,11 +66,8 @@ async function putFile(key: Path, given: string, draft: Draft, readFile: ReadFil
   }
 }
 
-/**
- * A file in $CREDENTIALS_DIRECTORY counts for a secret for which nothing else is given. It is called as the variable of the secret is
- * without HEAT2MQTT_, or by the id of an account.
- */
-async function layCredentials(draft: Draft, directory = ''): Promise<void> {
+/** Files in $CREDENTIALS_DIRECTORY, called like variables without HEAT2MQTT_ or by an account's id. Whatever else is given wins. */
+async function layCredentials(draft: Draft, directory: string): Promise<void> {
   // If it cannot be listed, the secrets that are missing for that will be named one by one.
   const entries = directory === '' ? [] : await readdir(directory).catch(() => []);
   const { accounts } = draft.raw;

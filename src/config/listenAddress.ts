@@ -35,16 +35,11 @@ interface Served {
     | { readonly password?: unknown; readonly hosts?: readonly string[]; readonly trusted_proxy?: unknown };
 }
 
-/** Whose page it is: the machine's own name, and whether it is an app within Home Assistant. */
-export interface Machine {
-  readonly name: string;
-  readonly isApp: boolean;
-}
-
-const thisMachine = (): Machine => ({ name: hostname(), isApp: Boolean(process.env.SUPERVISOR_TOKEN) });
-
 /** `null` when there is no page for others, or the configuration does not tell by which address they reach it. */
-export function pageAddress({ http, web }: Served, machine = thisMachine()): string | null {
+export function pageAddress(
+  { http, web }: Served,
+  machine = { name: hostname(), isApp: Boolean(process.env.SUPERVISOR_TOKEN) },
+): string | null {
   if (http === false || web === false) return null;
   // The Supervisor names a container after its app, and Home Assistant's frontend knows the way to it.
   if (machine.isApp) return `homeassistant://hassio/ingress/${machine.name.replaceAll('-', '_')}`;
@@ -53,12 +48,12 @@ export function pageAddress({ http, web }: Served, machine = thisMachine()): str
   if (web.trusted_proxy !== undefined && name !== undefined) return `https://${name}/`;
   const { host = '', port = 0 } = splitHostAndPort(http.listen) ?? {};
   if (port === 0 || isLoopback(host)) return null;
-  const reached = ALL_ADDRESSES.includes(host) ? (name ?? nameOnNetwork(machine)) : host;
+  const reached = ALL_ADDRESSES.includes(host) ? (name ?? nameOnNetwork(machine.name)) : host;
   return reached && `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}/`;
 }
 
 /** A container is called by its id, under which a browser does not find it. */
-function nameOnNetwork({ name }: Machine): string | null {
+function nameOnNetwork(name: string): string | null {
   if (/^[\da-f]{12}$/.test(name)) return null;
   return (name.includes('.') ? name : `${name}.local`).toLowerCase();
 }

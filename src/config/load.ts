@@ -14,13 +14,7 @@ export interface Loaded extends Pick<Draft, 'origins' | 'warnings'> {
   readonly config: Config;
   readonly path: string | undefined;
   /** Warnings that mean that something does not work as it was asked for: told in health, too. */
-  readonly notices: readonly Notice[];
-}
-
-export interface Notice {
-  readonly code: string;
-  readonly message: string;
-  readonly hint: string;
+  readonly notices: readonly (typeof BROKER_ON_LOOPBACK)[];
 }
 
 export interface LoadOptions {
@@ -32,7 +26,6 @@ export interface LoadOptions {
   readonly scrubber: Scrubber;
   readonly validateCron?: (expression: string) => boolean;
   readonly readFile?: ReadFile;
-  /** For the Supervisor of a Home Assistant app. */
   readonly fetch?: typeof fetch;
   /** For a command that only wants the public list: a configuration without anything is fine then. */
   readonly assumeConstituencies?: boolean;
@@ -50,9 +43,8 @@ export function findConfigFile(
   if (named === undefined) return PLACES.find(exists);
   if (exists(named)) return named;
   const where = explicit === undefined ? 'HEAT2MQTT_CONFIG' : '--config';
-  throw new ConfigInvalid([
-    { path: where, found: `no such file: ${named}`, allowed: 'the path of a readable file' },
-  ]);
+  const allowed = 'the path of a readable file';
+  throw new ConfigInvalid([{ path: where, found: `no such file: ${named}`, allowed }]);
 }
 
 /** Fails with ConfigInvalid. Afterwards the scrubber knows every secret. */
@@ -61,9 +53,14 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const draft = new Draft(path, options.scrubber);
   const { origins, warnings } = draft;
   const env = await withAppOptions(options.env, draft, readFile, options.fetch ?? fetch);
-  if (path !== undefined && !(await readConfigFile(path, readFile, draft)))
-    throw new ConfigInvalid(draft.faults());
-
+  if (path !== undefined) {
+    const text = await readFile(path)
+      .then(decodeText)
+      .catch((error: unknown) => {
+        throw new ConfigInvalid([{ path, found: whyUnreadable(error), allowed: 'a readable YAML file' }]);
+      });
+    draft.raw = readYaml(text, path);
+  }
   applyEnvironment(draft, env);
   if (options.assumeConstituencies) draft.raw.constituencies ??= {};
   // Sections that are there anyhow: their secrets may come without them.
@@ -76,11 +73,11 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const mistakes = draft.faults();
   if (!parsed.success || mistakes.length > 0) throw new ConfigInvalid(mistakes);
 
-  const config = parsed.data as Config;
+  const config: Config = parsed.data;
   const { mqtt, provider } = config;
   // Ahead of expiry, thousands of sessions would be refreshed day and night for a few polls.
   if (config.fleet && provider && !origins.has('provider.keep_alive')) provider.keep_alive = false;
-  const notices: Notice[] = [];
+  const notices: Loaded['notices'][number][] = [];
   if (mqtt.embedded && !isLoopback(mqtt.embedded.host) && !mqtt.embedded.password && !mqtt.password) {
     mqtt.embedded.host = '127.0.0.1';
     notices.push(BROKER_ON_LOOPBACK);
@@ -93,7 +90,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
 const URL_IGNORED =
   'mqtt.url is not used, because mqtt.embedded starts a broker of its own: remove one of the two.';
 
-const BROKER_ON_LOOPBACK: Notice = {
+const BROKER_ON_LOOPBACK = {
   code: 'broker_on_loopback',
   message:
     'mqtt.embedded.host asks for a broker that other machines reach, and it has no user: it is reached from this machine only.',
@@ -105,14 +102,4 @@ function embeddedUrl({ host, port }: Embedded): string | undefined {
   if (port === 0) return undefined;
   const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host;
   return `mqtt://${name.includes(':') ? `[${name}]` : name}:${port}`;
-}
-
-/** Whether the file can be relied on. */
-async function readConfigFile(path: string, readFile: ReadFile, draft: Draft): Promise<boolean> {
-  try {
-    return readYaml(decodeText(await readFile(path)), path, draft);
-  } catch (error) {
-    draft.refuse([path], 'a readable YAML file', whyUnreadable(error));
-    return false;
-  }
 }

@@ -4,10 +4,8 @@
 export const UNTRIED = 'known from public sources, not tried by us';
 
 /**
- * The one table of presets. `provider` and `usage` are pieces of a configuration, and are written there as they are:
- * `setup` lists `name` with UNTRIED and `source`, takes `provider` as the answers about addresses, and `usage.timezone` as the
- * default of the question for the time zone. `examples/<id>.yaml` has the same keys (a test compares), and so has the
- * Home Assistant app for its option `provider: <id>`. What the provider's own page shows counts more than this table.
+ * `provider` and `usage` are pieces of a configuration: for the answers of `setup`, and for the option `provider: <id>` of the Home
+ * Assistant app. `examples/<id>.yaml` has the same (a test compares). What the provider's own page shows counts more.
  */
 export const KNOWN_PROVIDERS = [
   {

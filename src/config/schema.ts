@@ -1,6 +1,5 @@
 // The configuration file: each key with what is allowed, its default, what it is for, and an example; and the checked configuration.
 import * as z from 'zod';
-import type { Secret } from './secret.ts';
 import {
   address,
   calendarDate,
@@ -13,6 +12,7 @@ import {
   hostName,
   ipOrNetwork,
   matching,
+  neededSecretKeys,
   optional,
   parseUrl,
   positiveNumber,
@@ -259,7 +259,11 @@ const homeAssistant = section({
       "Home Assistant's address as a browser opens it, or that of its WebSocket (ws://homeassistant.local:8123/api/websocket).",
     )
     .transform(webSocketOf),
-  ...secretKeys('token', 'The long-lived access token of one of its administrators', '/run/secrets/ha_token'),
+  ...neededSecretKeys(
+    'token',
+    'The long-lived access token of one of its administrators',
+    '/run/secrets/ha_token',
+  ),
   outdoor_temperature: optional(sensor, 'sensor.outdoor_temperature').describe(
     'An outdoor temperature sensor of Home Assistant, with long-term statistics. The heat used is then compared with the weather.',
   ),
@@ -288,12 +292,12 @@ const web = section({
 });
 
 const fleet = section({
-  ...secretKeys(
+  ...neededSecretKeys(
     'database_url',
     'The address of the PostgreSQL database, with its user and password',
     '/run/secrets/fleet_database_url',
   ),
-  ...secretKeys(
+  ...neededSecretKeys(
     'key',
     'The key that seals user names, passwords and tokens in the database (base64 of 32 bytes)',
     '/run/secrets/fleet_key',
@@ -401,17 +405,11 @@ export const fileSchema = section({
   log: log.prefault({}),
 }).meta({ title: 'heat2mqtt configuration' });
 
-type FileConfig = z.output<typeof fileSchema>;
-
-/** `password`: absent only where a person signs in (`provider.sign_in` device or link). */
-export type Account = FileConfig['accounts'][number];
-export type Mqtt = FileConfig['mqtt'];
-export type Embedded = Exclude<Mqtt['embedded'], false>;
-export type Fleet = NonNullable<FileConfig['fleet']> & { database_url: Secret; key: Secret };
-export type HomeAssistant = NonNullable<FileConfig['home_assistant']> & { token: Secret };
-
 /** Checked, defaults filled in, each secret one field. `provider` is there whenever `accounts` has entries. */
-export type Config = Omit<FileConfig, 'home_assistant' | 'fleet'> & {
-  home_assistant?: HomeAssistant | undefined;
-  fleet?: Fleet;
-};
+export type Config = z.output<typeof fileSchema>;
+/** `password`: absent only where a person signs in (`provider.sign_in` device or link). */
+export type Account = Config['accounts'][number];
+export type Mqtt = Config['mqtt'];
+export type Embedded = Exclude<Mqtt['embedded'], false>;
+export type Fleet = NonNullable<Config['fleet']>;
+export type HomeAssistant = NonNullable<Config['home_assistant']>;

@@ -41,11 +41,7 @@ export function hide(text: string, form: SecretForm, scrubber: Scrubber): void {
 }
 
 /** What a file holds as a secret, or what is wrong with it, in words without its text. */
-export async function lookIntoFile(
-  path: string,
-  readFile: ReadFile,
-  form: SecretForm,
-): Promise<{ readonly value: string } | { readonly found: string }> {
+export async function lookIntoFile(path: string, readFile: ReadFile, form: SecretForm) {
   try {
     const value = trimNewline(decodeText(await readFile(path)));
     if (value === '') return { found: 'it is empty' };
@@ -58,7 +54,7 @@ export async function lookIntoFile(
 /** Never empty. Rejects with secret_unreadable. */
 export async function readSecretFile(path: string, readFile: ReadFile, form: SecretForm): Promise<string> {
   const looked = await lookIntoFile(path, readFile, form);
-  if ('value' in looked) return looked.value;
+  if (looked.value !== undefined) return looked.value;
   throw failure('secret_unreadable', `The secret in ${path} cannot be read: ${looked.found}.`, {
     exit: EXIT.config,
     retry: 'later',
@@ -89,13 +85,14 @@ const WHY = new Map([
 
 export const trimNewline = (value: string): string => value.replace(/\r?\n$/, '');
 
-export interface SecretForm {
+const ANY_TEXT = {
   /** Completes "allowed: …". */
-  readonly allowed: string;
-  readonly example: string;
+  allowed: 'a text that is not empty',
+  example: 'correct horse battery staple',
   /** The part of the text that is the secret itself; undefined when the text has another form. */
-  readonly secretIn: (text: string) => string | undefined;
-}
+  secretIn: (text: string): string | undefined => text || undefined,
+};
+export type SecretForm = Readonly<typeof ANY_TEXT>;
 
 /**
  * What one-time codes are computed from: `secret` in base32, capital letters without blanks and padding; `period` in seconds.
@@ -118,15 +115,11 @@ export function totpParameters(text: string) {
   return { secret, algorithm, digits, period };
 }
 
-const KEY_BYTES = 32;
 const KEY_LINES = /^[A-Za-z0-9+/]{43}=(\s+[A-Za-z0-9+/]{43}=)?$/;
 
 /** The bytes of the keys in `fleet.key`. */
 export const keysIn = (text: string): Buffer[] =>
-  text
-    .trim()
-    .split(/\s+/)
-    .map((key) => Buffer.from(key, 'base64').subarray(0, KEY_BYTES));
+  Array.from(text.matchAll(/\S+/g), ([key]) => Buffer.from(key, 'base64'));
 
 function databasePassword(text: string): string | undefined {
   const isDatabase = /^postgres(ql)?:\/\/[^\s/]\S*$/.test(text.trim()) && URL.canParse(text.trim());
@@ -156,12 +149,6 @@ const FORMS: Readonly<Record<string, SecretForm>> = {
     example: 'aW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzLCBubyBtb3I=',
     secretIn: (text) => (KEY_LINES.test(text.trim()) ? text : undefined),
   },
-};
-
-const ANY_TEXT: SecretForm = {
-  allowed: 'a text that is not empty',
-  example: 'correct horse battery staple',
-  secretIn: (text) => text || undefined,
 };
 
 /** The form of a secret, by the name of the key under which it is written inline. */

@@ -20,36 +20,30 @@ import { allKeys, isFileKey, isSecret, type Path, schemaAt } from './keys.ts';
 import { type Config, fileSchema } from './schema.ts';
 import { Secret } from './secret.ts';
 
-/** Whether the text can be relied on; `name` is the file's, for the faults. */
-export function readYaml(text: string, name: string, draft: Draft): boolean {
+/** An empty mapping for a text that says nothing. Throws ConfigInvalid; `name` is the file's. */
+export function readYaml(text: string, name: string): RawConfig {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   // After the first broken place the parser guesses, and its further complaints are about its guesses.
   const [broken] = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
-  const refused = broken && { offset: broken.pos[0], found: WHAT.get(broken.code) ?? 'text that is no YAML' };
-  const first = refused ?? keepAsWritten(document);
-  if (first !== undefined) {
-    const { line, col } = lines.linePos(first.offset);
-    draft.refuse(
-      [`${name}, line ${line}, column ${col}`],
-      first.found === TWICE ? 'each key once' : QUOTES,
-      first.found,
-    );
-    return false;
+  const wrong = broken
+    ? { offset: broken.pos[0], found: WHAT.get(broken.code) ?? 'text that is no YAML' }
+    : keepAsWritten(document);
+  if (wrong !== undefined) {
+    const { line, col } = lines.linePos(wrong.offset);
+    const allowed = wrong.found === TWICE ? 'each key once' : QUOTES;
+    throw new ConfigInvalid([{ path: `${name}, line ${line}, column ${col}`, found: wrong.found, allowed }]);
   }
   const { contents } = document;
-  if (contents === null || (isScalar(contents) && contents.value === null)) return true;
+  if (contents === null || (isScalar(contents) && contents.value === null)) return {};
   try {
     const raw: unknown = document.toJS();
-    if (isMap(contents) && isMapping(raw)) {
-      draft.raw = raw;
-      return true;
-    }
+    if (isMapping(raw)) return raw;
   } catch {
     // Aliases that multiply into millions of values.
   }
-  draft.refuse([name], 'keys and values, such as mqtt: with url: below it', 'no mapping');
-  return false;
+  const allowed = 'keys and values, such as mqtt: with url: below it';
+  throw new ConfigInvalid([{ path: name, found: 'no mapping', allowed }]);
 }
 
 const QUOTES = "valid YAML; a value with odd characters in 'single quotes', a single quote in it doubled";
@@ -105,16 +99,13 @@ export function commentedConfig(config: RawConfig): string {
   return document.toString({ lineWidth: 0 });
 }
 
-interface Shown {
-  readonly config: Config;
-  readonly origins: ReadonlyMap<string, string>;
-  /** Of the file. */
-  readonly path: string | undefined;
-}
-
 /** A comment behind each value says where it comes from. For strangers names are masked completely. */
 export function showConfig(
-  { config, origins, path: file }: Shown,
+  {
+    config,
+    origins,
+    path: file,
+  }: { config: Config; origins: ReadonlyMap<string, string>; path: string | undefined },
   reader: 'owner' | 'stranger' = 'owner',
 ): string {
   const document = new Document(config as RawConfig);
@@ -166,10 +157,7 @@ const wrapped = (text: string, width: number): string =>
  * become relative, so that it works in another folder. `taken`: the keys of the secrets; `files`: those of secrets and the
  * certificates, as they are written. Throws ConfigInvalid; `name` is the file's.
  */
-export function withoutSecrets(
-  text: string,
-  name: string,
-): Readonly<Record<'taken' | 'files', readonly string[]>> & { readonly text: string } {
+export function withoutSecrets(text: string, name: string) {
   const draft = draftOf(text, name);
   // Takes the login out of mqtt.url.
   applyEnvironment(draft, {});
@@ -194,11 +182,7 @@ const filesIn = (draft: Draft): string[] =>
  * What a text (`null`: no file) and the environment say. `files`: those of secrets and the certificates, as they are written
  * (`pathIn`). Other mistakes do not matter: the secrets may not be there yet. Throws ConfigInvalid; `name` is the file's.
  */
-export function outlineOf(
-  text: string | null,
-  name: string,
-  env: Environment = {},
-): { readonly files: string[]; readonly stateDir: string; readonly hasFleet: boolean } {
+export function outlineOf(text: string | null, name: string, env: Environment = {}) {
   const draft = draftOf(text ?? '', name);
   const files = filesIn(draft);
   applyEnvironment(draft, env);
@@ -217,6 +201,6 @@ export const withStateDir = (text: string, name: string, stateDir: string): stri
 
 function draftOf(text: string, name: string): Draft {
   const draft = new Draft(name);
-  if (!readYaml(text, name, draft)) throw new ConfigInvalid(draft.faults());
+  draft.raw = readYaml(text, name);
   return draft;
 }

@@ -31,6 +31,15 @@ const setupEnded = () =>
 /** Keys of one section of the configuration. What is undefined is left out. */
 type Section = Record<string, unknown>;
 
+/** As far as they are given. A refused one stays, as the default of the next try. */
+interface Answers extends Record<'provider' | 'account', Section> {
+  mqtt?: Section;
+  usage?: Section;
+  home_assistant?: Section;
+  /** Undefined where what runs this names one in the environment. */
+  readonly state_dir: string | undefined;
+}
+
 const OWN_BROKER = { port: 1883, host: '127.0.0.1' };
 
 interface Interview {
@@ -38,13 +47,9 @@ interface Interview {
   /** Of the configuration. */
   readonly path: string;
   readonly folder: string;
-  /** Undefined where what runs this names one in the environment. */
-  readonly stateDir: string | undefined;
   /** What was typed for a secret, by the path of its file in the configuration. Nothing is written before the last answer. */
   readonly typed: Map<string, string>;
-  /** As far as they are answered. A refused answer stays, as the default of the next try. */
-  readonly answers: Record<'provider' | 'account', Section> &
-    Partial<Record<'mqtt' | 'usage' | 'home_assistant', Section>>;
+  readonly answers: Answers;
   /** No answer was kept that did not work. */
   isTried: boolean;
 }
@@ -64,18 +69,11 @@ export const setup: Command = async (given, io) => {
   );
   // The systemd unit may not write below /etc, and has its state elsewhere.
   const usualDir = resolve(path).startsWith('/etc/') ? '/var/lib/heat2mqtt' : './state';
-  const stateDir = io.env.STATE_DIRECTORY ? undefined : usualDir;
+  const state_dir = io.env.STATE_DIRECTORY ? undefined : usualDir;
   // Otherwise a directory of this name in the working directory would be taken.
-  if (stateDir !== undefined) await makePrivateDirectory(resolve(folder, stateDir)).catch(() => undefined);
-  const interview = {
-    io,
-    path,
-    folder,
-    stateDir,
-    typed: new Map(),
-    answers: { provider: {}, account: {} },
-    isTried: true,
-  };
+  if (state_dir !== undefined) await makePrivateDirectory(resolve(folder, state_dir)).catch(() => undefined);
+  const answers = { provider: {}, account: {}, state_dir };
+  const interview = { io, path, folder, typed: new Map(), answers, isTried: true };
   await askProvider(interview);
   await askTimeZone(interview);
   await askLogin(interview);
@@ -121,16 +119,14 @@ function adviceFor(fault: Failure): string {
   return (adviceOf(fault) ?? '').replace(POLL_NOW, 'try again here');
 }
 
-function settingsFrom(interview: Interview): Promise<Settings> {
-  const { io, path, folder, typed } = interview;
-  const files = new Map([[path, textFrom(interview)]]);
+function settingsFrom({ io, path, folder, typed, answers }: Interview): Promise<Settings> {
+  const files = new Map([[path, textFrom(answers)]]);
   for (const [file, secret] of typed) files.set(resolve(folder, file), secret);
   return openSettings({ path, readFile: async (file) => files.get(file) ?? readFile(file) }, io);
 }
 
 /** What is not answered yet has something in its place, so that each answer can be tried alone. */
-function textFrom({ answers, stateDir }: Interview): string {
-  const { provider, account, mqtt, usage, home_assistant } = answers;
+function textFrom({ provider, account, mqtt, usage, home_assistant, state_dir }: Answers): string {
   const sections = {
     version: 1,
     provider: {
@@ -142,7 +138,7 @@ function textFrom({ answers, stateDir }: Interview): string {
     mqtt: mqtt ?? { embedded: OWN_BROKER },
     usage: { schedule: '23 */4 * * *', ...usage },
     home_assistant,
-    state_dir: stateDir,
+    state_dir,
   };
   return `# The configuration of heat2mqtt, written by \`heat2mqtt setup\`. Every other key, with its default:
 # docs/configuration.md, or \`heat2mqtt config example\`. To try what you change: \`heat2mqtt check --live\`
@@ -347,12 +343,11 @@ function fromFolder(folder: string, file: string): string {
 }
 
 /** Of the secrets those that the configuration names. */
-async function write(interview: Interview): Promise<void> {
-  const { io, path, folder, typed, answers } = interview;
+async function write({ io, path, folder, typed, answers }: Interview): Promise<void> {
   const named = JSON.stringify(answers);
   const secrets = [...typed].filter(([file]) => named.includes(JSON.stringify(file)));
   for (const [file, secret] of secrets) await replace(resolve(folder, file), `${secret}\n`);
-  await replace(resolve(path), textFrom(interview));
+  await replace(resolve(path), textFrom(answers));
   const files = [path, ...secrets.map(([file]) => resolve(folder, file))];
   io.out(`\nWritten: ${files.join(', ')}. Only you can read ${files.length > 1 ? 'them' : 'it'}.\n`);
 }

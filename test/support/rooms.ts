@@ -55,7 +55,7 @@ export const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   store: ['*', 'database'],
   provider: ['*', 'monetization', 'openProvider.ts'],
 
-  simulator: ['*', 'issuer', 'extras.ts', 'billing.ts', 'provider.ts'],
+  simulator: ['*', 'issuer', 'billing.ts', 'provider.ts'],
   web: ['page', '*'],
   publication: ['views.ts', 'entities', 'payloads', '*'],
   daemon: ['context.ts', 'polling', 'homeAssistant', 'publishing', 'requests', 'monitor', 'daemon.ts'],

@@ -1,7 +1,11 @@
-// Writing and reading documents: private, whole, in order; damaged ones set aside; leftovers and owners.
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+// Documents in a state directory: private, whole, in order; damaged ones set aside; a directory that refuses, or is not ours; and
+// links that have been put into it.
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { directoryNotices } from '../../src/store/stateDirectory.ts';
 import { owned } from '../../src/store/stateStore.ts';
+import { handClock } from '../support/clock.ts';
 import { modeOf, place, wordCodec } from './directory.ts';
 
 describe('writing', () => {
@@ -145,4 +149,150 @@ test('a document that belongs to another owner counts as absent, and is not set 
   expect(await owned(raw, 'me').read()).toBeNull();
   await owned(raw, 'another').remove();
   expect(await readdir(file(''))).toEqual([]);
+});
+
+/** Root may write everywhere, so a regular file stands where the directory should be. */
+async function blocked() {
+  const { open, path, messages } = await place();
+  await writeFile(path, 'a file');
+  const state = await open();
+  const document = state.document('accounts/home/word', wordCodec);
+  expect(await document.write('first word')).toBe(false);
+  return { state, document, refusal: state.fault, path, messages, unblock: () => rm(path) };
+}
+
+test('a directory that cannot be written is opened all the same; each change tells path and reason', async () => {
+  const { state, document, refusal, path, messages } = await blocked();
+  expect(refusal).toMatchObject({ code: 'state_unwritable', retry: 'later' });
+  expect(String(refusal)).toContain(`The state directory cannot be written: ${path} (ENOTDIR).`);
+  expect(String(refusal)).not.toContain('first word');
+  expect([await document.write('again'), await document.remove()]).toEqual([false, false]);
+  expect(await document.read()).toBeNull();
+  expect(messages('error')).toEqual(['state document could not be saved', 'state document cannot be read']);
+  expect(await state.list('accounts')).toEqual([]);
+});
+
+test('what could not be written is a fault of the directory until that document has been', async () => {
+  const { state, document, refusal, unblock } = await blocked();
+  expect(state.fault).toBe(refusal);
+  await unblock();
+  await state.document('other', wordCodec).write('fine');
+  expect(state.fault).toBe(refusal);
+  await document.write('second');
+  expect(state.fault).toBeNull();
+});
+
+test('it is tried again, in vain or not, with the newest value', async () => {
+  const { state, document, unblock } = await blocked();
+  await state.retry();
+  expect(state.fault).not.toBeNull();
+  await document.write('second');
+  await unblock();
+  await state.retry();
+  expect([state.fault, await document.read()]).toEqual([null, 'second']);
+});
+
+test('it does not come back over something newer', async () => {
+  const { state, document, unblock } = await blocked();
+  await unblock();
+  await Promise.all([document.write('second'), state.retry(), state.retry()]);
+  expect([state.fault, await document.read()]).toEqual([null, 'second']);
+});
+
+test('a removal is tried again as well', async () => {
+  const { open, file } = await place();
+  const state = await open();
+  const document = state.document('word', wordCodec);
+  await mkdir(join(file('word.json'), 'full'), { recursive: true });
+  expect([await document.remove(), state.fault?.code]).toEqual([false, 'state_unwritable']);
+  await rm(file('word.json'), { recursive: true });
+  await document.read();
+  await state.retry();
+  expect(state.fault).toBeNull();
+});
+
+const OWN = process.getuid?.() ?? 0;
+const codes = async (path: string, uid: number) =>
+  (await directoryNotices(path, uid)).map(({ code }) => code);
+
+test('a directory of ours that only we can write is fine, and so is none', async () => {
+  const { path, open } = await place();
+  expect(await codes(path, OWN)).toEqual([]);
+  await (await open()).document('a', wordCodec).write('x');
+  expect(await codes(path, OWN)).toEqual([]);
+});
+
+test.each([
+  [0o770, OWN, ['state_dir_open']],
+  [0o702, OWN, ['state_dir_open']],
+  [0o755, OWN, []],
+  [0o700, OWN + 1, ['state_dir_foreign']],
+  [0o777, OWN + 1, ['state_dir_foreign', 'state_dir_open']],
+])('mode %o and user %i: %j', async (mode, uid, expected) => {
+  const { path } = await place();
+  await mkdir(path);
+  await chmod(path, mode);
+  expect(await codes(path, uid)).toEqual(expected);
+  for (const { message } of await directoryNotices(path, uid)) expect(message).toContain(path);
+});
+
+test.each([
+  ['folder', 'accounts/home', 'elsewhere'],
+  ['folder above', 'accounts', 'elsewhere'],
+  ['file', 'accounts/home/word.json', 'elsewhere/word.json'],
+])('a link in the place of a %s is not followed', async (_, at, target) => {
+  const { open, path, file, messages } = await place();
+  const elsewhere = join(path, '..', 'elsewhere');
+  await mkdir(join(elsewhere, 'home'), { recursive: true });
+  for (const name of ['word.json', 'home/word.json'])
+    await writeFile(join(elsewhere, name), JSON.stringify({ version: 1, word: 'forged' }));
+  await mkdir(join(file(at), '..'), { recursive: true });
+  await symlink(join(path, '..', target), file(at));
+  const state = await open();
+  const document = state.document('accounts/home/word', wordCodec);
+  expect(await document.read()).toBeNull();
+  // Once for the link, however many documents lie behind it.
+  expect(await document.read()).toBeNull();
+  expect(messages('error')).toEqual(['state documents cannot be read']);
+  expect([await document.write('secret'), await document.remove()]).toEqual([false, false]);
+  expect(state.fault).toMatchObject({
+    code: 'state_unwritable',
+    message: expect.stringContaining(`${at} is a symbolic link, and is not followed`),
+    hint: expect.stringContaining('Take the link away'),
+  });
+  if (!at.endsWith('.json')) {
+    const clock = handClock('2026-03-10T12:00:00Z');
+    expect(await state.withLock('accounts/home/session', clock, async (isHeld) => isHeld)).toBe(false);
+    expect(await state.list('accounts/home')).toEqual([]);
+  }
+  expect(await readdir(elsewhere)).toEqual(['home', 'word.json']);
+  expect(await readFile(join(elsewhere, 'word.json'), 'utf8')).toContain('forged');
+});
+
+test('what a killed daemon has left is cleared away, but not behind a link', async () => {
+  const { open, path, file } = await place();
+  const elsewhere = join(path, '..', 'elsewhere');
+  for (const folder of [elsewhere, file('own')]) {
+    await mkdir(join(folder, 'session.lock'), { recursive: true });
+    await mkdir(join(folder, 'x.lock.daemon-1'));
+    await writeFile(join(folder, 'session.lock/daemon-1'), '');
+    await writeFile(join(folder, 'word.json.123'), '');
+  }
+  await symlink(elsewhere, file('linked'));
+  await open();
+  expect(await readdir(file('own'))).toEqual([]);
+  expect((await readdir(elsewhere, { recursive: true })).sort()).toEqual([
+    'session.lock',
+    'session.lock/daemon-1',
+    'word.json.123',
+    'x.lock.daemon-1',
+  ]);
+});
+
+test('a folder below a link into nowhere is a fault, and not waited for', async () => {
+  const { open, path } = await place();
+  await symlink(join(path, '..', 'gone'), path);
+  const state = await open();
+  expect(await state.document('accounts/home/word', wordCodec).write('x')).toBe(false);
+  expect(state.fault?.message).toContain('ENOENT');
 });

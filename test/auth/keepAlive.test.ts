@@ -194,8 +194,8 @@ describe('when sessions end', () => {
     async (announced) => {
       end(10_800, announced);
       await loggedIn();
-      await account.pass(8 * HOUR);
-      expect(account.asked().logins).toBe(3);
+      await account.pass(4 * HOUR);
+      expect(account.asked().logins).toBe(2);
       expect([account.messages('error'), account.messages('warn')]).toEqual([[], []]);
     },
   );

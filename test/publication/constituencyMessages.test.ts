@@ -114,7 +114,7 @@ describe('the summary for Home Assistant', () => {
       names: null,
       note: 'The 1300 names are too long for Home Assistant. They are on the topic of the list.',
     });
-    for (let count = 600; count < 1_000; count += 1) {
+    for (let count = 600; count < 1_000; count += 9) {
       const { names, schema: _, count: __, ...rest } = summaryOf(many(count));
       expect(Buffer.byteLength(JSON.stringify({ names, ...rest }))).toBeLessThan(16_000);
     }

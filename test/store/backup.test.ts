@@ -16,6 +16,7 @@ import {
   unpack,
 } from '../../src/store/backup.ts';
 import * as codecs from '../../src/store/documents.ts';
+import { RUNS } from '../support/property.ts';
 import { ROOT } from '../support/sources.ts';
 import { openStack } from '../support/stack.ts';
 import { typed } from '../support/typed.ts';
@@ -112,7 +113,7 @@ test('any file is restored or refused in a sentence', async () => {
       expect([2, 3]).toContain(ended.exitCode);
       expect(ended.message.length).toBeLessThan(1_000);
     }),
-    { numRuns: 60 },
+    { numRuns: Math.ceil(RUNS / 4) },
   );
 });
 

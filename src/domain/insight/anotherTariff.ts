@@ -2,14 +2,11 @@
 import { inFull, type Micro } from '../amount.ts';
 import type { Amounts } from '../ledger.ts';
 import type { Day, DaySpan } from '../period.ts';
+import type { Tariff } from '../tariff/tariff.ts';
 import { readingOfEachDay } from './readings.ts';
 
-export interface Prices {
-  /** Currency units per kWh. */
-  readonly unitRate: number;
-  /** Of one day, in millionths of a currency unit. */
-  readonly standingCharge: Micro;
-}
+/** Currency units per kWh; of one day, in millionths of a currency unit. */
+export type Prices = Pick<Tariff, 'unitRate' | 'standingCharge'>;
 
 /**
  * The days of the span that have a reading, and those that a later reading carries, each with a standing charge.

@@ -111,15 +111,13 @@ const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other
 const isOver = (one: DaySpan, other: DaySpan): boolean =>
   addDays(one.to, -1) > other.from && one.from < addDays(other.to, -1);
 
-interface BillPeriod extends DaySpan {
-  readonly invoice: Invoice;
-}
+type BillPeriod = ReturnType<typeof billPeriods>[number];
 
 /**
  * The days that the bills are about, by their ends; of those that end together the longest comes last, and of one period by the day
  * they are due. Without bills that are cancelled, or have no period that can be.
  */
-function billPeriods(invoices: readonly Invoice[], zone: Zone): BillPeriod[] {
+function billPeriods(invoices: readonly Invoice[], zone: Zone) {
   const periods = invoices
     .flatMap((invoice) => {
       const { period_start: from, period_end: last, status } = invoiceRecord(invoice, zone);
@@ -359,9 +357,7 @@ function withChange(past: Past, before: Rule, rule: Rule, inARow: readonly Seen[
   return { checks, seen: kept.map((one) => ({ ...one, isStray: false })), rule, changed };
 }
 
-export interface BillForecast extends Forecasts {
-  readonly span: DaySpan;
-}
+export type BillForecast = ReturnType<typeof forecastBill>;
 
 /** Half a year of months, and their middle one: a change of the length soon counts. */
 const NEWEST_PERIODS = 7;
@@ -398,7 +394,7 @@ export function forecastBill(
   span: DaySpan,
   meters: readonly Forecasts[],
   newest: Pick<BillCheck, 'rule' | 'standing'> | null,
-): BillForecast {
+) {
   const days = daysBetween(span.from, span.to);
   const billed = (sum: Micro): Micro =>
     newest?.rule ? toMicro(predict(newest.rule, termsOf({ ...newest, sum, days })).expected) : sum;

@@ -9,6 +9,7 @@ import {
   FEWEST_DAYS,
   LONGEST_CARRIED_DAYS,
   LONGEST_SPAN_DAYS,
+  type Reading,
   readingOfEachDay,
   readingsIn,
   TWO_WEEKS_DAYS,
@@ -34,13 +35,6 @@ interface Known {
 
 /** What days that no reading has in it come to, in kWh or units of the currency. `variance`: `null` = too little is known. */
 type Expect = (left: readonly Day[]) => { readonly mean: number; readonly variance: number | null };
-
-/** A reading as the square root of the use of one day: roots stray alike in winter and summer. `at` counts days. */
-interface Point {
-  readonly at: number;
-  readonly root: number;
-  readonly days: number;
-}
 
 /** Two winters and two summers. */
 const LEARNT_FROM_DAYS = 2 * YEAR_DAYS;
@@ -111,11 +105,7 @@ function learn(kind: keyof Amounts, { days, today }: Known): Expect | null {
   const from = addDays(today, -LEARNT_FROM_DAYS);
   const readings = readingsIn(kind, days, { from, to: addDays(today, 1) });
   if ((readings.at(-1)?.at ?? 0) < LEARNT_FROM_DAYS - LONGEST_CARRIED_DAYS) return null;
-  const points = readings
-    .filter(({ missed }) => missed < LONGEST_SPAN_DAYS)
-    .map(({ at, amount, missed }): Point => {
-      return { at, root: Math.sqrt(Math.max(0, inFull(amount)) / (missed + 1)), days: missed + 1 };
-    });
+  const points = readings.filter(({ missed }) => missed < LONGEST_SPAN_DAYS).map(pointOf);
   const sumOf = (some: readonly Point[], of: (one: Point) => number) =>
     some.reduce((sum, one) => sum + of(one), 0);
   if (sumOf(points, (one) => one.days) >= FEWEST_DAYS) return filtered(points, from);
@@ -128,6 +118,14 @@ function learn(kind: keyof Amounts, { days, today }: Known): Expect | null {
       sumOf(newest, (one) => one.days),
     );
   return (left) => ({ mean: use * left.length, variance: left.length === 0 ? 0 : null });
+}
+
+type Point = ReturnType<typeof pointOf>;
+
+/** A reading as the square root of the use of one day: roots stray alike in winter and summer. */
+function pointOf({ at, amount, missed }: Reading) {
+  const days = missed + 1;
+  return { at, root: Math.sqrt(Math.max(0, inFull(amount)) / days), days };
 }
 
 /**

@@ -27,12 +27,6 @@ export interface Weather {
 /** Why the weather tells nothing. */
 export type WeatherSilence = 'days_missing' | 'not_heated' | 'not_sure';
 
-/** Heat of a day, kWh, and its temperature as the house felt it, °C. */
-interface HeatDay {
-  readonly kwh: number;
-  readonly felt: number;
-}
-
 /** A day with fewer has no mean: it is not over yet, or the sensor was away. */
 const FEWEST_HOURS = 20;
 /** °C. No place on earth is colder or warmer: the sensor is wrong. */
@@ -81,8 +75,10 @@ export function feltOn(temperatures: Temperatures, day: Day): number | null {
   return own + OF_YESTERDAY * ((temperatures.get(addDays(day, -1)) ?? own) - own);
 }
 
-/** The days of the span, oldest first; of a reading with all its days in it and their temperatures known, each has the mean. */
-function heatDays(days: Ledger['days'], temperatures: Temperatures, { from, to }: DaySpan): HeatDay[] {
+type HeatDay = ReturnType<typeof heatDays>[number];
+
+/** Heat and felt temperature of the days of the span, kWh and °C, oldest first; of a reading with all its days in it and their temperatures known, each has the mean. */
+function heatDays(days: Ledger['days'], temperatures: Temperatures, { from, to }: DaySpan) {
   const [, ...readings] = readingsIn('energy', days, { from: addDays(from, -LONGEST_SPAN_DAYS), to });
   return readings.flatMap(({ day, amount, missed }) => {
     if (missed >= LONGEST_SPAN_DAYS || addDays(day, -missed) < from) return [];

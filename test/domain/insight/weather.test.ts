@@ -1,11 +1,18 @@
-// The weather-adjusted change: a saving is found whatever the winters were like, and nothing is told that is not known.
+// The weather: daily means, a saving that is found whatever the winters were like, and nothing told that is not known.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toMicro } from '../../../src/domain/amount.ts';
-import { type Temperatures, weatherChange } from '../../../src/domain/insight/weather.ts';
-import type { Ledger } from '../../../src/domain/ledger.ts';
-import { addDays, type Day } from '../../../src/domain/period.ts';
-import { Household, type HouseholdOptions } from '../../support/household.ts';
+import {
+  compareWithYearBefore,
+  dailyMeans,
+  type Temperatures,
+  type Weather,
+  weatherChange,
+  weatherChanges,
+} from '../../../src/domain/insight/weather.ts';
+import type { DayRecord, Ledger } from '../../../src/domain/ledger.ts';
+import { addDays, type Day, zone } from '../../../src/domain/period.ts';
+import { DUBLIN, Household, type HouseholdOptions } from '../../support/household.ts';
 import { holds } from '../../support/property.ts';
 
 const BASE = 15.5;
@@ -136,5 +143,101 @@ test('numbers of any kind: finite ones in order, or nothing', () => {
     expect(change.low).toBeLessThanOrEqual(change.percent);
     expect(change.percent).toBeLessThanOrEqual(change.high);
     expect(Number.isFinite(change.high - change.low)).toBe(true);
+  });
+});
+
+const kept = new Household({ seed: 4, from: '2023-01-01', days: 730 });
+const MONTHS = [
+  { from: '2024-03-01', to: '2024-04-01' },
+  { from: '2024-11-01', to: '2024-12-01' },
+];
+const day = fc.integer({ min: 0, max: 800 }).map((at) => addDays('2023-01-01', at));
+const change = fc.oneof(
+  fc.record({ kind: fc.constant('read' as const), day, factor: fc.constantFrom(0.5, 3) }),
+  fc.record({ kind: fc.constant('lost' as const), day }),
+  fc.record({ kind: fc.constant('temperature' as const), day }),
+  fc.record({ kind: fc.constant('base' as const), base: fc.constantFrom(null, 12, 15.5) }),
+);
+
+test('comparisons that are kept are those that would be made anew, after any change of days, temperatures and base', () => {
+  holds(fc.array(change, { maxLength: 3 }), (changes) => {
+    const changesOver = weatherChanges();
+    let { days } = kept;
+    let weather: Weather = { temperatures: kept.temperatures, base: BASE };
+    for (const one of [null, ...changes]) {
+      if (one?.kind === 'read') {
+        const record = days.get(one.day) ?? ({ energy: 4_000_000, cost: null } as DayRecord);
+        days = new Map([...days, [one.day, { ...record, energy: (record.energy ?? 1e6) * one.factor }]]);
+      } else if (one?.kind === 'lost') days = new Map([...days].filter(([known]) => known !== one.day));
+      else if (one?.kind === 'temperature')
+        weather = { ...weather, temperatures: new Map([...weather.temperatures, [one.day, 3]]) };
+      else if (one?.kind === 'base') weather = { ...weather, base: one.base };
+      const changeOver = changesOver(days, weather);
+      for (const span of MONTHS) expect(changeOver(span)).toEqual(compareWithYearBefore(days, weather, span));
+    }
+  });
+});
+
+test('a new day and a new temperature leave past months as they are', () => {
+  const changesOver = weatherChanges();
+  const first = changesOver(kept.days, { temperatures: kept.temperatures, base: null });
+  const before = MONTHS.map(first);
+  const next = changesOver(new Map([...kept.days, ['2025-01-01', { energy: 1, cost: 1 } as DayRecord]]), {
+    temperatures: new Map([...kept.temperatures, ['2025-01-01', 3]]),
+    base: null,
+  });
+  expect(before[0]).toMatchObject({ from: '2024-03-01' });
+  for (const [at, span] of MONTHS.entries()) expect(next(span)).toBe(before[at]);
+});
+
+const HOUR_MS = 3_600_000;
+const hoursFrom = (start: number, count: number, mean: (at: number) => number) =>
+  new Map(Array.from({ length: count }, (_, at) => [start + at * HOUR_MS, mean(at)]));
+
+test.each([
+  ['2026-01-15', 24],
+  ['2026-03-29', 23],
+  ['2026-10-25', 25],
+])('%s has %i hours', (day, count) => {
+  const hours = hoursFrom(DUBLIN.startOf(day), count, (at) => at);
+  expect([...dailyMeans(hours, DUBLIN)]).toEqual([[day, (count - 1) / 2]]);
+});
+
+test('a zone whose midnight lies within an hour of UTC', () => {
+  const kolkata = zone('Asia/Kolkata');
+  const hours = hoursFrom(Date.parse('2026-01-14T19:00:00Z'), 24, () => 21.5);
+  expect([...dailyMeans(hours, kolkata)]).toEqual([['2026-01-15', 21.5]]);
+});
+
+describe('a day of temperatures', () => {
+  const start = DUBLIN.startOf('2026-01-15');
+  const whole = hoursFrom(start, 24, () => 5);
+
+  test('counts from twenty hours on', () => {
+    const daysOf = (hours: number) => [...dailyMeans(new Map([...whole].slice(0, hours)), DUBLIN)];
+    expect([daysOf(19), daysOf(20)]).toEqual([[], [['2026-01-15', 5]]]);
+  });
+
+  test('has nothing of what no thermometer shows', () => {
+    const broken = [85, -127, Number.NaN, Number.POSITIVE_INFINITY];
+    const hours = hoursFrom(start, 24, (at) => broken[at] ?? 5);
+    expect(dailyMeans(hours, DUBLIN)).toEqual(new Map([['2026-01-15', 5]]));
+    const mostly = hoursFrom(start, 24, (at) => (at < 5 ? 85 : 5));
+    expect(dailyMeans(mostly, DUBLIN).size).toBe(0);
+  });
+});
+
+test('any hours in any order: days in order, each between its coldest and its warmest hour', () => {
+  const start = DUBLIN.startOf('2026-03-20');
+  const mean = fc.double({ min: -200, max: 200, noNaN: true });
+  holds(fc.array(fc.tuple(fc.nat(500), mean), { maxLength: 600, size: 'max' }), (rows) => {
+    const hours = new Map(rows.map(([at, degrees]) => [start + at * HOUR_MS, degrees]));
+    const days = dailyMeans(hours, DUBLIN);
+    expect([...days.keys()]).toEqual([...days.keys()].sort());
+    for (const [day, degrees] of days) {
+      const own = [...hours].filter(([at, one]) => DUBLIN.dayAt(at) === day && Math.abs(one) <= 60);
+      expect(degrees).toBeGreaterThanOrEqual(Math.min(...own.map(([, one]) => one)) - 0.005);
+      expect(degrees).toBeLessThanOrEqual(Math.max(...own.map(([, one]) => one)) + 0.005);
+    }
   });
 });

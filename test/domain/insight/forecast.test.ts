@@ -1,10 +1,10 @@
 // The forecast of the month: known days as they are, the recent mean for every other day.
 import { expect, test } from 'vitest';
-import { forecastMonth } from '../../src/domain/insight/forecast.ts';
-import type { Days } from '../../src/domain/tariff/tariff.ts';
-import { fitTariff, type Tariff } from '../../src/domain/tariff/tariff.ts';
-import { type Line, ledgerOf, row } from './ledgers.ts';
-import { billed, days, type Fate } from './tariffs.ts';
+import { forecastMonth } from '../../../src/domain/insight/forecast.ts';
+import type { Days } from '../../../src/domain/tariff/tariff.ts';
+import { fitTariff, type Tariff } from '../../../src/domain/tariff/tariff.ts';
+import { type Line, ledgerOf, row } from '../ledgers.ts';
+import { billed, days, type Fate } from '../tariffs.ts';
 
 const EUR = 1_000_000;
 const PRICE = { rate: 0.1, standing: 0.5 };

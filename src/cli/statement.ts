@@ -64,7 +64,6 @@ async function factsOf(settings: Settings, io: Io, account: string): Promise<Sta
   const weather = outdoor === undefined ? null : { temperatures: new Map(outdoor.days), base };
   const facts = {
     account,
-    zone: zoneOf(config.usage.timezone),
     invoices,
     checks: billJudge()(invoices?.all ?? [], tenancies, zoneOf(config.usage.timezone)),
     balance: extras?.balance.found ?? null,

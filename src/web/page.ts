@@ -102,6 +102,8 @@ const tokenOf = ({ headers }: IncomingMessage): string | undefined =>
   new RegExp(`(?:^|; *)${COOKIE}=([\\w-]+)`).exec(headers.cookie ?? '')?.[1];
 export const languagesOf = ({ headers }: IncomingMessage): string => headers['accept-language'] ?? '';
 
+const compressed = async (body: string) => ({ body, zipped: await promisify(gzip)(body) });
+
 /** A listener for Node's server. */
 export function createPage(options: PageOptions): RequestListener {
   const { log, clock, isIngress } = options;
@@ -110,18 +112,24 @@ export function createPage(options: PageOptions): RequestListener {
   const serveStream = createStreams(options.documents, options.logTail, clock);
   const throttledLog = new ThrottledLog(clock);
   /** What stays the same while the program runs, by its name. */
-  const unchanging = new Map<string, { readonly bytes: Uint8Array; readonly zipped: Uint8Array }>();
+  const unchanging = new Map<string, Awaited<ReturnType<typeof compressed>>>();
   const isSignedIn = async (request: IncomingMessage) => sessions?.isOpen(tokenOf(request)) ?? true;
   const file =
     (name: string, type: string): Handler =>
     ({ request }) =>
-      sendOnce(request, name, type, () => readFile(new URL(name, folder)));
+      sendOnce(request, name, type, () => readFile(new URL(name, folder), 'utf8'));
 
   const forEveryone = new Map<string, Handler>([
     ['GET /', file('index.html', 'text/html')],
     ['GET /page.js', file('page.js', 'text/javascript')],
     ['GET /page.css', file('page.css', 'text/css')],
-    ['GET /words', words],
+    [
+      'GET /words',
+      ({ request }) => {
+        const told = options.words(languagesOf(request));
+        return sendOnce(request, told.language, 'application/json', () => JSON.stringify(told));
+      },
+    ],
     ['GET /session', async (exchange) => json(await sessionOf(exchange))],
     ['POST /session', openSession],
     ['DELETE /session', endSession],
@@ -145,28 +153,20 @@ export function createPage(options: PageOptions): RequestListener {
     mayTypePasswords: visitor.mayTypePasswords,
   });
 
-  function words({ request }: Exchange): Promise<Reply> {
-    const told = options.words(languagesOf(request));
-    return sendOnce(request, told.language, 'application/json', async () =>
-      Buffer.from(JSON.stringify(told)),
-    );
-  }
-
   /** A browser that has it is not sent it again. */
   async function sendOnce(
     { headers }: IncomingMessage,
     name: string,
     type: string,
-    read: () => Promise<Uint8Array>,
+    read: () => string | Promise<string>,
   ): Promise<Reply> {
-    const bytes = unchanging.get(name)?.bytes ?? (await read());
-    const zipped = unchanging.get(name)?.zipped ?? (await promisify(gzip)(bytes));
-    unchanging.set(name, { bytes, zipped });
-    const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+    const { body, zipped } = unchanging.get(name) ?? (await compressed(await read()));
+    unchanging.set(name, { body, zipped });
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
     const kept = { etag, 'cache-control': 'no-cache', vary: 'accept-encoding, accept-language' };
     if (headers['if-none-match'] === etag) return { status: 304, headers: kept };
     const sent = { ...kept, 'content-type': `${type}; charset=utf-8` };
-    if (!/\bgzip\b/.test(String(headers['accept-encoding'] ?? ''))) return { headers: sent, body: bytes };
+    if (!/\bgzip\b/.test(String(headers['accept-encoding'] ?? ''))) return { headers: sent, body };
     return { headers: { ...sent, 'content-encoding': 'gzip' }, body: zipped };
   }
 

@@ -74,13 +74,14 @@ function createAttempts({ id, upstream }: Account, { redirectUri, clock, log, ..
   let device: { view: Device; readonly ending: AbortController } | null = null;
   let link: CodeFlow | null = null;
 
-  function endDevice(): void {
+  function cancelDevice(): Reply {
     device?.ending.abort();
     device = null;
+    return { status: 204 };
   }
   /** What is under way by another method is not needed any more. */
   function signedIn(method: Method): Reply {
-    if (method !== 'device') endDevice();
+    if (method !== 'device') cancelDevice();
     link = null;
     log.info({ account: id, method }, 'signed in from the page');
     options.signedIn(id);
@@ -130,6 +131,8 @@ function createAttempts({ id, upstream }: Account, { redirectUri, clock, log, ..
   }
 
   return {
+    cancelDevice,
+
     /** The account has no session. */
     isWaiting(): boolean {
       const { state, accessExpiresAt } = session.status();
@@ -174,17 +177,12 @@ function createAttempts({ id, upstream }: Account, { redirectUri, clock, log, ..
 
     async beginDevice(): Promise<Reply> {
       await begin();
-      endDevice();
+      cancelDevice();
       const flow = await issuer.beginDevice();
       const until = options.iso(clock.now() + flow.expiresInSeconds * 1000);
       device = { view: await viewOf(flow, until), ending: new AbortController() };
       void finishDevice(flow, device);
       return json(device.view);
-    },
-
-    cancelDevice(): Reply {
-      endDevice();
-      return { status: 204 };
     },
 
     async goByLink(exchange: Exchange): Promise<Reply> {

@@ -46,6 +46,19 @@ const price = { from: day, to: day, unit_rate: number, standing_charge: number }
 const verdict = z.enum(['as_expected', 'differs', 'rule_changed', 'unknown']);
 const bill = { id: text, from: day, to: day, amount: known, amount_due: known, due: day.nullable() };
 const days = z.array(day);
+const code = z.enum([
+  'days_missing',
+  'bill_differs',
+  'rule_changed',
+  'more',
+  'less',
+  'as_usual',
+  'not_compared',
+]);
+const amount = known.describe(
+  'Of money with bill_differs, of percent with more and less, of days with days_missing.',
+);
+const adjusted = known.describe('The same month a year before, at the weather of this one.');
 
 export const meterStatement = payload({
   month,
@@ -57,22 +70,7 @@ export const meterStatement = payload({
   meter: name,
   meter_name: text.nullable().describe('What the configuration calls the meter.'),
   revision: count.describe('Grows with each correction of a day that the statement rests on.'),
-  conclusion: z
-    .strictObject({
-      code: z.enum([
-        'days_missing',
-        'bill_differs',
-        'rule_changed',
-        'more',
-        'less',
-        'as_usual',
-        'not_compared',
-      ]),
-      amount: known.describe(
-        'Of money with bill_differs, of percent with more and less, of days with days_missing.',
-      ),
-    })
-    .describe('The one thing to know.'),
+  conclusion: z.strictObject({ code, amount }).describe('The one thing to know.'),
   ...use('Used in the month'),
   month_before: z.strictObject({ month, ...use('The month before') }),
   year_before: z.strictObject({ month, ...use('The same month a year before') }),
@@ -81,14 +79,7 @@ export const meterStatement = payload({
     { percent: number, low: number, high: number, kwh: number },
   ),
   months: z
-    .array(
-      z.strictObject({
-        month,
-        energy_kwh: known,
-        cost: known,
-        year_before_adjusted_kwh: known.describe('The same month a year before, at the weather of this one.'),
-      }),
-    )
+    .array(z.strictObject({ month, energy_kwh: known, cost: known, year_before_adjusted_kwh: adjusted }))
     .length(13)
     .describe('The month and the twelve before it, oldest first.'),
   prices: field(

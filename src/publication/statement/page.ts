@@ -10,7 +10,8 @@ type Wording = ReturnType<typeof wordingOf>;
 
 /** In sections of rows. `basis`: what the value rests on; '' where that is said in the row above. */
 function wordingOf(statement: Statement, language: Language) {
-  const { bills, conclusion, cost, currency, days, prices, register_first, register_last } = statement;
+  const { bills, cost, currency, days, prices, register_first, register_last } = statement;
+  const { code, amount } = statement.conclusion;
   const sentences = WORDS[language].statement;
   const manner = { locale: LOCALES[language], unknown: sentences['statement.not_known'] };
   const speak = speaker(sentences, manner, {});
@@ -114,7 +115,6 @@ function wordingOf(statement: Statement, language: Language) {
     // The others have filled it.
     ['heading.unknown', unknown],
   ];
-  const { code, amount } = conclusion;
   const isOneDay = code === 'days_missing' && amount === 1;
   return {
     say,

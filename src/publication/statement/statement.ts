@@ -30,7 +30,6 @@ const known = <T>(value: T, basis: Basis): Field<T> => ({ value, reason: null, b
 const unknown = (reason: Reason): Field<never> => ({ value: null, reason, basis: null });
 
 const HOUR_MS = 3_600_000;
-const MOST_TARIFFS = 4;
 
 /** Months of which a statement can be had, newest first: whole, since the ledger's origin, and complete. */
 export function* completeMonths(
@@ -51,6 +50,7 @@ const isRead = (days: Ledger['days'], day: Day): boolean => (days.get(day)?.ener
 export function statementOf(month: string, facts: StatementFacts): Statement {
   const { meter, account } = facts;
   const { days } = meter.tenancy;
+  const balance = account.balance?.amount;
   const span = spanOf(month);
   const back = (months: number) => addMonths(span.from, -months).slice(0, 7);
   const { energy, cost } = usedIn(days, month);
@@ -62,6 +62,7 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
     const adjusted = weatherAdjusted(meter, spanOf(month)).value?.kwh ?? null;
     return { month, energy_kwh: energy.value, cost: cost.value, year_before_adjusted_kwh: adjusted };
   });
+  const lately = within(days, { from: `${back(12)}-01`, to: span.to });
   const ofYear = months.slice(1).map(({ energy_kwh }) => energy_kwh);
   return {
     month,
@@ -72,10 +73,7 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
     account: account.account,
     meter: meter.meter,
     meter_name: meter.friendlyName,
-    revision: within(days, { from: `${back(12)}-01`, to: span.to }).reduce(
-      (sum, { revision }) => sum + revision,
-      0,
-    ),
+    revision: lately.reduce((sum, { revision }) => sum + revision, 0),
     conclusion: conclusionOf(marks.missing.length, bills.value, weather.value),
     energy,
     cost,
@@ -89,10 +87,7 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
     register_last: registerAt(facts, addDays(span.to, -1)),
     days: { of: daysOf(span).length, ...marks },
     bills,
-    due:
-      account.balance?.amount == null
-        ? untold(account, 'balance')
-        : known(toUnits(account.balance.amount), { kind: 'provider' }),
+    due: balance == null ? untold(account, 'balance') : known(toUnits(balance), { kind: 'provider' }),
     ...configured(account.statement, energy.value, ofYear.includes(null) ? null : sumKnown(ofYear)),
   };
 }
@@ -145,7 +140,7 @@ function pricesIn(days: Ledger['days'], span: DaySpan): Statement['prices'] {
   const found: NonNullable<Statement['prices']['value']>[number][] = [];
   let explained = 0;
   let since = span.to;
-  while (since > span.from && found.length < MOST_TARIFFS) {
+  while (since > span.from) {
     const tariff = fitTariff(new Map([...days].filter(([day]) => day < since)));
     if (tariff === null || tariff.to < span.from) break;
     const { from, to, unitRate: unit_rate, standingCharge } = tariff;

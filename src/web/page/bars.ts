@@ -1,7 +1,8 @@
 // What the bars show: days added up to weeks and months, the same period of the year before, and what is missing.
 import { addDays, daysBetween, daysOf, intervalStart } from '../../domain/period.ts';
 
-export type Interval = 'day' | 'week' | 'month';
+export const INTERVALS = ['day', 'week', 'month'] as const;
+export type Interval = (typeof INTERVALS)[number];
 export type What = 'kwh' | 'cost';
 /** As in the retained history. */
 export type DayRow = readonly [day: string, kwh: number | null, cost: number | null, ...more: unknown[]];

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { addDays, intervalStart } from '../../domain/period.ts';
-import { axis, type Bar, barsOf, type Interval, SHOWN, sumOf, type What } from './bars.ts';
+import { axis, type Bar, barsOf, INTERVALS, type Interval, SHOWN, sumOf, type What } from './bars.ts';
 import { type History, numberOf, type State, store, textOf, today, type Usage } from './store.ts';
 import { Button, Choice, Table } from './widgets.tsx';
 import { joined, say, write } from './words.ts';
@@ -67,20 +67,8 @@ export function Chart({ meter, history }: { meter: string; history: History }) {
   return (
     <section aria-label={say('chart.title')}>
       <div class="row">
-        <Choice
-          name={say('chart.period')}
-          words="chart"
-          options={['day', 'week', 'month']}
-          value={interval}
-          onChange={(by) => turn(0, by)}
-        />
-        <Choice
-          name={say('chart.show')}
-          words="chart"
-          options={['kwh', 'cost']}
-          value={what}
-          onChange={setWhat}
-        />
+        <Choice name="chart.period" options={INTERVALS} value={interval} onChange={(by) => turn(0, by)} />
+        <Choice name="chart.show" options={['kwh', 'cost']} value={what} onChange={setWhat} />
       </div>
       <div class="row readout">
         <p>
@@ -195,13 +183,8 @@ function Picture(props: {
   const move = (to: number) => setChosen(Math.max(0, Math.min(newest, to)));
   const onPointer = (event: PointerEvent) => move(Math.floor((event.offsetX - LEFT) / slot));
   const onKey = (event: KeyboardEvent) => {
-    const keys: Readonly<Record<string, number>> = {
-      ArrowLeft: (chosen ?? newest + 1) - 1,
-      ArrowRight: (chosen ?? -1) + 1,
-      Home: 0,
-      End: newest,
-    };
-    const to = keys[event.key];
+    const [left, right] = [(chosen ?? newest + 1) - 1, (chosen ?? -1) + 1];
+    const to = { ArrowLeft: left, ArrowRight: right, Home: 0, End: newest }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     move(to);

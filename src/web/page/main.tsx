@@ -1,6 +1,6 @@
 // The page as a whole: who may see it, what is wrong with the connection, and what stands where.
 import { render } from 'preact';
-import { useEffect, useReducer, useRef, useState } from 'preact/hooks';
+import { useEffect, useReducer, useState } from 'preact/hooks';
 import type { PageWords } from '../../publication/language.ts';
 import type { Session } from './answers.ts';
 import { ConstituencyTable, EnergyDashboard, Log, PollNow, ReadAgain, Status } from './bridge.tsx';
@@ -33,11 +33,11 @@ function Page() {
   return session?.signedIn === false ? <PagePassword onSignedIn={look} /> : <Screen session={session} />;
 }
 
+const focusInput = (page: HTMLElement | null) => page?.querySelector('input')?.focus();
+
 function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
-  const page = useRef<HTMLElement>(null);
-  useEffect(() => page.current?.querySelector('input')?.focus(), []);
   return (
-    <main class="card gate" ref={page}>
+    <main class="card gate" ref={focusInput}>
       <h1>{say('title')}</h1>
       <p>
         {say('password.needed')}

@@ -78,13 +78,7 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
         )}
       </p>
       {methods.length > 1 && (
-        <Choice
-          name={say('signIn.method')}
-          words="signIn"
-          options={methods}
-          value={method}
-          {...{ onChange }}
-        />
+        <Choice name="signIn.method" options={methods} value={method} onChange={onChange} />
       )}
       {method === 'password' && (
         <>

@@ -16,18 +16,18 @@ export function Button({
   );
 }
 
-/** One of a few, as buttons side by side. `words`: what the keys of their labels begin with. */
+/** One of a few, as buttons side by side. The keys of their labels begin as that of the name. */
 export function Choice<T extends string>(props: {
-  name: string;
-  words: 'chart' | 'signIn';
+  name: 'chart.period' | 'chart.show' | 'signIn.method';
   options: readonly T[];
   value: T | undefined;
   onChange: (value: T) => void;
 }) {
-  const { name, words, options, value, onChange } = props;
+  const { name, options, value, onChange } = props;
+  const [words] = name.split('.');
   return (
     <fieldset class="choice">
-      <legend class="hidden">{name}</legend>
+      <legend class="hidden">{say(name)}</legend>
       {options.map((one) => (
         <Button
           key={one}
@@ -175,22 +175,15 @@ export function Sender(props: {
   fields?: readonly (keyof typeof FIELDS)[];
   onSend: (typed: object) => Promise<string>;
 }) {
-  const { fields, onSend, possibleAt, ...button } = props;
+  const { fields = [], onSend, possibleAt, ...button } = props;
   const { result, disabled, send } = useSending(possibleAt);
-  if (!fields)
-    return (
-      <>
-        <Button {...button} disabled={disabled} onClick={() => send(() => onSend({}))} />
-        {result}
-      </>
-    );
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
     const typed = [...new FormData(event.currentTarget as HTMLFormElement)];
     send(() => onSend(Object.fromEntries(typed.filter(([, value]) => value !== ''))));
   };
   return (
-    <form class="fields" onSubmit={onSubmit}>
+    <form class={fields.length > 0 ? 'fields' : 'bare'} onSubmit={onSubmit}>
       {fields.map((name) => {
         const { label, ...input } = FIELDS[name];
         const max = name === 'from' || name === 'to' ? today() : undefined;

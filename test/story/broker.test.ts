@@ -8,7 +8,6 @@ import { booked, EVENT, HEALTH, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { untilAtRest, untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, MINUTE_MS, openStory, outboxOf, served } from '../support/story.ts';
-import { openWire } from '../support/wire.ts';
 
 test('gone: polls go on, it is unhealthy after five minutes, and the newest state, and only that one, is there afterwards', async () => {
   const { story, daemon } = await firstPoll();
@@ -79,27 +78,4 @@ test('one that is not there at the start, then refuses the password: told once e
   expect((await probe.until(STATE)).energy_total).toBe(booked(story.simulator).kwh);
   await untilTrue('readiness', async () => (await readyz()) === 200);
   expect(JSON.stringify(story.log)).not.toMatch(/wr0ng-pass|r1ght-pass/);
-});
-
-test('accepting and cutting every five seconds: pauses grow, and the newest total comes through', async () => {
-  const { story, probe, daemon: own } = await firstPoll();
-  const { brokerUrl } = own;
-  await story.stop(own);
-  const wire = story.stack.use(await openWire(Number(new URL(brokerUrl).port)));
-  await story.start({ mqtt: { url: wire.url } });
-  const cutting = async (ms: number) => {
-    for (let passed = 0; passed < ms; passed += 5_000) {
-      await story.pass(5_000);
-      wire.cut();
-    }
-  };
-  await cutting(5 * MINUTE_MS);
-  // Without a pause there would be sixty.
-  expect(wire.attempts).toBeGreaterThan(5);
-  expect(wire.attempts).toBeLessThanOrEqual(20);
-  await story.nextPoll(24 * HOUR_MS);
-  await cutting(MINUTE_MS);
-  const kwh = booked(story.simulator).kwh;
-  await untilTrue('the newest total', () => Number(probe.json(STATE)?.energy_total) === kwh);
-  expect(probe.on(EVENT).map(({ payload }) => JSON.parse(payload).day)).toContain('2025-03-11');
 });

@@ -51,9 +51,9 @@ test('another base topic is another installation, down to the ids', async () => 
     `homeassistant/device/flats_heat_2_meter_${METER}/config`,
   ]);
   const ids = devices.flatMap(({ components }) =>
-    components.map(([, body]) => String(body.default_entity_id)),
+    components.flatMap(([, body]) => [body.unique_id, body.default_entity_id].map(String)),
   );
-  expect(ids.filter((id) => !/^\w+\.flats_heat_2_/.test(id))).toEqual([]);
+  expect(ids.filter((id) => !/^(\w+\.)?flats_heat_2_/.test(id))).toEqual([]);
 });
 
 const STATUS = 'homeassistant/status';

@@ -70,24 +70,6 @@ test.each(['password', 'form'])('sign_in %s: totp_secret answers for the second 
   );
 });
 
-test('a login page that wants a one-time code: one password, one verdict, no try by itself', async () => {
-  const { story, probe, counters } = await pageStory(
-    ({ oneTimeCodes }) => void oneTimeCodes.set(ME.username, '135790'),
-  );
-  expect(probe.json(HEALTH)).toMatchObject({
-    state: 'failing',
-    auth: { home: { state: 'login_needed', next_attempt_at: null } },
-    reasons: [{ code: 'second_factor', message: expect.stringMatching(/one-time code/) }],
-  });
-  expect(probe.all('heat2mqtt/bridge/event')).toMatchObject([
-    { event_type: 'auth_needed', code: 'second_factor' },
-  ]);
-  await story.pass(24 * HOUR_MS, HOUR_MS);
-  await story.nextPoll();
-  expect(counters.postedPasswords).toBe(1);
-  expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: 'login_needed' });
-});
-
 test('offline_access that is refused: an ordinary session, said in the log, and no login at a restart', async () => {
   const config = { provider: { offline_access: true } };
   const { story, probe, counters, restart } = await firstPoll({

@@ -2,7 +2,7 @@
 // configuration take effect.
 import { expect, test } from 'vitest';
 import { HEALTH, ME, STATE, USAGE } from '../support/homes.ts';
-import { firstPoll, HOUR_MS, MINUTE_MS, openStory, type Story } from '../support/story.ts';
+import { firstPoll, MINUTE_MS, openStory, type Story } from '../support/story.ts';
 
 const REFRESH = 'heat2mqtt/bridge/request/refresh';
 const ANSWER = 'heat2mqtt/bridge/response/refresh';
@@ -80,30 +80,6 @@ test('Poll now during a wait tries at once, once an hour for the same refusal, a
   await pressed(story, probe);
   // Its own at 13:06, and the one that was asked for.
   expect(grants.asked).toBe(4);
-});
-
-test('a client that is refused: every six hours, at a restart at once, and when somebody asks', async () => {
-  const { story, probe, switches, counters, restart } = await firstPoll({
-    prepare: ({ simulator }) => void Object.assign(simulator.switches.token, { clientEnabled: false }),
-  });
-  const grants = counters.passwordGrants;
-  expect(probe.json(HEALTH)).toMatchObject({
-    auth: { home: { state: 'needs_user_action', next_attempt_at: '2025-03-10T18:00:00+00:00' } },
-    reasons: [{ code: 'client_refused', hint: expect.stringMatching(/six hours.*Poll now/) }],
-  });
-  await story.pass(5 * HOUR_MS, 10 * MINUTE_MS);
-  expect(grants.asked).toBe(1);
-  await restart();
-  await story.polled(2);
-  expect(grants.asked).toBe(2);
-  await pressed(story, probe);
-  expect(grants.asked).toBe(3);
-  await story.pass(5 * HOUR_MS, 10 * MINUTE_MS);
-  expect(grants.asked).toBe(3);
-  switches.token.clientEnabled = true;
-  await story.pass(HOUR_MS + 10 * MINUTE_MS, 5 * MINUTE_MS);
-  expect(grants).toEqual({ asked: 4, ok: 1 });
-  await probe.until(STATE);
 });
 
 test('corrected scopes take effect with the restart; the session of the others is not used', async () => {

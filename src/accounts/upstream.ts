@@ -25,7 +25,6 @@ import type { AccountContext } from './context.ts';
 
 export type Upstream = ReturnType<typeof openUpstream>;
 
-const nothing = () => undefined;
 // RFC 6238 recommends 30 seconds; some providers take a minute.
 const LONGEST_CODE_SECONDS = 60;
 
@@ -131,9 +130,9 @@ export function openUpstream(
     tokens: options.anyScopes ? tokens : askedWith(issuer.scopes, tokens),
     clock,
     log,
-    onLogin: options.onLogin ?? nothing,
-    onRefresh: options.onRefresh ?? nothing,
-    onChange: options.onChange ?? nothing,
+    onLogin: options.onLogin,
+    onRefresh: options.onRefresh,
+    onChange: options.onChange,
     scrub: scrubber.registerToken,
     // The daemon goes on where no lock can be made, such as on a full disk: it is the one that keeps the session.
     withLock: (step) => withLock((isHeld) => step(isHeld || !options.isCommand)),

@@ -38,10 +38,10 @@ export interface SessionDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Called when a login, or a refresh, was granted. */
-  readonly onLogin: () => void;
-  readonly onRefresh: () => void;
+  readonly onLogin?: (() => void) | undefined;
+  readonly onRefresh?: (() => void) | undefined;
   /** Called whenever `status()` or the tokens may have changed. */
-  readonly onChange: () => void;
+  readonly onChange?: (() => void) | undefined;
   /** Gets each token before anything else may see it. */
   readonly scrub: (secret: string) => void;
   /** Runs a step that no other process runs for this account at the same moment. `false`: it must not refresh. */
@@ -76,7 +76,7 @@ export function openSession(deps: SessionDeps) {
     state = next;
     fault = why;
     nextAttemptAt = waitsUntil;
-    deps.onChange();
+    deps.onChange?.();
   }
 
   const fail = (err: unknown, waitsUntil: number | null = null): void =>
@@ -147,7 +147,7 @@ export function openSession(deps: SessionDeps) {
     try {
       const grant = await issuer.refresh(set.refreshToken ?? '');
       since = { ...since, refreshes: since.refreshes + 1 };
-      deps.onRefresh();
+      deps.onRefresh?.();
       return await store(grant, set);
     } catch (err) {
       if (err instanceof GrantUnusable) await storeRotated(err.grant, current);
@@ -170,10 +170,10 @@ export function openSession(deps: SessionDeps) {
       const grant = await login.attempt(typed, () => enter('refreshing', fault));
       log.info('logged in');
       since = AFTER_LOGIN;
-      deps.onLogin();
+      deps.onLogin?.();
       return await store(grant, null);
     } catch (err) {
-      if (err instanceof GrantUnusable) deps.onLogin();
+      if (err instanceof GrantUnusable) deps.onLogin?.();
       const next = login.needsPerson ? null : await login.suspendedBy();
       fail(err, next?.nextAttemptAt);
       throw err;

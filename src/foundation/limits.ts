@@ -34,10 +34,6 @@ export class RateLimit {
     this.#starts = [...this.#starts, this.#clock.monotonic()];
     return true;
   }
-
-  reset(): void {
-    this.#starts = [];
-  }
 }
 
 const REST_FACTOR = 100;

@@ -36,28 +36,25 @@ interface Parts {
 
 interface Action {
   /** Beside `--config`. */
-  readonly options: readonly string[];
-  /** Which words it takes, and whether so many are right. */
-  readonly takes: string;
-  readonly fits: (words: number, options: Arguments['options']) => boolean;
+  readonly options?: readonly string[];
+  /** Which words it takes; without it none. */
+  readonly takes?: string;
   readonly run: (parts: Parts, io: Io) => Promise<number>;
 }
 
-const NOTHING = { takes: 'no further words', fits: (words: number) => words === 0 };
-const IDS = { takes: 'the ID of an account, or several', fits: (words: number) => words > 0 };
+const IDS = 'the ID of an account, or several';
 
 const ACTIONS: Readonly<Record<string, Action>> = {
   import: {
     options: ['from-state', 'dry-run'],
     takes: 'one word, the FILE.csv; or --from-state DIR and none',
-    fits: (words, options) => words === (options['from-state'] ? 0 : 1),
     run: (parts, io) => (parts.given.options['from-state'] ? importHousehold : importFile)(parts, io),
   },
-  list: { options: ['format', 'failing'], ...NOTHING, run: printAccounts },
-  pause: { options: [], ...IDS, run: change },
-  resume: { options: [], ...IDS, run: change },
-  remove: { options: ['yes'], ...IDS, run: change },
-  reseal: { options: [], ...NOTHING, run: reseal },
+  list: { options: ['format', 'failing'], run: printAccounts },
+  pause: { takes: IDS, run: change },
+  resume: { takes: IDS, run: change },
+  remove: { options: ['yes'], takes: IDS, run: change },
+  reseal: { run: reseal },
 };
 
 export const accounts: Command = async (given, io) => {
@@ -65,9 +62,12 @@ export const accounts: Command = async (given, io) => {
   const action = ACTIONS[name];
   if (action === undefined)
     throw wrongUsage(`accounts takes ${Object.keys(ACTIONS).join(', ')}; found: ${name.slice(0, 40)}.`);
-  const stray = Object.keys(given.options).find((one) => one !== 'config' && !action.options.includes(one));
+  const { options = [], takes = 'no further words' } = action;
+  const stray = Object.keys(given.options).find((one) => one !== 'config' && !options.includes(one));
   if (stray !== undefined) throw wrongUsage(`accounts ${name} takes no --${stray}.`);
-  if (!action.fits(words.length, given.options)) throw wrongUsage(`accounts ${name} takes ${action.takes}.`);
+  const isFile = name === 'import' && !given.options['from-state'];
+  const fits = takes === IDS ? words.length > 0 : words.length === Number(isFile);
+  if (!fits) throw wrongUsage(`accounts ${name} takes ${takes}.`);
   if (name === 'remove') mustBeAnswerable('accounts remove', given, io);
   const settings = await loadSettings(given, io);
   const { fleet } = settings.config;

@@ -31,7 +31,7 @@ export async function openFleet(fleet: Fleet, log: Log) {
       /** Takes another password or key from its file. Rejects with a Failure. */
       async readSecretsAgain(): Promise<void> {
         database.moveTo(await fleet.database_url.read());
-        seal.use(await keys());
+        seal.keys = await keys();
       },
       close: () => database.close(),
     };
@@ -65,12 +65,11 @@ const repliesIn = (database: Database) => ({
     const [row] = await database.query<{ replies: unknown }>('SELECT replies FROM heat2mqtt.fleet');
     return row?.replies ? repliesCodec.decode(row.replies) : null;
   },
-  write(value: Replies): Promise<boolean> {
-    const json = JSON.stringify(repliesCodec.encode(value));
-    const writing = database.query('UPDATE heat2mqtt.fleet SET replies = $1', [json]);
-    return writing.then(
-      () => true,
-      () => false,
-    );
-  },
+  write: (value: Replies): Promise<boolean> =>
+    database
+      .query('UPDATE heat2mqtt.fleet SET replies = $1', [JSON.stringify(repliesCodec.encode(value))])
+      .then(
+        () => true,
+        () => false,
+      ),
 });

@@ -7,18 +7,13 @@ const TAG_BYTES = 16;
 const MARK_BYTES = 16;
 
 export class Seal {
-  #keys: readonly Buffer[];
+  /** 32 bytes each. The first one seals, all of them open. */
+  keys: readonly Buffer[];
   /** Drawn once for a database, in which it is kept sealed. */
   markKey = '';
 
-  /** `keys`: 32 bytes each. The first one seals, all of them open. */
   constructor(keys: readonly Buffer[]) {
-    this.#keys = keys;
-  }
-
-  /** From now on with these keys. */
-  use(keys: readonly Buffer[]): void {
-    this.#keys = keys;
+    this.keys = keys;
   }
 
   /** The same for the same text, and tells nothing about it without the key. */
@@ -29,14 +24,14 @@ export class Seal {
   /** `place`, such as a column and an account: what was sealed for one cannot be opened at another. */
   close(place: string, json: unknown): Buffer {
     const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(CIPHER, this.#keys[0] ?? Buffer.alloc(0), nonce).setAAD(Buffer.from(place));
+    const cipher = createCipheriv(CIPHER, this.keys[0] ?? Buffer.alloc(0), nonce).setAAD(Buffer.from(place));
     const text = Buffer.concat([cipher.update(JSON.stringify(json), 'utf8'), cipher.final()]);
     return Buffer.concat([nonce, cipher.getAuthTag(), text]);
   }
 
   /** `undefined`: it was sealed with another key, for another place, or has been changed. */
   open(place: string, sealed: Buffer): unknown {
-    for (const key of this.#keys) {
+    for (const key of this.keys) {
       const json = opened(key, place, sealed);
       if (json !== undefined) return json;
     }
@@ -45,7 +40,7 @@ export class Seal {
 
   /** The first key opens it. */
   isCurrent(place: string, sealed: Buffer): boolean {
-    return opened(this.#keys[0] ?? Buffer.alloc(0), place, sealed) !== undefined;
+    return opened(this.keys[0] ?? Buffer.alloc(0), place, sealed) !== undefined;
   }
 }
 

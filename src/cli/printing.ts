@@ -36,10 +36,10 @@ export function print(
   io: Io,
 ): void {
   const { records, rows = records, csv, table } = given;
-  const cellsOf = (row: object) => csv.map((key) => (row as Readonly<Record<string, Cell>>)[key] ?? null);
+  const lineOf = (row: object) => csv.map((key) => (row as Readonly<Record<string, Cell>>)[key] ?? null);
   if (format === 'json') printJson(records, io);
   else if (format === 'table') for (const line of table()) io.out(`${line}\n`);
-  else io.out(csvOf([csv, ...rows.map(cellsOf)]));
+  else io.out(csvOf([csv, ...rows.map(lineOf)]));
 }
 
 export const printJson = (value: unknown, io: Io): void => io.out(`${JSON.stringify(value, null, 2)}\n`);
@@ -57,34 +57,30 @@ export function tableLines<Row>(
   } = {},
 ): string[] {
   const { total = [], remark = () => '', width = 0 } = more;
-  const formats = columns.map((column, at) =>
-    formatOf(column, [...rows.map(column.value), total[at] ?? null]),
+  const written = columns.map((column, at) =>
+    cellsOf(column, [...rows.map(column.value), ...total.slice(at, at + 1)]),
   );
-  const line = (cells: readonly string[]) => cells.join('  ').trimEnd();
-  const room = width - formats.reduce((sum, { widest }) => sum + widest + 2, 0);
-  const lines = rows.map((row, at) =>
-    line([...formats.map(({ cells }) => cells[at] ?? ''), remark(row, room)]),
-  );
-  const rule = line(formats.map(({ widest }) => '─'.repeat(widest)));
+  const line = (at: number, end = '') => [...written.map((cells) => cells.at(at)), end].join('  ').trimEnd();
+  const widths = written.map(([head = '']) => head.length);
+  const room = width - widths.reduce((sum, widest) => sum + widest + 2, 0);
+  const rule = widths.map((widest) => '─'.repeat(widest)).join('  ');
   return [
-    line(formats.map(({ head }) => head)),
-    ...lines,
-    ...(total.length > 0 ? [rule, line(formats.map(({ cells }) => cells.at(-1) ?? ''))] : []),
+    line(0),
+    ...rows.map((row, at) => line(at + 1, remark(row, room))),
+    ...(total.length > 0 ? [rule, line(-1)] : []),
   ];
 }
 
-/** How the cells of one column are written. */
-function formatOf({ head, decimals }: Column<never>, cells: readonly Cell[]) {
+/** The head and the cells of one column, equally wide. */
+function cellsOf({ head, decimals }: Column<never>, cells: readonly Cell[]): string[] {
   const digits = decimals ?? Math.max(0, ...cells.map(decimalsOf));
-  const write = (cell: Cell) => {
-    if (cell === null) return '–';
-    return typeof cell === 'number' ? cell.toFixed(digits) : printable(String(cell));
-  };
-  const written = cells.map(write);
-  const widest = Math.max(head.length, ...written.map((text) => text.length));
+  const texts = cells.map((cell) =>
+    typeof cell === 'number' ? cell.toFixed(digits) : printable(String(cell ?? '–')),
+  );
+  const all = [head, ...texts];
+  const widest = Math.max(...all.map(({ length }) => length));
   const isRight = decimals !== undefined || cells.some((cell) => typeof cell === 'number');
-  const stretch = (text: string) => (isRight ? text.padStart(widest) : text.padEnd(widest));
-  return { widest, head: stretch(head), cells: written.map(stretch) };
+  return all.map((text) => (isRight ? text.padStart(widest) : text.padEnd(widest)));
 }
 
 /** Amounts have three at most. */

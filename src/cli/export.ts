@@ -46,13 +46,7 @@ export const exportLedgers: Command = async (given, io) => {
   return unreadable.length === 0 ? EXIT.fine : EXIT.unexpected;
 };
 
-interface Exported {
-  readonly account: string;
-  readonly meter: string;
-  readonly start: string;
-  readonly energy_kwh: number | null;
-  readonly cost: number | null;
-}
+type Exported = Record<'account' | 'meter' | 'start', string> & Record<'energy_kwh' | 'cost', number | null>;
 
 /** InfluxDB's line protocol: each period at its own first instant, in nanoseconds. Empty where nothing is known of it. */
 function lineOf({ account, meter, start, energy_kwh, cost }: Exported): string {

@@ -37,7 +37,7 @@ export class Secret {
 
 /** From whatever is printed: the text, and the part of it that is the secret itself. */
 export function hide(text: string, form: SecretForm, scrubber: Scrubber): void {
-  for (const secret of [text, form.secretIn(text)]) if (secret) scrubber.register(secret);
+  for (const secret of new Set([text, form.secretIn(text)])) if (secret) scrubber.register(secret);
 }
 
 /** What a file holds as a secret, or what is wrong with it, in words without its text. */

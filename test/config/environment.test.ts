@@ -18,12 +18,6 @@ const account = (n: number) => ({
 });
 
 describe('without a file', () => {
-  it('the environment alone says enough', async () => {
-    const { config, path } = await load(undefined, ENOUGH);
-    expect([path, config.accounts[0]?.id]).toEqual([undefined, 'home']);
-    expect(await config.accounts[0]?.password?.read()).toBe(ENOUGH.HEAT2MQTT_PASSWORD);
-  });
-
   it('nothing at all is told as what is missing, not as each key', async () => {
     expect((await refusal(undefined)).message).toMatch(
       /^accounts: found neither accounts nor constituencies, and no configuration file \(config.yaml, .*config example/,
@@ -118,25 +112,29 @@ describe('over the file', () => {
 
 describe('name and password in the address of the broker', () => {
   const LOGIN = 'mqtt://br%40ker:p%25%2F%3A@[::1]:1883/x';
+  const yaml = `${BASE}mqtt: { url: '${LOGIN}' }\n`;
 
   it.each([
-    [`mqtt: { url: '${LOGIN}' }`, {}],
-    ['', { HEAT2MQTT_MQTT_URL: LOGIN }],
-    ['mqtt: { password_file: /nowhere, username: x }', { HEAT2MQTT_MQTT_URL: LOGIN }],
-  ])('%s and %j: they become keys of their own', async (yaml, env) => {
+    [yaml, {}],
+    [BASE, { HEAT2MQTT_MQTT_URL: LOGIN }],
+    [`${BASE}mqtt: { password_file: /nowhere, username: x }\n`, { HEAT2MQTT_MQTT_URL: LOGIN }],
+  ])('%# become keys of their own', async (text, env) => {
     const scrubber = createScrubber();
-    const { config } = await load(`${BASE}${yaml}\n`, env, { scrubber });
-    expect(config.mqtt).toMatchObject({ url: 'mqtt://[::1]:1883/x', username: 'br@ker' });
-    expect(await config.mqtt.password?.read()).toBe('p%/:');
+    const { mqtt } = (await load(text, env, { scrubber })).config;
+    expect([mqtt.url, mqtt.username, await mqtt.password?.read()]).toEqual([
+      'mqtt://[::1]:1883/x',
+      'br@ker',
+      'p%/:',
+    ]);
     expect(scrubber.scrub('p%/: p%25%2F%3A')).toBe('[secret] [secret]');
   });
 
-  it('an address or a password of the environment takes those of the file away', async () => {
-    const yaml = `${BASE}mqtt: { url: '${LOGIN}' }\n`;
-    const other = await load(yaml, { HEAT2MQTT_MQTT_URL: 'mqtt://other' });
-    expect([other.config.mqtt.username, other.config.mqtt.password]).toEqual([undefined, undefined]);
-    const replaced = await load(yaml, { HEAT2MQTT_MQTT_PASSWORD: 'of the environment' });
-    expect(await replaced.config.mqtt.password?.read()).toBe('of the environment');
+  it.each([
+    [{ HEAT2MQTT_MQTT_URL: 'mqtt://other' }, undefined, undefined],
+    [{ HEAT2MQTT_MQTT_PASSWORD: 'of the environment' }, 'br@ker', 'of the environment'],
+  ])('%j takes those of the file away', async (env, username, password) => {
+    const { mqtt } = (await load(yaml, env)).config;
+    expect([mqtt.username, await mqtt.password?.read()]).toEqual([username, password]);
   });
 
   it('and a second password there are a fault', async () => {

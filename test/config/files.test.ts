@@ -4,7 +4,6 @@ import { join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigInvalid } from '../../src/config/draft.ts';
 import { findConfigFile, loadConfig } from '../../src/config/load.ts';
-import { EXIT } from '../../src/foundation/failure.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { BASE, faultPaths, folderOfFiles, load, NOW, PROVIDER, refusal } from './loading.ts';
 
@@ -88,38 +87,29 @@ describe('the file', () => {
     const paths = await faultPaths(`${BASE}__proto__: { a: 1 }\nconstructor: 1\nmqtt: { toString: 1 }\n`);
     expect(paths.sort()).toEqual(['__proto__', 'constructor', 'mqtt.toString']);
   });
-
-  it('with mistakes is a final failure, and leads to exit code 3', async () => {
-    const wanted = { code: 'config_invalid', retry: 'never', exitCode: EXIT.config };
-    expect(await refusal('')).toMatchObject(wanted);
-  });
 });
 
 describe('relative paths', () => {
   const loadFrom = async (yaml: string, env: Record<string, string> = {}) =>
     loadConfig({ ...MORE, env, path: await file('config.yaml', `${PROVIDER}${yaml}`) });
 
-  it('in the file count from its folder', async () => {
+  it('in the file count from its folder, in the environment from the working directory', async () => {
     await file('heat-password', 'word of the heat\n');
     await mkdir(join(directory(), 'tls'));
     await writeFile(join(directory(), 'tls/ca.pem'), 'x');
+    const secret = 'accounts: [{ username: me, password_file: ./heat-password }]\n';
     const { config, warnings } = await loadFrom(
-      'accounts: [{ username: me, password_file: ./heat-password }]\nmqtt: { ca_file: tls/ca.pem }\nstate_dir: ./state\n',
+      `${secret}mqtt: { ca_file: tls/ca.pem }\nstate_dir: ./state\n`,
     );
     expect(await config.accounts[0]?.password?.read()).toBe('word of the heat');
     expect(config.mqtt.ca_file).toBe(join(directory(), 'tls/ca.pem'));
-    expect(config.state_dir).toBe(join(directory(), 'state'));
-    expect(warnings).toEqual([]);
-  });
+    expect([config.state_dir, warnings]).toEqual([join(directory(), 'state'), []]);
 
-  it('in the environment count from the working directory', async () => {
-    await file('heat-password', 'word of the heat');
-    const { config } = await loadFrom('accounts: [{ username: me }]\n', {
-      HEAT2MQTT_PASSWORD_FILE: join(relative('.', directory()), 'heat-password'),
-      HEAT2MQTT_STATE_DIR: 'state-of-the-environment',
-    });
-    expect(await config.accounts[0]?.password?.read()).toBe('word of the heat');
-    expect(config.state_dir).toBe('state-of-the-environment');
+    const HEAT2MQTT_PASSWORD_FILE = join(relative('.', directory()), 'heat-password');
+    const env = { HEAT2MQTT_PASSWORD_FILE, HEAT2MQTT_STATE_DIR: 'state-of-the-environment' };
+    const other = (await loadFrom('accounts: [{ username: me }]\n', env)).config;
+    expect(await other.accounts[0]?.password?.read()).toBe('word of the heat');
+    expect(other.state_dir).toBe('state-of-the-environment');
   });
 
   it('to what is in the working directory only are taken from there, with a warning', async () => {

@@ -1,8 +1,11 @@
 // Each mistake is told once, at the path where it was made, with what was found and what is allowed.
 import { describe, expect, it } from 'vitest';
+import { EXIT } from '../../src/foundation/failure.ts';
 import { BASE, load, PROVIDER, refusal } from './loading.ts';
 
 const validateCron = (expression: string) => !expression.startsWith('99');
+
+const KEY = 'aW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzLCBubyBtb3I=';
 
 // A piece of a file that is otherwise fine | the path that is named | words of what is said.
 const PIECES = String.raw`
@@ -47,6 +50,11 @@ mqtt: { base_topic: "a\0b" } | mqtt.base_topic | at most 128 characters
 mqtt: { discovery_prefix: {} } | mqtt.discovery_prefix | found a mapping
 mqtt: { embedded: 1883 } | mqtt.embedded | true, false, or port, host, username and password_file
 mqtt: { embedded: { hots: x } } | mqtt.embedded.hots | did you mean host
+mqtt: { embedded: { username: home } } | mqtt.embedded.password | a name and a password, or neither
+mqtt: { embedded: { password: broker word } } | mqtt.embedded.username | a name and a password, or neither
+fleet: { database_url: 'mysql://w:p@localhost/heat', key: ${KEY} } | fleet.database_url | such as postgresql://
+fleet: { database_url: 'postgresql://w:p%w@localhost/heat', key: ${KEY} } | fleet.database_url | written as %25
+fleet: { database_url: 'postgresql://w:p@localhost/heat', key: dG9vIHNob3J0 } | fleet.key | base64 of 32 bytes
 home_assistant: { url: 'ha:8123', token: abcdef } | home_assistant.url | starting with http://, https://, ws://
 home_assistant: { token: abcdef } | home_assistant.url | HEAT2MQTT_HOME_ASSISTANT_URL
 home_assistant: { url: 'ws://ha:8123' } | home_assistant.token | token or token_file here
@@ -199,25 +207,19 @@ describe('what is no mistake', () => {
   });
 });
 
-it('eleven different mistakes are eleven lines', async () => {
+it('several mistakes are told at once, a line each, and lead to exit code 3', async () => {
   const yaml = `
 version: 3
-provider:
-  issuer: http://id.example.org/r
-  api_url: https://api.example.org
-  clientid: self-care
-  timeout_seconds: soon
-accounts:
-  - { id: a, username: u }
-  - { id: a, username: v, password: p, password_file: /x }
+provider: { issuer: http://id.example.org/r, api_url: https://api.example.org, clientid: self-care }
+accounts: [{ id: a, username: u }, { username: v, password: p, password_file: /x }]
 usage: { timezone: Mars }
 mqtt: { base_topic: a/#, embedded: { port: -1 } }
 `;
-  const { message, faults } = await refusal(yaml, { HEAT2MQTT_LOG_LEVEL: 'loud' });
+  const { message, faults, ...failure } = await refusal(yaml, { HEAT2MQTT_LOG_LEVEL: 'loud' });
   expect(faults.map(({ path }) => path).sort()).toEqual([
     ...['accounts.0.password', 'accounts.1.id', 'accounts.1.password', 'log.level', 'mqtt.base_topic'],
-    ...['mqtt.embedded.port', 'provider.clientid', 'provider.issuer', 'provider.timeout_seconds'],
-    ...['usage.timezone', 'version'],
+    ...['mqtt.embedded.port', 'provider.clientid', 'provider.issuer', 'usage.timezone', 'version'],
   ]);
   expect(message.split('\n')).toHaveLength(faults.length);
+  expect(failure).toMatchObject({ code: 'config_invalid', retry: 'never', exitCode: EXIT.config });
 });

@@ -36,6 +36,9 @@ describe('when nothing is wrong', () => {
     });
     expect(look(requests[2]?.body, 'grant_type')).toBe('refresh_token');
     expect(requests[2]?.userAgent).toMatch(/^heat2mqtt\//);
+    // A wrong password is no sign that the endpoint has moved.
+    expect(await refusalOf(issuer.login('me@example.org', 'no'))).toMatchObject({ about: 'password' });
+    expect(requests.filter(({ method }) => method === 'GET')).toHaveLength(1);
   });
 
   // The library looks at the real clock; the issuer's is 1970 or 2099.

@@ -147,7 +147,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
         ...opened,
         keepAlive(random = () => 0.5, limit = (step: () => Promise<boolean>) => step()) {
           const { session } = opened;
-          const told = { onFault: nothing, onRecovery: nothing };
+          const told = { onFault: nothing, onRecovery: () => void events.push('recovered') };
           const alive = keepAlive({ session, limit, clock, random, log, ...told });
           onTestFinished(() => alive.stop());
           return alive;

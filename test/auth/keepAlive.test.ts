@@ -174,6 +174,7 @@ describe('when the issuer is in trouble', () => {
     expect(account.messages('warn')).toEqual(['refresh ahead of expiry failed']);
     const told = account.messages('info').filter((message) => /refresh|tokens/.test(message));
     expect(told).toEqual(['the session has new tokens again']);
+    expect(account.events.filter((event) => event === 'recovered')).toHaveLength(1);
   });
 
   test('Retry-After is honoured, and the session does not lapse meanwhile', async () => {

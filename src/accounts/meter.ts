@@ -82,7 +82,7 @@ export async function openMeter(
     for (const span of questions(store.ledger, today, usage.reread_days, again)) {
       const question = { propertyCustomerId, span, interval: 'day', zone, readingCloses, signal } as const;
       const buckets = await provider.usage(question);
-      // The retained history has opened the ledger anew meanwhile.
+      // The retained history has opened the ledger again meanwhile.
       if (store.ledger.origin !== origin || store.readingCloses !== readingCloses)
         return poll(provider, signal, again);
       const isFirstTime = !store.ledger.complete;

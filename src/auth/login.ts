@@ -30,7 +30,7 @@ export interface LoginDeps {
    */
   readonly form: ((code: OneTimeCode | null, password: string, username: string) => Promise<Grant>) | null;
   readonly signIn: SignIn;
-  /** Secrets are read anew for each login, so that a changed one needs no restart. */
+  /** Secrets are read again for each login, so that a changed one needs no restart. */
   readonly account: {
     readonly username: string;
     readonly password?: { read(): Promise<string> } | undefined;

@@ -215,7 +215,7 @@ export function classifyCodeError(error: string, description: string): LoginRefu
     : classifyLoginError(error, description);
 }
 
-/** For an `error` that the login page sends to the redirect address. `null`: the issuer is in trouble. */
+/** Judges an `error` that the login page sends to the redirect address. `null`: the issuer is in trouble. */
 export const classifyRedirectError = (error: string): LoginRefused | RefusedForNow | null =>
   refusalFor(meaningWithoutPassword(error));
 

@@ -18,7 +18,7 @@ export interface Opened extends Settings {
   readonly upstream: Upstream;
 }
 
-/** For a command that works on one account of a household: that of `--account`, else the first. Rejects with a Failure. */
+/** The one account of a household that a command works on: that of `--account`, else the first. Rejects with a Failure. */
 export async function openAccount(given: Arguments, io: Io, more: UpstreamOptions = {}): Promise<Opened> {
   const settings = await loadHousehold(given, io);
   const account = pickAccount(settings, given.options.account);
@@ -49,7 +49,7 @@ export const openUpstreamBeside = (
   more: UpstreamOptions = {},
 ): Upstream => openUpstream(account, { config, state, clock, log, scrubber }, { isCommand: true, ...more });
 
-/** As configured, else as the daemon has stored it, else as the provider says now, if it does. */
+/** What is configured, else what the daemon has stored, else what the provider says now, if it does. */
 export async function findCurrency({ config, upstream }: Opened): Promise<string> {
   const stored = (await upstream.extras.read())?.site;
   if (config.provider?.currency || stored || !config.extras.site)
@@ -65,11 +65,11 @@ interface Closing {
   readonly closes: ReadingCloses;
   /** How that is known; `unknown`: there is no reading to tell. */
   readonly from: 'configuration' | 'state' | 'readings' | 'unknown';
-  /** Of how many of the newest days there are readings, where they were asked for. */
+  /** How many of the newest days have readings, where they were asked for. */
   readonly days: number | null;
 }
 
-/** As configured, as the daemon has decided, or as the provider's readings say now. Rejects with the provider's failures. */
+/** What is configured, what the daemon has decided, or what the provider's readings say now. Rejects with the provider's failures. */
 export async function findClosing(
   { config, state, zone, account, upstream }: Opened,
   property: Property,

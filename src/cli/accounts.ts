@@ -100,7 +100,7 @@ async function change({ name, words: ids, given, opened: { database } }: Parts, 
 
 async function reseal({ opened }: Parts, io: Io): Promise<number> {
   const { changed, damaged } = await resealAll(opened);
-  io.out(`sealed anew with the first key: ${changed}\n`);
+  io.out(`sealed again with the first key: ${changed}\n`);
   for (const place of damaged) io.err(`Cannot be opened by any key, and was left: ${place}.\n`);
   return damaged.length === 0 ? EXIT.fine : EXIT.unexpected;
 }

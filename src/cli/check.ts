@@ -133,7 +133,7 @@ async function tryLive(settings: Settings, attempt: Attempt, io: Io): Promise<vo
     await attempt('Home Assistant', () => tryHomeAssistant(home_assistant, config.usage.timezone, io));
 }
 
-/** By account, in the order in which they were tried. */
+/** One for each account, in the order in which they were tried. */
 type FoundMeters = Map<string, readonly Property[]>;
 
 const LOOK_BACK_DAYS = 14;

@@ -50,7 +50,7 @@ export function choiceOf<T extends string>(name: string, value: unknown, choices
 export const wrongOption = (name: string, value: unknown, allowed: string) =>
   wrongUsage(`${name}: found ${String(value).slice(0, 20)}; allowed: ${allowed}.`);
 
-/** For a command that asks before it changes something elsewhere. Throws wrong_usage when there is no terminal. */
+/** A command that asks before it changes something elsewhere: throws wrong_usage when there is no terminal. */
 export function mustBeAnswerable(command: string, { options }: Arguments, { isInteractive }: Io): void {
   if (!options.yes && !isInteractive)
     throw wrongUsage(`${command} asks once: without a terminal it needs --yes.`);

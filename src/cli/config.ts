@@ -7,7 +7,7 @@ import { type Command, wrongOption } from './command.ts';
 import { printJson } from './printing.ts';
 import { loadSettings } from './settings.ts';
 
-/** As far from here as from the chunk of the bundle that this is in. */
+/** The same way from here as from the chunk of the bundle that this is in. */
 const EXAMPLE = new URL('../../config.example.yaml', import.meta.url);
 
 export const config: Command = async (given, io) => {

@@ -35,7 +35,7 @@ export const constituencies: Command = async (given, io) => {
   return EXIT.fine;
 };
 
-/** As a request over MQTT would bring them; what is not a number stays text, and is refused as text. */
+/** The same as a request over MQTT would bring; what is not a number stays text, and is refused as text. */
 function parametersFrom(options: Arguments['options']): Record<string, unknown> {
   const number = (text: unknown) =>
     typeof text === 'string' && /^\d{1,15}$/.test(text) ? Number(text) : text;

@@ -46,7 +46,7 @@ export const invoices: Command = async (given, io) => {
   return EXIT.fine;
 };
 
-/** Of all billing profiles. */
+/** The invoices of all billing profiles. */
 async function readInvoices({ upstream }: Opened, { clock, interrupted: signal }: Io): Promise<Invoice[]> {
   const { provider, context } = upstream;
   const { personCustomerId, billingProfileIds } = (await context.read()) ?? (await provider.discover(signal));
@@ -56,7 +56,7 @@ async function readInvoices({ upstream }: Opened, { clock, interrupted: signal }
   return newestFirst([...found.values()]);
 }
 
-/** Of the meters of the account, as the daemon keeps them; none unless all of them are there and complete. */
+/** The ledgers of the account's meters, as the daemon keeps them; none unless all of them are there and complete. */
 async function completeLedgers({ config, state, upstream, zone }: Opened): Promise<readonly Ledger[]> {
   const ledgers: Ledger[] = [];
   const known = await knownMeters(state, config);

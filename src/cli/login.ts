@@ -39,7 +39,7 @@ export const logout: Command = async (given, io) => {
   return EXIT.fine;
 };
 
-/** By the method of `provider.sign_in` for the first account, unless others are wanted. Resolves once the session is stored. */
+/** Signs in by the method of `provider.sign_in`, for the first account unless others are wanted. Resolves once the session is stored. */
 export async function signInWith(
   settings: Settings,
   io: Io,

@@ -8,7 +8,7 @@ export type Format = (typeof FORMATS)[number];
 export interface Column<Row> {
   readonly head: string;
   readonly value: (row: Row) => Cell;
-  /** Of the numbers in a table, which stand right; without it, as many as that number has which needs most. */
+  /** Decimals of the numbers in a table, which stand right; without it, as many as that number has which needs most. */
   readonly decimals?: number;
 }
 

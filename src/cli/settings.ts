@@ -51,7 +51,7 @@ export async function openSettings(
 export const silentLog = (): Log =>
   createLog({ level: 'silent', scrubber: createScrubber(), write: () => undefined });
 
-/** For a command of a household. Throws not_in_fleet. */
+/** Throws not_in_fleet for a command of a household. */
 export function refuseInFleet(fleet: unknown, command: string, instead: string): void {
   const message = `${command} is for a household, and the configuration has a fleet: ${instead}.`;
   if (fleet !== undefined) throw refusal('not_in_fleet', message);

@@ -31,7 +31,7 @@ const setupEnded = () =>
 /** Keys of one section of the configuration. What is undefined is left out. */
 type Section = Record<string, unknown>;
 
-/** As far as they are given. A refused one stays, as the default of the next try. */
+/** Those that are given. A refused one stays, as the default of the next try. */
 interface Answers extends Record<'provider' | 'account', Section> {
   mqtt?: Section;
   usage?: Section;
@@ -44,7 +44,7 @@ const OWN_BROKER = { port: 1883, host: '127.0.0.1' };
 
 interface Interview {
   readonly io: Io;
-  /** Of the configuration. */
+  /** Where the configuration is. */
   readonly path: string;
   readonly folder: string;
   /** What was typed for a secret, by the path of its file in the configuration. Nothing is written before the last answer. */
@@ -342,7 +342,7 @@ function fromFolder(folder: string, file: string): string {
   return inside.startsWith('..') || isAbsolute(inside) ? resolve(file) : `./${inside}`;
 }
 
-/** Of the secrets those that the configuration names. */
+/** Writes the configuration, and of the typed secrets those that it names. */
 async function write({ io, path, folder, typed, answers }: Interview): Promise<void> {
   const named = JSON.stringify(answers);
   const secrets = [...typed].filter(([file]) => named.includes(JSON.stringify(file)));
@@ -398,7 +398,7 @@ async function line(io: Io, question: string, usual?: string): Promise<string> {
 /** A program, and the systemd unit that comes with it. */
 type Unit = Readonly<Record<'program' | 'unit', string>>;
 
-/** Of the file that runs. `null`: the package has no unit, as in a container. */
+/** The unit of the file that runs. `null`: the package has no unit, as in a container. */
 export function unitOf(file: string): Unit | null {
   if (!existsSync(file)) return null;
   const program = realpathSync(file);

@@ -84,7 +84,7 @@ function pricesFrom(option: unknown): Prices | null {
   throw wrongOption('--tariff', text, allowed);
 }
 
-/** Of the properties that the daemon has found; of those found now if there are none yet, or if the provider no longer knows them. */
+/** Asks for the properties that the daemon has found; for those found now if there are none yet, or if the provider no longer knows them. */
 async function readMeters(opened: Opened, period: Period, format: Format, io: Io): Promise<MeterUsage[]> {
   const { provider, context } = opened.upstream;
   const readAll = async ({ properties }: Pick<EntityContext, 'properties'>) => {

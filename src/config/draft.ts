@@ -55,14 +55,14 @@ function strengthOf(origin: string): number {
 
 export class Draft {
   raw: RawConfig = {};
-  /** By path (`mqtt.url`): `file`, `environment HEAT2MQTT_…` or `credentials directory`; nothing for a default. */
+  /** Keys are paths (`mqtt.url`), values `file`, `environment HEAT2MQTT_…` or `credentials directory`; a default has none. */
   readonly origins = new Map<string, string>();
   /** What is allowed but probably not meant, a sentence each. */
   readonly warnings: string[] = [];
   readonly scrubber: Scrubber;
   /** The configuration file; undefined when there is none. */
   readonly #file: string | undefined;
-  /** By the path of the key that each is about. */
+  /** The path of the key that each is about, and the fault. */
   readonly #faults = new Map<string, Fault>();
 
   constructor(file?: string, scrubber = createScrubber()) {

@@ -27,7 +27,7 @@ export interface LoadOptions {
   readonly validateCron?: (expression: string) => boolean;
   readonly readFile?: ReadFile;
   readonly fetch?: typeof fetch;
-  /** For a command that only wants the public list: a configuration without anything is fine then. */
+  /** A command that only wants the public list runs without a configuration, too. */
   readonly assumeConstituencies?: boolean;
 }
 

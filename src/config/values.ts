@@ -130,7 +130,7 @@ export function secretKeys<N extends string>(name: N, what: string, exampleFile:
     Record<`${N}_file`, typeof file>;
 }
 
-/** Of a section that has no use without this secret: checks.ts refuses it then. */
+/** The section has no use without this secret: checks.ts refuses it then. */
 export const neededSecretKeys = <N extends string>(...given: [name: N, what: string, exampleFile: string]) =>
   secretKeys(...given) as unknown as Record<N, z.ZodType<Secret>> &
     Record<`${N}_file`, z.ZodOptional<typeof filePath>>;

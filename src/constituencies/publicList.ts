@@ -16,7 +16,7 @@ import {
 import { type Clock, deadline } from '../foundation/clock.ts';
 import { createHttpClient } from '../http/client.ts';
 import { type Parameters, readParameters } from '../mqtt/requests.ts';
-import { printable, understand } from '../provider/reply.ts';
+import { parseReply, printable } from '../provider/reply.ts';
 import { type Ask, createAsk, ProviderRefused, UnexpectedReply } from '../provider/request.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 
@@ -167,7 +167,7 @@ function toQuery(question: ConstituencyQuestion, skip: number, limit: number): U
 
 /** The specification promises an object and nothing about its fields. */
 function passOn(json: unknown): ConstituencyList {
-  const raw = understand(WHAT, z.record(z.string(), z.unknown()), json);
+  const raw = parseReply(WHAT, z.record(z.string(), z.unknown()), json);
   if (JSON.stringify(raw).length > LARGEST_RAW_CHARACTERS) {
     throw new UnexpectedReply(WHAT, 'a list', 'an unknown shape of more than 256 KiB');
   }

@@ -150,7 +150,7 @@ async function workOn(claim: ClaimedAccount, parts: RunParts): Promise<void> {
     prefix === false ? null : { prefix, topics, page: null, language: homeLanguage(config.language) };
   const all = composeAccount(accountView(account, own), meters, { topics, discovery });
   const news = diff.take(account.id, all, areListsSame);
-  // While a history is incomplete, a meter may only be read anew.
+  // While a history is incomplete, a meter may only be read again.
   const gone = isIncomplete(account) ? [] : diff.gone();
   const isOurs = gone.length === 0 ? [] : await claim.readByNoOther(gone.map(({ topic }) => topic));
   const retained = [...news, ...gone.filter(({ topic }) => isOurs.includes(topic))];

@@ -108,7 +108,7 @@ const ROWS = {
   energy_changed: {
     message: 'The Energy dashboard was changed meanwhile. Nothing was saved.',
     retry: 'soon',
-    hint: 'Look again: the change is shown anew.',
+    hint: 'Look again: the change is shown once more.',
   },
 } as const satisfies Readonly<Record<string, Row>>;
 

@@ -24,7 +24,7 @@ async function loginAt(mqtt: Mqtt): Promise<{ username?: string; password?: stri
   };
 }
 
-/** Reads secrets and certificates anew: a renewed one needs no restart. */
+/** Reads secrets and certificates each time: a renewed one needs no restart. */
 export async function brokerAddress(mqtt: Mqtt, url: string, clientId: string): Promise<BrokerAddress> {
   const { protocol, ca_file, cert_file, key_file } = mqtt;
   const passphrase = await mqtt.key_password?.read();

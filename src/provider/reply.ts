@@ -48,12 +48,12 @@ export const looseInstant: z.ZodType<number | null> = decimal
   .transform((ms) => ms ?? null)
   .catch(null);
 
-/** For one row of many, which must not lose the others: `null` when it is not understood. */
-export const understandRow = <T>(schema: z.ZodType<T>, row: unknown): T | null =>
+/** One row of many, which must not lose the others: `null` when it is not as expected. */
+export const parseRow = <T>(schema: z.ZodType<T>, row: unknown): T | null =>
   schema.safeParse(row).data ?? null;
 
 /** Parses or throws UnexpectedReply, which names the path and the type found there, never its value. */
-export function understand<T>(what: string, schema: z.ZodType<T>, json: unknown): T {
+export function parseReply<T>(what: string, schema: z.ZodType<T>, json: unknown): T {
   const result = schema.safeParse(json);
   if (result.success) return result.data;
   const [issue] = result.error.issues;

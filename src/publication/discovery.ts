@@ -24,7 +24,7 @@ export interface DiscoveryOptions {
   /** Whether the configuration has accounts (default: yes), and constituencies (default: no). */
   readonly accounts?: boolean;
   readonly constituencies?: boolean;
-  /** Of names and options; default: English. Ids and topics are the same in every language. */
+  /** The language of names and options; default: English. Ids and topics are the same in every language. */
   readonly language?: Language;
 }
 

@@ -24,11 +24,11 @@ export const LOCALES: Readonly<Record<Language, string>> = { en: 'en-IE', ga: 'g
 
 const isLanguage = (name: string): name is Language => Object.hasOwn(WORDS, name);
 
-/** For readers who name no language of their own: a shell, Home Assistant. `configured`: the key `language`. */
+/** The language of readers who name none of their own: a shell, Home Assistant. `configured`: the key `language`. */
 export const homeLanguage = (configured: Language | 'auto'): Language =>
   configured === 'auto' ? 'en' : configured;
 
-/** For a visitor of the page. `header`: `Accept-Language`. */
+/** The language of a visitor of the page. `header`: `Accept-Language`. */
 export const visitorsLanguage = (configured: Language | 'auto', header: string): Language =>
   configured === 'auto' ? languageOf(header) : configured;
 

@@ -35,7 +35,7 @@ export function speaker<Key extends string, Own extends string = never>(
       return kept(Intl.NumberFormat, options).format(value);
     };
 
-  /** Of `2026-10`, `2026-10-31` or an instant that begins so: a date without a time zone. */
+  /** The date in `2026-10`, `2026-10-31` or an instant that begins so: a date without a time zone. */
   const date = (options: Intl.DateTimeFormatOptions) => (text: string) =>
     kept(Intl.DateTimeFormat, { ...options, timeZone: 'UTC' }).format(Date.parse(text.slice(0, 10)));
 

@@ -36,7 +36,7 @@ export interface AccountOptions {
    */
   readonly invoices?: readonly Record<string, unknown>[];
   /** What the monthly invoices have on top of the readings: 0.135 is VAT of 13.5 %. */
-  readonly onTop?: number;
+  readonly markup?: number;
 }
 
 export type Account = ReturnType<typeof settleAccount>;
@@ -52,7 +52,7 @@ export function settle(accounts: readonly AccountOptions[]): Account[] {
 
 /** A test may change the password. */
 function settleAccount(options: AccountOptions, index: number, fresh: FreshId) {
-  const { username, password, groups = [], invoices, onTop = 0, sites = ['/harbour-yard'] } = options;
+  const { username, password, groups = [], invoices, markup = 0, sites = ['/harbour-yard'] } = options;
   const draw = drawFor(77, index, username);
   return {
     username,
@@ -64,7 +64,7 @@ function settleAccount(options: AccountOptions, index: number, fresh: FreshId) {
     sites,
     groups: groups.map((group) => settleGroup(group, fresh)),
     invoices,
-    onTop,
+    markup,
   };
 }
 
@@ -96,7 +96,7 @@ export function demoAccounts(seed = 1, heat: MeterOptions = {}): AccountOptions[
     },
   ];
   const groups = [{ type: 'payment', properties: [{ services }] }];
-  return [{ username: 'me@example.org', password: 'demo', groups, onTop: 0.135 }];
+  return [{ username: 'me@example.org', password: 'demo', groups, markup: 0.135 }];
 }
 
 /** `count` accounts with one heat meter each: flat-1@example.org with the password demo-1, and so on. */

@@ -336,7 +336,7 @@ function monthly(account: Account, now: number): { issued: Invoice[]; running: I
   for (const [start, eur] of [...eurByMonth].sort(([a], [b]) => b - a)) {
     const end = zone.next(start, 'month');
     const dueAt = end + DUE_AFTER_DAYS * DAY_MS;
-    const total = rounded(eur * (1 + account.onTop));
+    const total = rounded(eur * (1 + account.markup));
     if (end + ISSUED_AFTER_DAYS * DAY_MS <= now) {
       issued.push({
         id: idOf(start),

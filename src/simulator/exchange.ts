@@ -5,7 +5,7 @@ export interface Exchange {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** As sent. */
+  /** The body that was sent. */
   readonly text: string;
   /** Parsed JSON, or the fields of a form; undefined when it is neither. */
   readonly body: unknown;
@@ -49,9 +49,9 @@ const BLANKED = new Set(
 const TOKEN_PATH = /\/protocol\/openid-connect\/token(-moved)?$/;
 
 export class Counters {
-  /** By method and route template, such as `POST /api/v1/reports/usage`. */
+  /** Keys are method and route template, such as `POST /api/v1/reports/usage`. */
   readonly requests: Record<string, number> = {};
-  /** By the same, and by `grant password` and the like. */
+  /** Keys are the same, and `grant password` and the like. */
   readonly maxInFlight: Record<string, number> = {};
   readonly log: SeenRequest[] = [];
   readonly passwordGrants = { asked: 0, ok: 0 };

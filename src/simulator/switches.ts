@@ -53,7 +53,7 @@ export class Switches {
     wrongPasswordStatus: 401 as 400 | 401,
     /** After so many wrong passwords even the right one is wrong, for a quarter of an hour. */
     lockAfterWrongPasswords: Number.POSITIVE_INFINITY,
-    /** By username: the code that the field `totp` or the page for it wants; one that follows the time serves once. */
+    /** For each username the code that the field `totp` or the page for it wants; one that follows the time serves once. */
     oneTimeCodes: new Map<string, string | (() => string)>(),
     passwordGrantAllowed: true,
     codeFlowAllowed: true,
@@ -69,7 +69,7 @@ export class Switches {
     identityFirst: false,
     /** The login form holds a puzzle, and is shown again without its solution. */
     hasCaptcha: false,
-    /** By username: what the user has to do before the code flow ends. */
+    /** For each username what the user has to do before the code flow ends. */
     requiredActions: new Map<string, readonly RequiredAction[]>(),
     /** The metadata names the device endpoint, which Keycloak does whether the client may use it or not. */
     deviceAdvertised: true,
@@ -92,7 +92,7 @@ export class Switches {
     scopes: ['openid', 'service-energy', 'profile', 'email', 'offline_access'] as string[],
     /** Epoch seconds; older tokens are stale. */
     notBefore: 0,
-    /** By username. */
+    /** Keys are usernames. */
     accountStates: new Map<string, AccountState>(),
     /** Claims over (or, when undefined, out of) the access token's own. */
     claims: {} as Record<string, unknown>,

@@ -91,7 +91,7 @@ const zone = z.string().transform((name, { addIssue }) => {
 
 const histogram = z.strictObject({
   field: z.literal(READ_AT),
-  /** As it is called before Elasticsearch 8. */
+  /** Its name before Elasticsearch 8. */
   interval: z.enum(CALENDAR_UNITS),
   time_zone: zone.prefault('UTC'),
   min_doc_count: z.literal(0),

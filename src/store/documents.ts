@@ -131,7 +131,7 @@ const accountRecord = z.object({
 });
 export type AccountRecord = Readonly<z.infer<typeof accountRecord>>;
 
-/** By account. */
+/** Keys are accounts. */
 export const journalCodec = versioned(z.object({ accounts: z.record(z.string(), accountRecord) }));
 
 /** Shapes of the provider's replies by what was asked for, newest first: keys and types, no values. */

@@ -10,7 +10,7 @@ import type { Codec } from './stateStore.ts';
 
 const micro = z.number().int();
 
-/** A ledger and how its days were cut: other cuts need the history anew. */
+/** A ledger and how its days were cut: other cuts need the history again. */
 export interface LedgerDocument {
   readonly timezone: string;
   /** `null`: not decided yet. */
@@ -25,7 +25,7 @@ export interface LedgerDocument {
 const amounts = { energy: micro.nullable(), cost: micro.nullable() };
 type DayRow = [day: string, energy: number | null, cost: number | null, revision: number, receivedAt: number];
 
-// By hand: zod takes 55 ms for the 7,300 rows of twenty years, on a Raspberry Pi several times that, at each start.
+// Read by hand: zod takes 55 ms for the 7,300 rows of twenty years, on a Raspberry Pi several times that, at each start.
 function isDayRow(row: unknown): boolean {
   if (!Array.isArray(row) || row.length !== 5) return false;
   const [date, energy, cost, revision, receivedAt] = row;
@@ -53,7 +53,7 @@ const ledgerSchema = z.object({
   quarantine: z.array(z.tuple([calendarDay, z.number().int(), z.boolean()])).default([]),
   isNew: z.boolean().default(false),
   tariff: tariff.nullable().default(null),
-  /** Of the newest days. Files of 0.1 do not have it. */
+  /** Those of the newest days. Files of 0.1 do not have them. */
   readTimes: z.array(z.tuple([calendarDay, instant])).default([]),
   days: z.custom<DayRow[]>((rows) => Array.isArray(rows) && rows.every(isDayRow)),
 });

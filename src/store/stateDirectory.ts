@@ -63,7 +63,7 @@ export class StateDirectory implements StateStore {
   /** A write or removal that failed and has not been repeated, by the name of the document. */
   readonly #unfinished = new Map<string, { readonly fault: Failure; again(): Promise<unknown> }>();
 
-  /** For a command beside the daemon. The directory is made with the first document. */
+  /** A command beside the daemon opens it so. The directory is made with the first document. */
   constructor(path: string, log: Log, kind: 'command' | typeof DAEMON = 'command') {
     this.path = path;
     this.#log = log;

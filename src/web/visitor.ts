@@ -7,7 +7,7 @@ import { isLoopback } from '../config/listenAddress.ts';
 import type { Clock } from '../foundation/clock.ts';
 
 export interface Visitor {
-  /** Of the client, as far as a trusted proxy tells it. */
+  /** The client's, as far as a trusted proxy tells it. */
   readonly address: string;
   /** `host:port` as the browser has it; empty when the request names none. */
   readonly host: string;
@@ -90,7 +90,7 @@ const hostOf = (address: string): string | null =>
 /** An IPv4 address that arrives at an IPv6 socket, as it is usually written. */
 export const withoutPrefix = (ip: string): string => ip.replace(/^::ffff:(?=\d+\.)/i, '');
 
-/** As a proxy writes it: some add the port, and with it each connection would be an address of its own. */
+/** Reads what a proxy writes: some add the port, and with it each connection would be an address of its own. */
 function addressIn(text: string): string | null {
   const ip = withoutPrefix(text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1'));
   return isIP(ip) === 0 ? null : ip;
@@ -133,7 +133,7 @@ export function createSessions(readPassword: () => Promise<string>, clock: Clock
   const key = randomBytes(32);
   const digest = (text: string) => createHmac('sha256', key).update(text).digest();
   const nameOf = (token = '') => digest(token).toString('base64');
-  /** By the digest of the token. */
+  /** Keys are digests of tokens. */
   const open = new Map<string, Session>();
   /** Wrong attempts by their network, and when the last one was. */
   const wrong = new Map<string, { readonly count: number; readonly at: number }>();

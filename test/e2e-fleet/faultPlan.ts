@@ -29,7 +29,7 @@ export function planOf(seed: number, count: number, places: number, claimSeconds
 
 const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** One process is always well: whoever would be the last one is spared until another is. Resolves when all are well again to what came when. */
+/** One process is always well: the last one is spared until another is. Resolves when all are well again to what came when. */
 export async function carryOut(
   plan: readonly Fault[],
   places: readonly Place[],

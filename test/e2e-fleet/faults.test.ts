@@ -77,7 +77,7 @@ test(`${ACCOUNTS} accounts, ${FAULTS} faults`, async () => {
   expect(fleet.said()).not.toContain('failed unexpectedly');
 });
 
-/** Passwords that were sent again sooner than the budget allows after a login of which nobody has kept the answer. */
+/** Passwords that were sent again sooner than the budget allows after a login of which no process has kept the answer. */
 function tooManyLogins({ book }: Fleet, { id, username }: Resident): string[] {
   let lost = 0;
   return book.loginsOf(username).flatMap(({ at, isRepeated }, n, logins) => {

@@ -147,7 +147,7 @@ function placeOf(
     name,
     cable,
     said: () => runs.map(({ output, errors }) => output + errors).join(''),
-    /** How often it ended though nobody had ended it. */
+    /** How often it ended without being told to. */
     ownEnds: () => ownEnds,
     /** Each run has a name of its own in the database. */
     async start(): Promise<void> {

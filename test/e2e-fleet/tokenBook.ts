@@ -1,11 +1,11 @@
 // What the provider has seen of tokens: who was given which, which of them came back, and what must not have happened.
 import type { Exchange, Reply } from '../../src/simulator/exchange.ts';
 
-/** Tokens that the provider has given. Whoever uses them has kept them before. */
+/** Tokens that the provider has given. A process that uses them has kept them before. */
 interface Grant {
   readonly isLogin: boolean;
   readonly at: number;
-  /** Epoch milliseconds; `null`: nobody has used them. */
+  /** Epoch milliseconds; `null`: not used. */
   usedAt: number | null;
   /** How often the refresh token was presented, and what it was first exchanged for. */
   presented: number;
@@ -40,7 +40,7 @@ export class TokenBook {
     return this.#all.reduce((sum, { logins }) => sum + logins.length, 0);
   }
 
-  /** Tokens that nobody has kept, though others had to be asked for afterwards: a session that the faults have cost. */
+  /** Tokens that no process has kept, though others had to be asked for afterwards: a session that the faults have cost. */
   get lost(): number {
     return this.lostAt.length;
   }

@@ -249,7 +249,7 @@ test('keep_alive that is turned off makes no account be taken again and again', 
   expect((await rowOf(flat, 'home'))?.fence).toBe(fence);
 });
 
-test('keys are changed: a second one joins, all is sealed anew, the first one goes', async () => {
+test('keys are changed: a second one joins, all is sealed again, the first one goes', async () => {
   const flat = await openFlat();
   const { command, logins, folder, simulator } = flat;
   await command('accounts', 'import', await logins(['home', ME.username, ME.password]));
@@ -263,9 +263,9 @@ test('keys are changed: a second one joins, all is sealed anew, the first one go
   const resealed = await command('accounts', 'reseal');
   expect(resealed).toMatchObject({
     code: 0,
-    output: expect.stringMatching(/^sealed anew with the first key: [5-9]\n$/),
+    output: expect.stringMatching(/^sealed again with the first key: [5-9]\n$/),
   });
-  expect((await command('accounts', 'reseal')).output).toBe('sealed anew with the first key: 0\n');
+  expect((await command('accounts', 'reseal')).output).toBe('sealed again with the first key: 0\n');
   await writeFile(file, `${next}\n`);
   await command('accounts', 'resume', 'home');
   const last = Number((await rowOf(flat, 'home'))?.fence);

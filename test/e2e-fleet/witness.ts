@@ -100,7 +100,7 @@ export async function openWitness(postgres: Postgres, claimSeconds: number) {
   return {
     /** From now on it counts who is left out. */
     forget: () => leftOut.clear(),
-    /** The longest that an account was due and nobody's, in seconds. */
+    /** The longest that an account was due and not claimed, in seconds. */
     longestLeftOut: () => Math.max(0, ...leftOut.values()),
     /** What must not have happened, in words. */
     async complaints(): Promise<string[]> {

@@ -91,7 +91,7 @@ test.each<[string, CertificateOptions, string, string]>([
     expect(checked.code).toBe(6);
     expect(checked.output + checked.errors).toContain(`The certificate of the broker ${what}`);
 
-    // Another authority, too: the files are read anew for each attempt.
+    // Another authority, too: the files are read again for each attempt.
     await makeCertificates(home.folder);
     await broker.restart();
     const ca = await readFile(files.ca);

@@ -35,7 +35,7 @@ export async function startMosquitto(lines: readonly string[] = ['allow_anonymou
   return {
     port,
     url: `mqtt://127.0.0.1:${port}`,
-    /** Ends it as a power cut would, and starts it anew; with `forget` it has lost everything retained. */
+    /** Ends it as a power cut would, and starts it again; with `forget` it has lost everything retained. */
     async restart({ forget = false } = {}): Promise<void> {
       await child.end(forget ? 'SIGKILL' : 'SIGTERM');
       if (forget) await rm(store, { force: true });

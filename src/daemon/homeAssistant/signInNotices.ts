@@ -58,7 +58,7 @@ export function signInNotices({ accounts, config, topics, zone, clock, log }: Co
   }
 
   return {
-    /** Home Assistant has started anew: it keeps no notification. */
+    /** Home Assistant has restarted: it keeps no notification. */
     forget: () => told.clear(),
     /** Rejects when the connection is of no use any more. Whatever else goes wrong is tried again at the next visit. */
     async deliver(home: HomeAssistant): Promise<void> {

@@ -210,7 +210,7 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
   signals.on('pollEnded', wake);
   return {
     wake,
-    /** Home Assistant has started anew. */
+    /** Home Assistant has restarted. */
     wakeAnew(): void {
       notices.forget();
       wake();

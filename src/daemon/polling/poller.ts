@@ -55,7 +55,7 @@ export function openPoller(context: Context) {
   const isDue = ({ id }: Account): boolean =>
     (troubles.get(id)?.dueAt ?? Number.POSITIVE_INFINITY) <= clock.monotonic();
 
-  /** What the last poll before this start failed of, which is told until one succeeds. The retries begin anew. */
+  /** What the last poll before this start failed of, which is told until one succeeds. The retries begin again. */
   function troubleBefore({ id, history }: Account): [string, Trouble][] {
     const code = history.record.polls.at(-1)?.[1] ?? null;
     if (code === null) return [];
@@ -209,7 +209,7 @@ export function openPoller(context: Context) {
     get isPolling(): boolean {
       return isPolling();
     },
-    /** By account: those whose last poll failed. */
+    /** Accounts whose last poll failed. */
     troubles: troubles as ReadonlyMap<string, Trouble>,
     /** Polls all accounts, after what may be under way. Calls during that time share its outcome. Never rejects. */
     poll: () => pollOfAll.run(() => oneAtATime(() => round(accounts))),
@@ -223,7 +223,7 @@ export function openPoller(context: Context) {
       if (trouble || !always || isPolling()) return;
       void oneAtATime(() => round(accounts.filter((account) => account.id === id)));
     },
-    /** The same as `refusal`; without one the cooldown begins anew. */
+    /** The same as `refusal`; without one the cooldown begins again. */
     acceptRequest(): PollRefusal | null {
       const refused = refusal();
       if (refused !== null) return refused;

@@ -146,9 +146,9 @@ export async function openPublisher(
 
   return {
     publishBridgeNow: () => publish([BRIDGE]),
-    /** The messages of a broker that starts anew: everything, whether it has changed or not. */
+    /** The messages of a broker that has restarted: everything, whether it has changed or not. */
     everything: () => republish(),
-    /** The messages of a Home Assistant that starts anew: discovery and states. No entity reads the long lists. */
+    /** The messages of a Home Assistant that has restarted: discovery and states. No entity reads the long lists. */
     forHomeAssistant: () => republish((topic) => !LONG_LIST.test(topic.slice(topics.base.length + 1))),
     /** To be called with each message that the broker has acknowledged. */
     delivered(message: Message): void {
@@ -207,7 +207,7 @@ export function historyOnBroker(topics: Topics, log: Log) {
 
   return {
     restore,
-    /** For the link. `onReopened`: some history has to be read again. */
+    /** The link calls it. `onReopened`: some history has to be read again. */
     reader:
       (accounts: readonly Account[], onReopened: () => void) =>
       async (read: (filter: string) => Promise<readonly Incoming[]>): Promise<void> => {

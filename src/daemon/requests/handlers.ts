@@ -38,7 +38,7 @@ export function requestHandlers(
   { poller, bridgeStatus, statistics, constituencies, tellSkipped }: Parts,
   { accounts, zone, clock, signals }: Pick<Context, 'accounts' | 'zone' | 'clock' | 'signals'>,
 ): Readonly<Record<'refresh' | 'backfill' | 'health' | 'constituencies', Handler>> {
-  /** For what makes the daemon ask the provider. The answer to give instead; `null`: go on. Both share a cooldown. */
+  /** The answer to give in the place of one that asks the provider; `null`: go on. Both requests share a cooldown. */
   function skip(request: string): Answer | null {
     if (accounts.length === 0) throw notConfigured('No account is configured: there is nothing to poll.');
     const refusal = poller.acceptRequest();

@@ -4,7 +4,7 @@ import { type Micro, sumKnown } from '../../domain/amount.ts';
 import type { ReadInvoices } from '../../domain/extras.ts';
 import { type Invoice, newestFirst } from '../../domain/invoice.ts';
 import type { Customer, InvoiceQuestion } from '../provider.ts';
-import { looseAmount, looseInstant, understand, understandRow } from '../reply.ts';
+import { looseAmount, looseInstant, parseReply, parseRow } from '../reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
 import { type ListQuestion, readList } from './lists.ts';
 import { NAMES, PATHS } from './names.ts';
@@ -21,7 +21,7 @@ export async function readBalance(
 ): Promise<Micro | null> {
   const path = PATHS.balance(personCustomerId);
   const json = await ask({ method: 'GET', path, what: BALANCE, signal });
-  const { open_bill_due } = understand(BALANCE, z.object({ open_bill_due: z.unknown() }), json);
+  const { open_bill_due } = parseReply(BALANCE, z.object({ open_bill_due: z.unknown() }), json);
   return amountIn(BALANCE, 'open_bill_due', open_bill_due);
 }
 
@@ -53,7 +53,7 @@ const profilesOf = (ids: readonly string[]): readonly { readonly 'billing-profil
 
 /** Throws for an amount that cannot be read: it must not be counted as none. */
 function amountIn(what: string, where: string, given: unknown): Micro | null {
-  const amount = understandRow(looseAmount, given);
+  const amount = parseRow(looseAmount, given);
   if (amount === null && given !== null) {
     throw new UnexpectedReply(
       what,
@@ -157,7 +157,7 @@ const invoice = z.object({
 });
 
 function toInvoice(row: unknown): Invoice | null {
-  const data = understandRow(invoice, row);
+  const data = parseRow(invoice, row);
   if (data === null) return null;
   return {
     id: data.id,

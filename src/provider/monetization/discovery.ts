@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Site } from '../../domain/extras.ts';
 import type { EntityContext, Property } from '../../domain/reading.ts';
 import type { Log } from '../../foundation/log.ts';
-import { meterIdentifier, opaqueId, understand } from '../reply.ts';
+import { meterIdentifier, opaqueId, parseReply } from '../reply.ts';
 import { type Ask, UnexpectedReply } from '../request.ts';
 import { readList } from './lists.ts';
 import { NAMES, PATHS } from './names.ts';
@@ -51,7 +51,7 @@ export async function discover(
   signal?: AbortSignal,
 ): Promise<EntityContext> {
   const path = PATHS.customer(identity.customerCode);
-  const customer = understand(
+  const customer = parseReply(
     'customer',
     person,
     await ask({ method: 'GET', path, what: 'customer', notFound: NO_CUSTOMER, signal }),
@@ -152,7 +152,7 @@ const site = z.object({ timezone, currency: z.object({ code }).nullish().catch(n
 /** The time zone and currency that the provider's site says it has. */
 export async function readSite(ask: Ask, signal?: AbortSignal): Promise<Site> {
   const json = await ask({ method: 'GET', path: PATHS.site, what: 'site', signal });
-  const found = understand('site', site, json);
+  const found = parseReply('site', site, json);
   const told = { timezone: found.timezone ?? null, currency: found.currency?.code ?? null };
   if (told.timezone === null && told.currency === null) {
     throw new UnexpectedReply('site', 'a time zone or a currency', 'neither');

@@ -1,7 +1,7 @@
 // Lists of the provider: `{ objects, total_num }` or a bare array, a page at a time.
 import * as z from 'zod';
 import type { Log } from '../../foundation/log.ts';
-import { understand } from '../reply.ts';
+import { parseReply } from '../reply.ts';
 import type { Ask } from '../request.ts';
 
 const PAGE_ROWS = 50;
@@ -35,7 +35,7 @@ export async function readList<T>(ask: Ask, question: ListQuestion<T>): Promise<
   async function read(number: number, count: number): Promise<{ given: number; fresh: number }> {
     const paged = new URLSearchParams({ ...query, page: String(number), count: String(count) });
     const json = await ask({ method: 'GET', path, query: paged, what, signal });
-    const { objects, total_num } = understand(what, page, Array.isArray(json) ? { objects: json } : json);
+    const { objects, total_num } = parseReply(what, page, Array.isArray(json) ? { objects: json } : json);
     const before = rows.size;
     for (const object of objects) rows.set(identity(object), object);
     total = total_num ?? null;

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import type { Register } from '../../domain/reading.ts';
 import type { RegisterQuestion } from '../provider.ts';
-import { looseAmount, looseInstant, meterIdentifier, understandRow } from '../reply.ts';
+import { looseAmount, looseInstant, meterIdentifier, parseRow } from '../reply.ts';
 import { type Ask, UnexpectedReply } from '../request.ts';
 import { readList } from './lists.ts';
 import { NAMES, PATHS } from './names.ts';
@@ -69,7 +69,7 @@ const event = z.object({
 
 /** `null` for whatever cannot be read as kWh at a time. */
 function toRead(row: unknown): Read | null {
-  const data = understandRow(event, row);
+  const data = parseRow(event, row);
   if (data === null) return null;
   const { identifier, meter_value, time_of_read, reading_type, meter_value_unit } = data.fields;
   const factor = KWH_IN[(meter_value_unit ?? 'kWh').toLowerCase()];

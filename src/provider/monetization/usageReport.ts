@@ -8,7 +8,7 @@ import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { EXIT, type Failure, failure, LAST_VALUES_STAY } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { HoursQuestion, UsageQuestion } from '../provider.ts';
-import { LARGEST_UNITS, LAST_INSTANT, understand } from '../reply.ts';
+import { LARGEST_UNITS, LAST_INSTANT, parseReply } from '../reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
 
@@ -176,8 +176,8 @@ function demandWhole({ timed_out, terminated_early, _shards }: z.infer<typeof se
 }
 
 function resourcesOf(json: unknown): Resource[] {
-  demandWhole(understand(WHAT, search, json));
-  const { buckets } = understand(WHAT, reply, json).aggregations.resources;
+  demandWhole(parseReply(WHAT, search, json));
+  const { buckets } = parseReply(WHAT, reply, json).aggregations.resources;
   if (buckets.some(({ key }) => key !== ENERGY && key !== COST)) {
     throw new UnexpectedReply(WHAT, `the resources "${COST}" and "${ENERGY}" only`, 'another one');
   }

@@ -30,7 +30,7 @@ const why = reason.nullable().describe('Why there is no value.');
 
 const field = <T extends z.ZodType>(help: string, value: T) =>
   z.strictObject({ value: value.nullable(), reason: why, basis: basis.nullable() }).describe(help);
-/** Of several values that belong together. */
+/** Several values that belong together. */
 const fields = <T extends z.ZodRawShape>(help: string, values: T) => field(help, z.strictObject(values));
 
 export const month = z.string().regex(/^\d{4}-\d{2}$/);

@@ -62,7 +62,7 @@ function wordingOf(statement: Statement, language: Language) {
       bills.basis,
     );
   });
-  // Registers only grow: another meter has been put in, or this one has begun anew.
+  // Registers only grow: another meter has been put in, or this one has begun again.
   const begin = register_first.value?.kwh ?? 0;
   const isLower = (register_last.value?.kwh ?? begin) < begin;
   const read = days.of - days.missing.length - days.carried.length;

@@ -143,7 +143,7 @@ export function openKeycloak(
     template: `${REALM_PATH}${path}`,
     reply,
   });
-  /** For endpoints that answer in JSON, after the checks of realm and client. */
+  /** Serves endpoints that answer in JSON, after the checks of realm and client. */
   const post = (path: string, reply: (form: Form, exchange: Exchange) => Reply): Route =>
     at('POST', `/protocol/openid-connect${path}`, (exchange) => {
       const form: Form = Object(exchange.body);

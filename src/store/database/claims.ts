@@ -113,7 +113,7 @@ export class ClaimedAccount implements StateStore {
   readonly #ending = new AbortController();
   /** On the monotonic clock. */
   endsAt: number;
-  /** By name; a ledger's is the mark of its series. */
+  /** Keys are names; a ledger's is the mark of its series. */
   readonly #kept = new Map<string, { readonly series: string | null; json: unknown; isChanged: boolean }>();
 
   /** `rows`: what is kept of it, and of others; asked for after the claim, when no other process can change it any more. */
@@ -224,7 +224,7 @@ export class ClaimedAccount implements StateStore {
     const plain = properties.map(seriesName);
     const wanted = properties.map(({ propertyCustomerId: property }, at) => {
       const name = plain[at] ?? '';
-      // For when another property has the plain name.
+      // Another property may have the plain name.
       const longer = `${name}-${topicSafe(property)}`;
       const isFirst = plain.indexOf(name) === at;
       return [seal.mark(property), isFirst ? name : longer, longer];
@@ -297,7 +297,7 @@ export class ClaimedAccount implements StateStore {
       }
     }
     const values: unknown[] = [id, row.fence, ...turned(documents)];
-    // PostgreSQL plans each statement anew: most runs have no new day.
+    // PostgreSQL plans each statement when it comes: most runs have no new day.
     const hasLedgers = ledgers.length > 0;
     if (hasLedgers) values.push(...turned(ledgers));
     const held = updateOfRow(row, columns, end, (value) => `$${values.push(value)}`);
@@ -341,7 +341,7 @@ export class ClaimedAccount implements StateStore {
       throw failure('damaged_document', `What the database keeps of ${id} as ${called} is damaged.`, {
         exit: EXIT.unexpected,
         retry: 'never',
-        hint: 'Import this account again with `heat2mqtt accounts import`: what is damaged is then read anew.',
+        hint: 'Import this account again with `heat2mqtt accounts import`: what is damaged is then read again.',
         cause,
       });
     if (series === null) this.#kept.set(name, { series, json: null, isChanged: true });
@@ -381,7 +381,7 @@ const DOCUMENTS = `
 documents AS (INSERT INTO heat2mqtt.document (account, name, json, sealed)
   SELECT held.id, d.* FROM held, unnest($3::text[], $4::json[], $5::bytea[]) AS d
   ON CONFLICT (account, name) DO UPDATE SET json = excluded.json, sealed = excluded.sealed)`;
-/** Of its days those that differ. */
+/** Writes those of its days that differ. */
 const LEDGERS = `
 ledgers AS (UPDATE heat2mqtt.series s SET ledger = l.ledger
   FROM held, unnest($6::text[], $7::json[], $8::json[]) AS l(mark, ledger, days)

@@ -6,7 +6,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
 
-/** Of a database that cannot be used: a sentence, and what to do. By SQLSTATE, or the code of the system. */
+/** Why a database cannot be used: a sentence, and what to do. Keys are SQLSTATEs, or codes of the system. */
 const SENTENCES: Readonly<Record<string, readonly [sentence: string, hint: string]>> = {
   '28P01': ['PostgreSQL refuses the password of fleet.database_url.', 'Correct the password in it.'],
   '28000': [
@@ -27,7 +27,7 @@ const SENTENCES: Readonly<Record<string, readonly [sentence: string, hint: strin
   ],
   '23505': [
     'Another process of the fleet has taken the number of this one while it was stopped.',
-    'It ends, and whatever supervises it starts it anew.',
+    'It ends, and whatever supervises it starts it again.',
   ],
   '25001': [
     'A connection pooler hands out connections for a single statement.',

@@ -30,7 +30,7 @@ export interface Device {
   readonly verification_uri_complete: string | null;
   readonly user_code: string;
   readonly expires_at: string;
-  /** Of the address: a path within a square of `size`. */
+  /** The address as a path within a square of `size`. */
   readonly qr: { readonly size: number; readonly path: string };
 }
 

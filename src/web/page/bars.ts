@@ -4,7 +4,7 @@ import { addDays, daysBetween, daysOf, intervalStart } from '../../domain/period
 export const INTERVALS = ['day', 'week', 'month'] as const;
 export type Interval = (typeof INTERVALS)[number];
 export type What = 'kwh' | 'cost';
-/** As in the retained history. */
+/** A row of the retained history. */
 export type DayRow = readonly [day: string, kwh: number | null, cost: number | null, ...more: unknown[]];
 
 /** `null`: none of the days has a reading. */
@@ -15,10 +15,10 @@ export interface Bar extends Sums {
   readonly from: string;
   readonly to: string;
   readonly isRunning: boolean;
-  /** As many days, a year before; not known when the first of them is before the origin. */
+  /** The same number of days, a year before; not known when the first of them is before the origin. */
   readonly before: Sums;
   readonly days: number;
-  /** Of these, without a reading. */
+  /** Days among these without a reading. */
   readonly missing: number;
   readonly isCorrected: boolean;
 }
@@ -32,7 +32,7 @@ function yearBefore(interval: Interval, day: string): string | null {
   return addDays(before, 0) === before ? before : null;
 }
 
-/** Of those that are known; `null`: none is. */
+/** The sum of those that are known; `null`: none is. */
 export function sumOf(values: readonly (number | null | undefined)[]): number | null {
   const known = values.flatMap((value) => value ?? []);
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);

@@ -39,7 +39,7 @@ export function Status() {
   );
 }
 
-/** Of many accounts only those that are not well are told one by one. */
+/** Where there are many accounts, only those that are not well are told one by one. */
 function sessionFacts({ auth }: Health): Fact[] {
   const all = Object.entries(auth);
   const isWell = (state: string) => state === 'ok' || state === 'refreshing';
@@ -97,7 +97,7 @@ async function request(name: string, parameters = {}, onData = (_: State | null)
   return changes === 0 ? say('poll.nothingNew') : sayCount('poll.new', changes);
 }
 
-/** Of requests that poll: they share one cooldown. */
+/** Requests that poll share one cooldown. */
 const pollPossibleAt = () => store.get<Health>('bridge/health')?.poll_now_at ?? null;
 
 export const PollNow = () => (

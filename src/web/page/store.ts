@@ -10,7 +10,7 @@ export type Usage = PayloadByTopic['meter/<meter>/usage/<interval>'];
 export type History = PayloadByTopic['meter/<meter>/history'];
 export type Invoices = PayloadByTopic['account/<account>/invoices'];
 export type Constituencies = PayloadByTopic['constituencies/<chamber>/<house_no>'];
-/** Of a meter or an account: keys and units are in docs/topics.md. */
+/** The state of a meter or an account: keys and units are in docs/topics.md. */
 export type State = Readonly<Record<string, unknown>>;
 
 const MOST_LINES = 200;

@@ -50,10 +50,19 @@ function layVariables(draft: Draft, env: Environment): void {
   }
 }
 
+/** Nearly all variables have neither a number nor a meter, and share one table. */
+const tables = new Map<string, ReadonlyMap<string, Path>>();
+
 /** Every variable that is known, with the number of an account and the meter that are in this one, and its key. */
 export function variablesLike(variable: string): ReadonlyMap<string, Path> {
   const [, n = '0'] = /_(\d{1,2})_/.exec(variable) ?? [];
   const [, meter = '<METER>'] = /^HEAT2MQTT_METERS_(.+)_NAME$/.exec(variable) ?? [];
+  const table = tables.get(`${n} ${meter}`) ?? tableOf(n, meter);
+  tables.set(`${n} ${meter}`, table);
+  return table;
+}
+
+function tableOf(n: string, meter: string): ReadonlyMap<string, Path> {
   const filledIn = (name: string) => (name === '<n>' ? `${Number(n)}` : name.replace('<meter>', meter));
   const names = new Map<string, Path>();
   for (const key of SINGLE_ACCOUNT) names.set(variableOf([key]), ['accounts', '0', key]);

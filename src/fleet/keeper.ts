@@ -6,11 +6,10 @@ import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { safeWords } from '../foundation/failure.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
 import { Link } from '../mqtt/link.ts';
-import type { Message } from '../mqtt/message.ts';
 import { bridgeDocument } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { healthMessage, infoMessage, stateMessage } from '../publication/messages.ts';
-import { type Retained, RetainedDiff } from '../publication/retainedDiff.ts';
+import { asIs, type Retained, RetainedDiff } from '../publication/retainedDiff.ts';
 import { clear } from '../publication/topics.ts';
 import type { FleetHealth } from './membership.ts';
 import type { ProcessParts } from './run.ts';
@@ -36,7 +35,7 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     link ??= connect();
     if (!link.status().connected || health === told) return;
     const info = await composeInfo(health);
-    await tell([stateMessage(topics, 'online'), ...info, healthMessage(topics, health, zone)]);
+    await tell([asIs(stateMessage(topics, 'online')), ...info, asIs(healthMessage(topics, health, zone))]);
     told = health;
     const gone = await database.query<{ number: number }>(
       'DELETE FROM heat2mqtt.process WHERE seen_at < now() - make_interval(secs => $1) RETURNING number',
@@ -89,10 +88,11 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
       failuresInARow,
       nextPollAt: null,
     };
-    await tell([stateMessage(topics, 'offline'), healthMessage(topics, { ...last, ...trouble }, zone)]);
+    const health = healthMessage(topics, { ...last, ...trouble }, zone);
+    await tell([stateMessage(topics, 'offline'), health].map(asIs));
   }
 
-  async function composeInfo(health: FleetHealth): Promise<(Message | Retained)[]> {
+  async function composeInfo(health: FleetHealth): Promise<Retained[]> {
     const rows = await database.query<{ meter: string; account: string; readingCloses: ReadingCloses }>(
       `SELECT name AS meter, account, coalesce(ledger ->> 'readingCloses', 'same_day') AS "readingCloses" FROM heat2mqtt.series
       WHERE ledger ->> 'complete' = 'true' ORDER BY account, name LIMIT $1`,
@@ -107,13 +107,12 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     const options = { topics, page: null, constituencies: false, language: homeLanguage(config.language) };
     const document = prefix === false ? null : bridgeDocument({ prefix, ...options });
     const info = { startedAt, schedule: config.usage.schedule, zone, health, meters };
-    return [...(document ? [{ topic: document.topic, document }] : []), infoMessage(topics, info)];
+    return [...(document ? [{ topic: document.topic, document }] : []), asIs(infoMessage(topics, info))];
   }
 
   /** What differs from what was published last. Rejects without a connection. */
-  async function tell(all: readonly (Message | Retained)[]): Promise<void> {
-    const retained = all.map((one) => ('payload' in one ? { topic: one.topic, write: () => one } : one));
-    await link?.send(diff.take(stateTopic, retained));
+  async function tell(all: readonly Retained[]): Promise<void> {
+    await link?.send(diff.take(stateTopic, all));
   }
 
   /** Without farewell: the will stays with the session that the next one takes over. */

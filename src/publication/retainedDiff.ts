@@ -8,6 +8,13 @@ import { clear, isDiscovery, type WrittenTopic } from './topics.ts';
 /** One retained topic as it stands now: a device of Home Assistant, or something that is written when it is asked for. */
 export type Retained = { readonly topic: string; readonly document: DiscoveryDocument } | WrittenTopic;
 
+/** A message that is composed already. */
+export const asIs = (message: Message): WrittenTopic => ({
+  topic: message.topic,
+  sources: [message],
+  write: () => message,
+});
+
 /** What a discovery document announces: component key to platform. */
 type Components = Readonly<Record<string, string>>;
 

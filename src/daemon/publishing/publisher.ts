@@ -13,7 +13,7 @@ import type { Incoming, Message } from '../../mqtt/message.ts';
 import { bridgeDocument, type DiscoveryOptions } from '../../publication/discovery.ts';
 import { homeLanguage } from '../../publication/language.ts';
 import { composeAccount, healthMessage, infoMessage, stateMessage } from '../../publication/messages.ts';
-import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
+import { asIs, type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
 import { isDiscovery, type Topics } from '../../publication/topics.ts';
 import { autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
@@ -181,7 +181,6 @@ export function composer({ bridgeStatus, constituencies, discovery }: Composed, 
       return composeAccount(accountView(account, context), meterViews(account), { topics, discovery });
     const view = bridgeStatus.bridge();
     const document = discovery && bridgeDocument(discovery);
-    const asIs = (message: Message) => ({ topic: message.topic, sources: [message], write: () => message });
     return [
       asIs(stateMessage(topics, 'online')),
       ...(document ? [{ topic: document.topic, document }] : []),

@@ -117,11 +117,14 @@ export async function changeAccounts(
   return (await database.query(text, [ids])).length;
 }
 
+/** A column within a text of SQL. */
+const inText = (column: string): string => `' || ${column} || '`;
+
 /** Everything that is sealed: where, and in SQL the place by which its seal is bound. */
 const SEALED = [
-  { table: 'fleet', column: 'mark_key', place: `'fleet mark_key'` },
-  { table: 'account', column: 'login', place: `'account ' || id || ' login'` },
-  { table: 'document', column: 'sealed', place: `'document ' || account || ' ' || name` },
+  { table: 'fleet', column: 'mark_key', place: `'${PLACES.markKey}'` },
+  { table: 'account', column: 'login', place: `'${PLACES.login(inText('id'))}'` },
+  { table: 'document', column: 'sealed', place: `'${PLACES.document(inText('account'), inText('name'))}'` },
 ];
 
 /**

@@ -411,7 +411,7 @@ export async function openMeterLedger(
 const isSame = (one: Ledger, other: Ledger): boolean =>
   (Object.keys(one) as (keyof Ledger)[]).every((key) => one[key] === other[key]);
 
-export function lastAnswer<Args extends readonly unknown[], Answer>(
+function lastAnswer<Args extends readonly unknown[], Answer>(
   compute: (...args: Args) => Answer,
 ): (...args: Args) => Answer {
   let last: { readonly args: Args; readonly answer: Answer } | null = null;

@@ -323,7 +323,7 @@ export interface Page {
 // The parser's time grows with the square of the depth. Honest pages stay below a hundred.
 const DEEPEST = 1000;
 
-export function readPage(html: string, address: URL): Page {
+function readPage(html: string, address: URL): Page {
   const elements = elementsIn(html);
   const textOf = (attribute: string) =>
     elements.find(({ attributes }) => attributes[attribute] !== undefined)?.attributes[attribute];

@@ -92,7 +92,7 @@ const ANY_TEXT = {
   /** The part of the text that is the secret itself; undefined when the text has another form. */
   secretIn: (text: string): string | undefined => text || undefined,
 };
-export type SecretForm = Readonly<typeof ANY_TEXT>;
+type SecretForm = Readonly<typeof ANY_TEXT>;
 
 /**
  * What one-time codes are computed from: `secret` in base32, capital letters without blanks and padding; `period` in seconds.

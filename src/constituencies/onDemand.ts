@@ -235,7 +235,7 @@ function refuseWorse(known: Answered, came: Answered): void {
   });
 }
 
-export interface ConstituenciesView extends Answered {
+interface ConstituenciesView extends Answered {
   /** Epoch milliseconds. */
   readonly fetchedAt: number;
   /** A later fetch has failed, or its reply had an unknown shape. */

@@ -40,7 +40,7 @@ export async function visitHomeAssistant<T>(
   }
 }
 
-export async function importRows(
+async function importRows(
   home: HomeAssistant,
   series: Series,
   rows: readonly StatisticsRow[],
@@ -62,7 +62,7 @@ export async function importRows(
 }
 
 /** The rows that Home Assistant has stored, oldest first; `from` and `to` (exclusive) in epoch milliseconds. */
-export async function storedRows(
+async function storedRows(
   home: HomeAssistant,
   { id }: Series,
   from = EARLIEST,
@@ -121,7 +121,7 @@ export async function hourlyTemperatures(
 }
 
 /** The series is there, with the name and the unit that it should have. */
-export async function isDescribed(home: HomeAssistant, { id, name, unit }: Series): Promise<boolean> {
+async function isDescribed(home: HomeAssistant, { id, name, unit }: Series): Promise<boolean> {
   const reply = await home.send({ type: 'recorder/get_statistics_metadata', statistic_ids: [id] });
   const known = understood(metadataReply, reply).find(({ statistic_id }) => statistic_id === id);
   return known?.statistics_unit_of_measurement === unit && known.name === name;

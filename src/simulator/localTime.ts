@@ -1,7 +1,7 @@
 // Local calendars: the offset of a zone at an instant, and where days, weeks, months, quarters and years begin.
 
 export const CALENDAR_UNITS = ['hour', 'day', 'week', 'month', 'quarter', 'year'] as const;
-export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
+type CalendarUnit = (typeof CALENDAR_UNITS)[number];
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

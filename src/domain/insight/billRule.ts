@@ -18,7 +18,7 @@ const ENERGY: Terms = [0, 1, 0, 0];
 const DAYS: Terms = [0, 0, 1, 0];
 const BILLS: Terms = [0, 0, 0, 1];
 
-export interface Observation {
+interface Observation {
   /** Units of the currency, days, and bills. */
   readonly terms: Terms;
   /** What is billed, in units of the currency. */

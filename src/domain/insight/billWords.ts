@@ -27,7 +27,6 @@ export function billCheckRecord(check: BillCheck, currency: string) {
     sentence: billSentence(check, currency),
   };
 }
-export type BillCheckRecord = Readonly<ReturnType<typeof billCheckRecord>>;
 
 /** `146.20 EUR billed; the days add up to 128.81; 13.5 % on top, as before.` */
 export function billSentence(check: BillCheck, currency: string): string {

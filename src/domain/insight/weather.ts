@@ -59,7 +59,7 @@ export function dailyMeans(hours: ReadonlyMap<number, number>, zone: Zone): Temp
 }
 
 /** K·d of a day: how far its mean lies below the base. */
-export const degreesBelow = (base: number, mean: number): number => Math.max(0, base - mean);
+const degreesBelow = (base: number, mean: number): number => Math.max(0, base - mean);
 
 /** K·d of the days of the span whose temperature is known, and how many these are; `null`: none. */
 export function degreeDaysWithin(temperatures: Temperatures, base: number, span: DaySpan) {

@@ -1,6 +1,5 @@
 // One property while the daemon runs: its ledger in memory and on disk, how a poll takes new readings in, and what there is to publish.
 import { knownUnits, sumKnown } from '../domain/amount.ts';
-import type { Progress } from '../domain/health.ts';
 import { judgeUse } from '../domain/insight/alarm.ts';
 import { type Forecaster, type Forecasts, forecaster, forecastMonth } from '../domain/insight/forecast.ts';
 import { checkRegister } from '../domain/insight/registerCheck.ts';
@@ -22,6 +21,7 @@ import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../domain/t
 import { totals } from '../domain/totals.ts';
 import type { Provider } from '../provider/provider.ts';
 import { ProviderRefused } from '../provider/request.ts';
+import type { Health } from '../publication/messages.ts';
 import { completeMonths } from '../publication/statement/statement.ts';
 import type { MeterView } from '../publication/views.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
@@ -216,7 +216,7 @@ export async function openMeter(
     /** What other days than those of the month will come to. */
     forecastOver: ({ from, to }: DaySpan): Forecasts => memory.forecast(from, to, figuresNow().forecast),
     /** Days asked for so far, and in all, while the history is read for the first time; `null` once it is complete. */
-    progress(): Progress | null {
+    progress(): Health['progress'][number] | null {
       const { origin, readTo, complete } = store.ledger;
       if (complete) return null;
       const end = addDays(zone.dayAt(clock.now()), 1);

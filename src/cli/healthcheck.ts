@@ -36,7 +36,7 @@ export async function lookAtFleet(fleet: Fleet, { log, zone }: Settings) {
   const { readHealth } = await import('../fleet/membership.ts');
   const { database, replies, close } = await openFleet(fleet, log);
   try {
-    const health = await readHealth(database, fleet.claim_seconds, zone);
+    const { health } = await readHealth(database, fleet.claim_seconds, zone);
     return { health, replies: await replies.read() };
   } finally {
     await close();

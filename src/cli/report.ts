@@ -76,11 +76,11 @@ async function fleetSections(fleet: Fleet, settings: Settings): Promise<Section[
   const { zone } = settings;
   try {
     const { health, replies } = await lookAtFleet(fleet, settings);
-    const { accounts, paused, failing, overdue, oldestDueAt, processes } = health.fleet;
+    const { accounts, paused, failing, overdue, oldest_due_at, processes } = health.fleet;
     const lines = [
       `${accounts} account(s): ${paused} paused, ${failing} failing, ${overdue} overdue`,
-      ...(oldestDueAt === null ? [] : [`the oldest since ${zone.iso(oldestDueAt)}`]),
-      ...processes.map((one) => `process ${one.number}: ${one.version}, since ${zone.iso(one.startedAt)}`),
+      ...(oldest_due_at === null ? [] : [`the oldest since ${oldest_due_at}`]),
+      ...processes.map((one) => `process ${one.number}: ${one.version}, since ${one.started_at}`),
       ...health.reasons.map(({ message }) => message),
     ];
     return [['Fleet', lines], shapesOf(replies, zone)];

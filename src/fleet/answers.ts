@@ -4,7 +4,6 @@ import { openTo } from '../config/listenAddress.ts';
 import { listAnswer, listMessage, listName } from '../constituencies/onDemand.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
-import { verdict } from '../domain/health.ts';
 import { RateLimit } from '../foundation/limits.ts';
 import { type Handler, notConfigured, readParameters } from '../mqtt/requests.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
@@ -22,8 +21,8 @@ export function fleetHandlers(parts: ProcessParts): Readonly<Record<string, Hand
   const { zone, config, clock, topics } = context;
   const publicList = config.constituencies ? openPublicList(config.constituencies, clock) : null;
   const fetches = new RateLimit(clock, MOST_FETCHES, FETCHES_WITHIN_MS);
-  const skipped = (reason: string, nextAt: number) =>
-    ({ status: 'skipped', data: { reason, next_at: zone.iso(nextAt) } }) as const;
+  const skipped = (reason: string, next_at: string) =>
+    ({ status: 'skipped', data: { reason, next_at } }) as const;
   return {
     async refresh(parameters) {
       readParameters(REQUESTS.refresh, parameters);
@@ -34,8 +33,10 @@ export function fleetHandlers(parts: ProcessParts): Readonly<Record<string, Hand
           FROM asked WHERE NOT paused AND NOT removed)
         SELECT id FROM asked`,
       );
-      if (accepted.length === 0)
-        return skipped('cool_down', (await membership.count()).pollNowAt ?? clock.now());
+      if (accepted.length === 0) {
+        const { poll_now_at } = (await membership.count()).health;
+        return skipped('cool_down', poll_now_at ?? zone.iso(clock.now()));
+      }
       // What comes of it is on the topics of each account.
       return { status: 'ok', data: { accounts: [] } };
     },
@@ -44,16 +45,15 @@ export function fleetHandlers(parts: ProcessParts): Readonly<Record<string, Hand
     },
     async health(parameters) {
       readParameters(REQUESTS.health, parameters);
-      const found = await membership.count();
-      const { failuresInARow, reasons } = found;
-      return { status: 'ok', data: { state: verdict(found), failures_in_a_row: failuresInARow, reasons } };
+      const { state, failures_in_a_row, reasons } = (await membership.count()).health;
+      return { status: 'ok', data: { state, failures_in_a_row, reasons } };
     },
     /** The list of a house is published on its topic; one with gaps, or of unknown shape, is not. */
     async constituencies(parameters) {
       if (publicList === null)
         throw notConfigured('No constituencies are configured: the section constituencies is missing.');
       const asked = publicList.readQuestion(parameters);
-      if (!fetches.tryStart()) return skipped('rate_limit', clock.now() + fetches.waitMs());
+      if (!fetches.tryStart()) return skipped('rate_limit', zone.iso(clock.now() + fetches.waitMs()));
       const answered = await publicList.read(asked);
       const view = { ...answered, fetchedAt: clock.now(), stale: false };
       const warning = caveat(answered);
@@ -95,8 +95,8 @@ export async function serveFleetHealth(worker: Worker, { link, membership, conte
 /** What the database counts is the same in each process, and some seconds old. */
 function metricsOf(worker: Worker, membership: Membership): string {
   const { runs, fencesLost, paused } = worker.counters;
-  const found = membership.health()?.fleet;
-  const age = found?.oldestDueAt ? (found.now - found.oldestDueAt) / 1000 : 0;
+  const { health, toldToWait, oldestDueMs = 0 } = membership.counted() ?? {};
+  const found = health?.fleet;
   const metrics: readonly (readonly [string, string, number | undefined, 'counter'?])[] = [
     ['process', 'Its number in the fleet.', membership.number],
     ['database_up', '1 while the database answers.', membership.isDatabaseGone() ? 0 : 1],
@@ -110,8 +110,8 @@ function metricsOf(worker: Worker, membership: Membership): string {
     ['accounts_paused', 'Accounts that are paused.', found?.paused],
     ['accounts_failing', 'Accounts whose last poll failed.', found?.failing],
     ['accounts_overdue', 'Accounts that are due for longer than a claim lasts.', found?.overdue],
-    ['accounts_told_to_wait', 'Accounts that the provider has told to wait.', found?.toldToWait],
-    ['oldest_due_seconds', 'For how long the oldest of them is due.', found && age],
+    ['accounts_told_to_wait', 'Accounts that the provider has told to wait.', toldToWait],
+    ['oldest_due_seconds', 'For how long the oldest of them is due.', found && oldestDueMs / 1000],
   ];
   const lines = metrics.flatMap(([name, help, value, kind]) =>
     value === undefined ? [] : metricLines(kind ?? 'gauge', `fleet_${name}`, help, [[{}, value]]),

@@ -8,10 +8,10 @@ import { brokerAddress } from '../mqtt/broker.ts';
 import { Link } from '../mqtt/link.ts';
 import { bridgeDocument } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
-import { healthMessage, infoMessage, stateMessage } from '../publication/messages.ts';
+import { healthOf, infoMessage, stateMessage } from '../publication/messages.ts';
 import { asIs, type Retained, RetainedDiff } from '../publication/retainedDiff.ts';
 import { clear } from '../publication/topics.ts';
-import type { FleetHealth } from './membership.ts';
+import type { Counted } from './membership.ts';
 import type { ProcessParts } from './run.ts';
 
 const WILL_AFTER_SECONDS = 30;
@@ -29,14 +29,15 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
   let link: Link | null = null;
   /** What was published on the present connection. */
   let diff = new RetainedDiff();
-  let told: FleetHealth | null = null;
+  let told: Counted | null = null;
 
-  async function keep(health: FleetHealth): Promise<void> {
+  async function keep(counted: Counted): Promise<void> {
     link ??= connect();
-    if (!link.status().connected || health === told) return;
-    const info = await composeInfo(health);
-    await tell([asIs(stateMessage(topics, 'online')), ...info, asIs(healthMessage(topics, health, zone))]);
-    told = health;
+    if (!link.status().connected || counted === told) return;
+    const info = await composeInfo();
+    const health = topics.message('bridge/health', [], counted.health);
+    await tell([asIs(stateMessage(topics, 'online')), ...info, asIs(health)]);
+    told = counted;
     const gone = await database.query<{ number: number }>(
       'DELETE FROM heat2mqtt.process WHERE seen_at < now() - make_interval(secs => $1) RETURNING number',
       [GONE_SECONDS],
@@ -79,20 +80,15 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
       log.warn({ accounts: rows.length }, 'the broker has nothing retained: published again');
   }
 
-  async function tellThatDatabaseIsGone(last: FleetHealth): Promise<void> {
+  async function tellThatDatabaseIsGone({ health: last }: Counted): Promise<void> {
     told = null;
     const { failuresInARow, fault } = membership.trouble();
-    const trouble = {
-      isSomeAccountWell: false,
-      reasons: [safeWords(fault)],
-      failuresInARow,
-      nextPollAt: null,
-    };
-    const health = healthMessage(topics, { ...last, ...trouble }, zone);
+    const trouble = { reasons: [safeWords(fault)], failures_in_a_row: failuresInARow, next_poll_at: null };
+    const health = topics.message('bridge/health', [], healthOf({ ...last, ...trouble }, false));
     await tell([stateMessage(topics, 'offline'), health].map(asIs));
   }
 
-  async function composeInfo(health: FleetHealth): Promise<Retained[]> {
+  async function composeInfo(): Promise<Retained[]> {
     const rows = await database.query<{ meter: string; account: string; readingCloses: ReadingCloses }>(
       `SELECT name AS meter, account, coalesce(ledger ->> 'readingCloses', 'same_day') AS "readingCloses" FROM heat2mqtt.series
       WHERE ledger ->> 'complete' = 'true' ORDER BY account, name LIMIT $1`,
@@ -106,7 +102,7 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     const { discovery_prefix: prefix } = mqtt;
     const options = { topics, page: null, constituencies: false, language: homeLanguage(config.language) };
     const document = prefix === false ? null : bridgeDocument({ prefix, ...options });
-    const info = { startedAt, schedule: config.usage.schedule, zone, health, meters };
+    const info = { startedAt, schedule: config.usage.schedule, zone, meters };
     return [...(document ? [{ topic: document.topic, document }] : []), asIs(infoMessage(topics, info))];
   }
 
@@ -127,10 +123,10 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     /** To be called every few seconds. Never rejects. */
     async look(): Promise<void> {
       try {
-        const health = membership.health();
+        const counted = membership.counted();
         // No process can become the next keeper while the database is gone: the last one says so.
-        if (health !== null && membership.isDatabaseGone()) await tellThatDatabaseIsGone(health);
-        else if (health !== null && membership.isKeeper()) await keep(health);
+        if (counted !== null && membership.isDatabaseGone()) await tellThatDatabaseIsGone(counted);
+        else if (counted !== null && membership.isKeeper()) await keep(counted);
         else if (membership.trouble().fault === null) await stop();
       } catch (err) {
         log.debug(safeWords(err), 'the keeper of the fleet could not do its work');

@@ -2,13 +2,14 @@
 // how many requests that leaves room, whether the provider has asked for a pause, and who keeps what is there once.
 import { randomUUID } from 'node:crypto';
 import type { Fleet } from '../config/schema.ts';
-import type { FleetStatus, HealthRecord, Reason } from '../domain/health.ts';
+import type { Reason } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { Gate } from '../http/client.ts';
+import { type Health, healthOf } from '../publication/messages.ts';
 import type { ClaimedAccount, Claims } from '../store/database/claims.ts';
 import { type Database, DatabaseTrouble, type SharedClock } from '../store/database/database.ts';
 import type { OpenFleet } from './open.ts';
@@ -81,7 +82,7 @@ export async function joinFleet(
   /** Why the database did not answer last; `null`: it did. */
   let fault: unknown = null;
   let failuresInARow = 0;
-  let health: FleetHealth | null = null;
+  let counted: Counted | null = null;
   let heard = await ask(null);
 
   async function ask(number: number | null): Promise<Heard> {
@@ -130,10 +131,10 @@ export async function joinFleet(
       .catch((err) => log.warn({ err }, 'the others could not be told of the pause'));
   }
 
-  async function count(): Promise<FleetHealth> {
+  async function count(): Promise<Counted> {
     countedAt = clock.monotonic();
-    health = await readHealth(database, fleet.claim_seconds, zone);
-    return health;
+    counted = await readHealth(database, fleet.claim_seconds, zone);
+    return counted;
   }
 
   return {
@@ -144,7 +145,7 @@ export async function joinFleet(
     isDatabaseGone: (): boolean => clock.monotonic() - heardAt > DATABASE_GONE_MS,
     trouble: () => ({ fault, failuresInARow }),
     /** As it was counted last; `null`: not yet. */
-    health: () => health,
+    counted: () => counted,
     count,
     /** For how long no request of any account may be sent. */
     pausedMs,
@@ -207,28 +208,48 @@ export async function joinFleet(
   };
 }
 
-/** Times in epoch milliseconds, by the database. */
-type Counted = FleetStatus &
-  Omit<HealthRecord, 'auth' | 'reasons' | 'progress' | 'statistics' | 'isSomeAccountWell' | 'fleet'> & {
-    /** Accounts whom the provider has told to wait. */
-    readonly toldToWait: number;
-    /** `null`: the provider has not asked all to wait. */
-    readonly pausedUntil: number | null;
-    readonly now: number;
-    readonly codes: readonly { readonly code: string; readonly accounts: number }[];
-  };
+type FleetPart = NonNullable<Health['fleet']>;
+type Times =
+  | 'lastPollAt'
+  | 'lastSuccessAt'
+  | 'nextPollAt'
+  | 'pollNowAt'
+  | 'oldestDueAt'
+  /** `null`: the provider has not asked all to wait. */
+  | 'pausedUntil';
 
-export type FleetHealth = HealthRecord & { readonly fleet: Counted };
+/** As the database counts; times in epoch milliseconds. */
+interface CountRow
+  extends Readonly<Record<Times, number | null>>,
+    Pick<Health, 'failures_in_a_row' | 'requests_today' | 'logins_today'>,
+    Pick<FleetPart, 'accounts' | 'paused' | 'failing' | 'overdue'> {
+  readonly toldToWait: number;
+  readonly now: number;
+  readonly codes: readonly { readonly code: string; readonly accounts: number }[];
+  readonly processes: readonly {
+    readonly number: number;
+    readonly version: string;
+    readonly startedAt: number;
+  }[];
+}
+
+export interface Counted {
+  readonly health: Health & { readonly fleet: FleetPart };
+  /** Accounts that the provider has told to wait. */
+  readonly toldToWait: number;
+  /** For how long the oldest one is due that is overdue; 0: none is. */
+  readonly oldestDueMs: number;
+}
 
 const COUNT = `
 SELECT count(*) AS accounts, count(*) FILTER (WHERE paused) AS paused, count(*) FILTER (WHERE fails) AS failing,
-  coalesce(max(failures) FILTER (WHERE NOT paused), 0) AS "failuresInARow",
+  coalesce(max(failures) FILTER (WHERE NOT paused), 0) AS failures_in_a_row,
   count(*) FILTER (WHERE late) AS overdue, min(due_at) FILTER (WHERE late) AS "oldestDueAt",
   count(*) FILTER (WHERE retry_after > now()) AS "toldToWait",
   max(last_poll_at) AS "lastPollAt", max(last_success_at) AS "lastSuccessAt",
   min(poll_at) FILTER (WHERE NOT paused) AS "nextPollAt",
-  coalesce(sum(requests_today) FILTER (WHERE counted_on = (now() AT TIME ZONE $2)::date), 0) AS "requestsToday",
-  coalesce(sum(logins_today) FILTER (WHERE counted_on = (now() AT TIME ZONE $2)::date), 0) AS "loginsToday",
+  coalesce(sum(requests_today) FILTER (WHERE counted_on = (now() AT TIME ZONE $2)::date), 0) AS requests_today,
+  coalesce(sum(logins_today) FILTER (WHERE counted_on = (now() AT TIME ZONE $2)::date), 0) AS logins_today,
   (SELECT coalesce(json_agg(c), '[]') FROM (SELECT last_error AS code, count(*) AS accounts FROM heat2mqtt.account
     WHERE failures > 0 AND NOT paused GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10) c) AS codes,
   (SELECT coalesce(json_agg(p), '[]') FROM (SELECT number, version, (extract(epoch FROM started_at) * 1000)::bigint AS "startedAt"
@@ -239,22 +260,36 @@ FROM (SELECT *, failures > 0 AND NOT paused AS fails,
   NOT paused AND due_at < now() - make_interval(secs => $1) AND retry_after <= now() AS late FROM heat2mqtt.account) a`;
 
 /** Rejects with DatabaseTrouble. */
-export async function readHealth(database: Database, claimSeconds: number, zone: Zone): Promise<FleetHealth> {
-  const [counted] = await database.query<Counted>(COUNT, [claimSeconds, zone.name]);
-  if (counted === undefined) throw new TypeError('a count without a row');
-  const { accounts, paused, failing } = counted;
-  return {
-    ...counted,
-    isSomeAccountWell: accounts - paused > failing || accounts === 0,
+export async function readHealth(database: Database, claimSeconds: number, zone: Zone): Promise<Counted> {
+  const [row] = await database.query<CountRow>(COUNT, [claimSeconds, zone.name]);
+  if (row === undefined) throw new TypeError('a count without a row');
+  const instant = (at: number | null) => (at === null ? null : zone.iso(at));
+  const { accounts, paused, failing, overdue, oldestDueAt, toldToWait, now } = row;
+  const { failures_in_a_row, requests_today, logins_today } = row;
+  const processes = row.processes.map(({ startedAt, ...process }) => ({
+    ...process,
+    started_at: zone.iso(startedAt),
+  }));
+  const known = {
+    reasons: reasonsOf(row, zone),
     auth: {},
-    reasons: reasonsOf(counted, zone),
     progress: [],
     statistics: null,
-    fleet: counted,
+    last_poll_at: instant(row.lastPollAt),
+    last_success_at: instant(row.lastSuccessAt),
+    next_poll_at: instant(row.nextPollAt),
+    poll_now_at: instant(row.pollNowAt),
+    failures_in_a_row,
+    requests_today,
+    logins_today,
   };
+  const fleet = { processes, accounts, paused, failing, overdue, oldest_due_at: instant(oldestDueAt) };
+  const isSomeAccountWell = accounts - paused > failing || accounts === 0;
+  const health = { ...healthOf(known, isSomeAccountWell), fleet };
+  return { health, toldToWait, oldestDueMs: oldestDueAt === null ? 0 : now - oldestDueAt };
 }
 
-function reasonsOf({ codes, overdue, toldToWait, pausedUntil }: Counted, zone: Zone): Reason[] {
+function reasonsOf({ codes, overdue, toldToWait, pausedUntil }: CountRow, zone: Zone): Reason[] {
   const pause = pausedUntil && {
     code: 'provider_pause',
     message: `The provider has asked for a pause of all accounts, until ${zone.iso(pausedUntil)}.`,

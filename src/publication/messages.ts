@@ -1,13 +1,13 @@
 // What is published of meters, accounts and the bridge itself: states, lists and events.
 import { inFull, knownInFull, knownUnits, toUnits } from '../domain/amount.ts';
 import type { Invoices } from '../domain/extras.ts';
-import { type HealthRecord, verdict } from '../domain/health.ts';
+import { needsAPerson } from '../domain/health.ts';
 import type { Expectation, UnusualUse } from '../domain/insight/alarm.ts';
 import { billCheckRecord } from '../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord } from '../domain/invoice.ts';
 import type { Change } from '../domain/ledger.ts';
 import { compareText } from '../domain/order.ts';
-import type { Day, Zone } from '../domain/period.ts';
+import type { Day } from '../domain/period.ts';
 import type { Tariff, TariffChange } from '../domain/tariff/tariff.ts';
 import { periodSums } from '../domain/totals.ts';
 import { about } from '../foundation/about.ts';
@@ -16,6 +16,7 @@ import { accountDocument, type DiscoveryOptions, meterDocument } from './discove
 import { ACCOUNT_ROWS } from './entities/accountEntities.ts';
 import { keysOf, stateFrom } from './entities/entityRow.ts';
 import { METER_ROWS } from './entities/meterEntities.ts';
+import type { PayloadByTopic } from './payloads/payloads.ts';
 import type { Retained } from './retainedDiff.ts';
 import { statementOf } from './statement/statement.ts';
 import type { Topics } from './topics.ts';
@@ -224,49 +225,23 @@ export function infoMessage(topics: Topics, view: BridgeView): Message {
   });
 }
 
+export type Health = PayloadByTopic['bridge/health'];
+
+const FAILURES_UNTIL_FAILING = 3;
 // Home Assistant refuses states of more than 255 characters.
 const LONGEST_STATE = 250;
 // Counted in code points: half a surrogate pair is no JSON to Home Assistant, which would lose the whole message.
 const shortened = (text: string): string => [...text].slice(0, LONGEST_STATE).join('');
 
-export function healthMessage(topics: Topics, record: HealthRecord, zone: Zone): Message {
-  const instant = (at: number | null) => (at === null ? null : zone.iso(at));
-  const auth = Object.entries(record.auth).map(([account, status]) => [
-    account,
-    {
-      state: status.state,
-      next_attempt_at: instant(status.nextAttemptAt),
-      access_expires_at: instant(status.accessExpiresAt),
-      refresh_expires_at: instant(status.refreshExpiresAt),
-    },
-  ]);
-  return topics.message('bridge/health', [], {
-    state: verdict(record),
-    reasons: record.reasons,
-    auth: Object.fromEntries(auth),
-    progress: record.progress,
-    statistics: record.statistics,
-    last_poll_at: instant(record.lastPollAt),
-    last_success_at: instant(record.lastSuccessAt),
-    next_poll_at: instant(record.nextPollAt),
-    poll_now_at: instant(record.pollNowAt),
-    failures_in_a_row: record.failuresInARow,
-    requests_today: record.requestsToday,
-    logins_today: record.loginsToday,
-    last_error: record.reasons[0] ? shortened(record.reasons[0].message) : null,
-    ...(record.fleet && {
-      fleet: {
-        processes: record.fleet.processes.map(({ number, version, startedAt }) => ({
-          number,
-          version,
-          started_at: zone.iso(startedAt),
-        })),
-        accounts: record.fleet.accounts,
-        paused: record.fleet.paused,
-        failing: record.fleet.failing,
-        overdue: record.fleet.overdue,
-        oldest_due_at: instant(record.fleet.oldestDueAt),
-      },
-    }),
-  });
+/** With the verdict. `failing`: no account can be read, and waiting will not help, or has not helped for a while. */
+export function healthOf(known: Omit<Health, 'state' | 'last_error'>, isSomeAccountWell: boolean): Health {
+  const { auth, reasons, failures_in_a_row: failures } = known;
+  const [worst] = reasons;
+  const isStuck = Object.values(auth).some(({ state }) => needsAPerson(state));
+  // What they failed of may be over already, although no poll has come to its end since.
+  const isLasting = failures >= FAILURES_UNTIL_FAILING && worst !== undefined;
+  const isDegraded = isStuck || worst !== undefined || failures > 0;
+  const isFailing = (isStuck || isLasting) && !isSomeAccountWell;
+  const state = isFailing ? 'failing' : isDegraded ? 'degraded' : 'ok';
+  return { state, ...known, last_error: worst ? shortened(worst.message) : null };
 }

@@ -1,7 +1,7 @@
 // The facts that states and discovery are written from.
 import type { Config } from '../config/schema.ts';
 import type { Balance, Invoices } from '../domain/extras.ts';
-import type { AuthStatus, HealthRecord } from '../domain/health.ts';
+import type { AuthStatus } from '../domain/health.ts';
 import type { UseJudgement } from '../domain/insight/alarm.ts';
 import type { BillChecks, BillForecast } from '../domain/insight/bill.ts';
 import type { Forecasts } from '../domain/insight/forecast.ts';
@@ -94,7 +94,6 @@ export interface BridgeView {
   readonly startedAt: number;
   readonly schedule: string | null;
   readonly zone: Zone;
-  readonly health: HealthRecord;
   /** Those that have a state. */
   readonly meters: readonly Pick<
     MeterView,

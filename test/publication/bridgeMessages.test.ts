@@ -1,41 +1,13 @@
 // What is published of the bridge itself: state, info, health with its reasons, and events.
 import { expect, test } from 'vitest';
-import type { HealthRecord } from '../../src/domain/health.ts';
+import type { AuthState } from '../../src/domain/health.ts';
 import { about } from '../../src/foundation/about.ts';
-import { healthMessage, infoMessage, stateMessage } from '../../src/publication/messages.ts';
+import { healthOf, infoMessage, stateMessage } from '../../src/publication/messages.ts';
 import { clear, Topics } from '../../src/publication/topics.ts';
 import { bodyOf, bridgeView, DUBLIN, NOW, statesOf, WELL } from '../support/inventedHome.ts';
 
 const topics = new Topics('heat/home');
-const health = (more: Partial<HealthRecord> = {}) =>
-  bodyOf(healthMessage(topics, { ...WELL, ...more }, DUBLIN));
-const CALM = {
-  schema: 1,
-  state: 'ok',
-  reasons: [],
-  auth: {
-    home: {
-      state: 'ok',
-      next_attempt_at: null,
-      access_expires_at: '2025-06-30T13:05:00+01:00',
-      refresh_expires_at: '2025-06-30T13:30:00+01:00',
-    },
-  },
-  progress: [],
-  statistics: null,
-  last_poll_at: '2025-06-30T12:59:00+01:00',
-  last_success_at: '2025-06-30T12:59:00+01:00',
-  next_poll_at: '2025-06-30T14:00:00+01:00',
-  poll_now_at: null,
-  failures_in_a_row: 0,
-  requests_today: 3,
-  logins_today: 1,
-  last_error: null,
-};
-const REASONS = [
-  { code: 'provider_unreachable', message: 'It does not answer.', hint: 'Wait.', account: 'home' },
-  { code: 'data_late', message: 'The newest reading is old.', meter: '70418235' },
-];
+const HOME = WELL.auth.home as NonNullable<typeof WELL.auth.home>;
 const LONG = `${'x'.repeat(249)}🔥🔥🔥`;
 
 test('the state is plain text; an event passes; a withdrawal is empty and retained', () => {
@@ -72,30 +44,35 @@ test('info tells version, schedule, zone, and each meter with its topic', () => 
   });
 });
 
-test.each<[string, Partial<HealthRecord>, object]>([
-  ['of a bridge that is well', {}, {}],
-  [
-    'before anything happened: null, not 1970',
-    { auth: {}, lastPollAt: null, lastSuccessAt: null, nextPollAt: null },
-    { auth: {}, last_poll_at: null, last_success_at: null, next_poll_at: null },
-  ],
-  [
-    'in trouble: the reasons whole, and the first one as the last error',
-    { reasons: REASONS, failuresInARow: 3, isSomeAccountWell: false },
-    { state: 'failing', reasons: REASONS, last_error: 'It does not answer.', failures_in_a_row: 3 },
-  ],
-  [
-    'while the history is read',
-    { progress: [{ account: 'home', meter: '70418235', days_read: 366, days_total: 900 }] },
-    { progress: [{ account: 'home', meter: '70418235', days_read: 366, days_total: 900 }] },
-  ],
-  [
-    'the last error cut to what Home Assistant takes, and never through a character',
-    { reasons: [{ code: 'a', message: LONG }] },
-    { state: 'degraded', reasons: [{ code: 'a', message: LONG }], last_error: `${'x'.repeat(249)}🔥` },
-  ],
-])('health %s', (_, record, expected) => {
-  expect(health(record)).toEqual({ ...CALM, ...expected });
+const auth = (state: AuthState) => ({ home: { ...HOME, state } });
+const TWO = { ...auth('ok'), b: { ...HOME, state: 'needs_user_action' } as const };
+const reasons = [{ code: 'data_late', message: 'Late.' }];
+
+/** What waiting cures is degraded, what needs a person or will not end is failing. */
+test.each<[string, Partial<typeof WELL>, string, boolean?]>([
+  ['all is well', {}, 'ok'],
+  ['before the first poll', { auth: {} }, 'ok'],
+  ['there is a reason', { reasons }, 'degraded'],
+  ['two failed', { failures_in_a_row: 2, reasons }, 'degraded'],
+  ['three failed', { failures_in_a_row: 3, reasons }, 'failing'],
+  ['three failed of what is over', { failures_in_a_row: 3 }, 'degraded'],
+  ['the login waits', { auth: auth('backoff'), reasons }, 'degraded'],
+  ['the provider is down', { auth: auth('provider_down'), reasons }, 'degraded'],
+  ['the password is wrong', { auth: auth('bad_credentials_or_locked') }, 'failing'],
+  ['the account wants its user', { auth: auth('needs_user_action') }, 'failing'],
+  ['the method is switched off', { auth: auth('method_disabled') }, 'failing'],
+  ['one account of two is stuck, and nothing is known of the other', { auth: TWO }, 'failing'],
+  ['one account of two is stuck, and the other is well', { auth: TWO }, 'degraded', true],
+  ['one account of two fails', { failures_in_a_row: 9, reasons }, 'degraded', true],
+])('health when %s', (_story, happened, state, isSomeAccountWell = false) => {
+  const known = { ...WELL, ...happened };
+  const last_error = known.reasons[0]?.message ?? null;
+  expect(healthOf(known, isSomeAccountWell)).toEqual({ ...known, state, last_error });
+});
+
+test('the last error is cut to what Home Assistant takes, and never through a character', () => {
+  const known = { ...WELL, reasons: [{ code: 'a', message: LONG }] };
+  expect(healthOf(known, true)).toMatchObject({ ...known, last_error: `${'x'.repeat(249)}🔥` });
 });
 
 test.each(['heat2mqtt', 'heat/home', 'Wärme'])('every JSON payload below %s carries schema 1', (base) => {

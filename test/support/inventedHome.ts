@@ -2,7 +2,6 @@
 
 import { summaryMessage } from '../../src/constituencies/onDemand.ts';
 import type { Invoices } from '../../src/domain/extras.ts';
-import type { HealthRecord } from '../../src/domain/health.ts';
 import { judgeUse } from '../../src/domain/insight/alarm.ts';
 import { billJudge } from '../../src/domain/insight/bill.ts';
 import { forecastMonth } from '../../src/domain/insight/forecast.ts';
@@ -21,7 +20,7 @@ import {
   type DiscoveryOptions,
   meterDocument,
 } from '../../src/publication/discovery.ts';
-import { composeAccount, healthMessage, infoMessage, stateMessage } from '../../src/publication/messages.ts';
+import { composeAccount, healthOf, infoMessage, stateMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import type { AccountView, BridgeView, MeterView } from '../../src/publication/views.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
@@ -140,26 +139,32 @@ export const ACCOUNT: AccountView = {
   loginsToday: 1,
 };
 
-export const WELL: HealthRecord = {
-  isSomeAccountWell: true,
-  auth: { home: ACCOUNT.auth },
+/** What is known of a bridge that is well. */
+export const WELL: Parameters<typeof healthOf>[0] = {
   reasons: [],
+  auth: {
+    home: {
+      state: 'ok',
+      next_attempt_at: null,
+      access_expires_at: DUBLIN.iso(NOW + 300_000),
+      refresh_expires_at: DUBLIN.iso(NOW + 1_800_000),
+    },
+  },
   progress: [],
   statistics: null,
-  lastPollAt: NOW - 60_000,
-  lastSuccessAt: NOW - 60_000,
-  nextPollAt: NOW + 3_600_000,
-  pollNowAt: null,
-  failuresInARow: 0,
-  requestsToday: 3,
-  loginsToday: 1,
+  last_poll_at: DUBLIN.iso(NOW - 60_000),
+  last_success_at: DUBLIN.iso(NOW - 60_000),
+  next_poll_at: DUBLIN.iso(NOW + 3_600_000),
+  poll_now_at: null,
+  failures_in_a_row: 0,
+  requests_today: 3,
+  logins_today: 1,
 };
 
 export const bridgeView = (meters: readonly MeterView[] = [FULL]): BridgeView => ({
   startedAt: NOW - 3_600_000,
   schedule: '23 */4 * * *',
   zone: DUBLIN,
-  health: WELL,
   meters,
 });
 
@@ -182,7 +187,7 @@ export const meterMessages = (topics: Topics, view: MeterView): Message[] =>
 export const statesOf = (topics: Topics, meter: MeterView = FULL): Message[] => [
   stateMessage(topics, 'online'),
   infoMessage(topics, bridgeView([meter])),
-  healthMessage(topics, WELL, DUBLIN),
+  topics.message('bridge/health', [], healthOf(WELL, true)),
   ...accountMessages(topics, ACCOUNT, [meter]),
   summaryMessage(topics, DUBLIN, 'dail/34', null),
 ];

@@ -1,5 +1,5 @@
 // Keeps Home Assistant's statistics equal to the ledgers, beside the polls: one run at a time, repeated until it works.
-import type { Reason, StatisticsStatus } from '../../domain/health.ts';
+import type { Reason } from '../../domain/health.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import type { Day } from '../../domain/period.ts';
 import { statisticsHour } from '../../domain/statistics.ts';
@@ -9,6 +9,7 @@ import { backOffMs } from '../../foundation/retry.ts';
 import type { HomeAssistant } from '../../homeassistant/connection.ts';
 import { bringUpToDate, type Series, seriesOf, visitHomeAssistant } from '../../homeassistant/recorder.ts';
 import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trouble.ts';
+import type { Health } from '../../publication/messages.ts';
 import { type Context, metersOf } from '../context.ts';
 import type { OutdoorTemperatures } from './outdoorTemperatures.ts';
 import { signInNotices } from './signInNotices.ts';
@@ -201,7 +202,7 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
     if (!stopping.signal.aborted) signals.emit('bridgeChanged');
   }
 
-  function stateNow(): StatisticsStatus['state'] {
+  function stateNow() {
     if (progress !== null) return 'importing';
     if (fault !== null) return 'failing';
     return lastSuccessAt === null ? 'waiting' : 'ok';
@@ -220,7 +221,8 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
       oneAtATime(() => attempt({ from, onProgress })),
     reasons: (): readonly Reason[] =>
       [fault, outdoor.fault].filter((one) => one !== null).map((one) => safeWords(one)),
-    status: (): StatisticsStatus => ({
+    /** As it is published. */
+    status: (): Health['statistics'] => ({
       state: stateNow(),
       series: progress?.series ?? null,
       rows_stored: progress?.stored ?? null,

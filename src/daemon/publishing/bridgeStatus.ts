@@ -2,8 +2,9 @@
 import type { Account } from '../../accounts/account.ts';
 import { duplicateReasons, isIncomplete, meterReasons } from '../../accounts/composition.ts';
 import { NO_REFRESH_TOKEN } from '../../auth/refusals.ts';
-import { type AuthStatus, type HealthRecord, needsAPerson, type Reason } from '../../domain/health.ts';
+import { type AuthStatus, needsAPerson, type Reason } from '../../domain/health.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
+import { type Health, healthOf } from '../../publication/messages.ts';
 import type { BridgeView } from '../../publication/views.ts';
 import { type Context, metersOf } from '../context.ts';
 import type { Statistics } from '../homeAssistant/statistics.ts';
@@ -63,27 +64,36 @@ export function openBridgeStatus({ poller, schedule, statistics }: Parts, contex
       .slice(0, MOST_NAMED);
   }
 
-  function health(): HealthRecord {
+  const instant = (at: number | null) => (at === null ? null : zone.iso(at));
+  const authOf = ({ state, nextAttemptAt, accessExpiresAt, refreshExpiresAt }: AuthStatus) => ({
+    state,
+    next_attempt_at: instant(nextAttemptAt),
+    access_expires_at: instant(accessExpiresAt),
+    refresh_expires_at: instant(refreshExpiresAt),
+  });
+
+  function health(): Health {
     const records = accounts.map(({ history }) => history.record);
     const today = accounts.map(({ history }) => history.today());
     const progress = metersOf(context).flatMap((meter) => meter.progress() ?? []);
     const failures = [...poller.troubles.values()].map(({ failuresInARow }) => failuresInARow);
-    return {
-      isSomeAccountWell: accounts.some(
-        ({ id, upstream }) => !poller.troubles.has(id) && !needsAPerson(upstream.session.status().state),
-      ),
-      auth: Object.fromEntries(authWorthNaming()),
+    const isSomeAccountWell = accounts.some(
+      ({ id, upstream }) => !poller.troubles.has(id) && !needsAPerson(upstream.session.status().state),
+    );
+    const known = {
       reasons: atMost(reasons()),
+      auth: Object.fromEntries(authWorthNaming().map(([id, status]) => [id, authOf(status)])),
       progress: progress.slice(0, MOST_NAMED),
       statistics: statistics?.status() ?? null,
-      lastPollAt: newest(records.map(({ lastPollAt }) => lastPollAt)),
-      lastSuccessAt: newest(records.map(({ lastSuccessAt }) => lastSuccessAt)),
-      nextPollAt: schedule.nextPollAt(),
-      pollNowAt: poller.refusal()?.until ?? null,
-      failuresInARow: Math.max(0, ...failures),
-      requestsToday: today.reduce((sum, { requests }) => sum + requests, 0),
-      loginsToday: today.reduce((sum, { logins }) => sum + logins, 0),
+      last_poll_at: instant(newest(records.map(({ lastPollAt }) => lastPollAt))),
+      last_success_at: instant(newest(records.map(({ lastSuccessAt }) => lastSuccessAt))),
+      next_poll_at: instant(schedule.nextPollAt()),
+      poll_now_at: instant(poller.refusal()?.until ?? null),
+      failures_in_a_row: Math.max(0, ...failures),
+      requests_today: today.reduce((sum, { requests }) => sum + requests, 0),
+      logins_today: today.reduce((sum, { logins }) => sum + logins, 0),
     };
+    return healthOf(known, isSomeAccountWell);
   }
 
   return {
@@ -93,7 +103,6 @@ export function openBridgeStatus({ poller, schedule, statistics }: Parts, contex
       startedAt,
       schedule: accounts.length > 0 ? config.usage.schedule : null,
       zone,
-      health: health(),
       meters: metersOf(context)
         .filter(({ isComplete }) => isComplete)
         .map(({ account, name, friendlyName, property, store: { readingCloses } }) => ({

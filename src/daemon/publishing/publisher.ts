@@ -12,7 +12,7 @@ import type { Log } from '../../foundation/log.ts';
 import type { Incoming, Message } from '../../mqtt/message.ts';
 import { bridgeDocument, type DiscoveryOptions } from '../../publication/discovery.ts';
 import { homeLanguage } from '../../publication/language.ts';
-import { composeAccount, healthMessage, infoMessage, stateMessage } from '../../publication/messages.ts';
+import { composeAccount, infoMessage, stateMessage } from '../../publication/messages.ts';
 import { asIs, type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
 import { isDiscovery, type Topics } from '../../publication/topics.ts';
 import { autosave } from '../../store/autosave.ts';
@@ -179,12 +179,14 @@ export function composer({ bridgeStatus, constituencies, discovery }: Composed, 
     const account = byId.get(owner);
     if (account)
       return composeAccount(accountView(account, context), meterViews(account), { topics, discovery });
-    const view = bridgeStatus.bridge();
     const document = discovery && bridgeDocument(discovery);
     return [
       asIs(stateMessage(topics, 'online')),
       ...(document ? [{ topic: document.topic, document }] : []),
-      ...[infoMessage(topics, view), healthMessage(topics, view.health, view.zone)].map(asIs),
+      ...[
+        infoMessage(topics, bridgeStatus.bridge()),
+        topics.message('bridge/health', [], bridgeStatus.health()),
+      ].map(asIs),
       ...(constituencies?.messages() ?? []).map(asIs),
     ];
   };

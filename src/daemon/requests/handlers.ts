@@ -2,7 +2,6 @@
 // requests that were understood and are not done now.
 import type { AccountOutcome } from '../../accounts/account.ts';
 import type { Constituencies, Postponed } from '../../constituencies/onDemand.ts';
-import { verdict } from '../../domain/health.ts';
 import { addDays, type Day } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { RateLimit } from '../../foundation/limits.ts';
@@ -73,9 +72,8 @@ export function requestHandlers(
     async health(parameters) {
       readParameters(REQUESTS.health, parameters);
       signals.emit('bridgeChanged');
-      const health = bridgeStatus.health();
-      const { failuresInARow, reasons } = health;
-      return { status: 'ok', data: { state: verdict(health), failures_in_a_row: failuresInARow, reasons } };
+      const { state, failures_in_a_row, reasons } = bridgeStatus.health();
+      return { status: 'ok', data: { state, failures_in_a_row, reasons } };
     },
     async constituencies(parameters) {
       if (constituencies !== null) return constituencies.answer(parameters);

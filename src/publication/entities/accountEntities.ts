@@ -1,6 +1,6 @@
 // The table of an account: its state, discovery and documentation derive from it.
 import { knownUnits } from '../../domain/amount.ts';
-import type { AuthState } from '../../domain/health.ts';
+import { AUTH_STATES } from '../../domain/health.ts';
 import { VERDICTS } from '../../domain/insight/bill.ts';
 import { billCheckRecord } from '../../domain/insight/billWords.ts';
 import {
@@ -23,17 +23,6 @@ const inMoney = { unit: '{currency}' };
 const inDays = { unit: 'd' };
 const inKwh = { unit: 'kWh' };
 const asDate = { deviceClass: 'date' };
-
-const AUTH_STATES: readonly AuthState[] = [
-  'ok',
-  'refreshing',
-  'backoff',
-  'bad_credentials_or_locked',
-  'needs_user_action',
-  'method_disabled',
-  'login_needed',
-  'provider_down',
-];
 
 const PAYMENTS: readonly Payment[] = ['paid', 'to_pay', 'overdue'];
 

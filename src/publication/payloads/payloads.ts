@@ -1,6 +1,7 @@
 // Every topic below the base topic, with the schema of its payload: types, docs/schemas and docs/topics.md come from here.
 
 import * as z from 'zod';
+import { AUTH_STATES } from '../../domain/health.ts';
 import { VERDICTS } from '../../domain/insight/bill.ts';
 import { ACCOUNT_ROWS } from '../entities/accountEntities.ts';
 import { EVENT_ROWS } from '../entities/bridgeEntities.ts';
@@ -226,7 +227,7 @@ const bridgeInfo = payload({
 }).describe('What runs here and since when.');
 
 const auth = z.strictObject({
-  state: text,
+  state: z.enum(AUTH_STATES),
   next_attempt_at: instant.nullable(),
   access_expires_at: instant.nullable(),
   refresh_expires_at: instant.nullable(),

@@ -9,7 +9,8 @@ import { addDays } from '../domain/period.ts';
 import { type Property, seriesName } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
-import { checkTemperature, visitHomeAssistant } from '../homeassistant/recorder.ts';
+import { visitHomeAssistant } from '../homeassistant/commands.ts';
+import { checkTemperature } from '../homeassistant/recorder.ts';
 import { openBroker } from '../mqtt/broker.ts';
 import { makePrivateDirectory, pathsBelow, refuseLinks } from '../store/privateFiles.ts';
 import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
@@ -203,7 +204,7 @@ async function tryHomeAssistant(
   ours: string,
   { clock }: Io,
 ): Promise<string> {
-  return visitHomeAssistant({ url, token: await token.read() }, clock, async (home, { timezone }) => {
+  return visitHomeAssistant({ url, token: await token.read() }, clock, async (home, timezone) => {
     if (sensor !== undefined) await checkTemperature(home, sensor);
     const isSame = timezone === null || timezone === ours;
     const caution = '; its time zone is not usage.timezone: days may begin at another hour there';

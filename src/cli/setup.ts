@@ -11,7 +11,7 @@ import { ConfigInvalid } from '../config/draft.ts';
 import { KNOWN_PROVIDERS, UNTRIED } from '../config/providers.ts';
 import { commentedConfig } from '../config/yamlText.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
-import { visitHomeAssistant } from '../homeassistant/recorder.ts';
+import { visitHomeAssistant } from '../homeassistant/commands.ts';
 import { openBroker } from '../mqtt/broker.ts';
 import { makePrivateDirectory, replace } from '../store/privateFiles.ts';
 import { openUpstreamBeside, pickAccount } from './account.ts';

@@ -6,7 +6,8 @@ const AT_HOME =
 
 interface Row {
   readonly message: string;
-  readonly retry: Retry;
+  /** Default: later. */
+  readonly retry?: Retry;
   readonly hint: string;
 }
 
@@ -15,17 +16,14 @@ const ROWS = {
   unreachable: { message: 'Home Assistant cannot be reached (%).', retry: 'soon', hint: AT_HOME },
   not_trusted: {
     message: 'The certificate of Home Assistant is not trusted (%).',
-    retry: 'later',
     hint: 'Use the name in the certificate, or name the authority that signed it in NODE_EXTRA_CA_CERTS.',
   },
   moved: {
     message: 'Home Assistant sends us to another address (%).',
-    retry: 'later',
     hint: 'Open it in a browser and write the address it ends at into home_assistant.url.',
   },
   no_home_assistant: {
     message: 'What answers at home_assistant.url is not Home Assistant (%).',
-    retry: 'later',
     hint: 'It is the address at which a browser shows Home Assistant, as in http://homeassistant.local:8123.',
   },
   token_refused: {
@@ -37,14 +35,12 @@ const ROWS = {
   },
   not_admin: {
     message: "The token's user is not an administrator of Home Assistant.",
-    retry: 'later',
     hint:
       'Only administrators may write statistics and change the Energy dashboard. Make the user an administrator, ' +
       'or use the token of one.',
   },
   too_old: {
     message: 'Home Assistant is too old (%) for these statistics.',
-    retry: 'later',
     hint: 'Update it to 2025.11 or newer.',
   },
   starting: {
@@ -54,7 +50,6 @@ const ROWS = {
   },
   no_recorder: {
     message: 'Home Assistant keeps no statistics: its recorder is not loaded.',
-    retry: 'later',
     hint: "Put recorder: or default_config: into Home Assistant's configuration; its log tells why it may have failed.",
   },
   cut: {
@@ -69,40 +64,33 @@ const ROWS = {
   },
   strange: {
     message: 'Home Assistant gave an answer that was not understood (%).',
-    retry: 'later',
     hint: 'Please report it, with the version of Home Assistant.',
   },
   refused: {
     message: 'Home Assistant refused the statistics (%).',
-    retry: 'later',
     hint: "Home Assistant's log tells why. If it goes on, please report it with its version.",
   },
   no_temperatures: {
     message: 'Home Assistant keeps no statistics of the sensor in home_assistant.outdoor_temperature.',
-    retry: 'later',
     hint:
       'Developer tools, Statistics, lists the sensors that have some: those with state_class: measurement. Statistics ' +
       'begin to grow once it has one.',
   },
   not_a_temperature: {
     message: 'The sensor in home_assistant.outdoor_temperature measures no temperature.',
-    retry: 'later',
     hint: 'Name a sensor whose unit is °C, °F or K.',
   },
   not_stored: {
     message:
       'Home Assistant took statistics in, but they cannot be read back (% rows are missing or different).',
-    retry: 'later',
     hint: 'Its database may be busy or full: its log tells. What is missing is sent again.',
   },
   no_energy: {
     message: 'Home Assistant has no Energy dashboard: its energy integration is not loaded.',
-    retry: 'later',
     hint: "Put energy: or default_config: into Home Assistant's configuration.",
   },
   energy_refused: {
     message: 'Home Assistant refused the change of its Energy dashboard (%). Nothing was changed.',
-    retry: 'later',
     hint: "Home Assistant's log tells why. Adding the source by hand in its settings always works.",
   },
   energy_changed: {
@@ -122,10 +110,29 @@ export class HomeAssistantTrouble extends Failure {
 
   /** `detail`: a word of our own; never what came in. */
   constructor(kind: TroubleKind, detail: string | number = '', cause?: unknown) {
-    const { message, retry, hint }: Row = ROWS[kind];
+    const { message, retry = 'later', hint }: Row = ROWS[kind];
     super(message.replace('%', String(detail)), { retry, hint, cause });
     this.kind = kind;
     this.detail = String(detail);
     this.code = `home_assistant_${kind}`;
   }
+}
+
+/** What became of a command, from what the WebSocket client rejects with. */
+export function troubleWith(command: string, err: unknown): HomeAssistantTrouble {
+  if (err instanceof HomeAssistantTrouble) return err;
+  const { code } = Object(err);
+  // The client's own words for a lost connection have another shape.
+  if (code === undefined) return new HomeAssistantTrouble('cut');
+  if (code === 'unauthorized') return new HomeAssistantTrouble('not_admin');
+  const isEnergy = command.startsWith('energy/');
+  if (code === 'unknown_command') return new HomeAssistantTrouble(isEnergy ? 'no_energy' : 'no_recorder');
+  const words = /^[a-z_]{1,40}$/.test(code) ? code : 'without a known reason';
+  return new HomeAssistantTrouble(isEnergy ? 'energy_refused' : 'refused', words);
+}
+
+/** Trouble with one question, which leaves the others to be tried. Throws any other. */
+export function ofOneQuestion(err: unknown): HomeAssistantTrouble {
+  if (err instanceof HomeAssistantTrouble && err.kind !== 'cut' && err.kind !== 'silent') return err;
+  throw err;
 }

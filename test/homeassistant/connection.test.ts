@@ -1,5 +1,6 @@
 // The connection to Home Assistant: each command gets its own reply, and the token goes nowhere else.
 import { expect, test } from 'vitest';
+import * as z from 'zod';
 import type { HomeAssistant } from '../../src/homeassistant/connection.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import type { Stack } from '../support/stack.ts';
@@ -16,7 +17,10 @@ const CONFIG = { type: 'get_config' };
 test('replies that come in another order find their commands', async () => {
   const { connect } = await open({ outOfOrder: true });
   const home = await connect();
-  const [config, user] = await Promise.all([home.send(CONFIG), home.send({ type: 'auth/current_user' })]);
+  const [config, user] = await Promise.all([
+    home.send(CONFIG, z.unknown()),
+    home.send({ type: 'auth/current_user' }, z.unknown()),
+  ]);
   expect(config).toMatchObject({ state: 'RUNNING' });
   expect(user).toMatchObject({ is_admin: true });
 });
@@ -93,7 +97,7 @@ test.each(['<html>', '[]', '{"type":"hello"}', 'null', '{"type":"auth_require'])
 test('one that never asks for the token is given up, and so is one that never answers', async () => {
   const { clock, connect } = await open({ mute: true });
   const home = await connect();
-  const answer = codeOf(home.send(CONFIG));
+  const answer = codeOf(home.send(CONFIG, z.unknown()));
   await turn();
   clock.advance(60_000);
   expect(await answer).toBe('silent');
@@ -101,7 +105,7 @@ test('one that never asks for the token is given up, and so is one that never an
 });
 
 async function inTheMiddle(home: HomeAssistant, happen: () => void): Promise<string> {
-  const answer = codeOf(home.send(CONFIG));
+  const answer = codeOf(home.send(CONFIG, z.unknown()));
   await turn(20);
   happen();
   return answer;
@@ -111,7 +115,7 @@ test('a cut, and the end of the daemon, end what is under way and what comes aft
   const first = await open({ mute: true });
   const home = await first.connect();
   expect(await inTheMiddle(home, first.ha.cut)).toBe('cut');
-  expect(await codeOf(home.send(CONFIG))).toBe('cut');
+  expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe('cut');
   const second = await open({ mute: true });
   expect(await inTheMiddle(await second.connect(), () => second.ending.abort())).toBe('cut');
   await turn(50);
@@ -133,7 +137,10 @@ test.each([
     socket.send(JSON.stringify({ id, type: 'result', success: false, error: { code: error } }));
   });
   const home = await connect();
-  const failure = (await home.send(CONFIG).catch((err) => err)) as { code: string; message: string };
+  const failure = (await home.send(CONFIG, z.unknown()).catch((err) => err)) as {
+    code: string;
+    message: string;
+  };
   expect(failure.code).toBe(`home_assistant_${code}`);
   expect(failure.message).not.toContain('<b>');
 });

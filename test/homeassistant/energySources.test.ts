@@ -1,18 +1,17 @@
 // What is added to the Energy preferences and taken out again, and what is refused.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  gasSourcesOf,
-  type HeatMeter,
-  type Preferences,
-  plan,
-} from '../../src/homeassistant/energySources.ts';
+import type { Preferences } from '../../src/homeassistant/commands.ts';
+import { gasSourcesOf, type HeatMeter, plan } from '../../src/homeassistant/energySources.ts';
 
 const meter = (name: string, over: Partial<HeatMeter> = {}): HeatMeter => ({
   meter: name,
   friendlyName: null,
-  totals: { statistics: `heat2mqtt:${name}_energy`, entity: `sensor.${name}_energy_total` },
-  ids: [`heat2mqtt:${name}_energy`, `sensor.${name}_energy_total`, `sensor.${name}_meter_reading`],
+  ids: new Map([
+    [`heat2mqtt:${name}_energy`, 'statistics'],
+    [`sensor.${name}_energy_total`, 'entity'],
+    [`sensor.${name}_meter_reading`, null],
+  ]),
   pair: { energy: `heat2mqtt:${name}_energy`, cost: `heat2mqtt:${name}_cost` },
   ...over,
 });

@@ -19,9 +19,9 @@ test.each([
   expect(ids(base, meter)[0]).toBe(id);
 });
 
-test('a source fits its column of 32 characters; money has its currency and no unit class', () => {
+test('a source fits its column of 32 characters; money has its currency', () => {
   const [, cost] = seriesOf('a/very/long/base/topic/that/goes/on_and_on', X, ['x']);
-  expect(cost).toMatchObject({ source: 'a_very_long_base_topic_that_goes', unit: 'CHF', unitClass: null });
+  expect(cost).toMatchObject({ id: 'a_very_long_base_topic_that_goes:x_cost', unit: 'CHF' });
 });
 
 test('a friendly name is what people choose from, and no part of the id', () => {

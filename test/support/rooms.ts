@@ -41,7 +41,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       ' ',
     ),
   fleet: 'accounts auth config constituencies domain foundation http mqtt publication store web'.split(' '),
-  cli: 'accounts auth config constituencies daemon domain fleet foundation homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts publication store web/server.ts'.split(
+  cli: 'accounts auth config constituencies daemon domain fleet foundation homeassistant/commands.ts homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts publication store web/server.ts'.split(
     ' ',
   ),
   'main.ts': ['cli/command.ts', 'cli/commands.ts', 'foundation'],
@@ -81,5 +81,5 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,
   leven: /^config\/draft\.ts$/,
-  zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(simulator\/usage|domain\/(constituency|extras|invoice|reading|recovery|tariff\/tariff)|homeassistant\/recorder|mqtt\/requests)\.ts$/,
+  zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(simulator\/usage|domain\/(constituency|extras|invoice|reading|recovery|tariff\/tariff)|homeassistant\/(commands|connection)|mqtt\/requests)\.ts$/,
 };

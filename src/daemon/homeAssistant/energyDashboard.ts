@@ -2,20 +2,23 @@
 import { createHash } from 'node:crypto';
 import type { HomeAssistant as Section } from '../../config/schema.ts';
 import type { Clock } from '../../foundation/clock.ts';
-import type { HomeAssistant } from '../../homeassistant/connection.ts';
+import {
+  mqttEntities,
+  readPreferences,
+  saveSources,
+  statisticsMetadata,
+  visitHomeAssistant,
+} from '../../homeassistant/commands.ts';
+import { type HomeAssistant, isSince } from '../../homeassistant/connection.ts';
 import {
   type Change,
   type GasSource,
   gasSourcesOf,
   type HeatMeter,
-  mqttEntities,
   type Plan,
   plan,
-  readPreferences,
-  saveSources,
-  takesNames,
 } from '../../homeassistant/energySources.ts';
-import { seriesOf, unitClasses, visitHomeAssistant } from '../../homeassistant/recorder.ts';
+import { seriesOf } from '../../homeassistant/recorder.ts';
 import { HomeAssistantTrouble } from '../../homeassistant/trouble.ts';
 import { meterUniqueIds } from '../../publication/discovery.ts';
 
@@ -44,14 +47,14 @@ interface DashboardDeps {
  * and changes nothing, when it is no longer so.
  */
 export async function energyDashboard(
-  deps: DashboardDeps,
+  { section, baseTopic, clock }: DashboardDeps,
   change: Change,
   meters: readonly NamedMeter[],
   agreed: string | null = null,
 ): Promise<Dashboard> {
-  const { url, token } = deps.section;
-  return visitHomeAssistant({ url, token: await token.read() }, deps.clock, async (home) => {
-    const now = await look(home, deps, change, meters);
+  const { url, token } = section;
+  return visitHomeAssistant({ url, token: await token.read() }, clock, async (home) => {
+    const now = await look(home, baseTopic, change, meters);
     if (agreed === null) return now;
     if (now.digest !== agreed) throw new HomeAssistantTrouble('energy_changed');
     if (now.changed.length > 0) await saveSources(home, now.after);
@@ -61,38 +64,37 @@ export async function energyDashboard(
 
 async function look(
   home: HomeAssistant,
-  { baseTopic }: DashboardDeps,
+  baseTopic: string,
   change: Change,
   named: readonly NamedMeter[],
 ): Promise<Dashboard> {
   const names = named.map(({ name }) => name);
   const entities = await mqttEntities(home);
   const before = await readPreferences(home);
-  const ours = named.map((one) => ({
-    ...one,
-    series: seriesOf(baseTopic, { meter: one.name, friendlyName: one.friendlyName, currency: '' }, names),
-  }));
+  const ours = named.map(({ name: meter, friendlyName }) => {
+    const series = seriesOf(baseTopic, { meter, friendlyName, currency: '' }, names);
+    return { meter, friendlyName, series };
+  });
   const others = gasSourcesOf(before.energy_sources, []).flatMap(({ energy }) => energy ?? []);
   const ids = ours.flatMap(({ series }) => series.map(({ id }) => id));
-  const classes = await unitClasses(home, [...ids, ...others]);
-  const meters = ours.map(({ name, friendlyName, series: [energy, cost] }): HeatMeter => {
-    const uniqueIds = meterUniqueIds(baseTopic, name);
+  const known = await statisticsMetadata(home, [...ids, ...others]);
+  const meters = ours.map(({ series: [{ id: energy }, { id: cost }], ...one }): HeatMeter => {
+    const uniqueIds = meterUniqueIds(baseTopic, one.meter);
     const entityOf = (key: string) => entities.get(uniqueIds.get(key) ?? '') ?? null;
     const total = entityOf('energy_total');
-    const statistics = energy?.id ?? '';
-    const isStored = classes.has(statistics);
-    const byStatistics = { energy: statistics, cost: cost && classes.has(cost.id) ? cost.id : null };
+    const all = [...uniqueIds.values()].flatMap((id) => entities.get(id) ?? []);
     const byEntity = total === null ? null : { energy: total, cost: entityOf('cost_total') };
     return {
-      meter: name,
-      friendlyName,
-      totals: { statistics, entity: total },
-      ids: [statistics, ...[...uniqueIds.values()].flatMap((id) => entities.get(id) ?? [])],
-      pair: isStored ? byStatistics : byEntity,
+      ...one,
+      ids: new Map([
+        ...all.map((id) => [id, id === total ? 'entity' : null] as const),
+        [energy, 'statistics'],
+      ]),
+      pair: known.has(energy) ? { energy, cost: known.has(cost) ? cost : null } : byEntity,
     };
   });
-  const planned = plan(change, before, meters, takesNames(home));
-  const inVolume = others.filter((id) => classes.get(id) === 'volume');
+  const planned = plan(change, before, meters, isSince(2026, 6, home.version));
+  const inVolume = others.filter((id) => known.get(id)?.unit_class === 'volume');
   return {
     ...planned,
     gas: gasSourcesOf(before.energy_sources, meters),

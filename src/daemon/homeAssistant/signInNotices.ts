@@ -5,8 +5,9 @@ import { pageAddress } from '../../config/listenAddress.ts';
 import { needsAPerson } from '../../domain/health.ts';
 import { timeWords } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';
+import { callNotification, standingNotifications } from '../../homeassistant/commands.ts';
 import type { HomeAssistant } from '../../homeassistant/connection.ts';
-import { HomeAssistantTrouble } from '../../homeassistant/trouble.ts';
+import { ofOneQuestion } from '../../homeassistant/trouble.ts';
 import type { Context } from '../context.ts';
 
 // What many accounts have in common needs no notice for each of them.
@@ -53,7 +54,7 @@ export function signInNotices({ accounts, config, topics, zone, clock, log }: Co
     // A notice that a person has dismissed is not sent again for a new time of the next try.
     if (before?.code === code && (before.message === message || !isStanding)) return;
     const title = `Heat account ${account.id} cannot sign in`;
-    await call(home, 'create', { notification_id: idOf(account), title, message });
+    await callNotification(home, 'create', { notification_id: idOf(account), title, message });
     told.set(account.id, { code, message });
   }
 
@@ -64,29 +65,18 @@ export function signInNotices({ accounts, config, topics, zone, clock, log }: Co
     async deliver(home: HomeAssistant): Promise<void> {
       try {
         // Some may be from before a restart of this program.
-        const standing = new Set(await standingNotifications(home));
+        const standing = await standingNotifications(home);
         for (const account of accounts.filter(isSignedIn)) {
           told.delete(account.id);
-          if (standing.has(idOf(account))) await call(home, 'dismiss', { notification_id: idOf(account) });
+          if (standing.has(idOf(account)))
+            await callNotification(home, 'dismiss', { notification_id: idOf(account) });
         }
         const waiting = accounts.filter(({ upstream }) => needsAPerson(upstream.session.status().state));
         for (const account of waiting.slice(0, MOST_NOTICES))
           await tell(home, account, standing.has(idOf(account)));
       } catch (err) {
-        if (err instanceof HomeAssistantTrouble && (err.kind === 'cut' || err.kind === 'silent')) throw err;
-        log.warn(safeWords(err), 'home assistant did not take the notices of sign-ins');
+        log.warn(safeWords(ofOneQuestion(err)), 'home assistant did not take the notices of sign-ins');
       }
     },
   };
 }
-
-/** The ids of all persistent notifications: they stand below the bell of the sidebar until they are dismissed, or a restart. */
-async function standingNotifications(home: HomeAssistant): Promise<string[]> {
-  const reply = await home.send({ type: 'persistent_notification/get' });
-  if (!Array.isArray(reply)) throw new HomeAssistantTrouble('strange', 'about notifications');
-  return reply.map((one) => String(Object(one).notification_id));
-}
-
-/** One with the same id takes its place. */
-const call = (home: HomeAssistant, service: 'create' | 'dismiss', service_data: object): Promise<unknown> =>
-  home.send({ type: 'call_service', domain: 'persistent_notification', service, service_data });

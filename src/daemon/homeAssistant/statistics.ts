@@ -6,9 +6,10 @@ import { statisticsHour } from '../../domain/statistics.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';
 import { concurrencyLimit } from '../../foundation/limits.ts';
 import { backOffMs } from '../../foundation/retry.ts';
+import { visitHomeAssistant } from '../../homeassistant/commands.ts';
 import type { HomeAssistant } from '../../homeassistant/connection.ts';
-import { bringUpToDate, type Series, seriesOf, visitHomeAssistant } from '../../homeassistant/recorder.ts';
-import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trouble.ts';
+import { bringUpToDate, type Series, seriesOf } from '../../homeassistant/recorder.ts';
+import { HomeAssistantTrouble, ofOneQuestion } from '../../homeassistant/trouble.ts';
 import type { Health } from '../../publication/messages.ts';
 import { type Context, metersOf } from '../context.ts';
 import type { OutdoorTemperatures } from './outdoorTemperatures.ts';
@@ -33,8 +34,6 @@ const REFUSED_ONCE_RESTS_MS = 60_000;
 const REFUSED_TOKEN_RESTS_MS = 6 * 3_600_000;
 const LOOK_FOR_NEW_TOKEN_MS = 30_000;
 const COMPARE_ALL_EVERY_MS = 24 * 3_600_000;
-/** Trouble with one series, which leaves the others to be tried. */
-const OF_ONE_SERIES: readonly TroubleKind[] = ['refused', 'not_stored', 'strange'];
 
 export type Statistics = NonNullable<ReturnType<typeof openStatistics>>;
 
@@ -49,7 +48,8 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
   const oneAtATime = concurrencyLimit(1);
   let cancelRetry: () => void = () => undefined;
   let isQueued = false;
-  let refused: { readonly token: string; readonly at: number; readonly restsMs: number } | null = null;
+  /** Not offered again until then, on the monotonic clock. */
+  let refused: { readonly token: string; readonly until: number } | null = null;
   let fault: unknown = null;
   let failures = 0;
   let progress: SeriesProgress | null = null;
@@ -83,29 +83,20 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
     }
     cancelRetry();
     nextAttemptAt = null;
-    const before = refused;
-    let token: string | null = null;
+    let token = '';
     try {
       token = await secret.read();
-      refused = null;
-      const sent = await visitHomeAssistant(
-        { url, token },
-        clock,
-        (home, { timezone }) => work(home, timezone, options),
-        stopping.signal,
-      );
+      const visit = (home: HomeAssistant, timezone: string | null) => work(home, timezone, options);
+      const sent = await visitHomeAssistant({ url, token }, clock, visit, stopping.signal);
       if (fault !== null) log.info('home assistant takes statistics again');
       fault = null;
+      refused = null;
       failures = 0;
       // Before the first history is complete nothing can have succeeded.
       if (sent.length > 0) lastSuccessAt = zone.iso(clock.now());
       return sent;
     } catch (err) {
-      if (token !== null && err instanceof HomeAssistantTrouble && err.kind === 'token_refused') {
-        const restsMs = before?.token === token ? REFUSED_TOKEN_RESTS_MS : REFUSED_ONCE_RESTS_MS;
-        refused = { token, at: clock.monotonic(), restsMs };
-      }
-      if (!stopping.signal.aborted) fail(err);
+      if (!stopping.signal.aborted) fail(err, token);
       throw err;
     } finally {
       progress = null;
@@ -113,77 +104,12 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
     }
   }
 
-  async function work(home: HomeAssistant, timezone: string | null, options: RunOptions) {
-    compareZone(timezone);
-    await notices.deliver(home);
-    await readTemperatures(home);
-    return sendEvery(home, options);
-  }
-
-  function compareZone(timezone: string | null): void {
-    if (timezone === null || timezone === zone.name || timezone === warnedOfZone) return;
-    warnedOfZone = timezone;
-    log.warn('home assistant cuts its days in another time zone than usage.timezone');
-  }
-
-  async function readTemperatures(home: HomeAssistant): Promise<void> {
-    const origins = metersOf(context).map(({ ledger }) => ledger.origin);
-    const [oldest] = origins.sort();
-    if (oldest === undefined || !(await outdoor.update(home, oldest))) return;
-    for (const { id } of accounts) signals.emit('accountChanged', id);
-  }
-
-  async function sendEvery(home: HomeAssistant, options: RunOptions) {
-    const meters = metersOf(context);
-    const names = meters.map(({ name }) => name);
-    const sent: { readonly series: string; readonly rows: number }[] = [];
-    let trouble: unknown = null;
-    for (const view of meters.flatMap((each) => each.view() ?? [])) {
-      for (const series of seriesOf(config.mqtt.base_topic, view, names)) {
-        try {
-          sent.push({ series: series.id, rows: await sendOne(home, series, view.ledger, options) });
-        } catch (err) {
-          if (!(err instanceof HomeAssistantTrouble) || !OF_ONE_SERIES.includes(err.kind)) throw err;
-          trouble ??= err;
-        }
-      }
-    }
-    if (trouble !== null) throw trouble;
-    return sent;
-  }
-
-  /** Resolves to how many rows were sent. */
-  async function sendOne(
-    home: HomeAssistant,
-    series: Series,
-    ledger: Ledger,
-    { from, onProgress }: RunOptions,
-  ) {
-    const last = comparedAt.get(series.id);
-    const thorough = last === undefined || clock.monotonic() - last >= COMPARE_ALL_EVERY_MS;
-    // Not known to be equal until this run has come to its end.
-    comparedAt.delete(series.id);
-    const rows = await bringUpToDate(home, series, {
-      ...{ ledger, zone, clock, thorough },
-      signal: stopping.signal,
-      from: from === undefined ? undefined : statisticsHour(from, zone),
-      onProgress(stored, total) {
-        progress = { series: series.id, stored, total };
-        if (stored > 0) log.info(progress, 'statistics stored and read back');
-        onProgress?.(progress);
-        publish();
-      },
-    });
-    comparedAt.set(series.id, thorough ? clock.monotonic() : last);
-    return rows;
-  }
-
   async function isStillRefused(): Promise<boolean> {
-    if (refused === null || clock.monotonic() - refused.at >= refused.restsMs) return false;
+    if (refused === null || clock.monotonic() >= refused.until) return false;
     return (await secret.read().catch(() => null)) === refused.token;
   }
 
-  function fail(err: unknown): void {
+  function fail(err: unknown, token: string): void {
     const words = safeWords(err);
     // Once for each kind of trouble: another attempt is no news, another reason is.
     if (fault === null || words.message !== safeWords(fault).message) {
@@ -192,9 +118,59 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
     }
     failures += 1;
     fault = err;
-    const waitMs = refused?.restsMs ?? backOffMs(err, failures, random);
+    const isRefused = err instanceof HomeAssistantTrouble && err.kind === 'token_refused';
+    const restMs = refused?.token === token ? REFUSED_TOKEN_RESTS_MS : REFUSED_ONCE_RESTS_MS;
+    const waitMs = isRefused ? restMs : backOffMs(err, failures, random);
+    refused = isRefused ? { token, until: clock.monotonic() + restMs } : null;
     nextAttemptAt = zone.iso(clock.now() + waitMs);
-    wakeIn(refused === null ? waitMs : LOOK_FOR_NEW_TOKEN_MS);
+    wakeIn(isRefused ? LOOK_FOR_NEW_TOKEN_MS : waitMs);
+  }
+
+  async function work(home: HomeAssistant, timezone: string | null, options: RunOptions) {
+    if (timezone !== null && timezone !== zone.name && timezone !== warnedOfZone) {
+      warnedOfZone = timezone;
+      log.warn('home assistant cuts its days in another time zone than usage.timezone');
+    }
+    await notices.deliver(home);
+    const meters = metersOf(context);
+    const [oldest] = meters.map(({ ledger }) => ledger.origin).sort();
+    if (oldest !== undefined && (await outdoor.update(home, oldest)))
+      for (const { id } of accounts) signals.emit('accountChanged', id);
+    const names = meters.map(({ name }) => name);
+    const sent: { readonly series: string; readonly rows: number }[] = [];
+    let trouble: HomeAssistantTrouble | null = null;
+    for (const view of meters.flatMap((each) => each.view() ?? [])) {
+      for (const series of seriesOf(config.mqtt.base_topic, view, names)) {
+        try {
+          sent.push({ series: series.id, rows: await sendOne(home, series, view.ledger, options) });
+        } catch (err) {
+          trouble ??= ofOneQuestion(err);
+        }
+      }
+    }
+    if (trouble !== null) throw trouble;
+    return sent;
+  }
+
+  /** Resolves to how many rows were sent. */
+  async function sendOne(home: HomeAssistant, series: Series, ledger: Ledger, options: RunOptions) {
+    const last = comparedAt.get(series.id);
+    const thorough = last === undefined || clock.monotonic() - last >= COMPARE_ALL_EVERY_MS;
+    // Not known to be equal until this run has come to its end.
+    comparedAt.delete(series.id);
+    const rows = await bringUpToDate(home, series, {
+      ...{ ledger, zone, clock, thorough },
+      signal: stopping.signal,
+      from: options.from === undefined ? undefined : statisticsHour(options.from, zone),
+      onProgress(stored, total) {
+        progress = { series: series.id, stored, total };
+        if (stored > 0) log.info(progress, 'statistics stored and read back');
+        options.onProgress?.(progress);
+        publish();
+      },
+    });
+    comparedAt.set(series.id, thorough ? clock.monotonic() : last);
+    return rows;
   }
 
   function publish(): void {

@@ -9,7 +9,7 @@ import type { Daemon } from '../daemon/daemon.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { LogTail } from '../foundation/log.ts';
-import { Connection } from '../mqtt/connection.ts';
+import { openConnection } from '../mqtt/connection.ts';
 import { type AccountOptions, demoAccounts, flatAccounts } from '../simulator/accounts.ts';
 import type { MeterOptions } from '../simulator/meter.ts';
 import { type Simulator, startSimulator } from '../simulator/provider.ts';
@@ -210,7 +210,7 @@ async function watch(url: string, { interrupted }: Io) {
   const first = new Promise<string>((resolve) => {
     hear = (topic, said) => /meter\/[^/]+\/state$/.test(topic) && resolve(meterSentence(said));
   });
-  const connection = await Connection.open(
+  const connection = await openConnection(
     { url, versions: [4], clientId: 'heat2mqtt_demo_watcher', tls: { rejectUnauthorized: true } },
     systemClock,
     {

@@ -12,7 +12,7 @@ import { concurrencyLimit } from '../foundation/limits.ts';
 import type { LogTail } from '../foundation/log.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress, startEmbedded } from '../mqtt/broker.ts';
-import { Link } from '../mqtt/link.ts';
+import { openLink } from '../mqtt/link.ts';
 import type { Incoming } from '../mqtt/message.ts';
 import { openRequests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/messages.ts';
@@ -92,7 +92,7 @@ export async function startDaemon({
   const embedded = await startEmbedded(mqtt);
   const brokerUrl = embedded?.url ?? mqtt.url;
   const statusTopic = prefix === false ? null : `${prefix}/status`;
-  const link = new Link({
+  const link = openLink({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
     will: stateMessage(topics, 'offline'),
     subscriptions: [topics.requests, ...(statusTopic === null ? [] : [statusTopic])],

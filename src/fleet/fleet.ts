@@ -7,7 +7,7 @@ import { zone as zoneOf } from '../domain/period.ts';
 import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
-import { Link } from '../mqtt/link.ts';
+import { openLink } from '../mqtt/link.ts';
 import { openRequests } from '../mqtt/requests.ts';
 import { processMessage, stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
@@ -50,7 +50,7 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
   const { number } = membership;
   const claims = openClaims({ ...opened, clock }, membership.id, fleet.claim_seconds);
   const stateTopic = topics.of('bridge/state');
-  const link = new Link({
+  const link = openLink({
     address: () => brokerAddress(mqtt, mqtt.url, `${opened.installation}_${number}`),
     will: processMessage(topics, number, 'offline'),
     // Of all processes one gets each request.

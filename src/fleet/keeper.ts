@@ -5,7 +5,7 @@ import { friendlyNameOf } from '../accounts/names.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { safeWords } from '../foundation/failure.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
-import { Link } from '../mqtt/link.ts';
+import { type Link, openLink } from '../mqtt/link.ts';
 import { bridgeDocument } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { healthOf, infoMessage, stateMessage } from '../publication/messages.ts';
@@ -47,7 +47,7 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
   }
 
   function connect(): Link {
-    const next = new Link({
+    const next = openLink({
       address: () => brokerAddress(mqtt, mqtt.url, `${installation}_state`),
       will: stateMessage(topics, 'offline'),
       willAfterSeconds: WILL_AFTER_SECONDS,

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import type { Mqtt } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { type BrokerAddress, Connection } from './connection.ts';
+import { type BrokerAddress, type Connection, openConnection } from './connection.ts';
 import type { Incoming } from './message.ts';
 
 /** `null` when the configuration names no embedded broker. Rejects when its port is taken. */
@@ -45,7 +45,7 @@ export async function brokerAddress(mqtt: Mqtt, url: string, clientId: string): 
 
 /**
  * A command's own connection, beside those of the daemon and of other commands: each has a client id of its own. Rejects as
- * `Connection.open` does, or with a fault of a secret file.
+ * `openConnection` does, or with a fault of a secret file.
  */
 export async function openBroker(
   mqtt: Mqtt,
@@ -55,7 +55,7 @@ export async function openBroker(
 ): Promise<Connection> {
   const clientId = `heat2mqtt_${command}_${randomBytes(4).toString('hex')}`;
   const address = await brokerAddress(mqtt, mqtt.url, clientId);
-  return Connection.open(address, clock, onMessage ? { onMessage } : {});
+  return openConnection(address, clock, onMessage ? { onMessage } : {});
 }
 
 export type EmbeddedBroker = Awaited<ReturnType<typeof startBroker>>;

@@ -2,7 +2,7 @@
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import { type BrokerAddress, Connection, type ProtocolVersion } from './connection.ts';
+import { type BrokerAddress, type Connection, openConnection, type ProtocolVersion } from './connection.ts';
 import type { Incoming, Message } from './message.ts';
 
 export interface LinkOptions {
@@ -49,159 +49,88 @@ const MOST_SILENCES = 30;
 // Other clients may have published there.
 const MOST_RESTORED_BYTES = 64 * 1024 * 1024;
 
-export class Link {
-  readonly #options: LinkOptions;
-  readonly #outbox = new Outbox();
-  readonly #stopping = new AbortController();
-  #consumers: LinkConsumers | null = null;
-  #running: Promise<void> = Promise.resolve();
-  #connection: Connection | null = null;
-  /** The connection that did not acknowledge a message. */
-  #givenUp: Connection | null = null;
-  #hasConnected = false;
+export type Link = ReturnType<typeof openLink>;
+
+export function openLink(options: LinkOptions) {
+  const { address, will, willAfterSeconds = 0, subscriptions = [], retainAsPublished, clock, log } = options;
+  const outbox = openOutbox();
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let consumers: LinkConsumers = { announcement: () => [] };
+  let running: Promise<void> = Promise.resolve();
+  let connection: Connection | null = null;
+  let hasConnected = false;
   /** On the monotonic clock: a Pi that starts in 1970 has not been offline for decades. */
-  #offlineSince: number;
+  let offlineSince = clock.monotonic();
   /** The one of the last connection; `null` after a failed attempt. */
-  #version: ProtocolVersion | null = null;
-  #lastWarning = '';
-  #published = 0;
-  #drained = false;
-  #underWay = 0;
+  let version: ProtocolVersion | null = null;
+  let lastWarning = '';
+  let published = 0;
+  let drained = false;
+  let underWay = 0;
 
-  constructor(options: LinkOptions) {
-    this.#options = options;
-    this.#offlineSince = options.clock.monotonic();
-  }
-
-  start(consumers: LinkConsumers): void {
-    this.#consumers = consumers;
-    this.#running = this.#run(consumers);
-  }
-
-  /** Until the first connection retained messages are dropped: the announcement has them, after what is restored. */
-  publish(messages: readonly Message[]): void {
-    if (this.#stopping.signal.aborted) return;
-    for (const message of messages) {
-      if (this.#hasConnected || !message.retain) this.#outbox.put(message);
-      if (!message.retain) this.#consumers?.onPassing?.(message);
-    }
-    this.#pump();
-  }
-
-  /**
-   * Publishes over the present connection, past what waits. Resolves when the broker has acknowledged all; rejects when
-   * there is no connection, or it ends.
-   */
-  async send(messages: readonly Message[]): Promise<void> {
-    const over = this.#connection;
-    if (over === null) throw new Error('no connection to the broker');
-    await Promise.all(messages.map((message) => over.publish(message)));
-    this.#published += messages.length;
-  }
-
-  status() {
-    const connected = this.#connection !== null;
-    return {
-      connected,
-      /** Whether there was a connection since the start. */
-      hasConnected: this.#hasConnected,
-      /** Milliseconds since the last moment with a connection, or since the start; 0 while connected. */
-      offlineMs: connected ? 0 : this.#options.clock.monotonic() - this.#offlineSince,
-      /** Messages that the broker has not acknowledged yet. */
-      waiting: this.#outbox.size,
-      /** Everything that waited has been delivered at least once. */
-      drained: this.#drained,
-      published: this.#published,
-    };
-  }
-
-  /**
-   * Publishes the last words after what is under way, if there is a connection, and ends it within the deadline.
-   * Nothing else is published from now on: a later `online` would stay on the broker for good.
-   */
-  async stop(lastWords: readonly Message[], deadlineMs: number): Promise<void> {
-    const { clock } = this.#options;
-    this.#stopping.abort();
-    const last = this.#connection;
-    if (last) {
-      const said = Promise.all(lastWords.map((message) => last.publish(message)));
-      await Promise.race([said.catch(() => undefined), clock.sleep(deadlineMs / 2)]);
-      await last.close(deadlineMs / 2);
-    }
-    await Promise.race([this.#running, clock.sleep(deadlineMs)]);
-  }
-
-  #pump(): void {
-    while (this.#connection !== null && this.#underWay < MOST_UNDER_WAY && !this.#stopping.signal.aborted) {
-      const message = this.#outbox.take();
+  function pump(): void {
+    while (connection !== null && underWay < MOST_UNDER_WAY && !signal.aborted) {
+      const message = outbox.take();
       if (!message) return;
-      void this.#deliver(this.#connection, message);
+      void deliver(connection, message);
     }
   }
 
-  async #deliver(over: Connection, message: Message): Promise<void> {
-    this.#underWay += 1;
+  async function deliver(over: Connection, message: Message): Promise<void> {
+    underWay += 1;
     try {
       await over.publish(message);
-      this.#outbox.done(message);
-      this.#published += 1;
-      this.#drained ||= this.#outbox.size === 0;
-      this.#consumers?.onDelivered?.(message);
+      outbox.done(message);
+      published += 1;
+      drained ||= outbox.size() === 0;
+      consumers.onDelivered?.(message);
     } catch (err) {
       // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
-      if (over === this.#connection && over !== this.#givenUp)
-        this.#options.log.warn({ err, topic: message.topic }, 'publish was not acknowledged');
-      this.#givenUp = over;
+      if (over === connection) {
+        log.warn({ err, topic: message.topic }, 'publish was not acknowledged');
+        leave();
+      }
       await over.close(0);
     } finally {
-      this.#underWay -= 1;
+      underWay -= 1;
     }
-    this.#pump();
+    pump();
   }
 
-  async #run(consumers: LinkConsumers): Promise<void> {
-    const { clock, log, random } = this.#options;
-    const { signal } = this.#stopping;
+  async function run(): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
       try {
-        const opened = await this.#open(consumers);
+        const opened = await open();
         const since = clock.monotonic();
-        const why = await this.#live(opened, consumers);
+        const why = await live(opened);
         if (signal.aborted) break;
         const wasStable = clock.monotonic() - since > STABLE_MS;
         log.warn({ why, ...(wasStable ? {} : SHORT_LIVED) }, 'connection to the broker lost');
         if (wasStable) failures = 0;
       } catch (err) {
         if (signal.aborted) break;
-        this.#version = null;
-        this.#warnOnce(err);
+        version = null;
+        warnOnce(err);
       }
       failures += 1;
       const wait = Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures - 1, 10), LONGEST_WAIT_MS);
-      await clock.sleep(wait * (0.75 + random() / 2), signal);
+      await clock.sleep(wait * (0.75 + options.random() / 2), signal);
     }
   }
 
-  /** Connects, restores, subscribes. Rejects as `Connection.open` does, or with a fault of a secret file. */
-  async #open({ onMessage = () => undefined, restore }: LinkConsumers): Promise<Connection> {
-    const {
-      address,
-      will,
-      willAfterSeconds = 0,
-      subscriptions = [],
-      retainAsPublished,
-      clock,
-    } = this.#options;
-    const { signal } = this.#stopping;
+  /** Connects, restores, subscribes. Rejects as `openConnection` does, or with a fault of a secret file. */
+  async function open(): Promise<Connection> {
+    const { onMessage = () => undefined, restore } = consumers;
     let hear = onMessage;
     const { versions, ...place } = await address();
-    const opened = await Connection.open(
-      { ...place, versions: this.#version === null ? versions : [this.#version] },
+    const opened = await openConnection(
+      { ...place, versions: version === null ? versions : [version] },
       clock,
       { onMessage: (incoming) => hear(incoming), will, willAfterSeconds },
     );
-    this.#version = opened.version;
+    version = opened.version;
     try {
       await restore?.(async (filter) => {
         const retained: Incoming[] = [];
@@ -232,30 +161,89 @@ export class Link {
   }
 
   /** Resolves when the connection has ended, with the reason. */
-  async #live(opened: Connection, { announcement, onStatus }: LinkConsumers): Promise<string> {
-    const { clock, log } = this.#options;
-    this.#lastWarning = '';
-    this.#hasConnected = true;
-    this.#outbox.lead(announcement());
-    this.#connection = opened;
+  async function live(opened: Connection): Promise<string> {
+    lastWarning = '';
+    hasConnected = true;
+    outbox.lead(consumers.announcement());
+    connection = opened;
     log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
-    this.#pump();
-    onStatus?.();
+    pump();
+    consumers.onStatus?.();
     const why = await opened.ended;
-    this.#connection = null;
-    this.#offlineSince = clock.monotonic();
-    this.#outbox.rewind();
-    onStatus?.();
+    leave();
+    outbox.rewind();
+    consumers.onStatus?.();
     return why;
   }
 
+  function leave(): void {
+    connection = null;
+    offlineSince = clock.monotonic();
+  }
+
   // Once for each reason: the same failure every half minute is no news.
-  #warnOnce(err: unknown): void {
+  function warnOnce(err: unknown): void {
     const words = String(err);
     const told = err instanceof Failure ? safeWords(err) : { err };
-    if (words !== this.#lastWarning) this.#options.log.warn(told, 'no connection to the broker');
-    this.#lastWarning = words;
+    if (words !== lastWarning) log.warn(told, 'no connection to the broker');
+    lastWarning = words;
   }
+
+  return {
+    start(given: LinkConsumers): void {
+      consumers = given;
+      running = run();
+    },
+
+    /** Until the first connection retained messages are dropped: the announcement has them, after what is restored. */
+    publish(messages: readonly Message[]): void {
+      if (signal.aborted) return;
+      for (const message of messages) {
+        if (hasConnected || !message.retain) outbox.put(message);
+        if (!message.retain) consumers.onPassing?.(message);
+      }
+      pump();
+    },
+
+    /**
+     * Publishes over the present connection, past what waits. Resolves when the broker has acknowledged all; rejects when
+     * there is no connection, or it ends.
+     */
+    async send(messages: readonly Message[]): Promise<void> {
+      const over = connection;
+      if (over === null) throw new Error('no connection to the broker');
+      await Promise.all(messages.map((message) => over.publish(message)));
+      published += messages.length;
+    },
+
+    status: () => ({
+      connected: connection !== null,
+      /** Whether there was a connection since the start. */
+      hasConnected,
+      /** Milliseconds since the last moment with a connection, or since the start; 0 while connected. */
+      offlineMs: connection !== null ? 0 : clock.monotonic() - offlineSince,
+      /** Messages that the broker has not acknowledged yet. */
+      waiting: outbox.size(),
+      /** Everything that waited has been delivered at least once. */
+      drained,
+      published,
+    }),
+
+    /**
+     * Publishes the last words after what is under way, if there is a connection, and ends it within the deadline.
+     * Nothing else is published from now on: a later `online` would stay on the broker for good.
+     */
+    async stop(lastWords: readonly Message[], deadlineMs: number): Promise<void> {
+      stopping.abort();
+      const last = connection;
+      if (last) {
+        const said = Promise.all(lastWords.map((message) => last.publish(message)));
+        await Promise.race([said.catch(() => undefined), clock.sleep(deadlineMs / 2)]);
+        await last.close(deadlineMs / 2);
+      }
+      await Promise.race([running, clock.sleep(deadlineMs)]);
+    },
+  };
 }
 
 const MOST_EVENTS = 500;
@@ -264,71 +252,65 @@ const MOST_EVENTS = 500;
 const place = ({ topic, step }: Message): string => (step ? `${topic}\0step` : topic);
 const keyOf = (message: Message): string | Message => (message.retain ? place(message) : message);
 
-export class Outbox {
+/** What waits for the broker: the newest message of each retained topic, and events. */
+export function openOutbox() {
   /** In the order in which they go out. */
-  #waiting = new Map<string | Message, Message>();
-  readonly #underWay = new Set<Message>();
-  readonly #events = new Set<Message>();
+  let waiting = new Map<string | Message, Message>();
+  const underWay = new Set<Message>();
+  const events = new Set<Message>();
 
-  get size(): number {
-    return this.#waiting.size + this.#underWay.size;
+  function drop(message: Message): void {
+    waiting.delete(keyOf(message));
+    events.delete(message);
   }
 
-  put(message: Message): void {
-    const key = keyOf(message);
-    // Deleted first: a newer message goes behind the others.
-    this.#waiting.delete(key);
-    this.#waiting.set(key, message);
-    if (message.retain) return;
-    this.#events.add(message);
-    if (this.#events.size <= MOST_EVENTS) return;
-    // A flood on one topic makes room for itself, so that it drowns no event of another.
-    const [oldest = message, ...newer] = this.#events;
-    const crowded = [oldest, ...newer].find(({ topic }) => topic === message.topic);
-    this.#drop(crowded === undefined || crowded === message ? oldest : crowded);
-  }
+  return {
+    size: (): number => waiting.size + underWay.size,
 
-  /** The next message that is not on its way yet, oldest first. */
-  take(): Message | undefined {
-    const [next] = this.#waiting.values();
-    if (!next) return undefined;
-    this.#drop(next);
-    this.#underWay.add(next);
-    return next;
-  }
+    put(message: Message): void {
+      const key = keyOf(message);
+      // Deleted first: a newer message goes behind the others.
+      waiting.delete(key);
+      waiting.set(key, message);
+      if (message.retain) return;
+      events.add(message);
+      if (events.size <= MOST_EVENTS) return;
+      // The oldest of its own topic gives way, so that a flood drowns no event of another; where it is the only one, the oldest of all.
+      const [oldest = message, ...newer] = events;
+      const crowded = [oldest, ...newer].find(({ topic }) => topic === message.topic);
+      drop(crowded === undefined || crowded === message ? oldest : crowded);
+    },
 
-  /** The broker has acknowledged the message. */
-  done(message: Message): void {
-    this.#underWay.delete(message);
-  }
+    /** The next message that is not on its way yet, oldest first. */
+    take(): Message | undefined {
+      const [next] = waiting.values();
+      if (!next) return undefined;
+      drop(next);
+      underWay.add(next);
+      return next;
+    },
 
-  /** The connection is gone: everything not acknowledged waits again; of events only the newest of each topic. */
-  rewind(): void {
-    const newest = new Map<string, Message>();
-    for (const message of [...this.#underWay, ...this.#waiting.values()]) {
-      newest.delete(place(message));
-      newest.set(place(message), message);
-    }
-    this.#underWay.clear();
-    this.#events.clear();
-    this.#waiting = new Map();
-    for (const message of newest.values()) {
-      this.#waiting.set(keyOf(message), message);
-      if (!message.retain) this.#events.add(message);
-    }
-  }
+    /** The broker has acknowledged the message. */
+    done: (message: Message): boolean => underWay.delete(message),
 
-  /** Puts these first, in this order, before whatever waits; they replace waiting messages of the same topics. */
-  lead(messages: readonly Message[]): void {
-    for (const message of messages) this.#drop(message);
-    const behind = this.#waiting;
-    this.#waiting = new Map();
-    for (const message of messages) this.#waiting.set(keyOf(message), message);
-    for (const [key, message] of behind) this.#waiting.set(key, message);
-  }
+    /** The connection is gone: everything not acknowledged waits again; of events only the newest of each topic. */
+    rewind(): void {
+      const newest = new Map<string, Message>();
+      for (const message of [...underWay, ...waiting.values()]) {
+        newest.delete(place(message));
+        newest.set(place(message), message);
+      }
+      underWay.clear();
+      events.clear();
+      waiting = new Map([...newest.values()].map((message) => [keyOf(message), message]));
+      for (const message of waiting.values()) if (!message.retain) events.add(message);
+    },
 
-  #drop(message: Message): void {
-    this.#waiting.delete(keyOf(message));
-    this.#events.delete(message);
-  }
+    /** Puts these first, in this order, before whatever waits; they replace waiting messages of the same topics. */
+    lead(messages: readonly Message[]): void {
+      for (const message of messages) drop(message);
+      const first = messages.map((message) => [keyOf(message), message] as const);
+      waiting = new Map([...first, ...waiting]);
+    },
+  };
 }

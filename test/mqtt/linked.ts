@@ -1,8 +1,8 @@
 // Connections and links under test: a real broker behind a wire that can be cut, and a clock moved by hand.
 import { type Clock, systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
-import { type BrokerAddress, Connection } from '../../src/mqtt/connection.ts';
-import { Link, type LinkConsumers, type LinkOptions } from '../../src/mqtt/link.ts';
+import { type BrokerAddress, type Connection, openConnection } from '../../src/mqtt/connection.ts';
+import { type LinkConsumers, type LinkOptions, openLink as openLinkTo } from '../../src/mqtt/link.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -32,7 +32,7 @@ export const connect = (
   } = {},
 ): Promise<Connection> => {
   const { will = OFFLINE, onMessage = () => undefined, clock = systemClock, ...place } = more;
-  return Connection.open(address(url, place), clock, { will, onMessage });
+  return openConnection(address(url, place), clock, { will, onMessage });
 };
 
 export const state = (payload: string, topic = 'x/value'): Message => ({ topic, payload, retain: true });
@@ -48,7 +48,7 @@ export function openLink(
   const { log, lines } = logLines();
   const delivered: Message[] = [];
   const heard: Incoming[] = [];
-  const link = new Link({
+  const link = openLinkTo({
     address: async () => address(url, at?.()),
     will: OFFLINE,
     subscriptions: ['x/request/+'],

@@ -1,6 +1,6 @@
 // One account's way to the provider: session, client and identity, from the configuration. Shared with the commands.
 import { createHash } from 'node:crypto';
-import { ClaimMissing, type Identity, readIdentity } from '../auth/claims.ts';
+import { type Identity, readIdentity } from '../auth/claims.ts';
 import { codeAt, type LoginDeps, type OneTimeCode, openLogin, type SignIn } from '../auth/login.ts';
 import { openLoginBudget } from '../auth/loginBudget.ts';
 import { asksForOffline, type IssuerMemory, openIssuer } from '../auth/oidc.ts';
@@ -9,6 +9,7 @@ import type { Account } from '../config/schema.ts';
 import { totpParameters } from '../config/secret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import type { EntityContext } from '../domain/reading.ts';
+import { Failure } from '../foundation/failure.ts';
 import { createHttpClient, type Gate } from '../http/client.ts';
 import { openProvider } from '../provider/openProvider.ts';
 import { type Ask, createAsk, type Reply } from '../provider/request.ts';
@@ -161,7 +162,7 @@ export function openUpstream(
       scrubber.register(found.customerCode);
       return found;
     } catch (err) {
-      if (err instanceof ClaimMissing) await session.useless(err);
+      if (err instanceof Failure) await session.useless(err);
       throw err;
     }
   };

@@ -1,17 +1,12 @@
 // Who the access token speaks for: the customer code and site codes, read from its claims.
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 
 export interface Identity {
   readonly customerCode: string;
   readonly siteCodes: readonly string[];
 }
 
-export class ClaimMissing extends Failure {
-  readonly code = 'claim_missing';
-  readonly exitCode = EXIT.provider;
-}
-
-/** The token comes straight from the issuer over TLS and is only read, so its signature is the API's business. */
+/** Throws claim_missing. The token comes straight from the issuer over TLS and is only read, so its signature is the API's business. */
 export function readIdentity(
   accessToken: string,
   {
@@ -24,31 +19,23 @@ export function readIdentity(
 ): Identity {
   const payload = claimsIn(accessToken);
   if (payload === null)
-    throw new ClaimMissing('The access token is not a JWT, so it does not tell whose it is.', {
-      retry: 'later',
-      hint: 'Check provider.issuer and provider.client_id: this issuer gives out another kind of token.',
-    });
-  const customerCode = payload[claims.customer_code];
-  if (customerCode === '' || (typeof customerCode !== 'string' && typeof customerCode !== 'number')) {
-    throw new ClaimMissing(
-      `The access token has no claim "${claims.customer_code}" with text; its claims are: ${Object.keys(payload).join(', ')}. It was asked for with the scopes: ${scopes.join(', ')}.`,
-      {
-        retry: 'later',
-        hint: 'Name the claim that holds the customer code in provider.claims.customer_code, or add the scope that brings it to provider.scopes.',
-      },
+    throw claimMissing(
+      'The access token is not a JWT, so it does not tell whose it is.',
+      'Check provider.issuer and provider.client_id: this issuer gives out another kind of token.',
     );
-  }
+  const customerCode = payload[claims.customer_code];
+  if (customerCode === '' || (typeof customerCode !== 'string' && typeof customerCode !== 'number'))
+    throw claimMissing(
+      `The access token has no claim "${claims.customer_code}" with text; its claims are: ${Object.keys(payload).join(', ')}. It was asked for with the scopes: ${scopes.join(', ')}.`,
+      'Name the claim that holds the customer code in provider.claims.customer_code, or add the scope that brings it to provider.scopes.',
+    );
   const sites = payload[claims.site_code];
   const siteCodes = Array.isArray(sites) ? sites : sites == null ? [] : [sites];
   return { customerCode: String(customerCode), siteCodes: siteCodes.map(String) };
 }
 
-/** The session at the issuer that a token belongs to; `null`: it does not tell. */
-export function sessionIdIn(token: string | null): string | null {
-  const { sid, session_state } = claimsIn(token ?? '') ?? {};
-  const id = sid ?? session_state;
-  return typeof id === 'string' ? id : null;
-}
+const claimMissing = (message: string, hint: string) =>
+  failure('claim_missing', message, { exit: EXIT.provider, retry: 'later', hint });
 
 /** `null`: not a JWT. The parser's own message would quote the token. */
 function claimsIn(token: string): Record<string, unknown> | null {

@@ -78,14 +78,12 @@ export function openLoginBudget({
   /** Read from the disk each time: another process may have tried. */
   async function read(): Promise<LoginBudgetRecord> {
     const record = unsaved ?? (await store.read()) ?? EMPTY;
-    const { useless, unprovenAt, askedAt } = record;
-    const times = [...useless.map(({ at }) => at), unprovenAt ?? 0, askedAt ?? 0];
-    if (Math.max(...times) <= clock.now()) return record;
+    const { useless, askedAt } = record;
+    if (Math.max(useless.at(-1)?.at ?? 0, askedAt ?? 0) <= clock.now()) return record;
     // The wall clock has stepped back, and the age of these is not known any more: they count as of now.
     const kept = {
       ...record,
       useless: useless.map((one) => ({ ...one, at: instants.notAhead(one.at) })),
-      unprovenAt: unprovenAt && instants.notAhead(unprovenAt),
       askedAt: askedAt && instants.notAhead(askedAt),
     };
     await write(kept);
@@ -151,8 +149,7 @@ export function openLoginBudget({
     credentials: string | null,
   ): LoginBudgetRecord {
     const secretMark = record.secretMark ?? (credentials === null ? null : marks.of(credentials));
-    const at = record.unprovenAt ?? clock.now();
-    const useless = [...record.useless, { at, code, message, hint }];
+    const useless = [...record.useless, { at: instants.now(), code, message, hint }];
     return { ...record, secretMark, useless, unprovenAt: null };
   }
 
@@ -189,7 +186,7 @@ export function openLoginBudget({
         unprovenAt: null,
       });
       const { useless, secretMark } = before;
-      const granted = () => ({ ...EMPTY, useless, secretMark, unprovenAt: instants.now() });
+      const granted = () => ({ ...EMPTY, useless, secretMark, unprovenAt: clock.now() });
       try {
         const grant = await step();
         await write(granted());

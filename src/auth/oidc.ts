@@ -77,7 +77,7 @@ export function openIssuer(deps: IssuerDeps) {
       return toGrant(await ask(step, classify, seen));
     } catch (err) {
       // The library refuses what it cannot validate, though the issuer has granted it.
-      if (err instanceof IssuerUnreachable && isGranted(reply)) throw new GrantUnusable(err, toGrant(reply));
+      if (err instanceof IssuerUnreachable && isGranted(reply)) throw new GrantUnusable(err);
       throw err;
     }
   }
@@ -142,8 +142,10 @@ export function openIssuer(deps: IssuerDeps) {
     const tolerance = { [library.clockTolerance]: ANY_CLOCK_SECONDS };
     const configuration = new library.Configuration(metadata, client_id, tolerance, library.None());
     configuration.timeout = timeout;
-    configuration[library.customFetch] = (url: string, init: unknown) =>
-      plainErrors(deps.fetch(url, init as RequestInit), onReply);
+    configuration[library.customFetch] = (url: string, init: { body?: unknown }) => {
+      const isRefresh = String(init.body).includes('grant_type=refresh_token');
+      return plain(deps.fetch(url, init as RequestInit), isRefresh, onReply);
+    };
     if (allowInsecure) library.allowInsecureRequests(configuration);
     return configuration;
   }
@@ -331,21 +333,28 @@ export function withQuery(callback: URL): URL {
   return url;
 }
 
-// openid-client prefers a WWW-Authenticate header to the body, but only the body says what was refused.
-async function plainErrors(pending: Promise<Response>, onReply: (json: unknown) => void): Promise<Response> {
+/**
+ * An answer without what misleads openid-client. A WWW-Authenticate header it prefers to the body, but only the body says what
+ * was refused. And it refuses a whole refresh for the id_token in it, which serves nothing here: the login has been looked at.
+ */
+async function plain(
+  pending: Promise<Response>,
+  isRefresh: boolean,
+  onReply: (json: unknown) => void,
+): Promise<Response> {
   const response = await pending;
   const { status, statusText } = response;
   const headers = new Headers(response.headers);
   headers.delete('www-authenticate');
-  onReply(
-    await response
-      .clone()
-      .json()
-      .catch(() => null),
-  );
-  return new Response(response.body, { status, statusText, headers });
+  const json: unknown = await response
+    .clone()
+    .json()
+    .catch(() => null);
+  onReply(json);
+  const isWithout = isRefresh && isGranted(json);
+  const body = isWithout ? JSON.stringify({ ...json, id_token: undefined }) : response.body;
+  return new Response(body, { status, statusText, headers });
 }
-
 /** The issuer could not be reached, or its answer was not OpenID Connect: nothing is known about the credentials. */
 export class IssuerUnreachable extends Failure {
   readonly code: string = 'issuer_unreachable';
@@ -355,17 +364,9 @@ export class IssuerUnreachable extends Failure {
 /** The issuer has granted something, and the tokens cannot be used: they are those of another issuer or client. */
 export class GrantUnusable extends IssuerUnreachable {
   override readonly code = 'tokens_unusable';
-  // Private, so that no log writes it.
-  readonly #grant: Grant;
 
-  constructor({ message, hint = '', cause }: IssuerUnreachable, grant: Grant) {
+  constructor({ message, hint = '', cause }: IssuerUnreachable) {
     super(message, { retry: 'later', hint, cause });
-    this.#grant = grant;
-  }
-
-  /** What came; not to be used but for what it tells of the session. */
-  get grant(): Grant {
-    return this.#grant;
   }
 }
 

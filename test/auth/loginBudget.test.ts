@@ -322,7 +322,7 @@ describe('a login of no use', () => {
   });
 
   test('tokens that the program itself cannot use count at once', async () => {
-    await home.refused(new GrantUnusable(away, GRANT));
+    await home.refused(new GrantUnusable(away));
     expect(await home.isFree()).toBe(false);
   });
 

@@ -1,7 +1,9 @@
-// Reads the provider's JSON: checks what we need, ignores the rest, and says exactly what was wrong; and its shape for reports.
+// Reads the provider's JSON: checks what we need, ignores the rest, and says exactly what was wrong. Lists, page by page; and the
+// shape of a reply, for reports.
 import * as z from 'zod';
 import { type Micro, toMicro } from '../domain/amount.ts';
-import { UnexpectedReply } from './request.ts';
+import type { Log } from '../foundation/log.ts';
+import { type Ask, UnexpectedReply } from './request.ts';
 
 const LONGEST_SHOWN = 64;
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
@@ -76,6 +78,56 @@ function foundThere(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return `a list of ${value.length}`;
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+const PAGE_ROWS = 50;
+// Ends a list that a confused server goes on with for ever.
+const MOST_PAGES = 100;
+
+export interface ListQuestion<T> {
+  readonly what: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly row: z.ZodType<T>;
+  readonly identity: (row: T) => string;
+  readonly signal?: AbortSignal | undefined;
+  /** Told what is missing. Absent where that does no harm. */
+  readonly log?: Log;
+}
+
+/**
+ * All rows, each identity once. Ends at `total_num`, or with a page that brings nothing new; a server that gives the
+ * same page whatever is asked is asked for everything in one. What is missing after that is told to the log.
+ */
+export async function readList<T>(ask: Ask, question: ListQuestion<T>): Promise<T[]> {
+  const { what, path, query, row, identity, signal, log } = question;
+  const page = z.object({ objects: z.array(row), total_num: z.number().int().min(0).nullish() });
+  const rows = new Map<string, T>();
+  let total: number | null = null;
+
+  /** How many rows the page had, and how many of them were new. */
+  async function read(number: number, count: number): Promise<{ given: number; fresh: number }> {
+    const paged = new URLSearchParams({ ...query, page: String(number), count: String(count) });
+    const json = await ask({ method: 'GET', path, query: paged, what, signal });
+    const { objects, total_num } = parseReply(what, page, Array.isArray(json) ? { objects: json } : json);
+    const before = rows.size;
+    for (const object of objects) rows.set(identity(object), object);
+    total = total_num ?? null;
+    return { given: objects.length, fresh: rows.size - before };
+  }
+  const isShort = () => total !== null && rows.size < total;
+
+  for (let number = 1; number <= MOST_PAGES; number += 1) {
+    const { given, fresh } = await read(number, PAGE_ROWS);
+    if (fresh === 0) {
+      const ignoresPage = given > 0 && (isShort() || (total === null && given >= PAGE_ROWS));
+      if (ignoresPage) await read(1, MOST_PAGES * PAGE_ROWS);
+      break;
+    }
+    if (total !== null && !isShort()) break;
+  }
+  if (isShort()) log?.warn({ what, rows: rows.size, total }, 'the list is not whole');
+  return [...rows.values()];
 }
 
 const MOST_PATHS = 250;

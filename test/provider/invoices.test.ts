@@ -181,6 +181,6 @@ describe('strange ones', () => {
   test('a list without end ends', async () => {
     let id = 0;
     const endless = { ...given(), ask: async () => ({ objects: [whole({ id: id++ })], total_num: 1e9 }) };
-    expect(await read(endless)).toHaveLength(20);
+    expect(await read(endless)).toHaveLength(100);
   });
 });

@@ -4,14 +4,12 @@ import { type Micro, sumKnown } from '../../domain/amount.ts';
 import type { ReadInvoices } from '../../domain/extras.ts';
 import { type Invoice, newestFirst } from '../../domain/invoice.ts';
 import type { Customer, InvoiceQuestion } from '../provider.ts';
-import { looseAmount, looseInstant, parseReply, parseRow } from '../reply.ts';
+import { type ListQuestion, looseAmount, looseInstant, parseReply, parseRow, readList } from '../reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
-import { type ListQuestion, readList } from './lists.ts';
 import { NAMES, PATHS } from './names.ts';
 
 const BALANCE = 'balance due';
 const CREDIT = 'credit balance';
-const MOST_PAGES = 20;
 
 /** `null` when the provider says that there is no open bill. */
 export async function readBalance(
@@ -39,7 +37,6 @@ export async function readCredit(
       query: { customer: personCustomerId, ...profile },
       row: z.looseObject({ amount: z.unknown() }),
       identity: (row) => JSON.stringify(row),
-      mostPages: MOST_PAGES,
       signal,
     });
     amounts.push(...rows.map(({ amount }) => amountIn(CREDIT, 'amount', amount)));
@@ -123,7 +120,6 @@ async function readRows(
     ...list,
     row: z.unknown(),
     identity: (row) => toInvoice(row)?.id ?? JSON.stringify(row),
-    mostPages: MOST_PAGES,
   });
   const invoices = rows.flatMap((row) => toInvoice(row) ?? []);
   if (rows.length > 0 && invoices.length === 0) {

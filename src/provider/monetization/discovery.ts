@@ -3,9 +3,8 @@ import * as z from 'zod';
 import type { Site } from '../../domain/extras.ts';
 import type { EntityContext, Property } from '../../domain/reading.ts';
 import type { Log } from '../../foundation/log.ts';
-import { meterIdentifier, opaqueId, parseReply } from '../reply.ts';
+import { meterIdentifier, opaqueId, parseReply, readList } from '../reply.ts';
 import { type Ask, UnexpectedReply } from '../request.ts';
-import { readList } from './lists.ts';
 import { NAMES, PATHS } from './names.ts';
 
 const service = z.object({

@@ -2,9 +2,8 @@
 import * as z from 'zod';
 import type { Register } from '../../domain/reading.ts';
 import type { RegisterQuestion } from '../provider.ts';
-import { looseAmount, looseInstant, meterIdentifier, parseRow } from '../reply.ts';
+import { looseAmount, looseInstant, meterIdentifier, parseRow, readList } from '../reply.ts';
 import { type Ask, UnexpectedReply } from '../request.ts';
-import { readList } from './lists.ts';
 import { NAMES, PATHS } from './names.ts';
 
 const WHAT = 'single readings';
@@ -12,7 +11,6 @@ const DAY_MS = 24 * 3_600_000;
 const FIRST_WINDOW_DAYS = 35;
 // Days are booked late and corrected afterwards.
 const OVERLAP_DAYS = 7;
-const MOST_PAGES = 20;
 const KWH_IN: Readonly<Record<string, number>> = { wh: 0.001, kwh: 1, mwh: 1_000 };
 
 /** Oldest first; none when nothing has been read lately. */
@@ -34,7 +32,6 @@ export async function readRegister(ask: Ask, question: RegisterQuestion): Promis
     },
     row: z.unknown(),
     identity: (row) => JSON.stringify(row),
-    mostPages: MOST_PAGES,
     signal,
   });
   const read = rows.flatMap((row) => toRead(row) ?? []);

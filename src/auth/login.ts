@@ -183,18 +183,15 @@ export async function codeAt(
 
 /** No login may be tried now: the last one was refused, or its tokens were of no use. */
 export class LoginSuspended extends Failure {
-  readonly code: string;
-  readonly exitCode: number;
   readonly suspension: Suspension;
 
   /** `isByItself`: the next login needs no person. */
   constructor(suspension: Suspension, timeWords: TimeWords, isByItself = true) {
-    super(wordsFor(suspension, timeWords), {
+    super(suspension.code, wordsFor(suspension, timeWords), {
+      exit: suspension.about === 'tokens' ? EXIT.provider : EXIT.credentials,
       retry: 'never',
       hint: hintFor(suspension, timeWords, isByItself),
     });
-    this.code = suspension.code;
-    this.exitCode = suspension.about === 'tokens' ? EXIT.provider : EXIT.credentials;
     this.suspension = suspension;
   }
 }

@@ -3,7 +3,7 @@
 import type * as OpenIdClient from 'openid-client';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure, failure, type Retry } from '../foundation/failure.ts';
+import { EXIT, Failure, type FailureOptions, failure, type Retry } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import {
@@ -357,16 +357,15 @@ async function plain(
 }
 /** The issuer could not be reached, or its answer was not OpenID Connect: nothing is known about the credentials. */
 export class IssuerUnreachable extends Failure {
-  readonly code: string = 'issuer_unreachable';
-  readonly exitCode = EXIT.provider;
+  constructor(message: string, options: Omit<FailureOptions, 'exit'>, code = 'issuer_unreachable') {
+    super(code, message, { exit: EXIT.provider, ...options });
+  }
 }
 
 /** The issuer has granted something, and the tokens cannot be used: they are those of another issuer or client. */
 export class GrantUnusable extends IssuerUnreachable {
-  override readonly code = 'tokens_unusable';
-
   constructor({ message, hint = '', cause }: IssuerUnreachable) {
-    super(message, { retry: 'later', hint, cause });
+    super(message, { retry: 'later', hint, cause }, 'tokens_unusable');
   }
 }
 

@@ -22,14 +22,11 @@ interface RefusalRow {
 
 /** The login was refused. `state` is what gets published. */
 export class LoginRefused extends Failure {
-  readonly exitCode = EXIT.credentials;
-  readonly code: string;
   readonly state: RefusalRow['state'];
   readonly about: RefusedFor;
 
   constructor(row: RefusalRow) {
-    super(row.message, { retry: 'never', hint: row.hint });
-    this.code = row.code;
+    super(row.code, row.message, { exit: EXIT.credentials, retry: 'never', hint: row.hint });
     this.state = row.state;
     this.about = row.about;
   }
@@ -37,29 +34,23 @@ export class LoginRefused extends Failure {
 
 /** The refresh token is no longer valid. Nothing is wrong: a login follows. */
 export class SessionEnded extends Failure {
-  readonly code = 'session_ended';
-  readonly exitCode = EXIT.credentials;
   /** The issuer saw one refresh token twice: either a bug of ours, or a copied state directory. */
   readonly reused: boolean;
 
   constructor(reused: boolean) {
-    super('The issuer has ended the session.', { retry: 'soon' });
+    super('session_ended', 'The issuer has ended the session.', { exit: EXIT.credentials, retry: 'soon' });
     this.reused = reused;
   }
 }
 
 /** The issuer refuses at present, for a reason that is neither the password nor the end of the session: both are kept. */
 export class RefusedForNow extends Failure {
-  readonly code: string;
-  readonly exitCode: number;
   readonly state: Extract<AuthState, 'provider_down' | 'needs_user_action'>;
 
   constructor({ code, message, hint }: Pick<RefusalRow, 'code' | 'message' | 'hint'>) {
-    super(message, { retry: 'later', hint });
-    this.code = code;
     const isForOwner = code === REFUSALS.accountDisabled.code;
+    super(code, message, { exit: isForOwner ? EXIT.credentials : EXIT.provider, retry: 'later', hint });
     this.state = isForOwner ? 'needs_user_action' : 'provider_down';
-    this.exitCode = isForOwner ? EXIT.credentials : EXIT.provider;
   }
 }
 

@@ -28,13 +28,12 @@ export interface Fault {
 
 /** One line per mistake, each with its path, what was found and what is allowed. */
 export class ConfigInvalid extends Failure {
-  readonly code = 'config_invalid';
-  readonly exitCode = EXIT.config;
   readonly faults: readonly Fault[];
 
   constructor(faults: readonly Fault[]) {
     const lines = faults.map(({ path, found, allowed }) => `${path}: found ${found}; allowed: ${allowed}`);
-    super(lines.join('\n'), {
+    super('config_invalid', lines.join('\n'), {
+      exit: EXIT.config,
       retry: 'never',
       hint: '`heat2mqtt config example` prints a commented example; docs/configuration.md has every key.',
     });

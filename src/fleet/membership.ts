@@ -25,11 +25,9 @@ const isTaken = (err: unknown) => err instanceof DatabaseTrouble && err.reason =
 
 /** The provider has asked for a pause of all accounts: this is no failure of the one. */
 export class FleetPaused extends Failure {
-  readonly code = 'fleet_paused';
-  readonly exitCode = EXIT.provider;
-
   constructor(ms: number) {
-    super('The provider has asked for a pause.', { retry: 'later', retryAfterMs: ms });
+    const options = { exit: EXIT.provider, retry: 'later', retryAfterMs: ms } as const;
+    super('fleet_paused', 'The provider has asked for a pause.', options);
   }
 }
 

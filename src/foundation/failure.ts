@@ -19,6 +19,8 @@ export const EXIT = {
 export const LAST_VALUES_STAY = 'The last good values stay.';
 
 export interface FailureOptions {
+  /** One of EXIT. */
+  readonly exit: number;
   readonly retry: Retry;
   /** One sentence of advice for the person at home. */
   readonly hint?: string;
@@ -27,41 +29,30 @@ export interface FailureOptions {
   readonly retryAfterMs?: number;
 }
 
-/** The text of a Failure is safe for topics and logs: no secret, no personal datum, nothing quoted from a reply. */
-export abstract class Failure extends Error {
-  abstract readonly code: string;
-  abstract readonly exitCode: number;
+/**
+ * Its text is safe for topics and logs: no secret, no personal datum, nothing quoted from a reply. One that is caught by its type
+ * has a class of its own.
+ */
+export class Failure extends Error {
+  readonly code: string;
+  readonly exitCode: number;
   readonly retry: Retry;
   readonly hint: string | undefined;
   readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, options: FailureOptions) {
+  constructor(code: string, message: string, options: FailureOptions) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
+    this.code = code;
+    this.exitCode = options.exit;
     this.retry = options.retry;
     this.hint = options.hint;
     this.retryAfterMs = options.retryAfterMs;
   }
 }
 
-/** A failure that is told and counted. One that is caught by its type has a class. */
-export const failure = (
-  code: string,
-  message: string,
-  { exit, ...options }: FailureOptions & { readonly exit: number },
-): Failure => new PlainFailure(code, exit, message, options);
-
-class PlainFailure extends Failure {
-  readonly code: string;
-  readonly exitCode: number;
-
-  constructor(code: string, exitCode: number, message: string, options: FailureOptions) {
-    super(message, options);
-    this.name = Failure.name;
-    this.code = code;
-    this.exitCode = exitCode;
-  }
-}
+export const failure = (code: string, message: string, options: FailureOptions): Failure =>
+  new Failure(code, message, options);
 
 /** What may be told to strangers about any thrown value: a Failure's own words, otherwise the class name only. */
 export function safeWords(thrown: unknown): { code: string; message: string; hint?: string } {

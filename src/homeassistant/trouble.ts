@@ -103,18 +103,16 @@ const ROWS = {
 export type TroubleKind = keyof typeof ROWS;
 
 export class HomeAssistantTrouble extends Failure {
-  readonly code: `home_assistant_${TroubleKind}`;
-  readonly exitCode = EXIT.homeAssistant;
   readonly kind: TroubleKind;
   readonly detail: string;
 
   /** `detail`: a word of our own; never what came in. */
   constructor(kind: TroubleKind, detail: string | number = '', cause?: unknown) {
     const { message, retry = 'later', hint }: Row = ROWS[kind];
-    super(message.replace('%', String(detail)), { retry, hint, cause });
+    const options = { exit: EXIT.homeAssistant, retry, hint, cause };
+    super(`home_assistant_${kind}`, message.replace('%', String(detail)), options);
     this.kind = kind;
     this.detail = String(detail);
-    this.code = `home_assistant_${kind}`;
   }
 }
 

@@ -35,14 +35,16 @@ export interface Gate {
 
 /** A body larger than any honest reply. */
 export class ReplyTooLarge extends Failure {
-  readonly code = 'reply_too_large';
-  readonly exitCode = EXIT.provider;
-
   constructor() {
-    super(`The reply is larger than ${LARGEST_REPLY_BYTES / 1024 / 1024} MiB and was refused.`, {
-      retry: 'later',
-      hint: 'Check the address in the configuration: this does not look like what should answer there.',
-    });
+    super(
+      'reply_too_large',
+      `The reply is larger than ${LARGEST_REPLY_BYTES / 1024 / 1024} MiB and was refused.`,
+      {
+        exit: EXIT.provider,
+        retry: 'later',
+        hint: 'Check the address in the configuration: this does not look like what should answer there.',
+      },
+    );
   }
 }
 

@@ -44,19 +44,17 @@ export interface Reply {
 export type Ask = (exchange: Exchange) => Promise<unknown>;
 
 /** No answer, or one that says "not now". */
-const unreachable = (message: string, options: FailureOptions): Failure =>
+const unreachable = (message: string, options: Omit<FailureOptions, 'exit'>): Failure =>
   failure('provider_unreachable', message, { exit: EXIT.provider, ...options });
 
 /** The provider answered with a status that says no. */
 export class ProviderRefused extends Failure {
-  readonly code = 'provider_refused';
-  readonly exitCode = EXIT.provider;
   readonly status: number;
   /** What a search engine says is wrong with the query. For the log only. */
   readonly reason: string | null;
 
   constructor(status: number, words: { message: string; hint: string }, reason: string | null = null) {
-    super(words.message, { retry: 'later', hint: words.hint });
+    super('provider_refused', words.message, { exit: EXIT.provider, retry: 'later', hint: words.hint });
     this.status = status;
     this.reason = reason;
   }
@@ -64,19 +62,14 @@ export class ProviderRefused extends Failure {
 
 /** The provider answered, but not with what was expected; the message says where. */
 export class UnexpectedReply extends Failure {
-  readonly code = 'unexpected_reply';
-  readonly exitCode = EXIT.provider;
-
   constructor(
     what: string,
     expected: string,
     found: string,
     hint = `${LAST_VALUES_STAY} If this lasts, the provider has changed its interface: please report it.`,
   ) {
-    super(`The reply to the ${what} was not understood: expected ${expected}, found ${found}.`, {
-      retry: 'later',
-      hint,
-    });
+    const message = `The reply to the ${what} was not understood: expected ${expected}, found ${found}.`;
+    super('unexpected_reply', message, { exit: EXIT.provider, retry: 'later', hint });
   }
 }
 

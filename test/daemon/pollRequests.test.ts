@@ -6,17 +6,12 @@ import { type Context, Signals } from '../../src/daemon/context.ts';
 import { openPoller } from '../../src/daemon/polling/poller.ts';
 import { requestHandlers } from '../../src/daemon/requests/handlers.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
-import { EXIT, Failure } from '../../src/foundation/failure.ts';
+import { EXIT, failure } from '../../src/foundation/failure.ts';
 import { concurrencyLimit } from '../../src/foundation/limits.ts';
 import type { Parameters } from '../../src/mqtt/requests.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
-
-class Busy extends Failure {
-  readonly code = 'busy';
-  readonly exitCode = EXIT.provider;
-}
 
 function open(fault: unknown = null) {
   const clock = handClock('2026-03-10T12:00:00Z');
@@ -93,7 +88,9 @@ test('a second one within five minutes is skipped, and told when it may come', a
 });
 
 test('a pause that the provider wants counts when it is longer', async () => {
-  const { handle, clock } = open(new Busy('Busy.', { retry: 'later', retryAfterMs: 30 * 60_000 }));
+  const { handle, clock } = open(
+    failure('busy', 'Busy.', { exit: EXIT.provider, retry: 'later', retryAfterMs: 30 * 60_000 }),
+  );
   await expect(handle({ from: '2026-03-01' })).rejects.toThrow('Busy');
   for (const minutes of [0, 6, 23]) {
     clock.advance(minutes * 60_000);

@@ -1,14 +1,9 @@
 // No secret in any line: the scrubber with canaries in every form in which they come by, and the log behind it.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Failure } from '../../src/foundation/failure.ts';
+import { failure } from '../../src/foundation/failure.ts';
 import { createLog, createScrubber, LogTail } from '../../src/foundation/log.ts';
 import { holds } from '../support/property.ts';
-
-class Unreachable extends Failure {
-  readonly code = 'unreachable';
-  readonly exitCode = 6;
-}
 
 const SECRET = 'cänary "17"\\\n&+= %41/?#@:;$\'';
 const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlLWNhbmFyeQ';
@@ -197,14 +192,15 @@ describe('the log', () => {
   });
 
   test('a foreseen failure is told with its advice and cause, and with its stack for those who debug only', () => {
-    const failure = new Unreachable('Nobody is there.', {
+    const err = failure('unreachable', 'Nobody is there.', {
+      exit: 6,
       retry: 'soon',
       hint: 'Look.',
       cause: new Error('ECONNREFUSED'),
     });
     const errOf = (line = '') => JSON.parse(line).err;
     const quiet = openLog('info');
-    quiet.log.warn({ err: failure }, 'told');
+    quiet.log.warn({ err }, 'told');
     expect(errOf(quiet.lines[0])).toEqual({
       code: 'unreachable',
       message: 'Nobody is there.',
@@ -212,7 +208,7 @@ describe('the log', () => {
       cause: 'Error: ECONNREFUSED',
     });
     const { lines, log } = openLog('debug');
-    log.warn({ err: failure }, 'told');
+    log.warn({ err }, 'told');
     expect(errOf(lines[0])).toMatchObject({ hint: 'Look.', stack: expect.stringContaining('at ') });
   });
 });

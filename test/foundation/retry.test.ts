@@ -5,7 +5,7 @@ import { EXIT, type FailureOptions, failure } from '../../src/foundation/failure
 import { backOffMs, retryAfterMs } from '../../src/foundation/retry.ts';
 import { holds } from '../support/property.ts';
 
-const trouble = (options: FailureOptions) =>
+const trouble = (options: Omit<FailureOptions, 'exit'>) =>
   failure('trouble', 'Something went wrong.', { ...options, exit: EXIT.unexpected });
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -1,16 +1,11 @@
 // Requests: what is answered, what is ignored, where the answers go, and what others may choose of them.
 import { expect, test } from 'vitest';
-import { Failure } from '../../src/foundation/failure.ts';
+import { failure } from '../../src/foundation/failure.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
 import { type Handler, openRequests } from '../../src/mqtt/requests.ts';
 import { transaction } from '../../src/publication/payloads/requests.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
-
-class Tired extends Failure {
-  readonly code = 'tired';
-  readonly exitCode = 5;
-}
 
 function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 } })) {
   const published: Message[] = [];
@@ -164,7 +159,9 @@ test.each([
 test('what a handler says: skipped, a Failure in its own safe words, anything else to the log only', async () => {
   const skipped = open(async () => ({ status: 'skipped', data: { next_at: 'later' } }));
   expect(await skipped.ask()).toEqual([{ schema: 1, status: 'skipped', data: { next_at: 'later' } }]);
-  const tired = open(() => Promise.reject(new Tired('It is late.', { retry: 'later', hint: 'Sleep.' })));
+  const tired = open(() =>
+    Promise.reject(failure('tired', 'It is late.', { exit: 5, retry: 'later', hint: 'Sleep.' })),
+  );
   const error = { code: 'tired', message: 'It is late.', hint: 'Sleep.' };
   expect(await tired.ask('{"transaction":1}')).toEqual([
     { schema: 1, status: 'error', error, transaction: 1 },

@@ -12,11 +12,9 @@ import { PLACES, type Seal } from './seal.ts';
 
 /** The claim is over, or another process has the account now: everything of this run is dropped. */
 export class FenceLost extends Failure {
-  readonly code = 'fence_lost';
-  readonly exitCode = EXIT.unexpected;
-
   constructor() {
-    super('Another process has taken over the account.', { retry: 'soon' });
+    const message = 'Another process has taken over the account.';
+    super('fence_lost', message, { exit: EXIT.unexpected, retry: 'soon' });
   }
 }
 

@@ -39,8 +39,6 @@ const OTHERWISE =
 
 /** The database cannot be reached, or refuses. */
 export class DatabaseTrouble extends Failure {
-  readonly code = 'database_trouble';
-  readonly exitCode = EXIT.unexpected;
   /** PostgreSQL's own code (SQLSTATE), or that of the system. */
   readonly reason: string;
 
@@ -50,7 +48,7 @@ export class DatabaseTrouble extends Failure {
       `The database of the fleet cannot be used (${reason}).`,
       OTHERWISE,
     ];
-    super(sentence, { retry: 'soon', hint, cause });
+    super('database_trouble', sentence, { exit: EXIT.unexpected, retry: 'soon', hint, cause });
     this.reason = reason;
   }
 }

@@ -4,8 +4,11 @@ import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { startBroker } from '../../src/mqtt/broker.ts';
+import { home, ME, METER, person, quiet } from '../support/homes.ts';
+import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack, type Stack } from '../support/stack.ts';
-import { environmentOf, typed } from '../support/typed.ts';
+import { environmentOf, openProviderFor, typed } from '../support/typed.ts';
 
 const TOTP = 'HEAT2MQTTEXAMPLE';
 const URLS = { issuer: 'https://id.example.org/auth/realms/energy', api: 'https://api.example.org/api/v1' };
@@ -115,6 +118,50 @@ describe('what is allowed but probably not meant: run and check say so, and go o
     };
     expect((await outcome('check', { ...open, ...user })).said).not.toMatch(words);
   });
+});
+
+test('a broker of our own whose port is taken is told in words', async () => {
+  const HEAT2MQTT_MQTT_EMBEDDED_PORT = String(stack.use(await startBroker()).port);
+  const env = { HEAT2MQTT_MQTT_EMBEDDED_PORT, HEAT2MQTT_CONSTITUENCIES_CHAMBER: 'dail' };
+  await expect(
+    typed(['run'], { env: { ...env, HEAT2MQTT_HTTP: 'false', HEAT2MQTT_STATE_DIR: folder } }),
+  ).rejects.toMatchObject({
+    message: expect.stringMatching(/mqtt\.embedded.*EADDRINUSE/),
+    hint: expect.stringContaining('mqtt.url'),
+  });
+});
+
+test('check --live tries everything, a session that is there without a login; the worst is the exit code', async () => {
+  const { simulator, env } = await openProviderFor(
+    person('me', [home(METER, quiet({ since: '2026-01-01' }))]),
+  );
+  const broker = await startBroker();
+  const assistant = stack.use(await startPretendHomeAssistant());
+  const check = async (token = assistant.switches.token) => {
+    const more = { HEAT2MQTT_HOME_ASSISTANT_URL: assistant.url, HEAT2MQTT_HOME_ASSISTANT_TOKEN: token };
+    const { exitCode, out } = await typed(['check', '--live', '--json'], {
+      env: { ...env, ...more, HEAT2MQTT_MQTT_URL: broker.url },
+    });
+    expect(out).not.toMatch(/another-token|pässwort/);
+    const { ok, checks } = JSON.parse(out);
+    return { exitCode, ok, out, codes: checks.flatMap(({ code = [] }) => code) };
+  };
+  const fine = { exitCode: 0, ok: true, codes: [] };
+  expect(await check()).toMatchObject({ ...fine, out: expect.stringContaining('signed in, 1 heat meter') });
+  const { out, ...again } = await check();
+  expect(again).toEqual(fine);
+  expect(out).toContain('the stored session is good (the password was not tried), ');
+  expect(out).toContain('version 2026.10, statistics can be written');
+  expect(simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+  expect(await check('another-token')).toMatchObject({
+    exitCode: 7,
+    codes: ['home_assistant_token_refused'],
+  });
+  await typed(['logout'], { env });
+  simulator.changePassword(ME.username, 'another one');
+  await broker.stop();
+  const codes = ['bad_credentials_or_locked', 'broker_unreachable'];
+  expect(await check()).toMatchObject({ exitCode: 4, ok: false, codes });
 });
 
 test.each([

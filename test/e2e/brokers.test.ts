@@ -143,11 +143,3 @@ test.each([
   expect(await outcome(['uninstall', '--yes', '--config', allowed])).toMatchObject({ code: 0 });
   await owner.untilCleared(['heat2mqtt/bridge/info']);
 });
-
-test('a broker of our own whose port is taken: said in words', async () => {
-  const home = await openHomeWithBroker();
-  const config = await home.configure({ mqtt: { embedded: { port: home.broker.port } } });
-  const { code, errors } = await outcome(['run', '--config', config]);
-  expect(code).toBe(1);
-  expect(errors).toMatch(/mqtt\.embedded.*EADDRINUSE.*\n.*mqtt\.url/);
-});

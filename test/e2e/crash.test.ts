@@ -1,28 +1,22 @@
 // kill -9, again and again: no torn file, no wrong total, no login but for a pair lost with its answer, no error.
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect, test } from 'vitest';
 import type { Child } from '../support/child.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { openCrashingHome, TEMPORARY } from './crashingHome.ts';
+import { openCrashingHome } from './crashingHome.ts';
 
 const CRASHES = Number(process.env.HEAT2MQTT_CRASHES ?? 50);
 const SEED = Number(process.env.HEAT2MQTT_SEED ?? 1);
-// From the request to the synced file, on a machine that does nothing else.
-const LONGEST_WINDOW_MS = 500;
 const BRIDGE = 'heat2mqtt/bridge/state';
-
-const filesBelow = async (state: string): Promise<string[]> =>
-  (await readdir(state, { recursive: true }).catch(() => [])).map((name) => join(state, name));
 
 /** Every document is whole, whenever the process died. */
 async function expectWhole(state: string): Promise<void> {
-  const files = await filesBelow(state);
+  const files = await readdir(state, { recursive: true });
   expect(files.filter((name) => name.endsWith('.damaged'))).toEqual([]);
   for (const file of files.filter((name) => name.endsWith('.json'))) {
-    const text = await readFile(file, 'utf8');
+    const text = await readFile(join(state, file), 'utf8');
     expect(() => JSON.parse(text), `${file}: ${text.slice(0, 100)}`).not.toThrow();
   }
 }
@@ -36,14 +30,9 @@ const complaints = ({ output }: Child): string[] =>
     .filter(({ level }) => ['warn', 'error', 'fatal'].includes(level))
     .map(({ msg }) => msg);
 
-const tell = (figures: object) => void process.stdout.write(`${JSON.stringify(figures)}\n`);
-
 test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
   const { truth, probe, state, tokens, start, moment } = await openCrashingHome(SEED);
   const figures = { connected: 0, totals: 0, pairsLost: 0, lapsed: 0, unfinished: 0 };
-  // How late this process runs tells how busy the machine is.
-  const lateness = monitorEventLoopDelay({ resolution: 5 });
-  lateness.enable();
   let version = 0;
   let offlines = 0;
   let bridge: string | undefined;
@@ -67,12 +56,9 @@ test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
   async function crash(): Promise<void> {
     const before = await tokens.kept();
     const { logins, grants } = tokens;
-    lateness.reset();
-    const old = (await filesBelow(state)).filter((name) => TEMPORARY.test(name));
     const offlinesBefore = offlines;
     const program = start();
     await moment();
-    const sinceAsked = performance.now() - tokens.askedAt;
     await program.end('SIGKILL');
 
     await expectWhole(state);
@@ -82,19 +68,13 @@ test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
         takeHeard();
         return offlines > offlinesBefore;
       });
-      const files = await filesBelow(state);
-      expect(old.filter((name) => files.includes(name))).toEqual([]);
     }
     takeHeard();
     expect(bridge).toBe('offline');
 
     // A pair that was granted and had not reached the disk is gone: with rotation the old one gets no second answer.
     const after = await tokens.kept();
-    if (tokens.grants > grants && (after === 'none' || after === 'spent')) {
-      figures.pairsLost += 1;
-      const longest = LONGEST_WINDOW_MS + 10 * (lateness.max / 1e6);
-      expect(sinceAsked, 'milliseconds without the new pair on the disk').toBeLessThan(longest);
-    }
+    if (tokens.grants > grants && (after === 'none' || after === 'spent')) figures.pairsLost += 1;
     const asked = tokens.logins - logins;
     // Killed in the middle of a login, or right before its password was sent: the next one would wait a minute. Here it is
     // tried at once, as by Poll now.
@@ -123,10 +103,7 @@ test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
     takeHeard();
     return bridge === 'offline';
   });
-  for (let done = 0; done < CRASHES; done += 1) {
-    await crash();
-    if (done % 100 === 99) tell({ done: done + 1, ...figures });
-  }
+  for (let done = 0; done < CRASHES; done += 1) await crash();
 
   truth.stop();
   const last = start();
@@ -136,9 +113,8 @@ test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
   });
   await probe.until(HEALTH, ({ state: verdict }) => verdict === 'ok');
   expect((await last.end('SIGTERM')).code).toBe(0);
-  const { logins, refreshes } = tokens;
-  tell({ done: CRASHES, seed: SEED, ...figures, truths: truth.versions, logins, refreshes });
   // The very first login, and one for each pair that was lost or left to lapse, and for each login that was killed.
-  expect(logins).toBeLessThanOrEqual(1 + figures.pairsLost + figures.lapsed + figures.unfinished);
+  process.stdout.write(`${JSON.stringify({ seed: SEED, ...figures, logins: tokens.logins })}\n`);
+  expect(tokens.logins).toBeLessThanOrEqual(1 + figures.pairsLost + figures.lapsed + figures.unfinished);
   expect(figures.connected).toBeGreaterThan(CRASHES / 4);
 });

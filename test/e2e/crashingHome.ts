@@ -10,13 +10,17 @@ import { openMovingTruth } from './movingTruth.ts';
 import { openHomeWithBroker } from './program.ts';
 
 /** What `write-file-atomic` calls a document until it is whole. */
-export const TEMPORARY = /\.json\.\d+$/;
+const TEMPORARY = /\.json\.\d+$/;
 
-const MOMENTS = ['any', 'any', 'token request', 'usage report', 'write'] as const;
+/** What the process is killed after: a request, a write, or nothing; and how many milliseconds later at most. */
+const MOMENTS: readonly (readonly [after: RegExp | 'start' | 'write', longestMs: number])[] = [
+  ['start', 2_500],
+  ['start', 2_500],
+  [/\/token$/, 40],
+  [/\/usage$/, 40],
+  ['write', 4],
+];
 const LONGEST_LIFE_MS = 4_000;
-const LONGEST_ANY_MS = 2_500;
-const LONGEST_EXCHANGE_MS = 40;
-const LONGEST_WRITE_MS = 4;
 // The session judges a pair by a margin, and is not read at the instant of the start.
 const LAPSING_MS = 2_500;
 
@@ -70,15 +74,11 @@ export async function openCrashingHome(seed: number) {
     start: () => start(config),
     /** Resolves at the moment that was drawn. Where the process is then cannot be known. */
     async moment(): Promise<void> {
-      const kind = MOMENTS[Math.floor(draw() * MOMENTS.length)] ?? 'any';
-      const share = draw();
-      const times = Math.floor(draw() * 10);
-      if (kind === 'write') await written(times);
-      if (kind === 'token request') await asked(/\/token$/);
-      if (kind === 'usage report') await asked(/\/usage$/);
-      const longest = { any: LONGEST_ANY_MS, write: LONGEST_WRITE_MS }[kind as string] ?? LONGEST_EXCHANGE_MS;
+      const [after, longestMs] = MOMENTS[Math.floor(draw() * MOMENTS.length)] ?? ['start', 0];
+      if (after === 'write') await written(Math.floor(draw() * 10));
+      else if (after !== 'start') await asked(after);
       // The first milliseconds are the interesting ones.
-      await turn((kind === 'any' ? share : share ** 2) * longest);
+      await turn(draw() ** (after === 'start' ? 1 : 2) * longestMs);
     },
   };
 }
@@ -86,7 +86,6 @@ export async function openCrashingHome(seed: number) {
 /** Which tokens the issuer has seen and granted, beside what the state directory holds of them after a crash. */
 function watchTokens(simulator: Simulator, file: string) {
   const used = new Set<string>();
-  let askedAt = 0;
   let waiting: { readonly path: RegExp; readonly told: () => void } | null = null;
   const { counters, switches } = simulator;
   // A fault that never happens: its condition sees every request as it comes, in full.
@@ -97,7 +96,6 @@ function watchTokens(simulator: Simulator, file: string) {
       when({ path, body }) {
         const token = (body as { refresh_token?: unknown } | undefined)?.refresh_token;
         if (typeof token === 'string') used.add(token);
-        if (path.endsWith('/token')) askedAt = performance.now();
         if (waiting?.path.test(path)) {
           const { told } = waiting;
           waiting = null;
@@ -112,16 +110,9 @@ function watchTokens(simulator: Simulator, file: string) {
     get logins() {
       return counters.passwordGrants.asked;
     },
-    get refreshes() {
-      return counters.refreshGrants.ok;
-    },
     /** Pairs granted by login or refresh. */
     get grants() {
       return counters.passwordGrants.ok + counters.refreshGrants.ok;
-    },
-    /** `performance.now()` of the newest request for tokens. */
-    get askedAt() {
-      return askedAt;
     },
     /** What a restart finds: a good pair, none, one that has served already, or one that has lapsed. */
     async kept(): Promise<'good' | 'none' | 'spent' | 'lapsed'> {

@@ -5,7 +5,7 @@ import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { freePort } from './mosquitto.ts';
-import { outcome, run } from './program.ts';
+import { run } from './program.ts';
 
 const LONGEST_START_MS = 15_000;
 
@@ -45,14 +45,4 @@ test('shows discovery, states and health, tells where to look, and leaves with e
   expect([code, ms < 8_000]).toEqual([0, true]);
   expect(demo.output.slice(demo.output.indexOf('That was the demo'))).toContain(`mqtt://127.0.0.1:${port}`);
   await waitFor('offline', () => probe.last('heat2mqtt/bridge/state')?.payload === 'offline');
-});
-
-test('a port that is taken is told, when it was asked for', async () => {
-  const stack = openStack();
-  const port = await freePort();
-  const first = stack.use(run(['demo', '--port', String(port)]));
-  await first.says('mosquitto_sub');
-  const { code, errors } = await outcome(['demo', '--port', String(port)]);
-  expect(code).toBe(2);
-  expect(errors).toContain(`${port} is taken`);
 });

@@ -97,16 +97,3 @@ onSmallDisks.each(TROUBLES)('%s while running', async (_, code, spoil, mend) => 
   expect(simulator.counters.passwordGrants.asked).toBe(1);
   await again.end('SIGTERM');
 });
-
-onSmallDisks('full from the very start', async () => {
-  const { simulator, disk, start, published, reasons, document } = await homeOnSmallDisk();
-  await disk.fill();
-  const program = start();
-  await published(booked(simulator).kwh);
-  await waitFor('the reason', () => reasons().some(({ message }) => String(message).includes('ENOSPC')));
-  expect(reasons().map(({ code }) => code)).toEqual(['state_unwritable']);
-  await disk.free();
-  await waitFor('a good health', () => reasons().length === 0);
-  expect(await document('tokens')).toMatchObject({ version: 1 });
-  expect((await program.end('SIGTERM')).code).toBe(0);
-});

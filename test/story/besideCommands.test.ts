@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest';
 import { Browser, REDIRECT } from '../simulator/browser.ts';
-import { HEALTH, ME, METER, STATE, USAGE } from '../support/homes.ts';
+import { HEALTH, ME, METER, PROPERTY, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { HOUR_MS, MINUTE_MS, openStory, type Story } from '../support/story.ts';
 import { environmentOf, typed } from '../support/typed.ts';
@@ -210,6 +210,18 @@ test.each([
     expect(story.logged('session ended by the issuer')).toEqual([]);
   },
 );
+
+test('usage reads the meters that the daemon has found, and finds them anew when they are renumbered', async () => {
+  const { story, type, counters, usage } = await openEarlier();
+  await story.start({ usage });
+  await story.polled(1);
+  const discoveries = () => counters.requests['GET /api/v1/customers/:id'];
+  const before = discoveries();
+  expect([await type('usage'), discoveries()]).toEqual([0, before]);
+  story.simulator.renumberProperty(PROPERTY, 512_777);
+  expect(await type('usage')).toBe(0);
+  expect(discoveries()).toBeGreaterThan(before ?? 0);
+});
 
 test.each([
   ['check --live', 1, 6],

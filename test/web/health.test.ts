@@ -11,6 +11,7 @@ import { type HealthAnswers, serveHealth, serveIngress } from '../../src/web/ser
 import { BASE, load } from '../config/loading.ts';
 import { openStack } from '../support/stack.ts';
 import { openStory } from '../support/story.ts';
+import { typed } from '../support/typed.ts';
 import { asking } from './served.ts';
 
 const HERE = { listen: '127.0.0.1:0', from: '127.0.0.1' };
@@ -33,20 +34,30 @@ async function open(answers: Partial<HealthAnswers> = {}, listen = '127.0.0.1:0'
   return { server, ask: asking(`http://${listen.replace(/0$/, String(server.port))}`) };
 }
 
-test('health, readiness and metrics, and nothing else', async () => {
+test('health, readiness and metrics, and nothing else; healthcheck asks for the first', async () => {
   const state = { healthy: true, ready: true };
-  const { ask } = await open({
+  const { ask, server } = await open({
     healthy: () => state.healthy,
     ready: () => state.ready,
     metricsFor: 'this machine',
   });
+  const HEAT2MQTT_HTTP_LISTEN = `127.0.0.1:${server.port}`;
+  const env = { HEAT2MQTT_CONSTITUENCIES_CHAMBER: 'dail', HEAT2MQTT_HTTP_LISTEN };
+  const healthcheck = (more = {}) => typed(['healthcheck'], { env: { ...env, ...more } });
   const answers = async (method: string, path: string, status: number, text: string) =>
     expect([path, await ask(path, { method })]).toMatchObject([path, { status, text }]);
   await answers('GET', '/healthz', 200, 'healthy\n');
   await answers('GET', '/healthz?verbose=1', 200, 'healthy\n');
   await answers('HEAD', '/healthz', 200, '');
   await answers('GET', '/readyz', 200, 'ready\n');
+  expect(await healthcheck()).toEqual({ exitCode: 0, out: 'healthy\n', err: '' });
   Object.assign(state, { healthy: false, ready: false });
+  expect(await healthcheck()).toEqual({ exitCode: 1, out: '', err: 'not healthy\n' });
+  for (const more of [
+    { HEAT2MQTT_HTTP_LISTEN: '127.0.0.1:9' },
+    { HEAT2MQTT_HTTP_LISTEN: '', HEAT2MQTT_HTTP: 'false' },
+  ])
+    expect(await healthcheck(more)).toMatchObject({ exitCode: 1, out: '' });
   await answers('GET', '/healthz', 503, 'not healthy\n');
   await answers('GET', '/readyz', 503, 'not ready\n');
   for (const path of ['/', '/healthz/', '/config', '/..%2fconfig.yaml'])

@@ -40,11 +40,6 @@ test('the same name in many houses: by chamber, then by number, not by its digit
   ]);
 });
 
-test('the order of arrival makes no difference', () => {
-  const rows = ['b', 'á', 'A', 'c', 'a'].map((name) => row(name));
-  expect(inOrder(rows.toReversed())).toEqual(inOrder(rows));
-});
-
 const ALL = { chamber: 'dail', houseNo: null, chamberIds: [], skip: null, limit: null } as const;
 const three = { constituencies: [row('a'), row('b'), row('c')], total: 3, complete: true, raw: null };
 

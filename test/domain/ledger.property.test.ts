@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { LONGEST_QUESTION_DAYS, merge, openLedger, questions } from '../../src/domain/ledger.ts';
 import { addDays, daysBetween } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
-import { periodSums, totals } from '../../src/domain/totals.ts';
+import { totals } from '../../src/domain/totals.ts';
 import { holds } from '../support/property.ts';
 import {
   anyTurns,
@@ -78,25 +78,6 @@ test('whatever the amounts, a day is counted after two quiet polls at the latest
   });
 });
 
-const level = fc.integer({ min: 1_000, max: 1_000_000_000_000 });
-const factors = fc.array(fc.integer({ min: 40, max: 160 }), { minLength: 7, maxLength: 120 });
-
-test('a first history consistent in itself counts, of any size and in any order; a spike does not', () => {
-  holds(level, level, factors, fc.nat(), fc.nat(), (energy, cost, all, seed, which) => {
-    const bucket = (factor: number, at: number): Bucket => ({
-      day: addDays('2024-01-01', at),
-      energy: Math.round((energy * factor) / 100),
-      cost: Math.round((cost * factor) / 100),
-    });
-    const days = shuffled(all.map(bucket), seed);
-    expect(merge(openLedger('2024-01-01'), days, 1).quarantinedNow).toEqual([]);
-    const spike = bucket(1_000_000, which % all.length);
-    const spiked = [...days.filter(({ day }) => day !== spike.day), spike];
-    fc.pre(spiked.length > 7 && Math.max(energy, cost) >= 1_000_000);
-    expect(merge(openLedger('2024-01-01'), shuffled(spiked, seed), 1).quarantinedNow).toEqual([spike.day]);
-  });
-});
-
 test('a poll of a complete ledger is one question, tiling from the window to tomorrow without a hole', () => {
   holds(anyTurns, (turns) => {
     lives(turns, ({ today }, _turn, before) => {
@@ -126,19 +107,6 @@ const someDays = fc
   );
 const opened = (reply: readonly Bucket[]) => merge(openLedger('2024-01-01'), reply, 1).ledger;
 
-test('a correction moves the total by exactly the correction', () => {
-  holds(someDays, someDays, (first, second) => {
-    const before = opened(first);
-    const { ledger, changes } = merge(before, second, 2);
-    for (const kind of KINDS) {
-      const moved = changes.map(({ before: old, after }) => (after[kind] ?? 0) - (old?.[kind] ?? 0));
-      const [was, is] = [before, ledger].map((one) => totals(one, '2026-01-01').total[kind] ?? 0);
-      expect((is ?? 0) - (was ?? 0)).toBe(sum(moved) ?? 0);
-    }
-    for (const { kind, day } of changes) expect(kind).toBe(before.days.has(day) ? 'corrected' : 'new_day');
-  });
-});
-
 test('the order of arrival does not matter, nor how the days are cut into replies, nor repeating them', () => {
   holds(someDays, fc.nat(), fc.integer({ min: 1, max: 20 }), (days, seed, size) => {
     const mixed = shuffled([...days, ...days.slice(0, 5)], seed);
@@ -149,24 +117,6 @@ test('the order of arrival does not matter, nor how the days are cut into replie
     const inOrder = (one: typeof ledger) => [...one.days].sort(([a], [b]) => a.localeCompare(b));
     expect(inOrder(ledger)).toEqual(inOrder(opened(days)));
     expect(totals(ledger, '2026-01-01')).toEqual(totals(opened(days), '2026-01-01'));
-  });
-});
-
-test('days, weeks and months each add up to the total, and the running sums to their days', () => {
-  holds(someDays, fc.nat({ max: 900 }), (days, at) => {
-    const ledger = opened(days);
-    const today = addDays('2024-01-01', at);
-    const sums = totals(ledger, today);
-    for (const kind of KINDS) {
-      for (const interval of ['day', 'week', 'month'] as const) {
-        const parts = periodSums(ledger, interval, 1000).map((period) => period[kind]);
-        expect(sum(parts)).toBe(sums.total[kind]);
-      }
-      const of = (prefix: string) =>
-        sum(days.filter(({ day }) => day.startsWith(prefix)).map((bucket) => bucket[kind]));
-      expect(sums.month[kind]).toBe(of(today.slice(0, 7)));
-      expect(sums.year[kind]).toBe(of(today.slice(0, 4)));
-    }
   });
 });
 

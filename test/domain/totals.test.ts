@@ -45,6 +45,12 @@ test.each<[string, string, Line[], object]>([
     row('2024-11-30', 3, 1, 0.5),
     { lastMonth: amounts(2, 1), month: NOTHING },
   ],
+  [
+    'the same month a year ago, whole, and a leap one',
+    '2025-02-10',
+    row('2024-01-30', 35, 1, 0.5),
+    { monthLastYear: amounts(29, 14.5), month: NOTHING, year: NOTHING },
+  ],
 ])('%s', (_name, today, lines, expected) => {
   expect(totals(ledgerOf(lines, { origin: '2023-01-01', today }), today)).toMatchObject(expected);
 });
@@ -59,11 +65,20 @@ test('energy and cost are summed each for itself, null staying null', () => {
   expect(totals(ledgerOf([cost]), '2025-06-28')).toMatchObject(alone);
 });
 
-test('of more than a hundred gaps the newest hundred', () => {
+test('days in a row are one gap; of more than a hundred the newest hundred', () => {
   const lines = row('2024-01-01', 300, 1, 1).filter((_, at) => at % 2 === 1);
   const { missingDays, gaps } = totals(ledgerOf(lines, { origin: '2024-01-01' }), '2025-06-30');
   expect([missingDays, gaps.length]).toEqual([150, 100]);
   expect(gaps[0]).toEqual({ from: '2024-10-25', to: '2024-10-26' });
+  const long = [
+    ...row('2025-01-01', 2, 1, 1),
+    ...row('2025-01-05', 1, null, 1),
+    ...row('2025-01-07', 1, 1, 1),
+  ];
+  expect(totals(ledgerOf(long), '2025-06-30')).toMatchObject({
+    missingDays: 4,
+    gaps: [{ from: '2025-01-03', to: '2025-01-07' }],
+  });
 });
 
 describe('periodSums', () => {

@@ -4,7 +4,7 @@ import type { AuthState } from '../../src/domain/health.ts';
 import { about } from '../../src/foundation/about.ts';
 import { healthOf, infoMessage, stateMessage } from '../../src/publication/messages.ts';
 import { clear, Topics } from '../../src/publication/topics.ts';
-import { bodyOf, bridgeView, DUBLIN, NOW, statesOf, WELL } from '../support/inventedHome.ts';
+import { bodyOf, bridgeView, DUBLIN, NOW, WELL } from '../support/inventedHome.ts';
 
 const topics = new Topics('heat/home');
 const HOME = WELL.auth.home as NonNullable<typeof WELL.auth.home>;
@@ -73,12 +73,4 @@ test.each<[string, Partial<typeof WELL>, string, boolean?]>([
 test('the last error is cut to what Home Assistant takes, and never through a character', () => {
   const known = { ...WELL, reasons: [{ code: 'a', message: LONG }] };
   expect(healthOf(known, true)).toMatchObject({ ...known, last_error: `${'x'.repeat(249)}🔥` });
-});
-
-test.each(['heat2mqtt', 'heat/home', 'Wärme'])('every JSON payload below %s carries schema 1', (base) => {
-  const messages = statesOf(new Topics(base));
-  const json = messages.filter(({ topic }) => topic !== `${base}/bridge/state`);
-  expect(json.length).toBeGreaterThan(6);
-  expect(json.every(({ payload }) => payload.startsWith('{"schema":1,'))).toBe(true);
-  expect(messages.every(({ topic }) => topic.startsWith(`${base}/`))).toBe(true);
 });

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { listMessage, listName, summaryMessage } from '../../src/constituencies/onDemand.ts';
 import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { zone } from '../../src/domain/period.ts';
-import { bridgeDocument } from '../../src/publication/discovery.ts';
 import { Topics } from '../../src/publication/topics.ts';
 
 const topics = new Topics('heat2mqtt');
@@ -114,27 +113,5 @@ describe('the summary for Home Assistant', () => {
       names: null,
       note: 'The 1300 names are too long for Home Assistant. They are on the topic of the list.',
     });
-    for (let count = 600; count < 1_000; count += 9) {
-      const { names, schema: _, count: __, ...rest } = summaryOf(many(count));
-      expect(Buffer.byteLength(JSON.stringify({ names, ...rest }))).toBeLessThan(16_000);
-    }
-  });
-});
-
-test('discovery has two sensors and a button, only when constituencies are configured', () => {
-  const without = bridgeDocument({ prefix: 'homeassistant', topics }).components;
-  const { components } = bridgeDocument({ prefix: 'homeassistant', topics, constituencies: true });
-  const keys = ['constituencies', 'constituencies_fetched_at', 'refresh_constituencies'];
-  expect(Object.keys(components)).toEqual([...Object.keys(without), ...keys]);
-  expect(components.constituencies).toMatchObject({
-    platform: 'sensor',
-    state_topic: 'heat2mqtt/bridge/constituencies',
-    json_attributes_topic: 'heat2mqtt/bridge/constituencies',
-    value_template: '{{ value_json.count }}',
-  });
-  expect(components.refresh_constituencies).toMatchObject({
-    platform: 'button',
-    command_topic: 'heat2mqtt/bridge/request/constituencies',
-    payload_press: '{}',
   });
 });

@@ -51,30 +51,6 @@ test.each([
   }
 });
 
-test('binary sensors and enums have the payloads that their component understands', () => {
-  const [bridge, account, meter] = discoveryOf(options).map(bodyOf);
-  const components = [bridge, account, meter].flatMap((one) =>
-    isFields(one?.components) ? Object.entries(one.components) : [],
-  );
-  const lateness = components.find(([key]) => key === 'data_late')?.[1];
-  // Home Assistant's templates print JSON's true as True.
-  expect(lateness).toMatchObject({ payload_on: 'True', payload_off: 'False' });
-  const auth = components.find(([key]) => key === 'auth_state')?.[1];
-  expect(auth).toMatchObject({ options: expect.arrayContaining(['Signed in', 'Password refused']) });
-});
-
-test('what is fitted says so in an attribute, and not in its name', () => {
-  const derived = METER_ROWS.filter((row) => row.derived).map(({ key }) => key);
-  const ofTariff = ['unit_rate', 'standing_charge', 'cost_day_consumption', 'cost_day_standing'];
-  const ofMonth = ['energy_month_heating', 'energy_month_hot_water'];
-  expect(derived).toEqual([...ofTariff, 'weather_adjusted_change', ...ofMonth, 'energy_day_expected']);
-  const [, , { components } = {}] = discoveryOf(options).map(bodyOf);
-  for (const key of derived) {
-    const { json_attributes_template: template } = Object(components)[key];
-    expect(template).toMatch(/^\{\{ \{'derived': true/);
-  }
-});
-
 test('attributes: one with the entity as its beginning, one with a key of its own, and those of another entity', () => {
   const attributes = [
     { key: 'from', help: 'A day.', read: () => 1 },
@@ -132,26 +108,6 @@ test.each(Object.entries(EVENT_ROWS))(
     expect(passing.flatMap(([, one, several]) => JSON.parse(`[${one ?? several}]`))).toEqual(types);
   },
 );
-
-const pairs = ['total', 'day', 'week', 'month', 'year', 'last_month', 'month_last_year'].map(
-  (span) => `energy_${span} cost_${span}`,
-);
-test.each([
-  [
-    'meter/70418235',
-    `schema currency day reading_at unit_rate standing_charge cost_day_consumption cost_day_standing cost_month_forecast energy_month_forecast
-    cost_month_forecast_low cost_month_forecast_high energy_month_forecast_low energy_month_forecast_high
-    meter_reading data_late missing_days missing_day_list origin meter_identifiers updated_at ${pairs.join(' ')}`,
-  ],
-  [
-    'account/home',
-    `schema currency auth_state balance_due invoice_amount invoice_due invoice_status invoice_issued invoice_forecast invoice_forecast_low invoice_forecast_high invoice_forecast_to requests_today logins_today`,
-  ],
-])('what is promised of %s is in its state', (name, promised) => {
-  const topic = `heat2mqtt/${name}/state`;
-  const state = bodyOf(statesOf(options.topics).find((message) => message.topic === topic));
-  expect(promised.split(/\s+/).filter((key) => !Object.hasOwn(state, key))).toEqual([]);
-});
 
 test.each(tables)(
   'the table of the %s has each key once, in snake case, with help in whole sentences',

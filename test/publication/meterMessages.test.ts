@@ -21,13 +21,6 @@ const state = (view: MeterView) => payloadOf(view, 'state');
 const viewOf = (lines: readonly Line[], options: { origin?: string; today?: string } = {}) =>
   meterView(ledgerOf(lines, options), options.today ? { today: options.today } : {});
 
-test('a meter has a state, a history and three usage topics, retained', () => {
-  const messages = meterMessages(topics, FULL);
-  const ends = ['state', 'history', 'usage/day', 'usage/week', 'usage/month'];
-  expect(messages.map(({ topic }) => topic)).toEqual(ends.map((end) => `${METER}/${end}`));
-  expect(messages.every(({ retain }) => retain)).toBe(true);
-});
-
 test('the history is every day, oldest first, to the last millionth', () => {
   const lines: Line[] = [
     ['2025-06-03', 0, null],
@@ -99,11 +92,6 @@ test('the missing days are named, those in a row together, and fit the attribute
     missing_days: 5,
     missing_day_list: ['2025-01-09', '2025-01-04..2025-01-07'],
   });
-  // The most that there can be: two of three days are missing for two years.
-  const lines = row('2023-01-01', 730, 1, 1).filter((_, at) => at % 3 === 2);
-  const { missing_days, missing_day_list } = state(viewOf(lines, { origin: '2023-01-01' }));
-  expect(missing_days).toBe(486);
-  expect(JSON.stringify(missing_day_list).length).toBeLessThan(3_000);
 });
 
 describe('usage', () => {
@@ -240,26 +228,4 @@ test('the two parts add up to the published cost of the day, whatever the tariff
   );
   fc.assert(claim, { numRuns });
   expect(explained).toBeGreaterThan(numRuns / 2);
-});
-
-test('the event of a change tells both tariffs', () => {
-  const before = { unitRate: 0.124, standingCharge: 686_000, from: '2025-01-02', to: '2025-02-19' };
-  const after = { unitRate: 0.138, standingCharge: 710_000, from: '2025-02-20', to: '2025-03-01' };
-  const seen = { daysExplained: 10, daysSeen: 10, tolerance: 1000 };
-  const change = {
-    kind: 'tariff_changed',
-    before: { ...before, ...seen },
-    after: { ...after, ...seen },
-  } as const;
-  const message = changeMessage(topics, '7', change, '2025-03-02T12:00:00+00:00');
-  expect(complaintAbout(message)).toBeNull();
-  expect(message).toMatchObject({ topic: 'heat2mqtt/meter/7/event', retain: false });
-  expect(bodyOf(message)).toEqual({
-    schema: 1,
-    event_type: 'tariff_changed',
-    at: '2025-03-02T12:00:00+00:00',
-    day: '2025-02-20',
-    before: { unit_rate: 0.124, standing_charge: 0.686, from: '2025-01-02', to: '2025-02-19' },
-    after: { unit_rate: 0.138, standing_charge: 0.71, from: '2025-02-20', to: '2025-03-01' },
-  });
 });

@@ -58,7 +58,7 @@ export interface AccountOutcome {
   readonly events: readonly MeterEvent[];
   /** The first thing that went wrong, or `null`. */
   readonly fault: unknown;
-  /** After a fault: what it was to read and has not read. */
+  /** After a fault: its meters that it has not read. */
   readonly unread: readonly Meter[];
 }
 
@@ -76,9 +76,6 @@ export interface Told {
 interface Round {
   readonly signal: AbortSignal;
   readonly again: DaySpan | undefined;
-  readonly chosen: readonly Meter[];
-  /** What was known of its own meters when it began. */
-  readonly before: readonly Meter[];
   readonly read: Set<Meter>;
   readonly events: MeterEvent[];
 }
@@ -187,32 +184,18 @@ async function openAccount(
         all.find((one) => one.id === owner)?.meters?.find((meter) => isOf(meter, property)) ?? [],
     );
 
-  /**
-   * Never rejects. `again`: those days instead of what is due. `chosen`: the known meters that it is to read; it also reads those
-   * that it finds meanwhile, and that are its own.
-   */
-  async function poll(
-    signal: AbortSignal,
-    again?: DaySpan,
-    chosen: readonly Meter[] = meters ?? [],
-  ): Promise<AccountOutcome> {
-    const round = begin(signal, again, chosen);
-    const outcome = outcomeOf(round, await attempt(round).catch((fault: unknown) => fault));
+  /** Reads its own meters. Never rejects. `again`: those days instead of what is due. */
+  async function poll(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
+    const round: Round = { signal, again, read: new Set(), events: [] };
+    const fault = await attempt(round).catch((err: unknown) => err);
+    const unread = fault === null ? [] : toRead(round);
+    const outcome = { account: id, events: round.events, fault, unread };
     // A stop in the middle of a poll says nothing about the provider.
     if (signal.aborted) return outcome;
     history.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
     history.save();
     if (outcome.fault === null && ownEntities !== null) extras.begin(ownEntities, signal);
     return outcome;
-  }
-
-  const begin = (signal: AbortSignal, again: DaySpan | undefined, chosen: readonly Meter[]): Round => {
-    return { signal, again, chosen, before: meters ?? [], read: new Set(), events: [] };
-  };
-
-  function outcomeOf({ chosen, read, events }: Round, fault: unknown): AccountOutcome {
-    const unread = fault === null ? [] : chosen.filter((meter) => !read.has(meter));
-    return { account: id, events, fault, unread };
   }
 
   /** Resolves to the first thing that went wrong with a meter, or to `null`. */
@@ -222,13 +205,13 @@ async function openAccount(
     if (duplicates.some(({ property, owner }) => !names.isOwner(property, owner))) await openKnownMeters();
     const isKnown = meters !== null;
     if (!isKnown) await discover(signal);
-    else if (!isUsable()) await signIn(round);
-    let faults = await pollMeters(metersIn(round), round);
+    else if (!isUsable()) await signIn();
+    let faults = await pollMeters(toRead(round), round);
     const isRefused = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
     if (isKnown && isRefused && history.tryOnceADay('rediscoveredAt')) {
       log.info('the provider refuses a known property: discovering again');
       await discover(signal);
-      faults = await pollMeters(metersIn(round), round);
+      faults = await pollMeters(toRead(round), round);
       // It helped: the next refusal is a new one.
       if (faults.length === 0) history.allowAgain('rediscoveredAt');
     }
@@ -238,7 +221,7 @@ async function openAccount(
       await discover(signal, properties).catch((err) =>
         log.warn(safeWords(err), 'new properties could not be looked for'),
       );
-      faults = await pollMeters(metersIn(round), round);
+      faults = await pollMeters(toRead(round), round);
     }
     return faults[0] ?? null;
   }
@@ -249,19 +232,14 @@ async function openAccount(
     return discoveredAt === null || Math.abs(clock.now() - discoveredAt) >= DISCOVERY_IS_OLD_MS;
   }
 
-  /** What it is to read in the round and has not read: nothing that another account may be reading. */
-  function metersIn({ chosen, before, read }: Round): readonly Meter[] {
-    const isWanted = (meter: Meter) => chosen.includes(meter) || !before.includes(meter);
-    const others = sharedMeters().filter((meter) => chosen.includes(meter));
-    return [...(meters ?? []).filter(isWanted), ...others].filter((meter) => !read.has(meter));
-  }
+  const toRead = ({ read }: Round): readonly Meter[] => (meters ?? []).filter((meter) => !read.has(meter));
 
-  /** While others read its meters, no request of its own would show that it is signed in again. */
-  async function signIn({ chosen }: Round): Promise<void> {
+  /** Where it has no meter of its own, no other request would show that it is signed in again. */
+  async function signIn(): Promise<void> {
     const { session } = upstream;
     await session.accessToken();
     // An access token that still serves reads what the account is to read, whatever its last refresh came to.
-    if (chosen.length === 0 && !isUsable() && session.fault !== null) throw session.fault;
+    if (meters?.length === 0 && !isUsable() && session.fault !== null) throw session.fault;
   }
 
   /** Resolves to what went wrong. */
@@ -405,11 +383,11 @@ async function openAccount(
     openKnownMeters,
     poll,
     checks,
-    /** After a poll of its own: one meter that another account was to read, and could not. Never rejects. */
+    /** Reads a meter that its own account cannot read at present. Never rejects. */
     async readInstead(meter: Meter, signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
-      const round = begin(signal, again, [meter]);
+      const round: Round = { signal, again, read: new Set(), events: [] };
       const [fault = null] = await pollMeters([meter], round);
-      return outcomeOf(round, fault);
+      return { account: id, events: round.events, fault, unread: [] };
     },
     /** Milliseconds after a failed poll until the next try; `null`: waiting would not help. `failures`: in a row, this one included. */
     retryDelayMs(fault: unknown, failures: number): number | null {

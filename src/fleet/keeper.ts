@@ -9,7 +9,7 @@ import { type Link, openLink } from '../mqtt/link.ts';
 import { bridgeDocument } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { healthOf, infoMessage, stateMessage } from '../publication/messages.ts';
-import { asIs, type Retained, RetainedDiff } from '../publication/retainedDiff.ts';
+import { type Retained, RetainedDiff } from '../publication/retainedDiff.ts';
 import { clear } from '../publication/topics.ts';
 import type { Counted } from './membership.ts';
 import type { ProcessParts } from './run.ts';
@@ -36,7 +36,7 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     if (!link.status().connected || counted === told) return;
     const info = await composeInfo();
     const health = topics.message('bridge/health', [], counted.health);
-    await tell([asIs(stateMessage(topics, 'online')), ...info, asIs(health)]);
+    await tell([stateMessage(topics, 'online'), ...info, health]);
     told = counted;
     const gone = await database.query<{ number: number }>(
       'DELETE FROM heat2mqtt.process WHERE seen_at < now() - make_interval(secs => $1) RETURNING number',
@@ -85,7 +85,7 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     const { failuresInARow, fault } = membership.trouble();
     const trouble = { reasons: [safeWords(fault)], failures_in_a_row: failuresInARow, next_poll_at: null };
     const health = topics.message('bridge/health', [], healthOf({ ...last, ...trouble }, false));
-    await tell([stateMessage(topics, 'offline'), health].map(asIs));
+    await tell([stateMessage(topics, 'offline'), health]);
   }
 
   async function composeInfo(): Promise<Retained[]> {
@@ -101,9 +101,8 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     }));
     const { discovery_prefix: prefix } = mqtt;
     const options = { topics, page: null, constituencies: false, language: homeLanguage(config.language) };
-    const document = prefix === false ? null : bridgeDocument({ prefix, ...options });
     const info = { startedAt, schedule: config.usage.schedule, zone, meters };
-    return [...(document ? [{ topic: document.topic, document }] : []), asIs(infoMessage(topics, info))];
+    return [...(prefix === false ? [] : [bridgeDocument({ prefix, ...options })]), infoMessage(topics, info)];
   }
 
   /** What differs from what was published last. Rejects without a connection. */

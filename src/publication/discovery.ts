@@ -5,6 +5,7 @@ import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './entities/accountEntities.ts';
 import {
   BRIDGE_ROWS,
+  type BridgeRow,
   CONSTITUENCY_ROWS,
   EVENT_KEY,
   EVENT_ROWS,
@@ -29,6 +30,7 @@ export interface DiscoveryOptions {
 }
 
 type Body = Readonly<Record<string, unknown>>;
+type Kind = 'meter' | 'account' | 'bridge';
 
 /** Names of entities and words of their options, by device and key. A test sees to it that each key has some. */
 type Names = Readonly<Record<string, string>>;
@@ -44,59 +46,42 @@ export interface DiscoveryDocument {
 }
 
 export const meterDocument = (options: DiscoveryOptions, view: MeterView): DiscoveryDocument =>
-  documentOf(options, METER_ROWS, view, 'meter', view.meter, true, {
+  stateDocument(options, METER_ROWS, view, 'meter', view.meter, true, {
     ...(view.friendlyName === null ? {} : { name: view.friendlyName }),
     ...(view.identifiers.length > 0 ? { serial_number: view.identifiers.join(', ') } : {}),
   });
 
 export const accountDocument = (options: DiscoveryOptions, view: AccountView): DiscoveryDocument =>
-  documentOf(options, ACCOUNT_ROWS, view, 'account', view.account, view.invoices !== null);
+  stateDocument(options, ACCOUNT_ROWS, view, 'account', view.account, view.invoices !== null);
 
 /** The unique ids of a meter's entities, by the key of each. */
 export const meterUniqueIds = (baseTopic: string, meter: string): ReadonlyMap<string, string> =>
-  new Map(METER_ROWS.map(({ key }) => [key, uniqueId(baseTopic, `meter_${meter}`, key)]));
+  new Map(METER_ROWS.map(({ key }) => [key, `${idOf(baseTopic, 'meter', meter)}_${key}`]));
 
 export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
-  const id = bridgeId(options);
   const { topics } = options;
-  const device = {
-    // Several installations at one broker differ in their base topic.
-    name: topics.base === about.name ? about.name : `${about.name} (${topics.base})`,
-    manufacturer: about.name,
-    model: namesIn(options)['model.bridge'],
-    sw_version: about.version,
-    configuration_url: options.page ?? about.url,
-  };
   const own = BRIDGE_ROWS.filter(({ polls }) => options.accounts !== false || !polls);
   const rows = [...own, ...(options.constituencies ? CONSTITUENCY_ROWS : [])];
-  const names: Names = namesIn(options);
-  const components = rows.map(({ key, reads, asks, body }) => [
-    key,
-    {
-      name: names[`bridge.${key}`],
-      unique_id: `${id}_${key}`,
-      default_entity_id: entityId(String(body.platform), `${options.topics.base}_${key}`),
-      ...(asks
-        ? { command_topic: topics.of(`bridge/request/${asks}`) }
-        : { value_template: `{{ value_json.${key} }}` }),
-      ...(reads ? { state_topic: topics.of(reads) } : {}),
-      ...(body.json_attributes_template
-        ? { json_attributes_topic: topics.of(reads ?? 'bridge/health') }
-        : {}),
-      ...body,
+  const bodyOf = ({ key, reads, asks, body }: BridgeRow): Body => ({
+    ...(asks
+      ? { command_topic: topics.of(`bridge/request/${asks}`) }
+      : { value_template: `{{ value_json.${key} }}` }),
+    ...(reads ? { state_topic: topics.of(reads) } : {}),
+    ...(body.json_attributes_template ? { json_attributes_topic: topics.of(reads ?? 'bridge/health') } : {}),
+    ...body,
+  });
+  return documentOf(options, 'bridge', null, {
+    device: {
+      // Several installations at one broker differ in their base topic.
+      name: topics.base === about.name ? about.name : `${about.name} (${topics.base})`,
+      sw_version: about.version,
+      configuration_url: options.page ?? about.url,
     },
-  ]);
-  return document(
-    options,
-    id,
-    device,
-    topics.of('bridge/health'),
-    rows.map(({ key }) => key),
-    () => ({
-      [EVENT_KEY]: eventComponent('bridge/event', topics.of('bridge/event'), id, topics.base, names),
-      ...Object.fromEntries(components),
-    }),
-  );
+    stateTopic: topics.of('bridge/health'),
+    event: ['bridge/event', topics.of('bridge/event')],
+    sources: rows.map(({ key }) => key),
+    bodies: () => rows.map((row) => [row.key, bodyOf(row)]),
+  });
 }
 
 /**
@@ -120,29 +105,51 @@ export function announce(doc: DiscoveryDocument, before: Readonly<Record<string,
 export const platformsOf = (doc: DiscoveryDocument): Record<string, string> =>
   Object.fromEntries(Object.entries(doc.components).map(([key, body]) => [key, String(body.platform)]));
 
-const uniqueId = (baseTopic: string, idEnd: string, key: string): string =>
-  `${topicSafe(baseTopic)}_${idEnd}_${key}`;
+/** The id of a device; those of its entities begin with it. */
+const idOf = (baseTopic: string, kind: Kind, name: string | null): string =>
+  [topicSafe(baseTopic), kind, name].filter((part) => part !== null).join('_');
 
-const bridgeId = (options: DiscoveryOptions): string => `${topicSafe(options.topics.base)}_bridge`;
-
-const entityId = (platform: string, name: string): string =>
-  `${platform}.${name
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '_')
-    .replace(/^_|_$/g, '')}`;
-
-function document(
-  options: DiscoveryOptions,
-  id: string,
-  device: Body,
-  stateTopic: string,
+interface Device {
+  /** Beside its id, maker and model. */
+  readonly device: Body;
+  readonly stateTopic: string;
+  /** Its events, and where they are published. */
+  readonly event: readonly [keyof typeof EVENT_ROWS, string] | null;
   /** Beside the device, the options and this version, all that the components are written from. */
-  sources: unknown,
-  write: () => Readonly<Record<string, Body>>,
+  readonly sources: unknown;
+  /** Of each entity but the events, what it has beside its name and ids; in order. */
+  readonly bodies: (names: Names) => readonly (readonly [key: string, body: Body])[];
+}
+
+/** `name`: of the meter or account, in ids. */
+function documentOf(
+  options: DiscoveryOptions,
+  kind: Kind,
+  name: string | null,
+  { device, stateTopic, event, sources, bodies }: Device,
 ): DiscoveryDocument {
+  const { base } = options.topics;
+  const id = idOf(base, kind, name);
+  const names: Names = namesIn(options);
   let components: Readonly<Record<string, Body>> | null = null;
+  const component = ([key, { platform, ...body }]: readonly [string, Body]): [string, Body] => {
+    const entity = [base, name, key].filter((part) => part !== null).join('_');
+    return [
+      key,
+      {
+        platform,
+        name: names[`${kind}.${key}`],
+        unique_id: `${id}_${key}`,
+        default_entity_id: `${platform}.${entity
+          .toLowerCase()
+          .replace(/[^a-z0-9]+/g, '_')
+          .replace(/^_|_$/g, '')}`,
+        ...body,
+      },
+    ];
+  };
   const frame = {
-    device: { identifiers: [id], ...device },
+    device: { identifiers: [id], manufacturer: about.name, model: names[`model.${kind}`], ...device },
     origin: { name: about.name, sw_version: about.version, support_url: about.url },
     // One availability for all: the bridge's own. Trouble at the provider never makes a meter unavailable.
     availability_topic: options.topics.of('bridge/state'),
@@ -151,13 +158,21 @@ function document(
   };
   return {
     topic: `${options.prefix}/device/${id}/config`,
-    stamp: JSON.stringify([frame, options.language, sources]),
+    stamp: JSON.stringify([frame, options.language, event, sources]),
     frame,
     get components() {
-      components ??= write();
+      const all = [...bodies(names), ...(event === null ? [] : [[EVENT_KEY, eventBody(...event)] as const])];
+      components ??= Object.fromEntries(all.map(component));
       return components;
     },
   };
+}
+
+/** Home Assistant takes the JSON itself: `event_type`, and every other key as an attribute. */
+function eventBody(event: keyof typeof EVENT_ROWS, topic: string): Body {
+  const { types, icon, category }: EventRow = EVENT_ROWS[event];
+  const entity = { platform: 'event', state_topic: topic, event_types: types, icon };
+  return category ? { ...entity, entity_category: category } : entity;
 }
 
 const TOPICS_OF = {
@@ -165,8 +180,8 @@ const TOPICS_OF = {
   account: ['account/<account>/state', 'account/<account>/event'],
 } as const;
 
-/** `name`: of the meter or account, in ids. `own`: what its device has beside the name that the language gives it. */
-function documentOf<View extends { readonly currency: string }>(
+/** `own`: what its device has beside the name that the language gives it. */
+function stateDocument<View extends { readonly currency: string }>(
   options: DiscoveryOptions,
   rows: readonly EntityRow<View>[],
   view: View,
@@ -176,63 +191,31 @@ function documentOf<View extends { readonly currency: string }>(
   own: Body = {},
 ): DiscoveryDocument {
   const { topics, page } = options;
-  const { base } = topics;
-  const idEnd = `${kind}_${name}`;
-  const id = `${topicSafe(base)}_${idEnd}`;
-  const names: Names = namesIn(options);
   const [state, event] = TOPICS_OF[kind];
   const stateTopic = topics.of(state, name);
   const shown = rows.filter(({ given }) => given?.(view) ?? true);
-  const componentOf = (row: EntityRow<View>): [string, Body] => {
-    const options = row.options && optionWords(row.options, `${kind}.${row.key}`, names);
-    const body = {
+  const bodyOf = (row: EntityRow<View>, names: Names): Body => {
+    const words = row.options && optionWords(row.options, `${kind}.${row.key}`, names);
+    return {
       platform: row.platform,
-      name: names[`${kind}.${row.key}`],
-      unique_id: uniqueId(base, idEnd, row.key),
-      default_entity_id: entityId(row.platform, `${base}_${name}_${row.key}`),
-      value_template: templateOf(row, options),
+      value_template: templateOf(row, words),
       ...looksOf(row, view.currency),
-      ...(options ? { options: Object.values(options) } : {}),
+      ...(words ? { options: Object.values(words) } : {}),
       ...attributesBody(row, rows, stateTopic),
     };
-    return [row.key, body];
   };
-  const device = {
-    name: filled(names[`device.${kind}`] ?? '', { [kind]: name }),
-    manufacturer: about.name,
-    model: names[`model.${kind}`],
-    ...own,
-    via_device: bridgeId(options),
-    ...(page ? { configuration_url: page } : {}),
-  };
-  const sources = [view.currency, hasEvents, shown.map(({ key }) => key)];
-  return document(options, id, device, stateTopic, sources, () => ({
-    ...Object.fromEntries(shown.map(componentOf)),
-    ...(hasEvents && {
-      [EVENT_KEY]: eventComponent(event, topics.of(event, name), id, `${base}_${name}`, names),
-    }),
-  }));
-}
-
-/** Home Assistant takes the JSON itself: `event_type`, and every other key as an attribute. `entity`: in its id. */
-function eventComponent(
-  event: keyof typeof EVENT_ROWS,
-  topic: string,
-  id: string,
-  entity: string,
-  names: Names,
-): Body {
-  const { types, icon, ...more }: EventRow = EVENT_ROWS[event];
-  return {
-    platform: 'event',
-    name: names[`${event.split('/')[0]}.event`],
-    unique_id: `${id}_${EVENT_KEY}`,
-    default_entity_id: entityId('event', `${entity}_${EVENT_KEY}`),
-    state_topic: topic,
-    event_types: types,
-    icon,
-    ...(more.category ? { entity_category: more.category } : {}),
-  };
+  return documentOf(options, kind, name, {
+    device: {
+      name: filled(namesIn(options)[`device.${kind}`], { [kind]: name }),
+      ...own,
+      via_device: idOf(topics.base, 'bridge', null),
+      ...(page ? { configuration_url: page } : {}),
+    },
+    stateTopic,
+    event: hasEvents ? [event, topics.of(event, name)] : null,
+    sources: [view.currency, shown.map(({ key }) => key)],
+    bodies: (names) => shown.map((row) => [row.key, bodyOf(row, names)]),
+  });
 }
 
 /** The words of each value, `of` the entity with this key. */

@@ -39,7 +39,7 @@ export function composeAccount(
     ? [accountDocument(discovery, view), ...meters.map((meter) => meterDocument(discovery, meter))]
     : [];
   return [
-    ...documents.map((document) => ({ topic: document.topic, document })),
+    ...documents,
     topics.retain('account/<account>/state', [account], () => stateFrom(ACCOUNT_KEYS, view)),
     // The checks are new whenever the invoices are.
     ...(invoices === null

@@ -5,15 +5,8 @@ import type { Message } from '../mqtt/message.ts';
 import { announce, type DiscoveryDocument, platformsOf } from './discovery.ts';
 import { clear, isDiscovery, type WrittenTopic } from './topics.ts';
 
-/** One retained topic as it stands now: a device of Home Assistant, or something that is written when it is asked for. */
-export type Retained = { readonly topic: string; readonly document: DiscoveryDocument } | WrittenTopic;
-
-/** A message that is composed already. */
-export const asIs = (message: Message): WrittenTopic => ({
-  topic: message.topic,
-  sources: [message],
-  write: () => message,
-});
+/** One retained topic as it stands now: a message, a device of Home Assistant, or something that is written when it is asked for. */
+export type Retained = Message | DiscoveryDocument | WrittenTopic;
 
 /** What a discovery document announces: component key to platform. */
 type Components = Readonly<Record<string, string>>;
@@ -117,10 +110,11 @@ export class RetainedDiff {
 
   #news(one: Retained, areSourcesSame: boolean): Message[] {
     const { topic } = one;
-    if ('document' in one) {
-      if (!this.#isNew(topic, one.document.stamp)) return [];
-      this.#announced.set(topic, platformsOf(one.document));
-      return announce(one.document, this.#delivered.get(topic));
+    if ('payload' in one) return this.#unlessSent(one);
+    if ('stamp' in one) {
+      if (!this.#isNew(topic, one.stamp)) return [];
+      this.#announced.set(topic, platformsOf(one));
+      return announce(one, this.#delivered.get(topic));
     }
     const { write, sources } = one;
     const sent = this.#sent.get(topic);

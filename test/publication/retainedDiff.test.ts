@@ -1,6 +1,5 @@
 // What one reader of retained topics is told: what differs, what has gone, and everything again when it has forgotten.
 import { expect, test } from 'vitest';
-import type { DiscoveryDocument } from '../../src/publication/discovery.ts';
 import { type Retained, RetainedDiff, withdrawAll } from '../../src/publication/retainedDiff.ts';
 
 const DEVICE = 'homeassistant/device/heat2mqtt_meter_1/config';
@@ -11,8 +10,7 @@ const state = (topic: string, payload: string): Retained => ({
 });
 const device = (...keys: string[]): Retained => {
   const components = Object.fromEntries(keys.map((key) => [key, { platform: 'sensor', name: key }]));
-  const document: DiscoveryDocument = { topic: DEVICE, stamp: keys.join(), components, frame: {} };
-  return { topic: DEVICE, document };
+  return { topic: DEVICE, stamp: keys.join(), components, frame: {} };
 };
 const topicsOf = (messages: readonly { topic: string }[]) => messages.map(({ topic }) => topic);
 

@@ -13,7 +13,7 @@ import type { Incoming, Message } from '../../mqtt/message.ts';
 import { bridgeDocument, type DiscoveryOptions } from '../../publication/discovery.ts';
 import { homeLanguage } from '../../publication/language.ts';
 import { composeAccount, infoMessage, stateMessage } from '../../publication/messages.ts';
-import { asIs, type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
+import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
 import { isDiscovery, type Topics } from '../../publication/topics.ts';
 import { autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
@@ -179,15 +179,12 @@ export function composer({ bridgeStatus, constituencies, discovery }: Composed, 
     const account = byId.get(owner);
     if (account)
       return composeAccount(accountView(account, context), meterViews(account), { topics, discovery });
-    const document = discovery && bridgeDocument(discovery);
     return [
-      asIs(stateMessage(topics, 'online')),
-      ...(document ? [{ topic: document.topic, document }] : []),
-      ...[
-        infoMessage(topics, bridgeStatus.bridge()),
-        topics.message('bridge/health', [], bridgeStatus.health()),
-      ].map(asIs),
-      ...(constituencies?.messages() ?? []).map(asIs),
+      stateMessage(topics, 'online'),
+      ...(discovery ? [bridgeDocument(discovery)] : []),
+      infoMessage(topics, bridgeStatus.bridge()),
+      topics.message('bridge/health', [], bridgeStatus.health()),
+      ...(constituencies?.messages() ?? []),
     ];
   };
 }

@@ -26,6 +26,9 @@ export const name = z.string().regex(/^[A-Za-z0-9_-]+$/);
 
 export const count = z.int().min(0);
 
+/** `null` = not known, or not told. */
+export const known = z.number().nullable();
+
 /** ISO 4217. */
 export const currency = text.length(3).describe('Of all amounts of money.');
 

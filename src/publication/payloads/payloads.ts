@@ -1,6 +1,7 @@
 // Every topic below the base topic, with the schema of its payload: types, docs/schemas and docs/topics.md come from here.
 
 import * as z from 'zod';
+import { CHAMBERS } from '../../domain/constituency.ts';
 import { AUTH_STATES } from '../../domain/health.ts';
 import { VERDICTS } from '../../domain/insight/bill.ts';
 import { ACCOUNT_ROWS } from '../entities/accountEntities.ts';
@@ -14,6 +15,7 @@ import {
   energyKwh,
   faultWords,
   instant,
+  known,
   name,
   payload,
   readingCloses,
@@ -39,22 +41,19 @@ const check = z
       .describe('By the invoices before it. `rule_changed`: three in a row keep to another rule.'),
     sum_of_days: z.number().describe('Cost of the days of its period, of all meters.'),
     difference: z.number().describe('`amount` less `sum_of_days`.'),
-    difference_percent: z.number().nullable().describe('Of the sum; null where that is 0.'),
-    expected: z.number().nullable().describe('What the rule of the invoices before makes of the days.'),
-    unexplained: z.number().nullable().describe('The total less that; null while the verdict is unknown.'),
+    difference_percent: known.describe('Of the sum; null where that is 0.'),
+    expected: known.describe('What the rule of the invoices before makes of the days.'),
+    unexplained: known.describe('The total less that; null while the verdict is unknown.'),
     doubt: z
       .number()
       .describe(
         'How far off a right invoice may be: by readings at the ends of its period, and by what few invoices leave open.',
       ),
-    explained_percent: z
-      .number()
-      .nullable()
-      .describe(
-        'What invoices have on top of their days, where the rule is a percentage, an amount or both.',
-      ),
-    explained_amount: z.number().nullable().describe('The same amount on each of them besides.'),
-    rest: z.number().nullable().describe('`unexplained`, where the rule has that form.'),
+    explained_percent: known.describe(
+      'What invoices have on top of their days, where the rule is a percentage, an amount or both.',
+    ),
+    explained_amount: known.describe('The same amount on each of them besides.'),
+    rest: known.describe('`unexplained`, where the rule has that form.'),
     days_missing: count.describe('Days without a cost: they are not in the sum, and nothing is concluded.'),
     days_estimated: count.describe('Days whose cost came with a later reading.'),
     sentence: text.describe('All of it in words.'),
@@ -71,8 +70,8 @@ const invoice = z.strictObject({
     .nullable()
     .describe('The day on which its period ended. After an end at midnight it is the day that begins then.'),
   due: day.nullable().describe('To be paid by.'),
-  amount: z.number().nullable(),
-  amount_due: z.number().nullable().describe('What is still to be paid of it.'),
+  amount: known,
+  amount_due: known.describe('What is still to be paid of it.'),
   check,
 });
 
@@ -195,17 +194,7 @@ const meterEvent = z
   ])
   .describe(EVENT_ROWS['meter/<meter>/event'].help);
 
-const bridgeState = z
-  .enum(['online', 'offline'])
-  .describe(
-    '`online` or `offline`, plain text, not JSON; also the last will. The availability of every entity.',
-  );
-
-const processState = z
-  .enum(['online', 'offline'])
-  .describe(
-    'Of one process of a fleet, by its number: `online` or `offline`, plain text; also its last will.',
-  );
+const online = z.enum(['online', 'offline']);
 
 const bridgeInfo = payload({
   version: text,
@@ -244,8 +233,9 @@ const statistics = z.strictObject({
   next_attempt_at: instant.nullable().describe('While failing.'),
 });
 
+const healthState = z.enum(['ok', 'degraded', 'failing']);
 const bridgeHealth = payload({
-  state: z.enum(['ok', 'degraded', 'failing']),
+  state: healthState,
   reasons: z.array(reason).describe('What is wrong now, the worst first.'),
   auth: z.record(name, auth).describe('The session of each account.'),
   progress: z
@@ -311,17 +301,15 @@ const constituenciesSummary = payload({
     ),
 }).describe('The configured list in short.');
 
+const words = z.string().nullable();
+const number = z.int().nullable();
+
 const constituencyRecord = z.strictObject({
   uri: text,
   name: z.string(),
-  code: z.string().nullable(),
-  type: z.string().nullable(),
-  house: z.strictObject({
-    chamber: z.string().nullable(),
-    house_no: z.int().nullable(),
-    name: z.string().nullable(),
-    uri: z.string().nullable(),
-  }),
+  code: words,
+  type: words,
+  house: z.strictObject({ chamber: words, house_no: number, name: words, uri: words }),
 });
 
 const constituencies = z.array(constituencyRecord).nullable();
@@ -330,11 +318,11 @@ const constituencyList = payload({
   fetched_at: instant,
   stale: z.boolean().describe('A later fetch has failed.'),
   query: z.strictObject({
-    chamber: z.enum(['dail', 'seanad']).nullable(),
-    house_no: z.int().nullable(),
+    chamber: z.enum(CHAMBERS).nullable(),
+    house_no: number,
     chamber_id: z.array(text),
-    skip: z.int().nullable(),
-    limit: z.int().nullable(),
+    skip: number,
+    limit: number,
   }),
   count: count
     .nullable()
@@ -360,7 +348,7 @@ const ok = (data: z.ZodType) => payload({ status: z.literal('ok'), data, transac
 /** `more`: what an error of this request still tells. */
 const failed = (more: z.ZodRawShape = {}) =>
   payload({ status: z.literal('error'), error: faultWords, ...more, transaction });
-const response = (done: z.ZodType, notDone: z.ZodType, more: z.ZodRawShape = {}) =>
+const response = (done: z.ZodType, notDone: z.ZodType, more?: z.ZodRawShape) =>
   z.discriminatedUnion('status', [
     ok(done),
     payload({ status: z.literal('skipped'), data: notDone, transaction }),
@@ -412,38 +400,14 @@ const backfillProgress = payload({
   transaction,
 }).describe('How far it is, before the answer; not said to an MQTT 5 response topic.');
 
-const RESPONSES = {
-  refresh: response(z.strictObject({ accounts }), skipped).describe(answer('What came of a poll.')),
-  backfill: z
-    .union([response(backfilled, skipped, { data: backfilled.optional() }), backfillProgress])
-    .describe(answer('What came of reading days again, and of writing them to Home Assistant again.')),
-  constituencies: response(
-    fetched,
-    z.strictObject({ ...cached, reason: z.enum(['rate_limit', 'retry_after']), next_at: instant }),
-    { data: fetched.optional() },
-  ).describe(answer('The list, where it is retained, and how it came there.')),
-  health: z
-    .discriminatedUnion('status', [
-      ok(
-        z.strictObject({
-          state: z.enum(['ok', 'degraded', 'failing']),
-          failures_in_a_row: count,
-          reasons: z.array(reason),
-        }),
-      ),
-      failed(),
-    ])
-    .describe(answer('Given once bridge/health is current.')),
-};
-
-const unknownRequest = failed().describe(
-  answer('To a request of unknown name: an error that lists the requests there are.'),
-);
-
 /** `isRetained` says which of them the broker keeps; the description of a schema is the documentation. */
 export const TOPICS = {
-  'bridge/state': bridgeState,
-  'bridge/process/<number>/state': processState,
+  'bridge/state': online.describe(
+    '`online` or `offline`, plain text, not JSON; also the last will. The availability of every entity.',
+  ),
+  'bridge/process/<number>/state': online.describe(
+    'Of one process of a fleet, by its number: `online` or `offline`, plain text; also its last will.',
+  ),
   'bridge/info': bridgeInfo,
   'bridge/health': bridgeHealth,
   'bridge/event': bridgeEvent,
@@ -461,11 +425,26 @@ export const TOPICS = {
   'bridge/request/backfill': REQUESTS.backfill,
   'bridge/request/constituencies': REQUESTS.constituencies,
   'bridge/request/health': REQUESTS.health,
-  'bridge/response/refresh': RESPONSES.refresh,
-  'bridge/response/backfill': RESPONSES.backfill,
-  'bridge/response/constituencies': RESPONSES.constituencies,
-  'bridge/response/health': RESPONSES.health,
-  'bridge/response/<other>': unknownRequest,
+  'bridge/response/refresh': response(z.strictObject({ accounts }), skipped).describe(
+    answer('What came of a poll.'),
+  ),
+  'bridge/response/backfill': z
+    .union([response(backfilled, skipped, { data: backfilled.optional() }), backfillProgress])
+    .describe(answer('What came of reading days again, and of writing them to Home Assistant again.')),
+  'bridge/response/constituencies': response(
+    fetched,
+    z.strictObject({ ...cached, reason: z.enum(['rate_limit', 'retry_after']), next_at: instant }),
+    { data: fetched.optional() },
+  ).describe(answer('The list, where it is retained, and how it came there.')),
+  'bridge/response/health': z
+    .discriminatedUnion('status', [
+      ok(z.strictObject({ state: healthState, failures_in_a_row: count, reasons: z.array(reason) })),
+      failed(),
+    ])
+    .describe(answer('Given once bridge/health is current.')),
+  'bridge/response/<other>': failed().describe(
+    answer('To a request of unknown name: an error that lists the requests there are.'),
+  ),
 };
 
 export type TopicName = keyof typeof TOPICS;

@@ -1,6 +1,7 @@
 // The statement of one complete month, as a schema: each field is a value or a reason why there is none, and names its basis.
 import * as z from 'zod';
-import { count, currency, day, instant, name, payload, text } from './parts.ts';
+import { VERDICTS } from '../../domain/insight/bill.ts';
+import { count, currency, day, instant, known, name, payload, text } from './parts.ts';
 
 const basis = z
   .discriminatedUnion('kind', [
@@ -35,7 +36,6 @@ const fields = <T extends z.ZodRawShape>(help: string, values: T) => field(help,
 
 export const month = z.string().regex(/^\d{4}-\d{2}$/);
 const number = z.number();
-const known = number.nullable();
 const use = (help: string) => ({
   energy: field(`${help}, kWh.`, number),
   cost: field(`${help}: what the provider asks for these days, standing charge included.`, number),
@@ -43,7 +43,7 @@ const use = (help: string) => ({
 const band = { kwh: number, low: number, high: number };
 const register = { kwh: number, at: instant };
 const price = { from: day, to: day, unit_rate: number, standing_charge: number };
-const verdict = z.enum(['as_expected', 'differs', 'rule_changed', 'unknown']);
+const verdict = z.enum(VERDICTS);
 const bill = { id: text, from: day, to: day, amount: known, amount_due: known, due: day.nullable() };
 const days = z.array(day);
 const code = z.enum([

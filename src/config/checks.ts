@@ -2,6 +2,7 @@
 import { isClockSet } from '../foundation/clock.ts';
 import { type Draft, isMapping } from './draft.ts';
 import { type Path, variableOf } from './keys.ts';
+import { isLoopback } from './listenAddress.ts';
 import { WITH_PASSWORD } from './schema.ts';
 import { cronExpression, parseUrl, timeZone } from './values.ts';
 
@@ -111,7 +112,7 @@ function waysToGive(short: Path): string {
 
 function isUnencrypted(address = ''): boolean {
   const { hostname } = parseUrl(address, ['http:']) ?? {};
-  return hostname !== undefined && !/^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+  return hostname !== undefined && !isLoopback(hostname);
 }
 
 const MINUTES_OF_DAY = 24 * 60;

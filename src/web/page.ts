@@ -21,7 +21,6 @@ export interface PageOptions extends Entrance {
   readonly words: (languages: string) => PageWords;
   /** What else there is for those who are signed in. */
   readonly routes: readonly Route[];
-  readonly metricsRefused: () => void;
   readonly clock: Clock;
   readonly log: Log;
   /** Where the files of the page are: beside the folder of the bundle's chunks. */
@@ -215,10 +214,8 @@ export function createPage(options: PageOptions): RequestListener {
     const [path = '', query] = (request.url ?? '').split('?');
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const route = `${method} ${path.replace(NAMED, '$1/:name')}`;
-    if (!forEveryone.has(route) && !(await isSignedIn(request))) {
-      if (path === '/metrics') options.metricsRefused();
+    if (!forEveryone.has(route) && !(await isSignedIn(request)))
       return refuse(401, 'sign_in', 'Sign in with the password of the page.');
-    }
     const handler = forEveryone.get(route) ?? forSignedIn.get(route);
     if (handler === undefined) return refuse(404, 'not_found', 'There is nothing here.');
     try {

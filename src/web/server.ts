@@ -2,10 +2,10 @@
 // /readyz and /metrics for machines that watch the program, and the ways to the page.
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { splitHostAndPort } from '../config/listenAddress.ts';
+import { isLoopback, splitHostAndPort } from '../config/listenAddress.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
-import { networkOf, withoutPrefix } from './visitor.ts';
+import { nameOf, networkOf, withoutPrefix } from './visitor.ts';
 
 export interface Listening {
   readonly port: number;
@@ -161,9 +161,6 @@ export interface HealthAnswers {
   readonly page: RequestListener | null;
 }
 
-/** Any other name may have been pointed here by a page elsewhere. */
-const OWN_NAME = /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/;
-
 /** `listen` is `host:port`. Rejects with listen_failed. */
 export function serveHealth(
   listen: string,
@@ -173,7 +170,7 @@ export function serveHealth(
   const mayReadMetrics = ({ headers }: IncomingMessage) =>
     metricsFor === 'everyone' ||
     (metricsFor === 'this machine' &&
-      OWN_NAME.test(headers.host ?? '') &&
+      isLoopback(nameOf(`http://${headers.host}`) ?? '') &&
       headers['x-forwarded-for'] === undefined);
   const answer: RequestListener = (request, response) => {
     const send = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
@@ -183,6 +180,10 @@ export function serveHealth(
     const tell = (yes: boolean, word: string) => send(yes ? 200 : 503, yes ? `${word}\n` : `not ${word}\n`);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const path = isRead ? request.url?.split('?')[0] : null;
+    if (path === '/metrics')
+      response.once('finish', () => {
+        if (response.statusCode === 401) metricsRefused();
+      });
     if (path === '/healthz') tell(healthy(), 'healthy');
     else if (path === '/readyz') tell(ready(), 'ready');
     else if (path === '/metrics' && mayReadMetrics(request)) {
@@ -194,10 +195,8 @@ export function serveHealth(
       }
     } else if (page !== null) page(request, response);
     else if (!isRead) send(405, 'GET only\n');
-    else if (path === '/metrics') {
-      metricsRefused();
-      send(401, 'set http.metrics: open to let everyone read them\n');
-    } else send(404, 'not found: try /healthz, /readyz or /metrics\n');
+    else if (path === '/metrics') send(401, 'set http.metrics: open to let everyone read them\n');
+    else send(404, 'not found: try /healthz, /readyz or /metrics\n');
   };
   return openServer(listen, answer, options);
 }

@@ -80,7 +80,7 @@ export function refusalOf(
 }
 
 /** Without brackets and the dot at the end. */
-const nameOf = (address: string): string | null =>
+export const nameOf = (address: string): string | null =>
   URL.canParse(address) ? new URL(address).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '') : null;
 
 /** Without the port that the scheme implies: a proxy may leave it out. */

@@ -75,14 +75,18 @@ test('health, readiness and metrics, and nothing else; healthcheck asks for the 
 
 test('metrics for this machine are for its own names only, and a refusal is told', async () => {
   const refused: string[] = [];
-  const { ask } = await open({ metricsFor: 'this machine', metricsRefused: () => void refused.push('once') });
+  const metricsRefused = () => void refused.push('once');
+  const { ask } = await open({ metricsFor: 'this machine', metricsRefused });
+  const page: HealthAnswers['page'] = (_, response) => response.writeHead(401).end();
+  const { ask: withPage } = await open({ metricsFor: 'no one', metricsRefused, page });
   const { ask: anywhere } = await open();
   expect((await ask('/metrics', { headers: { host: 'localhost:8099' } })).status).toBe(200);
   for (const headers of [{ 'x-forwarded-for': '192.0.2.1' }, { host: 'localhost.evil.example.org' }]) {
     expect((await ask('/metrics', { headers })).status).toBe(401);
     expect((await anywhere('/metrics', { headers })).status).toBe(200);
   }
-  expect(refused).toHaveLength(2);
+  expect([(await withPage('/metrics')).status, (await withPage('/')).status]).toEqual([401, 401]);
+  expect(refused).toHaveLength(3);
 });
 
 test('a port that is taken, IPv6 in brackets, and a stop that waits for no visitor', async () => {

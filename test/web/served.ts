@@ -99,7 +99,6 @@ export async function openServer({
       ['GET /sign-in', () => json([])],
       ['POST /request/:name', async (exchange) => text(`${exchange.name} ${await bodyOf(exchange)}`)],
     ],
-    metricsRefused: () => log.warn('metrics refused'),
     clock,
     log,
     folder: pathToFileURL(`${folder}/`),

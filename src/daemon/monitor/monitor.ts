@@ -62,9 +62,7 @@ export async function startMonitor(
     (which: 'listener' | 'ingress'): RequestListener =>
     async (request, response) => {
       try {
-        page ??= import('./page.ts').then((module) =>
-          module.openPage({ ...parts, metrics }, metricsRefused, context),
-        );
+        page ??= import('./page.ts').then((module) => module.openPage({ ...parts, metrics }, context));
         (await page)[which](request, response);
       } catch (err) {
         page = undefined;

@@ -19,7 +19,6 @@ import {
   fieldsOf,
   json,
   languagesOf,
-  type PageOptions,
   type Route,
   refuse,
   text,
@@ -46,7 +45,7 @@ export interface PageParts {
 const NO_METER = refuse(404, 'unknown_meter', 'There is no such meter.');
 
 /** One listener for everyone, and one for whom Home Assistant has let in. */
-export function openPage(parts: PageParts, metricsRefused: PageOptions['metricsRefused'], context: Context) {
+export function openPage(parts: PageParts, context: Context) {
   const { accounts, config, clock, log, zone, scrubber } = context;
   const { hosts = [], password, trusted_proxy: trustedProxy } = config.web || {};
   const own = hostname().toLowerCase();
@@ -67,7 +66,6 @@ export function openPage(parts: PageParts, metricsRefused: PageOptions['metricsR
     documents: followDocuments(parts, context),
     words: (languages: string) => pageWords(visitorsLanguage(config.language, languages)),
     routes: [...signIns.routes, ...routesOf(parts, context)],
-    metricsRefused,
     clock,
     log,
   };

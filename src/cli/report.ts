@@ -9,14 +9,7 @@ import { addDays, type Day, type Zone } from '../domain/period.ts';
 import { totals } from '../domain/totals.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
-import {
-  contextCodec,
-  extrasCodec,
-  journalCodec,
-  loginBudgetCodec,
-  repliesCodec,
-  tokensCodec,
-} from '../store/documents.ts';
+import * as codecs from '../store/documents.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import type { Command, Io } from './command.ts';
 import { askHealth, lookAtFleet } from './healthcheck.ts';
@@ -103,18 +96,18 @@ async function householdSections(settings: Settings, now: number): Promise<Secti
       sections.push([`Account ${id}, meter ${n + 1}`, lines]);
     }
   }
-  return [...sections, shapesOf(await state.document('replies', repliesCodec).read(), zone)];
+  return [...sections, shapesOf(await state.document('replies', codecs.repliesCodec).read(), zone)];
 }
 
 /** Polls, session, login budget and extras. */
 async function accountLines({ state, zone }: Settings, account: string): Promise<string[]> {
   const folder = `accounts/${account}`;
   const at = (time: number | null, otherwise = 'never') => (time === null ? otherwise : zone.iso(time));
-  const journal = (await state.document('journal', journalCodec).read())?.accounts[account];
-  const tokens = (await state.document(`${folder}/tokens`, tokensCodec).read())?.value;
-  const budget = await state.document(`${folder}/login-budget`, loginBudgetCodec).read();
-  const context = (await state.document(`${folder}/context`, contextCodec).read())?.value;
-  const extras = (await state.document(`${folder}/extras`, extrasCodec).read())?.value;
+  const journal = (await state.document('journal', codecs.journalCodec).read())?.accounts[account];
+  const tokens = (await state.document(`${folder}/tokens`, codecs.tokensCodec).read())?.value;
+  const budget = await state.document(`${folder}/login-budget`, codecs.loginBudgetCodec).read();
+  const context = (await state.document(`${folder}/context`, codecs.contextCodec).read())?.value;
+  const extras = (await state.document(`${folder}/extras`, codecs.extrasCodec).read())?.value;
   const polls = (journal?.polls ?? []).map(([time, code]) => `  ${at(time)} ${code ?? 'ok'}`);
   const nextTry = at(budget?.nextAttemptAt ?? null, 'once the password changes or a poll is requested');
   return [
@@ -175,7 +168,7 @@ function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Z
   ];
 }
 
-function shapesOf(known: ReturnType<typeof repliesCodec.decode> | null, zone: Zone): Section {
+function shapesOf(known: ReturnType<typeof codecs.repliesCodec.decode> | null, zone: Zone): Section {
   const lines = Object.entries(known?.replies ?? {}).flatMap(([what, shapes]) =>
     shapes.flatMap(({ firstSeenAt, status, shape }) => [
       `${what}, HTTP ${status}, first seen ${zone.iso(firstSeenAt)}`,

@@ -5,19 +5,7 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import * as z from 'zod';
 import { EXIT, failure } from '../foundation/failure.ts';
-import {
-  announcedCodec,
-  constituenciesCodec,
-  contextCodec,
-  extrasCodec,
-  installationCodec,
-  journalCodec,
-  loginBudgetCodec,
-  repliesCodec,
-  temperaturesCodec,
-  tokensCodec,
-  wayInCodec,
-} from './documents.ts';
+import * as codecs from './documents.ts';
 import { ledgerCodec } from './ledgerDocument.ts';
 import { pathsBelow, refuseLinks, replace } from './privateFiles.ts';
 import type { Codec } from './stateStore.ts';
@@ -86,19 +74,19 @@ export function unpack(bytes: Buffer): Backup {
 }
 
 const CODECS: readonly (readonly [RegExp, Pick<Codec<unknown>, 'decode'>])[] = [
-  [/^installation$/, installationCodec],
-  [/^announced$/, announcedCodec],
-  [/^journal$/, journalCodec],
-  [/^replies$/, repliesCodec],
+  [/^installation$/, codecs.installationCodec],
+  [/^announced$/, codecs.announcedCodec],
+  [/^journal$/, codecs.journalCodec],
+  [/^replies$/, codecs.repliesCodec],
   // Version 0.1.0 kept it; it is not read any more.
   [/^sitting-house$/, { decode: (json) => json }],
-  [/^outdoor-temperatures$/, temperaturesCodec],
-  [/^constituencies\/[\w-]{1,100}$/, constituenciesCodec],
-  [/^accounts\/[a-z0-9_-]{1,64}\/tokens$/, tokensCodec],
-  [/^accounts\/[a-z0-9_-]{1,64}\/login-budget$/, loginBudgetCodec],
-  [/^accounts\/[a-z0-9_-]{1,64}\/way-in$/, wayInCodec],
-  [/^accounts\/[a-z0-9_-]{1,64}\/context$/, contextCodec],
-  [/^accounts\/[a-z0-9_-]{1,64}\/extras$/, extrasCodec],
+  [/^outdoor-temperatures$/, codecs.temperaturesCodec],
+  [/^constituencies\/[\w-]{1,100}$/, codecs.constituenciesCodec],
+  [/^accounts\/[a-z0-9_-]{1,64}\/tokens$/, codecs.tokensCodec],
+  [/^accounts\/[a-z0-9_-]{1,64}\/login-budget$/, codecs.loginBudgetCodec],
+  [/^accounts\/[a-z0-9_-]{1,64}\/way-in$/, codecs.wayInCodec],
+  [/^accounts\/[a-z0-9_-]{1,64}\/context$/, codecs.contextCodec],
+  [/^accounts\/[a-z0-9_-]{1,64}\/extras$/, codecs.extrasCodec],
   [/^accounts\/[a-z0-9_-]{1,64}\/ledger-[\w.!~*'()%-]{1,200}$/, ledgerCodec],
 ];
 
@@ -118,7 +106,9 @@ export const notUnderstood = (documents: Documents): string[] =>
 export function summary(documents: Documents) {
   const ledgers = Object.entries(picked(documents, /\/ledger-/)).map(([, json]) => ledgerCodec.decode(json));
   const days = ledgers.flatMap(({ ledger }) => [...ledger.days.values()]);
-  const accounts = documents.journal ? Object.values(journalCodec.decode(documents.journal).accounts) : [];
+  const accounts = documents.journal
+    ? Object.values(codecs.journalCodec.decode(documents.journal).accounts)
+    : [];
   const instants = [
     ...accounts.map(({ lastSuccessAt }) => lastSuccessAt ?? 0),
     ...days.map((day) => day.receivedAt),

@@ -8,20 +8,14 @@ import { type Codec, NewerDocument, type Owned, type StateStore } from './stateS
 
 export const instant = z.number().int();
 
-/** Wraps a schema as a document: `{ version, ...fields }`. `older` turns documents of earlier versions into this one. */
-export function versioned<T extends object>(
-  schema: z.ZodType<T>,
-  version = 1,
-  older: Readonly<Record<number, (json: unknown) => T>> = {},
-): Codec<T> {
+/** Wraps a schema as a document: `{ version, ...fields }`. */
+export function versioned<T extends object>(schema: z.ZodType<T>, version = 1): Codec<T> {
   return {
     decode(json) {
       const found: unknown = Object(json).version;
-      if (found === version) return schema.parse(json, { jitless: true });
       if (typeof found === 'number' && found > version) throw new NewerDocument();
-      const upgrade = typeof found === 'number' ? older[found] : undefined;
-      if (!upgrade) throw new TypeError('a document of another version');
-      return upgrade(json);
+      if (found !== version) throw new TypeError('a document of another version');
+      return schema.parse(json, { jitless: true });
     },
     encode: (value) => ({ version, ...value }),
   };
@@ -97,23 +91,22 @@ export const contextCodec = ownedBy(entityContext);
 const topics = z.array(z.string());
 /** Component key to platform. */
 const platforms = z.record(z.string(), z.string());
+const announced = versioned(z.object({ topics, components: z.record(z.string(), platforms) }), 2);
 
 /** Up to version 1 a discovery topic named its components by their place in a list of tables. */
 const announcedBefore = z
-  .object({ topics, tables: z.array(platforms), components: z.record(z.string(), z.number().int()) })
-  .transform(({ topics, tables, components }) => ({
-    topics,
-    components: Object.fromEntries(
-      Object.entries(components).map(([topic, table]) => [topic, tables[table] ?? {}]),
-    ),
-  }));
+  .object({ version: z.literal(1), topics, tables: z.array(platforms) })
+  .extend({ components: z.record(z.string(), z.number().int()) })
+  .transform(({ tables, components, ...rest }) => {
+    const named = Object.entries(components).map(([topic, table]) => [topic, tables[table] ?? {}]);
+    return { ...rest, version: 2, components: Object.fromEntries(named) };
+  });
 
 /** Retained topics that this bridge has published, and the components of each discovery topic: to withdraw them. */
-export const announcedCodec = versioned(
-  z.object({ topics, components: z.record(z.string(), platforms) }),
-  2,
-  { 1: (json) => announcedBefore.parse(json) },
-);
+export const announcedCodec = {
+  ...announced,
+  decode: (json: unknown) => announced.decode(announcedBefore.safeParse(json).data ?? json),
+};
 
 /** Counts of one local day, and how polls went. */
 const accountRecord = z.object({

@@ -57,45 +57,35 @@ const ledgerSchema = z.object({
   readTimes: z.array(z.tuple([calendarDay, instant])).default([]),
   days: z.custom<DayRow[]>((rows) => Array.isArray(rows) && rows.every(isDayRow)),
 });
+const flat = versioned(ledgerSchema);
 
-export const ledgerCodec: Codec<LedgerDocument> = (() => {
-  const flat = versioned(ledgerSchema);
-  return {
-    decode(json) {
-      const { timezone, readingCloses, isNew, tariff, days, readTimes, held, quarantine, ...rest } =
-        flat.decode(json);
-      const more = new Map(
-        quarantine.map(([date, timesChanged, isHistory]) => [date, { timesChanged, isHistory }]),
-      );
-      const ledger: Ledger = {
-        ...rest,
-        readTimes: new Map(readTimes),
-        quarantined: new Map(
-          held.map(([date, energy, cost]) => [
-            date,
-            { energy, cost, ...(more.get(date) ?? { timesChanged: 0, isHistory: true }) },
-          ]),
-        ),
-        days: new Map(
-          days.map(([date, energy, cost, revision, receivedAt]) => [
-            date,
-            { energy, cost, revision, receivedAt },
-          ]),
-        ),
-      };
-      return { timezone, readingCloses, ledger, isNew, tariff };
-    },
-    encode: ({ timezone, readingCloses, isNew, tariff, ledger: { days, readTimes, quarantined, ...rest } }) =>
-      flat.encode({
-        timezone,
-        readingCloses,
-        isNew,
-        tariff,
-        ...rest,
-        readTimes: [...readTimes],
-        held: [...quarantined].map(([date, { energy, cost }]) => [date, energy, cost]),
-        quarantine: [...quarantined].map(([date, one]) => [date, one.timesChanged, one.isHistory]),
-        days: [...days].map(([date, r]) => [date, r.energy, r.cost, r.revision, r.receivedAt]),
+export const ledgerCodec: Codec<LedgerDocument> = {
+  decode(json) {
+    const { timezone, readingCloses, isNew, tariff, ...kept } = flat.decode(json);
+    const { days, readTimes, held, quarantine, ...rest } = kept;
+    const quarantined = new Map(
+      held.map(([date, energy, cost]) => {
+        const [, timesChanged, isHistory] = quarantine.find(([day]) => day === date) ?? [date, 0, true];
+        return [date, { energy, cost, timesChanged, isHistory }];
       }),
-  };
-})();
+    );
+    const records = new Map(
+      days.map(([date, energy, cost, revision, receivedAt]) => [
+        date,
+        { energy, cost, revision, receivedAt },
+      ]),
+    );
+    const ledger = { ...rest, readTimes: new Map(readTimes), quarantined, days: records };
+    return { timezone, readingCloses, ledger, isNew, tariff };
+  },
+  encode({ ledger: { days, readTimes, quarantined, ...rest }, ...others }) {
+    return flat.encode({
+      ...others,
+      ...rest,
+      readTimes: [...readTimes],
+      held: [...quarantined].map(([date, { energy, cost }]) => [date, energy, cost]),
+      quarantine: [...quarantined].map(([date, one]) => [date, one.timesChanged, one.isHistory]),
+      days: [...days].map(([date, r]) => [date, r.energy, r.cost, r.revision, r.receivedAt]),
+    });
+  },
+};

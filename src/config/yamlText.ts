@@ -1,19 +1,7 @@
 // A configuration as YAML text: read, with the places of mistakes and without quoting it; written for a person, with what each key is
 // for or where each value comes from; and without its secrets, for a backup.
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
-import {
-  Document,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  type Pair,
-  parseDocument,
-  type Scalar,
-  stringify,
-  visit,
-} from 'yaml';
+import * as yaml from 'yaml';
 import { ConfigInvalid, Draft, isMapping, type RawConfig } from './draft.ts';
 import { applyEnvironment, type Environment } from './environment.ts';
 import { allKeys, isFileKey, isSecret, type Path, schemaAt } from './keys.ts';
@@ -22,8 +10,8 @@ import { Secret } from './secret.ts';
 
 /** An empty mapping for a text that says nothing. Throws ConfigInvalid; `name` is the file's. */
 export function readYaml(text: string, name: string): RawConfig {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const lines = new yaml.LineCounter();
+  const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false });
   // After the first broken place the parser guesses, and its further complaints are about its guesses.
   const [broken] = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
   const wrong = broken
@@ -35,7 +23,7 @@ export function readYaml(text: string, name: string): RawConfig {
     throw new ConfigInvalid([{ path: `${name}, line ${line}, column ${col}`, found: wrong.found, allowed }]);
   }
   const { contents } = document;
-  if (contents === null || (isScalar(contents) && contents.value === null)) return {};
+  if (contents === null || (yaml.isScalar(contents) && contents.value === null)) return {};
   try {
     const raw: unknown = document.toJS();
     if (isMapping(raw)) return raw;
@@ -67,17 +55,17 @@ const WHAT = new Map<string, string>([
 ]);
 
 // `password: 0123` must not become 123, nor a meter 0123, and `password: &x y` must not silently become y.
-function keepAsWritten(document: Document.Parsed): { offset: number; found: string } | undefined {
+function keepAsWritten(document: yaml.Document.Parsed): { offset: number; found: string } | undefined {
   const names = new Set(allKeys().flatMap(({ path, schema }) => (schema.private ? path.slice(-1) : [])));
   let refused: { offset: number; found: string } | undefined;
-  visit(document, {
+  yaml.visit(document, {
     Alias(_, alias) {
       if (alias.resolve(document) === undefined)
         refused ??= { offset: alias.range?.[0] ?? 0, found: NO_ANCHOR };
     },
     Pair(_, { key, value }) {
-      if (isScalar(key) && typeof key.value === 'number') key.value = key.source;
-      if (!isScalar(key) || !names.has(String(key.value)) || !isScalar(value)) return;
+      if (yaml.isScalar(key) && typeof key.value === 'number') key.value = key.source;
+      if (!yaml.isScalar(key) || !names.has(String(key.value)) || !yaml.isScalar(value)) return;
       const offset = value.range?.[0] ?? 0;
       if (value.anchor !== undefined) refused ??= { offset, found: 'a secret or name starting with &' };
       const written = ['number', 'bigint', 'boolean'].includes(typeof value.value) && value.source;
@@ -91,7 +79,7 @@ const WIDTH = 100;
 
 /** What is undefined is left out. Begins with an empty line, and has one before each section. */
 export function commentedConfig(config: RawConfig): string {
-  const document = new Document(config);
+  const document = new yaml.Document(config);
   eachPair(document.contents, [], ({ key }, path) => {
     key.commentBefore = wrapped(schemaAt(path)?.description ?? '', WIDTH - 2 * path.length);
     key.spaceBefore = path.length === 1;
@@ -108,11 +96,11 @@ export function showConfig(
   }: { config: Config; origins: ReadonlyMap<string, string>; path: string | undefined },
   reader: 'owner' | 'stranger' = 'owner',
 ): string {
-  const document = new Document(config as RawConfig);
+  const document = new yaml.Document(config as RawConfig);
   eachPair(document.contents, [], ({ value }, path) => {
-    if (isMap(value) || (isSeq(value) && value.items.some(isMap))) return;
-    if (isSeq(value)) value.flow = true;
-    if (isScalar(value))
+    if (yaml.isMap(value) || (yaml.isSeq(value) && value.items.some(yaml.isMap))) return;
+    if (yaml.isSeq(value)) value.flow = true;
+    if (yaml.isScalar(value))
       value.value = shownValue(
         path,
         path.reduce<unknown>((at, name) => Object(at)[name], config),
@@ -137,10 +125,11 @@ function shownValue(path: Path, value: unknown, reader: 'owner' | 'stranger'): u
 function eachPair(
   node: unknown,
   above: Path,
-  step: (pair: Pair<Scalar, Node | null>, path: Path) => void,
+  step: (pair: yaml.Pair<yaml.Scalar, yaml.Node | null>, path: Path) => void,
 ): void {
-  if (isSeq(node)) for (const [at, item] of node.items.entries()) eachPair(item, [...above, `${at}`], step);
-  if (!isMap<Scalar, Node | null>(node)) return;
+  if (yaml.isSeq(node))
+    for (const [at, item] of node.items.entries()) eachPair(item, [...above, `${at}`], step);
+  if (!yaml.isMap<yaml.Scalar, yaml.Node | null>(node)) return;
   for (const pair of node.items) {
     const path = [...above, String(pair.key.value)];
     step(pair, path);
@@ -172,7 +161,7 @@ export function withoutSecrets(text: string, name: string) {
       if (isAbsolute(value) && below !== '' && !below.startsWith('..')) draft.put(path, `./${below}`);
     }
   }
-  return { text: stringify(draft.raw, { lineWidth: 0 }), taken, files: filesIn(draft) };
+  return { text: yaml.stringify(draft.raw, { lineWidth: 0 }), taken, files: filesIn(draft) };
 }
 
 const filesIn = (draft: Draft): string[] =>
@@ -197,7 +186,7 @@ export function outlineOf(text: string | null, name: string, env: Environment = 
 
 /** The text with this state directory, without its comments. Throws ConfigInvalid; `name` is the file's. */
 export const withStateDir = (text: string, name: string, stateDir: string): string =>
-  stringify({ ...draftOf(text, name).raw, state_dir: stateDir }, { lineWidth: 0 });
+  yaml.stringify({ ...draftOf(text, name).raw, state_dir: stateDir }, { lineWidth: 0 });
 
 function draftOf(text: string, name: string): Draft {
   const draft = new Draft(name);

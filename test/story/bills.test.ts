@@ -8,7 +8,6 @@ import { FAULTS } from '../support/faults.ts';
 import { HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
 import { Household } from '../support/household.ts';
 import { DAY_MS, firstPoll, HOUR_MS } from '../support/story.ts';
-import { environmentOf, typed } from '../support/typed.ts';
 
 const EVENT = 'heat2mqtt/account/home/event';
 type Records = { id: string; status: string | null; amount: number | null; due: string | null }[];
@@ -178,7 +177,7 @@ test('the tax is found, a wrong bill told with its event, and a corrected day co
   const { events, given, sums } = household();
   const invoices = given.slice(0, 5);
   const me = { ...person('me', [home(METER, { events })]), invoices };
-  const { story, simulator, probe } = await firstPoll({
+  const { story, probe } = await firstPoll({
     accounts: [me],
     at: '2025-04-04T12:00:00Z',
     config: SINCE,
@@ -215,8 +214,7 @@ test('the tax is found, a wrong bill told with its event, and a corrected day co
     },
   });
 
-  const env = environmentOf(simulator.urls, me, story.stateDir);
-  const type = (format: string) => typed(['invoices', '--format', format], { env, clock: story.clock });
+  const type = (format: string) => story.type(`invoices --format ${format}`);
   expect((await type('table')).out).toMatch(
     /6 in all\n\n2025-03-01 to 2025-03-31: \d+\.\d\d EUR billed; .* 12\.40 more than the days and/,
   );

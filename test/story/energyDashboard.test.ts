@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { home, METER, person } from '../support/homes.ts';
 import { COST, ENERGY, HISTORY, openStatisticsStory } from '../support/statisticsStory.ts';
-import { environmentOf, typed } from '../support/typed.ts';
+import type { Story } from '../support/story.ts';
 
 const SOLAR = {
   type: 'solar',
@@ -42,13 +42,9 @@ async function beside({ written = true }: { written?: boolean } = {}) {
   if (!written) {
     await story.passing(probe.until(`heat2mqtt/meter/${METER}/state`, () => true));
   }
-  const env = {
-    ...environmentOf(story.simulator.urls, me, story.stateDir),
-    HEAT2MQTT_HOME_ASSISTANT_URL: ha.url,
-    HEAT2MQTT_HOME_ASSISTANT_TOKEN: ha.switches.token,
-  };
-  const energy = (words = '', given: Parameters<typeof typed>[1] = {}) =>
-    story.passing(typed(['energy-dashboard', ...words.split(' ').filter(Boolean)], { env, ...given }));
+  const section = { home_assistant: { url: ha.url, token: ha.switches.token } };
+  const energy = (words = '', given: Parameters<Story['type']>[2] = {}, over = {}) =>
+    story.type(`energy-dashboard ${words}`.trim(), { ...section, ...over }, given);
   /** As the page asks. */
   async function ask(method: 'GET' | 'POST', body?: object) {
     const address = `http://127.0.0.1:${daemon.httpPort}/energy-dashboard`;
@@ -58,7 +54,7 @@ async function beside({ written = true }: { written?: boolean } = {}) {
     );
     return { status: response.status, ...Object(await response.json()) };
   }
-  return { ha, kept: ha.energy.kept, env, energy, ask };
+  return { ha, kept: ha.energy.kept, energy, ask };
 }
 
 test('it is shown, added once after asking, and taken out again; all else stays as it is', async () => {
@@ -138,7 +134,7 @@ test('without statistics the entities are added, whatever they are called; then 
 });
 
 test('the page shows the change, and makes it only as it was shown; what keeps the command from its work is told with its exit code', async () => {
-  const { ha, kept, energy, env, ask } = await beside();
+  const { ha, kept, energy, ask } = await beside();
   const { added, digest, ...rest } = await ask('GET');
   expect(added).toEqual([{ name: 'Heat', energy: ENERGY, cost: COST, meter: METER, way: 'statistics' }]);
   expect(rest).toEqual({ status: 200, refusals: [], cautions: [] });
@@ -157,13 +153,10 @@ test('the page shows the change, and makes it only as it was shown; what keeps t
   expect((await ask('GET')).added).toEqual([]);
 
   kept.preferences = null;
-  const nobody = { isInteractive: false };
-  await expect(energy('--add', nobody)).rejects.toMatchObject({ exitCode: 2 });
+  await expect(energy('--add')).rejects.toMatchObject({ exitCode: 2 });
   await expect(energy('--add --remove --yes')).rejects.toMatchObject({ exitCode: 2 });
-  const { HEAT2MQTT_HOME_ASSISTANT_URL: _, HEAT2MQTT_HOME_ASSISTANT_TOKEN: __, ...without } = env;
-  await expect(energy('', { env: without })).rejects.toMatchObject({ exitCode: 3 });
-  const empty = { env: { ...env, HEAT2MQTT_STATE_DIR: '/nonexistent/state' } };
-  expect(await energy('--add --yes', empty)).toMatchObject({
+  await expect(energy('', {}, { home_assistant: false })).rejects.toMatchObject({ exitCode: 3 });
+  expect(await energy('--add --yes', {}, { state_dir: '/nonexistent/state' })).toMatchObject({
     exitCode: 2,
     err: expect.stringMatching(/^No meter/),
   });

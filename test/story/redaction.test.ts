@@ -1,7 +1,5 @@
 // Servers that quote everything they know of a person, and configurations that hold secrets in the wrong place. Every story searches its
 // topics and its log for secrets when it ends; these have something more to be searched.
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Failure } from '../../src/foundation/failure.ts';
 import type { Fault } from '../../src/simulator/switches.ts';
@@ -11,8 +9,6 @@ import { FAULTS, inSums, oauth } from '../support/faults.ts';
 import { HEALTH, ME } from '../support/homes.ts';
 import { untilAtRest } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, openStory, type Story } from '../support/story.ts';
-import { usualConfig } from '../support/storyRules.ts';
-import { typed } from '../support/typed.ts';
 import { openStream } from '../web/stream.ts';
 
 const QUOTED = about(ME);
@@ -122,14 +118,10 @@ test('canaries in bills, readings, balance and site', async () => {
 });
 
 /** What is typed with the configuration `over` the usual one; what it says is searched, with the words of what it throws. */
-async function type(story: Story, words: string, over: object | string = {}) {
-  const { simulator, stateDir } = story;
-  const usual = usualConfig(simulator.urls, [ME], 'mqtt://127.0.0.1:9', stateDir);
-  const path = join(stateDir, 'config.yaml');
-  await writeFile(path, typeof over === 'string' ? over : JSON.stringify({ ...usual, ...over }));
+async function type(story: Story, words: string, over: Readonly<Record<string, unknown>> | string = {}) {
   const said: string[] = [];
   const listen = (text: string) => void said.push(text);
-  const typing = typed([...words.split(' '), '--config', path], { out: listen, err: listen });
+  const typing = story.type(words, over, { out: listen, err: listen });
   const exitCode = await typing.then(
     (done) => done.exitCode,
     (err) => {
@@ -142,7 +134,7 @@ async function type(story: Story, words: string, over: object | string = {}) {
   return { exitCode, length: said.join('').length };
 }
 
-const MISTAKEN: readonly (readonly [what: string, over: object | string])[] = [
+const MISTAKEN: readonly (readonly [what: string, over: Readonly<Record<string, unknown>> | string])[] = [
   ['a key too many beside them', { accounts: [{ username, password, pasword: password }] }],
   ['both ways at once', { accounts: [{ username, password, password_file: '/nowhere' }] }],
   ['a mapping for a password', { accounts: [{ username, password: { is: password } }] }],
@@ -162,7 +154,7 @@ test('configurations that mistake one for another tell their mistakes, and no ca
 });
 
 test('commands on a good day, and those that sign in when a refusal quotes', async () => {
-  const story = await openStory({ at: new Date().toISOString() });
+  const story = await openStory();
   const mqtt = { url: 'mqtt://127.0.0.1:9', username: 'b', password: brokerPassword };
   const usage = ['csv', 'table'].map((format) => `usage --format ${format}`);
   for (const words of ['config show', 'check --live --json', ...usage, 'invoices --format csv', 'report'])

@@ -1,30 +1,18 @@
 // The statement of a month: the same on its topic, on the page and from the command, and written again when a day is corrected.
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { daysOf } from '../../src/domain/period.ts';
-import { home, ME, METER, person, reading } from '../support/homes.ts';
-import { firstPoll, HOUR_MS, type Story } from '../support/story.ts';
-import { usualConfig } from '../support/storyRules.ts';
-import { typed } from '../support/typed.ts';
+import { home, METER, person, reading } from '../support/homes.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const STATEMENT = `heat2mqtt/meter/${METER}/statement`;
 const DAYS = daysOf({ from: '2025-01-01', to: '2025-03-10' }).map((day) => reading(day, 10, 1.9));
 const CORRECTED = { ...reading('2025-02-27', 4, 0.5), bookedAt: Date.parse('2025-03-11T06:00:00Z') };
 const CONFIG = { statement: { area_m2: 50, contacts: ['Energy advice: +353 1 555 0199'] }, language: 'de' };
 
-const polledStory = () =>
-  firstPoll({ accounts: [person('me', [home(METER, { events: [...DAYS, CORRECTED] })])], config: CONFIG });
-
-async function type(story: Story, words: string, over: Record<string, unknown> = CONFIG) {
-  const path = join(story.stateDir, 'statement.yaml');
-  const usual = usualConfig(story.simulator.urls, [ME], 'mqtt://127.0.0.1:9', story.stateDir);
-  await writeFile(path, JSON.stringify({ ...usual, ...over }));
-  return typed([...words.split(' '), '--config', path], { clock: story.clock });
-}
-
 test('topic, page and command say the same of the newest complete month, and a correction raises the revision', async () => {
-  const { story, probe, daemon } = await polledStory();
+  const accounts = [person('me', [home(METER, { events: [...DAYS, CORRECTED] })])];
+  const { story, probe, daemon } = await firstPoll({ accounts, config: CONFIG });
+  const type = (words: string) => story.type(words, CONFIG);
   // Written again once the extras have come.
   const first = await probe.until(STATEMENT, ({ due }) => Object(due).reason === null);
   expect(probe.last(STATEMENT)?.qos).toBe(1);
@@ -39,12 +27,12 @@ test('topic, page and command say the same of the newest complete month, and a c
     weather_adjusted: { value: null, reason: 'needs_outdoor_temperature' },
   });
   expect(probe.json(`heat2mqtt/meter/${METER}/state`)).toMatchObject({ statement_month: '2025-02' });
-  expect(JSON.parse((await type(story, 'statement --format json')).out)).toEqual(first);
+  expect(JSON.parse((await type('statement --format json')).out)).toEqual(first);
   const get = (query: string) => fetch(`http://127.0.0.1:${daemon.httpPort}/statement${query}`);
   const page = await get(`?meter=${METER}&month=2025-02`);
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
-  expect(await page.text()).toBe((await type(story, 'statement 2025-02 --format html')).out);
-  expect((await type(story, 'statement')).out).toMatch(/Wärme im Februar 2025.*280,0 kWh.*53,20.€/s);
+  expect(await page.text()).toBe((await type('statement 2025-02 --format html')).out);
+  expect((await type('statement')).out).toMatch(/Wärme im Februar 2025.*280,0 kWh.*53,20.€/s);
 
   probe.forget();
   await story.nextPoll(24 * HOUR_MS);
@@ -60,7 +48,7 @@ test('topic, page and command say the same of the newest complete month, and a c
     expect.stringContaining('allowed: 2025-01 to 2025-02'),
   ]);
   expect((await get('?meter=nothing')).status).toBe(404);
-  await expect(type(story, 'statement 2026-13')).rejects.toMatchObject({
+  await expect(type('statement 2026-13')).rejects.toMatchObject({
     exitCode: 2,
     message: expect.stringContaining('allowed: 2025-01 to 2025-02'),
   });

@@ -20,35 +20,22 @@ const OTHERS = [
 /** A daemon that has published everything, and the command beside it. */
 async function published(config: Readonly<Record<string, unknown>> = {}) {
   const home = await firstPoll({ config: { ...config, constituencies: {} } });
-  const { story, daemon, simulator, probe } = home;
+  const { story, probe } = home;
   await probe.publish('heat2mqtt/bridge/request/constituencies', '');
   await probe.until('heat2mqtt/bridge/response/constituencies');
   for (const topic of OTHERS)
     await probe.publish(topic, '{"availability_topic":"lamp/state"}', { retain: true });
-  const env = {
-    ...environmentOf(simulator.urls, ME, story.stateDir),
-    HEAT2MQTT_MQTT_URL: daemon.brokerUrl,
-  };
-  const uninstall = (words: string, given: Parameters<typeof typed>[1] = {}) =>
-    story.passing(
-      typed(['uninstall', ...words.split(' ').filter(Boolean)], {
-        env,
-        clock: story.clock,
-        isInteractive: false,
-        ...given,
-      }),
-    );
   /** What somebody finds who subscribes now. */
   async function retained(): Promise<string[]> {
     const late = await story.listen();
     await story.rest();
     return late.heard.filter((one) => one.retained).map(({ topic }) => topic);
   }
-  return { ...home, env, uninstall, retained };
+  return { ...home, retained };
 }
 
 test('it asks once, clears all that is ours, and tells what is left', async () => {
-  const { story, daemon, uninstall, retained, env } = await published();
+  const { story, daemon, retained } = await published();
   await story.stop(daemon);
   const before = await retained();
   expect(before).toEqual(
@@ -57,40 +44,39 @@ test('it asks once, clears all that is ours, and tells what is left', async () =
 
   const asked: string[] = [];
   const answering = (answer: string | null) => ({
-    isInteractive: true,
     ask: async (question: string) => {
       asked.push(question);
       return answer;
     },
   });
   for (const answer of ['', 'n', null]) {
-    const { out, exitCode } = await uninstall('', answering(answer));
+    const { out, exitCode } = await story.type('uninstall', {}, answering(answer));
     expect(out).toContain('of them devices in Home Assistant: 3');
     expect([out.split('\n').at(-2), exitCode]).toEqual(['Nothing was changed.', 0]);
   }
   expect(await retained()).toEqual(before);
 
   // What an earlier base topic has left goes too.
-  const renamed = { ...env, HEAT2MQTT_MQTT_BASE_TOPIC: 'heat' };
-  const { out, exitCode } = await uninstall('', { ...answering(' Yes '), env: renamed });
+  const renamed = { mqtt: { base_topic: 'heat' } };
+  const { out, exitCode } = await story.type('uninstall', renamed, answering(' Yes '));
   expect(exitCode).toBe(0);
   expect(out).toMatch(/All \d+ are cleared\.\nWhat is left.*heat2mqtt logout.*tokens and readings/s);
   expect((await retained()).sort()).toEqual([...OTHERS].sort());
   expect(asked).toHaveLength(4);
-  expect((await uninstall('--yes')).out).toContain('Nothing of heat2mqtt is retained');
+  expect((await story.type('uninstall --yes')).out).toContain('Nothing of heat2mqtt is retained');
 });
 
 test('neither beside a running daemon, nor beside one that is away from the broker, nor without --yes', async () => {
-  const { story, daemon, uninstall, retained, env, probe } = await published();
+  const { story, daemon, retained, probe } = await published();
   const before = await retained();
-  await expect(uninstall('--yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
+  await expect(story.type('uninstall --yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
   expect(await retained()).toEqual(before);
 
   await story.stop(daemon);
   const giveUp = await claimDirectory(story.stateDir, story.clock, logLines().log);
-  await expect(uninstall('--yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
+  await expect(story.type('uninstall --yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
   await giveUp();
-  await expect(uninstall('')).rejects.toMatchObject({
+  await expect(story.type('uninstall')).rejects.toMatchObject({
     exitCode: 2,
     message: expect.stringContaining('--yes'),
   });
@@ -98,8 +84,8 @@ test('neither beside a running daemon, nor beside one that is away from the brok
 
   // Neither an online that a dead daemon has left behind nor a lost state directory is an obstacle.
   await probe.publish('heat2mqtt/bridge/state', 'online', { retain: true });
-  const elsewhere = { ...env, HEAT2MQTT_STATE_DIR: await story.stack.folder() };
-  expect(await uninstall('--yes', { env: elsewhere })).toMatchObject({ exitCode: 0 });
+  const elsewhere = { state_dir: await story.stack.folder() };
+  expect(await story.type('uninstall --yes', elsewhere)).toMatchObject({ exitCode: 0 });
   expect((await retained()).sort()).toEqual([...OTHERS].sort());
 });
 

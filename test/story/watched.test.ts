@@ -1,15 +1,13 @@
 // What is seen of a daemon from outside: metrics, health, the report, and a way out that is quick and leaves the state whole.
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { about, CANARY } from '../support/canaries.ts';
 import { FAULTS } from '../support/faults.ts';
 import { HEALTH, ME, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { firstPoll, HOUR_MS, openStory, served } from '../support/story.ts';
-import { usualConfig } from '../support/storyRules.ts';
-import { typed } from '../support/typed.ts';
+import { firstPoll, HOUR_MS, openStory, type Story, served } from '../support/story.ts';
 import { openWire } from '../support/wire.ts';
 
 test('metrics follow what happens', async () => {
@@ -51,23 +49,14 @@ test('a machine that starts in 1970 is healthy when the network has told it the 
   expect(await healthz()).toBe(200);
 });
 
-const { username, password } = ME;
-
-async function openDesk() {
-  const story = await openStory();
-  const path = join(story.stateDir, 'heat2mqtt.yaml');
-  const config = usualConfig(story.simulator.urls, [ME], 'mqtt://127.0.0.1:9', story.stateDir);
-  await writeFile(path, JSON.stringify(config));
-  async function report() {
-    const { out, err, exitCode } = await typed(['report', '--config', path]);
-    story.alsoSaid(out, err);
-    return { code: exitCode, text: out + err };
-  }
-  return { story, path, report };
+async function report(story: Story, over: Readonly<Record<string, unknown>> = {}) {
+  const { out, err, exitCode } = await story.type('report', over);
+  story.alsoSaid(out, err);
+  return { code: exitCode, text: out + err };
 }
 
 test('polls, budget, ledger and shapes of replies, after a good poll and a strange one', async () => {
-  const { story, report } = await openDesk();
+  const story = await openStory();
   story.simulator.switches.fault('/api/', FAULTS.notFound, {
     when: ({ path }) => /invoices|bills/.test(path),
   });
@@ -84,7 +73,7 @@ test('polls, budget, ledger and shapes of replies, after a good poll and a stran
   await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
   await story.rest();
 
-  const { code, text } = await report();
+  const { code, text } = await report(story);
   expect(code).toBe(0);
   expect(text).toMatch(/Node|node v/);
   expect(text).toMatch(/2025-03-10T12:\S+ ok\n +2025-03-10T12:\S+ unexpected_reply\n/);
@@ -102,19 +91,19 @@ test('polls, budget, ledger and shapes of replies, after a good poll and a stran
   story.simulator.changePassword(ME.username, 'another');
   story.simulator.endSessions();
   await story.nextPoll(HOUR_MS);
-  const later = (await report()).text;
+  const later = (await report(story)).text;
   expect(later).toContain('text/html, not JSON');
   expect(later).toMatch(/logins refused: 1 \(\w+\), next try 2025-03-10T13:15/);
 });
 
 test('before the first start, and with a configuration that is wrong', async () => {
-  const { report, path } = await openDesk();
-  const { code, text } = await report();
+  const story = await openStory();
+  const { code, text } = await report(story);
   expect(code).toBe(0);
   expect(text).toContain('never polled');
   expect(text).toContain('none seen yet');
-  await writeFile(path, JSON.stringify({ accounts: [{ username, password, pasword: password }] }));
-  const wrong = await report();
+  const { username, password } = ME;
+  const wrong = await report(story, { accounts: [{ username, password, pasword: password }] });
   expect(wrong.code).toBe(3);
   expect(wrong.text).toContain('accounts.0.pasword: found an unknown key');
 });

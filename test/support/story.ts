@@ -1,6 +1,7 @@
 // The whole daemon in this process, between a simulated provider and a real broker, under a clock moved by hand.
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Io } from '../../src/cli/command.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
 import { isCronExpression, type StartTicker } from '../../src/daemon/polling/schedule.ts';
@@ -18,6 +19,7 @@ import { type Probe, startProbe } from './probe.ts';
 import { untilAtRest, untilTrue } from './rest.ts';
 import { openStack } from './stack.ts';
 import { laidOver, type Section, usualConfig } from './storyRules.ts';
+import { typed } from './typed.ts';
 
 export interface StoryOptions {
   /** Wall clock at the start. */
@@ -82,16 +84,21 @@ export async function openStory({
     };
   };
 
-  /** Starts the daemon; `over` is laid over the usual configuration, section by section. */
+  /** The usual configuration with `over` laid over it, section by section. */
+  function configured(over: Readonly<Record<string, unknown>>): string {
+    const usual = usualConfig(simulator.urls, accounts, broker.url, stateDir);
+    // Whoever wants constituencies gets those of the simulator, never those of the Internet.
+    const constituencies = over.constituencies && { base_url: simulator.urls.constituencies };
+    return JSON.stringify(laidOver({ ...usual, constituencies }, over));
+  }
+
+  /** Starts the daemon with the usual configuration and `over`. */
   async function start(
     over: Readonly<Record<string, unknown>> = {},
     ingress: Ingress | null = null,
   ): Promise<Daemon> {
     const scrubber = createScrubber();
-    const usual = usualConfig(simulator.urls, accounts, broker.url, stateDir);
-    // Whoever wants constituencies gets those of the simulator, never those of the Internet.
-    const constituencies = over.constituencies && { base_url: simulator.urls.constituencies };
-    const text = JSON.stringify(laidOver({ ...usual, constituencies }, over));
+    const text = configured(over);
     const { config } = await loadConfig({
       path: 'story',
       readFile: async (path) => (path === 'story' ? text : readFile(path)),
@@ -166,6 +173,23 @@ export async function openStory({
     return work;
   }
 
+  /**
+   * What a person types beside the daemon: with the usual configuration and `over`, or with that text. It may show a link to sign in, and
+   * no secret.
+   */
+  async function type(
+    words: string,
+    over: Readonly<Record<string, unknown>> | string = {},
+    given: Partial<Io> = {},
+  ) {
+    const path = join(await stack.folder(), 'config.yaml');
+    await writeFile(path, typeof over === 'string' ? over : configured(over));
+    const line = [...words.split(' '), '--config', path];
+    const printed = await passing(typed(line, { clock, isInteractive: given.ask !== undefined, ...given }));
+    secrets.expectLinkOnly([printed.out, printed.err]);
+    return printed;
+  }
+
   /** The schedule fires. */
   function tick(): void {
     for (const onTick of tickers) onTick();
@@ -235,6 +259,7 @@ export async function openStory({
       }
     },
     passing,
+    type,
     rest,
     tick,
     polled,

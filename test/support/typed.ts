@@ -19,13 +19,19 @@ export const ioTo = (out: string[], err: string[] = []): Io => ({
   interrupted: new AbortController().signal,
 });
 
-/** Rejects with what the command rejects with. */
+/** Rejects with what the command rejects with; `given` hears what is printed, too. */
 export async function typed(words: readonly string[], given: Partial<Io> = {}) {
   const out: string[] = [];
   const err: string[] = [];
+  const noted = (texts: string[], tell: Io['out'] | undefined) => (text: string) => {
+    texts.push(text);
+    tell?.(text);
+  };
   const exitCode = await runCommandLine(words, {
     ...ioTo(out, err),
     ...given,
+    out: noted(out, given.out),
+    err: noted(err, given.err),
   });
   return { out: out.join(''), err: err.join(''), exitCode };
 }

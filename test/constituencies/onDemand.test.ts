@@ -1,4 +1,4 @@
-// The lists that are kept: how many, of which service, and what an earlier version has left.
+// Lists on demand: which are kept, how often the service is asked, and how the last good list stays through whatever it answers.
 import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { openConstituencies } from '../../src/constituencies/onDemand.ts';
@@ -7,10 +7,13 @@ import { Topics } from '../../src/publication/topics.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import { constituenciesCodec } from '../../src/store/documents.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 import { owned } from '../../src/store/stateStore.ts';
 import { handClock } from '../support/clock.ts';
+import { FAULTS, tooMany } from '../support/faults.ts';
 import { logLines } from '../support/logLines.ts';
 import { openStack } from '../support/stack.ts';
+import { waitFor } from '../support/waitFor.ts';
 
 const house = { chamber: 'dail', houseNo: 1, name: null, uri: null };
 const list = {
@@ -21,7 +24,7 @@ const list = {
 };
 
 /** `kept`: questions whose lists are on disk, oldest first. */
-async function opened(kept: readonly object[], isOfOtherService = false) {
+async function opened(kept: readonly object[] = [], isOfOtherService = false, house_no: number | null = 34) {
   const stack = openStack();
   const clock = handClock('2026-03-10T12:00:00Z');
   const simulator = stack.use(await startSimulator({ clock }));
@@ -35,27 +38,200 @@ async function opened(kept: readonly object[], isOfOtherService = false) {
     const view = { question: { ...question, ...more }, list, fetchedAt: 1_770_000_000_000 + n, stale: false };
     await owned(document, isOfOtherService ? 'https://other.example.org' : service).write(view);
   }
-  const constituencies = await openConstituencies(
-    { base_url: service, chamber: 'dail', house_no: 34 },
-    {
-      clock,
-      log,
-      state,
-      zone: zone('Europe/Dublin'),
-      topics: new Topics('heat2mqtt'),
-      publishNow: () => undefined,
-      onPostponed: () => undefined,
-    },
-  );
-  const topics = () => constituencies.messages().map(({ topic }) => topic.replace('heat2mqtt/', ''));
-  return { constituencies, topics, files: () => readdir(`${folder}/constituencies`) };
+  const postponed: unknown[] = [];
+  const topics = new Topics('heat2mqtt');
+  const reopen = () =>
+    openConstituencies(
+      { base_url: service, chamber: 'dail', house_no: house_no ?? undefined },
+      {
+        ...{ clock, log, state, topics, zone: zone('Europe/Dublin') },
+        publishNow: () => undefined,
+        onPostponed: (one) => void postponed.push(one),
+      },
+    );
+  const constituencies = await reopen();
+  /** What is retained on such a topic. */
+  const retained = (end: string, { messages } = constituencies) =>
+    JSON.parse(messages().find(({ topic }) => topic === `heat2mqtt/${end}`)?.payload ?? 'null');
+  return {
+    ask: constituencies.answer,
+    reopen,
+    clock,
+    postponed,
+    switches: simulator.switches,
+    requests: simulator.requests,
+    counters: simulator.counters,
+    retained,
+    list: () => retained('constituencies/dail/34'),
+    topics: () => constituencies.messages().map(({ topic }) => topic.replace('heat2mqtt/', '')),
+    files: () => readdir(`${folder}/constituencies`),
+  };
 }
+
+const TOPIC = 'heat2mqtt/constituencies/dail/34';
+const MINUTE_MS = 60_000;
+
+test('the answer of a minute is given again unless another is wanted; equal questions share a fetch; no credentials are sent', async () => {
+  const { ask, clock, requests, counters, list } = await opened();
+  expect(await ask({})).toMatchObject({
+    status: 'ok',
+    data: { topic: TOPIC, count: 43, fetched: true, changed: true, stale: false },
+  });
+  const names = list().constituencies.map(({ name }: { name: string }) => name);
+  expect(names).toEqual(names.toSorted(new Intl.Collator('ga').compare));
+  expect(names.join()).toMatch(/[áéíóúÁÉÍÓÚ]/);
+  expect(await ask({})).toMatchObject({ data: { fetched: false, count: 43 } });
+  expect(await ask({ force: true })).toMatchObject({ data: { fetched: true, changed: false } });
+  clock.advance(MINUTE_MS);
+  const same = { chamber: 'dail', house_no: 34 };
+  const answers = await Promise.all([ask({}), ask({ force: true }), ask(same)]);
+  expect(answers).toMatchObject(Array(3).fill({ status: 'ok', data: { fetched: true } }));
+  expect([requests.length, counters.maxInFlight['GET /v1/constituencies']]).toEqual([3, 1]);
+  expect(requests.filter(({ authorized }) => authorized)).toEqual([]);
+});
+
+test('an empty list and a page leave nothing retained', async () => {
+  const { ask, topics } = await opened();
+  const nothing = { topic: null, count: 0, fetched: true, changed: false };
+  expect(await ask({ house_no: 999 })).toMatchObject({ status: 'ok', data: nothing });
+  const ids = ['/ie/oireachtas/house/dail/3', 'https://data.oireachtas.ie/ie/oireachtas/house/seanad/3'];
+  expect(await ask({ chamber_id: ids, limit: 20 })).toMatchObject({
+    data: { topic: null, count: 20, complete: false, constituencies: expect.any(Array) },
+  });
+  expect(topics()).toEqual(['bridge/constituencies']);
+});
+
+test('without house_no the configured question is the sitting house: found in the list of its chamber, after a restart and an election too', async () => {
+  const { ask, switches, clock, requests, retained, list, reopen } = await opened([], false, null);
+  const summary = () => retained('bridge/constituencies');
+  expect(summary()).toMatchObject({ topic: null, count: null });
+  switches.fault('/v1/', { kind: 'reply', status: 500 }, { times: 1 });
+  expect(await ask({})).toMatchObject({ status: 'error', data: { topic: null, count: null } });
+  switches.constituencies.shape = 'older';
+  expect(await ask({ force: true })).toMatchObject({
+    status: 'ok',
+    data: { topic: 'heat2mqtt/constituencies/dail/all', total: null, complete: null },
+  });
+  expect(summary().note).toBe('The service does not tell whether these are all.');
+  switches.constituencies.shape = 'newer';
+  switches.fault('/v1/', { kind: 'change', change: withoutHouse34 }, { times: 1 });
+  expect(await ask({ force: true })).toMatchObject({ data: { topic: 'heat2mqtt/constituencies/dail/33' } });
+  clock.advance(MINUTE_MS);
+  const asked = requests.length;
+  const [answer] = await Promise.all([ask({}), ask({})]);
+  expect(answer).toMatchObject({ status: 'ok', data: { topic: TOPIC, count: 43, fetched: true } });
+  const query = { chamber: 'dail', house_no: 34 };
+  expect(list()).toMatchObject({ query, total: 43, complete: true });
+  expect(summary()).toMatchObject({ topic: TOPIC, count: 43 });
+  expect(requests.at(-1)?.query).toEqual({ chamber: 'dail', limit: '5000' });
+  expect(await ask({})).toMatchObject({ data: { topic: TOPIC, fetched: false } });
+  const page = { topic: null, count: 3, total: 43, complete: false };
+  expect(await ask({ limit: 3 })).toMatchObject({ data: page });
+  expect(requests).toHaveLength(asked + 2);
+  expect(retained('bridge/constituencies', await reopen())).toMatchObject({ topic: TOPIC, count: 43 });
+});
+
+function withoutHouse34(body: unknown): unknown {
+  const { results } = body as { results: readonly { house: { houseNo: string } }[] };
+  const older = results.filter(({ house }) => house.houseNo !== '34');
+  return { head: { counts: { resultCount: older.length } }, results: older };
+}
+
+const halved: Fault = {
+  kind: 'change',
+  change(body) {
+    const { results, ...rest } = Object(body);
+    return results ? { ...rest, results: results.slice(0, 21) } : body;
+  },
+};
+
+test('a list stays through a fault, said to be stale, until the next good one', async () => {
+  const { ask, switches, list, retained, clock } = await opened();
+  await ask({});
+  const good = list();
+  switches.fault('/v1/', FAULTS.captivePage, { times: 1 });
+  clock.advance(1_000);
+  expect(await ask({ force: true })).toMatchObject({
+    status: 'error',
+    error: { code: 'unexpected_reply', message: expect.any(String), hint: expect.any(String) },
+    data: { topic: TOPIC, count: 43, stale: true, fetched_at: good.fetched_at, changed: false },
+  });
+  expect(list()).toEqual({ ...good, stale: true });
+  expect(retained('bridge/constituencies')).toMatchObject({ count: 43, stale: true });
+  // A stale list is no answer: asked within the minute, it is fetched anew.
+  expect(await ask({})).toMatchObject({
+    status: 'ok',
+    data: { fetched: true, changed: false, stale: false },
+  });
+  expect(list()).toMatchObject({ stale: false });
+});
+
+test('a service that hangs is given up after thirty seconds; Retry-After is honoured, by force too', async () => {
+  const { ask, switches, requests, clock, postponed, topics } = await opened();
+  switches.fault('/v1/', { kind: 'hang' }, { times: 1 });
+  const answer = ask({});
+  await waitFor('the request', () => requests.length === 1);
+  clock.advance(31_000);
+  const message = expect.stringContaining('time ran out');
+  expect(await answer).toMatchObject({ status: 'error', error: { code: 'provider_unreachable', message } });
+  expect(topics()).toEqual(['bridge/constituencies']);
+  switches.fault('/v1/', tooMany(120), { times: 1 });
+  expect(await ask({})).toMatchObject({ status: 'error', error: { code: 'provider_unreachable' } });
+  expect(await ask({ force: true })).toMatchObject({
+    status: 'skipped',
+    data: { reason: 'retry_after', next_at: '2026-03-10T12:02:31+00:00' },
+  });
+  expect(postponed).toMatchObject([{ reason: 'retry_after' }]);
+  clock.advance(2 * MINUTE_MS);
+  expect(await ask({})).toMatchObject({ status: 'ok' });
+  expect(requests).toHaveLength(3);
+});
+
+test('an unknown shape and a list with gaps are passed on while there is nothing better, and never over a whole list', async () => {
+  const { ask, switches, list } = await opened();
+  switches.constituencies.shape = 'third';
+  const shapeless = { count: null, changed: true, warning: expect.stringContaining('shape') };
+  expect(await ask({})).toMatchObject({ status: 'ok', data: shapeless });
+  const raw = { constituencies: expect.any(Array) };
+  expect(list()).toMatchObject({ count: null, constituencies: null, raw });
+  Object.assign(switches.constituencies, { shape: 'newer', deepSkip: 1 });
+  switches.fault('/v1/', halved);
+  const part = { count: 21, warning: expect.stringContaining('21 of 43') };
+  expect(await ask({})).toMatchObject({ status: 'ok', data: part });
+  expect(list()).toMatchObject({ count: 21, total: 43, complete: false });
+  switches.clearFaults();
+  expect(await ask({ force: true })).toMatchObject({ data: { count: 43, changed: true } });
+  const good = list();
+
+  const data = { topic: TOPIC, count: 43, stale: true, fetched_at: good.fetched_at, changed: false };
+  switches.fault('/v1/', halved);
+  const error = { code: 'incomplete_list' };
+  expect(await ask({ force: true })).toMatchObject({ status: 'error', error, data });
+  switches.clearFaults();
+  switches.constituencies.shape = 'third';
+  expect(await ask({ force: true })).toMatchObject({
+    status: 'error',
+    error: { code: 'unexpected_reply', message: expect.stringContaining('another shape') },
+    data,
+  });
+  expect(list()).toEqual({ ...good, stale: true });
+  // Nor does the one house of the older shape replace all of them.
+  switches.constituencies.shape = 'newer';
+  const dail = { chamber: 'dail', force: true };
+  const { count, total } = (await ask(dail)).data as Record<string, unknown>;
+  switches.constituencies.shape = 'older';
+  expect(await ask(dail)).toMatchObject({
+    status: 'error',
+    error,
+    data: { count, total, complete: true, stale: true },
+  });
+});
 
 test('at most a hundred beside the configured one; the oldest goes', async () => {
   const houses = Array.from({ length: 100 }, (_, n) => ({ houseNo: 100 + n }));
-  const { constituencies, topics } = await opened([{ houseNo: 34 }, ...houses]);
+  const { ask, topics } = await opened([{ houseNo: 34 }, ...houses]);
   expect(topics()).toHaveLength(102);
-  await constituencies.answer({ chamber: 'seanad', house_no: 27 });
+  await ask({ chamber: 'seanad', house_no: 27 });
   expect(topics()).toHaveLength(102);
   expect(topics()).toEqual(
     expect.arrayContaining(['constituencies/dail/34', 'constituencies/dail/101', 'constituencies/seanad/27']),

@@ -1,7 +1,7 @@
 // Restarts: what is on disk is neither asked for again nor paid for with a login, also in the middle of a long history; where the state
 // is lost, damaged or cannot be written, totals come back as they were, never lower.
 
-import { cp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
@@ -23,26 +23,19 @@ import {
 import { untilTrue } from '../support/rest.ts';
 import { DAY_MS, firstPoll, HOUR_MS, openStory } from '../support/story.ts';
 
-async function ranBefore() {
-  const { story, probe, daemon, state } = await firstPoll();
-  await story.stop(daemon);
-  await story.rest();
-  expect(probe.last('heat2mqtt/bridge/state')?.payload).toBe('offline');
-  return { story, probe, state, requests: story.simulator.requests.length };
-}
-
 test('what is on disk is published again without a question; the next tick asks once, an expired access token costs a refresh', async () => {
-  const { story, state, requests } = await ranBefore();
+  const { story, state, daemon, counters } = await firstPoll();
+  await story.stop(daemon);
+  const requests = story.simulator.requests.length;
   await story.restartBroker();
   const probe = await story.listen();
   const second = await story.start();
   expect(await probe.until(STATE)).toEqual(state);
-  await story.pass(60_000);
+  await story.pass(60_000, 10_000);
   expect(story.simulator.requests.length).toBe(requests);
   expect(story.logged('skipping the poll at start: the last one is recent')).toHaveLength(1);
   await story.nextPoll();
   expect(story.simulator.requests.slice(requests).map(({ route }) => route)).toEqual([USAGE]);
-  const { counters } = story.simulator;
   expect(counters.refreshGrants.asked).toBe(0);
 
   await story.stop(second);
@@ -53,12 +46,6 @@ test('what is on disk is published again without a question; the next tick asks 
   expect(counters.passwordGrants.asked).toBe(1);
   expect(counters.refreshGrants).toMatchObject({ asked: 1, ok: 1 });
 
-  // All of it is kept privately.
-  const entries = await readdir(story.stateDir, { recursive: true, withFileTypes: true });
-  for (const entry of entries) {
-    const { mode } = await stat(join(entry.parentPath, entry.name));
-    expect([entry.name, mode & 0o777]).toEqual([entry.name, entry.isDirectory() ? 0o700 : 0o600]);
-  }
   const texts = await story.stateFiles();
   expect(texts.length).toBeGreaterThan(4);
   expect(texts.filter((text) => text.includes('of me'))).toEqual([]);
@@ -109,7 +96,7 @@ test('without keep_alive the session lapses between polls, though it is known fr
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
 });
 
-const USAGE_CONFIG = { usage: { history_since: '2021-01-01', jitter_seconds: 0 } };
+const USAGE_CONFIG = { usage: { history_since: '2022-06-01' } };
 
 const HISTORY_TOPIC = `heat2mqtt/meter/${METER}/history`;
 
@@ -119,7 +106,7 @@ const movingIn = (history_since: string) => ({
 });
 
 async function storyOfYears() {
-  const story = await openStory({ accounts: [person('me', [home(METER, quiet({ since: '2021-01-01' }))])] });
+  const story = await openStory({ accounts: [person('me', [home(METER, quiet({ since: '2022-06-01' }))])] });
   const asked = () => story.simulator.counters.requests[USAGE] ?? 0;
   const firstDays = () =>
     story.simulator.requests
@@ -144,9 +131,9 @@ test('killed between chunks: the next start goes on from what is on the disk', a
   const state = await probe.until(STATE);
   expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(state.cost_total).toBeCloseTo(booked(story.simulator).eur, 3);
-  expect(state).toMatchObject({ origin: '2021-01-01', missing_days: 0 });
+  expect(state).toMatchObject({ origin: '2022-06-01', missing_days: 0 });
   // The two chunks that were read are not read again, but for a look back.
-  expect(firstDays()[3]?.slice(0, 4)).toBe('2022');
+  expect(firstDays()[3]?.slice(0, 4)).toBe('2024');
   expect(story.simulator.counters.passwordGrants.asked).toBe(1);
   await story.polled(1);
   expect(probe.on(EVENT)).toEqual([]);
@@ -160,7 +147,7 @@ test('the origin stays, whatever the configuration says later; a tenant who move
   await story.polled(1);
   await story.stop(first);
   probe.forget();
-  const second = await story.start({ usage: { history_since: '2022-01-01' } });
+  const second = await story.start({ usage: { history_since: '2022-06-01' } });
   const { energy_total, cost_total } = before;
   const kept = { origin: '2024-01-01', energy_total, cost_total };
   expect(await probe.until(STATE)).toMatchObject(kept);
@@ -224,32 +211,47 @@ async function livedIn() {
 
 const LATER_SINCE = { usage: { history_since: '2025-02-10' } };
 
-test('the state is lost, then damaged, and the provider has everything: one login each, the same totals, and a clean next start', async () => {
-  const { story, probe, before, lose, documents, truth, totals, logins } = await livedIn();
-  const damage = async () => {
-    const names = await documents();
-    expect(names.length).toBeGreaterThan(5);
-    await Promise.all(names.map((name) => writeFile(name, '\0\0{"version":')));
+test('one ledger is damaged, then everything, then the state is lost, then the broker with it: a login at most, and the same totals', async () => {
+  const { story, probe, before, lose, documents, truth, totals, logins, asked } = await livedIn();
+  const damage = async (end: string, text: string) => {
+    const names = (await documents()).filter((name) => name.endsWith(end));
+    await Promise.all(names.map((name) => writeFile(name, text)));
   };
   let polls = 1;
-  for (const harm of [lose, damage]) {
-    await harm();
+  async function comesBack(loginsMore: number, config = {}) {
     probe.forget();
-    const daemon = await story.start(LATER_SINCE);
+    const already = logins();
+    const daemon = await story.start(config);
     const state = await probe.until(STATE);
     polls += 1;
     await story.polled(polls);
     expect(state).toMatchObject({ origin: '2025-01-01', missing_days: before.missing_days, ...truth() });
     expect(new Set(totals())).toEqual(new Set([before.energy_total]));
     expect(probe.on(EVENT)).toEqual([]);
-    expect(logins()).toBe(polls);
+    expect(logins() - already).toBe(loginsMore);
     await story.stop(daemon);
   }
+  const questions = asked();
+  await damage(`ledger-${PROPERTY}.json`, '{"version":1,"days":[]}');
+  await comesBack(0);
+  expect(await readdir(join(story.stateDir, 'accounts/home'))).toContain(`ledger-${PROPERTY}.json.damaged`);
+  // The other one is left alone, but for a look back.
+  expect(asked() - questions).toBe(2);
+  await damage('.json', '\0\0{"version":');
+  await comesBack(1, LATER_SINCE);
+  await lose();
+  await comesBack(1, LATER_SINCE);
   story.forgetLog();
-  await story.start(LATER_SINCE);
-  await untilTrue('the next start', () => story.logged('connected to the broker').length > 0);
+  const last = await story.start(LATER_SINCE);
   expect(story.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
-  expect(logins()).toBe(polls);
+
+  // Broker and state are lost together: totals come from the provider, from the origin configured.
+  await story.stop(last);
+  await lose();
+  await story.restartBroker();
+  const later = await story.listen();
+  await story.start();
+  expect(await later.until(STATE)).toMatchObject({ origin: '2025-01-01', ...truth() });
 });
 
 test('the provider has forgotten its oldest month as well, and the broker was away: not a thousandth less once it is back, and it goes on from there', async () => {
@@ -280,42 +282,14 @@ test('the provider has forgotten its oldest month as well, and the broker was aw
   }
 });
 
-test('one ledger is damaged: set aside and read again; the other is left alone', async () => {
-  const { story, probe, before, lose, documents, truth, logins, asked } = await livedIn();
-  const ledger = (await documents()).find((name) => name.endsWith(`ledger-${PROPERTY}.json`)) ?? '';
-  await writeFile(ledger, '{"version":1,"days":[]}');
-  const questions = asked();
-  const daemon = await story.start();
-  const state = await probe.until(STATE);
-  await story.polled(2);
-  expect(state).toMatchObject({ origin: '2025-01-01', ...truth() });
-  expect(state.energy_total).toBe(before.energy_total);
-  expect(await readdir(join(story.stateDir, 'accounts/home'))).toContain(`ledger-${PROPERTY}.json.damaged`);
-  expect([logins(), asked() - questions]).toEqual([1, 2]);
-  expect(probe.on(EVENT)).toEqual([]);
-
-  // Broker and state are lost together: totals come from the provider, from the origin configured.
-  await story.stop(daemon);
-  await lose();
-  await story.restartBroker();
-  const later = await story.listen();
-  await story.start();
-  expect(await later.until(STATE)).toMatchObject({ origin: '2025-01-01', ...truth() });
-});
-
-/** Root may write everywhere, so a regular file is where the directory should be. */
-async function blockedStory() {
+test('published from memory, health says why, and one beat after the cure everything is on the disk', async () => {
   const story = await openStory();
+  // Root may write everywhere, so a regular file is where the directory should be.
   const inTheWay = join(story.stateDir, 'in-the-way');
   await writeFile(inTheWay, '');
   const state_dir = join(inTheWay, 'state');
   const probe = await story.listen();
   const reasons = () => (probe.json(HEALTH)?.reasons ?? []) as { code: string; message: string }[];
-  return { story, probe, inTheWay, state_dir, reasons };
-}
-
-test('published from memory, health says why, and one beat after the cure everything is on the disk', async () => {
-  const { story, probe, inTheWay, state_dir, reasons } = await blockedStory();
   const daemon = await story.start({ state_dir });
   const first = await probe.until(STATE);
   expect(first.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);

@@ -1,6 +1,6 @@
 // The bridge itself: what is known of it at this moment, its meters and its health.
 import type { Account } from '../../accounts/account.ts';
-import { duplicateReasons, isIncomplete, meterReasons } from '../../accounts/composition.ts';
+import { duplicateReasons, meterReasons } from '../../accounts/composition.ts';
 import { NO_REFRESH_TOKEN } from '../../auth/refusals.ts';
 import { type AuthStatus, needsAPerson, type Reason } from '../../domain/health.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
@@ -113,8 +113,9 @@ export function openBridgeStatus({ poller, schedule, statistics }: Parts, contex
           readingCloses,
         })),
     }),
-    /** All meters are known and complete: whatever else was announced once is gone for good. */
-    isComplete: (): boolean => !accounts.some(isIncomplete),
+    /** All meters are known, and shown: whatever else was announced once is gone for good. */
+    isComplete: (): boolean =>
+      accounts.every(({ meters }) => meters?.every(({ isComplete }) => isComplete) ?? false),
   };
 }
 

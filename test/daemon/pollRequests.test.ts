@@ -44,8 +44,9 @@ function open(fault: unknown = null) {
   const poller = openPoller(context);
   const nothingElse = { statistics: null, constituencies: null, tellSkipped: () => undefined };
   const bridgeStatus = { health: () => ({}) as never };
-  const { backfill } = requestHandlers({ poller, bridgeStatus, ...nothingElse }, context);
-  const handle = (parameters: Parameters) => backfill(parameters, () => undefined);
+  const handlers = requestHandlers({ poller, bridgeStatus, ...nothingElse }, context);
+  const handle = (parameters: Parameters, name: 'backfill' | 'refresh' | 'health' = 'backfill') =>
+    handlers[name](parameters, () => undefined);
   return { handle, poller, clock, spans };
 }
 
@@ -64,6 +65,15 @@ test.each([
   await expect(handle(parameters)).rejects.toThrow(words);
   expect(spans).toEqual([]);
 });
+
+test.each(['refresh', 'health'] as const)(
+  '%s knows no parameter, and asks nobody when it gets one',
+  async (name) => {
+    const { handle, spans } = open();
+    await expect(handle({ verbose: true }, name)).rejects.toThrow('Unknown parameter "verbose"');
+    expect(spans).toEqual([]);
+  },
+);
 
 test('the span is read again, its last day included; today by default', async () => {
   const { handle, spans, clock } = open();

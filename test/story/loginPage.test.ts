@@ -50,13 +50,11 @@ test('auto finds the login page, and remembers it over a restart', async () => {
   story.secrets.expectTokensOnly(await story.stateFiles());
 });
 
-test.each(['password', 'form'])('sign_in %s: totp_secret answers for the second factor', async (sign_in) => {
+test('totp_secret answers for the second factor', async () => {
   const { story, probe, counters } = await pageStory(
-    (token, { clock }) => {
-      token.passwordGrantAllowed = true;
-      token.oneTimeCodes.set(ME.username, () => phone.generate({ timestamp: clock.now() }));
-    },
-    { sign_in },
+    (token, { clock }) =>
+      void token.oneTimeCodes.set(ME.username, () => phone.generate({ timestamp: clock.now() })),
+    { sign_in: 'form' },
     { totp_secret: TOTP_SECRET },
   );
   expect(probe.json(STATE)).toBeDefined();
@@ -64,26 +62,7 @@ test.each(['password', 'form'])('sign_in %s: totp_secret answers for the second 
   await story.pass(2 * HOUR_MS, 300_000);
   await story.nextPoll();
   expect(probe.json(HEALTH)).toMatchObject({ state: 'ok' });
-  const { asked, ok } = counters.passwordGrants;
-  expect(sign_in === 'form' ? [counters.postedPasswords, asked] : [ok, asked]).toEqual(
-    sign_in === 'form' ? [2, 0] : [2, 2],
-  );
-});
-
-test('offline_access that is refused: an ordinary session, said in the log, and no login at a restart', async () => {
-  const config = { provider: { offline_access: true } };
-  const { story, probe, counters, restart } = await firstPoll({
-    config,
-    prepare: ({ simulator }) =>
-      void Object.assign(simulator.switches.token, { offlineAccess: 'scope_refused' }),
-  });
-  expect(probe.json(STATE)).toBeDefined();
-  expect(counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
-  expect(story.log.filter(({ msg }) => String(msg).includes('offline_access'))).toHaveLength(1);
-  await restart(config);
-  await story.pass(2 * HOUR_MS, 300_000);
-  expect(counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
-  expect(counters.refreshGrants.ok).toBeGreaterThan(2);
+  expect([counters.postedPasswords, counters.passwordGrants.asked]).toEqual([2, 0]);
 });
 
 test('where no refresh token comes in spite of offline_access, log and health say so', async () => {

@@ -1,21 +1,10 @@
-// A request to poll: what it answers, its cool-down, and what hints promise of it while a login is refused; corrections of the
-// configuration take effect.
+// A request to poll: what it answers, and its cool-down; corrections of the configuration take effect.
 import { expect, test } from 'vitest';
-import { HEALTH, ME, STATE, USAGE } from '../support/homes.ts';
-import { firstPoll, MINUTE_MS, openStory, type Story } from '../support/story.ts';
+import { HEALTH, STATE, USAGE } from '../support/homes.ts';
+import { firstPoll } from '../support/story.ts';
 
 const REFRESH = 'heat2mqtt/bridge/request/refresh';
 const ANSWER = 'heat2mqtt/bridge/response/refresh';
-const OTHER_PASSWORD = { accounts: [{ id: 'home', username: ME.username, password: 'not the password' }] };
-
-async function pressed(story: Story, probe: Awaited<ReturnType<Story['listen']>>) {
-  // The cooldown of requests.
-  await story.pass(6 * MINUTE_MS, 30_000);
-  probe.forget();
-  await probe.publish(REFRESH, '');
-  return probe.until(ANSWER);
-}
-
 test('refresh polls, and answers with what came of it; a second one within five minutes is skipped', async () => {
   const { story, probe, counters } = await firstPoll();
   await probe.publish(REFRESH, JSON.stringify({ transaction: 'tx-7' }));
@@ -53,35 +42,6 @@ test('refresh polls, and answers with what came of it; a second one within five 
   await probe.until(ANSWER, ({ status }) => status === 'ok');
 });
 
-test('Poll now during a wait tries at once, once an hour for the same refusal, and the hint tells when again', async () => {
-  const { story, probe, counters } = await firstPoll({ config: OTHER_PASSWORD });
-  const grants = counters.passwordGrants;
-  expect(probe.json(HEALTH)).toMatchObject({
-    reasons: [
-      { message: expect.stringContaining('second factor'), hint: expect.stringContaining('totp_secret') },
-    ],
-  });
-  await pressed(story, probe);
-  expect(grants.asked).toBe(2);
-  const again = await pressed(story, probe);
-  expect(again).toMatchObject({
-    status: 'error',
-    error: {
-      code: 'bad_credentials_or_locked',
-      hint: expect.stringContaining(
-        'An extra try was asked for at 12:06; the next one is possible from 13:07.',
-      ),
-    },
-  });
-  await pressed(story, probe);
-  expect(grants.asked).toBe(2);
-  await story.pass(42 * MINUTE_MS, 30_000);
-  expect(grants.asked).toBe(2);
-  await pressed(story, probe);
-  // Its own at 13:06, and the one that was asked for.
-  expect(grants.asked).toBe(4);
-});
-
 test('corrected scopes take effect with the restart; the session of the others is not used', async () => {
   const { story, probe, switches, restart } = await firstPoll({
     prepare: ({ simulator }) =>
@@ -99,15 +59,4 @@ test('corrected scopes take effect with the restart; the session of the others i
   expect(tokenRequests.map(({ body }) => body)).toMatchObject([
     { grant_type: 'password', scope: 'openid service-energy' },
   ]);
-});
-
-test('a mistyped realm is named as such, and the password is not blamed', async () => {
-  const story = await openStory();
-  const probe = await story.listen();
-  await story.start({ provider: { issuer: story.simulator.urls.issuer.replace('energy', 'energie') } });
-  await story.polled(1);
-  const message = expect.stringContaining('realm may be mistyped');
-  const hint = expect.stringMatching(/realms\/<realm>.*password is not in doubt/);
-  const reasons = [{ code: 'issuer_unreachable', message, hint }];
-  expect(probe.json(HEALTH)).toMatchObject({ state: 'degraded', reasons });
 });

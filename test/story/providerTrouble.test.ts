@@ -3,8 +3,8 @@
 
 import { expect, test } from 'vitest';
 import type { Fault } from '../../src/simulator/switches.ts';
-import { FAULTS, inBuckets, inSums, tooMany } from '../support/faults.ts';
-import { booked, HEALTH, home, person, STATE, USAGE } from '../support/homes.ts';
+import { FAULTS, inBuckets, tooMany } from '../support/faults.ts';
+import { booked, HEALTH, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, served } from '../support/story.ts';
 
@@ -65,7 +65,8 @@ test('down later: entities stay available with their values, and health tells wh
   await probe.until(HEALTH, ({ state: now, last_error }) => now === 'ok' && last_error === null);
 });
 
-test('patience is kept when it is asked for; silence has an end; waits grow to half an hour and no longer', async () => {
+// That waits grow to half an hour is in test/foundation/retry.test.ts.
+test('patience is kept when it is asked for; silence has an end', async () => {
   const { story, probe, simulator, counters } = await firstPoll();
   const reports = '/api/v1/reports';
   simulator.switches.fault(reports, tooMany(600), { times: 1 });
@@ -94,66 +95,33 @@ test('patience is kept when it is asked for; silence has an end; waits grow to h
   await story.pass(25_000);
   await story.polled(5);
   expect(counters.requests[USAGE]).toBe(5);
-
-  simulator.switches.fault(reports, FAULTS.serverError);
-  await story.nextPoll();
-  await story.pass(4 * HOUR_MS, 60_000);
-  const early = counters.requests[USAGE] ?? 0;
-  await story.pass(2 * HOUR_MS, 60_000);
-  // Seven steps double from 15 s; afterwards every 30 minutes and a heartbeat.
-  expect(early - 5).toBeGreaterThanOrEqual(1 + 12);
-  expect((counters.requests[USAGE] ?? 0) - early).toBeGreaterThanOrEqual(3);
-  expect((counters.requests[USAGE] ?? 0) - early).toBeLessThanOrEqual(5);
 });
 
-const STRANGE: readonly (readonly [string, Fault, string])[] = [
-  ['a captive page', FAULTS.captivePage, 'expected JSON'],
-  ['a reply that breaks off', { kind: 'reset_mid_body' }, 'No answer'],
-  ['17 MiB', FAULTS.oversized, 'larger than 16 MiB'],
-  [
-    'another shape',
-    { kind: 'reply', status: 200, body: { aggregations: [] } },
-    'expected object at aggregations, found a list',
-  ],
-  ['an astronomical number', inSums(() => 1e300), 'not understood'],
-];
 /** What every good reply brings besides. */
 const WIDER: Fault = {
   kind: 'change',
   change: (body) => ({ took: 3, ...Object(body), news: [1] }),
 };
 
-async function polledStory() {
-  const polled = await firstPoll();
-  polled.probe.forget();
-  return polled;
-}
-
+// What else may come is in test/provider/usageStrange.test.ts.
 test('strange replies: the last values stay, health says what came, and the next good one is taken', async () => {
-  const { story, probe, daemon, switches } = await polledStory();
-  let standing = await (await story.listen()).until(STATE);
-  for (const [name, fault, words] of STRANGE) {
-    probe.forget();
-    switches.fault('/api/v1/reports', fault);
-    // Two days later, so that the reply would have had news.
-    await story.nextPoll(48 * HOUR_MS);
-    const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
-    expect([name, health]).toMatchObject([
-      name,
-      { state: 'degraded', last_error: expect.stringContaining(words) },
-    ]);
-    expect((await served(daemon, 'healthz')).status).toBe(200);
-    const { energy_total, cost_total, day } = standing;
-    expect(await (await story.listen()).until(STATE)).toMatchObject({ energy_total, cost_total, day });
-    switches.clearFaults();
-    switches.fault('/api/v1/reports', WIDER);
-    await story.nextPoll();
-    standing = await probe.until(STATE, (state) => state.day !== day);
-    switches.clearFaults();
-  }
+  const { story, probe, daemon, switches, state } = await firstPoll();
+  const { energy_total, cost_total, day } = state;
+  probe.forget();
+  switches.fault('/api/v1/reports', FAULTS.captivePage);
+  // Two days later, so that the reply would have had news.
+  await story.nextPoll(48 * HOUR_MS);
+  const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
+  expect(health).toMatchObject({ state: 'degraded', last_error: expect.stringContaining('expected JSON') });
+  expect((await served(daemon, 'healthz')).status).toBe(200);
+  expect(await (await story.listen()).until(STATE)).toMatchObject({ energy_total, cost_total, day });
+  switches.clearFaults();
+  switches.fault('/api/v1/reports', WIDER);
+  await story.nextPoll();
   const { kwh } = booked(story.simulator);
-  expect(standing.energy_total).toBe(kwh);
+  expect(await probe.until(STATE, (said) => said.day !== day)).toMatchObject({ energy_total: kwh });
   // What is not there does not erase what was.
+  switches.clearFaults();
   switches.fault(
     '/api/v1/reports',
     inBuckets(() => []),
@@ -161,16 +129,4 @@ test('strange replies: the last values stay, health says what came, and the next
   await story.nextPoll();
   expect((await (await story.listen()).until(STATE)).energy_total).toBe(kwh);
   expect(probe.json(HEALTH)?.state).toBe('ok');
-});
-
-test('numbers of meters reach topics printable and short, whatever the provider calls them', async () => {
-  const identifier = `70418235\u0000<script>\u0007\u202e${'x'.repeat(100_000)}`;
-  const { probe } = await firstPoll({ accounts: [person('me', [home(identifier)])] });
-  const meter = 'heat2mqtt/meter/70418235_script_';
-  const shown = `70418235 <script> ${'x'.repeat(45)}`;
-  const state = probe.heard.find(({ topic }) => topic.startsWith(meter) && topic.endsWith('/state'));
-  expect(JSON.parse(String(state?.payload))).toMatchObject({ meter_identifiers: [shown] });
-  const written = probe.heard.map(({ topic, payload }) => `${topic} ${payload}`);
-  const unprintable = /\\u00[01]|[\p{Cc}\p{Cf}]/u;
-  expect(written.filter((text) => unprintable.test(text) || text.includes('x'.repeat(65)))).toEqual([]);
 });

@@ -359,7 +359,7 @@ export const fileSchema = section({
   provider: provider.optional(),
   accounts: z
     .array(account, 'a list')
-    // Only one may be without a name (checks.ts).
+    // Only one may be without a name (load.ts).
     .transform((all) => all.map(({ id = 'home', ...more }) => ({ id, ...more })))
     .default([])
     .describe(

@@ -3,10 +3,10 @@
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import * as yaml from 'yaml';
 import { ConfigInvalid, Draft, isMapping, type RawConfig } from './draft.ts';
-import { applyEnvironment, type Environment } from './environment.ts';
 import { allKeys, isFileKey, isSecret, type Path, schemaAt } from './keys.ts';
 import { type Config, fileSchema } from './schema.ts';
 import { Secret } from './secret.ts';
+import { applyEnvironment, type Environment } from './sources.ts';
 
 /** An empty mapping for a text that says nothing. Throws ConfigInvalid; `name` is the file's. */
 export function readYaml(text: string, name: string): RawConfig {

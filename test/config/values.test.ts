@@ -5,9 +5,9 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { configReference } from '../../scripts/docs/configuration.ts';
 import { exampleConfig } from '../../scripts/docs/example.ts';
-import { shortestGapMinutes } from '../../src/config/checks.ts';
 import { allKeys, configJsonSchema, mappingOf, settableKeys } from '../../src/config/keys.ts';
 import { pageAddress } from '../../src/config/listenAddress.ts';
+import { shortestGapMinutes } from '../../src/config/load.ts';
 import { BASE, load } from './loading.ts';
 
 test.each([

@@ -1,6 +1,6 @@
 // The ledger as CSV: no cell of it is a formula.
 import { expect, test } from 'vitest';
-import { ledgerCsv } from '../../src/daemon/monitor/ledgerCsv.ts';
+import { ledgerCsv } from '../../src/daemon/monitor/page.ts';
 import { zone } from '../../src/domain/period.ts';
 
 test.each([

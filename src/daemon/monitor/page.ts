@@ -2,6 +2,9 @@
 import { hostname } from 'node:os';
 import { accountView, chosenMonth, meterViews } from '../../accounts/composition.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
+import { knownInFull } from '../../domain/amount.ts';
+import { csv } from '../../domain/csv.ts';
+import { compareText } from '../../domain/order.ts';
 import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
@@ -10,6 +13,7 @@ import { pageWords, visitorsLanguage } from '../../publication/language.ts';
 import { RetainedDiff } from '../../publication/retainedDiff.ts';
 import { STATEMENT_STYLE_HASH, statementPage } from '../../publication/statement/page.ts';
 import { statementOf } from '../../publication/statement/statement.ts';
+import type { MeterView } from '../../publication/views.ts';
 import type { DocumentSource, Listener } from '../../web/events.ts';
 import type { BrokerState, DashboardChange } from '../../web/page/answers.ts';
 import {
@@ -30,7 +34,6 @@ import { energyDashboard } from '../homeAssistant/energyDashboard.ts';
 import type { Poller } from '../polling/poller.ts';
 import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
 import { BRIDGE, composer } from '../publishing/publisher.ts';
-import { ledgerCsv } from './ledgerCsv.ts';
 
 export interface PageParts {
   readonly bridgeStatus: BridgeStatus;
@@ -122,6 +125,27 @@ function routesOf({ requests, report, metrics }: PageParts, context: Context): R
     ],
     ...(dashboard ? dashboardRoutes(dashboard, context) : []),
   ];
+}
+
+const CSV_HEAD = ['day', 'energy_kwh', 'cost', 'currency', 'revision', 'received_at'];
+
+/** The days of a meter for a spreadsheet, oldest first; amounts unrounded. */
+export function ledgerCsv({
+  tenancy,
+  currency,
+  zone,
+}: Pick<MeterView, 'currency' | 'zone'> & { readonly tenancy: Pick<MeterView['ledger'], 'days'> }): string {
+  const rows = [...tenancy.days]
+    .sort(([a], [b]) => compareText(a, b))
+    .map(([day, { energy, cost, revision, receivedAt }]) => [
+      day,
+      knownInFull(energy),
+      knownInFull(cost),
+      currency,
+      revision,
+      zone.iso(receivedAt),
+    ]);
+  return csv([CSV_HEAD, ...rows]);
 }
 
 function dashboardRoutes(deps: Parameters<typeof energyDashboard>[0], context: Context): Route[] {

@@ -1,21 +1,95 @@
-// heat2mqtt statement: one page about one complete month, from what is on this disk. No request is made.
+// heat2mqtt export and heat2mqtt statement: the ledgers as CSV, JSON or line protocol, and one page about one complete month. Both from
+// what is on this disk: no request is made.
 import { chosenMonth } from '../accounts/composition.ts';
 import { currencyOf } from '../accounts/extras.ts';
-import { friendlyNameOf } from '../accounts/names.ts';
+import { friendlyNameOf, knownMeters } from '../accounts/names.ts';
+import { knownInFull } from '../domain/amount.ts';
 import { registerKey } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
 import { weatherChanges } from '../domain/insight/weather.ts';
+import { type Ledger, ledgerSince } from '../domain/ledger.ts';
 import { zone as zoneOf } from '../domain/period.ts';
+import type { Property } from '../domain/reading.ts';
+import { periodSums } from '../domain/totals.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { statementPage, statementText } from '../publication/statement/page.ts';
 import { completeMonths, type StatementFacts, statementOf } from '../publication/statement/statement.ts';
 import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
+import type { LedgerDocument } from '../store/ledgerDocument.ts';
 import { loadHousehold, pickAccount } from './account.ts';
 import { type Command, choiceOf, type Io, wrongUsage } from './command.ts';
-import { ledgersOf } from './export.ts';
-import { printJson } from './printing.ts';
+import { print, printJson } from './printing.ts';
 import type { Settings } from './settings.ts';
+
+const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'];
+const REVISIONS = ['revision', 'received_at'];
+
+export const exportLedgers: Command = async (given, io) => {
+  const { options } = given;
+  const interval = choiceOf('--interval', options.interval ?? 'day', ['day', 'week', 'month']);
+  const format = choiceOf('--format', options.format ?? 'csv', ['csv', 'json', 'influx']);
+  const settings = await loadHousehold(given, io);
+  const { config } = settings;
+  const only = options.account === undefined ? null : pickAccount(settings, options.account).id;
+  const { found, unreadable } = await ledgersOf(settings, io, only);
+  const records = found.flatMap(({ account, meter, tenancy, timezone }) => {
+    const zone = zoneOf(timezone);
+    return periodSums(tenancy, interval, Number.POSITIVE_INFINITY).map((sum) => ({
+      account,
+      meter,
+      start: zone.iso(zone.startOf(sum.start)),
+      end: zone.iso(zone.startOf(sum.end)),
+      energy_kwh: knownInFull(sum.energy),
+      cost: knownInFull(sum.cost),
+      ...(options.revisions ? { revision: sum.revision, received_at: zone.iso(sum.receivedAt) } : {}),
+    }));
+  });
+  if (found.length === 0 && unreadable.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
+  if (format === 'influx') io.out(records.map(lineOf).join(''));
+  else
+    print(
+      format,
+      { records, csv: [...COLUMNS, ...(options.revisions ? REVISIONS : [])], table: () => [] },
+      io,
+    );
+  return unreadable.length === 0 ? EXIT.fine : EXIT.unexpected;
+};
+
+type Exported = Record<'account' | 'meter' | 'start', string> & Record<'energy_kwh' | 'cost', number | null>;
+
+/** InfluxDB's line protocol: each period at its own first instant, in nanoseconds. Empty where nothing is known of it. */
+function lineOf({ account, meter, start, energy_kwh, cost }: Exported): string {
+  const fields = Object.entries({ energy_kwh, cost }).filter(([, value]) => value !== null);
+  if (fields.length === 0) return '';
+  const values = fields.map(([key, value]) => `${key}=${value}`).join(',');
+  return `heat,account=${account},meter=${meter} ${values} ${Date.parse(start)}000000\n`;
+}
+
+/** The ledgers of the `only` account, or of all, under the names that the meters have in topics. `unreadable`: documents, which are told. */
+async function ledgersOf({ config, state }: Settings, io: Io, only: string | null) {
+  const found: (LedgerDocument & {
+    readonly account: string;
+    readonly meter: string;
+    readonly property: Property;
+    /** The part since `accounts[].history_since`. */
+    readonly tenancy: Ledger;
+  })[] = [];
+  const unreadable: string[] = [];
+  for (const { account, name: meter, property, file, ledger } of await knownMeters(state, config)) {
+    if (ledger === null || (only ?? account) !== account) continue;
+    const document = await ledger.read();
+    const since = config.accounts.find(({ id }) => id === account)?.history_since;
+    if (document === null) unreadable.push(file);
+    else {
+      const tenancy = ledgerSince(document.ledger, since ?? document.ledger.origin);
+      found.push({ ...document, account, meter, property, tenancy });
+    }
+  }
+  for (const name of unreadable)
+    io.err(`Left out, as it is damaged, of a newer version or not readable: ${name}.\n`);
+  return { found, unreadable };
+}
 
 export const statement: Command = async (given, io) => {
   const { options, words } = given;

@@ -1,9 +1,12 @@
-// Settings from the environment (HEAT2MQTT_<SECTION>_<KEY> for every key, checked for typing errors), laid over those of the file.
-// Within an app of Home Assistant its options, and the broker that the Supervisor knows, are such variables too.
+// Where values come from beside the file, laid over those of the file: the environment (HEAT2MQTT_<SECTION>_<KEY> for every key,
+// checked for typing errors), the options of an app of Home Assistant, files with secrets, and $CREDENTIALS_DIRECTORY.
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { type Draft, didYouMean, isMapping, type RawConfig } from './draft.ts';
-import { type KeySchema, type Path, schemaAt, settableKeys, variableOf } from './keys.ts';
+import * as keys from './keys.ts';
 import { KNOWN_PROVIDERS } from './providers.ts';
-import { decodeText, NO_SUCH_FILE, type ReadFile, whyUnreadable } from './secret.ts';
+import * as secrets from './secret.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -23,8 +26,8 @@ export function applyEnvironment(draft: Draft, env: Environment): void {
 }
 
 /** An empty section, and one that is switched on by `true`, is one with all defaults. */
-function inFull(path: Path, value: unknown): unknown {
-  const schema = schemaAt(path);
+function inFull(path: keys.Path, value: unknown): unknown {
+  const schema = keys.schemaAt(path);
   if (value === true && schema?.anyOf?.some(({ type }) => type === 'boolean')) return {};
   if (value === null && schema?.items?.properties !== undefined) return [];
   return value === null && (schema?.properties || schema?.additionalProperties) ? {} : value;
@@ -43,18 +46,18 @@ function layVariables(draft: Draft, env: Environment): void {
     const names = variablesLike(variable);
     const path = names.get(variable);
     if (path === undefined) refuseVariable(draft, variable, names);
-    else if (accountsInFile > 1 && SINGLE_ACCOUNT.some((key) => variableOf([key]) === variable)) {
-      const allowed = `with ${accountsInFile} accounts, ${variableOf(path)} and so on`;
+    else if (accountsInFile > 1 && SINGLE_ACCOUNT.some((key) => keys.variableOf([key]) === variable)) {
+      const allowed = `with ${accountsInFile} accounts, ${keys.variableOf(path)} and so on`;
       draft.refuse([variable], allowed, 'a variable for one account');
-    } else draft.lay(path, inFull(path, typed(schemaAt(path), text)), `environment ${variable}`);
+    } else draft.lay(path, inFull(path, typed(keys.schemaAt(path), text)), `environment ${variable}`);
   }
 }
 
 /** Nearly all variables have neither a number nor a meter, and share one table. */
-const tables = new Map<string, ReadonlyMap<string, Path>>();
+const tables = new Map<string, ReadonlyMap<string, keys.Path>>();
 
 /** Every variable that is known, with the number of an account and the meter that are in this one, and its key. */
-export function variablesLike(variable: string): ReadonlyMap<string, Path> {
+function variablesLike(variable: string): ReadonlyMap<string, keys.Path> {
   const [, n = '0'] = /_(\d{1,2})_/.exec(variable) ?? [];
   const [, meter = '<METER>'] = /^HEAT2MQTT_METERS_(.+)_NAME$/.exec(variable) ?? [];
   const table = tables.get(`${n} ${meter}`) ?? tableOf(n, meter);
@@ -62,16 +65,16 @@ export function variablesLike(variable: string): ReadonlyMap<string, Path> {
   return table;
 }
 
-function tableOf(n: string, meter: string): ReadonlyMap<string, Path> {
+function tableOf(n: string, meter: string): ReadonlyMap<string, keys.Path> {
   const filledIn = (name: string) => (name === '<n>' ? `${Number(n)}` : name.replace('<meter>', meter));
-  const names = new Map<string, Path>();
-  for (const key of SINGLE_ACCOUNT) names.set(variableOf([key]), ['accounts', '0', key]);
-  for (const { path } of settableKeys())
-    names.set(variableOf(path).replace('<N>', n).replace('<METER>', meter), path.map(filledIn));
+  const names = new Map<string, keys.Path>();
+  for (const key of SINGLE_ACCOUNT) names.set(keys.variableOf([key]), ['accounts', '0', key]);
+  for (const { path } of keys.settableKeys())
+    names.set(keys.variableOf(path).replace('<N>', n).replace('<METER>', meter), path.map(filledIn));
   return names;
 }
 
-function refuseVariable(draft: Draft, variable: string, names: ReadonlyMap<string, Path>): void {
+function refuseVariable(draft: Draft, variable: string, names: ReadonlyMap<string, keys.Path>): void {
   const known = [...names.keys()].map((name) => name.slice(PREFIX.length));
   const guess = didYouMean(variable.slice(PREFIX.length), known);
   const hint = guess === undefined ? '' : ` (did you mean ${PREFIX}${guess}?)`;
@@ -86,7 +89,7 @@ function isInjected(variable: string, text: string): boolean {
 }
 
 /** Switches, numbers, words of a choice and lists by the type of the key; everything else is taken literally. */
-function typed(schema: KeySchema = {}, text: string): unknown {
+function typed(schema: keys.KeySchema = {}, text: string): unknown {
   const kinds = [schema, ...(schema.anyOf ?? [])];
   const word = text.trim().toLowerCase();
   const isA = (...types: string[]) => kinds.some(({ type = '' }) => types.includes(type));
@@ -129,7 +132,7 @@ const NO_BROKER = 'the app "Mosquitto broker" installed and started, or mqtt_url
 export async function withAppOptions(
   env: Environment,
   draft: Draft,
-  readFile: ReadFile,
+  readFile: secrets.ReadFile,
   fetcher: typeof fetch,
 ): Promise<Environment> {
   const token = env.SUPERVISOR_TOKEN;
@@ -142,12 +145,12 @@ export async function withAppOptions(
   return typeof broker === 'string' ? given : { ...flat({ mqtt: broker }), ...given };
 }
 
-async function readOptions(draft: Draft, readFile: ReadFile): Promise<RawConfig | undefined> {
+async function readOptions(draft: Draft, readFile: secrets.ReadFile): Promise<RawConfig | undefined> {
   try {
-    const options: unknown = JSON.parse(decodeText(await readFile(OPTIONS)));
+    const options: unknown = JSON.parse(secrets.decodeText(await readFile(OPTIONS)));
     if (isMapping(options)) return options;
   } catch (error) {
-    if (whyUnreadable(error) === NO_SUCH_FILE) return undefined;
+    if (secrets.whyUnreadable(error) === secrets.NO_SUCH_FILE) return undefined;
   }
   const allowed = 'a readable JSON object, as the Supervisor writes it';
   draft.refuse([OPTIONS], allowed, 'something else than options');
@@ -201,3 +204,88 @@ async function askForBroker(token: string, fetcher: typeof fetch): Promise<RawCo
     return 'no answer from the Supervisor about a broker';
   }
 }
+
+/**
+ * Puts whole paths in the place of relative ones, and each secret as a Secret in the place of the key that it comes from. Text of
+ * a wrong form stays, for the schema to refuse.
+ */
+export async function readFiles(draft: Draft, readFile: secrets.ReadFile, credentials = ''): Promise<void> {
+  await layCredentials(draft, credentials);
+  for (const [path, value] of draft.leaves()) {
+    if (typeof value !== 'string' || value === '') continue;
+    if (keys.isFileKey(path)) await putFile(path, value, draft, readFile);
+    else if (keys.isSecret(path)) putSecret(path, secrets.trimNewline(value), draft);
+    else if (path.join() === 'state_dir') draft.put(path, draft.locate(path, value));
+  }
+}
+
+function putSecret(path: keys.Path, value: string, draft: Draft): void {
+  const name = path.at(-1) ?? '';
+  const form = secrets.formOf(name);
+  const origin = draft.originOf(path);
+  secrets.hide(value, form, draft.scrubber);
+  if (draft.isGiven(keys.fileKeyOf(path))) draft.refuse(path, 'one of them', `both ${name} and ${name}_file`);
+  else if (form.secretIn(value) !== undefined)
+    draft.put(
+      path,
+      new secrets.Secret(origin === 'file' ? 'inline' : origin, async () => value, draft.scrubber),
+    );
+}
+
+async function putFile(
+  key: keys.Path,
+  given: string,
+  draft: Draft,
+  readFile: secrets.ReadFile,
+): Promise<void> {
+  const path = keys.mainKeyOf(key);
+  const file = draft.locate(key, given);
+  const refuse = (found: string, allowed: string) => {
+    // Without a folder that exists it may be a password that was put into the wrong key.
+    const isPath = !['.', '/'].includes(dirname(given)) && existsSync(dirname(given));
+    const which = isPath || !keys.isSecret(path) ? `: ${JSON.stringify(file)}` : '';
+    draft.refuse(key, allowed, found + which + draft.variableWords(key));
+  };
+  if (!keys.isSecret(path)) {
+    draft.put(key, file);
+    const found = await readFile(file).then(() => undefined, secrets.whyUnreadable);
+    if (found !== undefined) refuse(found, 'the path of a readable file');
+  } else if (!draft.isGiven(path)) {
+    const form = secrets.formOf(path.at(-1) ?? '');
+    const looked = await secrets.lookIntoFile(file, readFile, form);
+    if (looked.found !== undefined)
+      refuse(looked.found, `the path of a readable file that holds ${form.allowed}`);
+    else secrets.hide(looked.value, form, draft.scrubber);
+    const read = () => secrets.readSecretFile(file, readFile, form);
+    draft.put(
+      path,
+      new secrets.Secret(`file ${file}`, read, draft.scrubber, form, file),
+      draft.originOf(key),
+    );
+    draft.remove(key);
+  }
+}
+
+/** Files in $CREDENTIALS_DIRECTORY, called like variables without HEAT2MQTT_ or by an account's id. Whatever else is given wins. */
+async function layCredentials(draft: Draft, directory: string): Promise<void> {
+  // If it cannot be listed, the secrets that are missing for that will be named one by one.
+  const entries = directory === '' ? [] : await readdir(directory).catch(() => []);
+  const { accounts } = draft.raw;
+  const numbers = Array.isArray(accounts) ? Array.from(accounts, (_, n) => `${n}`) : [];
+  const byId = new Map<string, keys.Path>();
+  for (const key of ['password', 'totp_secret'])
+    for (const n of numbers)
+      byId.set(plainName(`${draft.textAt(['accounts', n, 'id']) ?? 'home'}_${key}`), ['accounts', n, key]);
+  // The most particular name counts.
+  for (const entry of entries.sort((a, b) => b.length - a.length)) {
+    const name = plainName(entry).replace(/^heat2mqtt_/, '');
+    const variable = keys.variableOf([name]);
+    const path = variablesLike(variable).get(variable) ?? byId.get(name) ?? [];
+    const isOfSingle = path.at(-1) === name;
+    if (!keys.isSecret(path) || !isMapping(draft.at(path.slice(0, -1)))) continue;
+    if (!(isOfSingle && numbers.length > 1) && !draft.isGiven(keys.fileKeyOf(path)))
+      draft.lay(keys.fileKeyOf(path), join(directory, entry), 'credentials directory');
+  }
+}
+
+const plainName = (name: string): string => name.toLowerCase().replace(/[.-]/g, '_');

@@ -42,7 +42,8 @@ export async function startHomeAssistant(stack: Stack, options: HomeAssistantOpt
   }
 
   async function start(): Promise<Child> {
-    const args = ['-m', 'homeassistant', '--skip-pip', '--config', folder];
+    // -P: no module is taken from the working directory, where other programs keep files of any name.
+    const args = ['-P', '-m', 'homeassistant', '--skip-pip', '--config', folder];
     const env = { HOME: folder, TZ: 'UTC', LANG: 'C.UTF-8', PYTHONPATH: join(folder, 'stand-ins') };
     const child = startChild(inject('python'), args, { env });
     const diagnose = () => told(child).slice(-4_000);

@@ -2,11 +2,11 @@
 // invoices, the open bill and single readings.
 import type { Clock } from '../foundation/clock.ts';
 import { type Account, type Group, HEAT_SERVICE, type Property, type Service } from './accounts.ts';
-import { type Exchange, json, type Reply, type Route, refused } from './exchange.ts';
+import { type Exchange, json, type Route, refusal } from './exchange.ts';
 import { verified } from './issuer/realm.ts';
 import { Zone } from './localTime.ts';
 import type { Switches } from './switches.ts';
-import { parseUsageRequest, Refusal, truthAt, usageReport } from './usage.ts';
+import { parseUsageRequest, truthAt, usageReport } from './usage.ts';
 
 export interface BillingOptions {
   readonly clock: Clock;
@@ -17,95 +17,94 @@ export interface BillingOptions {
   readonly retiredIds: ReadonlySet<number>;
 }
 
-type Answer = (account: Account, exchange: Exchange, id: string, bill: string) => Reply;
+/** Gives the body of the reply. */
+type Answer = (account: Account, exchange: Exchange, id: string, bill: string) => unknown;
 
 export function billingRoutes(options: BillingOptions): Route[] {
-  const { switches, clock, accounts } = options;
+  const { switches, clock, accounts, retiredIds } = options;
   const route = (method: string, path: string, answer: Answer): Route => ({
     method,
     template: `/api/v1${path}`,
-    reply: (exchange, { id = '', bill = '' }) => {
-      const account = tokenHolder(exchange, options);
-      return 'status' in account ? account : answer(account, exchange, id, bill);
-    },
+    reply: (exchange, { id = '', bill = '' }) =>
+      json(answer(tokenHolder(exchange, options), exchange, id, bill)),
   });
-  const listed = (objects: readonly unknown[], exchange: Exchange) =>
-    json(paged(objects, exchange.query, switches));
+  const listed = (objects: readonly unknown[], { query }: Exchange) => paged(objects, query, switches);
   /** The number of another customer is forbidden, an unknown one is not found. */
-  function ifOwn<T>(account: Account, find: (one: Account) => T | undefined, answer: (found: T) => Reply) {
-    const own = find(account);
-    if (own !== undefined) return answer(own);
+  function own<T>(account: Account, find: (one: Account) => T | undefined): T {
+    const found = find(account);
+    if (found !== undefined) return found;
     const isForeign = accounts.some((one) => find(one) !== undefined);
-    return isForeign ? refused(403, 'Forbidden') : refused(404, 'Customer not found');
+    throw isForeign ? refusal(403, 'Forbidden') : refusal(404, 'Customer not found');
   }
   const propertyOf = (account: Account, id: string) =>
     propertiesOf(account).find((property) => String(property.id) === id);
-  const ofProperty = (account: Account, id: string, answer: (property: Property) => Reply) =>
-    ifOwn(account, (one) => propertyOf(one, id), answer);
-  const ofPerson = (account: Account, id: string | null, answer: () => Reply) =>
-    ifOwn(account, (one) => [one.customerCode, String(one.customerId)].find((own) => own === id), answer);
+  const refuseOthers = (account: Account, id: string | null) =>
+    own(account, (one) => [one.customerCode, String(one.customerId)].find((its) => its === id));
 
   return [
     route('GET', '/customers/:id', (account, _, id) => {
       const property = propertyOf(account, id);
-      return property
-        ? json(propertyCustomer(property))
-        : ofPerson(account, id, () => json(personCustomer(account)));
+      if (property) return propertyCustomer(property);
+      refuseOthers(account, id);
+      return personCustomer(account);
     }),
-    route('GET', '/customers/:id/groups', (account, exchange, id) =>
-      ofPerson(account, id, () => {
-        const type = exchange.query.get('type');
-        const groups = account.groups.filter((group) => type === null || group.type === type);
-        return listed(
-          groups.map((group) => paymentGroup(group, account)),
-          exchange,
-        );
-      }),
-    ),
+    route('GET', '/customers/:id/groups', (account, exchange, id) => {
+      refuseOthers(account, id);
+      const asks = asking(exchange.query);
+      const groups = account.groups.filter(({ type }) => asks('type', type));
+      return listed(
+        groups.map((group) => paymentGroup(group, account)),
+        exchange,
+      );
+    }),
     route('GET', '/customers', (account, exchange) => {
       const asked = exchange.query.get('parent-group');
-      const isGroup = ({ id }: Group) => String(id) === asked;
-      const group = account.groups.find(isGroup);
-      if (group) return listed(group.properties.map(propertyCustomer), exchange);
-      return accounts.some(({ groups }) => groups.some(isGroup)) || asked === null
-        ? refused(403, 'Forbidden')
-        : listed([], exchange);
+      const groupIn = ({ groups }: Account) => groups.find(({ id }) => String(id) === asked);
+      const group = groupIn(account);
+      if (!group && (asked === null || accounts.some(groupIn))) throw refusal(403, 'Forbidden');
+      return listed(group?.properties.map(propertyCustomer) ?? [], exchange);
     }),
-    route('POST', '/reports/usage', (account, { body }) => reportUsage(account, body, options)),
-    route('GET', '/customers/:id/usage-events', (account, exchange, id) =>
-      ofProperty(account, id, (property) =>
-        listed(usageEvents(property, exchange.query, clock.now(), switches), exchange),
-      ),
-    ),
-    route('GET', '/customers/:id/open-bill-due', (account, _, id) =>
-      ofPerson(account, id, () => json({ open_bill_due: openBillDue(account, clock.now(), switches) })),
-    ),
-    route('GET', '/invoices', (account, exchange) =>
-      ofPerson(account, exchange.query.get('customerId'), () =>
-        listed(invoices(account, exchange.query, clock.now(), switches), exchange),
-      ),
-    ),
-    route('GET', '/customers/:id/bills', (account, exchange, id) =>
-      ofPerson(account, id, () => listed(bills(account, exchange.query, clock.now()), exchange)),
-    ),
+    route('POST', '/reports/usage', (account, { body }) => {
+      const request = parseUsageRequest(body);
+      const id = Number(request.customer_id);
+      if (retiredIds.has(id)) throw refusal(switches.api.retiredStatus, 'Customer not found');
+      const property = propertyOf(account, String(id));
+      if (!property && accounts.some((one) => propertyOf(one, String(id)))) throw refusal(403, 'Forbidden');
+      return usageReport(property, request, clock.now());
+    }),
+    route('GET', '/customers/:id/usage-events', (account, exchange, id) => {
+      const property = own(account, (one) => propertyOf(one, id));
+      return listed(usageEvents(property, exchange.query, clock.now(), switches), exchange);
+    }),
+    route('GET', '/customers/:id/open-bill-due', (account, _, id) => {
+      refuseOthers(account, id);
+      const all = invoices(account, new URLSearchParams(), clock.now());
+      const due = all.map(({ due_amount }) => Number(due_amount ?? 0));
+      return { open_bill_due: rounded(due.reduce((sum, amount) => sum + amount, 0)) };
+    }),
+    route('GET', '/invoices', (account, exchange) => {
+      refuseOthers(account, exchange.query.get('customerId'));
+      return listed(invoices(account, exchange.query, clock.now()), exchange);
+    }),
+    route('GET', '/customers/:id/bills', (account, exchange, id) => {
+      refuseOthers(account, id);
+      return listed(bills(account, exchange.query, clock.now()), exchange);
+    }),
     // Asked for by the property as well as by the person.
     route('GET', '/customers/:id/bills/:bill', (account, _, id, number) => {
-      const one = () => {
-        const found = bills(account, new URLSearchParams(), clock.now()).find(
-          (bill) => String(bill.id) === number,
-        );
-        return found ? json(found) : refused(404, 'Bill not found');
-      };
-      return propertyOf(account, id) ? one() : ofPerson(account, id, one);
+      if (!propertyOf(account, id)) refuseOthers(account, id);
+      const all = bills(account, new URLSearchParams(), clock.now());
+      const found = all.find((bill) => String(bill.id) === number);
+      if (found) return found;
+      throw refusal(404, 'Bill not found');
     }),
-    route('GET', '/credit-balances', (account, exchange) =>
-      ofPerson(account, exchange.query.get('customer'), () =>
-        listed([{ id: account.billingProfileId + 5000, amount: 0 }], exchange),
-      ),
-    ),
+    route('GET', '/credit-balances', (account, exchange) => {
+      refuseOthers(account, exchange.query.get('customer'));
+      return listed([{ id: account.billingProfileId + 5000, amount: 0 }], exchange);
+    }),
     route('GET', '/site', () => {
       const { timezone, currency } = switches.site;
-      return json({ code: 'harbour-yard', timezone, currency: { code: currency } });
+      return { code: 'harbour-yard', timezone, currency: { code: currency } };
     }),
   ];
 }
@@ -114,35 +113,15 @@ export function propertiesOf({ groups }: Account): Property[] {
   return groups.flatMap(({ properties }) => properties);
 }
 
-function tokenHolder(
-  { headers }: Exchange,
-  { clock, issuer, accounts, switches }: BillingOptions,
-): Account | Reply {
+function tokenHolder({ headers }: Exchange, { clock, issuer, accounts, switches }: BillingOptions): Account {
   const token = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1];
   const claims = token === undefined ? undefined : verified(token, switches.token.keyId);
   const isAlive =
     claims?.typ === 'Bearer' && claims.iss === issuer && Number(claims.exp) > clock.now() / 1000;
   const account = isAlive ? accounts.find(({ userId }) => userId === claims.sub) : undefined;
-  if (!account) return refused(401, 'Unauthorized');
-  return String(claims?.scope).split(' ').includes('service-energy')
-    ? account
-    : refused(403, 'Missing scope');
-}
-
-function reportUsage(account: Account, body: unknown, options: BillingOptions): Reply {
-  const { clock, accounts, switches, retiredIds } = options;
-  try {
-    const request = parseUsageRequest(body);
-    const id = Number(request.customer_id);
-    if (retiredIds.has(id)) return refused(switches.api.retiredStatus, 'Customer not found');
-    const isAsked = (property: Property) => property.id === id;
-    const own = propertiesOf(account).find(isAsked);
-    if (!own && accounts.some((one) => propertiesOf(one).some(isAsked))) return refused(403, 'Forbidden');
-    return json(usageReport(own, request, clock.now(), switches.api));
-  } catch (err) {
-    if (err instanceof Refusal) return json(err.body, err.status);
-    throw err;
-  }
+  if (!account) throw refusal(401, 'Unauthorized');
+  if (String(claims?.scope).split(' ').includes('service-energy')) return account;
+  throw refusal(403, 'Missing scope');
 }
 
 /** With what a customer record holds besides: nothing of it is needed, and none of it may leave the program. */
@@ -218,20 +197,11 @@ const FIRST_HOURS_MS = 6 * 3_600_000;
 const WITHOUT_END = Date.UTC(9999, 0, 1);
 
 /** One invoice for the days of each whole local month, issued on the 5th of the next, and paid by its due day. */
-function invoices(
-  account: Account,
-  query: URLSearchParams,
-  now: number,
-  { api }: Switches,
-): readonly Invoice[] {
-  const all = account.invoices ?? monthly(account, now).issued;
-  if (api.ignoresInvoiceFilters) return all;
+function invoices(account: Account, query: URLSearchParams, now: number): readonly Invoice[] {
   const [isInTime, asks] = [within(query), asking(query)];
-  return all.filter(
+  return (account.invoices ?? monthly(account, now).issued).filter(
     ({ start_time, status, billing_profile = account.billingProfileId }) =>
-      asks('invoice-status', status) &&
-      asks('billing-profile', billing_profile) &&
-      (typeof start_time !== 'number' || isInTime(start_time)),
+      asks('invoice-status', status) && asks('billing-profile', billing_profile) && isInTime(start_time),
   );
 }
 
@@ -240,7 +210,7 @@ function bills(account: Account, query: URLSearchParams, now: number): readonly 
   const { issued, running } = monthly(account, now);
   const isInTime = within(query);
   return [...running, ...(account.invoices ?? issued)]
-    .filter(({ start_time }) => typeof start_time !== 'number' || isInTime(start_time))
+    .filter(({ start_time }) => isInTime(start_time))
     .map(({ id, status, start_time, end_time, due_amount, total_amount }) => ({
       id,
       status: status !== 'invoice' ? status : due_amount ? 'billing' : 'closed',
@@ -253,12 +223,6 @@ function bills(account: Account, query: URLSearchParams, now: number): readonly 
     }));
 }
 
-function openBillDue(account: Account, now: number, switches: Switches): number {
-  const all = invoices(account, new URLSearchParams(), now, switches);
-  const due = all.map(({ due_amount }) => Number(due_amount ?? 0));
-  return rounded(due.reduce((sum, amount) => sum + amount, 0));
-}
-
 /** Newest booking first unless asked otherwise; ids follow no order, as with the real service. */
 function usageEvents(
   { id, balanceGroupId, services }: Property,
@@ -269,9 +233,11 @@ function usageEvents(
   const [isInTime, asks] = [within(query), asking(query)];
   const events = services
     .filter(
-      ({ serviceType, identifier }) => asks('service-type', serviceType) && asks('identifier', identifier),
+      ({ serviceType, identifier }) =>
+        asks('service-type', serviceType) &&
+        asks('identifier', identifier) &&
+        asks('balance-group', balanceGroupId),
     )
-    .filter(() => asks('balance-group', balanceGroupId))
     .flatMap(({ id: serviceId, identifier, serviceType, meter }) =>
       (meter?.readingsAt(now) ?? []).map(({ index, at, bookedAt, kwh, register, charges }) => {
         const event_id = (serviceId % 10_000) * 100_000 + ((index * 7919) % 99_991);
@@ -303,11 +269,11 @@ function usageEvents(
   return query.get('order-dir')?.toLowerCase() === 'asc' ? events.reverse() : events;
 }
 
-/** An instant that is from `time-from` on and before `time-to`. */
-function within(query: URLSearchParams): (at: number) => boolean {
+/** An instant that is from `time-from` on and before `time-to`. What has none is given to every question. */
+function within(query: URLSearchParams): (at: unknown) => boolean {
   const from = Number(query.get('time-from') ?? Number.NEGATIVE_INFINITY);
   const to = Number(query.get('time-to') ?? Number.POSITIVE_INFINITY);
-  return (at) => at >= from && at < to;
+  return (at) => typeof at !== 'number' || (at >= from && at < to);
 }
 
 const asking = (query: URLSearchParams) => (name: string, value: unknown) => {
@@ -319,10 +285,7 @@ const asking = (query: URLSearchParams) => (name: string, value: unknown) => {
 function monthly(account: Account, now: number): { issued: Invoice[]; running: Invoice[] } {
   const zone = new Zone('Europe/Dublin');
   const eurByMonth = new Map<number, number>();
-  const heated = propertiesOf(account).filter(({ services }) =>
-    services.some(({ serviceType }) => serviceType === HEAT_SERVICE),
-  );
-  for (const property of heated) {
+  for (const property of propertiesOf(account)) {
     const [opened = ''] = truthAt(property, now).keys();
     for (const [date, { eur }] of truthAt(property, now, (at) => zone.dateOf(at - FIRST_HOURS_MS))) {
       // A first reading after midnight ends what was before the contract.
@@ -331,27 +294,27 @@ function monthly(account: Account, now: number): { issued: Invoice[]; running: I
       eurByMonth.set(start, (eurByMonth.get(start) ?? 0) + eur);
     }
   }
-  const issued: Invoice[] = [];
-  let [runningEur, runningFrom] = [0, Number.POSITIVE_INFINITY];
-  for (const [start, eur] of [...eurByMonth].sort(([a], [b]) => b - a)) {
-    const end = zone.next(start, 'month');
-    const dueAt = end + DUE_AFTER_DAYS * DAY_MS;
-    const total = rounded(eur * (1 + account.markup));
-    if (end + ISSUED_AFTER_DAYS * DAY_MS <= now) {
-      issued.push({
-        id: idOf(start),
-        status: 'invoice',
-        start_time: start,
-        end_time: end,
-        total_amount: total,
-        due_amount: now < dueAt ? total : 0,
-        payment_due: dueAt,
-      });
-    } else [runningEur, runningFrom] = [rounded(runningEur + total), start];
-  }
-  const times = { start_time: runningFrom, end_time: WITHOUT_END };
-  const open = { id: idOf(runningFrom), status: 'active', total_amount: runningEur, due_amount: runningEur };
-  return { issued, running: Number.isFinite(runningFrom) ? [{ ...open, ...times }] : [] };
+  const months = [...eurByMonth]
+    .sort(([a], [b]) => b - a)
+    .map(([start, eur]) => ({
+      start,
+      end: zone.next(start, 'month'),
+      total: rounded(eur * (1 + account.markup)),
+    }));
+  const isIssued = ({ end }: (typeof months)[number]) => end + ISSUED_AFTER_DAYS * DAY_MS <= now;
+  const issued = months.filter(isIssued).map(({ start, end, total }) => {
+    const payment_due = end + DUE_AFTER_DAYS * DAY_MS;
+    const due_amount = now < payment_due ? total : 0;
+    const times = { start_time: start, end_time: end };
+    return { id: idOf(start), status: 'invoice', ...times, total_amount: total, due_amount, payment_due };
+  });
+  const open = months.filter((month) => !isIssued(month));
+  const total_amount = rounded(open.reduce((sum, { total }) => sum + total, 0));
+  const running = open.slice(-1).map(({ start }) => {
+    const times = { start_time: start, end_time: WITHOUT_END };
+    return { id: idOf(start), status: 'active', ...times, total_amount, due_amount: total_amount };
+  });
+  return { issued, running };
 }
 
 const idOf = (start: number) => 880_000 + ((Math.floor(start / DAY_MS) * 31) % 9973);

@@ -28,7 +28,19 @@ export interface Route {
 
 export const json = (body: unknown, status = 200): Reply => ({ status, body });
 
-export const refused = (status: number, message: string): Reply => json({ code: status, message }, status);
+/** Thrown in place of a reply. */
+export class Refusal extends Error {
+  readonly reply: Reply;
+
+  constructor(reply: Reply) {
+    super();
+    this.reply = reply;
+  }
+}
+
+/** In the shape of the monetization API. */
+export const refusal = (status: number, message: string): Refusal =>
+  new Refusal(json({ code: status, message }, status));
 
 export interface SeenRequest extends Pick<Exchange, 'method' | 'path' | 'at'> {
   readonly route: string;
@@ -83,10 +95,10 @@ export class Counters {
     if (grant === 'refresh_token') this.refreshGrants.asked += 1;
     const isLoginPage = path.endsWith('/login-actions/authenticate');
     if (isLoginPage && fieldOf(exchange, 'password')) this.postedPasswords += 1;
-    this.#inFlight.set(exchange, [route, ...(grant ? [`grant ${grant}`] : [])]);
-    const all = [...this.#inFlight.values()].flat();
-    for (const name of this.#inFlight.get(exchange) ?? []) {
-      const now = all.filter((other) => other === name).length;
+    const names = grant ? [route, `grant ${grant}`] : [route];
+    this.#inFlight.set(exchange, names);
+    for (const name of names) {
+      const now = [...this.#inFlight.values()].filter((others) => others.includes(name)).length;
       this.maxInFlight[name] = Math.max(this.maxInFlight[name] ?? 0, now);
     }
     this.refreshGrants.maxInFlight = this.maxInFlight['grant refresh_token'] ?? 0;

@@ -3,17 +3,22 @@
 import { Zone } from './localTime.ts';
 import { type Draw, drawFor } from './random.ts';
 
-/** A reading spelled out by a test. The list is read live: push to it and the provider knows more. */
-export interface ExplicitEvent {
-  readonly at: number;
+interface Amounts {
   readonly kwh: number | null;
   readonly eur: number | null;
-  /** Visible from this instant on; default: the reading's own. */
-  readonly bookedAt?: number;
+  /** Default: the sum of all kWh so far. */
   readonly register?: number;
   /** The Euro documents in place of one of `eur`. */
   readonly charges?: readonly number[];
-  readonly corrections?: readonly { from: number; kwh: number | null; eur: number | null }[];
+}
+
+/** A reading, spelled out by a test or invented. A test's list is read live: push to it and the provider knows more. */
+export interface ExplicitEvent extends Amounts {
+  readonly at: number;
+  /** Visible from this instant on; default: the reading's own. */
+  readonly bookedAt?: number;
+  /** The oldest first. */
+  readonly corrections?: readonly (Amounts & { readonly from: number })[];
 }
 
 export interface MeterOptions {
@@ -45,14 +50,6 @@ export interface VisibleReading {
   readonly charges: readonly number[];
 }
 
-/** What is told from some instant on, the oldest first. */
-interface Booked {
-  readonly at: number;
-  readonly versions: readonly (Pick<VisibleReading, 'kwh' | 'register' | 'charges'> & {
-    readonly from: number;
-  })[];
-}
-
 const DAY_MS = 86_400_000;
 const EUR_PER_KWH = 0.124;
 const EUR_PER_DAY = 0.686;
@@ -61,7 +58,7 @@ const BOOKED_AFTER_UTC_MIDNIGHT_MS = 100 * 60_000;
 export class Meter {
   readonly #options: MeterOptions;
   readonly #zone = new Zone('Europe/Dublin');
-  readonly #taken: Booked[] = [];
+  readonly #taken: ExplicitEvent[] = [];
   #nextDay: number | undefined;
   #registerKwh = 0;
   #carriedKwh = 0;
@@ -72,19 +69,20 @@ export class Meter {
   }
 
   readingsAt(now: number): VisibleReading[] {
-    const { events, estimate } = this.#options;
-    const booked = events ? explicitlyBooked(events) : this.#booked(now);
-    const visible = booked.flatMap(({ at, versions }, index) => {
-      const current = versions.findLast(({ from }) => from <= now);
-      const bookedAt = versions[0]?.from;
-      if (!current || bookedAt === undefined) return [];
-      const { kwh, register, charges } = current;
+    const { events = this.#invented(now), estimate } = this.#options;
+    let total = 0;
+    const visible = events.flatMap((event, index) => {
+      const { at, bookedAt = at, corrections = [] } = event;
+      total = round(total + (event.kwh ?? 0), 6);
+      if (bookedAt > now) return [];
+      const current = corrections.findLast(({ from }) => from <= now) ?? event;
+      const { kwh, eur, register = event.register ?? total, charges = eur === null ? [] : [eur] } = current;
       return [{ index, at, bookedAt, kwh, register, charges }];
     });
     return estimate && now < estimate.until ? withEstimate(visible) : visible;
   }
 
-  #booked(now: number): readonly Booked[] {
+  #invented(now: number): readonly ExplicitEvent[] {
     const today = this.#zone.dateOf(now);
     const { until = today, since = `${Number(today.slice(0, 4)) - 2}-01-01`, seed = 1 } = this.#options;
     if (this.#nextDay === undefined) {
@@ -109,20 +107,20 @@ export class Meter {
     const standing = draw() < withoutStandingCharge ? 0 : round(EUR_PER_DAY * this.#carriedDays, 4);
     const at = this.#zone.instantOf(day * DAY_MS) + 5000 + Math.floor(draw() * 240) * 1000;
     const lateDays = draw() < late ? 1 + Math.floor(draw() * 4) : 0;
-    const from = (day + lateDays) * DAY_MS + BOOKED_AFTER_UTC_MIDNIGHT_MS + Math.floor(draw() * 600) * 1000;
-    const told = (value: number, since: number) => ({
-      from: since,
+    const bookedAt =
+      (day + lateDays) * DAY_MS + BOOKED_AFTER_UTC_MIDNIGHT_MS + Math.floor(draw() * 600) * 1000;
+    const told = (value: number): Amounts => ({
       kwh: value,
+      eur: null,
       register: round(register + value - kwh, 3),
       charges: [round(EUR_PER_KWH * value, 4), ...(standing ? [standing] : [])],
     });
-    const versions = [told(kwh, from)];
     if (draw() < corrected) {
       // First an estimate, days later the truth.
-      const correctedFrom = from + (2 + Math.floor(draw() * 8)) * DAY_MS;
-      versions.splice(0, 1, told(round(kwh * (0.6 + draw()), 3), from), told(kwh, correctedFrom));
-    }
-    this.#taken.push({ at, versions });
+      const correctedFrom = bookedAt + (2 + Math.floor(draw() * 8)) * DAY_MS;
+      const estimate = told(round(kwh * (0.6 + draw()), 3));
+      this.#taken.push({ at, bookedAt, ...estimate, corrections: [{ from: correctedFrom, ...told(kwh) }] });
+    } else this.#taken.push({ at, bookedAt, ...told(kwh) });
     this.#carriedKwh = 0;
     this.#carriedDays = 0;
   }
@@ -144,20 +142,6 @@ function withEstimate(readings: readonly VisibleReading[]): VisibleReading[] {
     return at === estimated ? { ...reading, kwh, charges } : reading;
   });
 }
-
-function explicitlyBooked(events: readonly ExplicitEvent[]): Booked[] {
-  let total = 0;
-  return events.map((event) => {
-    const { at, kwh, bookedAt = at, corrections = [] } = event;
-    total = round(total + (kwh ?? 0), 6);
-    const register = event.register ?? total;
-    const charges = event.charges ?? paid(event.eur);
-    const later = corrections.map((by) => ({ from: by.from, kwh: by.kwh, register, charges: paid(by.eur) }));
-    return { at, versions: [{ from: bookedAt, kwh, register, charges }, ...later] };
-  });
-}
-
-const paid = (eur: number | null): number[] => (eur === null ? [] : [eur]);
 
 const dayNumber = (date: string): number => Date.parse(`${date}T00:00:00Z`) / DAY_MS;
 

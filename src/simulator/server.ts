@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../foundation/clock.ts';
-import { type Counters, type Exchange, type Reply, type Route, refused } from './exchange.ts';
+import { type Counters, type Exchange, Refusal, type Reply, type Route, refusal } from './exchange.ts';
 import type { Fault, Switches } from './switches.ts';
 
 interface ServerOptions {
@@ -66,8 +66,7 @@ async function answer(
     request.socket.destroy();
     return;
   }
-  const own =
-    fault?.kind === 'reply' ? { body: '', ...fault } : (found?.reply() ?? missing(routes, exchange));
+  const own = fault?.kind === 'reply' ? { body: '', ...fault } : replyTo(exchange, routes, found);
   if (fault?.kind !== 'reply') options.onReply?.(exchange, own);
   if (fault?.kind === 'late') await clock.sleep(fault.ms, gone.signal);
   send(response, own, fault);
@@ -81,19 +80,24 @@ function find(routes: readonly Route[], exchange: Exchange) {
   return undefined;
 }
 
-function missing(routes: readonly Route[], { path }: Exchange): Reply {
-  const known = routes.filter(({ template }) => valuesIn(template, path)).map(({ method }) => method);
-  if (known.length === 0) return refused(404, 'No such path');
-  return { ...refused(405, 'Method not allowed'), headers: { allow: known.join(', ') } };
+function replyTo({ path }: Exchange, routes: readonly Route[], found: ReturnType<typeof find>): Reply {
+  try {
+    if (found) return found.reply();
+    const known = routes.filter(({ template }) => valuesIn(template, path)).map(({ method }) => method);
+    if (known.length === 0) return refusal(404, 'No such path').reply;
+    return { ...refusal(405, 'Method not allowed').reply, headers: { allow: known.join(', ') } };
+  } catch (err) {
+    if (err instanceof Refusal) return err.reply;
+    throw err;
+  }
 }
 
 /** The values of a template's placeholders, or undefined when the path is another one. */
 function valuesIn(template: string, path: string): Record<string, string> | undefined {
   const found = new RegExp(`^${template.replace(/:(\w+)/g, '(?<$1>[^/]*)')}$`).exec(path);
-  const values = Object.entries(found?.groups ?? {});
-  return found
-    ? Object.fromEntries(values.map(([name, value]) => [name, decodeURIComponent(value)]))
-    : undefined;
+  if (!found) return undefined;
+  const values = Object.entries(found.groups ?? {});
+  return Object.fromEntries(values.map(([name, value]) => [name, decodeURIComponent(value)]));
 }
 
 async function read(request: IncomingMessage, at: number): Promise<Exchange> {

@@ -96,8 +96,6 @@ export class Switches {
     accountStates: new Map<string, AccountState>(),
     /** Claims over (or, when undefined, out of) the access token's own. */
     claims: {} as Record<string, unknown>,
-    /** Leaves `refresh_token` out of the answers. */
-    withoutRefreshToken: false,
   };
 
   readonly api = {
@@ -108,10 +106,6 @@ export class Switches {
     ignoresPage: false,
     /** The answer to a usage question about a property that was renumbered away. */
     retiredStatus: 404,
-    /** So many of the five shards of the index have no copy: their documents are missing, and nothing has failed. */
-    missingShards: 0,
-    /** Gives invoices of every status, time and billing profile, whatever is asked. */
-    ignoresInvoiceFilters: false,
     /** Single readings in the order of their ids, whatever is asked. */
     readingsById: false,
   };

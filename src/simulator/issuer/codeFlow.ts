@@ -1,19 +1,21 @@
 // The authorization code flow: the login page and what may follow it, up to the code and its exchange.
 import { randomUUID } from 'node:crypto';
 import type { Account } from '../accounts.ts';
-import type { Exchange, Reply } from '../exchange.ts';
+import { type Exchange, Refusal, type Reply } from '../exchange.ts';
 import { drawFor, uuidFrom } from '../random.ts';
 import { errorPage, expiredPage, type Step, stepPage } from './loginPages.ts';
 import {
-  challengeFault,
+  checkChallenge,
+  checkScopes,
+  checkVerifier,
   type Form,
   failed,
   type Grant,
+  grantedScopes,
+  noGrant,
   REALM_PATH,
   type Realm,
   type Session,
-  scopesIn,
-  verifierFault,
 } from './realm.ts';
 
 /** One login page that is open in a browser. */
@@ -54,13 +56,16 @@ export function openCodeFlow({ issuer, clock, switches, credentials, sessions }:
     if (!token.realmEnabled) return errorPage('Realm not enabled');
     if (request.client_id !== token.clientId || !token.clientEnabled) return errorPage('Client not found.');
     if (!token.redirectUris.includes(redirect_uri)) return errorPage('Invalid parameter: redirect_uri');
-    const refused = (error: string, words = '') => back(request, { error, error_description: words });
-    if (!token.codeFlowAllowed) return refused('unauthorized_client', FLOW_OFF);
-    if (response_type !== 'code') return refused('unsupported_response_type');
-    const fault = challengeFault(request, switches);
-    if (fault) return refused('invalid_request', fault);
-    const { allowed: scopes, areAll } = scopesIn(scope, switches, asksForConsent(request));
-    if (!areAll) return refused('invalid_scope', `Invalid scopes: ${scope}`);
+    try {
+      if (!token.codeFlowAllowed) throw failed(400, 'unauthorized_client', FLOW_OFF);
+      if (response_type !== 'code') throw failed(400, 'unsupported_response_type', '');
+      checkChallenge(request, switches);
+      checkScopes(scope, switches);
+    } catch (err) {
+      if (err instanceof Refusal) return back(request, Object(err.reply.body));
+      throw err;
+    }
+    const scopes = grantedScopes(scope, switches, asksForConsent(request));
     const [id = '', cookie = '', restart = '', hash = ''] = Array.from({ length: 4 }, () => randomUUID());
     const step = token.identityFirst ? 'username' : 'login';
     const unknown = { sessionCode: '', username: '', account: undefined, actions: [] };
@@ -200,18 +205,15 @@ export function openCodeFlow({ issuer, clock, switches, credentials, sessions }:
     },
 
     /** What a code was given for; the second use of a code ends what the first one got. */
-    redeem({ code = '', redirect_uri, code_verifier: verifier }: Form): Grant | Reply {
+    redeem({ code = '', redirect_uri, code_verifier: verifier }: Form): Grant {
       const given = codes.get(code);
-      if (!given || given.isUsed || clock.now() >= given.expiresAt) {
-        if (given?.isUsed) given.session.clientDetached = true;
-        return failed(400, 'invalid_grant', 'Code not valid');
-      }
+      if (given?.isUsed) given.session.clientDetached = true;
+      if (!given || given.isUsed || clock.now() >= given.expiresAt) throw noGrant('Code not valid');
       given.isUsed = true;
       const { request, session } = given;
-      if (redirect_uri !== request.redirect_uri)
-        return failed(400, 'invalid_grant', 'Incorrect redirect_uri');
-      const fault = verifierFault(request, verifier);
-      return fault ? failed(400, 'invalid_grant', fault) : { session, nonce: request.nonce };
+      if (redirect_uri !== request.redirect_uri) throw noGrant('Incorrect redirect_uri');
+      checkVerifier(request, verifier);
+      return { session, nonce: request.nonce };
     },
   };
 }

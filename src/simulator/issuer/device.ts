@@ -2,14 +2,15 @@
 import { randomBytes } from 'node:crypto';
 import { json, type Reply } from '../exchange.ts';
 import {
-  challengeFault,
+  checkChallenge,
+  checkVerifier,
   type Form,
   failed,
   type Grant,
+  grantedScopes,
+  noGrant,
   type Realm,
   type Session,
-  scopesIn,
-  verifierFault,
 } from './realm.ts';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -37,9 +38,8 @@ export function openDevices({ clock, issuer, switches, credentials, sessions }: 
     start(request: Form): Reply {
       const disabled =
         'Client is not allowed to initiate OAuth 2.0 Device Authorization Grant. The flow is disabled for the client.';
-      if (!token.deviceAllowed) return failed(400, 'unauthorized_client', disabled);
-      const fault = challengeFault(request, switches);
-      if (fault) return failed(400, 'invalid_request', fault);
+      if (!token.deviceAllowed) throw failed(400, 'unauthorized_client', disabled);
+      checkChallenge(request, switches);
       const device_code = randomBytes(32).toString('base64url');
       const user_code = newUserCode();
       devices.set(device_code, {
@@ -60,23 +60,21 @@ export function openDevices({ clock, issuer, switches, credentials, sessions }: 
     },
 
     /** The order of the checks is Keycloak's. */
-    poll({ device_code: code = '', code_verifier: verifier }: Form): Grant | Reply {
+    poll({ device_code: code = '', code_verifier: verifier }: Form): Grant {
       const now = clock.now();
-      if (!token.deviceAllowed)
-        return failed(400, 'invalid_grant', 'Client not allowed OAuth 2.0 Device Authorization Grant');
+      if (!token.deviceAllowed) throw noGrant('Client not allowed OAuth 2.0 Device Authorization Grant');
       const device = devices.get(code);
-      if (!device) return failed(400, 'invalid_grant', 'Device code not valid');
-      if (now >= device.expiresAt) return failed(400, 'expired_token', 'Device code is expired');
+      if (!device) throw noGrant('Device code not valid');
+      if (now >= device.expiresAt) throw failed(400, 'expired_token', 'Device code is expired');
       const isEarly = now - device.polledAt < token.devicePollSeconds * 1000;
-      if (isEarly) return failed(400, 'slow_down', 'Slow down');
+      if (isEarly) throw failed(400, 'slow_down', 'Slow down');
       device.polledAt = now;
       const { answer, request } = device;
       if (answer === 'denied')
-        return failed(400, 'access_denied', 'The end user denied the authorization request');
+        throw failed(400, 'access_denied', 'The end user denied the authorization request');
       if (answer === 'pending')
-        return failed(400, 'authorization_pending', 'The authorization request is still pending');
-      const fault = verifierFault(request, verifier);
-      if (fault) return failed(400, 'invalid_grant', fault);
+        throw failed(400, 'authorization_pending', 'The authorization request is still pending');
+      checkVerifier(request, verifier);
       devices.delete(code);
       return { session: answer, nonce: request.nonce };
     },
@@ -90,8 +88,8 @@ export function openDevices({ clock, issuer, switches, credentials, sessions }: 
         const account = credentials.account(username);
         if (!account) throw new Error('the simulator has no such account');
         const device = waiting(userCode);
-        const { allowed } = scopesIn(device.request.scope ?? '', switches);
-        device.answer = sessions.start(account, allowed, clock.now());
+        const scopes = grantedScopes(device.request.scope ?? '', switches);
+        device.answer = sessions.start(account, scopes, clock.now());
       },
       deny(userCode: string): void {
         waiting(userCode).answer = 'denied';

@@ -7,16 +7,18 @@ import type { Switches } from '../switches.ts';
 import { openCodeFlow } from './codeFlow.ts';
 import { DEVICE_GRANT, openDevices } from './device.ts';
 import {
-  clientRefusal,
+  checkClient,
+  checkScopes,
   type Form,
   failed,
   type Grant,
+  grantedScopes,
+  noGrant,
   openCredentials,
   openSessions,
   publicKeys,
   REALM_PATH,
   type Realm,
-  scopesIn,
   signed,
 } from './realm.ts';
 
@@ -39,56 +41,53 @@ export function openKeycloak(
     if (form.grant_type === 'password') return password(form, exchange);
     if (form.grant_type === 'authorization_code') return granted(codeFlow.redeem(form));
     if (form.grant_type === DEVICE_GRANT) return granted(devices.poll(form));
-    return failed(400, 'unsupported_grant_type', 'Unsupported grant_type');
+    throw failed(400, 'unsupported_grant_type', 'Unsupported grant_type');
   }
 
   function password({ username, password, scope = '', totp }: Form, exchange: Exchange): Reply {
     if (!token.passwordGrantAllowed)
-      return failed(400, 'unauthorized_client', 'Client not allowed for direct access grants');
-    if (token.consentRequired) return failed(400, 'invalid_client', 'Client requires user consent');
-    const { allowed, areAll } = scopesIn(scope, switches);
-    if (!areAll) return failed(400, 'invalid_scope', `Invalid scopes: ${scope}`);
+      throw failed(400, 'unauthorized_client', 'Client not allowed for direct access grants');
+    if (token.consentRequired) throw failed(400, 'invalid_client', 'Client requires user consent');
+    checkScopes(scope, switches);
     const account = credentials.login(exchange, username, password, { totp });
-    if (!account) return failed(token.wrongPasswordStatus, 'invalid_grant', 'Invalid user credentials');
+    if (!account) throw failed(token.wrongPasswordStatus, 'invalid_grant', 'Invalid user credentials');
     credentials.succeeded(account);
     const state = token.accountStates.get(account.username) ?? 'active';
-    if (state === 'disabled') return failed(400, 'invalid_grant', 'Account disabled');
+    if (state === 'disabled') throw noGrant('Account disabled');
     if (state === 'not_fully_set_up' || token.requiredActions.get(account.username)?.length)
-      return failed(400, 'invalid_grant', 'Account is not fully set up');
-    const session = sessions.start(account, allowed, clock.now());
-    return granted({ session, nonce: undefined }, 'password');
+      throw noGrant('Account is not fully set up');
+    const session = sessions.start(account, grantedScopes(scope, switches), clock.now());
+    const reply = granted({ session, nonce: undefined });
+    counters.passwordGrants.ok += 1;
+    return reply;
   }
 
   function refresh({ refresh_token = '' }: Form): Reply {
-    const outcome = sessions.refresh(refresh_token, clock.now());
-    if ('refusal' in outcome) return failed(400, 'invalid_grant', outcome.refusal);
+    const session = sessions.refresh(refresh_token, clock.now());
     counters.refreshGrants.ok += 1;
-    return tokens({ session: outcome, nonce: undefined });
+    return tokens({ session, nonce: undefined });
   }
 
-  function granted(grant: Grant | Reply, kind?: 'password'): Reply {
-    if ('status' in grant) return grant;
+  function granted(grant: Grant): Reply {
     const { account, scopes } = grant.session;
-    if (token.accountStates.get(account.username) === 'disabled')
-      return failed(400, 'invalid_grant', 'User disabled');
+    if (token.accountStates.get(account.username) === 'disabled') throw noGrant('User disabled');
     if (scopes.includes('offline_access') && token.offlineAccess === 'user_may_not')
-      return failed(400, 'not_allowed', 'Offline tokens not allowed for the user or client');
-    if (kind) counters.passwordGrants.ok += 1;
+      throw failed(400, 'not_allowed', 'Offline tokens not allowed for the user or client');
     return tokens(grant);
   }
 
   /** RFC 7009: a token that is worth nothing is no error. */
   function revoke({ token }: Form): Reply {
-    if (token === undefined) return failed(400, 'invalid_request', 'Token not provided');
-    if (sessions.end(token) !== true) return failed(200, 'invalid_token', 'Invalid token');
+    if (token === undefined) throw failed(400, 'invalid_request', 'Token not provided');
+    if (sessions.end(token) !== true) throw failed(200, 'invalid_token', 'Invalid token');
     counters.revocations += 1;
     return { status: 200, body: '' };
   }
 
   function logout({ refresh_token }: Form): Reply {
-    if (refresh_token === undefined) return failed(400, 'invalid_request', 'No refresh token');
+    if (refresh_token === undefined) throw failed(400, 'invalid_request', 'No refresh token');
     const ended = sessions.end(refresh_token);
-    if (ended === undefined) return failed(400, 'invalid_grant', 'Invalid refresh token');
+    if (ended === undefined) throw noGrant('Invalid refresh token');
     if (ended) counters.revocations += 1;
     return { status: 204, body: '' };
   }
@@ -127,7 +126,7 @@ export function openKeycloak(
     return json({
       access_token,
       expires_in: expiresIn,
-      ...(token.withoutRefreshToken || (token.offlineAccess === 'with_consent' && !isOffline)
+      ...(token.offlineAccess === 'with_consent' && !isOffline
         ? {}
         : { refresh_expires_in: isOffline ? 0 : refreshExpiresIn, refresh_token }),
       token_type: 'Bearer',
@@ -147,7 +146,8 @@ export function openKeycloak(
   const post = (path: string, reply: (form: Form, exchange: Exchange) => Reply): Route =>
     at('POST', `/protocol/openid-connect${path}`, (exchange) => {
       const form: Form = Object(exchange.body);
-      return clientRefusal(form, switches) ?? reply(form, exchange);
+      checkClient(form, switches);
+      return reply(form, exchange);
     });
   const routes: Route[] = [
     at('GET', DISCOVERY, () => json(providerMetadata(issuer, switches))),

@@ -3,7 +3,7 @@
 import { createHash, generateKeyPairSync, randomUUID, sign, verify } from 'node:crypto';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Account } from '../accounts.ts';
-import { type Counters, type Exchange, json, type Reply } from '../exchange.ts';
+import { type Counters, type Exchange, json, Refusal } from '../exchange.ts';
 import type { Switches } from '../switches.ts';
 
 export const REALM_PATH = '/auth/realms/energy';
@@ -26,45 +26,52 @@ export interface Grant {
   readonly nonce: string | undefined;
 }
 
-export const failed = (status: number, error: string, error_description: string): Reply =>
-  json({ error, error_description }, status);
+/** In the words of OAuth. */
+export const failed = (status: number, error: string, error_description: string): Refusal =>
+  new Refusal(json({ error, error_description }, status));
 
-export function clientRefusal(form: Form, { token }: Switches): Reply | undefined {
-  if (token.tlsRequired) return failed(403, 'invalid_request', 'HTTPS required');
-  if (!token.realmEnabled) return failed(403, 'access_denied', 'Realm not enabled');
-  if (form.client_id === token.clientId && token.clientEnabled) return undefined;
-  return failed(401, 'invalid_client', 'Invalid client or Invalid client credentials');
+export const noGrant = (words: string): Refusal => failed(400, 'invalid_grant', words);
+
+export function checkClient({ client_id }: Form, { token }: Switches): void {
+  if (token.tlsRequired) throw failed(403, 'invalid_request', 'HTTPS required');
+  if (!token.realmEnabled) throw failed(403, 'access_denied', 'Realm not enabled');
+  if (client_id !== token.clientId || !token.clientEnabled)
+    throw failed(401, 'invalid_client', 'Invalid client or Invalid client credentials');
 }
 
-/** Those of the scopes asked for that are for this client. `hasConsent`: the user is asked, and agrees. */
-export function scopesIn(
-  scope: string,
-  { token }: Switches,
-  hasConsent = false,
-): { allowed: string[]; areAll: boolean } {
-  const asked = scope.split(' ').filter(Boolean);
-  const isOffline = (one: string) => one === 'offline_access';
-  const isRefused = (one: string) => isOffline(one) && token.offlineAccess === 'scope_refused';
-  const allowed = asked.filter((one) => token.scopes.includes(one) && !isRefused(one));
-  const isIgnored = token.offlineAccess === 'with_consent' && !hasConsent;
-  const granted = allowed.filter((one) => !isIgnored || !isOffline(one));
-  return { allowed: granted, areAll: allowed.length === asked.length };
+/** Those of the scopes asked for that are for this client. */
+function scopesIn(scope: string, { token }: Switches): string[] {
+  const isRefused = (one: string) => one === 'offline_access' && token.offlineAccess === 'scope_refused';
+  return scope.split(' ').filter((one) => token.scopes.includes(one) && !isRefused(one));
 }
 
-/** What is wrong with the challenge of an authorization or device request. */
-export function challengeFault(form: Form, { token }: Switches): string | undefined {
-  if (form.code_challenge === undefined && !token.pkceRequired) return undefined;
-  if (form.code_challenge_method === undefined) return 'Missing parameter: code_challenge_method';
-  if (form.code_challenge_method !== 'S256')
-    return 'Invalid parameter: code challenge method is not matching the configured one';
-  return form.code_challenge === undefined ? 'Missing parameter: code_challenge' : undefined;
+export function checkScopes(scope: string, switches: Switches): void {
+  if (scopesIn(scope, switches).length < scope.split(' ').filter(Boolean).length)
+    throw failed(400, 'invalid_scope', `Invalid scopes: ${scope}`);
 }
 
-export function verifierFault({ code_challenge }: Form, verifier: string | undefined): string | undefined {
-  if (code_challenge === undefined) return undefined;
-  if (verifier === undefined) return 'PKCE code verifier not specified';
+/** `hasConsent`: the user is asked, and agrees. */
+export function grantedScopes(scope: string, switches: Switches, hasConsent = false): string[] {
+  const isIgnored = switches.token.offlineAccess === 'with_consent' && !hasConsent;
+  return scopesIn(scope, switches).filter((one) => !isIgnored || one !== 'offline_access');
+}
+
+/** The challenge of an authorization or device request. */
+export function checkChallenge(form: Form, { token }: Switches): void {
+  const { code_challenge: challenge, code_challenge_method: method } = form;
+  const bad = (words: string) => failed(400, 'invalid_request', words);
+  if (challenge === undefined && !token.pkceRequired) return;
+  if (method === undefined) throw bad('Missing parameter: code_challenge_method');
+  if (method !== 'S256')
+    throw bad('Invalid parameter: code challenge method is not matching the configured one');
+  if (challenge === undefined) throw bad('Missing parameter: code_challenge');
+}
+
+export function checkVerifier({ code_challenge }: Form, verifier: string | undefined): void {
+  if (code_challenge === undefined) return;
+  if (verifier === undefined) throw noGrant('PKCE code verifier not specified');
   const hashed = createHash('sha256').update(verifier).digest('base64url');
-  return hashed === code_challenge ? undefined : 'PKCE verification failed: Code mismatch';
+  if (hashed !== code_challenge) throw noGrant('PKCE verification failed: Code mismatch');
 }
 
 /** Passwords and one-time codes, and the lock that counts the wrong ones however they came in. */
@@ -129,8 +136,8 @@ export interface Session {
   /** Times in seconds, as Keycloak compares them. */
   readonly startedAt: number;
   refreshedAt: number;
-  /** The refresh token used last, and how often. */
-  used: { readonly id: string; times: number } | undefined;
+  /** The id of the refresh token used last. */
+  used: unknown;
   clientDetached: boolean;
 }
 
@@ -161,23 +168,21 @@ export function openSessions({ token: switches }: Switches, issuer: string) {
       const claims = verified(token, switches.keyId);
       return isRefreshToken(claims) ? sessions.delete(String(claims?.sid)) : undefined;
     },
-    /** The session, or why not. The order of the checks is Keycloak's, so that each situation gets its own words. */
-    refresh(token: string, now: number): Session | { readonly refusal: string } {
+    /** The order of the checks is Keycloak's, so that each situation gets its own words. */
+    refresh(token: string, now: number): Session {
       const { notBefore, accountStates, keyId, rotation } = switches;
       const claims = verified(token, keyId);
-      if (!claims || !isRefreshToken(claims)) return { refusal: 'Invalid refresh token' };
-      if (claims.iss !== issuer) return { refusal: 'Invalid token issuer' };
+      if (!claims || !isRefreshToken(claims)) throw noGrant('Invalid refresh token');
+      if (claims.iss !== issuer) throw noGrant('Invalid token issuer');
       // An offline token has no end.
-      if (Number(claims.exp ?? Number.POSITIVE_INFINITY) <= now / 1000)
-        return { refusal: 'Token is not active' };
+      if (Number(claims.exp ?? Number.POSITIVE_INFINITY) <= now / 1000) throw noGrant('Token is not active');
       const session = sessions.get(String(claims.sid));
-      if (!session && claims.typ === 'Offline') return { refusal: 'Offline user session not found' };
-      if (!session || secondsLeft(session, now) <= 0) return { refusal: 'Session not active' };
-      if (accountStates.get(session.account.username) === 'disabled') return { refusal: 'User disabled' };
-      if (session.clientDetached) return { refusal: "Session doesn't have required client" };
-      if (Number(claims.iat) < notBefore) return { refusal: 'Stale token' };
-      const refusal = rotation ? reused(session, claims) : undefined;
-      if (refusal) return { refusal };
+      if (!session && claims.typ === 'Offline') throw noGrant('Offline user session not found');
+      if (!session || secondsLeft(session, now) <= 0) throw noGrant('Session not active');
+      if (accountStates.get(session.account.username) === 'disabled') throw noGrant('User disabled');
+      if (session.clientDetached) throw noGrant("Session doesn't have required client");
+      if (Number(claims.iat) < notBefore) throw noGrant('Stale token');
+      if (rotation) use(session, claims);
       session.refreshedAt = Math.floor(now / 1000);
       return session;
     },
@@ -187,16 +192,14 @@ export function openSessions({ token: switches }: Switches, issuer: string) {
 const isRefreshToken = (claims: Claims | undefined): boolean =>
   claims?.typ === 'Refresh' || claims?.typ === 'Offline';
 
-function reused(session: Session, claims: Claims): string | undefined {
-  const id = String(claims.jti);
-  if (session.used?.id !== id) {
-    if (session.used && Number(claims.iat) < session.refreshedAt) return 'Stale token';
-    session.used = { id, times: 0 };
+/** A refresh token serves once. */
+function use(session: Session, { jti, iat }: Claims): void {
+  if (session.used === jti) {
+    session.clientDetached = true;
+    throw noGrant('Maximum allowed refresh token reuse exceeded');
   }
-  session.used.times += 1;
-  if (session.used.times <= 1) return undefined;
-  session.clientDetached = true;
-  return 'Maximum allowed refresh token reuse exceeded';
+  if (session.used && Number(iat) < session.refreshedAt) throw noGrant('Stale token');
+  session.used = jti;
 }
 
 let pair: ReturnType<typeof generatePair> | undefined;

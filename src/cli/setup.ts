@@ -21,13 +21,6 @@ import { signInWith } from './login.ts';
 import { run } from './run.ts';
 import { openSettings, type Settings } from './settings.ts';
 
-const setupEnded = () =>
-  refusal(
-    'setup_ended',
-    'Ended before the last answer; no configuration was written.',
-    'Run it again; a session that was signed in is kept.',
-  );
-
 /** Keys of one section of the configuration. What is undefined is left out. */
 type Section = Record<string, unknown>;
 
@@ -322,8 +315,7 @@ async function askSecret(
   const kept = section[key];
   const where = typed.has(String(kept)) ? 'the one before' : `the one in ${kept}`;
   const enter = kept === undefined ? otherwise : where;
-  const secret = await io.ask(`${what} (not shown; Enter alone: ${enter}): `, true);
-  if (secret === null || io.interrupted.aborted) throw setupEnded();
+  const secret = await answerTo(`${what} (not shown; Enter alone: ${enter}): `, io, true);
   if (secret !== '') section[key] = keep(interview, file, secret);
 }
 
@@ -388,11 +380,18 @@ const isYes = async (io: Io, question: string): Promise<boolean> =>
 /** What was typed, or `usual` for nothing; without `usual` it asks again. Rejects with setup_ended. */
 async function line(io: Io, question: string, usual?: string): Promise<string> {
   for (;;) {
-    const typed = await io.ask(`${question}${usual ? ` [${usual}]` : ''}: `);
-    if (typed === null || io.interrupted.aborted) throw setupEnded();
+    const typed = await answerTo(`${question}${usual ? ` [${usual}]` : ''}: `, io);
     const answer = typed.trim() || usual;
     if (answer !== undefined) return answer;
   }
+}
+
+/** Rejects with setup_ended. */
+async function answerTo(question: string, io: Io, isHidden = false): Promise<string> {
+  const typed = await io.ask(question, isHidden);
+  if (typed !== null && !io.interrupted.aborted) return typed;
+  const message = 'Ended before the last answer; no configuration was written.';
+  throw refusal('setup_ended', message, 'Run it again; a session that was signed in is kept.');
 }
 
 /** A program, and the systemd unit that comes with it. */

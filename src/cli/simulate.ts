@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { commentedConfig } from '../config/yamlText.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
@@ -19,7 +20,6 @@ import { openLog, openSettings, untilInterrupted } from './settings.ts';
 
 // Fixed, so that a configuration that was saved works the next time too.
 const USUAL_PORT = 8180;
-const MOST_ACCOUNTS = 1000;
 const SLOW_MS = 20_000;
 const LATE_DAYS = 4;
 const CORRECTED_AFTER_MS = 2 * 60_000;
@@ -68,11 +68,9 @@ const BAD_DAYS = {
 } as const satisfies Record<string, BadDay>;
 
 export const simulate: Command = async (given, io) => {
-  const { port, accounts: count = '1', fault } = given.options;
+  const { port, accounts: count = 1, fault } = given.options;
   const wanted = portFrom(port);
-  const most = Number(count);
-  if (!Number.isInteger(most) || most < 1 || most > MOST_ACCOUNTS)
-    throw wrongOption('--accounts', count, `a number from 1 to ${MOST_ACCOUNTS}`);
+  const most = numberFrom('--accounts', count, 'a number', 1, 1_000);
   const names = Object.keys(BAD_DAYS) as (keyof typeof BAD_DAYS)[];
   const badDay: BadDay | null = fault === undefined ? null : BAD_DAYS[choiceOf('--fault', fault, names)];
   const heat = badDay?.heat?.(io.clock.now());
@@ -91,46 +89,45 @@ export const simulate: Command = async (given, io) => {
   return EXIT.fine;
 };
 
+/** The sections of a configuration that works with it. */
+const sectionsFor = ({ urls }: Simulator, accounts: readonly AccountOptions[]) => ({
+  provider: { issuer: urls.issuer, api_url: urls.api, client_id: 'self-care' },
+  accounts: accounts.map(({ username, password }) => {
+    return { id: accounts.length === 1 ? undefined : username.split('@')[0], username, password };
+  }),
+  constituencies: { base_url: urls.constituencies },
+});
+
 /** All of it is YAML, so that it can be written to a file as it is. */
 function configurationFor(
-  { urls, switches }: Simulator,
+  simulator: Simulator,
   accounts: readonly AccountOptions[],
   badDay: BadDay | null,
 ): string {
-  const [redirectUri = ''] = switches.token.redirectUris;
-  const rows = accounts.map(({ username, password }) => {
-    const id = accounts.length === 1 ? '' : `id: ${username.split('@')[0]}\n    `;
-    return `  - ${id}username: ${username}\n    password: ${password}\n`;
-  });
+  const { provider, ...sections } = sectionsFor(simulator, accounts);
+  const [redirect_uri] = simulator.switches.token.redirectUris;
   return `# A simulated heat provider runs on this machine until Ctrl-C. This is a configuration that works with it.
 # Save it as simulated.yaml. Then, in another terminal: heat2mqtt check --live --config simulated.yaml
 # and: heat2mqtt run --config simulated.yaml
-${badDay === null ? '' : `# It has a bad day. ${badDay.tells}\n`}version: 1
-provider:
-  issuer: ${urls.issuer}
-  api_url: ${urls.api}
-  client_id: self-care
-  # Where a sign-in on the login page ends. It is not needed as long as the password alone is enough.
-  redirect_uri: ${redirectUri}
-accounts:
-${rows.join('')}constituencies:
-  base_url: ${urls.constituencies}
-mqtt:
-  # heat2mqtt brings its own broker. To use yours, write "url: mqtt://localhost:1883" in place of "embedded: true".
-  embedded: true
-  # Topics of their own, beside those of your real meters.
-  base_topic: heat2mqtt-simulated
-state_dir: ./state-simulated
-`;
+${badDay === null ? '' : `# It has a bad day. ${badDay.tells}\n`}${commentedConfig({
+  version: 1,
+  provider: { ...provider, redirect_uri },
+  ...sections,
+  // Topics of their own, beside those of real meters.
+  mqtt: { embedded: true, base_topic: 'heat2mqtt-simulated' },
+  state_dir: './state-simulated',
+})}`;
 }
 
-/** `null`: none was asked for. Throws wrong_usage. */
-function portFrom(option: unknown): number | null {
-  if (option === undefined) return null;
-  const port = Number(option);
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw wrongOption('--port', option, 'a port from 0 to 65535');
+/** Throws wrong_usage. */
+function numberFrom(name: string, option: unknown, what: string, least: number, most: number): number {
+  const number = Number(option);
+  if (Number.isInteger(number) && number >= least && number <= most) return number;
+  throw wrongOption(name, option, `${what} from ${least} to ${most}`);
 }
+
+const portFrom = (option: unknown): number | null =>
+  option === undefined ? null : numberFrom('--port', option, 'a port', 0, 65_535);
 
 /** The wanted port, which must be free (wrong_usage), else the usual one, else `0`, which stands for any. */
 export async function freePort(wanted: number | null, usual: number): Promise<number> {
@@ -186,12 +183,10 @@ ${addresses}With your own meter: heat2mqtt setup (in a clone: npx heat2mqtt setu
   return EXIT.fine;
 };
 
-async function start(port: number, { urls }: Simulator, stateDir: string, io: Io): Promise<Daemon> {
+async function start(port: number, simulator: Simulator, stateDir: string, io: Io): Promise<Daemon> {
   const text = JSON.stringify({
-    provider: { issuer: urls.issuer, api_url: urls.api, client_id: 'self-care' },
-    accounts: [{ username: 'me@example.org', password: 'demo' }],
+    ...sectionsFor(simulator, demoAccounts()),
     usage: { schedule: '* * * * *', allow_fast_schedule: true, jitter_seconds: 0 },
-    constituencies: { base_url: urls.constituencies },
     mqtt: { embedded: { port, host: '127.0.0.1' }, base_topic: BASE },
     http: { listen: `127.0.0.1:${await freePort(null, PAGE_PORT)}` },
     state_dir: stateDir,
@@ -234,7 +229,7 @@ async function watch(url: string, { interrupted }: Io) {
         // Health is published with each poll, and told when it has changed.
         if (line === null || line === health) return;
         if (line.startsWith(HEALTH)) health = line;
-        out(`${timeWords(new Date())}  ${line}  [${topic}]\n`);
+        out(`${timeOfDay(new Date())}  ${line}  [${topic}]\n`);
       };
     },
     close: () => connection.close(200),
@@ -293,7 +288,7 @@ function eventSentence(event: Said): string {
 function answerSentence(request: string, { status, data, error }: Said): string {
   const { topic, count, next_at } = Object(data);
   const list = typeof topic === 'string' ? `, ${count} on ${topic}` : '';
-  const next = next_at ? `, possible again at ${timeWords(next_at)}` : '';
+  const next = next_at ? `, possible again at ${timeOfDay(next_at)}` : '';
   const why = error ? `, ${Object(error).message}` : '';
   return `Answer to the request ${request}: ${status}${list}${next}${why}`.replace(/\.?$/, '.');
 }
@@ -316,4 +311,4 @@ function dayWords(day: unknown): string {
 }
 
 /** The time of day here. */
-export const timeWords = (at: unknown): string => new Date(String(at)).toTimeString().slice(0, 8);
+export const timeOfDay = (at: unknown): string => new Date(String(at)).toTimeString().slice(0, 8);

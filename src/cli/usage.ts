@@ -12,6 +12,7 @@ import {
   INTERVALS,
   type Interval,
   intervalStart,
+  isDay,
   piecesOf,
 } from '../domain/period.ts';
 import { type Bucket, type EntityContext, type Property, seriesName } from '../domain/reading.ts';
@@ -68,9 +69,7 @@ export function periodOf({ first, until, ...rest }: ReturnType<typeof periodOpti
 function dayFrom(name: string, option: unknown): Day | undefined {
   if (option === undefined) return undefined;
   const text = String(option);
-  const isDay =
-    /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && addDays(text, 0) === text;
-  if (isDay && text >= EARLIEST) return text;
+  if (isDay(text) && text >= EARLIEST) return text;
   throw wrongOption(name, text, `a day as YYYY-MM-DD, from ${EARLIEST} on`);
 }
 

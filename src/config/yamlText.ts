@@ -77,11 +77,13 @@ function keepAsWritten(document: yaml.Document.Parsed): { offset: number; found:
 
 const WIDTH = 100;
 
-/** What is undefined is left out. Begins with an empty line, and has one before each section. */
+/** What is undefined is left out. Begins with an empty line, and has one before each section. Of a list the first item is explained. */
 export function commentedConfig(config: RawConfig): string {
   const document = new yaml.Document(config);
   eachPair(document.contents, [], ({ key }, path) => {
-    key.commentBefore = wrapped(schemaAt(path)?.description ?? '', WIDTH - 2 * path.length);
+    const isFurther = path.some((step) => Number(step) > 0);
+    const words = isFurther ? '' : (schemaAt(path)?.description ?? '');
+    key.commentBefore = wrapped(words, WIDTH - 2 * path.length);
     key.spaceBefore = path.length === 1;
   });
   return document.toString({ lineWidth: 0 });

@@ -4,6 +4,10 @@
 export type Day = string;
 export const DAY_SHAPE = /^\d{4}-\d{2}-\d{2}$/;
 
+/** Of the right shape, and in the calendar. */
+export const isDay = (text: string): boolean =>
+  DAY_SHAPE.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
+
 /** `from` inclusive, `to` exclusive. */
 export interface DaySpan {
   readonly from: Day;

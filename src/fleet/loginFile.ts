@@ -1,10 +1,10 @@
 // The file that `accounts import` reads: a CSV of logins, with all its mistakes at once and without a word of its content.
 import { readCsv } from '../domain/csv.ts';
+import { isDay } from '../domain/period.ts';
 import { type AccountLogin, countWords } from './roster.ts';
 
 const HEADER = 'id,username,password';
 const SINCE = 'history_since';
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const ID = /^[a-z0-9_-]{1,64}$/;
 const FAULTS = {
   quote_without_end: [
@@ -55,6 +55,3 @@ export function readLogins(text: string) {
   if (rows.length === 0) tell(head.line, 'nothing below the header', 'a line for each account');
   return { logins, mistakes };
 }
-
-const isDay = (text: string): boolean =>
-  DAY.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { freePort, meterSentence, sentenceOn, timeWords } from '../../src/cli/simulate.ts';
+import { freePort, meterSentence, sentenceOn, timeOfDay } from '../../src/cli/simulate.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { typed } from '../support/typed.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -134,7 +134,7 @@ test.each<[string, Record<string, unknown>, string | null]>([
   [
     'bridge/response/refresh',
     { status: 'skipped', data: { next_at: LATER } },
-    `Answer to the request refresh: skipped, possible again at ${timeWords(LATER)}.`,
+    `Answer to the request refresh: skipped, possible again at ${timeOfDay(LATER)}.`,
   ],
   [
     'bridge/response/constituencies',

@@ -1,5 +1,3 @@
-// The ledger of a meter: what is published is what a restart would find.
-import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { openMeterLedger } from '../../src/accounts/meter.ts';
 import { fileSchema } from '../../src/config/schema.ts';
@@ -35,14 +33,6 @@ test('a ledger on its way to the disk is not published yet', async () => {
   await keeping;
   expect(meterLedger.saved.days.size).toBe(AFTER.days.size);
   expect((await ledgerIn(home)).saved.days).toEqual(AFTER.days);
-});
-
-test('a ledger that the disk does not take is published all the same', async () => {
-  const home = await place();
-  await writeFile(home.path, 'a file');
-  const meterLedger = await ledgerIn(home);
-  await meterLedger.update(AFTER);
-  expect(meterLedger.saved.days).toEqual(AFTER.days);
 });
 
 test('an origin drawn while the clock stood in 1970 is drawn again once the clock is set', async () => {

@@ -130,21 +130,6 @@ describe('by a link', () => {
     expect(told).not.toContain('abc-17');
   });
 
-  test('a code that was used before is refused in words', async () => {
-    let used = '';
-    await type('login', LINK, async (text) => {
-      used = await signIn(text);
-      return used;
-    });
-    const { searchParams } = new URL(used);
-    const again = type('login', LINK, (text) => {
-      const state = /state=([\w-]+)/.exec(text.slice(text.lastIndexOf('Open this')))?.[1] ?? '';
-      searchParams.set('state', state);
-      return `${REDIRECT}?${searchParams}`;
-    });
-    await expect(again).rejects.toMatchObject({ code: 'code_refused' });
-  });
-
   test('without a terminal it ends with exit 2; without an address to come back to it says where to find one', async () => {
     await expect(type('login', LINK)).rejects.toMatchObject({ exitCode: 2 });
     await expect(type('login --method link')).rejects.toMatchObject({

@@ -174,9 +174,3 @@ describe('forgotten', () => {
     expect(merge(ledger, buckets(absurd), 4, asked).quarantinedNow).toEqual([DAY]);
   });
 });
-
-test('the other days of the reply count', () => {
-  const { ledger, changes } = merge(openLedger('2025-01-01'), buckets(absurd, A, ['2025-06-03', 7, 2]), 2);
-  expect([...ledger.days.keys()]).toEqual(['2025-06-01', '2025-06-03']);
-  expect(changes).toHaveLength(2);
-});

@@ -70,11 +70,6 @@ describe('afterwards', () => {
     const marked = markRead(ledger, { from: '2023-01-01', to: '2023-01-06' }, '2023-01-05');
     expect(marked).toMatchObject({ readTo: '2025-03-11', complete: true });
   });
-
-  test('never before the origin', () => {
-    const young = ledgerOf([], { origin: '2025-03-05', today: '2025-03-10' });
-    expect(ask(young, '2025-03-11')).toEqual([{ from: '2025-03-05', to: '2025-03-12' }]);
-  });
 });
 
 describe('the long window', () => {

@@ -138,18 +138,4 @@ describe('whatever the ledger and whatever is stored', () => {
       );
     });
   });
-
-  test('a correction sends its own day and every later one, and nothing before', () => {
-    holds(anyLines, fc.nat(), (lines, which) => {
-      fc.pre(lines.length > 0);
-      const ledger = ledgerOf(lines, { today: '2026-12-31' });
-      const stored = energyOf(ledger);
-      const [day = '', kwh, eur] = lines[which % lines.length] ?? [];
-      const corrected = merge(ledger, [bucket([day, (kwh ?? 0) + 1, eur ?? null])], 2).ledger;
-      const sent = rowsToSend(energyOf(corrected, stored), stored);
-      expect(sent.map(({ start }) => DUBLIN.dayAt(start))).toEqual(
-        [...ledger.days.keys()].filter((one) => one >= day).sort(),
-      );
-    });
-  });
 });

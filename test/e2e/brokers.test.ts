@@ -1,5 +1,3 @@
-// Brokers of a real house: TLS with an authority of our own, bad certificates, passwords, and a rival for the client id.
-import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'mqtt';
@@ -43,26 +41,6 @@ test('TLS: trusted with ca_file, refused without, accepted unverified when told 
   const known = home.start(await home.configure({ mqtt: own }));
   await known.says('connected to the broker');
   expect(known.output).not.toContain(KEY_PASSWORD);
-});
-
-test('a password, from a file that is corrected while running', async () => {
-  const home = await openHome();
-  const users = join(home.folder, 'users');
-  const password = 'pä"$\\\'#:%ss';
-  await writeFile(users, '');
-  execFileSync('mosquitto_passwd', ['-b', users, 'bridge', password], { stdio: 'pipe' });
-  const broker = home.stack.use(await startMosquitto(['allow_anonymous false', `password_file ${users}`]));
-  const passwordFile = join(home.folder, 'mqtt-password');
-  await writeFile(passwordFile, 'wr0ng-pass\n');
-  const mqtt = { url: broker.url, username: 'bridge', password_file: passwordFile };
-  const program = home.start(await home.configure({ mqtt }));
-  await program.says('The broker refused the user name or password.');
-  await writeFile(passwordFile, `${password}\n`);
-  await program.says('connected to the broker');
-  expect(program.output).not.toContain(password);
-  expect(program.output).not.toContain('wr0ng-pass');
-  const probe = home.stack.use(await startProbe(broker.url, { username: 'bridge', password }));
-  await probe.until(STATE, () => true);
 });
 
 test.each<[string, CertificateOptions, string, string]>([

@@ -1,12 +1,6 @@
 // Limits of rate and concurrency, under a clock moved by hand.
 import { expect, test } from 'vitest';
-import {
-  concurrencyLimit,
-  RateLimit,
-  SingleFlight,
-  Throttle,
-  ThrottledLog,
-} from '../../src/foundation/limits.ts';
+import { RateLimit, SingleFlight, Throttle, ThrottledLog } from '../../src/foundation/limits.ts';
 import { handClock } from '../support/clock.ts';
 
 test('a rate limit slides: a start is allowed again when the oldest one leaves the window', () => {
@@ -47,13 +41,6 @@ test('a single flight is joined while it is under way, and begun anew afterwards
   expect(await flight.run(step)).toBe(2);
   await expect(flight.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(await flight.run(step)).toBe(3);
-});
-
-test('a concurrency limit keeps the order', async () => {
-  const limit = concurrencyLimit(1);
-  const seen: number[] = [];
-  await Promise.all([1, 2, 3].map((n) => limit(async () => seen.push(n))));
-  expect(seen).toEqual([1, 2, 3]);
 });
 
 test('a throttled log writes the first line of a kind, then one an hour with the number left out', () => {

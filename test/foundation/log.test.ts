@@ -172,14 +172,6 @@ describe('the log', () => {
     }
   });
 
-  test('a secret that is learned later is hidden from then on, children of the log included', () => {
-    const { lines, scrubber, log } = openLog();
-    const child = log.child({ room: 'auth' });
-    scrubber.registerToken('an-opaque-token');
-    child.info({ token: 'an-opaque-token' }, 'told');
-    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ room: 'auth', token: '[secret]', msg: 'told' });
-  });
-
   test('one line of JSON each: level by name, time as ISO, error with its name; nothing below the level', () => {
     const { lines, log } = openLog('info');
     log.debug('quiet');

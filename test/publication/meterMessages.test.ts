@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toMicro } from '../../src/domain/amount.ts';
 import type { Amounts, Change, Ledger } from '../../src/domain/ledger.ts';
-import { addDays, type Day } from '../../src/domain/period.ts';
+import type { Day } from '../../src/domain/period.ts';
 import { changeMessage, lateMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import type { MeterView } from '../../src/publication/views.ts';
@@ -138,14 +138,6 @@ describe('usage', () => {
     const corrected = { energy: 4_000_000, cost: 900_000, revision: 1, receivedAt: NOW };
     const view = meterView({ ...ledgerOf([]), days: new Map([['2025-06-01', corrected]]) });
     expect(bucketsOf(view, 'day')).toMatchObject([{ revision: 1, received_at: '2025-06-30T13:00:00+01:00' }]);
-  });
-
-  test.each([
-    ['day', '2026-10-25', '2026-10-25T00:00:00+01:00', '2026-10-26T00:00:00+00:00'],
-    ['month', '2026-03-15', '2026-03-01T00:00:00+00:00', '2026-04-01T00:00:00+01:00'],
-  ])('over a clock change: the %s of %s goes from %s to %s', (interval, day, start, end) => {
-    const view = viewOf([[day, 1, 1]], { today: addDays(day, 1) });
-    expect(bucketsOf(view, interval)).toMatchObject([{ start, end }]);
   });
 });
 

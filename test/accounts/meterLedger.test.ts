@@ -1,3 +1,4 @@
+// The ledger of a meter: what is published is what a restart would find.
 import { expect, test } from 'vitest';
 import { openMeterLedger } from '../../src/accounts/meter.ts';
 import { fileSchema } from '../../src/config/schema.ts';

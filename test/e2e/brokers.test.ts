@@ -1,3 +1,4 @@
+// Brokers of a real house: TLS with an authority of our own, bad certificates, and a rival for the client id.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'mqtt';

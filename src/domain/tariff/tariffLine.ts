@@ -1,4 +1,5 @@
-// The line that the newest days lie on, cost against energy: found by consensus although some days lie elsewhere; and since when.
+// The line that the newest days lie on, cost against energy, and since when: the line that most days agree on (RANSAC, with lines that are
+// always the same ones), and least squares through these days.
 import type { Micro } from '../amount.ts';
 import type { Day } from '../period.ts';
 
@@ -43,8 +44,6 @@ export const NEW_TARIFF_DAYS = 3;
 /** From exact bills to those in whole cents, rounded twice. */
 const TOLERANCES: readonly Micro[] = [2, 100, 1_000, 10_000, 20_000];
 const WHOLE_CENT = 10_000;
-/** The newest month may have no day of much or of little energy. */
-const SAMPLES = [30, 90, 366];
 const FEWEST_DAYS = 7;
 const FEWEST_ENERGIES = 5;
 /** So many days show how exactly the provider bills. */
@@ -57,7 +56,6 @@ const LARGEST_MARGIN = 0.02;
 const LARGEST_MOVE = 0.01;
 /** Rounding scatters 0.3 of the tolerance; days that fill all of it are cut out of a wider scatter. */
 const LARGEST_SCATTER = 0.45;
-const MOST_TURNS = 12;
 const MOST_ENDS = 16;
 const MARGIN_ERRORS = 3;
 
@@ -68,13 +66,10 @@ export function findTariffLine(seen: readonly BilledDay[]): TariffLine | null {
     ({ missedBefore, energy, cost }) => missedBefore === 0 && (energy !== 0 || cost !== 0),
   );
   for (const tolerance of tolerances(plain)) {
-    for (const [at, size] of SAMPLES.entries()) {
-      if (at > 0 && plain.length <= (SAMPLES[at - 1] ?? 0)) break;
-      const found = fitNewest(plain, Math.min(size, plain.length), tolerance);
-      if (typeof found === 'object' && found !== null) return found;
-      // A looser tolerance would only blur the change: the days before it are done with.
-      if (found !== null) plain = plain.slice(-found);
-    }
+    const found = fitNewest(plain, tolerance);
+    if (typeof found === 'object' && found !== null) return found;
+    // A looser tolerance would only blur the change: the days before it are done with.
+    if (found !== null) plain = plain.slice(-found);
   }
   return null;
 }
@@ -89,22 +84,22 @@ function tolerances(plain: readonly BilledDay[]): readonly Micro[] {
 }
 
 /** The line, or the number of days since a change that are still too few or too strange to tell the new one. */
-function fitNewest(plain: readonly BilledDay[], size: number, tolerance: Micro): TariffLine | number | null {
-  const sample = plain.slice(-size);
-  if (size < FEWEST_DAYS) return null;
-  const line = consensus(sample, tolerance);
+function fitNewest(days: readonly BilledDay[], tolerance: Micro): TariffLine | number | null {
+  if (days.length < FEWEST_DAYS) return null;
+  const line = consensus(days, tolerance);
   if (line === null) return null;
   // Where the days begin that the line does not explain any more.
   const isOff = (day: BilledDay) => (fits(line, day, tolerance) ? -2 : 1);
-  const newer = newestStretch(sample, isOff, NEW_TARIFF_DAYS - 1);
+  const newer = newestStretch(days, isOff, NEW_TARIFF_DAYS - 1);
   if (newer === 0) return null;
-  if (newer === size) return judged(grown(plain, line, tolerance), tolerance);
-  // Most of the sample lies on the tariff of before: the days since then have to tell the newer one alone.
-  const found = fitNewest(plain, size - newer, tolerance);
+  if (newer === days.length) return judged(days, line, tolerance);
+  // Most of the days lie on the tariff of before: those since then have to tell the newer one alone.
+  const since = days.slice(newer);
+  const found = fitNewest(since, tolerance);
   if (found !== null) return found;
-  const on = ordinary(sample.slice(0, newer), line, tolerance).length;
+  const on = ordinary(days.slice(0, newer), line, tolerance).length;
   return newer >= SURELY_BILLED_DAYS && on * (ODD_DAY_WEIGHT + 1) >= newer * ODD_DAY_WEIGHT
-    ? size - newer
+    ? since.length
     : null;
 }
 
@@ -122,30 +117,13 @@ function newestStretch(days: readonly BilledDay[], weight: (day: BilledDay) => n
   return start;
 }
 
-interface Period {
-  readonly line: Line;
-  readonly days: readonly BilledDay[];
-}
-
-/** Follows the line back through the older days for as long as they keep to it, and makes it better by them. */
-function grown(plain: readonly BilledDay[], seed: Line, tolerance: Micro): Period {
-  let period: Period = { line: seed, days: [] };
-  for (let turn = 0; turn < MOST_TURNS; turn += 1) {
-    const { line: before } = period;
-    const weight = (day: BilledDay) => (isExplained(before, day, tolerance) ? 1 : -ODD_DAY_WEIGHT);
-    const days = plain.slice(newestStretch(plain, weight));
-    const isSettled = turn > 1 && days.length === period.days.length;
-    const line = leastSquares(ordinary(days, before, tolerance), tolerance / 4);
-    period = { line: line ?? period.line, days };
-    if (isSettled || line === null) break;
-  }
-  return period;
-}
-
-function judged({ line, days }: Period, tolerance: Micro): TariffLine | null {
-  const [first] = days;
-  const usual = ordinary(days, line, tolerance);
+/** The line again by all days that agree on it, as far back as they do, where that tells it surely. */
+function judged(all: readonly BilledDay[], seed: Line, tolerance: Micro): TariffLine | null {
+  const weight = (day: BilledDay) => (isExplained(seed, day, tolerance) ? 1 : -ODD_DAY_WEIGHT);
+  const days = all.slice(newestStretch(all, weight));
+  const usual = ordinary(days, seed, tolerance);
   const estimate = leastSquares(usual, tolerance / 4);
+  const [first] = days;
   if (!first || days.length < FEWEST_DAYS || usual.length * 3 < days.length * 2) return null;
   if (estimate === null || !isSure(estimate, usual, tolerance)) return null;
   const best = simplest(estimate, usual, tolerance);

@@ -129,47 +129,34 @@ const CHECK_ROWS: readonly Row[] = [
       ofCheck(
         'explained_percent',
         'What invoices have on top of the sum of their days, such as VAT; null until the rule is known, and where it has another form.',
-        (check) => check.explained_percent,
         { unit: '%' },
       ),
-      ofCheck(
-        'explained_amount',
-        'The same amount that each invoice has on top besides.',
-        (check) => check.explained_amount,
-        inMoney,
-      ),
+      ofCheck('explained_amount', 'The same amount that each invoice has on top besides.', inMoney),
       ofCheck(
         'rest',
         'What the usual percentage and amount leave of the difference; null while they are not known or days are missing.',
-        ({ rest }) => rest,
         inMoney,
       ),
-      ofCheck('from', 'First day of the period.', ({ from }) => from, asDate),
-      ofCheck('to', 'Last day of the period.', ({ to }) => to, asDate),
-      ofCheck(
-        'days_missing',
-        'Days of the period that are not in the sum.',
-        (one) => one.days_missing,
-        inDays,
-      ),
-      ofCheck(
-        'days_estimated',
-        'Days of the period whose cost came with a later reading.',
-        (check) => check.days_estimated,
-        inDays,
-      ),
-      ofCheck(
-        'sum_of_days',
-        'Cost of the days of the period, of all meters.',
-        (one) => one.sum_of_days,
-        inMoney,
-      ),
-      ofCheck('sentence', 'All of it in one sentence.', ({ sentence }) => sentence),
+      ofCheck('from', 'First day of the period.', asDate),
+      ofCheck('to', 'Last day of the period.', asDate),
+      ofCheck('days_missing', 'Days of the period that are not in the sum.', inDays),
+      ofCheck('days_estimated', 'Days of the period whose cost came with a later reading.', inDays),
+      ofCheck('sum_of_days', 'Cost of the days of the period, of all meters.', inMoney),
+      ofCheck('sentence', 'All of it in one sentence.'),
     ],
   },
 ];
 
-const ofNextBill = fieldsOf(({ nextBill }: AccountView) => nextBill);
+const ofNextBill = fieldsOf(
+  ({ nextBill }: AccountView) =>
+    nextBill && {
+      from: nextBill.span.from,
+      to: addDays(nextBill.span.to, -1),
+      energy: knownUnits(nextBill.energy?.amount),
+      energy_low: knownUnits(nextBill.energy?.low),
+      energy_high: knownUnits(nextBill.energy?.high),
+    },
+);
 
 const FORECAST_ROW: Row = {
   ...money,
@@ -179,16 +166,11 @@ const FORECAST_ROW: Row = {
   read: ({ nextBill }) => knownUnits(nextBill?.cost?.amount),
   attributes: [
     ...band<AccountView>('{currency}', LOWER_END, ({ nextBill }, end) => knownUnits(nextBill?.cost?.[end])),
-    ofNextBill('from', 'First day of its period.', ({ span }) => span.from, asDate),
-    ofNextBill(
-      'to',
-      'Last day of its period, as long as the periods before.',
-      ({ span }) => addDays(span.to, -1),
-      asDate,
-    ),
-    ofNextBill('energy', 'Heat of the period.', ({ energy }) => knownUnits(energy?.amount), inKwh),
-    ofNextBill('energy_low', LOWER_END, ({ energy }) => knownUnits(energy?.low), inKwh),
-    ofNextBill('energy_high', UPPER_END, ({ energy }) => knownUnits(energy?.high), inKwh),
+    ofNextBill('from', 'First day of its period.', asDate),
+    ofNextBill('to', 'Last day of its period, as long as the periods before.', asDate),
+    ofNextBill('energy', 'Heat of the period.', inKwh),
+    ofNextBill('energy_low', LOWER_END, inKwh),
+    ofNextBill('energy_high', UPPER_END, inKwh),
   ],
 };
 

@@ -68,23 +68,14 @@ export const attributesOf = <View>(entity: EntityRow<View>): (StateKey<View> & {
 export const stateFrom = <View>(keys: readonly StateKey<View>[], view: View): Record<string, Value> =>
   Object.fromEntries(keys.map(({ key, read }) => [key, read(view)]));
 
-/** Attributes that are fields of one thing, and `null` where there is none. */
+/** Attributes that are fields of one thing, named as there; `null` where there is none. */
 export const fieldsOf =
   <View, Found extends object>(find: (view: View) => Found | null | undefined) =>
   (
-    as: string,
+    as: Extract<keyof Found, string>,
     help: string,
-    read: (found: Found) => Value | undefined,
     shape: Pick<Fact<View>, 'unit' | 'deviceClass'> = {},
-  ): AttributeRow<View> => ({
-    ...shape,
-    as,
-    help,
-    read(view) {
-      const found = find(view);
-      return (found && read(found)) ?? null;
-    },
-  });
+  ): AttributeRow<View> => ({ ...shape, as, help, read: (view) => (find(view)?.[as] ?? null) as Value });
 
 /** What some rows have in common. */
 export const withAll = <View>(common: Partial<EntityRow<View>>, rows: readonly EntityRow<View>[]) =>

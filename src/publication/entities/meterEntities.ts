@@ -28,6 +28,8 @@ const energy = {
   icon: 'mdi:radiator',
 } as const;
 const money = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 } as const;
+const inKwh = { unit: 'kWh' };
+const asDate = { deviceClass: 'date' };
 const problem = { platform: 'binary_sensor', deviceClass: 'problem' } as const;
 
 const instant = (view: MeterView, at: number | null): string | null =>
@@ -146,7 +148,21 @@ const silence = (read: (view: MeterView) => object | string | null): Attribute =
   },
 });
 
-const ofChange = fieldsOf(({ weatherChange }: MeterView) => known(weatherChange));
+function change({ weatherChange }: MeterView) {
+  const found = known(weatherChange);
+  if (found === null) return null;
+  const { percent, low, high, used, expected } = found;
+  return {
+    ...found,
+    percent: toTenths(percent),
+    low: toTenths(low),
+    high: toTenths(high),
+    used: toTenths(used),
+    expected: toTenths(expected),
+  };
+}
+
+const ofChange = fieldsOf(change);
 
 /** Heating or hot water of the running month. */
 function heatPart(
@@ -182,23 +198,15 @@ const WEATHER_ROWS: readonly Row[] = [
     precision: 1,
     icon: 'mdi:home-thermometer-outline',
     derived: true,
-    read({ weatherChange }) {
-      const change = known(weatherChange);
-      return change && toTenths(change.percent);
-    },
+    read: (view) => change(view)?.percent ?? null,
     attributes: [
-      ofChange('low', LOWER_END, ({ low }) => toTenths(low), { unit: '%' }),
-      ofChange('high', UPPER_END, ({ high }) => toTenths(high), { unit: '%' }),
-      ofChange('from', 'First day that is compared with the one a year before.', ({ from }) => from),
-      ofChange('to', 'The last one.', ({ to }) => to),
-      ofChange('days', 'How many of these days have reading and temperature.', ({ days }) => days),
-      ofChange('used', 'Heat that these days used.', ({ used }) => toTenths(used), { unit: 'kWh' }),
-      ofChange(
-        'expected',
-        'Heat that they would have used as the year before.',
-        ({ expected }) => toTenths(expected),
-        { unit: 'kWh' },
-      ),
+      ofChange('low', LOWER_END, { unit: '%' }),
+      ofChange('high', UPPER_END, { unit: '%' }),
+      ofChange('from', 'First day that is compared with the one a year before.'),
+      ofChange('to', 'The last one.'),
+      ofChange('days', 'How many of these days have reading and temperature.'),
+      ofChange('used', 'Heat that these days used.', inKwh),
+      ofChange('expected', 'Heat that they would have used as the year before.', inKwh),
       silence(({ weatherChange }) => weatherChange),
     ],
   },
@@ -212,7 +220,7 @@ const WEATHER_ROWS: readonly Row[] = [
     precision: 0,
     icon: 'mdi:thermometer-low',
     read: ({ degreeDaysMonth }) => degreeDaysMonth && toTenths(degreeDaysMonth.sum),
-    attributes: [ofDegreeDays('days', 'How many days of this month have a temperature.', ({ days }) => days)],
+    attributes: [ofDegreeDays('days', 'How many days of this month have a temperature.')],
   },
 ];
 
@@ -234,7 +242,7 @@ const USE_ROWS: readonly Row[] = [
       ...band<MeterView>('kWh', 'The lower end of the band that holds 99 of 100 usual days.', (view, end) =>
         knownUnits(expectation(view)?.[end]),
       ),
-      fieldsOf(expectation)('by', 'What the expectation is made of: `weather` or `season`.', ({ by }) => by),
+      fieldsOf(expectation)('by', 'What the expectation is made of: `weather` or `season`.'),
     ],
   },
   {
@@ -243,22 +251,21 @@ const USE_ROWS: readonly Row[] = [
     help: 'The latest day is far above what was expected, or, where the weather is known, the latest three are so together (`high`); or most of the heat that was due is missing on two days (`low`). It stays until the mean of three days is usual again.',
     read: ({ use }) => use && use.unusual !== null,
     attributes: [
-      ofUnusual(
-        'since',
-        'The day by which it was noticed; null while all is as usual.',
-        ({ since }) => since,
-      ),
-      ofUnusual('direction', 'More heat than usual (`high`), or less (`low`).', ({ direction }) => direction),
-      ofUnusual(
-        'reason',
-        'One day far off (`day`), or two or three days together (`drift`).',
-        ({ reason }) => reason,
-      ),
+      ofUnusual('since', 'The day by which it was noticed; null while all is as usual.'),
+      ofUnusual('direction', 'More heat than usual (`high`), or less (`low`).'),
+      ofUnusual('reason', 'One day far off (`day`), or two or three days together (`drift`).'),
     ],
   },
 ];
 
-const ofRegister = fieldsOf(({ registerCheck }: MeterView) => registerCheck);
+const ofRegister = fieldsOf(
+  ({ registerCheck }: MeterView) =>
+    registerCheck && {
+      ...registerCheck,
+      days_missing: registerCheck.daysMissing,
+      register_growth: knownUnits(registerCheck.growth),
+    },
+);
 
 const REGISTER_ROWS: readonly Row[] = [
   {
@@ -275,19 +282,10 @@ const REGISTER_ROWS: readonly Row[] = [
     icon: 'mdi:scale-balance',
     read: ({ registerCheck }) => knownUnits(registerCheck?.difference),
     attributes: [
-      ofRegister('from', 'First day between the two readings.', ({ from }) => from, { deviceClass: 'date' }),
-      ofRegister('to', 'Last day, at whose end the second reading was taken.', ({ to }) => to, {
-        deviceClass: 'date',
-      }),
-      ofRegister(
-        'days_missing',
-        'Days between the two readings that are not in the sum.',
-        ({ daysMissing }) => daysMissing,
-        { unit: 'd' },
-      ),
-      ofRegister('register_growth', 'What the register has grown by.', ({ growth }) => knownUnits(growth), {
-        unit: 'kWh',
-      }),
+      ofRegister('from', 'First day between the two readings.', asDate),
+      ofRegister('to', 'Last day, at whose end the second reading was taken.', asDate),
+      ofRegister('days_missing', 'Days between the two readings that are not in the sum.', { unit: 'd' }),
+      ofRegister('register_growth', 'What the register has grown by.', inKwh),
     ],
   },
 ];

@@ -3,10 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { toMicro, toUnits } from '../../src/domain/amount.ts';
-import { METER } from '../support/homes.ts';
 import { HOUR_MS } from '../support/story.ts';
 import { openDisturbances } from './disturbances.ts';
-import { METERS, openYear, STEP_MS, type YearStory } from './yearStory.ts';
+import { openYear, STEP_MS, type YearStory } from './yearStory.ts';
 
 const SEED = Number(process.env.HEAT2MQTT_SEED ?? 1);
 const FIRST = '2025-01-01';
@@ -15,29 +14,29 @@ const STEPS_A_DAY = (24 * HOUR_MS) / STEP_MS;
 // No new daemon in between, so that the heap at both ends is the heap of one life.
 const CALM = { from: 215, to: 330 };
 const MOST_GROWTH_BYTES = 6 * 1024 * 1024;
+const DISCOVERY = 'GET /api/v1/customers/:id';
+
+type Days = readonly (readonly [date: string, energy: number, cost: number])[];
 
 /** What the totals have to be made of, by local date, in millionths. */
-function expected({ story, years }: YearStory, at: 0 | 1): Map<string, [number | null, number | null]> {
-  const property = story.simulator.properties()[at]?.id ?? 0;
-  const gone = years[at].withdrawn(story.clock.now());
-  const days = new Map<string, [number | null, number | null]>();
-  for (const [date, { kwh, eur, readings }] of story.simulator.truth(property)) {
-    if (readings > 0) days.set(date, [toMicro(kwh), toMicro(eur)]);
-  }
-  for (const [date, { kwh, eur }] of gone) days.set(date, [toMicro(kwh), eur === null ? null : toMicro(eur)]);
-  return days;
+function expected({ story }: YearStory, property: number, year: YearStory['meters'][number]['year']): Days {
+  const told = [...story.simulator.truth(property)].filter(([, { readings }]) => readings > 0);
+  const days = new Map([...told, ...year.withdrawn(story.clock.now())]);
+  return [...days]
+    .map(([date, { kwh, eur }]) => [date, toMicro(kwh), toMicro(eur)] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-async function ledgerDays({ story }: YearStory, at: 0 | 1): Promise<Map<string, [number, number]>> {
-  const property = story.simulator.properties()[at]?.id;
+async function ledgerDays({ story }: YearStory, property: number): Promise<Days> {
   const file = join(story.stateDir, `accounts/home/ledger-${property}.json`);
   const { days } = JSON.parse(await readFile(file, 'utf8')) as { days: [string, number, number][] };
-  return new Map(days.map(([date, energy, cost]) => [date, [energy, cost]]));
+  return days
+    .map(([date, energy, cost]) => [date, energy, cost] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-const inOrder = <T>(days: Map<string, T>) => [...days].sort(([a], [b]) => (a < b ? -1 : 1));
-const sum = (amounts: Iterable<number | null>) =>
-  [...amounts].reduce<number>((all, one) => all + (one ?? 0), 0);
+const sums = (days: Days) =>
+  [1, 2].map((at) => toUnits(days.reduce((all, day) => all + Number(day[at]), 0))) as [number, number];
 
 function heapAfterCollection(): number {
   const { gc } = globalThis as { gc?: () => void };
@@ -47,7 +46,7 @@ function heapAfterCollection(): number {
 }
 
 test(`a year from seed ${SEED}`, async () => {
-  const year = await openYear(SEED, FIRST, '2025-02-01T06:10:00Z', '2026-01-10');
+  const year = await openYear(SEED, FIRST, '2025-02-01T06:10:00Z');
   const { story, book, polls, alarms } = year;
   const { counters } = story.simulator;
   const disturbances = openDisturbances(year, SEED);
@@ -66,47 +65,35 @@ test(`a year from seed ${SEED}`, async () => {
     expect(story.clock.sleepers).toBeLessThan(20);
   }
 
-  const { requests } = counters;
   const told = {
     seed: SEED,
     ...disturbances.happened,
-    readings: year.years.map(({ counts }) => counts),
     events: Object.fromEntries(year.events),
     polls,
     logins: book.logins,
     refreshes: book.refreshes,
-    discoveries: requests['GET /api/v1/customers/:id'],
+    discoveries: counters.requests[DISCOVERY],
     heapMiB: heap.map((bytes) => Math.round(bytes / 104_857.6) / 10),
   };
   process.stdout.write(`${JSON.stringify(told, null, 1)}\n`);
 
-  for (const [at, [meter]] of METERS.entries()) {
-    const days = expected(year, at as 0 | 1);
-    expect(days.size).toBeGreaterThan(350);
-    expect(inOrder(await ledgerDays(year, at as 0 | 1))).toEqual(inOrder(days));
-    const amounts = [...days.values()];
-    expect(year.state(meter)).toMatchObject({
-      origin: FIRST,
-      energy_total: toUnits(sum(amounts.map(([energy]) => energy))),
-      cost_total: toUnits(sum(amounts.map(([, cost]) => cost))),
-      data_late: false,
-    });
+  const properties = story.simulator.properties();
+  for (const [at, { meter, year: readings }] of year.meters.entries()) {
+    const property = properties[at]?.id ?? 0;
+    const days = expected(year, property, readings);
+    expect(days.length).toBeGreaterThan(350);
+    expect(await ledgerDays(year, property)).toEqual(days);
+    const [energy_total, cost_total] = sums(days);
+    expect(year.state(meter)).toMatchObject({ origin: FIRST, energy_total, cost_total, data_late: false });
     const late = await story.listen();
     const { buckets } = await late.until(`heat2mqtt/meter/${meter}/usage/month`);
-    const months = (buckets as { start: string; energy_kwh: number; cost_eur: number }[]).map((month) => [
-      month.start.slice(0, 7),
-      month.energy_kwh,
-      month.cost_eur,
-    ]);
-    const truth = [...new Set([...days.keys()].map((date) => date.slice(0, 7)))].sort().map((month) => {
-      const within = inOrder(days).filter(([date]) => date.startsWith(month));
-      return [
-        month,
-        toUnits(sum(within.map(([, [energy]]) => energy))),
-        toUnits(sum(within.map(([, [, cost]]) => cost))),
-      ];
-    });
-    expect(months).toEqual(truth);
+    const months = [...new Set(days.map(([date]) => date.slice(0, 7)))];
+    expect(buckets).toMatchObject(
+      months.map((month) => {
+        const [energy_kwh, cost_eur] = sums(days.filter(([date]) => date.startsWith(month)));
+        return { start: expect.stringMatching(`^${month}`), energy_kwh, cost_eur };
+      }),
+    );
   }
 
   // One question for each property and poll; the renumbered one was asked once in vain, and then both again.
@@ -114,16 +101,13 @@ test(`a year from seed ${SEED}`, async () => {
   expect(polls.asked - 2 * polls.ok - 3).toBeLessThanOrEqual(2 * polls.failed);
   expect(polls.ok).toBeGreaterThan(1_200);
   // The first, the renumbered one, and one a week.
-  expect(requests['GET /api/v1/customers/:id']).toBeGreaterThan(45);
-  expect(requests['GET /api/v1/customers/:id']).toBeLessThanOrEqual(2 + 52);
+  expect(counters.requests[DISCOVERY]).toBeGreaterThan(45);
+  expect(counters.requests[DISCOVERY]).toBeLessThanOrEqual(2 + 52);
   expect(counters.maxInFlight['POST /api/v1/reports/usage']).toBe(1);
 
-  expect(book.needless).toEqual([]);
-  expect(book.outOfTurn).toEqual([]);
+  expect([book.needless, book.outOfTurn, alarms]).toEqual([[], [], []]);
   expect(counters.refreshGrants.maxInFlight).toBe(1);
   expect(book.logins).toBeLessThan(60);
   expect(year.events.get('late') ?? 0).toBeLessThan(20);
-  expect(alarms).toEqual([]);
   expect(Number(heap[1]) - Number(heap[0])).toBeLessThan(MOST_GROWTH_BYTES);
-  expect(year.state(METER)).toBeDefined();
 });

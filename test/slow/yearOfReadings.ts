@@ -6,80 +6,65 @@ import { drawFor } from '../../src/simulator/random.ts';
 
 interface Amount {
   readonly kwh: number;
-  readonly eur: number | null;
+  readonly eur: number;
 }
 
 export type YearOfReadings = ReturnType<typeof yearOfReadings>;
 
 const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
+const LAST = '2026-03-31';
+/** Days from here on are told once and for good, and nothing is changed any more. */
+const QUIET_FROM = '2026-01-10';
+const MAY_WITHDRAW_FROM = '2025-01-15';
 const zone = new Zone('Europe/Dublin');
 
-const rounded = (value: number, decimals: number) => Number(value.toFixed(decimals));
-
-/** `quietFrom`: days from here on are told once and for good, and nothing is changed any more. */
-export function yearOfReadings(
-  seed: number,
-  first: string,
-  last: string,
-  quietFrom: string,
-  mayWithdrawFrom: string,
-) {
+export function yearOfReadings(seed: number, first: string) {
   const events: ExplicitEvent[] = [];
   const gone: { readonly date: string; readonly from: number; readonly last: Amount }[] = [];
-  const counts = { late: 0, missing: 0, corrected: 0, found: 0, withdrawn: 0, unpriced: 0 };
-  const quiet = zone.startOfDate(quietFrom);
-  const end = Date.parse(`${last}T00:00:00Z`);
-  for (let utc = Date.parse(`${first}T00:00:00Z`); utc <= end; utc += DAY_MS) {
+  const quiet = zone.startOfDate(QUIET_FROM);
+  for (let utc = Date.parse(first); utc <= Date.parse(LAST); utc += DAY_MS) {
     const date = new Date(utc).toISOString().slice(0, 10);
     const draw = drawFor(seed, utc / DAY_MS, 'reading');
     const start = zone.startOfDate(date);
-    const length = zone.next(start, 'day') - start;
-    // Any minute of the local day, the first and the last as well: its ends are where days are cut wrongly.
-    const at = start + Math.floor((draw() * length) / 60_000) * 60_000;
-    const isQuiet = start >= quiet;
-    const chance = (share: number) => draw() < share && !isQuiet;
-    if (chance(0.02)) {
-      counts.missing += 1;
-      continue;
-    }
+    const chance = (share: number) => draw() < share && start < quiet;
     const amount = (): Amount => ({
-      kwh: draw() < 0.02 ? 0 : rounded(2 + draw() * 30, 6),
-      eur: rounded(0.5 + draw() * 4, 6),
+      kwh: draw() < 0.02 ? 0 : Number((2 + draw() * 30).toFixed(6)),
+      eur: Number((0.5 + draw() * 4).toFixed(6)),
     });
+    // A missing day.
+    if (chance(0.02)) continue;
+    // Any minute of the local day, the first and the last as well: its ends are where days are cut wrongly.
+    const at = start + Math.floor((draw() * (zone.next(start, 'day') - start)) / 60_000) * 60_000;
     const told = amount();
-    const isLate = chance(0.05);
-    const bookedAt = at + (isLate ? (1 + draw() * 9) * DAY_MS : draw() * 3 * HOUR_MS);
-    const corrections: { from: number; kwh: number | null; eur: number | null }[] = [];
-    const later = (from: number, next: { kwh: number | null; eur: number | null }) => {
-      const isInTime = from < quiet;
-      if (isInTime) corrections.push({ from, ...next });
-      return isInTime;
+    const bookedAt = at + (chance(0.05) ? (1 + draw() * 9) * DAY_MS : (draw() * DAY_MS) / 8);
+    /** `null`: too late for a change. */
+    const within = (least: number, most: number) => {
+      const from = bookedAt + (least + draw() * (most - least)) * DAY_MS;
+      return from < quiet ? from : null;
     };
-    const isUnpriced = chance(0.02);
-    counts.late += Number(isLate);
-    if (isUnpriced && later(bookedAt + (1 + draw() * 4) * DAY_MS, told)) counts.unpriced += 1;
-    else if (chance(0.05) && later(bookedAt + (1 + draw() * 8) * DAY_MS, amount())) counts.corrected += 1;
-    else if (chance(0.02) && later(bookedAt + (20 + draw() * 30) * DAY_MS, amount())) counts.found += 1;
-    else if (chance(0.02) && date >= mayWithdrawFrom) {
-      const from = bookedAt + (20 + draw() * 40) * DAY_MS;
-      if (later(from, { kwh: null, eur: null })) gone.push({ date, from, last: told });
+    let eur: number | null = told.eur;
+    let change: { readonly from: number; readonly kwh: number | null; readonly eur: number | null } | null =
+      null;
+    const changesTo = (next: Amount | { kwh: null; eur: null }, from: number | null) => {
+      change = from === null ? null : { from, ...next };
+    };
+    const fate = start < quiet ? draw() : 1;
+    if (fate < 0.02) {
+      changesTo(told, within(1, 5));
+      if (change) eur = null;
+    } else if (fate < 0.07) changesTo(amount(), within(1, 9));
+    else if (fate < 0.09) changesTo(amount(), within(20, 50));
+    else if (fate < 0.11 && date >= MAY_WITHDRAW_FROM) {
+      const from = within(20, 60);
+      changesTo({ kwh: null, eur: null }, from);
+      if (from !== null) gone.push({ date, from, last: told });
     }
-    const isNeverPriced = isUnpriced && corrections.length === 0;
-    events.push({
-      at,
-      kwh: told.kwh,
-      eur: isUnpriced && !isNeverPriced ? null : told.eur,
-      bookedAt,
-      corrections,
-    });
+    events.push({ at, kwh: told.kwh, eur, bookedAt, corrections: change ? [change] : [] });
   }
-  counts.withdrawn = gone.length;
   return {
     events,
     /** By local date: what the last reading said of days that the provider has withdrawn by then. */
     withdrawn: (now: number) =>
       new Map(gone.filter(({ from }) => from <= now).map(({ date, last: amount }) => [date, amount])),
-    counts,
   };
 }

@@ -1,10 +1,10 @@
-// One year of the whole daemon in twenty-minute steps, and whoever keeps count of what it does.
+// One year of the whole daemon in twenty-minute steps, with what it does counted.
 import { expect } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { EVENT, home, METER, PROPERTY, person, STATE, USAGE } from '../support/homes.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';
 import { openSessionBook } from './sessionBook.ts';
-import { type YearOfReadings, yearOfReadings } from './yearOfReadings.ts';
+import { yearOfReadings } from './yearOfReadings.ts';
 
 export const STEP_MS = 20 * 60_000;
 const POLL_EVERY_MS = 6 * HOUR_MS;
@@ -12,28 +12,22 @@ const OTHER = '70418300';
 
 export type YearStory = Awaited<ReturnType<typeof openYear>>;
 
-export const METERS = [
-  [METER, PROPERTY],
-  [OTHER, PROPERTY + 1],
-] as const;
-
-export async function openYear(seed: number, first: string, at: string, quietFrom: string) {
-  const [one, other] = [seed, seed + 7919].map((each) =>
-    yearOfReadings(each, first, '2026-03-31', quietFrom, '2025-01-15'),
-  ) as [YearOfReadings, YearOfReadings];
-  const homes = [home(METER, one), home(OTHER, other, PROPERTY + 1)];
+export async function openYear(seed: number, first: string, at: string) {
+  const meters = [
+    { meter: METER, year: yearOfReadings(seed, first) },
+    { meter: OTHER, year: yearOfReadings(seed + 7919, first) },
+  ] as const;
+  const homes = meters.map(({ meter, year: { events } }, n) => home(meter, { events }, PROPERTY + n));
   let skewMs = 0;
   const story = await openStory({
     at,
     accounts: [person('me', homes)],
     daemonClock: (clock) => ({ ...clock, now: () => clock.now() + skewMs }),
   });
-  Object.assign(story.simulator.switches.token, {
-    accessSeconds: 14_400,
-    refreshSeconds: 18_000,
-    sessionMaxSeconds: 30 * 86_400,
-  });
-  const book = openSessionBook(story.simulator, story.clock.now, () => story.clock.now() + skewMs);
+  const { simulator, clock } = story;
+  const lives = { accessSeconds: 14_400, refreshSeconds: 18_000, sessionMaxSeconds: 30 * 86_400 };
+  Object.assign(simulator.switches.token, lives);
+  const book = openSessionBook(simulator, clock.now, () => clock.now() + skewMs);
   /** Polls by their end. */
   const polls = { ok: 0, failed: 0, asked: 0 };
   /** Lines of the log that nobody should have to read. */
@@ -41,7 +35,7 @@ export async function openYear(seed: number, first: string, at: string, quietFro
   const events = new Map<string, number>();
   let daemon: Daemon | null = null;
   let probe = await story.listen();
-  let nextPollAt = story.clock.now() + POLL_EVERY_MS;
+  let nextPollAt = clock.now() + POLL_EVERY_MS;
   const states = new Map<string, Record<string, unknown> | undefined>();
 
   function count(): void {
@@ -51,31 +45,26 @@ export async function openYear(seed: number, first: string, at: string, quietFro
       if (line.level === 'error' || line.level === 'fatal') alarms.push(JSON.stringify(line));
     }
     story.forgetLog();
-    for (const [meter] of METERS) {
+    for (const { meter } of meters) {
       const topic = STATE.replace(METER, meter);
       if (probe.last(topic)) states.set(meter, probe.json(topic));
-      for (const { payload } of probe.on(EVENT.replace(METER, meter))) {
-        const { event_type } = JSON.parse(payload);
+      for (const { event_type } of probe.all(EVENT.replace(METER, meter)))
         events.set(event_type, (events.get(event_type) ?? 0) + 1);
-      }
     }
     probe.forget();
-    polls.asked = story.simulator.counters.requests[USAGE] ?? 0;
+    polls.asked = simulator.counters.requests[USAGE] ?? 0;
     book.look();
   }
 
   return {
     story,
     book,
-    years: [one, other] as const,
+    meters,
     polls,
     alarms,
     events,
     /** How far the daemon's wall clock is off the provider's, in milliseconds. */
-    get skewMs() {
-      return skewMs;
-    },
-    set skewMs(ms) {
+    set skewMs(ms: number) {
       skewMs = ms;
       book.disturbed();
     },
@@ -103,9 +92,9 @@ export async function openYear(seed: number, first: string, at: string, quietFro
     },
     /** One step of time; a poll is due every six hours. */
     async step() {
-      story.clock.advance(STEP_MS);
+      clock.advance(STEP_MS);
       await story.rest();
-      if (story.clock.now() >= nextPollAt) {
+      if (clock.now() >= nextPollAt) {
         nextPollAt += POLL_EVERY_MS;
         story.tick();
         await story.rest();

@@ -183,3 +183,14 @@ test('realm, client and user are off in turn: no session lost, no login, no blam
   const { home } = Object(probe.json(HEALTH)?.auth);
   expect(Date.parse(home.access_expires_at)).toBeGreaterThan(story.clock.now());
 });
+
+test('a mistyped realm is named as such, and the password is not blamed', async () => {
+  const story = await openStory();
+  const probe = await story.listen();
+  await story.start({ provider: { issuer: story.simulator.urls.issuer.replace('energy', 'energie') } });
+  await story.polled(1);
+  const message = expect.stringContaining('realm may be mistyped');
+  const hint = expect.stringMatching(/realms\/<realm>.*password is not in doubt/);
+  const reasons = [{ code: 'issuer_unreachable', message, hint }];
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'degraded', reasons });
+});

@@ -93,15 +93,6 @@ describe('imports', () => {
     expect(complaints(house, (source) => loading(source).map(({ from }) => `loads ${from}`))).toEqual([]);
   });
 
-  test('every import names a file that exists', () => {
-    const known = new Set(house.map(({ path }) => path));
-    const missing = ({ imports }: Source) =>
-      imports.flatMap(({ file }) =>
-        file?.endsWith('.json') || file === null || known.has(file) ? [] : [file],
-      );
-    expect(complaints(house, missing)).toEqual([]);
-  });
-
   test('there is no circle', () => {
     expect(circles()).toEqual([]);
   });

@@ -85,7 +85,7 @@ export function openDisturbances(year: YearStory, seed: number) {
       const what = draw();
       const [off, skewed] = [draw() * HOUR_MS, (1 + draw() * 5) * HOUR_MS];
       if (what < 0.05) await restart('restart', 30 * draw() * off, 0, 0);
-      else if (what < 0.065) await restart('start in 1970', 3 * off, off - clock.now(), skewed);
+      else if (what < 0.065) await restart('start in 1970', 3 * off, Math.floor(off) - clock.now(), skewed);
       else if (what < 0.08) await restart('clock ahead', 3 * off, HOUR_MS, skewed);
       else if (what < 0.095) {
         happens('suspended');

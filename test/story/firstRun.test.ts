@@ -1,9 +1,8 @@
 // The first run: from sign-in to retained states and discovery, history complete before the first word on a meter.
 import { expect, test } from 'vitest';
-import { booked, home, METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
+import { booked, METER, STATE, USAGE } from '../support/homes.ts';
 import type { Probe } from '../support/probe.ts';
-import { untilTrue } from '../support/rest.ts';
-import { firstPoll, openStory } from '../support/story.ts';
+import { firstPoll } from '../support/story.ts';
 
 const place = (probe: Probe, topic: string) => probe.heard.findIndex((message) => message.topic === topic);
 
@@ -14,7 +13,6 @@ test('one login, one discovery, no events; online, then discovery, then states, 
     state: 'ok',
     last_success_at: expect.any(String),
   });
-
   const { kwh, eur } = booked(story.simulator);
   expect(state.energy_total).toBeCloseTo(kwh, 3);
   expect(state.cost_total).toBeCloseTo(eur, 3);
@@ -71,36 +69,4 @@ test('one login, one discovery, no events; online, then discovery, then states, 
     meterConfig,
   ]);
   expect(later.last('heat2mqtt/bridge/state')?.payload).toBe('online');
-});
-
-test('a long history comes in chunks, with progress, and no word on the meter before its end', async () => {
-  const story = await openStory({ accounts: [person('me', [home(METER, quiet({ since: '2023-01-01' }))])] });
-  const { simulator } = story;
-  let asked = 0;
-  const third = () => ++asked === 3;
-  simulator.switches.fault('/api/v1/reports/usage', { kind: 'slow', ms: 5_000 }, { when: third });
-  const probe = await story.listen();
-  await story.start({ usage: { history_since: '2023-01-01' } });
-  await untilTrue('the third question', () => asked === 3);
-  const health = await probe.until('heat2mqtt/bridge/health', ({ progress }) =>
-    JSON.stringify(progress).includes('732'),
-  );
-  expect(health.progress).toEqual([{ account: 'home', meter: METER, days_read: 732, days_total: 800 }]);
-  expect(probe.last(STATE)).toBeUndefined();
-  expect(probe.heard.some(({ topic }) => topic.includes('_meter_'))).toBe(false);
-
-  await story.pass(5_000);
-  const state = await probe.until(STATE);
-  expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
-  expect(simulator.counters.requests[USAGE]).toBe(3);
-  await story.rest();
-  expect(probe.json('heat2mqtt/bridge/health')).toMatchObject({ state: 'ok', progress: [] });
-  const spans = simulator.requests
-    .filter(({ route }) => route === USAGE)
-    .map(({ body }) => JSON.stringify(body));
-  expect(spans.map((text) => /"gte":"(\d{4}-\d\d-\d\d)/.exec(text)?.[1])).toEqual([
-    '2023-01-01',
-    '2024-01-02',
-    '2025-01-02',
-  ]);
 });

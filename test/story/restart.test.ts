@@ -115,28 +115,34 @@ async function storyOfYears() {
   return { story, asked, firstDays };
 }
 
-test('killed between chunks: the next start goes on from what is on the disk', async () => {
+test('a long history comes in chunks, with progress, and no word on the meter before its end; killed between chunks, the next start goes on from what is on the disk', async () => {
   const { story, asked, firstDays } = await storyOfYears();
+  const probe = await story.listen();
   story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' }, { when: () => asked() >= 3 });
   const daemon = await story.start(USAGE_CONFIG);
   await untilTrue('the third question', () => asked() === 3);
+  await probe.until(HEALTH, ({ progress }) => JSON.stringify(progress).includes('732'));
+  const progress = { account: 'home', meter: METER, days_read: 732, days_total: 1_014 };
+  expect(probe.json(HEALTH)).toMatchObject({ progress: [progress] });
+  expect(probe.heard.filter(({ topic }) => /meter./.test(topic))).toEqual([]);
   // What a process leaves behind that is killed here and now.
   const left = await story.stack.folder();
   await cp(story.stateDir, left, { recursive: true });
   await story.stop(daemon);
   story.simulator.switches.clearFaults();
 
-  const probe = await story.listen();
   await story.start({ ...USAGE_CONFIG, state_dir: left });
   const state = await probe.until(STATE);
   expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(state.cost_total).toBeCloseTo(booked(story.simulator).eur, 3);
   expect(state).toMatchObject({ origin: '2022-06-01', missing_days: 0 });
   // The two chunks that were read are not read again, but for a look back.
+  expect(firstDays().slice(0, 3)).toEqual(['2022-05-31', '2023-06-01', '2024-06-01']);
   expect(firstDays()[3]?.slice(0, 4)).toBe('2024');
   expect(story.simulator.counters.passwordGrants.asked).toBe(1);
   await story.polled(1);
   expect(probe.on(EVENT)).toEqual([]);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', progress: [] });
 });
 
 test('the origin stays, whatever the configuration says later; a tenant who moves in keeps the totals, and is compared with own days', async () => {

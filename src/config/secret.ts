@@ -11,55 +11,46 @@ export class Secret {
   readonly origin: string;
   /** The file that it is read from; undefined for one that is given as text. */
   readonly path: string | undefined;
+  /** The value as it is now, or what is wrong with it, in words without its text. */
+  readonly look: () => Promise<{ readonly value: string } | { readonly found: string }>;
   /** The value as it is now, never empty. Rejects with secret_unreadable. */
   readonly read: () => Promise<string>;
 
   constructor(
     origin: string,
-    read: () => Promise<string>,
+    readText: () => Promise<string>,
     scrubber: Scrubber,
-    form = ANY_TEXT,
+    form: SecretForm = ANY_TEXT,
     path?: string,
   ) {
     this.origin = origin;
     this.path = path;
+    this.look = async () => {
+      try {
+        const value = await readText();
+        const secret = form.secretIn(value);
+        // From whatever is printed: the text, and the part of it that is the secret itself.
+        for (const each of new Set([value, secret])) if (each) scrubber.register(each);
+        if (value === '') return { found: 'it is empty' };
+        return secret === undefined ? { found: 'it holds something else' } : { value };
+      } catch (error) {
+        return { found: whyUnreadable(error) };
+      }
+    };
     this.read = async () => {
-      const value = await read();
-      hide(value, form, scrubber);
-      return value;
+      const looked = await this.look();
+      if ('value' in looked) return looked.value;
+      throw failure('secret_unreadable', `The secret in ${path} cannot be read: ${looked.found}.`, {
+        exit: EXIT.config,
+        retry: 'later',
+        hint: `Let the file hold ${form.allowed}, and be readable for the user heat2mqtt runs as; no restart is needed.`,
+      });
     };
   }
 
   toString = () => '[secret]';
   readonly toJSON = this.toString;
   readonly [inspect.custom] = this.toString;
-}
-
-/** From whatever is printed: the text, and the part of it that is the secret itself. */
-export function hide(text: string, form: SecretForm, scrubber: Scrubber): void {
-  for (const secret of new Set([text, form.secretIn(text)])) if (secret) scrubber.register(secret);
-}
-
-/** What a file holds as a secret, or what is wrong with it, in words without its text. */
-export async function lookIntoFile(path: string, readFile: ReadFile, form: SecretForm) {
-  try {
-    const value = trimNewline(decodeText(await readFile(path)));
-    if (value === '') return { found: 'it is empty' };
-    return form.secretIn(value) === undefined ? { found: 'it holds something else' } : { value };
-  } catch (error) {
-    return { found: whyUnreadable(error) };
-  }
-}
-
-/** Never empty. Rejects with secret_unreadable. */
-export async function readSecretFile(path: string, readFile: ReadFile, form: SecretForm): Promise<string> {
-  const looked = await lookIntoFile(path, readFile, form);
-  if (looked.value !== undefined) return looked.value;
-  throw failure('secret_unreadable', `The secret in ${path} cannot be read: ${looked.found}.`, {
-    exit: EXIT.config,
-    retry: 'later',
-    hint: `Let the file hold ${form.allowed}, and be readable for the user heat2mqtt runs as; no restart is needed.`,
-  });
 }
 
 /** Fails on bytes that are not UTF-8: replacing them would log in with a different password. */

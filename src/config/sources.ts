@@ -214,30 +214,21 @@ export async function readFiles(draft: Draft, readFile: secrets.ReadFile, creden
   for (const [path, value] of draft.leaves()) {
     if (typeof value !== 'string' || value === '') continue;
     if (keys.isFileKey(path)) await putFile(path, value, draft, readFile);
-    else if (keys.isSecret(path)) putSecret(path, secrets.trimNewline(value), draft);
+    else if (keys.isSecret(path)) await putSecret(path, secrets.trimNewline(value), draft);
     else if (path.join() === 'state_dir') draft.put(path, draft.locate(path, value));
   }
 }
 
-function putSecret(path: keys.Path, value: string, draft: Draft): void {
+async function putSecret(path: keys.Path, value: string, draft: Draft): Promise<void> {
   const name = path.at(-1) ?? '';
-  const form = secrets.formOf(name);
-  const origin = draft.originOf(path);
-  secrets.hide(value, form, draft.scrubber);
+  const origin = draft.originOf(path) === 'file' ? 'inline' : draft.originOf(path);
+  const secret = new secrets.Secret(origin, async () => value, draft.scrubber, secrets.formOf(name));
+  const looked = await secret.look();
   if (draft.isGiven(keys.fileKeyOf(path))) draft.refuse(path, 'one of them', `both ${name} and ${name}_file`);
-  else if (form.secretIn(value) !== undefined)
-    draft.put(
-      path,
-      new secrets.Secret(origin === 'file' ? 'inline' : origin, async () => value, draft.scrubber),
-    );
+  else if ('value' in looked) draft.put(path, secret);
 }
 
-async function putFile(
-  key: keys.Path,
-  given: string,
-  draft: Draft,
-  readFile: secrets.ReadFile,
-): Promise<void> {
+async function putFile(key: keys.Path, given: string, draft: Draft, readFile: secrets.ReadFile) {
   const path = keys.mainKeyOf(key);
   const file = draft.locate(key, given);
   const refuse = (found: string, allowed: string) => {
@@ -252,16 +243,11 @@ async function putFile(
     if (found !== undefined) refuse(found, 'the path of a readable file');
   } else if (!draft.isGiven(path)) {
     const form = secrets.formOf(path.at(-1) ?? '');
-    const looked = await secrets.lookIntoFile(file, readFile, form);
-    if (looked.found !== undefined)
-      refuse(looked.found, `the path of a readable file that holds ${form.allowed}`);
-    else secrets.hide(looked.value, form, draft.scrubber);
-    const read = () => secrets.readSecretFile(file, readFile, form);
-    draft.put(
-      path,
-      new secrets.Secret(`file ${file}`, read, draft.scrubber, form, file),
-      draft.originOf(key),
-    );
+    const read = async () => secrets.trimNewline(secrets.decodeText(await readFile(file)));
+    const secret = new secrets.Secret(`file ${file}`, read, draft.scrubber, form, file);
+    const looked = await secret.look();
+    if ('found' in looked) refuse(looked.found, `the path of a readable file that holds ${form.allowed}`);
+    draft.put(path, secret, draft.originOf(key));
     draft.remove(key);
   }
 }

@@ -20,16 +20,14 @@ const MASK = '[secret]';
 const SHORTEST_SECRET = 4;
 const NEWEST_TOKENS = 40;
 
-interface Secret {
-  readonly text: string;
-  /** Those in which it may be written: found out with the first line, since most are forgotten before any is logged. */
-  forms: readonly string[] | null;
-}
-
 export function createScrubber(): Scrubber {
-  /** Each with the forms in which it may be written, and how often it was registered. */
-  const secrets = new Map<string, Secret & { users: number }>();
-  const tokens = new Map<string, Secret>();
+  /**
+   * Each with how often it was registered, and the forms in which it may be written: found out with the first line, since most are
+   * forgotten before any is logged.
+   */
+  const secrets = new Map<string, { users: number; forms: readonly string[] | null }>();
+  /** Those that are tokens, the oldest first. */
+  const tokens = new Set<string>();
 
   /**
    * Forms that overlap are masked as one stretch, so that no end of one stays behind. With the secrets of a thousand
@@ -37,8 +35,8 @@ export function createScrubber(): Scrubber {
    */
   function masked(text: string): string {
     const found: { readonly at: number; readonly end: number }[] = [];
-    for (const secret of [...secrets.values(), ...tokens.values()]) {
-      secret.forms ??= writtenForms(secret.text);
+    for (const [written, secret] of secrets) {
+      secret.forms ??= writtenForms(written);
       for (const form of secret.forms)
         for (let at = text.indexOf(form); at !== -1; at = text.indexOf(form, at + 1))
           found.push({ at, end: at + form.length });
@@ -52,22 +50,26 @@ export function createScrubber(): Scrubber {
     return clean + text.slice(done);
   }
 
+  function register(secret: string): void {
+    const known = secrets.get(secret);
+    if (known) known.users += 1;
+    else secrets.set(secret, { users: 1, forms: null });
+  }
+
+  function forget(secret: string): void {
+    const known = secrets.get(secret);
+    if (known) known.users -= 1;
+    if (known?.users === 0) secrets.delete(secret);
+  }
+
   return {
-    register(secret) {
-      const known = secrets.get(secret);
-      if (known) known.users += 1;
-      else secrets.set(secret, { text: secret, forms: null, users: 1 });
-    },
-    forget(secret) {
-      const known = secrets.get(secret);
-      if (known) known.users -= 1;
-      if (known?.users === 0) secrets.delete(secret);
-    },
+    register,
+    forget,
     registerToken(token) {
-      tokens.delete(token);
-      tokens.set(token, { text: token, forms: null });
-      const [oldest] = tokens.keys();
-      if (tokens.size > NEWEST_TOKENS && oldest !== undefined) tokens.delete(oldest);
+      if (!tokens.delete(token)) register(token);
+      tokens.add(token);
+      const [oldest = ''] = tokens;
+      if (tokens.size > NEWEST_TOKENS && tokens.delete(oldest)) forget(oldest);
     },
     scrub: (text) => masked(text.replace(JWT_SHAPE, MASK)),
   };

@@ -32,20 +32,17 @@ export async function directoryNotices(path: string, uid: number | undefined) {
   const found = await stat(path).catch(() => null);
   if (found === null || uid === undefined) return [];
   const whoWrites = 'Who writes there can make heat2mqtt send the password elsewhere.';
-  const foreign = {
+  const foreign = found.uid !== uid && {
     code: 'state_dir_foreign',
     message: `The state directory ${path} belongs to another user (${found.uid}). ${whoWrites}`,
     hint: `Give it to the user of heat2mqtt: chown -R ${uid} ${path}`,
   };
-  const open = {
+  const open = (found.mode & WRITABLE_BY_OTHERS) !== 0 && {
     code: 'state_dir_open',
     message: `Other users can write to the state directory ${path}. ${whoWrites}`,
     hint: `Take that away: chmod go-w ${path}`,
   };
-  return [
-    ...(found.uid === uid ? [] : [foreign]),
-    ...((found.mode & WRITABLE_BY_OTHERS) === 0 ? [] : [open]),
-  ];
+  return [foreign, open].filter((notice) => notice !== false);
 }
 
 const WRITABLE_BY_OTHERS = 0o022;

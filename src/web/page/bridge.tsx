@@ -84,10 +84,9 @@ interface Answer {
   readonly error?: { readonly message: string; readonly hint?: string };
 }
 
-/** Sends a request of this name, and says what came of it. `onData`: is told its data. */
-async function request(name: string, parameters = {}, onData = (_: State | null) => {}): Promise<string> {
+/** Sends a request of this name, and says what came of it. */
+async function request(name: string, parameters = {}): Promise<string> {
   const { status, data = null, error } = await ask<Answer>('POST', `request/${name}`, parameters);
-  onData(data);
   const accounts = (data?.accounts ?? []) as readonly { changes: number; error?: Answer['error'] }[];
   const fault = error ?? accounts.find((account) => account.error)?.error;
   if (fault) return `${fault.message} ${fault.hint ?? ''}`;
@@ -116,26 +115,24 @@ export const ReadAgain = () => (
   </>
 );
 
-/** The configured list, else the newest one that is kept, or has just been answered. */
-function newestList(answered: State | null): Constituencies | null {
+/** The configured list, else the newest one that is kept. */
+function newestList(): Constituencies | null {
   const base = store.get<Info>('bridge/info')?.base_topic ?? '';
   const topic = textOf(store.get('bridge/constituencies'), 'topic') ?? '';
   const kept = store.below<Constituencies>('constituencies/');
   const [newest] = [...kept].sort((a, b) => (a.fetched_at < b.fetched_at ? 1 : -1));
-  const given = answered?.constituencies ? (answered as unknown as Constituencies) : null;
-  return store.get<Constituencies>(topic.slice(base.length + 1)) ?? newest ?? given;
+  return store.get<Constituencies>(topic.slice(base.length + 1)) ?? newest ?? null;
 }
 
 export function ConstituencyTable() {
   const { send, disabled, result } = useSending();
-  const [data, setData] = useState<State | null>(null);
   const [search, isFound] = useSearch(say('filter'));
-  const list = newestList(data);
+  const list = newestList();
   const rows = (list?.constituencies ?? [])
     .map(({ uri, name, code, house }) => ({ key: uri, cells: [name, code, house.name] }))
     .filter(({ cells }) => isFound(cells.join(' ')));
   const head = (['name', 'code', 'house'] as const).map((one) => say(`constituencies.${one}`));
-  const refresh = () => send(() => request('constituencies', {}, setData));
+  const refresh = () => send(() => request('constituencies'));
   return (
     <>
       <p>{say('constituencies.why')}</p>

@@ -85,29 +85,25 @@ function settleProperty(options: PropertyOptions, fresh: FreshId) {
   return { id, subscriptionId: fresh(), balanceGroupId: fresh(), services: settled };
 }
 
+const personWith = (username: string, password: string, services: readonly ServiceOptions[]) => ({
+  username,
+  password,
+  groups: [{ properties: [{ services }] }],
+});
+
 /** One account with one heat meter and history since 1 January two years back. */
 export function demoAccounts(seed = 1, heat: MeterOptions = {}): AccountOptions[] {
+  const water = { seed: seed + 1, meanKwhPerDay: 3 };
   const services = [
     { identifier: '70418235', meter: { seed, ...heat } },
-    {
-      identifier: 'W-3302',
-      serviceType: 'WATER_METER_READ_SERVICE',
-      meter: { seed: seed + 1, meanKwhPerDay: 3 },
-    },
+    { identifier: 'W-3302', serviceType: 'WATER_METER_READ_SERVICE', meter: water },
   ];
-  const groups = [{ type: 'payment', properties: [{ services }] }];
-  return [{ username: 'me@example.org', password: 'demo', groups, markup: 0.135 }];
+  return [{ ...personWith('me@example.org', 'demo', services), markup: 0.135 }];
 }
 
 /** `count` accounts with one heat meter each: flat-1@example.org with the password demo-1, and so on. */
 export const flatAccounts = (count: number, heat: MeterOptions = {}): AccountOptions[] =>
-  Array.from({ length: count }, (_, n) => ({
-    username: `flat-${n + 1}@example.org`,
-    password: `demo-${n + 1}`,
-    groups: [
-      {
-        type: 'payment',
-        properties: [{ services: [{ identifier: String(70_600_001 + n), meter: { seed: n + 1, ...heat } }] }],
-      },
-    ],
-  }));
+  Array.from({ length: count }, (_, n) => {
+    const service = { identifier: String(70_600_001 + n), meter: { seed: n + 1, ...heat } };
+    return personWith(`flat-${n + 1}@example.org`, `demo-${n + 1}`, [service]);
+  });

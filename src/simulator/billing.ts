@@ -176,10 +176,9 @@ function propertyCustomer({ id, subscriptionId, balanceGroupId, services }: Prop
 const DEFAULT_COUNT = 10;
 
 function paged(objects: readonly unknown[], query: URLSearchParams, { api }: Switches): unknown {
-  const page = api.ignoresPage ? 1 : wholeNumber(query.get('page'), 1);
+  const page = wholeNumber(query.get('page'), 1);
   const count = Math.min(wholeNumber(query.get('count'), DEFAULT_COUNT), api.maxPageSize);
-  const shown = objects.slice((page - 1) * count, page * count);
-  return api.bareArrays ? shown : { objects: shown, total_num: objects.length };
+  return { objects: objects.slice((page - 1) * count, page * count), total_num: objects.length };
 }
 
 function wholeNumber(written: string | null, otherwise: number): number {

@@ -33,7 +33,7 @@ function matching(houses: readonly House[], query: URLSearchParams): House[] {
 }
 
 function answer(all: readonly Row[], houses: readonly House[], query: URLSearchParams, switches: Switches) {
-  const { shape, ignoresLimit, repeatsFirstPage, deepSkip } = switches.constituencies;
+  const { shape, repeatsFirstPage, deepSkip } = switches.constituencies;
   const skip = Number(query.get('skip') ?? 0);
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT);
   const areCounts = [skip, limit].every((value) => Number.isInteger(value) && value >= 0);
@@ -42,7 +42,7 @@ function answer(all: readonly Row[], houses: readonly House[], query: URLSearchP
   const shown = shape === 'older' ? houses.slice(0, 1) : houses;
   const rows = all.filter(({ house }) => shown.includes(house));
   const from = repeatsFirstPage ? 0 : skip;
-  const page = rows.slice(from, ignoresLimit ? undefined : from + limit);
+  const page = rows.slice(from, from + limit);
   if (shape === 'third') return json({ constituencies: page.map(({ row }) => ({ title: row.showAs })) });
   const head = {
     counts: { constituencyCount: rows.length, resultCount: rows.length },
@@ -73,13 +73,11 @@ const PANELS = [
 const FIXED_SIZES: Record<string, number> = { 'dail/34': 43, 'seanad/5': 8 };
 
 function inventedRows(): Row[] {
-  const draw = drawFor(SEED, 0, 'places');
   const all = FIRST.flatMap((first) => SECOND.map((second) => `${first} ${second}`));
-  const places = shuffled(all, draw)
-    .slice(0, 60)
-    .map((name, index) => `${name}${SIDES[index % SIDES.length]}`);
+  const places = shuffled(all, drawFor(SEED, 0, 'places')).slice(0, 60);
+  const sided = places.map((name, index) => `${name}${SIDES[index % SIDES.length]}`);
   const numbered = (chamber: 'dail' | 'seanad', count: number) =>
-    Array.from({ length: count }, (_, index) => inventedHouse(chamber, index + 1, places)).flat();
+    Array.from({ length: count }, (_, index) => inventedHouse(chamber, index + 1, sided)).flat();
   return [...numbered('dail', 34), ...numbered('seanad', 27)];
 }
 
@@ -94,23 +92,12 @@ function inventedHouse(houseCode: 'dail' | 'seanad', number: number, places: rea
   const house = { houseNo: String(number), uri, houseCode, showAs };
   const representType = isDail ? 'constituency' : 'panel';
   return (isDail ? shuffled(places, draw) : PANELS).slice(0, size).map((name) => {
-    const representCode = codeOf(name);
-    const row = {
-      uri: `${uri}/${representType}/${representCode}`,
-      showAs: name,
-      representCode,
-      representType,
-    };
-    return { row, house };
+    // Without accents: Dún Laoghaire is `Dun-Laoghaire`.
+    const plain = name.normalize('NFD').replace(/\p{M}/gu, '');
+    const representCode = plain.replace(/[^A-Za-z0-9]+/g, '-');
+    const its = `${uri}/${representType}/${representCode}`;
+    return { row: { uri: its, showAs: name, representCode, representType }, house };
   });
-}
-
-/** The code has no accents: Dublin Mid-West is `Dublin-Mid-West`. */
-function codeOf(name: string): string {
-  return name
-    .normalize('NFD')
-    .replace(/\p{M}/gu, '')
-    .replace(/[^A-Za-z0-9]+/g, '-');
 }
 
 function ordinal(number: number): string {

@@ -51,19 +51,15 @@ export async function startSimulator(options: {
     accounts: accounts as readonly { readonly username: string }[],
     /** The newest 1000 requests, oldest first. */
     requests: counters.log as readonly SeenRequest[],
+    /** Of all accounts, or of this one. */
     properties: (username?: string) =>
       accounts
         .filter((account) => username === undefined || account.username === username)
-        .flatMap((account) =>
-          account.groups.flatMap((group) =>
-            group.properties.map(({ id, services }) => ({
-              id,
-              username: account.username,
-              groupId: group.id,
-              groupType: group.type,
-              identifiers: services.flatMap(({ identifier }) => identifier ?? []),
-            })),
-          ),
+        .flatMap(({ groups }) => groups)
+        .flatMap(({ type: groupType, properties }) =>
+          properties.map(({ id, services }) => {
+            return { id, groupType, identifiers: services.flatMap(({ identifier }) => identifier ?? []) };
+          }),
         ),
     /** What is booked by now, per local date in Europe/Dublin. */
     truth: (propertyId: number) => truthAt(property(propertyId), clock.now()),

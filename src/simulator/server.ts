@@ -57,15 +57,10 @@ async function answer(
   const left = counters.enter(exchange, `${exchange.method} ${found?.template ?? exchange.path}`);
   response.once('close', left);
   const fault = switches.take(exchange);
-  if (fault?.kind === 'slow' || fault?.kind === 'hang') {
-    if (fault.kind === 'hang') return;
-    await clock.sleep(fault.ms, gone.signal);
-  }
+  if (fault?.kind === 'hang') return;
+  if (fault?.kind === 'slow') await clock.sleep(fault.ms, gone.signal);
   if (gone.signal.aborted) return;
-  if (fault?.kind === 'reset') {
-    request.socket.destroy();
-    return;
-  }
+  if (fault?.kind === 'reset') return void request.socket.destroy();
   const own = fault?.kind === 'reply' ? { body: '', ...fault } : replyTo(exchange, routes, found);
   if (fault?.kind !== 'reply') options.onReply?.(exchange, own);
   if (fault?.kind === 'late') await clock.sleep(fault.ms, gone.signal);

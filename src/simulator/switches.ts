@@ -100,10 +100,6 @@ export class Switches {
 
   readonly api = {
     maxPageSize: 10,
-    /** Lists as bare arrays in place of `{objects, total_num}`. */
-    bareArrays: false,
-    /** Every page is the first page. */
-    ignoresPage: false,
     /** The answer to a usage question about a property that was renumbered away. */
     retiredStatus: 404,
     /** Single readings in the order of their ids, whatever is asked. */
@@ -114,7 +110,6 @@ export class Switches {
 
   readonly constituencies = {
     shape: 'newer' as ConstituencyShape,
-    ignoresLimit: false,
     /** Whatever `skip` says, the first page comes. */
     repeatsFirstPage: false,
     /** HTTP 422 for a `skip` at or above this. */

@@ -82,11 +82,8 @@ export function openCodeFlow({ issuer, clock, switches, credentials, sessions }:
 
   function post(tab: Tab, form: Form, exchange: Exchange): Reply {
     const { step, account } = tab;
-    if (step === 'done')
-      return back(tab.request, {
-        error: 'temporarily_unavailable',
-        error_description: 'authentication_expired',
-      });
+    const expired = { error: 'temporarily_unavailable', error_description: 'authentication_expired' };
+    if (step === 'done') return back(tab.request, expired);
     if (isStale(tab, exchange, form)) {
       const execution = executionOf(step);
       if (exchange.query.get('execution') !== execution) return expiredPage();
@@ -97,11 +94,9 @@ export function openCodeFlow({ issuer, clock, switches, credentials, sessions }:
       Object.assign(tab, { username: form.username ?? '', step: 'password' });
       return show(tab);
     }
-    if (step === 'otp' && account)
-      return credentials.oneTimeCodePasses(exchange, account, form.otp)
-        ? loggedIn(tab, account)
-        : show(tab, 'wrong');
-    return password(tab, form, exchange);
+    if (step !== 'otp' || !account) return password(tab, form, exchange);
+    const isRight = credentials.oneTimeCodePasses(exchange, account, form.otp);
+    return isRight ? loggedIn(tab, account) : show(tab, 'wrong');
   }
 
   function password(tab: Tab, form: Form, exchange: Exchange): Reply {

@@ -57,7 +57,7 @@ export function openKeycloak(
     if (state === 'not_fully_set_up' || token.requiredActions.get(account.username)?.length)
       throw noGrant('Account is not fully set up');
     const session = sessions.start(account, grantedScopes(scope, switches), clock.now());
-    const reply = granted({ session, nonce: undefined });
+    const reply = granted({ session });
     counters.passwordGrants.ok += 1;
     return reply;
   }
@@ -65,7 +65,7 @@ export function openKeycloak(
   function refresh({ refresh_token = '' }: Form): Reply {
     const session = sessions.refresh(refresh_token, clock.now());
     counters.refreshGrants.ok += 1;
-    return tokens({ session, nonce: undefined });
+    return tokens({ session });
   }
 
   function granted(grant: Grant): Reply {

@@ -23,7 +23,7 @@ export interface Realm {
 /** What a token is given for: a session, and the nonce that its id token repeats. */
 export interface Grant {
   readonly session: Session;
-  readonly nonce: string | undefined;
+  readonly nonce?: string | undefined;
 }
 
 /** In the words of OAuth. */
@@ -104,11 +104,8 @@ export function openCredentials(
     const tries = wrong.get(username) ?? { count: 0, lockedUntil: 0 };
     if (now < tries.lockedUntil) return false;
     if (isRight) return true;
-    const isLocked = tries.count + 1 >= most;
-    wrong.set(
-      username,
-      isLocked ? { count: 0, lockedUntil: now + LOCK_MS } : { ...tries, count: tries.count + 1 },
-    );
+    const count = tries.count + 1;
+    wrong.set(username, count >= most ? { count: 0, lockedUntil: now + LOCK_MS } : { ...tries, count });
     return false;
   }
 

@@ -49,8 +49,8 @@ test('a machine that starts in 1970 is healthy when the network has told it the 
   expect(await healthz()).toBe(200);
 });
 
-async function report(story: Story) {
-  const { out, err, exitCode } = await story.type('report');
+async function report(story: Story, over: Readonly<Record<string, unknown>> = {}) {
+  const { out, err, exitCode } = await story.type('report', over);
   story.alsoSaid(out, err);
   return { code: exitCode, text: out + err };
 }
@@ -96,11 +96,16 @@ test('polls, budget, ledger and shapes of replies, after a good poll and a stran
   expect(later).toMatch(/logins refused: 1 \(\w+\), next try 2025-03-10T13:15/);
 });
 
-test('a report before the first start', async () => {
-  const { code, text } = await report(await openStory());
+test('a report before the first start, and with a configuration that is wrong', async () => {
+  const story = await openStory();
+  const { code, text } = await report(story);
   expect(code).toBe(0);
   expect(text).toContain('never polled');
   expect(text).toContain('none seen yet');
+  const { username, password } = ME;
+  const wrong = await report(story, { accounts: [{ username, password, pasword: password }] });
+  expect(wrong.code).toBe(3);
+  expect(wrong.text).toContain('accounts.0.pasword: found an unknown key');
 });
 
 const BRIDGE = 'heat2mqtt/bridge/state';

@@ -5,6 +5,7 @@ import type { DayRecord, Ledger } from '../../src/domain/ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, zone } from '../../src/domain/period.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { type Draw, drawFor } from '../../src/simulator/random.ts';
+import { invoiceOf } from './building.ts';
 
 /** From the day on, until another entry holds. */
 type Since<T> = readonly ({ readonly from: Day } & T)[];
@@ -114,16 +115,9 @@ export class Household {
       if (to > this.span.to) return found;
       const told = this.readings.filter(({ day }) => day >= from && day < to);
       const sum = told.reduce((all, { cost }) => all + cost, 0);
-      const invoice: Invoice = {
-        id: `INV-${String(found.length + 1).padStart(4, '0')}`,
-        status: 'CLOSED',
-        startAt: DUBLIN.startOf(from),
-        endAt: DUBLIN.startOf(to),
-        dueAt: DUBLIN.startOf(addDays(to, 14)),
-        total: cents(sum * (1 + vat / 100)) + toMicro(wrong[found.length] ?? 0),
-        open: 0,
-      };
-      found.push({ invoice, sum });
+      const id = `INV-${String(found.length + 1).padStart(4, '0')}`;
+      const total = cents(sum * (1 + vat / 100)) + toMicro(wrong[found.length] ?? 0);
+      found.push({ invoice: invoiceOf(id, from, to, total), sum });
     }
   }
 

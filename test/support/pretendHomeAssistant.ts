@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
+import * as z from 'zod';
 
 export type PretendHomeAssistant = Awaited<ReturnType<typeof startPretendHomeAssistant>>;
 
@@ -283,8 +284,8 @@ function openPretendRecorder(isSlow: () => boolean) {
         case 'recorder/statistics_during_period':
           return inPeriod(question);
         case 'recorder/import_statistics': {
-          const refusal = importRefusal(question);
-          if (refusal) throw refusal;
+          const { error } = IMPORT.safeParse(question);
+          if (error) throw { code: 'invalid_format', message: z.prettifyError(error) };
           queue.push(question);
           if (!isSlow()) commit();
           return null;
@@ -296,55 +297,34 @@ function openPretendRecorder(isSlow: () => boolean) {
   };
 }
 
-interface Refusal {
-  readonly code: string;
-  readonly message: string;
-}
-
-const METADATA = 'mean_type has_sum name source statistic_id unit_class unit_of_measurement'.split(' ');
-const ROW = ['start', 'state', 'sum', 'mean', 'min', 'max', 'last_reset'];
-const EXTERNAL_ID = /^(?!.+__)(?!_)[\da-z_]+(?<!_):(?!_)[\da-z_]+(?<!_)$/;
 const ENERGY_UNITS = ['Wh', 'kWh', 'MWh', 'GJ'];
 
-const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
+/** What Home Assistant's recorder takes in. */
+const IMPORT = z.strictObject({
+  type: z.string(),
+  metadata: z
+    .strictObject({
+      mean_type: z.literal(0),
+      has_sum: z.literal(true),
+      name: z.string().nullable(),
+      source: z.string(),
+      statistic_id: z.string().regex(/^(?!.+__)(?!_)[\da-z_]+(?<!_):(?!_)[\da-z_]+(?<!_)$/),
+      unit_class: z.literal('energy').nullable(),
+      unit_of_measurement: z.string(),
+    })
+    .refine(({ source, statistic_id }) => source === statistic_id.split(':')[0], 'Invalid source')
+    .refine((of) => of.unit_class === null || ENERGY_UNITS.includes(of.unit_of_measurement), 'unit_class'),
+  stats: z.array(
+    z.strictObject({
+      // On the hour, with an offset.
+      start: z.iso.datetime({ offset: true }).regex(/T\d\d:00:00[+-]\d\d:\d\d$/),
+      state: z.number(),
+      sum: z.number(),
+    }),
+  ),
+});
 
-/** What Home Assistant's recorder refuses, in the order in which it looks; `null`: it is taken in. */
-function importRefusal(message: Fields): Refusal | null {
-  const { id: _, type: __, metadata, stats, ...more } = message;
-  const invalid = (text: string): Refusal => ({ code: 'invalid_format', message: text });
-  if (Object.keys(more).length > 0) return invalid(`extra keys: ${Object.keys(more)}`);
-  if (!isFields(metadata) || !Array.isArray(stats)) return invalid('metadata and stats');
-  const strange = Object.keys(metadata).find((key) => !METADATA.includes(key));
-  const missing = METADATA.find((key) => !(key in metadata));
-  if (strange || missing) return invalid(`metadata: ${strange ?? missing}`);
-  if (metadata.mean_type !== 0 || metadata.has_sum !== true) return invalid('mean_type or has_sum');
-  for (const row of stats) {
-    if (!isFields(row) || Object.keys(row).some((key) => !ROW.includes(key))) return invalid('a row');
-    if (typeof row.state !== 'number' || typeof row.sum !== 'number') return invalid('state or sum');
-    if (typeof row.start !== 'string' || Number.isNaN(Date.parse(row.start))) return invalid('start');
-  }
-  const refused = (text: string): Refusal => ({ code: 'home_assistant_error', message: text });
-  const { statistic_id: id, source, unit_class: unitClass, unit_of_measurement: unit } = metadata;
-  if (!EXTERNAL_ID.test(String(id))) return refused('Invalid statistic_id');
-  if (source !== String(id).split(':')[0]) return refused('Invalid source');
-  if (unitClass !== null && (unitClass !== 'energy' || !ENERGY_UNITS.includes(String(unit))))
-    return refused('unit_class');
-  if (typeof unit !== 'string') return refused('unit_of_measurement');
-  for (const { start } of stats) {
-    if (!/[+-]\d\d:\d\d$/.test(start)) return refused('Naive timestamp');
-    if (!/T\d\d:00:00[+-]/.test(start)) return refused('Invalid timestamp: not on the hour');
-  }
-  return null;
-}
-
-const GAS = [
-  'type',
-  'stat_energy_from',
-  'stat_cost',
-  'entity_energy_price',
-  'number_energy_price',
-  'stat_rate',
-];
+const GAS = 'type stat_energy_from stat_cost entity_energy_price number_energy_price stat_rate'.split(' ');
 
 /** `switches`: who asks, and which version answers. */
 function openPretendEnergy(switches: () => { readonly isAdmin: boolean; readonly version: string }) {

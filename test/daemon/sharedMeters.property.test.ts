@@ -19,7 +19,7 @@ import { untilAtRest, untilTrue } from '../support/rest.ts';
 import { openStack } from '../support/stack.ts';
 import { usualConfig } from '../support/storyRules.ts';
 
-const RUNS = Number(process.env.HEAT2MQTT_PROPERTY_RUNS ?? 5);
+const RUNS = Number(process.env.HEAT2MQTT_PROPERTY_RUNS ?? 3);
 const ROUNDS = 3;
 const NEVER = ROUNDS;
 const MOST_ACCOUNTS = 4;

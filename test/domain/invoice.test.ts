@@ -34,16 +34,13 @@ test.each([
 });
 
 describe('the newest', () => {
-  test('of one period: the one due last, then the one with the highest number', () => {
-    const march = (id: string, due: string) => invoice(id, '2025-03-01', { dueAt: Date.parse(due) });
-    const given = [march('9', '2025-04-15'), march('10', '2025-04-15'), march('8', '2025-05-15')];
-    expect(ids(newestFirst(given))).toEqual(['8', '10', '9']);
-  });
-
-  test('by period, whatever the order and the ids; those without a date last', () => {
-    const dated = [invoice('1', '2025-05-01'), invoice('5', '2025-03-01'), invoice('3', '2025-06-01')];
-    expect(ids(newestFirst([invoice('9'), ...dated]))).toEqual(['3', '1', '5', '9']);
-  });
+  const march = (id: string, due: string) => invoice(id, '2025-03-01', { dueAt: Date.parse(due) });
+  const dated = [invoice('1', '2025-05-01'), invoice('5', '2025-03-01'), invoice('3', '2025-06-01')];
+  test.each([
+    ['by period, those without a date last', [invoice('9'), ...dated], ['3', '1', '5', '9']],
+    ['of one period by due day', [march('9', '2025-04-15'), march('8', '2025-05-15')], ['8', '9']],
+    ['of one due day by number', [march('9', '2025-04-15'), march('10', '2025-04-15')], ['10', '9']],
+  ])('%s', (_, given, expected) => expect(ids(newestFirst(given))).toEqual(expected));
 
   test('one dated in the year 2999 stays in the list and does not pass for the newest', () => {
     const all = newestFirst([invoice('now', '2025-06-01'), invoice('far', '2999-01-01')]);

@@ -1,12 +1,9 @@
-// A disk of its own of half a megabyte, which a test can fill up or make read-only: for real, root included.
+// A disk of its own of half a megabyte, which a test can fill up: for real, root included.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { waitFor } from '../support/waitFor.ts';
-
-export type SmallDisk = Awaited<ReturnType<typeof openSmallDisk>>;
 
 const SIZE = 'size=512k';
 const BLOCK_BYTES = 4096;
@@ -47,17 +44,6 @@ export async function openSmallDisk() {
       }
     },
     free: () => rm(filler, { force: true }),
-    /** The kernel refuses it while a file is open for writing. */
-    readOnly: (isReadOnly: boolean) =>
-      waitFor('a moment without a write', () => {
-        try {
-          mount('-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, path);
-          return true;
-        } catch (err) {
-          if (!String(err).includes('busy')) throw err;
-          return false;
-        }
-      }),
     async stop() {
       unmount(path);
       await rm(path, { recursive: true, force: true });

@@ -156,14 +156,14 @@ test('months that can be had: whole, since the origin, and read or long enough p
   expect(later('2025-06-03T12:00:00+01:00')).toEqual(['2025-04', '2025-05']);
 });
 
+const { facts: NAMED } = factsOf({ meter: { friendlyName: '<Flat> & "3"' } });
+const WRITTEN = statementOf('2025-05', NAMED);
 test.each<[Language, RegExp]>([
   ['en', /Heat in May 2025.*You used about|Heat in May 2025/s],
   ['de', /Wärme im Mai 2025/],
   ['ga', /Teas i Bealtaine 2025/],
 ])('page and text in %s: no script, nothing unescaped, every word filled in', (language, title) => {
-  const { facts } = factsOf({ meter: { friendlyName: '<Flat> & "3"' } });
-  const statement = statementOf('2025-05', facts);
-  const [page, text] = [statementPage(statement, language), statementText(statement, language)];
+  const [page, text] = [statementPage(WRITTEN, language), statementText(WRITTEN, language)];
   for (const written of [page, text]) {
     expect(written).toMatch(title);
     expect(written).not.toMatch(/undefined|NaN|\[object|\{\w+\}(?![^<]*<\/style>)/);

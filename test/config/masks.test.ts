@@ -59,10 +59,12 @@ home_assistant: { token: x, url: 'http://ha?token=canary' }
 accounts: [{ id: canary@example.org }]
 mqtt: { password: canary, password_file: canary }
 fleet: { database_url: canary, key: canary }
+mqtt: canary
+http: { listen: 7 }\nhome_assistant: { url: x, token: canary }
 `;
 
 it.each(WITH_CANARIES.trim().split('\n'))('a fault is silent about what was found: %s', async (row) => {
-  const error = await refusal(row.replace('\\nlog', '\nlog'));
+  const error = await refusal(row.replace('\\n', '\n'));
   for (const text of [error.message, error.hint, JSON.stringify(error), inspect(error, { depth: 9 })])
     expect(text).not.toMatch(CANARY);
 });

@@ -1,8 +1,6 @@
 // A TCP proxy between one process and PostgreSQL, which a test can cut or make silent.
 import { connect, createServer, type Socket } from 'node:net';
 
-export type Cable = Awaited<ReturnType<typeof openCable>>;
-
 type State =
   | 'whole'
   /** Connections are broken, and new ones too. */

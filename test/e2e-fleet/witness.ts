@@ -71,8 +71,6 @@ CREATE TRIGGER proof_events AFTER INSERT OR UPDATE ON heat2mqtt.document FOR EAC
 
 const EVERY_MS = 1_000;
 
-export type Witness = Awaited<ReturnType<typeof openWitness>>;
-
 /** To be called when the tables are there, and no process is yet. */
 export async function openWitness(postgres: Postgres, claimSeconds: number) {
   await postgres.run(TRIGGERS);

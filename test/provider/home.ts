@@ -23,7 +23,7 @@ export async function openProvider({
   simulator.switches.token.accessSeconds = 20 * 366 * 86_400;
   const { username, password } = accounts?.[0] ?? { username: 'me@example.org', password: 'demo' };
   const granted = await login(simulator, { username, password });
-  const token = String(look(granted.body, 'access_token'));
+  const token = String(look(granted, 'access_token'));
   /** Each request as the daemon counts it. */
   const seen: { ms: number; ok: boolean }[] = [];
   const { send } = createHttpClient(clock, (one) => void seen.push(one));

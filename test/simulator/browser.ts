@@ -8,8 +8,6 @@ export interface Page {
   readonly html: string;
   /** Where a redirect leads that was not followed, because it leaves the host. */
   readonly location: URL | undefined;
-  /** What went over: `GET 200 /path`. */
-  readonly trail: readonly string[];
 }
 
 export const REDIRECT = 'https://portal.example.org/signed-in';
@@ -37,20 +35,20 @@ export class Browser {
   readonly cookies = new Map<string, string>();
 
   open(url: string): Promise<Page> {
-    return this.#go(url, undefined, []);
+    return this.#go(url);
   }
 
   /** Posts the form of the page with its hidden fields and these; `action` in place of the form's own. */
   post(page: Page, fields: Record<string, string>, action = actionOf(page)): Promise<Page> {
     const body = new URLSearchParams({ ...hiddenFields(page), ...fields });
-    return this.#go(new URL(action, page.url).href, body, []);
+    return this.#go(new URL(action, page.url).href, body);
   }
 
   async signIn(url: string, username = 'me@example.org', password = 'demo'): Promise<Page> {
     return this.post(await this.open(url), { username, password });
   }
 
-  async #go(url: string, body: URLSearchParams | undefined, trail: readonly string[]): Promise<Page> {
+  async #go(url: string, body?: URLSearchParams): Promise<Page> {
     const method = body ? 'POST' : 'GET';
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const init: RequestInit = { method, redirect: 'manual', ...(cookie ? { headers: { cookie } } : {}) };
@@ -62,32 +60,14 @@ export class Browser {
     const html = await response.text();
     const to = response.headers.get('location');
     const location = to === null ? undefined : new URL(to, url);
-    const passed = [...trail, `${method} ${response.status} ${new URL(url).pathname}`];
-    if (location?.host === new URL(url).host) return this.#go(location.href, undefined, passed);
-    return { url, status: response.status, html, location, trail: passed };
+    if (location?.host === new URL(url).host) return this.#go(location.href);
+    return { url, status: response.status, html, location };
   }
 }
 
 export function actionOf({ html }: Page): string {
   const action = /<form [^>]*action="([^"]*)"[^>]* method="post"/i.exec(html)?.[1] ?? '';
   return action.replaceAll('&amp;', '&');
-}
-
-export function executionOf(page: Page): string | null {
-  return new URL(actionOf(page), page.url).searchParams.get('execution');
-}
-
-export function pageIdOf({ html }: Page): string | undefined {
-  return /data-page-id="([^"]*)"/.exec(html)?.[1];
-}
-
-/** Names of the fields that a person sees and those that carry something along. */
-export function fieldsOf({ html }: Page): string[] {
-  return [...html.matchAll(/<(?:input|button) [^>]*name="([^"]*)"/g)].map(([, name = '']) => name);
-}
-
-export function hasId({ html }: Page, id: string): boolean {
-  return html.includes(`id="${id}"`);
 }
 
 function hiddenFields({ html }: Page): Record<string, string> {

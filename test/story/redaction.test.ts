@@ -12,7 +12,7 @@ import { firstPoll, HOUR_MS, openStory, type Story } from '../support/story.ts';
 import { openStream } from '../web/stream.ts';
 
 const QUOTED = about(ME);
-const { username, password } = ME;
+const { username } = ME;
 const { brokerPassword, opaqueToken } = CANARY;
 const BROKER = { mqtt: { username: 'bridge', password: brokerPassword } };
 const told = (status: number, body: unknown = { message: QUOTED, [username]: QUOTED }, headers = {}) =>
@@ -133,25 +133,6 @@ async function type(story: Story, words: string, over: Readonly<Record<string, u
   story.alsoSaid(...said, said.join(''));
   return { exitCode, length: said.join('').length };
 }
-
-const MISTAKEN: readonly (readonly [what: string, over: Readonly<Record<string, unknown>> | string])[] = [
-  ['a key too many beside them', { accounts: [{ username, password, pasword: password }] }],
-  ['both ways at once', { accounts: [{ username, password, password_file: '/nowhere' }] }],
-  ['a mapping for a password', { accounts: [{ username, password: { is: password } }] }],
-  ['the password where the account is', { accounts: password }],
-  ['the password for an id', { accounts: [{ id: password, username, password }] }],
-  ['it all within the address', { mqtt: { url: `mqtt://u:${encodeURIComponent(brokerPassword)}@h:x` } }],
-  ['the broker password for a section', { mqtt: brokerPassword }],
-  ['a token beside a mistake', { http: { listen: 7 }, home_assistant: { url: 'x', token: opaqueToken } }],
-  ['no YAML', `accounts:\n  - username: ${username}\n    password: "${password}\n  : [${brokerPassword}`],
-];
-
-test('configurations that mistake one for another tell their mistakes, and no canary', async () => {
-  const story = await openStory();
-  for (const [what, over] of MISTAKEN)
-    for (const words of ['check --json', 'config show', 'run'])
-      expect([what, words, (await type(story, words, over)).exitCode]).toEqual([what, words, 3]);
-});
 
 test('commands on a good day, and those that sign in when a refusal quotes', async () => {
   const story = await openStory();

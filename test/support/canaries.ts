@@ -79,8 +79,6 @@ const LINK_FIELDS = 'state nonce code_challenge session_code tab_id user_code';
 // Shorter ones are words such as "none", but for the codes of six digits.
 const SHORTEST = 8;
 
-export type WireSecrets = ReturnType<typeof noteSecrets>;
-
 /** Remembers what must stay on the wire between the program and the issuer. */
 export function noteSecrets(accounts: readonly AccountOptions[]) {
   const tokens = new Set<string>();

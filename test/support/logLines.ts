@@ -1,8 +1,6 @@
 // A log whose lines are kept for the test, at the loudest level.
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 
-export type LogLines = ReturnType<typeof logLines>;
-
 export function logLines() {
   const lines: string[] = [];
   const scrubber = createScrubber();

@@ -7,8 +7,6 @@ export interface PageEvent {
   readonly data: unknown;
 }
 
-export type Stream = Awaited<ReturnType<typeof openStream>>;
-
 /** `settle` is awaited before each look at what has come. */
 export async function openStream(
   address: string,
@@ -59,7 +57,6 @@ export async function openStream(
       return isOver;
     },
     pause: () => void response.pause(),
-    resume: () => void response.resume(),
     stop: () => void request.destroy(),
   };
 }

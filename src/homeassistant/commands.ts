@@ -114,10 +114,10 @@ export async function mqttEntities(home: HomeAssistant): Promise<ReadonlyMap<str
   return new Map(ours.map(({ unique_id, entity_id }) => [String(unique_id), String(entity_id)]));
 }
 
-/** The ids of all persistent notifications: they stand below the bell of the sidebar until they are dismissed, or a restart. */
-export async function standingNotifications(home: HomeAssistant): Promise<ReadonlySet<string>> {
+/** The messages below the bell of the sidebar, by id. They stand there until they are dismissed, or a restart. */
+export async function standingNotifications(home: HomeAssistant): Promise<ReadonlyMap<string, string>> {
   const all = await home.send({ type: 'persistent_notification/get' }, z.array(fields));
-  return new Set(all.map(({ notification_id: id }) => String(id)));
+  return new Map(all.map(({ notification_id, message }) => [String(notification_id), String(message)]));
 }
 
 /** `create`: one with the same id takes its place. */

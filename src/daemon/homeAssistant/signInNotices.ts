@@ -17,8 +17,8 @@ const IN_FRONTEND = /^homeassistant:\/\//;
 const MINUTE_MS = 60_000;
 
 export function signInNotices({ accounts, config, topics, zone, clock, log }: Context) {
-  /** What was told last, by account. */
-  const told = new Map<string, { readonly code: string; readonly message: string }>();
+  /** The code of what was told last, by account. */
+  const told = new Map<string, string>();
   const idOf = ({ id }: Account) => `${topics.base}/account/${id}/sign_in`;
 
   /** An untried session also reports ok: check its expiry. */
@@ -45,17 +45,18 @@ export function signInNotices({ accounts, config, topics, zone, clock, log }: Co
     return parts.filter(Boolean).join('\n\n');
   }
 
-  async function tell(home: HomeAssistant, account: Account, isStanding: boolean): Promise<void> {
+  /** `standing`: the message that is there. */
+  async function tell(home: HomeAssistant, account: Account, standing: string | undefined): Promise<void> {
     const { fault } = account.upstream.session;
     if (fault === null) return;
     const { code } = fault;
-    const message = messageFor(account);
-    const before = told.get(account.id);
     // A notice that a person has dismissed is not sent again for a new time of the next try.
-    if (before?.code === code && (before.message === message || !isStanding)) return;
+    if (standing === undefined && told.get(account.id) === code) return;
+    const message = messageFor(account);
     const title = `Heat account ${account.id} cannot sign in`;
-    await callNotification(home, 'create', { notification_id: idOf(account), title, message });
-    told.set(account.id, { code, message });
+    if (standing !== message)
+      await callNotification(home, 'create', { notification_id: idOf(account), title, message });
+    told.set(account.id, code);
   }
 
   return {
@@ -73,7 +74,7 @@ export function signInNotices({ accounts, config, topics, zone, clock, log }: Co
         }
         const waiting = accounts.filter(({ upstream }) => needsAPerson(upstream.session.status().state));
         for (const account of waiting.slice(0, MOST_NOTICES))
-          await tell(home, account, standing.has(idOf(account)));
+          await tell(home, account, standing.get(idOf(account)));
       } catch (err) {
         log.warn(safeWords(ofOneQuestion(err)), 'home assistant did not take the notices of sign-ins');
       }

@@ -47,7 +47,6 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
   const stopping = new AbortController();
   const oneAtATime = concurrencyLimit(1);
   let cancelRetry: () => void = () => undefined;
-  let isQueued = false;
   /** Not offered again until then, on the monotonic clock. */
   let refused: { readonly token: string; readonly until: number } | null = null;
   let fault: unknown = null;
@@ -62,12 +61,9 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
 
   /** Compares and sends what differs, soon. */
   function wake(): void {
-    if (isQueued || stopping.signal.aborted) return;
-    isQueued = true;
-    void oneAtATime(async () => {
-      isQueued = false;
-      await attempt({}).catch(() => undefined);
-    });
+    // A run that has not begun yet will see what is new.
+    if (oneAtATime.pendingCount > 0 || stopping.signal.aborted) return;
+    void oneAtATime(() => attempt({}).catch(() => undefined));
   }
 
   function wakeIn(ms: number): void {

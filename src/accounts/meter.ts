@@ -3,15 +3,7 @@ import { knownUnits, sumKnown } from '../domain/amount.ts';
 import { judgeUse } from '../domain/insight/alarm.ts';
 import { type Forecaster, type Forecasts, forecaster, forecastMonth } from '../domain/insight/forecast.ts';
 import { checkRegister } from '../domain/insight/registerCheck.ts';
-import {
-  degreeDaysWithin,
-  fitHouse,
-  splitHeat,
-  USUAL_BASE,
-  type Weather,
-  weatherChange,
-  weatherChanges,
-} from '../domain/insight/weather.ts';
+import { type House, openHouse, type Weather } from '../domain/insight/weather.ts';
 import { type Ledger, ledgerSince, markRead, merge, openLedger, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
@@ -54,7 +46,7 @@ export async function openMeter(
   const store = await openMeterLedger(ledgerFile(account, property), { ...context, log }, since);
   const memory = {
     figures: lastAnswer(figures),
-    changes: weatherChanges(),
+    house: lastAnswer((days: Ledger['days'], weather: Weather | null) => weather && openHouse(days, weather)),
     forecast: lastAnswer((from: Day, to: Day, forecast: Forecaster) => forecast({ from, to })),
     checkRegister: lastAnswer(checkRegister),
     contradicted: lastAnswer((closes: ReadingCloses, readTimes: Ledger['readTimes']) =>
@@ -142,7 +134,8 @@ export async function openMeter(
 
   function figuresNow() {
     const { saved, tenancy } = store;
-    return memory.figures(saved, tenancy, zone.dayAt(clock.now()), store.tariffOf(saved), outdoor.weather);
+    const house = memory.house(tenancy.days, outdoor.weather);
+    return memory.figures(saved, tenancy, zone.dayAt(clock.now()), store.tariffOf(saved), house);
   }
 
   /** Part of the view. */
@@ -171,12 +164,11 @@ export async function openMeter(
     if (newest === null) return null;
     const { readingCloses } = store;
     const { forecast: _forecast, ...sums } = figuresNow();
-    const { ledger, tenancy, weather } = sums;
+    const { ledger } = sums;
     const { lastSuccessAt, currency, register } = fromAccount();
     return {
       ...newest,
       ...sums,
-      changeOver: memory.changes(tenancy.days, weather),
       account,
       friendlyName,
       identifiers: property.meterIdentifiers,
@@ -227,28 +219,21 @@ export async function openMeter(
 }
 
 /** What is computed of the days. `tenancy`: those of them that are compared and forecast. */
-function figures(
-  ledger: Ledger,
-  tenancy: Ledger,
-  today: Day,
-  tariff: Tariff | null,
-  weather: Weather | null,
-) {
+function figures(ledger: Ledger, tenancy: Ledger, today: Day, tariff: Tariff | null, house: House | null) {
   const { days, origin } = tenancy;
   const known = { days, today, tariff };
   const forecast = forecaster(known);
   const month = { from: monthStart(today), to: addDays(today, 1) };
-  const house = weather && fitHouse(days, weather, today);
-  const base = (typeof house === 'object' ? house?.base : weather?.base) ?? null;
+  const line = house?.lineBefore(today);
   return {
-    ...{ ledger, tenancy, tariff, weather },
+    ...{ ledger, tenancy, tariff, house },
     totals: totals(ledger, today, origin),
     forecast,
     monthForecast: forecastMonth(known, forecast),
-    weatherChange: weather && weatherChange(days, { ...weather, base }),
-    degreeDaysMonth: weather && degreeDaysWithin(weather.temperatures, base ?? USUAL_BASE, month),
-    heatParts: weather && house && splitHeat(days, weather.temperatures, house, month),
-    use: judgeUse(days, today, weather?.temperatures ?? null, tariff),
+    weatherChange: house?.newestChange() ?? null,
+    degreeDaysMonth: house?.degreeDays(month, line) ?? null,
+    heatParts: house?.split(month, line) ?? null,
+    use: judgeUse(days, today, house?.temperatures ?? null, tariff),
   };
 }
 

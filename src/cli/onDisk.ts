@@ -6,7 +6,7 @@ import { friendlyNameOf, knownMeters } from '../accounts/names.ts';
 import { knownInFull } from '../domain/amount.ts';
 import { registerKey } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
-import { weatherChanges } from '../domain/insight/weather.ts';
+import { openHouse } from '../domain/insight/weather.ts';
 import { type Ledger, ledgerSince } from '../domain/ledger.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
@@ -149,8 +149,7 @@ async function factsOf(settings: Settings, io: Io, account: string): Promise<Sta
       meter,
       friendlyName: friendlyNameOf(config.meters, property, meter),
       tenancy,
-      weather,
-      changeOver: weatherChanges()(tenancy.days, weather),
+      house: weather && openHouse(tenancy.days, weather),
       register: extras?.registers[registerKey(property)]?.found ?? null,
       zone: zoneOf(timezone),
       currency: currencyOf(config, extras?.site.found ?? null),

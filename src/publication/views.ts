@@ -6,13 +6,7 @@ import type { UseJudgement } from '../domain/insight/alarm.ts';
 import type { BillChecks, BillForecast } from '../domain/insight/bill.ts';
 import type { Forecasts } from '../domain/insight/forecast.ts';
 import type { RegisterCheck } from '../domain/insight/registerCheck.ts';
-import type {
-  ChangeOver,
-  HeatParts,
-  Weather,
-  WeatherChange,
-  WeatherSilence,
-} from '../domain/insight/weather.ts';
+import type { HeatParts, House, WeatherChange, WeatherSilence } from '../domain/insight/weather.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';
@@ -36,13 +30,11 @@ export interface MeterView {
   /** The running month at its end. */
   readonly monthForecast: Forecasts;
   /** `null`: no outdoor temperature is configured, or nothing is known of it yet. */
-  readonly weather: Weather | null;
+  readonly house: House | null;
   /** K·d of the running month, and of how many days. */
   readonly degreeDaysMonth: { readonly sum: number; readonly days: number } | null;
   /** Or why there is none. */
   readonly weatherChange: WeatherChange | WeatherSilence | null;
-  /** The same for the days of a span. */
-  readonly changeOver: ChangeOver;
   /** The running month's heat apart; or why that is not known. */
   readonly heatParts: HeatParts | WeatherSilence | null;
   /** `null`: too few days tell what is usual. */

@@ -63,7 +63,7 @@ test('the weather-adjusted year is within a few percent of the truth', () => {
 
 test('a field without a value says why', () => {
   const { facts } = factsOf({
-    meter: { weather: null, changeOver: () => null, register: null },
+    meter: { house: null, register: null },
     config: {},
     bills: false,
     days: 40,

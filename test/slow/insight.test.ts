@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { judgeUse } from '../../src/domain/insight/alarm.ts';
 import { type BillCheck, billJudge } from '../../src/domain/insight/bill.ts';
 import { forecastMonth } from '../../src/domain/insight/forecast.ts';
-import { weatherChange } from '../../src/domain/insight/weather.ts';
+import { openHouse } from '../../src/domain/insight/weather.ts';
 import { addDays, addMonths, type Day } from '../../src/domain/period.ts';
 import { type Billing, Building, DUBLIN, type Event, type TrueBill } from '../support/building.ts';
 import { mean, median, seeds, share, tell } from './figures.ts';
@@ -113,7 +113,10 @@ test('weather-adjusted change: error and coverage, where a house balances at 12 
           new Building({ ...options, saved: { from, factor: 0.85 } }),
         ];
         const truth = 100 * (saving.used(from, addDays(last, 1)) / usual.used(from, addDays(last, 1)) - 1);
-        const change = weatherChange(saving.until(last), { temperatures: saving.temperatures, base: null });
+        const change = openHouse(saving.until(last), {
+          temperatures: saving.temperatures,
+          base: null,
+        }).newestChange();
         if (typeof change === 'string') return [];
         return [
           { error: Math.abs(change.percent - truth), isHeld: change.low <= truth && truth <= change.high },

@@ -6,6 +6,7 @@ import { judgeUse } from '../../src/domain/insight/alarm.ts';
 import { billJudge } from '../../src/domain/insight/bill.ts';
 import { forecastMonth } from '../../src/domain/insight/forecast.ts';
 import { checkRegister } from '../../src/domain/insight/registerCheck.ts';
+import { openHouse } from '../../src/domain/insight/weather.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day, zone } from '../../src/domain/period.ts';
@@ -57,10 +58,9 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     totals: sums,
     tariff,
     monthForecast: forecastMonth({ days: ledger.days, today, tariff }),
-    weather: null,
+    house: null,
     degreeDaysMonth: null,
     weatherChange: null,
-    changeOver: () => null,
     heatParts: null,
     use: judgeUse(ledger.days, today, null, tariff),
     zone: timezone,
@@ -85,9 +85,8 @@ const INVOICE: Invoice = {
   open: 48_120_000,
 };
 
-const WEATHER: Pick<MeterView, 'weather' | 'degreeDaysMonth' | 'weatherChange' | 'changeOver'> = {
-  changeOver: () => 'days_missing',
-  weather: { temperatures: new Map([['2025-06-29', 14.2]]), base: 15.5 },
+const WEATHER: Pick<MeterView, 'house' | 'degreeDaysMonth' | 'weatherChange'> = {
+  house: openHouse(new Map(), { temperatures: new Map([['2025-06-29', 14.2]]), base: 15.5 }),
   degreeDaysMonth: { sum: 41.34, days: 29 },
   weatherChange: {
     percent: -8.34,

@@ -1,6 +1,6 @@
 // The facts of an invented household from which statements are made: three years until the end of June 2025.
 import { billJudge } from '../../src/domain/insight/bill.ts';
-import { weatherChanges } from '../../src/domain/insight/weather.ts';
+import { openHouse } from '../../src/domain/insight/weather.ts';
 import type { DayRecord, Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import type { RegisterHistory } from '../../src/domain/reading.ts';
@@ -52,11 +52,9 @@ export function factsOf({
     readAt: DUBLIN.startOf(addDays(day, 1)) - 300_000,
   }));
   const register = { ...readings.at(-1), readings } as RegisterHistory;
-  const weather = { temperatures: house.temperatures, base: null };
   const view: MeterView = {
     ...meterView(ledger, { today: '2025-07-01' }),
-    weather,
-    changeOver: weatherChanges()(days, weather),
+    house: openHouse(days, { temperatures: house.temperatures, base: null }),
     register,
     ...meter,
   };

@@ -2,9 +2,9 @@
 // median deviation.
 import { inFull, toMicro } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
-import { addDays, type Day } from '../period.ts';
+import { addDays, type Day, type DaySpan } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
-import { leastSquares, meanOf, median, medianDeviation } from './leastSquares.ts';
+import { leastSquares, meanOf, median, medianDeviation, residualsOf } from './leastSquares.ts';
 import {
   estimatedRuns,
   FEWEST_DAYS,
@@ -14,7 +14,7 @@ import {
   YEAR_AND_MONTH_DAYS,
   YEAR_DAYS,
 } from './readings.ts';
-import { feltOn, type Temperatures } from './weather.ts';
+import { feltOver, type Temperatures } from './weather.ts';
 
 interface Finding {
   readonly direction: 'high' | 'low';
@@ -62,10 +62,12 @@ export function judgeUse(
   temperatures: Temperatures | null,
   tariff: Tariff | null,
 ) {
-  const all = singleDays(days, before, tariff);
+  const span = { from: addDays(before, -YEAR_AND_MONTH_DAYS), to: before };
+  const all = singleDays(days, span, tariff);
+  const felt = temperatures ? feltOver(temperatures, span) : [];
   const known = all.flatMap((one) => {
-    const felt = temperatures && feltOn(temperatures, one.day);
-    return felt === null ? [] : [{ ...one, by: felt }];
+    const by = felt[one.at] ?? Number.NaN;
+    return Number.isNaN(by) ? [] : [{ ...one, by }];
   });
   const wait = (all.at(-1)?.at ?? 0) - (known.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
   // Without a temperature for longer the season has to do.
@@ -115,12 +117,10 @@ type Compared = ReturnType<typeof compared>;
  * day lies off it; `counted`: as at most three.
  */
 function compared(one: Single, days: readonly Single[], hasWeather: boolean) {
-  const lines = nearest(one, days, hasWeather).map(({ by, root }) => ({
-    row: [1, by - one.by],
-    value: root,
-  }));
-  const [, slope = 0] = leastSquares(lines)?.coefficients ?? [];
-  const roots = lines.map(({ row: [, apart = 0], value }) => value - slope * apart);
+  const alike = nearest(one, days, hasWeather);
+  const [apart, values] = [alike.map(({ by }) => by - one.by), alike.map(({ root }) => root)];
+  const [, slope = 0] = leastSquares([alike.map(() => 1), apart], values)?.coefficients ?? [];
+  const roots = residualsOf([apart], values, [slope]);
   const usual = Math.max(0, median(roots));
   const deviation = Math.max(medianDeviation(roots, usual), LEAST_DEVIATION);
   const off = (one.root - usual) / deviation;
@@ -147,8 +147,8 @@ function nearest(one: Single, days: readonly Single[], hasWeather: boolean): rea
  * A reading after a missed one may hold its day as well, and so may one after a day of 0; a day of 0 after others may be a
  * missed reading. Estimates are not judged, nor is the reading that puts them right.
  */
-function singleDays(days: Ledger['days'], before: Day, tariff: Tariff | null): Single[] {
-  const readings = readingsIn('energy', days, { from: addDays(before, -YEAR_AND_MONTH_DAYS), to: before });
+function singleDays(days: Ledger['days'], span: DaySpan, tariff: Tariff | null): Single[] {
+  const readings = readingsIn('energy', days, span);
   const runs = estimatedRuns(readings);
   return readings.flatMap(({ day, at, amount, missed }, index) => {
     const previous = readings[index - 1]?.amount;

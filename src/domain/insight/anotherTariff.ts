@@ -3,7 +3,7 @@ import { inFull, type Micro } from '../amount.ts';
 import type { Amounts } from '../ledger.ts';
 import type { Day, DaySpan } from '../period.ts';
 import type { Tariff } from '../tariff/tariff.ts';
-import { readingOfEachDay } from './readings.ts';
+import { readingOfEachDay, sumOf } from './readings.ts';
 
 /** Currency units per kWh; of one day, in millionths of a currency unit. */
 export type Prices = Pick<Tariff, 'unitRate' | 'standingCharge'>;
@@ -18,9 +18,8 @@ export function costAt(
   span: DaySpan,
 ): Micro | null {
   const readings = readingOfEachDay('energy', days, span).filter((reading) => reading !== null);
-  const within = [...new Set(readings)].filter(({ day }) => day < span.to);
-  const energy = within.reduce((sum, { amount }) => sum + amount, 0);
-  return readings.length === 0 ? null : Math.round(unitRate * energy) + readings.length * standingCharge;
+  if (readings.length === 0) return null;
+  return Math.round(unitRate * sumOf(readings, span)) + readings.length * standingCharge;
 }
 
 /** `0.124 EUR/kWh + 0.686 EUR/day` */

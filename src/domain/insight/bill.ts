@@ -7,15 +7,15 @@ import { compareText } from '../order.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, daysOf, type Zone } from '../period.ts';
 import { changedRule, findRules, isKept, LARGEST_LIMIT, predict, type Rule, type Terms } from './billRule.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
-import { dot, leastSquares, median, residual } from './leastSquares.ts';
+import { leastSquares, median, residualsOf } from './leastSquares.ts';
 import {
   AROUND_DAYS,
   estimatedRuns,
   FLAT_DAYS,
-  keptAnswers,
   type Reading,
   readingOfEachDay,
   readingsIn,
+  sumOf,
   YEAR_AND_MONTH_DAYS,
   YEAR_DAYS,
 } from './readings.ts';
@@ -77,29 +77,20 @@ const CENT = 0.01;
 
 /** Judges the bills in the order of their periods. What was found of the first ones is kept while nothing has changed in them. */
 export function billJudge() {
-  const keptBills = keptAnswers<Bill | null>();
   let given: readonly unknown[] = [];
-  let judged: readonly { readonly bill: string; readonly past: Past }[] = [];
+  let judged: readonly { readonly written: string; readonly past: Past }[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
-    const before = given;
+    const [before, known] = [given, judged];
     given = [invoices, ...meters.flatMap(({ origin, days }) => [origin, days])];
     if (given.length !== before.length || given.some((one, at) => one !== before[at])) {
-      const kept = keptBills(meters.map(({ days }) => days));
-      const origins = meters.map(({ origin }) => origin);
       let past = NO_PAST;
       let isKnown = true;
-      judged = billPeriods(invoices, zone)
-        .flatMap((period) => {
-          const { from, to, invoice } = period;
-          const key = [invoice.id, invoice.total, from, to, ...origins].join();
-          return kept(key, addDays(to, AROUND_DAYS), () => billOf(period, meters)) ?? [];
-        })
-        .map((one, at) => {
-          const bill = JSON.stringify(one);
-          isKnown &&= judged[at]?.bill === bill;
-          past = (isKnown && judged[at]?.past) || judge(past, one);
-          return { bill, past };
-        });
+      judged = billsOf(invoices, meters, zone).map((bill, at) => {
+        const written = JSON.stringify(bill);
+        isKnown &&= known[at]?.written === written;
+        past = (isKnown && known[at]?.past) || judge(past, bill);
+        return { written, past };
+      });
     }
     return judged.at(-1)?.past.checks ?? NO_PAST.checks;
   };
@@ -110,8 +101,6 @@ const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other
 /** One day in common is how some providers write the ends of periods. */
 const isOver = (one: DaySpan, other: DaySpan): boolean =>
   addDays(one.to, -1) > other.from && one.from < addDays(other.to, -1);
-
-type BillPeriod = ReturnType<typeof billPeriods>[number];
 
 /**
  * The days that the bills are about, by their ends; of those that end together the longest comes last, and of one period by the day
@@ -143,40 +132,52 @@ function billPeriods(invoices: readonly Invoice[], zone: Zone) {
   });
 }
 
-type Bill = NonNullable<ReturnType<typeof billOf>>;
+type Bill = ReturnType<typeof billsOf>[number];
 
-/** What the ledgers know of its days. `null` without a total, and where they begin later than the period or know no cost in it. */
-function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readonly MeterDays[]) {
-  // A meter that came later has nothing to do with the bill.
-  const known = meters
-    .map(({ days }) => ({ days, readings: readingOfEachDay('cost', days, { from, to }) }))
-    .filter(({ readings }) => readings.some((one) => one !== null && one.day < to));
-  if (total === null || known.length === 0 || meters.some(({ origin }) => origin > from)) return null;
-  const within = daysOf({ from, to });
-  const charges = known.map(({ days }) => standingOf(days, within));
-  const sumOver = (of: (meter: (typeof known)[number]) => Micro) =>
-    known.reduce((sum, meter) => sum + of(meter), 0);
-  const countOf = (is: (reading: Reading | null, day: Day) => boolean) =>
-    within.filter((day, at) => known.some(({ readings }) => is(readings[at] ?? null, day))).length;
-  return {
-    ...{ id, total, from, to, days: within.length },
-    sum: sumOver(({ readings }) =>
-      [...new Set(readings)].reduce((sum, one) => sum + (one && one.day < to ? one.amount : 0), 0),
-    ),
-    /** The standing charge of a day, and how far off that may be. */
-    standing: charges.reduce((sum, { standing }) => sum + standing, 0),
-    standingBound: charges.reduce((sum, { bound }) => sum + bound, 0),
-    /** Days without a cost of their own: those that no later reading carries, and those that one does. */
-    missing: countOf((one) => one === null),
-    estimated: countOf((one, day) => one !== null && one.day !== day),
-    /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
-    atEnds: sumOver(
-      ({ days, readings }) =>
-        carriedOver(from, readings[0]) +
-        carriedOver(to, readings.at(-1)) +
-        estimatedAround(from, days) +
-        estimatedAround(to, days),
-    ),
+/** Those that have a total, and days of which a cost is known; `meters`: none of their ledgers may begin later. */
+function billsOf(invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone) {
+  const periods = billPeriods(invoices, zone);
+  const ends = periods.flatMap(({ from, to }) => [from, to]).sort();
+  const [from = '', to = from] = [ends[0], ends.at(-1)];
+  const read = periods.length === 0 ? [] : meters.map(({ days }) => meterReader(days, { from, to }));
+  return periods.flatMap(({ invoice: { id, total }, from, to }) => {
+    // A meter that came later has nothing to do with the bill.
+    const known = read
+      .map((meter) => meter({ from, to }))
+      .filter(({ readings }) => readings.some((one) => one !== null && one.day < to));
+    if (total === null || known.length === 0 || meters.some(({ origin }) => origin > from)) return [];
+    const within = daysOf({ from, to });
+    const sumOver = (part: 'sum' | 'standing' | 'standingBound' | 'atEnds') =>
+      known.reduce((sum, meter) => sum + meter[part], 0);
+    const countOf = (is: (reading: Reading | null, day: Day) => boolean) =>
+      within.filter((day, at) => known.some(({ readings }) => is(readings[at] ?? null, day))).length;
+    return {
+      ...{ id, total, from, to, days: within.length, sum: sumOver('sum') },
+      /** The standing charge of a day, and how far off that may be. */
+      standing: sumOver('standing'),
+      standingBound: sumOver('standingBound'),
+      /** Days without a cost of their own: those that no later reading carries, and those that one does. */
+      missing: countOf((one) => one === null),
+      estimated: countOf((one, day) => one !== null && one.day !== day),
+      /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
+      atEnds: sumOver('atEnds'),
+    };
+  });
+}
+
+/** What the days of a meter tell of a bill whose period is within `all`. */
+function meterReader(days: MeterDays['days'], all: DaySpan) {
+  const costs = readingOfEachDay('cost', days, all);
+  const estimates = estimatesIn(days, all);
+  return (span: DaySpan) => {
+    const { from, to } = span;
+    const readings = costs.slice(daysBetween(all.from, from), daysBetween(all.from, to));
+    const over = (end: Day, reading: Reading | null | undefined): Micro => {
+      const estimated = estimates.find((one) => one.from < end && one.to >= end);
+      return carriedOver(end, reading) + (estimated?.amount ?? 0);
+    };
+    const atEnds = over(from, readings[0]) + over(to, readings.at(-1));
+    return { readings, sum: sumOf(readings, span), atEnds, ...standingOf(days, span) };
   };
 }
 
@@ -184,60 +185,51 @@ function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readon
  * The standing charge of a day: where the line through cost by energy begins, by least squares. Its bound: if all days lay as far off
  * the line as the farthest does, each on the worst side.
  */
-function standingOf(days: MeterDays['days'], within: readonly Day[]) {
-  const lines = within.flatMap((day) => {
-    const { energy = null, cost = null } = days.get(day) ?? {};
+function standingOf(days: MeterDays['days'], { from, to }: DaySpan) {
+  const known = daysOf({ from: addDays(from, -1), to }).map((day) => days.get(day));
+  const billed = known.flatMap((one, at) => {
     // After a missed day there may be two charges.
-    const isAlone = days.has(addDays(day, -1));
-    return isAlone && energy !== null && cost !== null ? [{ row: [1, inFull(energy)], value: cost }] : [];
-  });
-  const fit = leastSquares(lines);
-  if (fit === null) return { standing: 0, bound: Number.MAX_SAFE_INTEGER };
-  const farthest = Math.max(...lines.map((line) => Math.abs(residual(line, fit.coefficients))));
-  const weights = lines.map(({ row }) => Math.abs(dot(fit.inverse[0] ?? [], row)));
-  return { standing: fit.coefficients[0] ?? 0, bound: farthest * weights.reduce((sum, one) => sum + one, 0) };
+    const isAlone = at > 0 && known[at - 1] !== undefined;
+    return isAlone && one && one.energy !== null && one.cost !== null ? [[inFull(one.energy), one.cost]] : [];
+  }) as [number, Micro][];
+  const columns = [billed.map(() => 1), billed.map(([energy]) => energy)];
+  const costs = billed.map(([, cost]) => cost);
+  const fit = leastSquares(columns, costs);
+  if (fit === null) return { standing: 0, standingBound: Number.MAX_SAFE_INTEGER };
+  const farthest = Math.max(...residualsOf(columns, costs, fit.coefficients).map(Math.abs));
+  const [[ofOne = 0, ofEnergy = 0] = []] = fit.inverse;
+  const weights = billed.reduce((sum, [energy]) => sum + Math.abs(ofOne + ofEnergy * energy), 0);
+  return { standing: fit.coefficients[0] ?? 0, standingBound: farthest * weights };
 }
 
 /**
- * Bills in a row whose bounds have a standing charge in common take it from the one of them that tells it best: what is left of an error
- * is then in no difference between two of them.
+ * Of the bills whose bounds have a standing charge in common with this one, the charge of the one that tells it best: what is left of an
+ * error is then in no difference between two bills.
  */
-function withStandings(bills: readonly Bill[]): Bill[] {
-  const stretches: Bill[][] = [];
-  let [low, high] = [0, -1];
-  for (const bill of bills) {
-    const [lowest, highest] = [bill.standing - bill.standingBound, bill.standing + bill.standingBound];
-    [low, high] = [Math.max(low, lowest), Math.min(high, highest)];
-    if (low > high) {
-      stretches.push([]);
-      [low, high] = [lowest, highest];
-    }
-    stretches.at(-1)?.push(bill);
-  }
-  return stretches.flatMap((stretch) => {
-    const surest = stretch.reduce((one, other) => (other.standingBound < one.standingBound ? other : one));
-    return stretch.map((bill) => ({ ...bill, standing: Math.max(0, surest.standing) }));
-  });
+function surestStanding({ standing, standingBound }: Bill, bills: readonly Bill[]): Micro {
+  const common = bills.filter(
+    (one) => Math.abs(one.standing - standing) <= one.standingBound + standingBound,
+  );
+  const surest = Math.min(...common.map((one) => one.standingBound));
+  return Math.max(0, common.find((one) => one.standingBound === surest)?.standing ?? standing);
 }
 
 /** The amount of a reading with days on both sides of the midnight before `day`. */
 const carriedOver = (day: Day, reading: Reading | null | undefined): Micro =>
   reading && reading.day >= day && addDays(reading.day, -reading.missed) < day ? Math.abs(reading.amount) : 0;
 
-/** How much of equal estimates around the midnight before `day` may be on its other side: what puts them right, give or take a day. */
-function estimatedAround(day: Day, days: MeterDays['days']): Micro {
-  const span = { from: addDays(day, -AROUND_DAYS), to: addDays(day, AROUND_DAYS) };
-  const readings = readingsIn('energy', days, span);
+/** Equal estimates up to the day that puts them right, and how much of them may be on the other side of a midnight: give or take a day. */
+function estimatesIn(days: MeterDays['days'], { from, to }: DaySpan) {
+  const around = { from: addDays(from, -AROUND_DAYS), to: addDays(to, AROUND_DAYS) };
+  const readings = readingsIn('energy', days, around);
   const costAt = (at: number) => days.get(readings[at]?.day ?? '')?.cost ?? 0;
-  for (const { first, next } of estimatedRuns(readings)) {
+  return estimatedRuns(readings).map(({ first, next }) => {
     // Days without energy go on giving back what was estimated too high.
     let right = next;
     while (readings[right]?.amount === 0 && right - next < FLAT_DAYS) right += 1;
-    const [begun, ended] = [readings[first]?.day ?? day, readings[right]?.day ?? day];
-    if (begun < day && ended >= day)
-      return costAt(first) * (1 + right - next) + Math.abs(costAt(right) - costAt(first));
-  }
-  return 0;
+    const amount = costAt(first) * (1 + right - next) + Math.abs(costAt(right) - costAt(first));
+    return { from: readings[first]?.day ?? from, to: readings[right]?.day ?? around.to, amount };
+  });
 }
 
 function judge(past: Past, bill: Bill): Past {
@@ -246,9 +238,11 @@ function judge(past: Past, bill: Bill): Past {
   const others = known.filter((one) => !isSameSpan(one, bill));
   const within = others.filter(({ from, to }) => from >= bill.from && to <= bill.to);
   const asked = past.seen.filter((one) => !isSameSpan(one.bill, bill)).slice(-2 * BILLS_OF_RULE);
-  const charged = withStandings([...asked.map((one) => one.bill), bill]);
-  const seen = asked.map((one, at) => ({ ...one, terms: termsOf(charged[at] ?? one.bill) }));
-  const { standing } = charged.at(-1) ?? bill;
+  const bills = [...asked.map((one) => one.bill), bill];
+  const seen = asked.map((one) => {
+    return { ...one, terms: termsOf({ ...one.bill, standing: surestStanding(one.bill, bills) }) };
+  });
+  const standing = surestStanding(bill, bills);
   const tell = (check: Partial<BillCheck>, more: Partial<Past> = {}): Past => {
     const checks = new Map([...past.checks, [bill.id, { ...NOTHING_TOLD, ...bill, standing, ...check }]]);
     return { ...past, seen, ...more, checks };
@@ -291,13 +285,13 @@ function judge(past: Past, bill: Bill): Past {
     doubt: toMicro(Math.max(high - middle, middle - low)),
     together: isRest ? together('within', within) : together('same_days', same),
   };
-  if (agreeing) {
-    const next = isSharp && exact ? [...regular, own] : seen;
-    return tell({ ...told, verdict: 'as_expected' }, { rule, seen: next });
-  }
   const inARow = [...seen.filter(({ isStray }) => isStray), { ...own, off, limit, isStray: true }];
-  const corrected = correctedBy(inARow);
-  if (corrected) return tell({ ...told, ...corrected, verdict: 'as_expected' }, { rule, seen: regular });
+  const corrected = agreeing ? null : correctedBy(inARow);
+  if (agreeing || corrected) {
+    const kept = agreeing ? seen : regular;
+    const next = isSharp && exact ? [...regular, own] : kept;
+    return tell({ ...told, ...corrected, verdict: 'as_expected' }, { rule, seen: next });
+  }
   const isNew = past.changed === null && regular.length < BILLS_TO_ACCUSE;
   if (isNew || (total >= low && total <= high)) return tell({ reason: 'no_rule' }, learnt);
   const differs = tell({ ...told, verdict: 'differs' }, { rule });

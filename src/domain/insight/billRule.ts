@@ -1,15 +1,5 @@
 // The rule of an account's bills, a linear regression on what their days are made of: a tax, a fee, or a charge by the month.
-import {
-  addTo,
-  dot,
-  type Line,
-  leastSquares,
-  median,
-  NORMAL_PER_DEVIATION,
-  quadratic,
-  residual,
-  student,
-} from './leastSquares.ts';
+import { addTo, dot, huber, leastSquares, quadratic, residualsOf, student } from './leastSquares.ts';
 
 /** What a bill may charge: the cost of its days, the part of it that is energy, each day, and the bill itself; or a rate for each. */
 export type Terms = readonly number[];
@@ -50,7 +40,7 @@ const BILLS_TO_SPARE = 2;
 /** Standard deviation by rounding to cents, of the bill and of its days. It is believed as if four bills had told it. */
 const ROUNDING = 0.025;
 const ROUNDING_BILLS = 4;
-/** Bills further off than so many scatters are outliers (Rousseeuw and Leroy). */
+/** Bills further off than so many scatters are outliers (Rousseeuw and Leroy, 1987). */
 const OUTLIER = 2.5;
 /** An outlier may be anywhere within so much, in units of the currency: that is its likelihood. */
 const OUTLIER_RANGE = 100;
@@ -65,11 +55,10 @@ const DECIMALS = { fewest: 3, most: 4 };
 
 /** What the rule makes of the terms, and Student's prediction limit: how far off a correct bill may be. */
 export function predict({ rates, fitted, inverse, scatter, freedom }: Rule, terms: Terms) {
-  const variance = 1 + quadratic(rowOf(fitted, terms), inverse);
+  const row = fitted.map((one) => dot(one, terms));
+  const variance = 1 + quadratic(row, inverse);
   return { expected: dot(rates, terms), limit: student(LIMIT, freedom) * scatter * Math.sqrt(variance) };
 }
-
-const rowOf = (fitted: readonly Terms[], terms: Terms): number[] => fitted.map((one) => dot(one, terms));
 
 /** Whether the rule is sure of the bill, and the bill is within its limit. */
 export function isKept(rule: Rule, { terms, total }: Observation): boolean {
@@ -94,29 +83,42 @@ export function changedRule({ rates }: Rule, newest: readonly Observation[], all
   return rules.find((rule) => newest.every((bill) => isKept(rule, bill))) ?? null;
 }
 
-/** Over all bills, and over those that least median of squares does not call outliers: a summer's bills may be a line of their own. */
-function fitForm(form: Form, bills: readonly Observation[]) {
-  const { start, fitted } = form;
+/** One bill: what is fitted of it, and what the rates that are charged in any case leave of its total. */
+interface Line {
+  readonly row: Terms;
+  readonly value: number;
+}
+
+const columnsOf = (lines: readonly Line[]): number[][] =>
+  (lines[0]?.row ?? []).map((_, term) => lines.map(({ row }) => row[term] as number));
+const valuesOf = (lines: readonly Line[]): number[] => lines.map(({ value }) => value);
+
+/** Over all bills, and over those that Huber's line does not call outliers: a summer's bills may be a line of their own. */
+function fitForm({ start, fitted }: Form, bills: readonly Observation[]) {
   const lines = bills.map(({ terms, total }) => ({
-    row: rowOf(fitted, terms),
+    row: fitted.map((one) => dot(one, terms)),
     value: total - dot(start, terms),
   }));
   const spare = Math.min(BILLS_TO_SPARE, lines.length - BILLS_TO_SPARE);
   if (spare < 1 || lines.length < fitted.length + spare) return [];
-  const kept = leastMedianOfSquares(lines);
+  const { scatter = 0, residuals = [] } = huber(columnsOf(lines), valuesOf(lines)) ?? {};
+  const far = OUTLIER * Math.max(ROUNDING, scatter);
+  const kept = lines.filter((_, at) => Math.abs(residuals[at] ?? 0) <= far);
   // One more has to keep to it where a bill does not.
   const isRobust = kept.length < lines.length && kept.length > fitted.length + BILLS_TO_SPARE;
-  return (isRobust ? [lines, kept] : [lines]).flatMap((some) => fitLines(form, some, lines.length) ?? []);
+  return (isRobust ? [lines, kept] : [lines]).flatMap((some) => {
+    return ruleOf({ start, fitted }, some, lines.length) ?? [];
+  });
 }
 
-export type Rule = NonNullable<ReturnType<typeof fitLines>>['rule'];
+export type Rule = NonNullable<ReturnType<typeof ruleOf>>['rule'];
 
 /**
  * Least squares over `kept`; the other ones of `all` bills are outliers. The scatter of a rule is the standard deviation of bills about it,
  * and its inverse the covariance of what is fitted for a scatter of 1.
  */
-function fitLines({ start, fitted }: Form, kept: readonly Line[], all: number) {
-  const fit = leastSquares(kept);
+function ruleOf({ start, fitted }: Form, kept: readonly Line[], all: number) {
+  const fit = leastSquares(columnsOf(kept), valuesOf(kept));
   if (fit === null) return null;
   // Few bills cannot tell how much they scatter.
   const freedom = ROUNDING_BILLS + kept.length - fitted.length;
@@ -126,44 +128,22 @@ function fitLines({ start, fitted }: Form, kept: readonly Line[], all: number) {
     fit.squares / scatter ** 2 +
     2 * (all - kept.length) * Math.log(OUTLIER_RANGE) +
     fitted.length * Math.log(all);
-  const sizes = roundedSizes(kept, scatter);
   const rates = [...start];
-  for (const [at, size] of sizes.entries()) addTo(rates, size, fitted[at] as Terms);
+  for (const [at, size] of roundedSizes(columnsOf(kept), valuesOf(kept), scatter).entries())
+    addTo(rates, size, fitted[at] as Terms);
   return { rule: { rates, fitted, scatter, freedom, inverse: fit.inverse }, criterion };
 }
 
-/** The bills that keep to the line through as many of them as it has terms of which the median of squares is the least. */
-function leastMedianOfSquares(lines: readonly Line[]): readonly Line[] {
-  const terms = lines[0]?.row.length ?? 0;
-  let best = { median: Number.POSITIVE_INFINITY, off: [] as readonly number[] };
-  for (const sample of samples(lines, terms)) {
-    const fit = leastSquares(sample);
-    if (fit === null) continue;
-    const off = lines.map((line) => Math.abs(residual(line, fit.coefficients)));
-    const middle = median(off);
-    if (middle < best.median) best = { median: middle, off };
-  }
-  // The scale of normal noise, corrected for few bills (Rousseeuw and Leroy 1987); rounding is always there.
-  const scale = Math.max(ROUNDING, NORMAL_PER_DEVIATION * (1 + 5 / (lines.length - terms)) * best.median);
-  return lines.filter((_, at) => (best.off[at] ?? Number.POSITIVE_INFINITY) <= OUTLIER * scale);
-}
-
-/** All choices of so many of them. */
-function samples<T>(all: readonly T[], size: number): T[][] {
-  if (size === 0) return [[]];
-  return all.flatMap((one, at) => samples(all.slice(at + 1), size - 1).map((others) => [one, ...others]));
-}
-
 /** With as few decimals as are within two standard errors; what one is rounded by, those after it make up for. */
-function roundedSizes(lines: readonly Line[], scatter: number): number[] {
-  const fit = leastSquares(lines);
-  const [value, error] = [fit?.coefficients[0], 2 * scatter * Math.sqrt(fit?.inverse[0]?.[0] ?? 0)];
-  if (value === undefined) return [];
+function roundedSizes(columns: readonly Terms[], values: readonly number[], scatter: number): number[] {
+  const [first, ...others] = columns;
+  const { coefficients: [value] = [], inverse } = leastSquares(columns, values) ?? {};
+  if (first === undefined || value === undefined) return [];
+  const error = 2 * scatter * Math.sqrt(inverse?.[0]?.[0] ?? 0);
   let decimals = DECIMALS.fewest;
   while (decimals < DECIMALS.most && Math.abs(Number(value.toFixed(decimals)) - value) > error) decimals += 1;
   const size = Number(value.toFixed(decimals));
-  const left = lines.map(({ row: [first = 0, ...row], value }) => ({ row, value: value - size * first }));
-  return [size, ...roundedSizes(left, scatter)];
+  return [size, ...roundedSizes(others, residualsOf([first], values, [size]), scatter)];
 }
 
 /** What a rule charges beside the cost of the days, or of their energy; shares in percent. */

@@ -12,6 +12,7 @@ import {
   type Reading,
   readingOfEachDay,
   readingsIn,
+  sumOf,
   TWO_WEEKS_DAYS,
   YEAR_DAYS,
 } from './readings.ts';
@@ -87,9 +88,9 @@ export function forecaster(known: Known): Forecaster {
 
 /** The sum of the span's readings, and its days that none of them has in it. */
 function readSoFar(kind: keyof Amounts, days: Days, span: DaySpan) {
-  const readings = readingOfEachDay(kind, days, span).map((one) => (one && one.day < span.to ? one : null));
-  const sum = [...new Set(readings)].reduce((all, one) => all + (one?.amount ?? 0), 0);
-  return { sum, left: daysOf(span).filter((_, at) => readings[at] === null) };
+  const readings = readingOfEachDay(kind, days, span);
+  const isLeft = (one: Reading | null | undefined) => !one || one.day >= span.to;
+  return { sum: sumOf(readings, span), left: daysOf(span).filter((_, at) => isLeft(readings[at])) };
 }
 
 /** `price`: of one unit of what is ahead. */
@@ -106,17 +107,12 @@ function learn(kind: keyof Amounts, { days, today }: Known): Expect | null {
   const readings = readingsIn(kind, days, { from, to: addDays(today, 1) });
   if ((readings.at(-1)?.at ?? 0) < LEARNT_FROM_DAYS - LONGEST_CARRIED_DAYS) return null;
   const points = readings.filter(({ missed }) => missed < LONGEST_SPAN_DAYS).map(pointOf);
-  const sumOf = (some: readonly Point[], of: (one: Point) => number) =>
-    some.reduce((sum, one) => sum + of(one), 0);
-  if (sumOf(points, (one) => one.days) >= FEWEST_DAYS) return filtered(points, from);
+  const daysIn = (some: readonly Point[]) => some.reduce((sum, one) => sum + one.days, 0);
+  if (daysIn(points) >= FEWEST_DAYS) return filtered(points, from);
   // With too few days the mean of the newest readings goes on.
   const newest = points.slice(-TWO_WEEKS_DAYS);
-  const use =
-    sumOf(newest, (one) => one.days * one.root ** 2) /
-    Math.max(
-      1,
-      sumOf(newest, (one) => one.days),
-    );
+  const used = newest.reduce((sum, one) => sum + one.days * one.root ** 2, 0);
+  const use = used / Math.max(1, daysIn(newest));
   return (left) => ({ mean: use * left.length, variance: left.length === 0 ? 0 : null });
 }
 

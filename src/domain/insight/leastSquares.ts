@@ -1,73 +1,68 @@
 // Least squares by the normal equations, the limits of Student's distribution that go with them, and medians.
 
-type Matrix = readonly (readonly number[])[];
-
-/** What is known of one observation, and what it came to. */
-export interface Line {
-  readonly row: readonly number[];
-  readonly value: number;
-}
+/** The values of one term, or of what the terms explain, observation by observation. */
+type Column = readonly number[];
+type Matrix = readonly Column[];
 
 /**
- * `inverse`: the covariance of the coefficients for a residual variance of 1; `squares`: the weighted sum of those that are left. `null`:
- * the terms cannot be told apart.
+ * `columns`: one for each term. `inverse`: the covariance of the coefficients for a residual variance of 1; `squares`: the weighted sum of
+ * those that are left. `null`: the terms cannot be told apart.
  */
-export function leastSquares(lines: readonly Line[], weights?: readonly number[]) {
-  const terms = lines[0]?.row ?? [];
-  const moments = terms.map(() => terms.map(() => 0));
-  const products = terms.map(() => 0);
-  let squares = 0;
-  for (const [at, { row, value }] of lines.entries()) {
-    const weight = weights?.[at] ?? 1;
-    for (let term = 0; term < row.length; term += 1)
-      addTo(moments[term] as number[], weight * (row[term] as number), row);
-    addTo(products, weight * value, row);
-    squares += weight * value ** 2;
-  }
-  const inverse = inverted(moments);
+export function leastSquares(columns: Matrix, values: Column, weights: Column | null = null) {
+  const weigh = (column: Column) =>
+    weights ? column.map((one, at) => one * (weights[at] as number)) : column;
+  const weighted = columns.map(weigh);
+  const inverse = inverted(weighted.map((one) => columns.map((other) => dot(one, other))));
   if (inverse === null) return null;
+  const products = weighted.map((column) => dot(column, values));
   const coefficients = inverse.map((line) => dot(line, products));
-  return { coefficients, inverse, squares: Math.max(0, squares - dot(coefficients, products)) };
+  const squares = Math.max(0, dot(weigh(values), values) - dot(coefficients, products));
+  return { coefficients, inverse, squares };
+}
+
+export function residualsOf(columns: Matrix, values: Column, coefficients: Column): number[] {
+  const left = [...values];
+  for (const [term, column] of columns.entries()) addTo(left, -(coefficients[term] as number), column);
+  return left;
 }
 
 /** Huber's constant: 95 % efficient for normal noise. */
 const HUBER = 1.345;
-/** Until the weights no longer change. */
-const HUBER_ROUNDS = 4;
+/** More change nothing: the scatter has settled to one part in a hundred, or is that of an exact line. */
+const MOST_ROUNDS = 30;
+const SETTLED = 0.01;
 
-/** Huber's M-estimate by iterated weights; `scatter`: by the median deviation of the residuals. */
-export function huber(lines: readonly Line[]) {
-  let fit = leastSquares(lines);
+/** Huber's M-estimate by iterated weights; `scatter`: by the median deviation of the residuals. `null`: as for least squares. */
+export function huber(columns: Matrix, values: Column) {
+  let fit = leastSquares(columns, values);
+  let before = Number.POSITIVE_INFINITY;
   for (let round = 1; fit !== null; round += 1) {
-    const { coefficients } = fit;
-    const residuals = lines.map((line) => residual(line, coefficients));
+    const residuals = residualsOf(columns, values, fit.coefficients);
     const scatter = medianDeviation(residuals, 0) || Number.MIN_VALUE;
     const weights = residuals.map((one) => Math.min(1, (HUBER * scatter) / Math.abs(one)));
-    const next = round < HUBER_ROUNDS ? leastSquares(lines, weights) : null;
+    const isSettled = Math.abs(before - scatter) <= SETTLED * scatter || round === MOST_ROUNDS;
+    const next = isSettled ? null : leastSquares(columns, values, weights);
     if (next === null) return { ...fit, residuals, scatter };
-    fit = next;
+    [fit, before] = [next, scatter];
   }
   return null;
 }
 
-export const residual = ({ row, value }: Line, coefficients: readonly number[]): number =>
-  value - dot(row, coefficients);
-
-export function dot(one: readonly number[], other: readonly number[]): number {
+export function dot(one: Column, other: Column): number {
   let sum = 0;
   for (let at = 0; at < one.length; at += 1) sum += (one[at] as number) * (other[at] as number);
   return sum;
 }
 
 /** x' M x: the variance of a prediction, with the covariance of its coefficients. */
-export const quadratic = (x: readonly number[], matrix: Matrix): number =>
+export const quadratic = (x: Column, matrix: Matrix): number =>
   dot(
     x,
     matrix.map((line) => dot(line, x)),
   );
 
 /** Adds a multiple of other terms, in place. */
-export function addTo(sum: number[], factor: number, terms: readonly number[]): void {
+export function addTo(sum: number[], factor: number, terms: Column): void {
   for (let at = 0; at < sum.length; at += 1) sum[at] = (sum[at] as number) + factor * (terms[at] as number);
 }
 
@@ -100,13 +95,13 @@ export const BAND = 1.2816;
 export const NORMAL_PER_DEVIATION = 1.4826;
 
 /** The upper one of two in the middle; 0 of none. */
-export function median(values: ArrayLike<number>): number {
-  const sorted = Float64Array.from(values).sort();
+export function median(values: Column): number {
+  const sorted = new Float64Array(values).sort();
   return sorted[sorted.length >> 1] ?? 0;
 }
 
 /** The median absolute deviation from the center, as the standard deviation of normal noise. */
-export const medianDeviation = (values: readonly number[], center: number): number =>
+export const medianDeviation = (values: Column, center: number): number =>
   NORMAL_PER_DEVIATION * median(values.map((value) => Math.abs(value - center)));
 
 export const meanOf = <T>(all: readonly T[], of: (one: T) => number): number =>

@@ -55,13 +55,17 @@ export function readingOfEachDay<Kind extends keyof Amounts>(
   span: DaySpan,
 ): readonly (Reading | null)[] {
   const around = { from: addDays(span.from, -AROUND_DAYS), to: addDays(span.to, AROUND_DAYS) };
-  const found = new Map<Day, Reading>();
+  const found = daysOf(around).map((): Reading | null => null);
   for (const reading of readingsIn(kind, days, around)) {
     const carried = reading.missed <= LONGEST_CARRIED_DAYS ? reading.missed : 0;
-    for (let back = 0; back <= carried; back += 1) found.set(addDays(reading.day, -back), reading);
+    found.fill(reading, reading.at - carried, reading.at + 1);
   }
-  return daysOf(span).map((day) => found.get(day) ?? null);
+  return found.slice(AROUND_DAYS, -AROUND_DAYS);
 }
+
+/** The readings of the span's days that were taken by its end, added up. */
+export const sumOf = (readings: readonly (Reading | null)[], { to }: DaySpan): Micro =>
+  [...new Set(readings)].reduce((sum, one) => sum + (one && one.day < to ? one.amount : 0), 0);
 
 /** Runs of equal readings of energy: where each begins, and where the reading is that puts it right. */
 export function estimatedRuns(
@@ -78,33 +82,4 @@ export function estimatedRuns(
     first = next;
   }
   return runs;
-}
-
-/**
- * Answers about spans of days, which are kept while none of the days before `to` has changed. Each of the maps that the answers are made
- * of has its place in the list.
- */
-export function keptAnswers<Answer>() {
-  let known: readonly ReadonlyMap<Day, unknown>[] = [];
-  const kept = new Map<string, { readonly to: Day; readonly answer: Answer }>();
-  return (maps: readonly ReadonlyMap<Day, unknown>[]) => {
-    const changed = maps.map((map, at) => firstDifference(known[at] ?? new Map(), map)).sort()[0] ?? '';
-    for (const [key, { to }] of kept) if (to > changed || known.length !== maps.length) kept.delete(key);
-    known = maps;
-    return (key: string, to: Day, find: () => Answer): Answer => {
-      const { answer } = kept.get(key) ?? { answer: find() };
-      kept.set(key, { to, answer });
-      return answer;
-    };
-  };
-}
-
-/** The first day of which the two tell something else; the end of time: there is none. */
-function firstDifference(before: ReadonlyMap<Day, unknown>, after: ReadonlyMap<Day, unknown>): Day {
-  let first = '9999';
-  const look = (day: Day) => {
-    if (day < first && before.get(day) !== after.get(day)) first = day;
-  };
-  if (before !== after) for (const days of [before, after]) for (const day of days.keys()) look(day);
-  return first;
 }

@@ -6,7 +6,6 @@ import { addDays, type Day, type DaySpan, daysBetween, daysOf, type Zone } from 
 import { BAND, dot, huber, leastSquares, meanOf, quadratic } from './leastSquares.ts';
 import {
   FEWEST_DAYS,
-  keptAnswers,
   LONGEST_SPAN_DAYS,
   readingsIn,
   SEASON_DAYS,
@@ -32,11 +31,13 @@ const FEWEST_HOURS = 20;
 /** °C. No place on earth is colder or warmer: the sensor is wrong. */
 const PLAUSIBLE = { from: -60, to: 60 };
 /** Custom in Ireland and Britain, for a house that does not tell its own. */
-export const USUAL_BASE = 15.5;
+const USUAL_BASE = 15.5;
 /** °C from which houses are heated, from well insulated to old ones. */
 const BASES = [8, 9, 10, 11, 12, 13, 14, USUAL_BASE, 17, 18];
 /** Walls keep a third of yesterday's cold: the middle of what houses of stone and of timber do. */
 const OF_YESTERDAY = 1 / 3;
+/** How much wider a band of 80 % is, by the share of lags in the days it is told by (Kiefer and Vogelsang, 2005: 1.3040 of 1.2816). */
+const OF_LAGS = 1.02;
 /** A slope of fewer standard deviations may be none: one case in forty. */
 const SURE_SLOPE = 2;
 /** Share of the days that has to be known in both years: the others are as these then. */
@@ -61,65 +62,162 @@ export function dailyMeans(hours: ReadonlyMap<number, number>, zone: Zone): Temp
 /** K·d of a day: how far its mean lies below the base. */
 const degreesBelow = (base: number, mean: number): number => Math.max(0, base - mean);
 
-/** K·d of the days of the span whose temperature is known, and how many these are; `null`: none. */
-export function degreeDaysWithin(temperatures: Temperatures, base: number, span: DaySpan) {
-  const known = daysOf(span).flatMap((day) => temperatures.get(day) ?? []);
-  const sum = known.reduce((all, mean) => all + degreesBelow(base, mean), 0);
-  return known.length === 0 ? null : { sum, days: known.length };
-}
-
-/** The temperature as a house feels it; `null` where that of the day is not known. */
-export function feltOn(temperatures: Temperatures, day: Day): number | null {
-  const own = temperatures.get(day);
-  if (own === undefined) return null;
-  return own + OF_YESTERDAY * ((temperatures.get(addDays(day, -1)) ?? own) - own);
-}
-
-type HeatDay = ReturnType<typeof heatDays>[number];
-
-/** Heat and felt temperature of the days of the span, kWh and °C, oldest first; of a reading with all its days in it and their temperatures known, each has the mean. */
-function heatDays(days: Ledger['days'], temperatures: Temperatures, { from, to }: DaySpan) {
-  const [, ...readings] = readingsIn('energy', days, { from: addDays(from, -LONGEST_SPAN_DAYS), to });
-  return readings.flatMap(({ day, amount, missed }) => {
-    if (missed >= LONGEST_SPAN_DAYS || addDays(day, -missed) < from) return [];
-    const about = Array.from({ length: missed + 1 }, (_, back) => addDays(day, -back));
-    const felt = about.flatMap((one) => feltOn(temperatures, one) ?? []);
-    if (felt.length <= missed) return [];
-    const mean = { kwh: inFull(amount) / felt.length, felt: meanOf(felt, (one) => one) };
-    return felt.map(() => mean);
+/** The temperature of each day as a house feels it, °C; not a number where that of the day is not known. */
+export function feltOver(temperatures: Temperatures, { from, to }: DaySpan): number[] {
+  const own = daysOf({ from: addDays(from, -1), to }).map((day) => temperatures.get(day) ?? Number.NaN);
+  return own.slice(1).map((mean, at) => {
+    const before = own[at] as number;
+    return Number.isNaN(before) ? mean : mean + OF_YESTERDAY * (before - mean);
   });
 }
 
-type HouseFit = ReturnType<typeof fitHouse>;
+interface HeatDay {
+  readonly kwh: number;
+  readonly felt: number;
+}
 
 /**
- * The line through the days of up to a year before `before`, or why there is none: kWh of a day are `hotWater` and, for each K·d below
- * the base (°C), `slope`. The covariance of the two is that of days correlated as they are.
+ * Heat and felt temperature of the days of a span that have both, oldest first; of a reading with all its days in it and their temperatures
+ * known, each has the mean.
  */
-export function fitHouse(days: Ledger['days'], { temperatures, base: given }: Weather, before: Day) {
-  const known = heatDays(days, temperatures, { from: addDays(before, -YEAR_DAYS), to: before });
-  // Two months have days of different temperatures.
-  if (known.length < 2 * FEWEST_DAYS) return 'days_missing' as const;
-  const below = (base: number) =>
-    known.map(({ kwh, felt }) => ({ row: [1, degreesBelow(base, felt)], value: kwh }));
-  const squaresOf = (base: number) => leastSquares(below(base))?.squares ?? Number.POSITIVE_INFINITY;
-  const found = () => {
-    const squares = BASES.map(squaresOf);
-    const least = Math.min(...squares);
-    // Schwarz's criterion: a base of its own is one parameter more.
-    const gain = known.length * Math.log((squares[BASES.indexOf(USUAL_BASE)] as number) / least);
-    return gain > Math.log(known.length) ? (BASES[squares.indexOf(least)] as number) : USUAL_BASE;
+function heatDays(days: Ledger['days'], temperatures: Temperatures) {
+  const known = [...temperatures.keys()].sort();
+  // Without any it is the one day.
+  const [first = '1970-01-01', last = first] = [known[0], known.at(-1)];
+  const all = { from: first, to: addDays(last, 1) };
+  const felt = feltOver(temperatures, all);
+  const found = felt.map((): HeatDay | null => null);
+  // What the first one has in it is not known.
+  for (const { at, amount, missed } of readingsIn('energy', days, all).slice(1)) {
+    const about = felt.slice(at - missed, at + 1);
+    const mean = { kwh: inFull(amount) / about.length, felt: meanOf(about, (one) => one) };
+    if (missed < LONGEST_SPAN_DAYS && !Number.isNaN(mean.felt)) found.fill(mean, at - missed, at + 1);
+  }
+  return ({ from, to }: DaySpan): HeatDay[] =>
+    found
+      .slice(Math.max(0, daysBetween(first, from)), Math.max(0, daysBetween(first, to)))
+      .filter((one) => one !== null);
+}
+
+export type House = ReturnType<typeof openHouse>;
+export type HeatParts = Exclude<ReturnType<House['split']>, string>;
+export type Part = HeatParts['heating'];
+export type WeatherChange = Exclude<ReturnType<House['changeOver']>, string>;
+
+/** What is told of a house by its days and the weather. Each fit costs a year of days. */
+export function openHouse(days: Ledger['days'], { temperatures, base: given }: Weather) {
+  const heatOver = heatDays(days, temperatures);
+
+  /**
+   * The line through the days of up to a year before `before`, or why there is none: kWh of a day are `hotWater` and, for each K·d below
+   * the base (°C), `slope`. The covariance of the two is that of days correlated as they are.
+   */
+  function lineBefore(before: Day) {
+    const known = heatOver({ from: addDays(before, -YEAR_DAYS), to: before });
+    // Two months have days of different temperatures.
+    if (known.length < 2 * FEWEST_DAYS) return 'days_missing' as const;
+    const kwh = known.map((day) => day.kwh);
+    const columns = (base: number) => [known.map(() => 1), known.map(({ felt }) => degreesBelow(base, felt))];
+    const base = given ?? ownBase(columns, kwh);
+    const line = huber(columns(base), kwh);
+    if (line === null) return 'not_heated' as const;
+    const { coefficients, residuals, scatter, inverse } = line;
+    // The scatter is wider by what days have in common with those after them.
+    const variance = scatter ** 2 * Math.max(1, longRun(residuals) / (dot(residuals, residuals) || 1));
+    const covariance = inverse.map((line) => line.map((one) => one * variance));
+    const [hotWater = 0, slope = 0] = coefficients;
+    const isSure = slope > SURE_SLOPE * Math.sqrt(covariance[1]?.[1] ?? 0);
+    return isSure ? { base, hotWater: Math.max(0, hotWater), slope, covariance } : ('not_heated' as const);
+  }
+
+  /**
+   * How much more was used than the year before, at this year's weather, with the 80 % band; percent. Expected is what the same days a year
+   * before used, and for other degree days the slope of the year before the span; kWh. `days`: how many of the span's are compared.
+   */
+  function changeOver(span: DaySpan) {
+    const { from, to } = span;
+    const now = heatOver(span);
+    const before = heatOver({ from: addDays(from, -YEAR_DAYS), to: addDays(to, -YEAR_DAYS) });
+    if (Math.min(now.length, before.length) < SHARE_KNOWN * daysBetween(from, to))
+      return 'days_missing' as const;
+    const line = lineBefore(from);
+    if (typeof line === 'string') return line;
+    const degreesOf = ({ felt }: HeatDay) => degreesBelow(line.base, felt);
+    const [degrees, degreesBefore] = [meanOf(now, degreesOf), meanOf(before, degreesOf)];
+    const usedBefore = meanOf(before, ({ kwh }) => kwh);
+    if (line.slope * Math.max(degrees, degreesBefore) < LEAST_HEATED * usedBefore)
+      return 'not_heated' as const;
+
+    // The line alone would take a change in the middle of the year before for one of this year.
+    const level = usedBefore - line.slope * degreesBefore;
+    const expectedOf = (day: HeatDay) => level + line.slope * degreesOf(day);
+    const expected = level + line.slope * degrees;
+    const used = meanOf(now, ({ kwh }) => kwh);
+    // Credits may outweigh what was used.
+    if (expected <= 0 || used < 0) return 'not_sure' as const;
+    const ratio = used / expected;
+    const own = longRun(now.map((day) => day.kwh - ratio * expectedOf(day))) / now.length ** 2;
+    const others = longRun(before.map((day) => day.kwh - expectedOf(day))) / before.length ** 2;
+    const ofSlope = (line.covariance[1]?.[1] ?? 0) * (degrees - degreesBefore) ** 2;
+    const band = (BAND * Math.sqrt(own + ratio ** 2 * (others + ofSlope))) / expected;
+    if (!(band <= LEAST_SURE)) return 'not_sure' as const;
+    return {
+      percent: 100 * (ratio - 1),
+      low: 100 * Math.max(-1, ratio - 1 - band),
+      high: 100 * (ratio - 1 + band),
+      ...{ from, to: addDays(to, -1), days: now.length },
+      ...{ used: used * now.length, expected: expected * now.length },
+    };
+  }
+
+  return {
+    temperatures,
+    lineBefore,
+    changeOver,
+    /** Compares the newest 90 days with reading and temperature. */
+    newestChange() {
+      let newest: Day = '';
+      for (const day of temperatures.keys())
+        if (day > newest && (days.get(day)?.energy ?? null) !== null) newest = day;
+      if (newest === '') return 'days_missing' as const;
+      const to = addDays(newest, 1);
+      return changeOver({ from: addDays(to, -SEASON_DAYS), to });
+    },
+    /** K·d of the days of the span whose temperature is known, and how many these are; `null`: none. */
+    degreeDays(span: DaySpan, line = lineBefore(span.to)) {
+      const base = typeof line === 'string' ? (given ?? USUAL_BASE) : line.base;
+      const known = daysOf(span).flatMap((day) => temperatures.get(day) ?? []);
+      const sum = known.reduce((all, mean) => all + degreesBelow(base, mean), 0);
+      return known.length === 0 ? null : { sum, days: known.length };
+    },
+    /** The heat of the span's days apart, kWh with an 80 % band, in proportion to what the line makes of each: they add up to what was used. */
+    split(span: DaySpan, line = lineBefore(span.to)) {
+      if (typeof line === 'string') return line;
+      const readings = readingsIn('energy', days, span);
+      const felt = feltOver(temperatures, span);
+      const degrees = readings.reduce((sum, { at }) => sum + degreesBelow(line.base, felt[at] as number), 0);
+      if (readings.length === 0 || Number.isNaN(degrees)) return 'days_missing' as const;
+      const energy = inFull(readings.reduce((sum, { amount }) => sum + amount, 0));
+      const total = line.hotWater * readings.length + line.slope * degrees || 1;
+      const share = (line.slope * degrees) / total;
+      // How the share changes with each coefficient.
+      const gradient = [(-share * readings.length) / total, ((1 - share) * degrees) / total];
+      const half = BAND * energy * Math.sqrt(quadratic(gradient, line.covariance));
+      const part = (amount: number) => {
+        return { energy: amount, low: Math.max(0, amount - half), high: Math.min(energy, amount + half) };
+      };
+      return { heating: part(share * energy), hotWater: part((1 - share) * energy) };
+    },
   };
-  const base = given ?? found();
-  const fit = huber(below(base));
-  if (fit === null) return 'not_heated' as const;
-  const { coefficients, residuals, scatter, inverse } = fit;
-  // The scatter is wider by what days have in common with those after them.
-  const variance = scatter ** 2 * Math.max(1, longRun(residuals) / (dot(residuals, residuals) || 1));
-  const covariance = inverse.map((line) => line.map((one) => one * variance));
-  const [hotWater = 0, slope = 0] = coefficients;
-  const isSure = slope > SURE_SLOPE * Math.sqrt(covariance[1]?.[1] ?? 0);
-  return isSure ? { base, hotWater: Math.max(0, hotWater), slope, covariance } : ('not_heated' as const);
+}
+
+/** °C: the one with the least squares, where it tells more than the usual one does. `columns`: the terms of the line by its base. */
+function ownBase(columns: (base: number) => number[][], kwh: readonly number[]): number {
+  const squares = BASES.map((base) => leastSquares(columns(base), kwh)?.squares ?? Number.POSITIVE_INFINITY);
+  const least = Math.min(...squares);
+  // Schwarz's criterion: a base of its own is one parameter more.
+  const gain = kwh.length * Math.log((squares[BASES.indexOf(USUAL_BASE)] as number) / least);
+  return gain > Math.log(kwh.length) ? (BASES[squares.indexOf(least)] as number) : USUAL_BASE;
 }
 
 /** Variance of the sum of residuals, with what one day has in common with those of two weeks after it (Newey and West). */
@@ -128,93 +226,6 @@ function longRun(residuals: readonly number[]): number {
   let variance = common(0);
   for (let lag = 1; lag <= TWO_WEEKS_DAYS; lag += 1)
     variance += 2 * (1 - lag / (TWO_WEEKS_DAYS + 1)) * common(lag);
-  // Residuals about their own mean look smaller than they are.
-  return (Math.max(0, variance) * residuals.length) / Math.max(1, residuals.length - TWO_WEEKS_DAYS);
-}
-
-export type HeatParts = Exclude<ReturnType<typeof splitHeat>, string>;
-export type Part = HeatParts['heating'];
-
-/** The heat of the span's days apart, kWh with an 80 % band, in proportion to what the line makes of each: they add up to what was used. */
-export function splitHeat(days: Ledger['days'], temperatures: Temperatures, fit: HouseFit, span: DaySpan) {
-  if (typeof fit === 'string') return fit;
-  const readings = readingsIn('energy', days, span);
-  const felt = readings.flatMap(({ day }) => feltOn(temperatures, day) ?? []);
-  if (readings.length === 0 || felt.length < readings.length) return 'days_missing' as const;
-  const energy = inFull(readings.reduce((sum, { amount }) => sum + amount, 0));
-  const degrees = felt.reduce((sum, one) => sum + degreesBelow(fit.base, one), 0);
-  const line = fit.hotWater * felt.length + fit.slope * degrees || 1;
-  const share = (fit.slope * degrees) / line;
-  // How the share changes with each coefficient.
-  const gradient = [(-share * felt.length) / line, ((1 - share) * degrees) / line];
-  const half = BAND * energy * Math.sqrt(quadratic(gradient, fit.covariance));
-  const part = (amount: number) => {
-    return { energy: amount, low: Math.max(0, amount - half), high: Math.min(energy, amount + half) };
-  };
-  return { heating: part(share * energy), hotWater: part((1 - share) * energy) };
-}
-
-export type WeatherChange = Exclude<ReturnType<typeof compareWithYearBefore>, string>;
-
-/** Compares the newest 90 days with reading and temperature. */
-export function weatherChange(days: Ledger['days'], weather: Weather): WeatherChange | WeatherSilence {
-  let newest: Day = '';
-  for (const day of weather.temperatures.keys())
-    if (day > newest && (days.get(day)?.energy ?? null) !== null) newest = day;
-  if (newest === '') return 'days_missing';
-  const to = addDays(newest, 1);
-  return compareWithYearBefore(days, weather, { from: addDays(to, -SEASON_DAYS), to });
-}
-
-/**
- * How much more was used than the year before, at this year's weather, with the 80 % band; percent. Expected is what the same days a year
- * before used, and for other degree days the slope of the year before the span; kWh. `days`: how many of the span's are compared.
- */
-export function compareWithYearBefore(days: Ledger['days'], weather: Weather, { from, to }: DaySpan) {
-  const yearBefore = { from: addDays(from, -YEAR_DAYS), to: addDays(to, -YEAR_DAYS) };
-  const now = heatDays(days, weather.temperatures, { from, to });
-  const before = heatDays(days, weather.temperatures, yearBefore);
-  if (Math.min(now.length, before.length) < SHARE_KNOWN * daysBetween(from, to)) return 'days_missing';
-  const fit = fitHouse(days, weather, from);
-  if (typeof fit === 'string') return fit;
-  const degreesOf = ({ felt }: HeatDay) => degreesBelow(fit.base, felt);
-  const [degrees, degreesBefore] = [meanOf(now, degreesOf), meanOf(before, degreesOf)];
-  const usedBefore = meanOf(before, ({ kwh }) => kwh);
-  if (fit.slope * Math.max(degrees, degreesBefore) < LEAST_HEATED * usedBefore) return 'not_heated';
-
-  // The line alone would take a change in the middle of the year before for one of this year.
-  const level = usedBefore - fit.slope * degreesBefore;
-  const expectedOf = (day: HeatDay) => level + fit.slope * degreesOf(day);
-  const expected = level + fit.slope * degrees;
-  const used = meanOf(now, ({ kwh }) => kwh);
-  // Credits may outweigh what was used.
-  if (expected <= 0 || used < 0) return 'not_sure';
-  const ratio = used / expected;
-  const own = longRun(now.map((day) => day.kwh - ratio * expectedOf(day))) / now.length ** 2;
-  const others = longRun(before.map((day) => day.kwh - expectedOf(day))) / before.length ** 2;
-  const ofSlope = (fit.covariance[1]?.[1] ?? 0) * (degrees - degreesBefore) ** 2;
-  const band = (BAND * Math.sqrt(own + ratio ** 2 * (others + ofSlope))) / expected;
-  if (!(band <= LEAST_SURE)) return 'not_sure';
-  return {
-    percent: 100 * (ratio - 1),
-    low: 100 * Math.max(-1, ratio - 1 - band),
-    high: 100 * (ratio - 1 + band),
-    ...{ from, to: addDays(to, -1), days: now.length },
-    ...{ used: used * now.length, expected: expected * now.length },
-  };
-}
-
-export type ChangeOver = (span: DaySpan) => WeatherChange | WeatherSilence | null;
-
-/** For one meter: comparisons with the year before, `null` without weather. Each costs a fit of a year. */
-export function weatherChanges(): (days: Ledger['days'], weather: Weather | null) => ChangeOver {
-  const keptChanges = keptAnswers<WeatherChange | WeatherSilence>();
-  return (days, weather) => {
-    if (weather === null) return () => null;
-    const kept = keptChanges([days, weather.temperatures]);
-    return (span) => {
-      const key = `${span.from} ${span.to} ${weather.base}`;
-      return kept(key, span.to, () => compareWithYearBefore(days, weather, span));
-    };
-  };
+  // With so many lags of so few residuals it is told too small.
+  return Math.max(0, variance) * (1 + (OF_LAGS * (TWO_WEEKS_DAYS + 1)) / residuals.length) ** 2;
 }

@@ -362,7 +362,7 @@ export const METER_ROWS: readonly Row[] = [
   ...withAll({ derived: true }, TARIFF_ROWS),
   forecast('energy', 'Heat used', energy),
   forecast('cost', 'Cost of the heat used', money),
-  ...withAll({ given: ({ weather }) => weather !== null }, WEATHER_ROWS),
+  ...withAll({ given: ({ house }) => house !== null }, WEATHER_ROWS),
   ...USE_ROWS,
   ...withAll({ given: ({ register }) => register !== null }, REGISTER_ROWS),
   {

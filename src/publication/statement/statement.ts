@@ -1,7 +1,7 @@
 // What is known of one complete month: what was used and charged, how it compares, and what is not known and why.
 import { inFull, knownUnits, sumKnown, toUnits } from '../../domain/amount.ts';
 import { estimatedRuns, readingOfEachDay, readingsIn, YEAR_DAYS } from '../../domain/insight/readings.ts';
-import { fitHouse, type Part, splitHeat } from '../../domain/insight/weather.ts';
+import type { Part } from '../../domain/insight/weather.ts';
 import { invoiceRecord } from '../../domain/invoice.ts';
 import type { Amounts, Ledger } from '../../domain/ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysOf, monthStart } from '../../domain/period.ts';
@@ -16,7 +16,7 @@ export type Field<T> = Omit<Statement['energy'], 'value'> & { readonly value: T 
 type Basis = NonNullable<Field<unknown>['basis']>;
 type Reason = NonNullable<Field<unknown>['reason']>;
 
-type MeterKey = 'meter' | 'friendlyName' | 'tenancy' | 'weather' | 'changeOver' | 'register';
+type MeterKey = 'meter' | 'friendlyName' | 'tenancy' | 'house' | 'register';
 type MeterFacts = Pick<MeterView, MeterKey | 'zone' | 'currency' | 'readingCloses'>;
 type AccountKey = 'account' | 'zone' | 'invoices' | 'checks' | 'balance' | 'statement' | 'asked';
 type AccountFacts = Pick<AccountView, AccountKey>;
@@ -109,8 +109,8 @@ function usedIn(days: Ledger['days'], month: string): Statement['month_before'] 
   return { month, energy: field('energy'), cost: field('cost') };
 }
 
-function weatherAdjusted({ changeOver }: MeterFacts, span: DaySpan): Statement['weather_adjusted'] {
-  const change = changeOver(span) ?? 'needs_outdoor_temperature';
+function weatherAdjusted({ house }: MeterFacts, span: DaySpan): Statement['weather_adjusted'] {
+  const change = house?.changeOver(span) ?? 'needs_outdoor_temperature';
   if (typeof change === 'string') return unknown(change);
   const { percent, low, high, expected, from, to, days } = change;
   const band = { percent: tenths(percent), low: tenths(low), high: tenths(high) };
@@ -118,13 +118,12 @@ function weatherAdjusted({ changeOver }: MeterFacts, span: DaySpan): Statement['
 }
 
 function heatParts(
-  { weather, tenancy: { days } }: MeterFacts,
+  { house, tenancy: { days } }: MeterFacts,
   span: DaySpan,
 ): Pick<Statement, 'heating' | 'hot_water'> {
-  const fit = weather && fitHouse(days, weather, span.to);
-  const split = (weather && fit && splitHeat(days, weather.temperatures, fit, span)) ?? null;
-  if (split === null || typeof split === 'string') {
-    const silent = unknown(split ?? 'needs_outdoor_temperature');
+  const split = house?.split(span) ?? 'needs_outdoor_temperature';
+  if (typeof split === 'string') {
+    const silent = unknown(split);
     return { heating: silent, hot_water: silent };
   }
   const year = { from: addDays(span.to, -YEAR_DAYS), to: span.to };

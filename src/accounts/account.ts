@@ -46,12 +46,6 @@ interface Neighbour {
   readonly discovery: Promise<unknown> | null;
 }
 
-/** A property whose ledger another account of the configuration keeps; `owner`: its id. */
-interface Duplicate {
-  readonly property: Property;
-  readonly owner: string;
-}
-
 /** What came of the poll of one account. Properties that could be read are read, whatever happens to the others. */
 export interface AccountOutcome {
   readonly account: string;
@@ -156,11 +150,7 @@ async function openAccount(
   const judge = billJudge();
   /** `null` until the properties are known. */
   let meters: readonly Meter[] | null = null;
-  /** What this account has besides its meters. */
-  let duplicates: readonly Duplicate[] = [];
   let entities: EntityContext | null = null;
-  /** Its properties but the duplicates. */
-  let ownEntities: EntityContext | null = null;
   let discovery: Promise<unknown> | null = null;
   const known = await upstream.context.read();
   if (known !== null) entities = await claimed(known);
@@ -177,12 +167,18 @@ async function openAccount(
   const isUsable = (): boolean =>
     !upstream.session.isSuspended && !needsAPerson(upstream.session.status().state);
 
+  /** Properties whose ledgers other accounts of the configuration keep, or have kept. */
+  function duplicates(): readonly Property[] {
+    const isOwn = (property: Property) => meters?.some((meter) => isOf(meter, property)) ?? true;
+    return (entities?.properties ?? []).filter((property) => !isOwn(property));
+  }
+
   /** The meters of other accounts that it has too. */
   const sharedMeters = (): Meter[] =>
-    duplicates.flatMap(
-      ({ property, owner }) =>
-        all.find((one) => one.id === owner)?.meters?.find((meter) => isOf(meter, property)) ?? [],
-    );
+    duplicates().flatMap((property) => {
+      const owner = all.find((one) => one.id === names.ownerOf(property, id));
+      return owner?.meters?.find((meter) => isOf(meter, property)) ?? [];
+    });
 
   /** Reads its own meters. Never rejects. `again`: those days instead of what is due. */
   async function poll(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
@@ -194,7 +190,8 @@ async function openAccount(
     if (signal.aborted) return outcome;
     history.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
     history.save();
-    if (outcome.fault === null && ownEntities !== null) extras.begin(ownEntities, signal);
+    if (fault === null && entities !== null && meters !== null)
+      extras.begin({ ...entities, properties: meters.map(({ property }) => property) }, signal);
     return outcome;
   }
 
@@ -202,7 +199,7 @@ async function openAccount(
   async function attempt(round: Round): Promise<unknown> {
     const { signal } = round;
     if (!isClockSet(clock.now())) throw clockNotSet();
-    if (duplicates.some(({ property, owner }) => !names.isOwner(property, owner))) await openKnownMeters();
+    if (duplicates().some((property) => names.ownerOf(property, id) === id)) await openKnownMeters();
     const isKnown = meters !== null;
     if (!isKnown) await discover(signal);
     else if (!isUsable()) await signIn();
@@ -287,8 +284,9 @@ async function openAccount(
     await upstream.context.write(found);
     await extras.askSite(signal);
     await waitForEarlierOnes();
-    entities = await claimed(found);
-    meters = await openMeters(entities);
+    const next = await claimed(found);
+    meters = await openMeters(next);
+    entities = next;
     changed(id);
   }
 
@@ -307,12 +305,11 @@ async function openAccount(
     if (entities !== null) meters = await openMeters(entities);
   }
 
-  async function openMeters({ properties, ...rest }: EntityContext): Promise<Meter[]> {
+  async function openMeters({ properties }: EntityContext): Promise<Meter[]> {
     const present = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
     const gone = (meters ?? []).filter(({ property }) => !present.has(property.propertyCustomerId));
     for (const { property } of gone) names.release(property);
     const opened: Meter[] = [];
-    const others: Duplicate[] = [];
     for (const property of properties) {
       const owner = names.ownerOf(property, id);
       if (owner !== id) {
@@ -320,7 +317,6 @@ async function openAccount(
           { meter: seriesName(property), otherAccount: owner },
           'another account has this meter already',
         );
-        others.push({ property, owner });
         continue;
       }
       const name = names.nameOf(property);
@@ -329,8 +325,6 @@ async function openAccount(
       const predecessor = gone.find((meter) => meter.name === name);
       opened.push(before ?? (await openOne(property, name, predecessor)));
     }
-    duplicates = others;
-    ownEntities = { ...rest, properties: opened.map(({ property }) => property) };
     return opened;
   }
 
@@ -351,7 +345,7 @@ async function openAccount(
   /** All its meters: the bills are about those that another account reads as well. None while one is not complete. */
   function billedMeters(): readonly Meter[] {
     const both = [...(meters ?? []), ...sharedMeters()];
-    const areKnown = both.length === (meters?.length ?? 0) + duplicates.length;
+    const areKnown = both.length === (meters?.length ?? 0) + duplicates().length;
     return areKnown && both.every(({ isComplete }) => isComplete) ? both : [];
   }
 

@@ -40,8 +40,12 @@ interface Kept<T> {
 type Single = 'site' | 'balance' | 'credit' | 'invoices';
 type Found<K extends Single> = NonNullable<Extras[K]['found']>;
 
-/** Asks for one thing, if it is due. Never rejects. `false`: the provider has trouble, and whatever else is due waits for the next poll. */
-type Step = (signal: AbortSignal) => Promise<boolean>;
+/** One thing that is asked for. */
+interface Step {
+  readonly isDue: () => boolean;
+  /** Never rejects. `false`: the provider has trouble, and whatever else is due waits for the next poll. */
+  readonly ask: (signal: AbortSignal) => Promise<boolean>;
+}
 
 export type AccountExtras = Awaited<ReturnType<typeof openExtras>>;
 
@@ -64,8 +68,6 @@ export async function openExtras(
   let known: Extras = onlyWanted((await upstream.extras.read()) ?? NO_EXTRAS, wanted);
   let saved = known;
   let round: Promise<void> | null = null;
-  /** Nothing more is due for these properties on this day. */
-  let done: { readonly entities: EntityContext; readonly day: Day } | null = null;
 
   const reasons = (): Reason[] =>
     siteReasons(config, known.site.found).map((reason) => ({ ...reason, account }));
@@ -95,11 +97,10 @@ export async function openExtras(
     { get, set }: Kept<T>,
     ask: (known: T | null, signal: AbortSignal) => Promise<T | null>,
   ): Step {
-    return async (signal) => {
+    async function askNow(signal: AbortSignal): Promise<boolean> {
       const today = dayNow();
       const before = get();
       if (signal.aborted) return false;
-      if (!isDue(before, today, everyDays)) return true;
       set({ ...before, askedOn: today });
       // Beforehand: a reply that ends this process must not be asked for again by the next one.
       await save();
@@ -120,7 +121,8 @@ export async function openExtras(
         else log.error({ extra: name, err }, why);
         return false;
       }
-    };
+    }
+    return { isDue: () => isDue(get(), dayNow(), everyDays), ask: askNow };
   }
 
   const keptAs = <K extends Single>(name: K): Kept<Found<K>> => ({
@@ -178,21 +180,15 @@ export async function openExtras(
     ];
   }
 
-  async function askAll(entities: EntityContext, signal: AbortSignal): Promise<void> {
+  async function askAll(steps: readonly Step[], signal: AbortSignal): Promise<void> {
     const before = known;
-    const day = dayNow();
-    let isComplete = true;
-    for (const next of stepsFor(entities)) {
-      isComplete = await limit(() => next(signal));
-      if (!isComplete) break;
-    }
+    for (const { ask } of steps) if (!(await limit(() => ask(signal)))) break;
     await save();
-    if (isComplete) done = { entities, day };
     if (known !== before) {
       changed(account);
       history.save();
     }
-    log.debug({ asked: known !== before }, 'extras asked for');
+    log.debug('extras asked for');
   }
 
   return {
@@ -207,19 +203,21 @@ export async function openExtras(
       known.registers[registerKey(property)]?.found ?? null,
     /** Before anything is published, the currency had better be known. Never rejects. */
     async askSite(signal: AbortSignal): Promise<void> {
-      if (wanted.site && provider.site) await site(signal);
+      if (wanted.site && provider.site && site.isDue()) await site.ask(signal);
       await save();
     },
     /** Asks in the background for what is due. */
     begin(entities: EntityContext, signal: AbortSignal): void {
-      if (round !== null) log.debug('extras still being asked for');
-      else if (done?.entities === entities && done.day === dayNow()) log.debug('extras not due');
-      else
-        round = queue(() => askAll(entities, signal))
-          .catch((err) => log.error({ err }, 'extras not asked for'))
-          .finally(() => {
-            round = null;
-          });
+      const steps = stepsFor(entities).filter((step) => step.isDue());
+      if (round !== null || steps.length === 0) {
+        log.debug('extras not due');
+        return;
+      }
+      round = queue(() => askAll(steps, signal))
+        .catch((err) => log.error({ err }, 'extras not asked for'))
+        .finally(() => {
+          round = null;
+        });
     },
     /** New invoices since the last call, oldest first. */
     takeNews(): readonly Invoice[] {

@@ -28,10 +28,6 @@ export class SeriesNames {
     return owner;
   }
 
-  isOwner({ propertyCustomerId }: Property, owner: string): boolean {
-    return this.#owners.get(propertyCustomerId) === owner;
-  }
-
   /** The name of its series in topics. Of two properties with the same meter the first one keeps the plain name. */
   nameOf(property: Property): string {
     const { propertyCustomerId } = property;

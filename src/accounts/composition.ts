@@ -156,13 +156,8 @@ function troubleMessage(account: Account, fault: unknown, context: Needs): Messa
   return bridgeEvent(account, { event_type, code, message }, context);
 }
 
-function bridgeEvent(
-  { id }: Account,
-  { event_type, ...words }: Told,
-  { topics, zone, clock }: Needs,
-): Message {
-  return topics.message('bridge/event', [], { event_type, at: zone.iso(clock.now()), ...words, account: id });
-}
+const bridgeEvent = ({ id }: Account, told: Told, { topics, zone, clock }: Needs): Message =>
+  topics.message('bridge/event', [], { at: zone.iso(clock.now()), ...told, account: id });
 
 /**
  * Invoices that are new, and meters whose data has become late or whose use unusual, since the last call. What is known of a meter at

@@ -38,27 +38,25 @@ export function composeAccount(
   const documents = discovery
     ? [accountDocument(discovery, view), ...meters.map((meter) => meterDocument(discovery, meter))]
     : [];
-  return [
+  const all = [
     ...documents,
     topics.retain('account/<account>/state', [account], () => stateFrom(ACCOUNT_KEYS, view)),
     // The checks are new whenever the invoices are.
-    ...(invoices === null
-      ? []
-      : [
-          topics.retain('account/<account>/invoices', [account], () => invoicesOf(view, invoices), [
-            checks,
-            currency,
-          ]),
-        ]),
+    invoices &&
+      topics.retain('account/<account>/invoices', [account], () => invoicesOf(view, invoices), [
+        checks,
+        currency,
+      ]),
     ...meters.map((meter) =>
       topics.retain('meter/<meter>/state', [meter.meter], () => stateFrom(METER_KEYS, meter)),
     ),
     ...meters.flatMap((meter) => listsOf(meter, view, topics)),
   ];
+  return all.filter((one) => one !== null);
 }
 
 /** History, usage, and the statement of the newest complete month. */
-function listsOf(meter: MeterView, account: AccountView, topics: Topics): Retained[] {
+function listsOf(meter: MeterView, account: AccountView, topics: Topics): (Retained | null)[] {
   const { meter: name, ledger, currency, readingCloses, statementMonth: month } = meter;
   const { tenancy, house, register } = meter;
   const { invoices, checks, balance } = account;
@@ -71,16 +69,14 @@ function listsOf(meter: MeterView, account: AccountView, topics: Topics): Retain
         currency,
       ]),
     ),
-    ...(month === null
-      ? []
-      : [
-          topics.retain(
-            'meter/<meter>/statement',
-            [name],
-            () => statementOf(month, { meter, account }),
-            stated,
-          ),
-        ]),
+    month === null
+      ? null
+      : topics.retain(
+          'meter/<meter>/statement',
+          [name],
+          () => statementOf(month, { meter, account }),
+          stated,
+        ),
   ];
 }
 
@@ -157,18 +153,10 @@ export function unusualUseMessage(
   { direction, reason }: UnusualUse,
   at: string,
 ): Message {
-  return topics.message('meter/<meter>/event', [meter], {
-    event_type: 'unusual_use',
-    at,
-    day,
-    energy_kwh: toUnits(energy),
-    expected: toUnits(expected),
-    low: toUnits(low),
-    high: toUnits(high),
-    by,
-    direction,
-    reason,
-  });
+  const used = { energy_kwh: toUnits(energy), expected: toUnits(expected) };
+  const band = { low: toUnits(low), high: toUnits(high), by, direction, reason };
+  const payload = { event_type: 'unusual_use', at, day, ...used, ...band } as const;
+  return topics.message('meter/<meter>/event', [meter], payload);
 }
 
 /** `at`: ISO 8601. */

@@ -1,7 +1,6 @@
 // The lasting link: falls back, comes back, announces the current state first, and never retries in a busy loop.
 import { connect as mqtt } from 'mqtt';
 import { expect, test } from 'vitest';
-import { startBroker } from '../../src/mqtt/broker.ts';
 import type { LinkConsumers } from '../../src/mqtt/link.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { startProbe } from '../support/probe.ts';
@@ -22,40 +21,6 @@ test('falls back from MQTT 5 to 3.1.1, remembers, and hears requests again', asy
   expect(wire.attempts).toBe(3);
   await probe.publish('x/request/refresh', 'now');
   await waitFor('the request', () => heard.length === 1);
-});
-
-test('events are all delivered, states as well, in order', async () => {
-  const { link, probe, delivered } = await connected();
-  link.publish([event('1'), state('a'), event('2'), event('3')]);
-  await waitFor('the last one', () => probe.last('x/event')?.payload === '3');
-  expect(probe.heard.slice(1).map(({ topic, payload }) => `${topic}=${payload}`)).toEqual([
-    'x/event=1',
-    'x/value=a',
-    'x/event=2',
-    'x/event=3',
-  ]);
-  await waitFor('acknowledgements', () => delivered.length === 5);
-  expect(link.status()).toMatchObject({ waiting: 0, drained: true, published: 5 });
-});
-
-test('while the broker is away the newest state of each topic is kept, and follows the announcement', async () => {
-  let current = 'online';
-  const { lose, link, probe, pass } = await connected({
-    announcement: () => [{ ...ONLINE, payload: current }],
-  });
-  await lose();
-  await waitFor('the will', () => probe.last('x/state')?.payload === 'offline');
-  probe.forget();
-  current = 'online again';
-  link.publish([state('1'), state('2'), state('other', 'x/other'), state('3')]);
-  expect(link.status().waiting).toBe(2);
-  await pass(3_000);
-  await waitFor('the state', () => probe.last('x/value'));
-  expect(probe.heard.map(({ topic, payload }) => `${topic}=${payload}`)).toEqual([
-    'x/state=online again',
-    'x/other=other',
-    'x/value=3',
-  ]);
 });
 
 test('a connection that swallows messages is given up, and they are delivered over the next', async () => {
@@ -116,29 +81,6 @@ test('a rival for the client id is suspected, fought with growing pauses, and ou
   expect(link.status().connected).toBe(true);
 });
 
-test('a refused password is tried anew with the one that is there then', async () => {
-  const stack = openStack();
-  const broker = stack.use(await startBroker({ username: 'bridge', password: 'right' }));
-  let password = 'wrong';
-  const { lines, pass, isConnected } = openLink(stack, broker.url, {
-    at: () => ({ username: 'bridge', password }),
-  });
-  await waitFor('the refusal', () => lines.some((line) => line.includes('broker_refused')));
-  password = 'right';
-  await pass(5_000);
-  await isConnected();
-});
-
-test('stop says its last words, and not a word after them', async () => {
-  const { link, probe, stop, pass } = await connected();
-  await stop();
-  link.publish([state('too late')]);
-  await pass(10_000);
-  await waitFor('the last words', () => probe.last('x/state')?.payload === 'offline');
-  expect(probe.on('x/state').map(({ payload }) => payload)).toEqual(['online', 'offline']);
-  expect(probe.on('x/value')).toEqual([]);
-});
-
 test('once stop has begun, only the last words go out: whatever comes later, or waits, stays unsaid', async () => {
   const { stack, broker, wire, link, stop } = await connected();
   wire.mute(true);
@@ -182,13 +124,4 @@ test('what is read back from the broker when stop begins is not taken for the wh
     return whole.link.status().connected;
   });
   expect(taken.map((all) => all.map(({ topic }) => topic))).toEqual([['x/old/1']]);
-});
-
-test('stop ends in time while there is no broker', async () => {
-  const stack = openStack();
-  const { lines, clock, stop } = openLink(stack, 'mqtt://127.0.0.1:1');
-  await waitFor('a verdict', () => lines.length === 1);
-  const began = clock.now();
-  await stop();
-  expect(clock.now() - began).toBeLessThanOrEqual(2_000);
 });

@@ -3,78 +3,59 @@ import { expect, test } from 'vitest';
 import { openOutbox } from '../../src/mqtt/link.ts';
 import type { Message } from '../../src/mqtt/message.ts';
 
-const state = (topic: string, payload: string): Message => ({ topic, payload, retain: true });
-const event = (topic: string, payload: string): Message => ({ topic, payload, retain: false });
-const step = (topic: string, payload: string): Message => ({ topic, payload, retain: true, step: true });
-
-function taken(outbox: ReturnType<typeof openOutbox>): string[] {
-  const all: string[] = [];
-  for (let next = outbox.take(); next; next = outbox.take()) all.push(`${next.topic}=${next.payload}`);
-  return all;
+/** `e…` is an event; `doc!` a step of the topic `doc`. */
+function message(text: string): Message {
+  const [name = '', payload = ''] = text.split('=');
+  const topic = name.replace('!', '');
+  return { topic, payload, retain: !name.startsWith('e'), ...(topic === name ? {} : { step: true }) };
 }
 
-function filled(...messages: Message[]) {
+function openFilled(...texts: string[]) {
   const outbox = openOutbox();
-  for (const message of messages) outbox.put(message);
-  return outbox;
+  for (const text of texts) outbox.put(message(text));
+  const take = (most = Number.POSITIVE_INFINITY): string[] => {
+    const all: string[] = [];
+    for (let next = outbox.take(); next; next = all.length < most ? outbox.take() : undefined)
+      all.push(`${next.topic}=${next.payload}`);
+    return all;
+  };
+  return { outbox, take };
 }
 
-test('a newer state replaces the one that waits, and takes its turn behind the others', () => {
-  expect(taken(filled(state('a', '1'), state('b', '1'), state('a', '2')))).toEqual(['b=1', 'a=2']);
-});
-
-test('events are not merged', () => {
-  expect(taken(filled(event('e', '1'), event('e', '2'), event('e', '2')))).toEqual(['e=1', 'e=2', 'e=2']);
+test.each<[string, string[], string[]]>([
+  ['a newer state replaces one that waits, behind the others', ['a=1', 'b=1', 'a=2'], ['b=1', 'a=2']],
+  ['events are not merged', ['e=1', 'e=2', 'e=2'], ['e=1', 'e=2', 'e=2']],
+  ['a step is seen beside the whole', ['doc!=1', 'doc=2', 'doc!=3', 'doc=4'], ['doc=3', 'doc=4']],
+])('%s', (_, put, taken) => {
+  expect(openFilled(...put).take()).toEqual(taken);
 });
 
 test('a state does not push out an event of its topic, nor the other way round', () => {
-  expect(taken(filled(event('a', 'event'), state('a', 'state'), event('a', 'again')))).toHaveLength(3);
+  const { outbox, take } = openFilled('e=event');
+  outbox.put({ ...message('e=state'), retain: true });
+  outbox.put(message('e=again'));
+  expect(take()).toHaveLength(3);
 });
 
-test('a step is seen although the whole follows at once', () => {
-  const outbox = filled(
-    step('doc', 'reduced'),
-    state('doc', 'whole'),
-    step('doc', 'less'),
-    state('doc', 'rest'),
-  );
-  expect(taken(outbox)).toEqual(['doc=less', 'doc=rest']);
-});
-
-test('what is under way counts until the broker has it', () => {
-  const outbox = filled(state('a', '1'), state('b', '1'));
-  const first = outbox.take();
-  expect(outbox.size()).toBe(2);
-  if (first) outbox.done(first);
-  expect(outbox.size()).toBe(1);
-});
-
-test('what was not acknowledged waits again, but never in place of something newer', () => {
-  const outbox = filled(state('a', 'old'), state('b', '1'));
-  outbox.take();
-  outbox.take();
-  outbox.put(state('a', 'new'));
+test('what was not acknowledged counts, and waits again, but never in place of something newer; of events the newest', () => {
+  const { outbox, take } = openFilled('a=old', 'b=1', 'c=1', 'e=1', 'e=2', 'e0=1');
+  take(4);
+  expect(outbox.size()).toBe(6);
+  outbox.put(message('a=new'));
   outbox.rewind();
-  expect(taken(outbox)).toEqual(['b=1', 'a=new']);
-});
-
-test('of events that were under way only the newest of a topic goes out again', () => {
-  const outbox = filled(event('e', '1'), event('e', '2'), event('f', '1'));
-  outbox.take();
-  outbox.rewind();
-  expect(taken(outbox)).toEqual(['e=2', 'f=1']);
+  expect(take()).toEqual(['b=1', 'c=1', 'e=2', 'e0=1', 'a=new']);
+  expect(outbox.size()).toBe(5);
 });
 
 test('the announcement leads, in its order, and replaces what it repeats', () => {
-  const outbox = filled(state('b', 'old'), event('e', '1'), state('c', '1'));
-  outbox.lead([state('a', 'live'), state('b', 'live')]);
-  expect(taken(outbox)).toEqual(['a=live', 'b=live', 'e=1', 'c=1']);
+  const { outbox, take } = openFilled('b=old', 'e=1', 'c=1');
+  outbox.lead([message('a=live'), message('b=live')]);
+  expect(take()).toEqual(['a=live', 'b=live', 'e=1', 'c=1']);
 });
 
 test('events cannot fill the memory: the oldest go first; a flood drowns neither states nor events of other topics', () => {
-  const outbox = filled(state('a', '1'), event('day', 'new'));
-  for (let count = 0; count < 800; count += 1) outbox.put(event('e', String(count)));
-  const all = taken(outbox);
+  const flood = Array.from({ length: 800 }, (_, count) => `e=${count}`);
+  const all = openFilled('a=1', 'eday=new', ...flood).take();
   expect(all).toHaveLength(501);
-  expect([...all.slice(0, 3), all.at(-1)]).toEqual(['a=1', 'day=new', 'e=301', 'e=799']);
+  expect([...all.slice(0, 3), all.at(-1)]).toEqual(['a=1', 'eday=new', 'e=301', 'e=799']);
 });

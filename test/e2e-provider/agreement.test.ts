@@ -158,6 +158,7 @@ test.each<[string, Situation, readonly unknown[], 'good' | readonly unknown[]]>(
     'good',
   ],
   ['a required action', actionRequired('UPDATE_PASSWORD'), OK, 'good'],
+  ['a locked user', { at: ({ lock }) => lock(), simulated: () => undefined }, OK, 'good'],
 ])('refresh: %s', async (_, situation, expected, afterwards) => {
   const { arrange, askBoth, refreshBoth } = await openBoth();
   const before = await askBoth(PASSWORD);

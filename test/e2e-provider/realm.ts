@@ -17,11 +17,8 @@ export const SCOPE = 'service-energy';
 export const ME = { username: 'me@example.org', password: 'p ä"$\\\'#:% of the tests' };
 export const MY_CODE = 'code-of-me';
 
-export interface Happened {
+interface Happened {
   readonly type: string;
-  readonly clientId: string;
-  readonly error?: string;
-  readonly sessionId?: string;
   readonly details?: Readonly<Record<string, string>>;
 }
 
@@ -119,27 +116,25 @@ export async function openRealm({ url = inject('keycloak'), ...options }: RealmO
   const grant = (form: Record<string, string>) =>
     postForm(`${url}/realms/${name}`, '/token', { client_id: CLIENT, ...form });
   /** By the lock of the account. */
-  const failuresCounted = async (username = ME.username): Promise<number> => {
-    const id = (await user(username)).split('/').at(-1);
+  const failuresCounted = async (): Promise<number> => {
+    const id = (await user(ME.username)).split('/').at(-1);
     const path = `${at}/attack-detection/brute-force/users/${id}`;
     return (await admin.ask<{ numFailures: number }>('GET', path)).numFailures;
   };
   /** Keycloak counts them a moment after it has answered. */
   const untilCounted = (failures: number) =>
     waitFor(`${failures} failures counted`, async () => (await failuresCounted()) === failures);
-  const addUser = (fields: Settings = {}) =>
-    admin.ask('POST', `${at}/users`, {
-      username: ME.username,
-      email: ME.username,
-      emailVerified: true,
-      enabled: true,
-      firstName: 'Orla',
-      lastName: 'Invented',
-      attributes: { customer_code: [MY_CODE] },
-      credentials: [passwordCredential(ME.password)],
-      ...fields,
-    });
-  await addUser(options.user);
+  await admin.ask('POST', `${at}/users`, {
+    username: ME.username,
+    email: ME.username,
+    emailVerified: true,
+    enabled: true,
+    firstName: 'Orla',
+    lastName: 'Invented',
+    attributes: { customer_code: [MY_CODE] },
+    credentials: [passwordCredential(ME.password)],
+    ...options.user,
+  });
 
   const happened = (type?: string) =>
     admin.ask<Happened[]>('GET', `${at}/events?max=1000${type === undefined ? '' : `&type=${type}`}`);
@@ -150,14 +145,12 @@ export async function openRealm({ url = inject('keycloak'), ...options }: RealmO
     /** Where it is below `/admin/realms`. */
     at,
     user,
-    addClient,
-    addUser,
     client,
     set: (fields: Settings) => admin.patch(at, fields),
     setClient: async (fields: Settings, clientId = CLIENT) => admin.patch(await client(clientId), fields),
-    setUser: async (fields: Settings, username = ME.username) => admin.patch(await user(username), fields),
-    setPassword: async (value: string, username = ME.username) =>
-      admin.ask('PUT', `${await user(username)}/reset-password`, passwordCredential(value)),
+    setUser: async (fields: Settings) => admin.patch(await user(ME.username), fields),
+    setPassword: async (value: string) =>
+      admin.ask('PUT', `${await user(ME.username)}/reset-password`, passwordCredential(value)),
     /** The user name gets a page of its own only where there is an organization. */
     async addOrganization(): Promise<void> {
       await admin.patch(at, { organizationsEnabled: true });
@@ -198,8 +191,7 @@ export async function openRealm({ url = inject('keycloak'), ...options }: RealmO
         await untilCounted(attempt);
       }
     },
-    sessions: async (username = ME.username) =>
-      admin.ask<{ id: string }[]>('GET', `${await user(username)}/sessions`),
+    sessions: async () => admin.ask<{ id: string }[]>('GET', `${await user(ME.username)}/sessions`),
     grant,
   };
 }
@@ -208,15 +200,6 @@ export const passwordCredential = (value: string) => ({ type: 'password', value,
 
 /** What an authenticator app would be told: its bytes are those of the text. */
 export const OTP_SECRET = 'invented-secret-0001';
-export const OTP_BASE32 = base32(OTP_SECRET);
-
-function base32(text: string): string {
-  const bits = [...Buffer.from(text)].map((byte) => byte.toString(2).padStart(8, '0')).join('');
-  const fives = bits.match(/.{1,5}/g) ?? [];
-  return fives
-    .map((five) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'[Number.parseInt(five.padEnd(5, '0'), 2)])
-    .join('');
-}
 
 export const otpCredential = () => ({
   type: 'otp',

@@ -79,17 +79,6 @@ test('by a link: an address of another attempt is refused, the right one is take
   unsaid([program.output, ...story.probe.heard.map(({ payload }) => payload)], [code, state]);
 });
 
-test('by a link: a code that was used already', async () => {
-  const { login, realm } = await waitingDaemon({ sign_in: 'link' });
-  const command = login('--method', 'link');
-  const { location } = await signIn(await command.says(ADDRESS));
-  const form = { client_id: PAGE_CLIENT, grant_type: 'authorization_code', redirect_uri: REDIRECT_URI };
-  await realm.grant({ ...form, code: location?.searchParams.get('code') ?? '' });
-  command.type(location?.href ?? '');
-  expect(await command.exited).not.toBe(0);
-  expect(command.output).toMatch(/too old or used before/);
-});
-
 test.each([
   ['password', { directAccessGrantsEnabled: true }],
   ['form', {}],

@@ -114,10 +114,8 @@ export interface Health {
   readonly auth: string;
   /** Those of the reasons, the worst first. */
   readonly codes: readonly string[];
-  readonly words: string;
   readonly lastError: string | null;
   readonly loginsToday: number;
-  readonly refreshExpiresAt: string | null;
   /** Before, nothing is known to be wrong. */
   readonly hasPolled: boolean;
 }
@@ -132,8 +130,8 @@ function inShort(document: Record<string, unknown> = {}): Health {
     last_success_at = null,
   } = document as {
     state?: string;
-    auth?: Record<string, { state: string; refresh_expires_at: string | null }>;
-    reasons?: { code: string; message: string; hint?: string }[];
+    auth?: Record<string, { state: string }>;
+    reasons?: { code: string }[];
     last_error?: string | null;
     logins_today?: number;
     last_success_at?: string | null;
@@ -142,10 +140,8 @@ function inShort(document: Record<string, unknown> = {}): Health {
     ...(state === undefined ? {} : { state }),
     auth: auth?.home?.state ?? 'unknown',
     codes: reasons.map(({ code }) => code),
-    words: reasons.map(({ message, hint = '' }) => `${message} ${hint}`).join(' '),
     lastError: last_error ?? null,
     loginsToday: logins_today,
-    refreshExpiresAt: auth?.home?.refresh_expires_at ?? null,
     hasPolled: last_success_at !== null,
   };
 }

@@ -1,61 +1,40 @@
 // Balance, credit and site from the provider, with replies of every kind.
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readBalance, readCredit } from '../../src/provider/monetization/billing.ts';
 import { readSite } from '../../src/provider/monetization/discovery.ts';
-import { type Ask, UnexpectedReply } from '../../src/provider/request.ts';
+import type { Ask } from '../../src/provider/request.ts';
 
-const answering =
-  (body: unknown): Ask =>
-  async () =>
-    body;
+const billingProfileIds = ['profile-a', 'profile-b'];
+const READ = {
+  balance: (ask: Ask) => readBalance(ask, { personCustomerId: '7/7' }),
+  credit: (ask: Ask) => readCredit(ask, { personCustomerId: '77', billingProfileIds: [] }),
+  credits: (ask: Ask) => readCredit(ask, { personCustomerId: '77', billingProfileIds }),
+  site: (ask: Ask) => readSite(ask),
+};
+const REFUSED = 'unexpected_reply';
+const dublin = { timezone: 'Europe/Dublin', currency: { code: 'EUR' } };
 
-describe('what is due', () => {
-  test.each([
-    [{ open_bill_due: '12.34' }, 12_340_000],
-    [{ open_bill_due: -3 }, -3_000_000],
-    [{ open_bill_due: null }, null],
-  ])('%j', async (body, due) => {
-    const asked: string[] = [];
-    const ask: Ask = async ({ path }) => {
-      asked.push(path);
-      return body;
-    };
-    expect(await readBalance(ask, { personCustomerId: '7/7' })).toBe(due);
-    expect(asked).toEqual(['/customers/7%2F7/open-bill-due']);
-  });
-
-  test.each([[{}], [[]], [{ open_bill_due: 'a lot' }], [null]])('not understood: %j', async (body) => {
-    const reading = readBalance(answering(body), { personCustomerId: '77' });
-    await expect(reading).rejects.toThrow(UnexpectedReply);
-  });
-
-  test('credit is added up over billing profiles', async () => {
-    const rows: Record<string, unknown[]> = { 'profile-a': [5, '2.5'], 'profile-b': [1] };
-    const ask: Ask = async ({ query }) =>
-      (rows[query?.get('billing-profile') ?? ''] ?? []).map((amount, id) => ({ id, amount }));
-    const profiles = Object.keys(rows);
-    expect(await readCredit(ask, { personCustomerId: '77', billingProfileIds: profiles })).toBe(8_500_000);
-    expect(await readCredit(ask, { personCustomerId: '77', billingProfileIds: [] })).toBeNull();
-  });
-
-  test('a credit that cannot be read is not left out of the sum', async () => {
-    const objects = [5, 'some'].map((amount, id) => ({ id, amount }));
-    const ask = answering({ objects, total_num: 2 });
-    const reading = readCredit(ask, { personCustomerId: '77', billingProfileIds: [] });
-    await expect(reading).rejects.toThrow(UnexpectedReply);
-  });
-});
-
-describe('the site', () => {
-  test.each([
-    [{ timezone: 'Europe/Dublin', currency: { code: 'EUR' } }, 'Europe/Dublin', 'EUR'],
-    [{ timezone: 7, currency: { code: 'GBP' } }, null, 'GBP'],
-    [{ timezone: 'Atlantis', currency: { code: 'SEK' } }, null, 'SEK'],
-  ])('%j', async (body, timezone, currency) => {
-    expect(await readSite(answering(body))).toEqual({ timezone, currency });
-  });
-
-  test.each([[{}], [{ currency: { code: '€' } }], [[]]])('not understood: %j', async (body) => {
-    await expect(readSite(answering(body))).rejects.toThrow(UnexpectedReply);
-  });
+/** What is found, or the code of the refusal. A row with a profile is given for that one only. */
+test.each<readonly [what: keyof typeof READ, body: unknown, expected: unknown]>([
+  ['balance', { open_bill_due: '12.34' }, 12_340_000],
+  ['balance', { open_bill_due: -3 }, -3_000_000],
+  ['balance', { open_bill_due: null }, null],
+  ...[{}, [], { open_bill_due: 'a lot' }, null].map((body) => ['balance', body, REFUSED] as const),
+  ['credit', [], null],
+  ['credit', [{ amount: 5 }, { amount: 'some' }], REFUSED],
+  ['credit', [{ amount: 5 }, {}], REFUSED],
+  ['credits', [{ amount: 5 }, { amount: '2.5' }, { amount: 1, profile: 'profile-b' }], 16_000_000],
+  ['site', dublin, { ...dublin, currency: 'EUR' }],
+  ['site', { timezone: 7, currency: { code: 'GBP' } }, { timezone: null, currency: 'GBP' }],
+  ['site', { timezone: 'Atlantis', currency: { code: 'SEK' } }, { timezone: null, currency: 'SEK' }],
+  ...[{}, { currency: { code: '€' } }, []].map((body) => ['site', body, REFUSED] as const),
+])('%s of %j', async (what, body, expected) => {
+  const asked: string[] = [];
+  const found = READ[what](async ({ path, query }) => {
+    asked.push(path);
+    const profile = query?.get('billing-profile');
+    return Array.isArray(body) ? body.filter((row) => (row.profile ?? profile) === profile) : body;
+  }).catch(({ code }) => code);
+  expect(await found).toEqual(expected);
+  if (what === 'balance') expect(asked).toEqual(['/customers/7%2F7/open-bill-due']);
 });

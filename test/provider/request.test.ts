@@ -109,6 +109,15 @@ test.each<[string, Fault, object, RegExp]>([
   },
 );
 
+test('what a 404 means may be told by who asks', async () => {
+  const rule = spoil(html(404));
+  const notFound = { message: 'There is no site.', hint: 'Build one.' };
+  expect(await refused({ notFound })).toMatchObject({ ...REFUSED, status: 404, ...notFound });
+  rule.remove();
+  spoil(html(403));
+  expect(String(await refused({ notFound }))).toContain('HTTP 403');
+});
+
 test('a gzip bomb of 512 MiB is not unpacked; 16 MiB to the byte are still read', async () => {
   const rule = spoil(gzipBomb());
   const before = process.memoryUsage().arrayBuffers;

@@ -1,17 +1,14 @@
 // The usage question as it goes out, and honest answers: their traps, their sums in any zone, and when readings were taken.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { intervalStart, zone } from '../../src/domain/period.ts';
+import { zone } from '../../src/domain/period.ts';
 import { usageQuery, usageReports } from '../../src/provider/monetization/usageReport.ts';
 import type { UsageQuestion } from '../../src/provider/provider.ts';
-import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { look } from '../simulator/visitor.ts';
 import { logLines } from '../support/logLines.ts';
 import { RUNS } from '../support/property.ts';
-import { openProvider } from './home.ts';
-import { expectedDays, openHome, PROPERTY, QUESTION, REPORT, reading, readUsageOf } from './readings.ts';
-import { wideAccounts } from './wideAccounts.ts';
+import { expectedDays, openHome, QUESTION, REPORT, reading } from './readings.ts';
 
 const question = (over: Partial<UsageQuestion> = {}) =>
   usageQuery({ ...QUESTION, span: { from: '2025-03-29', to: '2025-04-01' }, ...over }, 'interval');
@@ -19,34 +16,29 @@ const FILTERS = 'query.bool.filter';
 const HISTOGRAM = 'aggs.resources.aggs.readings.aggs.intervals.date_histogram';
 
 describe('the question', () => {
-  test('narrows down to the property, the heat service, both resources and the days', () => {
-    const range = {
-      'event_fields.time_of_read.date': {
-        gte: '2025-03-29T00:00:00.000Z',
-        // Summer time began on the 30th.
-        lte: '2025-03-31T22:59:59.999Z',
-        format: 'strict_date_optional_time',
-      },
-    };
-    expect(look(question(), FILTERS)).toEqual([
+  test('narrows down to property, service, resources and days, and cuts by the interval in the given zone', () => {
+    const asked = question();
+    const readAt = 'event_fields.time_of_read.date';
+    const format = 'strict_date_optional_time';
+    // Summer time began on the 30th.
+    const [min, max] = ['2025-03-29T00:00:00.000Z', '2025-03-31T22:59:59.999Z'];
+    expect(asked).toMatchObject({ size: 0 });
+    expect(look(asked, FILTERS)).toEqual([
       { query_string: { query: 'HEAT_METER_READ_SERVICE', fields: ['service_type'] } },
       { query_string: { query: '512001', fields: ['customer_id'] } },
       { terms: { resource_name: ['Euro', 'Heat - Meter Value'] } },
-      { nested: { path: 'event_fields', query: { range } } },
+      { nested: { path: 'event_fields', query: { range: { [readAt]: { gte: min, lte: max, format } } } } },
     ]);
-  });
-
-  test('cuts by the interval in the given zone, the old way, empty buckets included', () => {
-    const asked = question({ interval: 'quarter', zone: zone('Asia/Kathmandu') });
-    expect(look(asked, HISTOGRAM)).toEqual({
-      field: 'event_fields.time_of_read.date',
-      interval: 'quarter',
-      time_zone: 'Asia/Kathmandu',
+    const histogram = {
+      field: readAt,
+      interval: 'day',
+      time_zone: 'Europe/Dublin',
       min_doc_count: 0,
-      format: 'strict_date_optional_time',
-      extended_bounds: expect.anything(),
-    });
-    expect(asked).toMatchObject({ size: 0 });
+      format,
+    };
+    expect(look(asked, HISTOGRAM)).toEqual({ ...histogram, extended_bounds: { min, max } });
+    const others = question({ interval: 'quarter', zone: zone('Asia/Kathmandu') });
+    expect(look(others, HISTOGRAM)).toMatchObject({ interval: 'quarter', time_zone: 'Asia/Kathmandu' });
   });
 
   test('asks one day further when a reading closes the day before', () => {
@@ -65,82 +57,30 @@ describe('the question', () => {
   });
 });
 
-describe('the answer', () => {
-  const day = (date: string, energy: number | null, cost: number | null) => ({ day: date, energy, cost });
-
-  test('the register in the heat resource’s amount is no money, the quantity of a charge no heat', async () => {
-    const home = await openHome([
-      reading('2026-03-01', 9, 1.8, { register: 98_765.4 }),
-      reading('2026-03-02', 4, null, { register: 98_769.4 }),
-      reading('2026-03-03', 5, 0, { charges: [0.62, 0.686, -0.1] }),
-    ]);
-    expect(await home.report()).toEqual([
-      day('2026-03-01', 9_000_000, 1_800_000),
-      day('2026-03-02', 4_000_000, null),
-      day('2026-03-03', 5_000_000, 1_206_000),
-    ]);
-  });
-
-  test('a day that is booked late comes late; a correction replaces', async () => {
-    const at = (text: string) => Date.parse(text);
-    const home = await openHome([
-      reading('2026-03-08', 7, 0.9, { bookedAt: at('2026-03-10T13:00:00Z') }),
-      reading('2026-03-09', 5, 0.6, {
-        corrections: [{ from: at('2026-03-10T13:00:00Z'), kwh: 6, eur: 0.7 }],
-      }),
-    ]);
-    expect(await home.report()).toEqual([day('2026-03-09', 5_000_000, 600_000)]);
-    home.clock.advance(3_600_000);
-    expect(await home.report()).toEqual([
-      day('2026-03-08', 7_000_000, 900_000),
-      day('2026-03-09', 6_000_000, 700_000),
-    ]);
-  });
-
-  test('a property that the provider does not show is refused, not empty', async () => {
-    const home = await openHome([reading('2026-03-01', 1, 1)]);
-    home.simulator.renumberProperty(PROPERTY, PROPERTY + 1);
-    await expect(home.report()).rejects.toMatchObject({ code: 'provider_refused', status: 404 });
-  });
+test('the register in the heat resource’s amount is no money, the quantity of a charge no heat', async () => {
+  const home = await openHome([
+    reading('2026-03-01', 9, 1.8, { register: 98_765.4 }),
+    reading('2026-03-02', 4, null, { register: 98_769.4 }),
+    reading('2026-03-03', 5, 0, { charges: [0.62, 0.686, -0.1] }),
+  ]);
+  expect(await home.report()).toEqual([
+    { day: '2026-03-01', energy: 9_000_000, cost: 1_800_000 },
+    { day: '2026-03-02', energy: 4_000_000, cost: null },
+    { day: '2026-03-03', energy: 5_000_000, cost: 1_206_000 },
+  ]);
 });
 
-describe('the sums of a year', () => {
-  const SPAN = { from: '2025-01-01', to: '2026-01-01' };
-  const micro = (units: number) => Math.round(units * 1e6);
-  const opened = async (accounts: readonly AccountOptions[]) => {
-    const { ask, simulator } = await openProvider({ accounts });
-    const [{ id: property = 0 } = {}] = simulator.properties('me@example.org');
-    const asked = (question: Partial<UsageQuestion> = {}) =>
-      readUsageOf(ask, { propertyCustomerId: String(property), span: SPAN, ...question });
-    const days = [...simulator.truth(property)]
-      .map(([day, { kwh, eur }]) => ({ day, energy: micro(kwh), cost: micro(eur) }))
-      .filter(({ day }) => day >= SPAN.from && day < SPAN.to);
-    return { asked, days };
-  };
-
-  test('neither water meter nor other property nor neighbour adds anything; each interval is the sum of its days', async () => {
-    const { asked, days } = await opened(wideAccounts(5));
-    expect(await asked()).toEqual(days);
-    for (const interval of ['week', 'month', 'quarter', 'year'] as const) {
-      const sums = new Map<string, { energy: number; cost: number }>();
-      for (const { day, energy, cost } of days) {
-        const start = intervalStart(interval, day);
-        const sum = sums.get(start) ?? { energy: 0, cost: 0 };
-        sums.set(start, { energy: sum.energy + energy, cost: sum.cost + cost });
-      }
-      expect(await asked({ interval }), interval).toEqual([...sums].map(([day, sum]) => ({ day, ...sum })));
-    }
-  });
-
-  test('two heat meters in one property are one sum', async () => {
-    const services = [{ meter: { seed: 3 } }, { meter: { seed: 4, meanKwhPerDay: 30 } }];
-    const groups = [{ properties: [{ services }] }];
-    const { asked, days } = await opened([{ username: 'me@example.org', password: 'p', groups }]);
-    expect(await asked()).toEqual(days);
-  });
+test('weeks and longer keep the bucket that the provider has cut, whichever day a reading closes', async () => {
+  const home = await openHome([reading('2026-02-25', 2, 1), reading('2026-03-02', 3, 1)]);
+  const week = { energy: 2_000_000, cost: 1_000_000 };
+  for (const readingCloses of ['same_day', 'previous_day'] as const)
+    expect(await home.report({ interval: 'week', readingCloses })).toEqual([
+      { day: '2026-02-23', ...week },
+      { day: '2026-03-02', ...week, energy: 3_000_000 },
+    ]);
 });
 
-describe('whatever is read whenever, in any time zone', () => {
+describe('whatever is read whenever', () => {
   const ZONES = [
     'Europe/Dublin',
     'UTC',
@@ -247,19 +187,10 @@ describe('when readings were taken', () => {
       reading('2026-03-01', 1, 1, { at: at('2026-03-01T12:30:00Z') }),
       reading('2026-03-02', null, 0.6, { at: at('2026-03-02T13:00:00Z') }),
     ]);
-    expect(await hours()).toEqual(
-      ['2026-02-28T00', '2026-03-01T00', '2026-03-01T12'].map((h) => at(`${h}:00Z`)),
-    );
-    expect(intervals()).toEqual([
-      {
-        field: 'event_fields.time_of_read.date',
-        interval: 'hour',
-        format: 'strict_date_optional_time',
-        time_zone: 'Europe/Dublin',
-        min_doc_count: 0,
-        extended_bounds: { min: '2026-02-01T00:00:00.000Z', max: '2026-03-10T23:59:59.999Z' },
-      },
-    ]);
+    const found = ['2026-02-28T00:00Z', '2026-03-01T00:00Z', '2026-03-01T12:00Z'];
+    expect(await hours()).toEqual(found.map(at));
+    const bounds = { min: '2026-02-01T00:00:00.000Z', max: '2026-03-10T23:59:59.999Z' };
+    expect(intervals()).toMatchObject([{ interval: 'hour', extended_bounds: bounds }]);
   });
 
   test('charges tell the hours where no heat was read, nothing tells none, and a zone may be half an hour off', async () => {

@@ -7,7 +7,9 @@ import { type Issuer, type IssuerDeps, openIssuer } from '../../src/auth/oidc.ts
 import { openSession, type Session, type SessionDeps } from '../../src/auth/session.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
 import type { LoginBudgetRecord, TokenSet, WayIn } from '../../src/store/documents.ts';
+import { look } from '../simulator/visitor.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { memoryStore } from '../support/tokenStore.ts';
@@ -172,6 +174,17 @@ export async function expiring(account: Account): Promise<Session> {
   account.clock.advance(1750 * SECOND);
   return session;
 }
+
+/** The id token of each answer has these claims in place of its own. */
+export const idTokenWith = (over: Record<string, unknown>): Fault => ({
+  kind: 'change',
+  change(body) {
+    const [head, claims, mark] = String(look(body, 'id_token')).split('.');
+    const read = JSON.parse(Buffer.from(claims ?? '', 'base64url').toString());
+    const written = Buffer.from(JSON.stringify({ ...read, ...over })).toString('base64url');
+    return { ...Object(body), id_token: `${head}.${written}.${mark}` };
+  },
+});
 
 /** What a promise was rejected with; fails when it was not. */
 export async function refusalOf(promise: Promise<unknown>): Promise<unknown> {

@@ -70,13 +70,6 @@ describe('when nothing is wrong', () => {
     await account.pass(MINUTE);
     expect(account.asked().logins).toBe(1);
     expect(account.asked().refreshes).toBeGreaterThanOrEqual(10);
-    await alive.stop();
-    // A restart goes on with them.
-    const again = account.start().keepAlive();
-    await account.pass(MINUTE);
-    await again.stop();
-    expect(account.asked().logins).toBe(1);
-    expect(account.asked().refreshes).toBeGreaterThanOrEqual(20);
   });
 });
 
@@ -112,21 +105,18 @@ describe('behind a concurrency limit', () => {
 });
 
 describe('stop()', () => {
-  test('ends a sleep at once: before anything has happened, later, and after a failure', async () => {
+  test('ends a sleep at once, before anything has happened and after a failure', async () => {
     await account.start().keepAlive().stop();
-    const one = await loggedIn();
-    await account.pass(5 * SECOND);
-    await one.alive.stop();
-    await one.alive.stop();
-    expect(account.clock.sleepers).toBe(0);
-    await account.pass(20 * MINUTE);
-    expect(account.asked()).toEqual({ logins: 1, refreshes: 0 });
     const { alive } = await loggedIn();
     account.simulator.switches.fault(TOKEN_PATH, FAULTS.htmlUnavailable);
-    await account.pass(8 * MINUTE);
-    expect(account.asked().refreshes).toBeGreaterThan(1);
+    await account.pass(28 * MINUTE);
+    const { refreshes } = account.asked();
+    expect(refreshes).toBeGreaterThan(1);
+    await alive.stop();
     await alive.stop();
     expect(account.clock.sleepers).toBe(0);
+    await account.pass(20 * MINUTE);
+    expect(account.asked()).toEqual({ logins: 1, refreshes });
   });
 
   test('waits for a refresh under way, so that its pair of tokens is not lost', async () => {
@@ -186,41 +176,24 @@ describe('when the issuer is in trouble', () => {
   });
 });
 
-describe('when sessions end', () => {
-  const end = (sessionMaxSeconds: number, sessionMaxAnnounced = false) =>
-    Object.assign(account.simulator.switches.token, { sessionMaxSeconds, sessionMaxAnnounced });
-
-  test.each([false, true])(
-    'after 3 h (announced: %s): one login for each, and no error',
-    async (announced) => {
-      end(10_800, announced);
-      await loggedIn();
-      await account.pass(4 * HOUR);
-      expect(account.asked().logins).toBe(2);
-      expect([account.messages('error'), account.messages('warn')]).toEqual([[], []]);
-    },
-  );
-
-  test('at the first refresh: left alone until the next poll', async () => {
-    const { session } = await loggedIn();
-    end(60);
-    await account.pass(3 * HOUR);
-    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
-    expect(session.status().state).toBe('ok');
-  });
+test('a session that ends at its first refresh is left alone until the next poll', async () => {
+  const { session } = await loggedIn();
+  account.simulator.switches.token.sessionMaxSeconds = 60;
+  await account.pass(3 * HOUR);
+  expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+  expect(session.status().state).toBe('ok');
 });
 
-describe('a machine that is suspended', () => {
-  // The wall clock, and with it the issuer, moves on while this machine's timers stand still.
-  test('overnight: one refused refresh, one login, then all is well again', async () => {
-    const { session } = await loggedIn();
-    await account.pass(HOUR);
-    const before = account.asked().refreshes;
-    account.clock.jump(8 * HOUR);
-    await account.pass(MINUTE);
-    expect(account.asked()).toEqual({ logins: 2, refreshes: before + 1 });
-    await account.pass(2 * HOUR);
-    expect(account.asked().logins).toBe(2);
-    expect(session.status().state).toBe('ok');
-  });
+// The wall clock, and with it the issuer, moves on while this machine's timers stand still.
+test('a machine that is suspended overnight: one refused refresh, one login, then all is well again', async () => {
+  const { session } = await loggedIn();
+  await account.pass(HOUR);
+  const before = account.asked().refreshes;
+  account.clock.jump(8 * HOUR);
+  await account.pass(MINUTE);
+  expect(account.asked()).toEqual({ logins: 2, refreshes: before + 1 });
+  await account.pass(2 * HOUR);
+  expect(account.asked().logins).toBe(2);
+  expect(session.status().state).toBe('ok');
+  expect([account.messages('error'), account.messages('warn')]).toEqual([[], []]);
 });

@@ -1,8 +1,16 @@
 // An access token for everybody: valid, else one refresh, else one login. Over the wire, with a store that outlives processes.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { look } from '../simulator/visitor.ts';
 import { FAULTS } from '../support/faults.ts';
-import { type Account, expiring, HOUR, openAccount, refusalOf, SECOND, TOKEN_PATH } from './account.ts';
+import {
+  type Account,
+  expiring,
+  HOUR,
+  idTokenWith,
+  openAccount,
+  refusalOf,
+  SECOND,
+  TOKEN_PATH,
+} from './account.ts';
 
 let account: Account;
 beforeEach(async () => {
@@ -227,16 +235,7 @@ test('a refused login is over once the API accepts the tokens that there are aft
 });
 
 test('an id token for another client: a login counts, and the next one waits an hour; a refresh keeps the session', async () => {
-  const misfit = () =>
-    account.simulator.switches.fault(TOKEN_PATH, {
-      kind: 'change',
-      change: (body) => {
-        const [head, claims, mark] = String(look(body, 'id_token')).split('.');
-        const read = JSON.parse(Buffer.from(claims ?? '', 'base64url').toString());
-        const written = Buffer.from(JSON.stringify({ ...read, aud: 'another' })).toString('base64url');
-        return { ...Object(body), id_token: `${head}.${written}.${mark}` };
-      },
-    });
+  const misfit = () => account.simulator.switches.fault(TOKEN_PATH, idTokenWith({ aud: 'another' }));
   const rule = misfit();
   const { session } = account.start();
   const nextAttemptAt = account.clock.now() + HOUR;

@@ -39,6 +39,10 @@ test('a connection that swallows messages is given up, and they are delivered ov
   await waitFor('acknowledgements', () => link.status().waiting === 0);
   expect(delivered.map(({ payload }) => payload)).toEqual(['online', 'online', '1', '1']);
   expect(probe.on('x/value')).toHaveLength(2);
+  // More than may be under way at once.
+  link.publish(Array.from({ length: 40 }, (_, at) => state('1', `x/${at}`)));
+  await waitFor('all of them', () => probe.last('x/39') && link.status().waiting === 0);
+  expect(link.status()).toMatchObject({ drained: true, published: 44 });
 });
 
 test.each([

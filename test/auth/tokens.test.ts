@@ -73,38 +73,28 @@ test.each([
   expect([accessIsUsable(current, clock), msUntilFraction(current, 0.8, clock)]).toEqual([false, 0]);
 });
 
-test('a refresh is always worth trying without a known end, never without a token', () => {
-  for (const [over, isWorth] of [
-    [{ refreshExpiresInSeconds: null }, true],
-    [{ refreshToken: null }, false],
-  ] as const) {
-    const { clock, current } = granted(over);
-    clock.advance(9000 * HOUR);
-    expect(refreshIsWorthTrying(current, clock)).toBe(isWorth);
-  }
+test.each([
+  ['always worth trying without a known end', { refreshExpiresInSeconds: null }, true],
+  ['never without a token', { refreshToken: null }, false],
+])('a refresh is %s', (_, over, isWorth) => {
+  const { clock, current } = granted(over);
+  clock.advance(9000 * HOUR);
+  expect(refreshIsWorthTrying(current, clock)).toBe(isWorth);
 });
 
-describe('tokens from the disk', () => {
-  test.each([
-    [1_739_999, true, true],
-    [1_740_000, false, true],
-    [2_100_000, false, false],
-  ])('%d ms old: usable %s, refreshable %s', (age, usable, refreshable) => {
-    const clock = handClock(START);
-    const current = readFromDisk(toTokenSet(grant(), clock.now() - age, null), clock);
-    expect([accessIsUsable(current, clock), refreshIsWorthTrying(current, clock)]).toEqual([
-      usable,
-      refreshable,
-    ]);
-  });
-
-  test('obtained in the future: expired, but a refresh is tried', () => {
-    const clock = handClock('1970-01-01T00:01:00Z');
-    const current = readFromDisk(toTokenSet(grant(), Date.parse(START), null), clock);
-    expect([accessIsUsable(current, clock), refreshIsWorthTrying(current, clock)]).toEqual([false, true]);
-    clock.jump(Date.parse(START));
-    expect(accessIsUsable(current, clock)).toBe(false);
-  });
+test.each([
+  ['just usable', START, 1_739_999, true, true],
+  ['just expired', START, 1_740_000, false, true],
+  ['with a refresh token that has expired', START, 2_100_000, false, false],
+  ['obtained in the future: a refresh is tried', '1970-01-01T00:01:00Z', -1e12, false, true],
+])('tokens from the disk, %s', (_, now, age, usable, refreshable) => {
+  const clock = handClock(now);
+  const current = readFromDisk(toTokenSet(grant(), clock.now() - age, null), clock);
+  const found = () => [accessIsUsable(current, clock), refreshIsWorthTrying(current, clock)];
+  expect(found()).toEqual([usable, refreshable]);
+  // The clock is set right.
+  clock.jump(Math.max(0, -age));
+  expect(found()).toEqual([usable, refreshable]);
 });
 
 test('whatever the clocks do, no token is used past its life, due before its time, or given up early', () => {

@@ -1,5 +1,5 @@
 // Lists a page at a time, whatever the server makes of pages, counts and shapes.
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { readList } from '../../src/provider/reply.ts';
 import { type Ask, type Exchange, UnexpectedReply } from '../../src/provider/request.ts';
@@ -76,36 +76,25 @@ test('is asked for pages from 1 on, with what else was asked, until its reader i
   );
 });
 
-describe('a server with its own ideas', () => {
-  test('the first page whatever is asked, and a count of rows that it never gives: said, and at an end', async () => {
-    const { read, asked, told } = listOf(8, { ignoresPage: true, pageRows: 5 });
-    expect(await read()).toEqual(ids(5));
-    expect(asked).toHaveLength(3);
-    expect(told.lines.map((line) => JSON.parse(line))).toMatchObject([
-      { level: 'warn', what: 'list of things', rows: 5, total: 8 },
-    ]);
-  });
+test('the first page whatever is asked, and a count of rows that it never gives: said, and at an end', async () => {
+  const { read, asked, told } = listOf(8, { ignoresPage: true, pageRows: 5 });
+  expect(await read()).toEqual(ids(5));
+  expect(asked).toHaveLength(3);
+  expect(told.lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: 'warn', what: 'list of things', rows: 5, total: 8 },
+  ]);
+});
 
-  test('one whose pages overlap: each row once', async () => {
-    const pages = [[1, 2, 3], [3, 4, 5], [5], []];
-    const { read, asked } = listOf(0, {
-      change: (_, at) => ({ objects: (pages[at - 1] ?? []).map((id) => ({ id })) }),
-    });
-    expect(await read()).toEqual([1, 2, 3, 4, 5].map((id) => ({ id })));
-    expect(asked).toHaveLength(3);
-  });
-
-  test.each([null, 99])('a count of %s: all rows, and an end', async (total_num) => {
-    const { read, asked } = listOf(12, { change: (body) => ({ ...body, total_num }) });
-    expect(await read()).toEqual(ids(12));
-    expect(asked).toHaveLength(3);
-  });
-
-  test('one that goes on for ever is left alone at some point', async () => {
-    const { read, asked } = listOf(0, { change: (_, id) => ({ objects: [{ id }], total_num: 1_000_000 }) });
-    expect(await read()).toHaveLength(asked.length);
-    expect(asked).toHaveLength(100);
-  });
+const PAGES = [[1, 2, 3], [3, 4, 5], [5], []];
+test.each<[string, number, Habits['change'], number, number]>([
+  ['pages that overlap', 0, (_, at) => PAGES[at - 1]?.map((id) => ({ id })), 5, 3],
+  ['no count', 12, (body) => ({ ...body, total_num: null }), 12, 3],
+  ['a count that is too high', 12, (body) => ({ ...body, total_num: 99 }), 12, 3],
+  ['no end', 0, (_, id) => ({ objects: [{ id }], total_num: 1e6 }), 100, 100],
+])('%s: each row once, and an end', async (_, rows, change, found, requests) => {
+  const { read, asked } = listOf(rows, { ...(change ? { change } : {}) });
+  expect(await read()).toHaveLength(found);
+  expect(asked).toHaveLength(requests);
 });
 
 test.each<[string, unknown, string]>([

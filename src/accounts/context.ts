@@ -27,7 +27,7 @@ export interface AccountContext {
   readonly changed: (account: string) => void;
   /** Outdoor temperatures, from wherever they come: the same object until something else is known. `null`: not configured, or unknown. */
   readonly outdoor: { readonly weather: Weather | null };
-  /** Default: the one of provider/openProvider.ts. */
+  /** Default: that of provider/monetization. */
   readonly openProvider?: OpenProvider;
   /** Default: the one of auth/loginBudget.ts. Only tests have a reason to lower it. */
   readonly scryptCost?: number;

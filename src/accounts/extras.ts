@@ -19,7 +19,6 @@ import type { Day } from '../domain/period.ts';
 import type { EntityContext, Property, RegisterHistory } from '../domain/reading.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { ConcurrencyLimit } from '../foundation/limits.ts';
-import { ReplyTooLarge } from '../http/client.ts';
 import { ProviderRefused, UnexpectedReply } from '../provider/request.ts';
 import type { AccountContext } from './context.ts';
 import type { PollHistory } from './pollHistory.ts';
@@ -236,7 +235,7 @@ export async function openExtras(
 const isRefusal = (err: unknown): boolean =>
   (err instanceof ProviderRefused && err.status !== 401) ||
   err instanceof UnexpectedReply ||
-  err instanceof ReplyTooLarge;
+  (err instanceof Failure && err.code === 'reply_too_large');
 
 const onlyWanted = (stored: Extras, wanted: Config['extras']): Extras => ({
   site: wanted.site ? stored.site : NO_EXTRAS.site,

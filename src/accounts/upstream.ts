@@ -11,7 +11,7 @@ import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import type { EntityContext } from '../domain/reading.ts';
 import { Failure } from '../foundation/failure.ts';
 import { createHttpClient, type Gate } from '../http/client.ts';
-import { openProvider } from '../provider/openProvider.ts';
+import { openMonetization } from '../provider/monetization/monetization.ts';
 import { type Ask, createAsk, type Reply } from '../provider/request.ts';
 import {
   contextCodec,
@@ -175,7 +175,8 @@ export function openUpstream(
     /** A login is asked for, whatever the budget says. Waits for one under way: it may end the refusal, or renew it. */
     askForLogin: () => withLock(() => budget.ask()),
     identity,
-    provider: (context.openProvider ?? openProvider)({
+    // The provider that this program reads: another one is a folder beside `monetization`.
+    provider: (context.openProvider ?? openMonetization)({
       username,
       ask,
       // A person who asks for an extra wants the session to be renewed for it.

@@ -376,12 +376,19 @@ const MISFITS: readonly unknown[] = [
   'OAUTH_INVALID_RESPONSE',
 ];
 const NO_ADDRESS: readonly unknown[] = ['OAUTH_MISSING_SERVER_METADATA', 'OAUTH_INVALID_SERVER_METADATA'];
-const IF_IT_LASTS = 'If this lasts, check provider.issuer and the network';
 
 /** From whatever a request ended with; tells what came, never its text. */
 export function unreachable(err: unknown, now: number): IssuerUnreachable {
-  const { root, response } = causesOf(err);
-  const { what, hint = IF_IT_LASTS, retry } = response ? answeredBy(response) : failedBy(root);
+  // The innermost error, and the response that one of them carries.
+  let root = err;
+  let response: Response | undefined;
+  for (let at = err; at instanceof Error; at = at.cause) {
+    root = at;
+    response ??= ['response' in at && at.response, at.cause].find((one) => one instanceof Response);
+  }
+  const [retry, what, hint = 'If this lasts, check provider.issuer and the network'] = response
+    ? answeredBy(response)
+    : failedBy(root);
   const retryAfter = retryAfterMs(response?.headers.get('retry-after'), now);
   return new IssuerUnreachable(`The issuer ${what}.`, {
     retry,
@@ -391,60 +398,44 @@ export function unreachable(err: unknown, now: number): IssuerUnreachable {
   });
 }
 
-/** The innermost error, and the response that one of them carries. */
-function causesOf(err: unknown): { root: unknown; response: Response | null } {
-  let root = err;
-  let response: Response | undefined;
-  for (let at = err; at instanceof Error; at = at.cause) {
-    root = at;
-    response ??= ['response' in at && at.response, at.cause].find((one) => one instanceof Response);
-  }
-  return { root, response: response ?? null };
-}
-
-interface Told {
-  readonly what: string;
-  readonly hint?: string;
-  readonly retry: Retry;
-}
+/** What the issuer did, and what to do about it where that is anything special. */
+type Told = readonly [retry: Retry, what: string, hint?: string];
 
 function answeredBy({ status, headers }: Response): Told {
-  const retry = 'later';
-  if (status === 404)
-    return {
-      what: 'does not know this address (HTTP 404): the realm may be mistyped',
-      hint: 'Compare the end of provider.issuer with the provider (…/realms/<realm>, capitals count)',
-      retry,
-    };
   const type = headers.get('content-type')?.split(';')[0] ?? 'no content type';
   const what = `answered with HTTP ${status} (${type}) where OpenID Connect JSON was expected`;
-  if (status !== 429 && status < 500) return { what, retry };
-  return { what, hint: 'It mostly passes by itself. If it lasts, check provider.issuer', retry };
+  if (status === 404)
+    return [
+      'later',
+      'does not know this address (HTTP 404): the realm may be mistyped',
+      'Compare the end of provider.issuer with the provider (…/realms/<realm>, capitals count)',
+    ];
+  if (status !== 429 && status < 500) return ['later', what];
+  return ['later', what, 'It mostly passes by itself. If it lasts, check provider.issuer'];
 }
 
 function failedBy(root: unknown): Told {
   const { name = 'unknown error', code, cause } = (root ?? {}) as Partial<Error> & { code?: string };
   const { claim, attribute } = Object(cause) as { claim?: unknown; attribute?: unknown };
-  if (name === 'TimeoutError' || name === 'AbortError')
-    return { what: 'did not answer in time', retry: 'soon' };
+  if (name === 'TimeoutError' || name === 'AbortError') return ['soon', 'did not answer in time'];
+  if (name === 'SyntaxError') return ['soon', 'answered with something else than JSON'];
   if (code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED')
-    return {
-      what: 'calls itself by another address than provider.issuer',
-      hint: 'Write provider.issuer exactly as the issuer does: look for a slash at the end, http or https, capitals',
-      retry: 'soon',
-    };
+    return [
+      'soon',
+      'calls itself by another address than provider.issuer',
+      'Write provider.issuer exactly as the issuer does: look for a slash at the end, http or https, capitals',
+    ];
   if (NO_ADDRESS.includes(code))
-    return {
-      what: `names no usable ${attribute ?? 'address'} in its metadata`,
-      hint: 'Check provider.issuer: what answers there is no issuer that gives out tokens',
-      retry: 'later',
-    };
-  if (name === 'SyntaxError') return { what: 'answered with something else than JSON', retry: 'soon' };
+    return [
+      'later',
+      `names no usable ${attribute ?? 'address'} in its metadata`,
+      'Check provider.issuer: what answers there is no issuer that gives out tokens',
+    ];
   if (MISFITS.includes(code))
-    return {
-      what: `answered, but its token does not fit (${claim === undefined ? code : `the claim "${claim}" is another one`})`,
-      hint: 'Check provider.issuer and provider.client_id; if they are right, report it to the provider',
-      retry: 'later',
-    };
-  return { what: `could not be reached (${code ?? name})`, retry: 'soon' };
+    return [
+      'later',
+      `answered, but its token does not fit (${claim === undefined ? code : `the claim "${claim}" is another one`})`,
+      'Check provider.issuer and provider.client_id; if they are right, report it to the provider',
+    ];
+  return ['soon', `could not be reached (${code ?? name})`];
 }

@@ -7,7 +7,7 @@ import { pipeline, type Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -34,19 +34,16 @@ export interface Gate {
 }
 
 /** A body larger than any honest reply. */
-export class ReplyTooLarge extends Failure {
-  constructor() {
-    super(
-      'reply_too_large',
-      `The reply is larger than ${LARGEST_REPLY_BYTES / 1024 / 1024} MiB and was refused.`,
-      {
-        exit: EXIT.provider,
-        retry: 'later',
-        hint: 'Check the address in the configuration: this does not look like what should answer there.',
-      },
-    );
-  }
-}
+const replyTooLarge = () =>
+  failure(
+    'reply_too_large',
+    `The reply is larger than ${LARGEST_REPLY_BYTES / 1024 / 1024} MiB and was refused.`,
+    {
+      exit: EXIT.provider,
+      retry: 'later',
+      hint: 'Check the address in the configuration: this does not look like what should answer there.',
+    },
+  );
 
 const LARGEST_REPLY_BYTES = 16 * 1024 * 1024;
 const MOST_REDIRECTS = 5;
@@ -63,7 +60,7 @@ export function createHttpClient(
   onRequest: (seen: { readonly ms: number; readonly ok: boolean }) => void = () => undefined,
   gate?: Gate,
 ) {
-  /** Rejects with ReplyTooLarge, the reason of the signal, or the network's own error. */
+  /** Rejects with reply_too_large, the reason of the signal, or the network's own error. */
   async function send(url: URL, request: HttpRequest): Promise<HttpResponse> {
     const ends = [request.signal, await gate?.enter()].filter((each) => each !== undefined);
     const signal = ends.length > 1 ? AbortSignal.any(ends) : ends[0];
@@ -165,7 +162,7 @@ function readWhole(response: IncomingMessage): Promise<Buffer> {
     let size = 0;
     stream.on('data', (part: Buffer) => {
       size += part.length;
-      if (size > LARGEST_REPLY_BYTES) stream.destroy(new ReplyTooLarge());
+      if (size > LARGEST_REPLY_BYTES) stream.destroy(replyTooLarge());
       else parts.push(part);
     });
     stream.on('end', () => resolve(Buffer.concat(parts, size)));

@@ -53,7 +53,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 export const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   domain: ['*', 'tariff', 'insight'],
   store: ['*', 'database'],
-  provider: ['*', 'monetization', 'openProvider.ts'],
+  provider: ['*', 'monetization'],
 
   simulator: ['*', 'issuer', 'billing.ts', 'provider.ts'],
   web: ['page', '*'],

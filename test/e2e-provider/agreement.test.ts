@@ -122,7 +122,7 @@ test.each<[string, Situation, readonly unknown[], 'good' | readonly unknown[]]>(
     'everybody signed out by an administrator',
     {
       at: ({ admin, at }) => nextSecond().then(() => admin.ask('POST', `${at}/logout-all`)),
-      simulated: token({ notBefore: Math.floor(Date.now() / 1000) + 1_000 }),
+      simulated: token({ notBefore: Math.floor(Date.now() / 1000) + 86_400 }),
     },
     STALE,
     STALE,
@@ -131,7 +131,7 @@ test.each<[string, Situation, readonly unknown[], 'good' | readonly unknown[]]>(
     'tokens of before now declared stale',
     {
       at: ({ set }) => set({ notBefore: Math.floor(Date.now() / 1000) + 1 }),
-      simulated: token({ notBefore: Math.floor(Date.now() / 1000) + 1_000 }),
+      simulated: token({ notBefore: Math.floor(Date.now() / 1000) + 86_400 }),
     },
     STALE,
     STALE,

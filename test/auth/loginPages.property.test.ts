@@ -21,73 +21,37 @@ import {
 
 const CODE = '918273';
 
-const target = fc.constantFrom(
-  actionOf('e1'),
-  actionOf('e2'),
-  '/go',
-  '?x=1',
-  '',
-  'FOREIGN/go',
-  '//localhost:9/go',
-  'javascript:go()',
-  'http://[',
+const among = (texts: string) => fc.constantFrom(...texts.split(' | '));
+const target = among(
+  `${actionOf('e1')} | ${actionOf('e2')} | /go | ?x=1 |  | FOREIGN/go | //localhost:9/go | javascript:go() | http://[`,
 );
 const field = fc
-  .record({
-    name: fc.constantFrom('username', 'password', 'otp', 'password-new', 'email', 'q', 'totp', ''),
-    type: fc.constantFrom('text', 'password', 'hidden', 'email', 'submit', 'PASSWORD', 'checkbox', 'odd'),
-    autocomplete: fc.constantFrom('', 'username', 'current-password', 'new-password', 'one-time-code'),
-    rest: fc.constantFrom('', 'required', 'disabled', 'form="f"', 'formaction="FOREIGN/b"', 'value="1"'),
-  })
-  .map(
-    ({ name, type, autocomplete, rest }) =>
-      `<input name="${name}" type="${type}" autocomplete="${autocomplete}" ${rest}>`,
-  );
+  .tuple(
+    among('username | password | otp | password-new | email | q | totp | '),
+    among('text | password | hidden | email | submit | PASSWORD | checkbox | odd'),
+    among(' | username | current-password | new-password | one-time-code'),
+    among(' | required | disabled | form="f" | formaction="FOREIGN/b" | value="1"'),
+  )
+  .map(([name, type, auto, rest]) => `<input name="${name}" type="${type}" autocomplete="${auto}" ${rest}>`);
+const form = fc
+  .tuple(target, among('post | POST | get'), among('f | g'))
+  .map(([to, method, id]) => `<form id="${id}" action="${to}" method="${method}">`);
 const tag = fc.oneof(
   { weight: 4, arbitrary: field },
-  {
-    weight: 3,
-    arbitrary: fc
-      .tuple(target, fc.constantFrom('post', 'POST', 'get'), fc.constantFrom('f', 'g'))
-      .map(([to, method, id]) => `<form id="${id}" action="${to}" method="${method}">`),
-  },
-  fc.constantFrom(
-    '</form>',
-    '<div>',
-    '</div>',
-    '<table><tr>',
-    '</table>',
-    '<template>',
-    '</template>',
-    '<!--',
-    '-->',
-    '<base href="FOREIGN/">',
-    '<span id="input-error">',
-    '<i class="kc-feedback-text">',
-    '<i data-sitekey="k">',
-    '<meta http-equiv="refresh" content="0;url=/next">',
-    '<meta http-equiv="refresh" content="0;url=FOREIGN/next">',
+  { weight: 3, arbitrary: form },
+  among('</form> | <div> | </div> | <table><tr> | </table> | <template> | </template> | <!-- | -->'),
+  among(
+    '<base href="FOREIGN/"> | <span id="input-error"> | <i class="kc-feedback-text"> | <i data-sitekey="k">',
   ),
+  among('/next | FOREIGN/next').map((url) => `<meta http-equiv="refresh" content="0;url=${url}">`),
 );
 const soup = fc.array(tag, { maxLength: 12 }).map((tags) => html(tags.join('')));
 const known: fc.Arbitrary<Answer> = fc.constantFrom(
-  login('e1'),
-  login('e2'),
-  login('e1', '<i id="input-error">'),
-  usernamePage(),
-  passwordPage('e1'),
-  passwordPage('e3'),
-  otp('e2'),
-  otp('e3'),
-  action('UPDATE_PASSWORD'),
-  redirect('/realms/energy/next'),
-  redirect('/realms/energy/next', 307),
-  redirect('FOREIGN/next'),
-  redirect('FOREIGN/next', 308),
-  html('', { status: 500 }),
-  html('', { status: 400 }),
-  { isReset: true },
-  done,
+  ...[login('e1'), login('e2'), login('e1', '<i id="input-error">')],
+  ...[usernamePage(), passwordPage('e1'), passwordPage('e3'), otp('e2'), otp('e3')],
+  ...[action('UPDATE_PASSWORD'), redirect('/realms/energy/next'), redirect('/realms/energy/next', 307)],
+  ...[redirect('FOREIGN/next'), redirect('FOREIGN/next', 308)],
+  ...[html('', { status: 500 }), html('', { status: 400 }), { isReset: true }, done],
 );
 
 test('the password is posted at most once, and only to the issuer', async () => {

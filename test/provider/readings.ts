@@ -32,7 +32,7 @@ export type Home = Awaited<ReturnType<typeof openHome>>;
 export async function openHome(events: ExplicitEvent[] = []) {
   const services = [{ identifier: '70418235', meter: { events } }];
   const groups = [{ properties: [{ id: PROPERTY, services }] }];
-  const provider = await openProvider({ accounts: [{ username: 'me@example.org', password: 'p', groups }] });
+  const provider = await openProvider([{ username: 'me@example.org', password: 'p', groups }]);
   const report = (question?: Partial<UsageQuestion>) => readUsageOf(provider.ask, question);
   return { ...provider, events, report };
 }

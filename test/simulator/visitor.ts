@@ -1,23 +1,12 @@
 // A plain HTTP visitor of the simulated provider: logs in, and looks at JSON by path.
 import type { Simulator } from '../../src/simulator/provider.ts';
 
-/** What the issuer grants. */
-export async function login({ urls }: Simulator, changes: Record<string, string> = {}): Promise<unknown> {
-  const usual = {
-    grant_type: 'password',
-    client_id: 'self-care',
-    username: 'me@example.org',
-    password: 'demo',
-    scope: 'openid service-energy',
-  };
-  const body = new URLSearchParams({ ...usual, ...changes });
+/** What the token endpoint grants to a user of the usual client. */
+export async function login({ urls }: Simulator, username: string, password: string): Promise<unknown> {
+  const client = { grant_type: 'password', client_id: 'self-care', scope: 'openid service-energy' };
+  const body = new URLSearchParams({ ...client, username, password });
   const response = await fetch(`${urls.issuer}/protocol/openid-connect/token`, { method: 'POST', body });
   return response.json();
-}
-
-export function claimsOf(granted: unknown): Record<string, unknown> {
-  const [, payload = ''] = String(look(granted, 'access_token')).split('.');
-  return JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
 }
 
 /** `look(body, 'objects.0.id')` */

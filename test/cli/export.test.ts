@@ -2,11 +2,9 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ledgerFile } from '../../src/accounts/names.ts';
-import { contextCodec } from '../../src/store/documents.ts';
-import { ledgerCodec } from '../../src/store/ledgerDocument.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
 import { ledgerOf } from '../domain/ledgers.ts';
+import { keepMeters, property } from '../support/keptMeters.ts';
 import { logLines } from '../support/logLines.ts';
 import { openStack } from '../support/stack.ts';
 import { environmentOf, typed } from '../support/typed.ts';
@@ -18,32 +16,14 @@ const LEDGER = ledgerOf([
   ['2025-04-01', 1.5, 0.25],
 ]);
 
-const property = (propertyCustomerId: string, ...meterIdentifiers: string[]) => ({
-  propertyCustomerId,
-  subscriptionId: null,
-  balanceGroupId: null,
-  meterIdentifiers,
-});
-
 /** Two accounts, the first with a property that the provider does not list any more. */
 async function household() {
   const stateDir = await openStack().folder();
   const state = new StateDirectory(stateDir, logLines().log);
   const known = property('11', '=SUM(A1)');
-  for (const [account, one, isListed] of [
-    ['home', known, true],
-    ['home', property('22'), false],
-    ['flat', property('33', '70418235'), true],
-  ] as const) {
-    await state
-      .document(ledgerFile(account, one), ledgerCodec)
-      .write({ timezone: 'Europe/Dublin', readingCloses: null, ledger: LEDGER, isNew: false, tariff: null });
-    const context = { personCustomerId: '1', siteCodes: [], billingProfileIds: [], properties: [one] };
-    if (isListed)
-      await state
-        .document(`accounts/${account}/context`, contextCodec)
-        .write({ owner: 'me', value: context });
-  }
+  const flat = property('33', '70418235');
+  await keepMeters(state, 'home', { listed: [known], kept: [known, property('22')], ledger: LEDGER });
+  await keepMeters(state, 'flat', { listed: [flat], kept: [flat], ledger: LEDGER });
   const env = {
     ...environmentOf(URLS, { username: 'me@example.org', password: 'secret words' }, stateDir),
     HEAT2MQTT_ACCOUNTS_0_ID: 'home',

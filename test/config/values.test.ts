@@ -1,5 +1,4 @@
 // Kinds of values: how close a schedule comes, addresses, and what is made from the schema.
-import { createTask } from 'node-cron';
 import { describe, expect, it, test } from 'vitest';
 import { parse } from 'yaml';
 import * as z from 'zod';
@@ -21,14 +20,6 @@ test.each([
   ['55,5 0,23 * * *', 10],
 ])('two times of %s are at least %i minutes apart', (expression, minutes) => {
   expect(shortestGapMinutes(expression)).toBe(minutes);
-  const task = createTask(expression, () => undefined, { timezone: 'UTC' });
-  const runs = task.getNextRuns(100).map((run) => run.getTime());
-  void task.destroy();
-  const gaps = runs.slice(1).map((next, at) => next - (runs[at] ?? 0));
-  // Its days of the week and of the month only make gaps longer.
-  const shortest = Math.floor(Math.min(...gaps) / 60_000);
-  expect(shortest).toBeGreaterThanOrEqual(minutes);
-  if (/\* \* \*$/.test(expression)) expect(shortest).toBe(minutes);
 });
 
 test.each([

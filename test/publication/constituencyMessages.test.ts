@@ -99,12 +99,6 @@ describe('the summary for Home Assistant', () => {
     });
   });
 
-  test('says that the list is not whole', () => {
-    const cutShort = { ...listOf(['Éadán']), total: 7, complete: false };
-    const { payload } = summaryMessage(topics, dublin, 'dail/34', view(cutShort));
-    expect(JSON.parse(payload).note).toBe('The list is not whole: the service gave 1 of 7.');
-  });
-
   test('leaves the names out when attributes would grow over 16 KiB', () => {
     const many = (count: number) => Array.from({ length: count }, (_, n) => `Dáilcheantar ${n}`);
     expect(summaryOf(many(600)).names).toHaveLength(600);

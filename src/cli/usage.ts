@@ -23,7 +23,7 @@ import { closingWords, findClosing, findCurrency, type Opened, openAccount } fro
 import { type Arguments, type Command, choiceOf, type Io, wrongOption, wrongUsage } from './command.ts';
 import { type Column, type Format, formatFrom, print, printJson, tableLines } from './printing.ts';
 
-type Period = Omit<ReturnType<typeof periodOf>, 'wasShortened'>;
+type Period = ReturnType<typeof periodOf>;
 type Row = ReturnType<typeof rowsOf>[number];
 type MeterUsage = Awaited<ReturnType<typeof readMeter>>;
 
@@ -32,11 +32,11 @@ export const usage: Command = async (given, io) => {
   const wanted = periodOptions(given.options);
   const opened = await openAccount(given, io);
   const { zone } = opened;
-  const { wasShortened, ...period } = periodOf(wanted, zone.dayAt(io.clock.now()));
+  const period = periodOf(wanted, zone.dayAt(io.clock.now()));
   const meters = await readMeters(opened, period, format, io);
   if (period.prices?.unitRate === 0)
     io.err('By this tariff a kWh costs nothing. Decimals have a point: 0.124,0.686, not 0,124.\n');
-  if (wasShortened) io.err(`Shown until today, ${period.today}.\n`);
+  if (wanted.until && wanted.until > period.today) io.err(`Shown until today, ${period.today}.\n`);
   printUsage(format, meters, { ...period, currency: await findCurrency(opened), zone: zone.name }, io);
   return EXIT.fine;
 };
@@ -58,12 +58,11 @@ export const periodOptions = (options: Arguments['options']) => ({
 /** What is asked for, at most until today. Throws wrong_usage. */
 export function periodOf({ first, until, ...rest }: ReturnType<typeof periodOptions>, today: Day) {
   const to = until ?? today;
-  const wasShortened = to > today;
-  const last = wasShortened ? today : to;
+  const last = to > today ? today : to;
   const from = first ?? intervalStart(rest.interval, last, -DEFAULT_LENGTH[rest.interval]);
   if (from > to) throw wrongUsage(`--from ${from} is after --to ${to}.`);
   if (from > today) throw wrongUsage(`--from: found ${from}; allowed: a day not after today, ${today}.`);
-  return { ...rest, span: { from, to: addDays(last, 1) }, today, wasShortened };
+  return { ...rest, span: { from, to: addDays(last, 1) }, today };
 }
 
 function dayFrom(name: string, option: unknown): Day | undefined {
@@ -92,12 +91,12 @@ async function readMeters(opened: Opened, period: Period, format: Format, io: Io
     return all;
   };
   const known = await context.read();
-  if (known === null) return readAll(await provider.discover(io.interrupted));
-  return readAll(known).catch(async (err) => {
-    if (err instanceof Failure && err.code === 'provider_refused')
-      return readAll(await provider.discover(io.interrupted));
-    throw err;
-  });
+  try {
+    if (known !== null) return await readAll(known);
+  } catch (err) {
+    if (!(err instanceof Failure) || err.code !== 'provider_refused') throw err;
+  }
+  return readAll(await provider.discover(io.interrupted));
 }
 
 /** In as many questions as the provider gives answers for, told where these are several. */

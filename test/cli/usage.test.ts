@@ -143,19 +143,19 @@ test('the days after today are left out, and that is said; the session is kept f
 });
 
 const spanOf = (options: Record<string, string>) => {
-  const { span, interval, wasShortened } = periodOf(periodOptions(options), '2025-03-31');
-  return [interval, span.from, span.to, wasShortened];
+  const { span, interval } = periodOf(periodOptions(options), '2025-03-31');
+  return [interval, span.from, span.to];
 };
 
 test.each<[Record<string, string>, ReturnType<typeof spanOf>]>([
-  [{}, ['day', '2025-03-01', '2025-04-01', false]],
-  [{ interval: 'week' }, ['week', '2025-01-06', '2025-04-01', false]],
-  [{ interval: 'month' }, ['month', '2024-03-01', '2025-04-01', false]],
-  [{ interval: 'quarter' }, ['quarter', '2023-01-01', '2025-04-01', false]],
-  [{ interval: 'year' }, ['year', '2021-01-01', '2025-04-01', false]],
-  [{ interval: 'month', from: '2025-01-15', to: '2025-03-30' }, ['month', '2025-01-15', '2025-03-31', false]],
-  [{ to: '2025-02-10' }, ['day', '2025-01-11', '2025-02-11', false]],
-  [{ from: '2025-03-31', to: '2026-01-01' }, ['day', '2025-03-31', '2025-04-01', true]],
+  [{}, ['day', '2025-03-01', '2025-04-01']],
+  [{ interval: 'week' }, ['week', '2025-01-06', '2025-04-01']],
+  [{ interval: 'month' }, ['month', '2024-03-01', '2025-04-01']],
+  [{ interval: 'quarter' }, ['quarter', '2023-01-01', '2025-04-01']],
+  [{ interval: 'year' }, ['year', '2021-01-01', '2025-04-01']],
+  [{ interval: 'month', from: '2025-01-15', to: '2025-03-30' }, ['month', '2025-01-15', '2025-03-31']],
+  [{ to: '2025-02-10' }, ['day', '2025-01-11', '2025-02-11']],
+  [{ from: '2025-03-31', to: '2026-01-01' }, ['day', '2025-03-31', '2025-04-01']],
 ])('the period of %j', (options, expected) => expect(spanOf(options)).toEqual(expected));
 
 test.each<[Record<string, string>, string]>([

@@ -63,7 +63,7 @@ const MOST_NAMED = 20;
 
 /** To be called at the start and after each poll. Warns once, when all meters are known, of names that fit none. */
 export function strayNamesWarning(
-  accounts: readonly { readonly meters: readonly Named[] | null }[],
+  accounts: readonly { readonly meters: readonly { name: string; property: Property }[] | null }[],
   names: Config['meters'],
   log: Log,
 ): () => void {
@@ -83,12 +83,6 @@ export function strayNamesWarning(
 /** The names whose keys are neither the series nor an identifier of one of these. */
 export const strayNames = (names: Config['meters'], known: ReadonlySet<string>): string[] =>
   Object.keys(names).filter((key) => !known.has(key));
-
-/** `name`: of its series. */
-interface Named {
-  readonly name: string;
-  readonly property: Property;
-}
 
 /** Of a property that the provider does not list any more. */
 const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };

@@ -207,16 +207,9 @@ export async function joinFleet(
 }
 
 type FleetPart = NonNullable<Health['fleet']>;
-type Times =
-  | 'lastPollAt'
-  | 'lastSuccessAt'
-  | 'nextPollAt'
-  | 'pollNowAt'
-  | 'oldestDueAt'
-  /** `null`: the provider has not asked all to wait. */
-  | 'pausedUntil';
+type Times = 'lastPollAt' | 'lastSuccessAt' | 'nextPollAt' | 'pollNowAt' | 'oldestDueAt' | 'pausedUntil';
 
-/** As the database counts; times in epoch milliseconds. */
+/** As the database counts; times in epoch milliseconds. `pausedUntil` is `null` where the provider has not asked all to wait. */
 interface CountRow
   extends Readonly<Record<Times, number | null>>,
     Pick<Health, 'failures_in_a_row' | 'requests_today' | 'logins_today'>,
@@ -224,11 +217,7 @@ interface CountRow
   readonly toldToWait: number;
   readonly now: number;
   readonly codes: readonly { readonly code: string; readonly accounts: number }[];
-  readonly processes: readonly {
-    readonly number: number;
-    readonly version: string;
-    readonly startedAt: number;
-  }[];
+  readonly processes: readonly { number: number; version: string; startedAt: number }[];
 }
 
 export interface Counted {

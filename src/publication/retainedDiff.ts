@@ -20,7 +20,7 @@ export interface KeptTopics {
 
 interface Sent {
   readonly digest: string;
-  readonly sources: readonly unknown[] | undefined;
+  readonly sources?: readonly unknown[] | undefined;
 }
 
 export class RetainedDiff {
@@ -41,7 +41,7 @@ export class RetainedDiff {
   constructor(kept: KeptTopics | null = null, onChange: () => void = () => undefined) {
     this.#topics = new Set(Object.keys(kept?.topics ?? {}));
     for (const [topic, digest] of Object.entries(kept?.topics ?? {}))
-      if (digest !== '') this.#sent.set(topic, { digest, sources: undefined });
+      if (digest !== '') this.#sent.set(topic, { digest });
     this.#delivered = new Map(Object.entries(kept?.components ?? {}));
     this.#onChange = onChange;
   }

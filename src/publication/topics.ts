@@ -94,12 +94,8 @@ export function isOurs(topics: Topics, { topic, payload }: Pick<Incoming, 'topic
 
 export const isDiscovery = (topic: string): boolean => /\/device\/[^/]+\/config$/.test(topic);
 
-function fits(template: TopicName, name: string): boolean {
-  const levels = name.split('/');
-  const wanted = template.split('/');
-  const isSame = (level: string, at: number) => level.startsWith('<') || level === levels[at];
-  return levels.length === wanted.length && wanted.every(isSame);
-}
+const fits = (template: TopicName, name: string): boolean =>
+  new RegExp(`^${template.replaceAll(/<\w+>/g, '[^/]+')}$`).test(name);
 
 function availabilityIn(payload: Buffer): unknown {
   try {

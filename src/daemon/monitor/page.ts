@@ -4,7 +4,7 @@ import { accountView, chosenMonth, meterViews } from '../../accounts/composition
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { knownInFull } from '../../domain/amount.ts';
 import { csv } from '../../domain/csv.ts';
-import { compareText } from '../../domain/order.ts';
+import { periodSums } from '../../domain/totals.ts';
 import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
@@ -134,17 +134,15 @@ export function ledgerCsv({
   tenancy,
   currency,
   zone,
-}: Pick<MeterView, 'currency' | 'zone'> & { readonly tenancy: Pick<MeterView['ledger'], 'days'> }): string {
-  const rows = [...tenancy.days]
-    .sort(([a], [b]) => compareText(a, b))
-    .map(([day, { energy, cost, revision, receivedAt }]) => [
-      day,
-      knownInFull(energy),
-      knownInFull(cost),
-      currency,
-      revision,
-      zone.iso(receivedAt),
-    ]);
+}: Pick<MeterView, 'tenancy' | 'currency' | 'zone'>): string {
+  const rows = periodSums(tenancy, 'day', Number.POSITIVE_INFINITY).map((day) => [
+    day.start,
+    knownInFull(day.energy),
+    knownInFull(day.cost),
+    currency,
+    day.revision,
+    zone.iso(day.receivedAt),
+  ]);
   return csv([CSV_HEAD, ...rows]);
 }
 

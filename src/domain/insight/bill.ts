@@ -172,9 +172,11 @@ function meterReader(days: MeterDays['days'], all: DaySpan) {
   return (span: DaySpan) => {
     const { from, to } = span;
     const readings = costs.slice(daysBetween(all.from, from), daysBetween(all.from, to));
+    /** Of a reading with days on both sides of a midnight, and of estimates about it. */
     const over = (end: Day, reading: Reading | null | undefined): Micro => {
+      const isOverIt = reading && reading.day >= end && addDays(reading.day, -reading.missed) < end;
       const estimated = estimates.find((one) => one.from < end && one.to >= end);
-      return carriedOver(end, reading) + (estimated?.amount ?? 0);
+      return (isOverIt ? Math.abs(reading.amount) : 0) + (estimated?.amount ?? 0);
     };
     const atEnds = over(from, readings[0]) + over(to, readings.at(-1));
     return { readings, sum: sumOf(readings, span), atEnds, ...standingOf(days, span) };
@@ -213,10 +215,6 @@ function surestStanding({ standing, standingBound }: Bill, bills: readonly Bill[
   const surest = Math.min(...common.map((one) => one.standingBound));
   return Math.max(0, common.find((one) => one.standingBound === surest)?.standing ?? standing);
 }
-
-/** The amount of a reading with days on both sides of the midnight before `day`. */
-const carriedOver = (day: Day, reading: Reading | null | undefined): Micro =>
-  reading && reading.day >= day && addDays(reading.day, -reading.missed) < day ? Math.abs(reading.amount) : 0;
 
 /** Equal estimates up to the day that puts them right, and how much of them may be on the other side of a midnight: give or take a day. */
 function estimatesIn(days: MeterDays['days'], { from, to }: DaySpan) {
@@ -320,11 +318,10 @@ const totalOf = (bills: readonly Bill[]): number => inFull(bills.reduce((sum, { 
 const together = (how: 'same_days' | 'before' | 'within', { length: bills }: readonly unknown[]) =>
   bills === 0 ? null : { how, bills };
 
-/** How many bills each of these periods has, as a rule: flats may be billed apart. */
+/** How many bills a period has, as a rule: flats may be billed apart. */
 function usualCount(bills: readonly Bill[]): number {
-  const counts = new Map<string, number>();
-  for (const { from, to } of bills) counts.set(`${from} ${to}`, (counts.get(`${from} ${to}`) ?? 0) + 1);
-  return Math.floor(median([...counts.values()]));
+  const newest = bills.slice(-2 * BILLS_OF_RULE);
+  return median(newest.map((one) => newest.filter((other) => isSameSpan(one, other)).length));
 }
 
 /** What was estimated too high, one of the next two bills gives back: the newest strays make up for one another. */

@@ -37,9 +37,9 @@ const FORMS: readonly Form[] = [
 ];
 /** Fewer bills than these beyond those of the terms fit any rule. Of three bills one has to do, or no rule of two terms is asked. */
 const BILLS_TO_SPARE = 2;
-/** Standard deviation by rounding to cents, of the bill and of its days. It is believed as if four bills had told it. */
+/** Standard deviation by rounding to cents, of the bill and of its days. It is believed as if six bills had told it. */
 const ROUNDING = 0.025;
-const ROUNDING_BILLS = 4;
+const ROUNDING_BILLS = 6;
 /** Bills further off than so many scatters are outliers (Rousseeuw and Leroy, 1987). */
 const OUTLIER = 2.5;
 /** An outlier may be anywhere within so much, in units of the currency: that is its likelihood. */

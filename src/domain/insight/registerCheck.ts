@@ -52,9 +52,9 @@ export function checkRegister(
   zone: Zone,
 ): RegisterCheck | null {
   const lastOfDay = new Map(readings.map((one) => [dayClosedBy(one.readAt, closes, zone), one]));
-  const ends = [...lastOfDay]
-    .filter(([day, { readAt }]) => endsDay(ledger, day, readAt))
-    .map(([day, { energy }]): End => ({ day, energy }));
+  const ends = [...lastOfDay].flatMap(([day, { energy, readAt }]): End[] =>
+    endsDay(ledger, day, readAt) ? [{ day, energy }] : [],
+  );
   const [oldest, newest] = [ends[0], ends.at(-1)];
   if (!oldest || !newest || oldest === newest) return null;
   let [begun, longest] = [oldest, [oldest, oldest] as const];

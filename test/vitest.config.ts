@@ -9,6 +9,8 @@ export default suite('unit', {
   // By default one core is left to vitest itself, which has little to do: two cores would run one worker.
   maxWorkers: '100%',
   setupFiles: ['test/support/ownFolder.ts'],
+  // What was compiled once, by its content: a fifth of the processor time of a second run.
+  experimental: { fsModuleCache: true },
   testTimeout: 60_000,
   env: { TZ: 'America/St_Johns', ...inMemory() },
 });

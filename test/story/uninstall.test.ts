@@ -5,9 +5,7 @@ import { expect, test } from 'vitest';
 import { claimDirectory } from '../../src/store/locks.ts';
 import { ME, METER } from '../support/homes.ts';
 import { logLines } from '../support/logLines.ts';
-import { openStack } from '../support/stack.ts';
-import { firstPoll } from '../support/story.ts';
-import { environmentOf, typed } from '../support/typed.ts';
+import { firstPoll, openStory } from '../support/story.ts';
 
 const OTHERS = [
   'heat2mqtt/notes',
@@ -90,33 +88,27 @@ test('neither beside a running daemon, nor beside one that is away from the brok
 });
 
 test('a broker of our own keeps nothing; what is left elsewhere is named, with its files', async () => {
-  const folder = await openStack().folder();
-  const { path: password, write } = secretFile(folder, 'heat-password');
-  const token = secretFile(folder, 'ha-token');
-  await Promise.all([write(), token.write()]);
-  const urls = { issuer: 'https://id.example.org/realms/energy', api: 'https://api.example.org' };
-  const env = {
-    ...environmentOf(urls, ME, join(folder, 'state')),
-    HEAT2MQTT_PASSWORD: undefined,
-    HEAT2MQTT_MQTT_EMBEDDED: 'true',
-    HEAT2MQTT_PASSWORD_FILE: password,
-    HEAT2MQTT_HOME_ASSISTANT_URL: 'ws://homeassistant.local:8123/api/websocket',
-    HEAT2MQTT_HOME_ASSISTANT_TOKEN_FILE: token.path,
-  };
-  const { out, exitCode } = await typed(['uninstall', '--yes'], { env });
+  const story = await openStory();
+  const folder = await story.stack.folder();
+  const [password, token] = ['heat-password', 'ha-token'].map((name) => join(folder, name)) as [
+    string,
+    string,
+  ];
+  for (const path of [password, token])
+    await writeFile(path, 'of the heat, 11 characters\n', { mode: 0o600 });
+  const { out, exitCode } = await story.type('uninstall --yes', {
+    accounts: [{ id: 'home', username: ME.username, password_file: password }],
+    mqtt: { url: undefined, embedded: true },
+    home_assistant: { url: 'ws://homeassistant.local:8123/api/websocket', token_file: token },
+  });
   expect([out, exitCode]).toEqual([expect.stringContaining('nothing to clear'), 0]);
   for (const left of [
     `password of home: ${password}`,
-    `token of Home Assistant: ${token.path}`,
+    `token of Home Assistant: ${token}`,
     'energy-dashboard --remove',
     'the access token in Home Assistant',
-    `the folder ${join(folder, 'state')}`,
+    `the folder ${story.stateDir}`,
     'backups',
   ])
     expect(out).toContain(left);
 });
-
-function secretFile(folder: string, name: string) {
-  const path = join(folder, name);
-  return { path, write: () => writeFile(path, 'of the heat, 11 characters\n', { mode: 0o600 }) };
-}

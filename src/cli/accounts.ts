@@ -17,7 +17,15 @@ import {
 import { EXIT, failure } from '../foundation/failure.ts';
 import { claimDirectory } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
-import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
+import {
+  type Arguments,
+  type Command,
+  type Io,
+  isAgreed,
+  mustBeAnswerable,
+  refusal,
+  wrongUsage,
+} from './command.ts';
 import { columnsOf, formatFrom, print, tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
@@ -26,7 +34,7 @@ const NO_FLEET =
 
 interface Parts {
   readonly name: string;
-  readonly given: Arguments;
+  readonly options: Arguments['options'];
   /** After the name of the action. */
   readonly words: readonly string[];
   readonly settings: Settings;
@@ -34,27 +42,24 @@ interface Parts {
   readonly opened: OpenFleet;
 }
 
+/** `options`: beside `--config`. `takes`: which words. */
 interface Action {
-  /** Beside `--config`. */
-  readonly options?: readonly string[];
-  /** Which words it takes; without it none. */
-  readonly takes?: string;
-  readonly run: (parts: Parts, io: Io) => Promise<number>;
+  readonly options: readonly string[];
+  readonly takes: string;
+  readonly run: (parts: Parts, io: Io) => Promise<void>;
 }
 
 const IDS = 'the ID of an account, or several';
+const FILE = 'one word, the FILE.csv; or --from-state DIR and none';
+const NONE = 'no further words';
 
 const ACTIONS: Readonly<Record<string, Action>> = {
-  import: {
-    options: ['from-state', 'dry-run'],
-    takes: 'one word, the FILE.csv; or --from-state DIR and none',
-    run: (parts, io) => (parts.given.options['from-state'] ? importHousehold : importFile)(parts, io),
-  },
-  list: { options: ['format', 'failing'], run: printAccounts },
-  pause: { takes: IDS, run: change },
-  resume: { takes: IDS, run: change },
+  import: { options: ['from-state', 'dry-run'], takes: FILE, run: importAccounts },
+  list: { options: ['format', 'failing'], takes: NONE, run: printAccounts },
+  pause: { options: [], takes: IDS, run: change },
+  resume: { options: [], takes: IDS, run: change },
   remove: { options: ['yes'], takes: IDS, run: change },
-  reseal: { run: reseal },
+  reseal: { options: [], takes: NONE, run: reseal },
 };
 
 export const accounts: Command = async (given, io) => {
@@ -62,10 +67,11 @@ export const accounts: Command = async (given, io) => {
   const action = ACTIONS[name];
   if (action === undefined)
     throw wrongUsage(`accounts takes ${Object.keys(ACTIONS).join(', ')}; found: ${name.slice(0, 40)}.`);
-  const { options = [], takes = 'no further words' } = action;
-  const stray = Object.keys(given.options).find((one) => one !== 'config' && !options.includes(one));
+  const { options } = given;
+  const { takes } = action;
+  const stray = Object.keys(options).find((one) => one !== 'config' && !action.options.includes(one));
   if (stray !== undefined) throw wrongUsage(`accounts ${name} takes no --${stray}.`);
-  const isFile = name === 'import' && !given.options['from-state'];
+  const isFile = takes === FILE && !options['from-state'];
   const fits = takes === IDS ? words.length > 0 : words.length === Number(isFile);
   if (!fits) throw wrongUsage(`accounts ${name} takes ${takes}.`);
   if (name === 'remove') mustBeAnswerable('accounts remove', given, io);
@@ -74,38 +80,48 @@ export const accounts: Command = async (given, io) => {
   if (fleet === undefined) throw failure('no_fleet', NO_FLEET, { exit: EXIT.config, retry: 'never' });
   const opened = await openFleet(fleet, settings.log);
   try {
-    return await action.run({ name, given, words, settings, fleet, opened }, io);
+    await action.run({ name, options, words, settings, fleet, opened }, io);
+    return EXIT.fine;
   } finally {
     await opened.close();
   }
 };
 
-async function change({ name, words: ids, given, opened: { database } }: Parts, io: Io): Promise<number> {
+async function change({ name, words: ids, options, opened: { database } }: Parts, io: Io) {
   const unknown = (await unknownIds(ids, database)).map((id) => id.slice(0, 64));
   if (unknown.length > 0)
     throw wrongUsage(`No account of the fleet is called ${unknown.join(', ')}: nothing was changed.`);
-  const of = new Set(ids).size;
-  const question = `Remove ${countWords(of, 'account')} from the fleet, with all readings and topics?`;
-  if (name === 'remove' && !(await isAgreed(question, given, io))) return EXIT.fine;
+  const count = new Set(ids).size;
+  const question = `Remove ${countWords(count, 'account')} from the fleet, with all readings and topics?`;
+  if (name === 'remove' && !(await isAgreed(question, { options, words: ids }, io))) return;
   const changed = await changeAccounts(name as Deed, ids, database);
-  const rest = of - changed;
+  const rest = count - changed;
   const words: Readonly<Record<string, string>> = {
     pause: `paused ${changed}${rest === 0 ? '' : `, ${rest} ${rest === 1 ? 'was' : 'were'} so already`}`,
     resume: `resumed ${changed}: polled at once`,
     remove: `removed ${changed}: the next process that works clears the topics`,
   };
   io.out(`${words[name]}\n`);
-  return EXIT.fine;
 }
 
-async function reseal({ opened }: Parts, io: Io): Promise<number> {
+async function reseal({ opened }: Parts, io: Io) {
   const { changed, damaged } = await resealAll(opened);
   io.out(`sealed again with the first key: ${changed}\n`);
-  for (const place of damaged) io.err(`Cannot be opened by any key, and was left: ${place}.\n`);
-  return damaged.length === 0 ? EXIT.fine : EXIT.unexpected;
+  const left = damaged.map((place) => `Cannot be opened by any key, and was left: ${place}.`);
+  if (left.length > 0)
+    throw failure('damaged_seal', left.join('\n'), { exit: EXIT.unexpected, retry: 'never' });
 }
 
-async function importFile({ words: [file = ''], given, opened }: Parts, io: Io): Promise<number> {
+async function importAccounts(parts: Parts, io: Io) {
+  const { 'from-state': directory, 'dry-run': isDry } = parts.options;
+  const imported = directory
+    ? importHousehold(String(directory), isDry === true, parts, io)
+    : importFile(isDry === true, parts);
+  const lines = await imported;
+  io.out(`${isDry ? 'would be ' : ''}${lines.join('\n')}\n`);
+}
+
+async function importFile(isDry: boolean, { words: [file = ''], opened }: Parts): Promise<string[]> {
   const text = await readFile(file)
     .then(decodeText)
     .catch((err) => {
@@ -113,48 +129,36 @@ async function importFile({ words: [file = ''], given, opened }: Parts, io: Io):
     });
   const { logins, mistakes } = readLogins(text);
   if (mistakes.length > 0)
-    throw failure('accounts_file_wrong', mistakes.map((one) => `${file}, ${one}`).join('\n'), {
-      exit: EXIT.usage,
-      retry: 'never',
-      hint: `${countWords(mistakes.length, 'mistake')}: nothing was imported.`,
-    });
-  const isDry = given.options['dry-run'] === true;
+    throw refusal(
+      'accounts_file_wrong',
+      mistakes.map((one) => `${file}, ${one}`).join('\n'),
+      `${countWords(mistakes.length, 'mistake')}: nothing was imported.`,
+    );
   const { imported, changed, unchanged } = await importLogins(logins, isDry, opened);
-  const lines = [
-    `${isDry ? 'would be ' : ''}imported ${imported.length}, changed ${changed.length}, unchanged ${unchanged.length}`,
+  return [
+    `imported ${imported.length}, changed ${changed.length}, unchanged ${unchanged.length}`,
     ...(isDry ? imported.map((id) => `  new: ${id}`) : []),
     ...(isDry ? changed.map((id) => `  another login or history_since, or damaged: ${id}`) : []),
   ];
-  io.out(`${lines.join('\n')}\n`);
-  return EXIT.fine;
 }
 
-async function importHousehold(
-  { settings: { config, log }, fleet, opened, given }: Parts,
-  io: Io,
-): Promise<number> {
-  const directory = String(given.options['from-state']);
-  const isDry = given.options['dry-run'] === true;
+async function importHousehold(directory: string, isDry: boolean, parts: Parts, io: Io): Promise<string[]> {
+  const { accounts: all } = parts.settings.config;
+  const { log } = parts.settings;
   const giveUp = await claimDirectory(directory, io.clock, log);
   const household = new StateDirectory(directory, log);
-  const parts = { opened, fleet, household, clock: io.clock };
-  const moved = await moveHousehold(config.accounts, isDry, parts).finally(giveUp);
-  io.out(`${isDry ? 'would be ' : ''}moved ${moved}, known ${config.accounts.length - moved}\n`);
-  if (isDry) return EXIT.fine;
-  io.out(
-    [
-      'The fleet has them now, with their sessions and readings. What is left to do:',
-      '  in the configuration: take out the section accounts, and state_dir',
-      '  start heat2mqtt run with it, on one machine or several',
-      `  once the readings are there: delete ${directory}. Its tokens are gone, so that they are not used twice.`,
-      '',
-    ].join('\n'),
-  );
-  return EXIT.fine;
+  const moved = await moveHousehold(all, isDry, { ...parts, household, clock: io.clock }).finally(giveUp);
+  const todo = [
+    'The fleet has them now, with their sessions and readings. What is left to do:',
+    '  in the configuration: take out the section accounts, and state_dir',
+    '  start heat2mqtt run with it, on one machine or several',
+    `  once the readings are there: delete ${directory}. Its tokens are gone, so that they are not used twice.`,
+  ];
+  return [`moved ${moved}, known ${all.length - moved}`, ...(isDry ? [] : todo)];
 }
 
-async function printAccounts({ given, settings: { zone }, opened }: Parts, io: Io): Promise<number> {
-  const { format: wanted = 'table', failing } = given.options;
+async function printAccounts({ options, settings: { zone }, opened }: Parts, io: Io) {
+  const { format: wanted = 'table', failing } = options;
   const at = (time: number | null) => (time === null ? null : zone.iso(time));
   const short = (time: number | null) => at(time)?.slice(0, 16).replace('T', ' ') ?? null;
   const listed = await listAccounts(opened.database, failing === true);
@@ -165,16 +169,15 @@ async function printAccounts({ given, settings: { zone }, opened }: Parts, io: I
       next_run_at: how(one.next_run_at),
       failing_since: how(one.failing_since),
     }));
-  const columns = [
-    ...columnsOf({ Id: 'id', State: 'state', 'Last success': 'last_success_at', 'Next run': 'next_run_at' }),
-    ...columnsOf({ 'Failing since': 'failing_since', 'Last error': 'last_error' }),
-    ...(failing ? columnsOf({ 'What to do': 'advice' }) : []),
-  ];
+  const columns = columnsOf({
+    ...{ Id: 'id', State: 'state', 'Last success': 'last_success_at', 'Next run': 'next_run_at' },
+    ...{ 'Failing since': 'failing_since', 'Last error': 'last_error' },
+    ...(failing && { 'What to do': 'advice' }),
+  });
   const table = () => [
     ...tableLines(columns, timed(short)),
     `${listed.length} in all; times in ${zone.name}`,
   ];
   const names = 'id state last_success_at next_run_at failing_since failures last_error auth_state advice';
   print(formatFrom(wanted, io), { records: timed(at), csv: names.split(' '), table }, io);
-  return EXIT.fine;
 }

@@ -94,16 +94,12 @@ export async function serveFleetHealth(worker: Worker, { link, membership, conte
 
 /** What the database counts is the same in each process, and some seconds old. */
 function metricsOf(worker: Worker, membership: Membership): string {
-  const { runs, fencesLost, paused } = worker.counters;
   const { health, toldToWait, oldestDueMs = 0 } = membership.counted() ?? {};
   const found = health?.fleet;
-  const metrics: readonly (readonly [string, string, number | undefined, 'counter'?])[] = [
+  const metrics: readonly (readonly [string, string, number | undefined])[] = [
     ['process', 'Its number in the fleet.', membership.number],
     ['database_up', '1 while the database answers.', membership.isDatabaseGone() ? 0 : 1],
     ['runs_under_way', 'Accounts that this process works on.', worker.underWay()],
-    ['runs', 'Runs of an account that came to their end.', runs, 'counter'],
-    ['fences_lost', 'Runs dropped: another process had the account.', fencesLost, 'counter'],
-    ['runs_paused', 'Runs dropped: the provider asked for a pause.', paused, 'counter'],
     ['pause_seconds_left', 'For how long the provider wants no request.', membership.pausedMs() / 1000],
     ['processes', 'Processes that live.', found?.processes.length],
     ['accounts', 'Accounts.', found?.accounts],
@@ -113,8 +109,8 @@ function metricsOf(worker: Worker, membership: Membership): string {
     ['accounts_told_to_wait', 'Accounts that the provider has told to wait.', toldToWait],
     ['oldest_due_seconds', 'For how long the oldest of them is due.', found && oldestDueMs / 1000],
   ];
-  const lines = metrics.flatMap(([name, help, value, kind]) =>
-    value === undefined ? [] : metricLines(kind ?? 'gauge', `fleet_${name}`, help, [[{}, value]]),
+  const lines = metrics.flatMap(([name, help, value]) =>
+    value === undefined ? [] : metricLines('gauge', `fleet_${name}`, help, [[{}, value]]),
   );
   return lines.map((line) => `${line}\n`).join('');
 }

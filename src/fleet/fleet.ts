@@ -48,7 +48,6 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
   const membership = await joinFleet(opened, fleet, { clock, zone, log });
   await membership.beat();
   const { number } = membership;
-  const claims = openClaims({ ...opened, clock }, membership.id, fleet.claim_seconds);
   const stateTopic = topics.of('bridge/state');
   const link = openLink({
     address: () => brokerAddress(mqtt, mqtt.url, `${opened.installation}_${number}`),
@@ -59,13 +58,18 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
     log,
     random,
   });
-  const shared = { context, opened, membership, link };
+  const parts = {
+    ...{ context, opened, membership, link },
+    claims: openClaims({ ...opened, clock }, membership.id, fleet.claim_seconds),
+    schedule: openSchedule(options.cron, clock.now()),
+    shared: { issuerMemory: { metadata: null }, onReply: await openReplyShapes(opened.replies, { clock }) },
+  };
   const requests = openRequests({
     clock,
     log,
     baseTopic: mqtt.base_topic,
     protectedTopics: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
-    handlers: fleetHandlers(shared),
+    handlers: fleetHandlers(parts),
     transaction,
     publish: (messages) => link.publish(messages),
   });
@@ -80,15 +84,8 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
         link.publish([stateMessage(topics, 'online')]);
     },
   });
-  const onReply = await openReplyShapes(opened.replies, { clock });
-  const parts = {
-    ...shared,
-    claims,
-    schedule: openSchedule(options.cron, clock.now()),
-    shared: { issuerMemory: { metadata: null }, onReply },
-  };
   const worker = startWorker(fleet.claim_seconds, parts);
-  const keeper = openKeeper(shared);
+  const keeper = openKeeper(parts);
   const looking = new SingleFlight<void>();
   const beating = (async () => {
     while (!stopping.signal.aborted) {

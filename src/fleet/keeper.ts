@@ -80,11 +80,13 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
       log.warn({ accounts: rows.length }, 'the broker has nothing retained: published again');
   }
 
-  async function tellThatDatabaseIsGone({ health: last }: Counted): Promise<void> {
+  async function tellThatDatabaseIsGone(last: Counted): Promise<void> {
     told = null;
-    const { failuresInARow, fault } = membership.trouble();
+    // The state of before is no longer true.
+    const { state: _state, ...known } = last.health;
+    const { failuresInARow = 0, fault } = membership.trouble() ?? {};
     const trouble = { reasons: [safeWords(fault)], failures_in_a_row: failuresInARow, next_poll_at: null };
-    const health = topics.message('bridge/health', [], healthOf({ ...last, ...trouble }, false));
+    const health = topics.message('bridge/health', [], healthOf({ ...known, ...trouble }, false));
     await tell([stateMessage(topics, 'offline'), health]);
   }
 
@@ -126,7 +128,7 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
         // No process can become the next keeper while the database is gone: the last one says so.
         if (counted !== null && membership.isDatabaseGone()) await tellThatDatabaseIsGone(counted);
         else if (counted !== null && membership.isKeeper()) await keep(counted);
-        else if (membership.trouble().fault === null) await stop();
+        else if (membership.trouble() === null) await stop();
       } catch (err) {
         log.debug(safeWords(err), 'the keeper of the fleet could not do its work');
       }

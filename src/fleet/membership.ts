@@ -5,7 +5,7 @@ import type { Fleet } from '../config/schema.ts';
 import type { Reason } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
 import { about } from '../foundation/about.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { Gate } from '../http/client.ts';
@@ -15,21 +15,21 @@ import { type Database, DatabaseTrouble, type SharedClock } from '../store/datab
 import type { OpenFleet } from './open.ts';
 import { countWords } from './roster.ts';
 
-const KEEPER_SECONDS = 10;
+const KEEPER_MS = 10_000;
 /** After so long without an answer the database counts as gone, and everything that looks at the fleet is told. */
 const DATABASE_GONE_MS = 30_000;
-const COUNT_EVERY_MS = 10_000;
+const BEATS_FOR_A_COUNT = 5;
 // SQLSTATE: a unique key that is there already.
 const TAKEN = '23505';
 const isTaken = (err: unknown) => err instanceof DatabaseTrouble && err.reason === TAKEN;
 
-/** The provider has asked for a pause of all accounts: this is no failure of the one. */
-export class FleetPaused extends Failure {
-  constructor(ms: number) {
-    const options = { exit: EXIT.provider, retry: 'later', retryAfterMs: ms } as const;
-    super('fleet_paused', 'The provider has asked for a pause.', options);
-  }
-}
+/** The provider has asked for a pause of all accounts. */
+const fleetPaused = (retryAfterMs: number) =>
+  failure('fleet_paused', 'The provider has asked for a pause.', {
+    exit: EXIT.provider,
+    retry: 'later',
+    retryAfterMs,
+  });
 
 // Too many requests; service unavailable.
 const ASKS_FOR_TIME = [429, 503];
@@ -45,7 +45,7 @@ WITH me AS (INSERT INTO heat2mqtt.process (id, number, version) SELECT $1, coale
   ON CONFLICT (id) DO UPDATE SET seen_at = now() RETURNING number),
 keeping AS (UPDATE heat2mqtt.fleet SET keeper = $1, keeper_until = now() + make_interval(secs => $4)
   WHERE keeper = $1 OR keeper_until <= now() RETURNING true AS mine)
-SELECT (SELECT number FROM me) AS number, (SELECT mine FROM keeping) AS mine,
+SELECT (SELECT number FROM me) AS number, (SELECT mine FROM keeping) AS "isKeeper",
   1 + (SELECT count(*) FROM heat2mqtt.process WHERE id <> $1 AND seen_at > now() - make_interval(secs => $4)) AS processes,
   greatest(0, extract(epoch FROM paused_until - now()) * 1000)::float8 AS "pausedMs",
   (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
@@ -53,7 +53,7 @@ FROM heat2mqtt.fleet`;
 
 interface Heard {
   readonly number: number;
-  readonly mine: boolean | null;
+  readonly isKeeper: boolean | null;
   readonly processes: number;
   readonly pausedMs: number;
   readonly now: number;
@@ -63,40 +63,35 @@ export type Membership = Awaited<ReturnType<typeof joinFleet>>;
 
 /** Takes a number, and sets the clock to the database's time. Rejects with DatabaseTrouble. */
 export async function joinFleet(
-  opened: OpenFleet,
+  opened: Pick<OpenFleet, 'database' | 'readSecretsAgain'>,
   fleet: Pick<Fleet, 'claim_seconds' | 'requests_per_second'>,
   { clock, zone, log }: { readonly clock: SharedClock; readonly zone: Zone; readonly log: Log },
 ) {
   const { database } = opened;
   const id = randomUUID();
-  let keeperUntil = Number.NEGATIVE_INFINITY;
   let pausedUntil = Number.NEGATIVE_INFINITY;
-  let countedAt = Number.NEGATIVE_INFINITY;
   let nextAt = Number.NEGATIVE_INFINITY;
   /** When accounts were told to wait. */
   const toldToWait = new Map<string, number>();
-  let askedAt = clock.monotonic();
-  let heardAt = askedAt;
+  let beats = 0;
   /** Why the database did not answer last; `null`: it did. */
-  let fault: unknown = null;
-  let failuresInARow = 0;
+  let trouble: { readonly fault: unknown; readonly failuresInARow: number } | null = null;
   let counted: Counted | null = null;
   let heard = await ask(null);
 
-  async function ask(number: number | null): Promise<Heard> {
-    askedAt = clock.monotonic();
+  async function ask(number: number | null): Promise<Heard & { readonly askedAt: number }> {
+    const askedAt = clock.monotonic();
     const [row] = await database
-      .query<Heard>(BEAT, [id, number, about.version, KEEPER_SECONDS])
+      .query<Heard>(BEAT, [id, number, about.version, KEEPER_MS / 1000])
       // Another one that starts at this moment was faster.
       .catch((err) => (number === null && isTaken(err) ? [] : Promise.reject(err)));
     if (row === undefined) return ask(number);
     clock.set(row.now);
-    keeperUntil = row.mine ? askedAt + KEEPER_SECONDS * 1000 : Number.NEGATIVE_INFINITY;
-    heardAt = clock.monotonic();
     pause(row.pausedMs);
-    return row;
+    return { ...row, askedAt };
   }
 
+  const silentMs = () => clock.monotonic() - heard.askedAt;
   const pausedMs = () => Math.max(0, pausedUntil - clock.monotonic());
 
   function pause(ms: number): void {
@@ -109,7 +104,6 @@ export async function joinFleet(
     const at = Math.max(nextAt, now);
     nextAt = at + (1000 * heard.processes) / fleet.requests_per_second;
     if (at > now) await clock.sleep(at - now, signal);
-    signal.throwIfAborted();
   }
 
   /** The provider has told this account to wait: it is taken as said to all where it was said to several. */
@@ -130,7 +124,6 @@ export async function joinFleet(
   }
 
   async function count(): Promise<Counted> {
-    countedAt = clock.monotonic();
     counted = await readHealth(database, fleet.claim_seconds, zone);
     return counted;
   }
@@ -139,9 +132,9 @@ export async function joinFleet(
     id,
     number: heard.number,
     /** One process at a time, and none for some seconds after one has died. */
-    isKeeper: (): boolean => clock.monotonic() < keeperUntil,
-    isDatabaseGone: (): boolean => clock.monotonic() - heardAt > DATABASE_GONE_MS,
-    trouble: () => ({ fault, failuresInARow }),
+    isKeeper: (): boolean => heard.isKeeper === true && silentMs() < KEEPER_MS,
+    isDatabaseGone: (): boolean => silentMs() > DATABASE_GONE_MS,
+    trouble: () => trouble,
     /** As it was counted last; `null`: not yet. */
     counted: () => counted,
     count,
@@ -149,20 +142,16 @@ export async function joinFleet(
     pausedMs,
 
     /** What stands before each request of an account: the pace, a pause and, before a token, the claim. */
-    gatesOf(claim: ClaimedAccount, claims: Pick<Claims, 'renew'>) {
-      let paused: FleetPaused | null = null;
-      /** What an account has met during a pause is no failure of its own. */
-      function throwIfPaused(): void {
-        if (paused !== null) throw paused;
-      }
-      const gate = (to: 'issuer' | 'provider'): Gate => ({
+    gateOf:
+      (claim: ClaimedAccount, claims: Pick<Claims, 'renew'>) =>
+      (to: 'issuer' | 'provider'): Gate => ({
         async enter() {
-          throwIfPaused();
+          claim.check();
           await turn(claim.signal);
-          if (pausedMs() > 0) paused = new FleetPaused(pausedMs());
-          throwIfPaused();
+          // What an account has met during a pause is no failure of its own.
+          if (pausedMs() > 0) claim.stop(fleetPaused(pausedMs()));
           // A token is asked for while the account is ours, by the database, and stays so for a whole claim.
-          if (to === 'issuer') await claims.renew([claim]);
+          else if (to === 'issuer') await claims.renew([claim]);
           claim.check();
           return claim.signal;
         },
@@ -170,23 +159,19 @@ export async function joinFleet(
           const ms = ASKS_FOR_TIME.includes(status) && retryAfterMs(headers['retry-after'], clock.now());
           if (ms) noteWait(claim.id, ms);
         },
-      });
-      return { gate, throwIfPaused };
-    },
+      }),
 
     /** To be called every two seconds. Rejects only when another process has taken the number while this one was stopped. */
     async beat(): Promise<void> {
       try {
         heard = await ask(heard.number);
-        fault = null;
-        failuresInARow = 0;
-        if (askedAt - countedAt < COUNT_EVERY_MS) return;
+        trouble = null;
+        if (beats++ % BEATS_FOR_A_COUNT > 0) return;
         await opened.readSecretsAgain();
         await count();
       } catch (err) {
         if (isTaken(err)) throw err;
-        fault = err;
-        failuresInARow += 1;
+        trouble = { fault: err, failuresInARow: 1 + (trouble?.failuresInARow ?? 0) };
         log.debug({ err }, 'the database does not hear this process');
         await opened.readSecretsAgain().catch(() => undefined);
       }
@@ -194,12 +179,12 @@ export async function joinFleet(
 
     /** Resolves to whether other processes live. */
     async leave(): Promise<boolean> {
-      keeperUntil = Number.NEGATIVE_INFINITY;
+      heard = { ...heard, isKeeper: false };
       const others = await database.query(
         `WITH me AS (DELETE FROM heat2mqtt.process WHERE id = $1),
         kept AS (UPDATE heat2mqtt.fleet SET keeper_until = 'epoch' WHERE keeper = $1)
         SELECT id FROM heat2mqtt.process WHERE id <> $1 AND seen_at > now() - make_interval(secs => $2)`,
-        [id, KEEPER_SECONDS],
+        [id, KEEPER_MS / 1000],
       );
       return others.length > 0;
     },
@@ -207,42 +192,43 @@ export async function joinFleet(
 }
 
 type FleetPart = NonNullable<Health['fleet']>;
-type Times = 'lastPollAt' | 'lastSuccessAt' | 'nextPollAt' | 'pollNowAt' | 'oldestDueAt' | 'pausedUntil';
 
-/** As the database counts; times in epoch milliseconds. `pausedUntil` is `null` where the provider has not asked all to wait. */
-interface CountRow
-  extends Readonly<Record<Times, number | null>>,
-    Pick<Health, 'failures_in_a_row' | 'requests_today' | 'logins_today'>,
-    Pick<FleetPart, 'accounts' | 'paused' | 'failing' | 'overdue'> {
-  readonly toldToWait: number;
-  readonly now: number;
-  readonly codes: readonly { readonly code: string; readonly accounts: number }[];
-  readonly processes: readonly { number: number; version: string; startedAt: number }[];
-}
-
-export interface Counted {
-  readonly health: Health & { readonly fleet: FleetPart };
+/** As the database counts; the times in its JSON are text. */
+interface CountRow {
+  readonly health: Omit<
+    Health,
+    'state' | 'reasons' | 'auth' | 'progress' | 'statistics' | 'last_error' | 'fleet'
+  >;
+  readonly fleet: FleetPart;
   /** Accounts that the provider has told to wait. */
   readonly toldToWait: number;
+  /** Epoch milliseconds; `null`: the provider has not asked all to wait. */
+  readonly pausedUntil: number | null;
   /** For how long the oldest one is due that is overdue; 0: none is. */
   readonly oldestDueMs: number;
+  readonly codes: readonly { readonly code: string; readonly accounts: number }[];
+}
+
+export interface Counted extends Pick<CountRow, 'toldToWait' | 'oldestDueMs'> {
+  readonly health: Health & { readonly fleet: FleetPart };
 }
 
 const COUNT = `
-SELECT count(*) AS accounts, count(*) FILTER (WHERE paused) AS paused, count(*) FILTER (WHERE fails) AS failing,
-  coalesce(max(failures) FILTER (WHERE NOT paused), 0) AS failures_in_a_row,
-  count(*) FILTER (WHERE late) AS overdue, min(due_at) FILTER (WHERE late) AS "oldestDueAt",
+SELECT json_build_object('last_poll_at', max(last_poll_at), 'last_success_at', max(last_success_at),
+    'next_poll_at', min(poll_at) FILTER (WHERE NOT paused),
+    'poll_now_at', (SELECT nullif(greatest(asked_at + interval '5 minutes', now()), now()) FROM heat2mqtt.fleet),
+    'failures_in_a_row', coalesce(max(failures) FILTER (WHERE NOT paused), 0),
+    'requests_today', coalesce(sum(requests_today) FILTER (WHERE counted_on = (now() AT TIME ZONE $2)::date), 0),
+    'logins_today', coalesce(sum(logins_today) FILTER (WHERE counted_on = (now() AT TIME ZONE $2)::date), 0)) AS health,
+  json_build_object('processes', (SELECT coalesce(json_agg(p), '[]') FROM (SELECT number, version, started_at
+      FROM heat2mqtt.process WHERE seen_at > now() - make_interval(secs => $1) ORDER BY number) p),
+    'accounts', count(*), 'paused', count(*) FILTER (WHERE paused), 'failing', count(*) FILTER (WHERE fails),
+    'overdue', count(*) FILTER (WHERE late), 'oldest_due_at', min(due_at) FILTER (WHERE late)) AS fleet,
   count(*) FILTER (WHERE retry_after > now()) AS "toldToWait",
-  max(last_poll_at) AS "lastPollAt", max(last_success_at) AS "lastSuccessAt",
-  min(poll_at) FILTER (WHERE NOT paused) AS "nextPollAt",
-  coalesce(sum(requests_today) FILTER (WHERE counted_on = (now() AT TIME ZONE $2)::date), 0) AS requests_today,
-  coalesce(sum(logins_today) FILTER (WHERE counted_on = (now() AT TIME ZONE $2)::date), 0) AS logins_today,
+  (SELECT nullif(greatest(paused_until, now()), now()) FROM heat2mqtt.fleet) AS "pausedUntil",
+  coalesce(extract(epoch FROM now() - min(due_at) FILTER (WHERE late)) * 1000, 0)::float8 AS "oldestDueMs",
   (SELECT coalesce(json_agg(c), '[]') FROM (SELECT last_error AS code, count(*) AS accounts FROM heat2mqtt.account
-    WHERE failures > 0 AND NOT paused GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10) c) AS codes,
-  (SELECT coalesce(json_agg(p), '[]') FROM (SELECT number, version, (extract(epoch FROM started_at) * 1000)::bigint AS "startedAt"
-    FROM heat2mqtt.process WHERE seen_at > now() - make_interval(secs => $1) ORDER BY number) p) AS processes,
-  (SELECT nullif(greatest(asked_at + interval '5 minutes', now()), now()) FROM heat2mqtt.fleet) AS "pollNowAt",
-  (SELECT nullif(greatest(paused_until, now()), now()) FROM heat2mqtt.fleet) AS "pausedUntil", now() AS now
+    WHERE failures > 0 AND NOT paused GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10) c) AS codes
 FROM (SELECT *, failures > 0 AND NOT paused AS fails,
   NOT paused AND due_at < now() - make_interval(secs => $1) AND retry_after <= now() AS late FROM heat2mqtt.account) a`;
 
@@ -250,33 +236,16 @@ FROM (SELECT *, failures > 0 AND NOT paused AS fails,
 export async function readHealth(database: Database, claimSeconds: number, zone: Zone): Promise<Counted> {
   const [row] = await database.query<CountRow>(COUNT, [claimSeconds, zone.name]);
   if (row === undefined) throw new TypeError('a count without a row');
-  const instant = (at: number | null) => (at === null ? null : zone.iso(at));
-  const { accounts, paused, failing, overdue, oldestDueAt, toldToWait, now } = row;
-  const { failures_in_a_row, requests_today, logins_today } = row;
-  const processes = row.processes.map(({ startedAt, ...process }) => ({
-    ...process,
-    started_at: zone.iso(startedAt),
-  }));
-  const known = {
-    reasons: reasonsOf(row, zone),
-    auth: {},
-    progress: [],
-    statistics: null,
-    last_poll_at: instant(row.lastPollAt),
-    last_success_at: instant(row.lastSuccessAt),
-    next_poll_at: instant(row.nextPollAt),
-    poll_now_at: instant(row.pollNowAt),
-    failures_in_a_row,
-    requests_today,
-    logins_today,
-  };
-  const fleet = { processes, accounts, paused, failing, overdue, oldest_due_at: instant(oldestDueAt) };
-  const isSomeAccountWell = accounts - paused > failing || accounts === 0;
-  const health = { ...healthOf(known, isSomeAccountWell), fleet };
-  return { health, toldToWait, oldestDueMs: oldestDueAt === null ? 0 : now - oldestDueAt };
+  const inZone = (key: string, value: unknown) =>
+    key.endsWith('_at') && typeof value === 'string' ? zone.iso(Date.parse(value)) : value;
+  const told: Pick<CountRow, 'health' | 'fleet'> = JSON.parse(JSON.stringify(row), inZone);
+  const { accounts, paused, failing } = told.fleet;
+  const known = { reasons: reasonsOf(row, zone), auth: {}, progress: [], statistics: null, ...told.health };
+  const health = healthOf(known, accounts - paused > failing || accounts === 0);
+  return { ...row, health: { ...health, fleet: told.fleet } };
 }
 
-function reasonsOf({ codes, overdue, toldToWait, pausedUntil }: CountRow, zone: Zone): Reason[] {
+function reasonsOf({ codes, fleet: { overdue }, toldToWait, pausedUntil }: CountRow, zone: Zone): Reason[] {
   const pause = pausedUntil && {
     code: 'provider_pause',
     message: `The provider has asked for a pause of all accounts, until ${zone.iso(pausedUntil)}.`,

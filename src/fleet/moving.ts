@@ -24,9 +24,8 @@ interface Parts {
 export async function moveHousehold(accounts: readonly Account[], isDry: boolean, parts: Parts) {
   const { opened, fleet, household, clock } = parts;
   const { database, seal } = opened;
-  // What the fleet has of an account on which it has worked already is newer.
-  const rows = await database.query<{ id: string; login: Buffer; removed: boolean; isInUse: boolean }>(
-    `SELECT id, login, removed, last_poll_at IS NOT NULL AS "isInUse" FROM heat2mqtt.account WHERE id = ANY($1)`,
+  const rows = await database.query<{ id: string; login: Buffer; removed: boolean; last_poll_at: number }>(
+    'SELECT id, login, removed, last_poll_at FROM heat2mqtt.account WHERE id = ANY($1)',
     [accounts.map(({ id }) => id)],
   );
   const known = new Map(rows.map((row) => [row.id, row]));
@@ -47,22 +46,14 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
       retry: 'never',
       hint: 'Nothing was changed.',
     });
-  const isNew = ({ id }: Account) => known.get(id)?.isInUse !== true;
-  if (isDry) return accounts.filter(isNew).length;
+  // What the fleet has of an account on which it has worked already is newer.
+  if (isDry) return accounts.filter(({ id }) => known.get(id)?.last_poll_at == null).length;
 
   const claims = openClaims({ ...opened, clock }, randomUUID(), fleet.claim_seconds);
   let moved = 0;
-  for (const account of accounts) {
-    const { id, username, password, history_since } = account;
+  for (const { id, username, password, history_since } of accounts) {
     const login = sealLogin(id, username, (await password?.read()) ?? '', seal);
-    // Not due before it is complete.
-    await database.query(
-      `INSERT INTO heat2mqtt.account (id, login, history_since, due_at)
-      VALUES ($1, $2, $3, now() + interval '1 hour') ON CONFLICT DO NOTHING`,
-      [id, login, history_since ?? null],
-    );
-    // Unless a process of the fleet has it already.
-    const claim = isNew(account) ? await claims.takeOne(id) : undefined;
+    const claim = await claims.takeNew(id, login, history_since ?? null);
     if (claim) await fill(claim, parts);
     if (claim) moved += 1;
     await household.document(`accounts/${id}/tokens`, tokensCodec).remove();
@@ -78,15 +69,14 @@ async function fill(claim: ClaimedAccount, { household, clock }: Parts): Promise
   const context = await household.document(`${folder}/context`, contextCodec).read();
   await claim.takeSeries(context?.value.properties ?? []);
   const names = await household.list(folder);
-  // Tokens come last: they are kept at once, and all else with the commit.
-  for (const name of names.sort((one, other) => Number(one === 'tokens') - Number(other === 'tokens'))) {
+  for (const name of names) {
     const json = await household.document(`${folder}/${name}`, asItIs()).read();
     if (json !== null) await claim.document(`${folder}/${name}`, asItIs()).write(json);
   }
   const record = (await household.document('journal', journalCodec).read())?.accounts[id];
   if (record) await claim.document('journal', journalCodec).write({ accounts: { [id]: record } });
-  const at = (time: number | null | undefined) => (time == null ? null : new Date(time));
   const now = new Date(clock.now());
+  const at = (time: number | null = null) => time && new Date(time);
   const columns = {
     last_poll_at: at(record?.lastPollAt),
     last_success_at: at(record?.lastSuccessAt),

@@ -4,7 +4,7 @@ import type { Fleet } from '../config/schema.ts';
 import { keysIn } from '../config/secret.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import { Database } from '../store/database/database.ts';
+import { type Database, openDatabase } from '../store/database/database.ts';
 import { prepareTables } from '../store/database/schema.ts';
 import { PLACES, Seal } from '../store/database/seal.ts';
 import { type Replies, repliesCodec } from '../store/documents.ts';
@@ -17,7 +17,7 @@ const LONGEST_STATEMENT_MS = 10_000;
 /** Rejects with a Failure. */
 export async function openFleet(fleet: Fleet, log: Log) {
   const patienceMs = Math.min(LONGEST_STATEMENT_MS, (fleet.claim_seconds * 1000) / 2);
-  const database = new Database(await fleet.database_url.read(), patienceMs, log);
+  const database = openDatabase(await fleet.database_url.read(), patienceMs, log);
   const keys = async () => keysIn(await fleet.key.read());
   try {
     await prepareTables(database);
@@ -44,9 +44,9 @@ export async function openFleet(fleet: Fleet, log: Log) {
 /** The first process leaves something sealed, by which the others know that they have the same key. */
 async function readInstallation(database: Database, seal: Seal): Promise<string> {
   const drawn = seal.close(PLACES.markKey, randomBytes(32).toString('base64'));
-  await database.query('UPDATE heat2mqtt.fleet SET mark_key = $1 WHERE mark_key IS NULL', [drawn]);
   const [row] = await database.query<{ mark_key: Buffer; installation: string }>(
-    'SELECT mark_key, installation FROM heat2mqtt.fleet',
+    'UPDATE heat2mqtt.fleet SET mark_key = coalesce(mark_key, $1) RETURNING mark_key, installation',
+    [drawn],
   );
   const markKey = row && seal.open(PLACES.markKey, row.mark_key);
   if (row === undefined || markKey === undefined)
@@ -65,11 +65,9 @@ const repliesIn = (database: Database) => ({
     const [row] = await database.query<{ replies: unknown }>('SELECT replies FROM heat2mqtt.fleet');
     return row?.replies ? repliesCodec.decode(row.replies) : null;
   },
-  write: (value: Replies): Promise<boolean> =>
-    database
-      .query('UPDATE heat2mqtt.fleet SET replies = $1', [JSON.stringify(repliesCodec.encode(value))])
-      .then(
-        () => true,
-        () => false,
-      ),
+  async write(value: Replies): Promise<boolean> {
+    const json = JSON.stringify(repliesCodec.encode(value));
+    const written = database.query('UPDATE heat2mqtt.fleet SET replies = $1 RETURNING id', [json]);
+    return (await written.catch(() => [])).length > 0;
+  },
 });

@@ -117,14 +117,11 @@ export async function changeAccounts(
   return (await database.query(text, [ids])).length;
 }
 
-/** A column within a text of SQL. */
-const inText = (column: string): string => `' || ${column} || '`;
-
-/** Everything that is sealed: where, and in SQL the place by which its seal is bound. */
+/** Everything that is sealed: where, and in SQL the place to which its seal is bound. */
 const SEALED = [
-  { table: 'fleet', column: 'mark_key', place: `'${PLACES.markKey}'` },
-  { table: 'account', column: 'login', place: `'${PLACES.login(inText('id'))}'` },
-  { table: 'document', column: 'sealed', place: `'${PLACES.document(inText('account'), inText('name'))}'` },
+  ['fleet', 'mark_key', `'${PLACES.markKey}'`],
+  ['account', 'login', `'${PLACES.login("' || id || '")}'`],
+  ['document', 'sealed', `'${PLACES.document("' || account || '", "' || name || '")}'`],
 ];
 
 /**
@@ -134,7 +131,7 @@ const SEALED = [
 export async function resealAll({ database, seal }: Parts): Promise<{ changed: number; damaged: string[] }> {
   let changed = 0;
   const damaged: string[] = [];
-  for (const { table, column, place } of SEALED)
+  for (const [table, column, place] of SEALED)
     for (let last: string | undefined = ''; last !== undefined; ) {
       const rows: { place: string; sealed: Buffer }[] = await database.query(
         `SELECT * FROM (SELECT (${place}) COLLATE "C" AS place, ${column} AS sealed FROM heat2mqtt.${table}) t
@@ -142,17 +139,13 @@ export async function resealAll({ database, seal }: Parts): Promise<{ changed: n
         [last],
       );
       last = rows.at(-1)?.place;
-      const renewed: [string, Buffer, Buffer][] = [];
-      for (const { place, sealed } of rows) {
-        if (seal.isCurrent(place, sealed)) continue;
-        const json = seal.open(place, sealed);
-        if (json === undefined) damaged.push(place);
-        else renewed.push([place, sealed, seal.close(place, json)]);
-      }
+      const renewed = rows.map((row) => ({ ...row, next: seal.renew(row.place, row.sealed) }));
+      damaged.push(...renewed.filter(({ next }) => next === undefined).map((row) => row.place));
+      const due = renewed.filter(({ next }) => next);
       const written = await database.query(
         `UPDATE heat2mqtt.${table} SET ${column} = r.next FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS r(place, before, next)
         WHERE ${place} = r.place AND ${column} = r.before RETURNING 1`,
-        [0, 1, 2].map((at) => renewed.map((row) => row[at])),
+        [due.map((row) => row.place), due.map(({ sealed }) => sealed), due.map(({ next }) => next)],
       );
       changed += written.length;
     }

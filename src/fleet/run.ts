@@ -17,6 +17,7 @@ import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
+import { topicSafe } from '../domain/reading.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
@@ -38,13 +39,10 @@ export interface ProcessParts {
   readonly context: Omit<AccountContext, 'state' | 'changed'>;
   readonly opened: OpenFleet;
   readonly membership: Membership;
-  readonly link: Link;
-}
-
-/** What all runs share. */
-export interface RunParts extends ProcessParts {
   readonly claims: Claims;
   readonly schedule: Schedule;
+  readonly link: Link;
+  /** What all accounts share. */
   readonly shared: {
     readonly issuerMemory: IssuerMemory;
     readonly onReply: Awaited<ReturnType<typeof openReplyShapes>>;
@@ -75,8 +73,23 @@ export const asItIs = <T>(...objects: readonly (keyof T & string)[]): Codec<T> =
 });
 const publishedCodec = asItIs<Published>('topics', 'components', 'told', 'events');
 
+const NOTHING = { topics: {}, components: {}, lists: null, events: [] };
+
+/** Without topics of meters that another account has taken over: that one publishes them. */
+function ofOwnMeters(
+  { topics, components }: KeptTopics,
+  { hasSeries }: ClaimedAccount,
+  { topics: { base } }: Pick<AccountContext, 'topics'>,
+): KeptTopics {
+  const places = [`${base}/meter/`, `/${topicSafe(base)}_meter_`];
+  const meterIn = (topic: string) => places.flatMap((place) => topic.split(place)[1]?.split('/')[0] ?? []);
+  const own = <T>(all: Readonly<Record<string, T>>) =>
+    Object.fromEntries(Object.entries(all).filter(([topic]) => meterIn(topic).every(hasSeries)));
+  return { topics: own(topics), components: own(components) };
+}
+
 /** Rejects when the run is to be dropped: what it has not written never was. */
-export async function runAccount(claim: ClaimedAccount, parts: RunParts): Promise<void> {
+export async function runAccount(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
   if (claim.row.removed) return withdraw(claim, parts);
   const { scrubber: shared } = parts.context;
   const secrets: string[] = [];
@@ -93,7 +106,7 @@ export async function runAccount(claim: ClaimedAccount, parts: RunParts): Promis
   }
 }
 
-async function workOn(claim: ClaimedAccount, parts: RunParts): Promise<void> {
+async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
   const { row } = claim;
   const { context, shared, membership, claims } = parts;
   const own: AccountContext = {
@@ -103,23 +116,19 @@ async function workOn(claim: ClaimedAccount, parts: RunParts): Promise<void> {
     changed: () => undefined,
     state: claim,
   };
-  const { gate, throwIfPaused } = membership.gatesOf(claim, claims);
   // Of all accounts of the fleet the lowest id that is usable reads a property, under a name that no other has.
-  const names = Object.assign(new SeriesNames(), {
-    claim: claim.takeSeries.bind(claim),
-    nameOf: claim.nameOf.bind(claim),
-  });
+  const names = Object.assign(new SeriesNames(), { claim: claim.takeSeries, nameOf: claim.nameOf });
+  const gate = membership.gateOf(claim, claims);
   const [account] = await openAccounts(own, (meter) => meter.store.restore(null), { ...shared, names, gate });
   if (account === undefined) return;
   const document = claim.document('published', publishedCodec);
-  const nothing: Published = { topics: {}, components: {}, lists: null, told: account.told, events: [] };
-  const before = (await document.read()) ?? nothing;
-  account.told = before.told;
+  const known = (await document.read()) ?? { ...NOTHING, told: account.told };
+  account.told = known.told;
   const { outcome, refreshFault } = await act(account, row, claim.signal, own);
   await account.settled();
   claim.check();
-  throwIfPaused();
 
+  const before = { ...known, ...ofOwnMeters(known, claim, own) };
   const meters = meterViews(account);
   const events = [
     ...before.events,
@@ -134,9 +143,9 @@ async function workOn(claim: ClaimedAccount, parts: RunParts): Promise<void> {
     friendlyName: account.meters?.find(({ name }) => name === series)?.friendlyName ?? null,
   });
   const lists = `${about.version} ${currency}`;
-  const areListsSame = before.lists === lists && !claim.hasNews;
+  const areListsSame = before.lists === lists && !claim.hasNews();
   const untold = { ...before, lists: areListsSame ? lists : null, told: account.told, events };
-  if (claim.hasNews || events.length > before.events.length) {
+  if (claim.hasNews() || events.length > before.events.length) {
     // A process that dies from here on leaves it to the next run to publish.
     await document.write(untold);
     await claim.write(columns);
@@ -152,21 +161,20 @@ async function workOn(claim: ClaimedAccount, parts: RunParts): Promise<void> {
   const news = diff.take(account.id, all, areListsSame);
   // While a history is incomplete, a meter may only be read again.
   const gone = isIncomplete(account) ? [] : diff.gone();
-  const isOurs = gone.length === 0 ? [] : await claim.readByNoOther(gone.map(({ topic }) => topic));
-  const retained = [...news, ...gone.filter(({ topic }) => isOurs.includes(topic))];
+  const retained = [...news, ...gone];
   const isTold = await publish([...retained, ...events], claim, parts);
   if (isTold) for (const message of retained) diff.delivered(message);
   await document.write(isTold ? { ...diff.kept(), lists, told: account.told, events: [] } : untold);
-  const pollAt = columns.poll_at instanceof Date ? columns.poll_at.getTime() : row.poll_at;
+  const pollAt = columns.poll_at?.getTime() ?? row.poll_at;
   const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, own));
   const dueAt = new Date(isTold ? restsUntil : context.clock.now() + PUBLISH_AGAIN_MS);
   await claim.write(columns, { dueAt, isPolled: outcome !== null, isPublished: isTold });
 }
 
 /** Clears the topics of an account that is being removed, then deletes it. */
-async function withdraw(claim: ClaimedAccount, parts: RunParts): Promise<void> {
-  const published = await claim.document('published', publishedCodec).read();
-  if (await publish([...(published?.events ?? []), ...withdrawAll(published)], claim, parts))
+async function withdraw(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
+  const { events, ...kept } = (await claim.document('published', publishedCodec).read()) ?? NOTHING;
+  if (await publish([...events, ...withdrawAll(ofOwnMeters(kept, claim, parts.context))], claim, parts))
     return claim.deleteAccount();
   const dueAt = new Date(parts.context.clock.now() + PUBLISH_AGAIN_MS);
   await claim.write({}, { dueAt, isPolled: false, isPublished: false });
@@ -208,8 +216,8 @@ function columnsAfter(
   account: Account,
   outcome: AccountOutcome | null,
   row: ClaimedRow,
-  { context, schedule }: RunParts,
-): Columns {
+  { context, schedule }: ProcessParts,
+): Columns & { readonly poll_at?: Date } {
   const { state } = account.upstream.session.status();
   const columns = {
     auth_state: state,
@@ -266,7 +274,7 @@ async function refreshAt(
 async function publish(
   messages: readonly Message[],
   claim: ClaimedAccount,
-  { link, context }: RunParts,
+  { link, context }: ProcessParts,
 ): Promise<boolean> {
   // A process that was stopped here must not publish what is old by now.
   claim.check();
@@ -279,7 +287,7 @@ async function publish(
   }
 }
 
-function accountOf(row: ClaimedRow, { opened, context }: RunParts): ConfiguredAccount {
+function accountOf(row: ClaimedRow, { opened, context }: ProcessParts): ConfiguredAccount {
   const login = loginOf(row, opened.seal);
   if (login === undefined)
     throw failure('damaged_login', `The login of ${row.id} in the database cannot be opened.`, {

@@ -2,10 +2,9 @@
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
-import { type ClaimedAccount, FenceLost } from '../store/database/claims.ts';
+import type { ClaimedAccount, Columns, End } from '../store/database/claims.ts';
 import { DatabaseTrouble } from '../store/database/database.ts';
-import { FleetPaused } from './membership.ts';
-import { failureColumns, type RunParts, runAccount } from './run.ts';
+import { failureColumns, type ProcessParts, runAccount } from './run.ts';
 
 const LOOK_MS = 500;
 /** Several that have become free are taken by one statement. */
@@ -17,18 +16,14 @@ const SHARE_OF_FIRST_HISTORIES = 0.25;
 
 export type Worker = ReturnType<typeof startWorker>;
 
-export function startWorker(claimSeconds: number, parts: RunParts) {
+export function startWorker(claimSeconds: number, parts: ProcessParts) {
   const { context, link, membership, claims } = parts;
-  const { clock, log, random } = context;
+  const { clock, log } = context;
   const { concurrency } = context.config.usage;
-  /** Since the start of the process. Dropped: another process had the account by then, or the provider had asked for a pause. */
-  const counters = { runs: 0, fencesLost: 0, paused: 0 };
   const running = new Map<ClaimedAccount, Promise<void>>();
   const stopping = new AbortController();
   const { signal } = stopping;
   const throttledLog = new ThrottledLog(clock);
-  /** The last look found more than there was room for. */
-  let isCrowded = false;
 
   async function work(): Promise<void> {
     while (!signal.aborted) {
@@ -44,8 +39,7 @@ export function startWorker(claimSeconds: number, parts: RunParts) {
   async function take(free: number): Promise<number> {
     const share = Math.max(1, Math.floor(concurrency * SHARE_OF_FIRST_HISTORIES));
     const fresh = [...running.keys()].filter(({ row }) => row.first_history).length;
-    const taken = await claims.take(free, isCrowded ? Math.min(free, Math.max(0, share - fresh)) : free);
-    isCrowded = taken.length === free;
+    const taken = await claims.take(free, Math.min(free, Math.max(0, share - fresh)));
     // Only now: a renewal does not see the claim of a statement that has not ended.
     for (const claim of taken) running.set(claim, run(claim));
     return taken.length;
@@ -56,41 +50,32 @@ export function startWorker(claimSeconds: number, parts: RunParts) {
     try {
       await claim.open();
       await runAccount(claim, parts);
-      counters.runs += 1;
     } catch (err) {
-      await drop(claim, claim.signal.aborted ? claim.signal.reason : err);
+      await drop(claim, err);
     } finally {
       claim.end();
       running.delete(claim);
     }
   }
 
-  /** What is no failure of the account is as if it had not been; anything else counts, and the account waits longer each time. */
-  async function drop(claim: ClaimedAccount, why: unknown): Promise<void> {
-    const { id: account, row } = claim;
-    if (why instanceof FenceLost) {
-      counters.fencesLost += 1;
+  async function drop(claim: ClaimedAccount, err: unknown): Promise<void> {
+    const { id: account, signal } = claim;
+    if (claim.remainingMs() <= 0) {
       log.debug({ account }, 'run dropped: the account is no longer ours');
       return;
     }
-    const isPause = why instanceof FleetPaused;
-    const isOwn = !isPause && !(why instanceof DatabaseTrouble);
-    if (isPause) counters.paused += 1;
-    else if (why instanceof Failure) tell(why, account);
-    else log.error({ account, err: why }, 'run failed unexpectedly');
-    const otherMs = isPause ? (why.retryAfterMs ?? 0) : AGAIN_MS;
-    const now = clock.now();
-    const dueAt = new Date(now + (isOwn ? backOffMs(why, row.failures + 1, random) : otherMs));
-    const columns = isOwn ? { ...failureColumns(why, row, now), poll_at: dueAt } : {};
+    if (signal.aborted) log.debug({ account }, 'run dropped: the provider asks for a pause');
+    else if (err instanceof Failure) tell(err, account);
+    else log.error({ account, err }, 'run failed unexpectedly');
+    const { columns, end } = afterFailedRun(claim, err, context);
     // A claim that cannot be given back ends by itself.
-    await claim.giveBack(columns, { dueAt, isPolled: isOwn, isPublished: isOwn }).catch(() => undefined);
+    await claim.giveBack(columns, end).catch(() => undefined);
   }
 
-  /** Keeps what is under way, for as long as it takes. */
+  /** Keeps what is under way. No other step may delay it. */
   async function renew(): Promise<void> {
-    while (!signal.aborted || running.size > 0) {
+    while (!signal.aborted) {
       await clock.sleep((claimSeconds * 1000) / RENEWALS, signal);
-      if (signal.aborted) await clock.sleep(LOOK_MS);
       await claims.renew([...running.keys()]).catch(tell);
     }
   }
@@ -104,7 +89,6 @@ export function startWorker(claimSeconds: number, parts: RunParts) {
 
   const loops = Promise.all([work(), renew()]);
   return {
-    counters,
     underWay: () => running.size,
     /** What is under way may come to its end within `graceMs`; the rest is left to others. */
     async stop(graceMs: number): Promise<void> {
@@ -115,5 +99,21 @@ export function startWorker(claimSeconds: number, parts: RunParts) {
       await ended;
       await loops;
     },
+  };
+}
+
+/** What is no failure of the account is as if it had not been; anything else counts, and the account waits longer each time. */
+export function afterFailedRun(
+  { row, signal }: Pick<ClaimedAccount, 'row' | 'signal'>,
+  err: unknown,
+  { clock, random }: Pick<ProcessParts['context'], 'clock' | 'random'>,
+): { columns: Columns; end: End } {
+  const now = clock.now();
+  const isOwn = !signal.aborted && !(err instanceof DatabaseTrouble);
+  const otherMs = signal.aborted ? signal.reason.retryAfterMs : AGAIN_MS;
+  const dueAt = new Date(now + (isOwn ? backOffMs(err, row.failures + 1, random) : otherMs));
+  return {
+    columns: isOwn ? { ...failureColumns(err, row, now), poll_at: dueAt } : {},
+    end: { dueAt, isPolled: isOwn, isPublished: isOwn },
   };
 }

@@ -137,23 +137,3 @@ test('a household moves in: no login, no history read again, the same totals; tw
     { days: simulator.truth(512_001).size },
   ]);
 });
-
-test('another key, and a database that is newer or gone: a sentence each', async () => {
-  const flat = await openFlat();
-  const { command, postgres } = flat;
-  expect(await command('accounts', 'list')).toMatchObject({ code: 0 });
-  await flat.newKey();
-  expect(await command('accounts', 'list')).toMatchObject({
-    code: 3,
-    errors: 'fleet.key is not the key that this database was sealed with.\n',
-  });
-  await postgres.query('UPDATE heat2mqtt.version SET version = 99');
-  expect(await command('accounts', 'list')).toMatchObject({
-    code: 3,
-    errors: expect.stringContaining('The database is of a newer heat2mqtt: version 99'),
-  });
-  await postgres.pause();
-  const gone = await command('accounts', 'list');
-  expect(gone.errors).toContain('The database of the fleet cannot be used (ECONNREFUSED).');
-  expect(gone.code).toBe(1);
-});

@@ -12,8 +12,7 @@ export async function openFlat() {
   const { stack, folder } = home;
   const postgres = stack.use(await startPostgres());
   const key = join(folder, 'key');
-  const newKey = () => writeFile(key, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
-  await newKey();
+  await writeFile(key, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
   const fleet = { database_url: postgres.urlAs('heat2mqtt'), key_file: key, claim_seconds: 10 };
   const configure = (over: Readonly<Record<string, unknown>> = {}) =>
     home.configure({ mqtt: { url: home.broker.url }, accounts: [], fleet, http: false, ...over });
@@ -26,7 +25,6 @@ export async function openFlat() {
     postgres,
     fleet,
     configure,
-    newKey,
     process: () => start('run'),
     /** As a household's, on the Node of the tests. */
     daemon: (options: RunOptions = {}) => stack.use(run(['run', '--config', config], options)),

@@ -33,6 +33,10 @@ test('of two accounts with one meter the lowest id that is usable reads it, and 
   expect(JSON.parse(String(probe.last(STATE)?.payload))).toMatchObject({ energy_total: before });
   const days = await postgres.query('SELECT count(*)::int AS days FROM heat2mqtt_views.reading');
   expect(days).toEqual([{ days: flat.simulator.truth(512_001).size }]);
+  // Its topics are no longer those of the other one.
+  await command('accounts', 'remove', 'a', '--yes');
+  await probe.untilCleared(['heat2mqtt/account/a/state']);
+  expect(probe.last(STATE)?.payload.toString()).not.toBe('');
 });
 
 test('a list of constituencies is answered, and published for its house; where it cannot be had, no topic is touched', async () => {

@@ -4,7 +4,13 @@ import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
 import { readHealth } from '../../src/fleet/membership.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { ClaimedAccount, type Claims, openClaims, readKept } from '../../src/store/database/claims.ts';
+import {
+  type ClaimedAccount,
+  type Claims,
+  claimedAccount,
+  openClaims,
+  readKept,
+} from '../../src/store/database/claims.ts';
 import type { Database } from '../../src/store/database/database.ts';
 import { Seal } from '../../src/store/database/seal.ts';
 import { loginBudgetCodec, tokensCodec } from '../../src/store/documents.ts';
@@ -20,11 +26,6 @@ const END = { dueAt: new Date(), isPolled: true, isPublished: true };
 const published: Codec<object> = { encode: (value) => value, decode: (json) => Object(json) };
 const EVENTS = [{ topic: 'x/event', payload: '{}' }];
 
-/** The claim of a process that has not noticed yet that it is over. */
-class ClaimWithoutEnd extends ClaimedAccount {
-  override end(): void {}
-}
-
 const TOKENS = {
   owner: 'home',
   value: { accessToken: 'a', refreshToken: 'b', obtainedAt: 1, accessExpiresAt: 2, refreshExpiresAt: 3 },
@@ -37,9 +38,10 @@ async function openAccount(ids: readonly string[] = ['home']) {
     await database.query(`INSERT INTO heat2mqtt.account (id, login) VALUES ($1, '')`, [id]);
   const tools = { database, seal, clock: systemClock };
   const claims = (on: Database = database) => openClaims({ ...tools, database: on }, randomUUID(), SECONDS);
-  /** The same claim, with what is kept by now. */
-  const stateOf = async ({ row, endsAt }: ClaimedAccount, Kind = ClaimedAccount) => {
-    const state = new Kind(row, endsAt, readKept(database, [row.id]), tools);
+  /** The same claim, with what is kept by now, of a process that has not noticed that it may be over. */
+  const stateOf = async ({ row }: ClaimedAccount) => {
+    const endsAt = systemClock.monotonic() + 60_000;
+    const state = claimedAccount(row, endsAt, readKept(database, [row.id]), tools);
     await state.open();
     return state;
   };
@@ -65,11 +67,11 @@ test('a process that has lost an account writes nothing any more: no token, no r
   await expect(lateState.document('tokens', tokensCodec).write(stolen)).rejects.toMatchObject({
     code: 'fence_lost',
   });
-  late.endsAt = systemClock.monotonic() + 60_000;
-  const unaware = await stateOf(late, ClaimWithoutEnd);
-  await unaware.document('published', published).write({ events: EVENTS });
-  await unaware.write({ failures: 9 });
-  await unaware.write({ failures: 9 }, END);
+  for (const end of [undefined, END]) {
+    const unaware = await stateOf(late);
+    await unaware.document('published', published).write({ events: EVENTS });
+    await expect(unaware.write({ failures: 9 }, end)).rejects.toMatchObject({ code: 'fence_lost' });
+  }
   const [row] = await database.query<{ failures: number; claimed: boolean }>(
     'SELECT failures, claimed_until > now() AS claimed FROM heat2mqtt.account',
   );

@@ -1,6 +1,6 @@
 // The tables of a fleet in a real PostgreSQL, without any process: for what one statement does.
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
-import { Database } from '../../src/store/database/database.ts';
+import { openDatabase } from '../../src/store/database/database.ts';
 import { prepareTables } from '../../src/store/database/schema.ts';
 import { openStack } from '../support/stack.ts';
 import { startPostgres } from './postgres.ts';
@@ -12,7 +12,7 @@ export async function openTables() {
   const stack = openStack();
   const postgres = stack.use(await startPostgres());
   const open = (port = postgres.port) => {
-    const database = new Database(postgres.urlAs('heat2mqtt', port), 5_000, silent);
+    const database = openDatabase(postgres.urlAs('heat2mqtt', port), 5_000, silent);
     stack.defer(() => database.close());
     return database;
   };

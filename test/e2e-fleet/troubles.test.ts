@@ -137,42 +137,40 @@ test('a database that is gone is told by everything within a minute, and so is i
   await untilTold(fine);
 });
 
-test('a wrong password, a database that is not there, rights that are missing, tables of before: a sentence each', async () => {
+test('a wrong password, a database that is not there or gone, rights that are missing, tables of before or of later: a sentence each', async () => {
   const flat = await openFlat();
   const { postgres, command, fleet } = flat;
   await postgres.run(`CREATE ROLE locked LOGIN PASSWORD 'right'; CREATE ROLE stranger LOGIN;`);
-  await postgres.query('CREATE DATABASE old');
+  for (const [name, version] of [
+    ['old', 1],
+    ['newer', 99],
+  ]) {
+    await postgres.query(`CREATE DATABASE ${name}`);
+    const other = new pg.Client({
+      connectionString: postgres.urlAs('heat2mqtt').replace(/postgres$/, String(name)),
+    });
+    await other.connect();
+    await other.query(
+      `CREATE SCHEMA heat2mqtt; CREATE TABLE heat2mqtt.version AS SELECT ${version} AS version`,
+    );
+    await other.end();
+  }
   const hba = join(postgres.folder, 'data/pg_hba.conf');
   await writeFile(hba, `host all locked 127.0.0.1/32 scram-sha-256\n${await readFile(hba, 'utf8')}`);
   await postgres.query('SELECT pg_reload_conf()');
-  const saysWith = async (database_url: string) => {
+  const expectFrom = async (user: string, database: string, code: number, sentence: string) => {
+    const database_url = `postgresql://${user}@127.0.0.1:${postgres.port}/${database}`;
     await flat.configure({ fleet: { ...fleet, database_url } });
-    return command('accounts', 'list');
+    const said = await command('accounts', 'list');
+    expect(said).toMatchObject({ code, errors: expect.stringContaining(sentence) });
   };
-  const at = (user: string, database = 'postgres') =>
-    `postgresql://${user}@127.0.0.1:${postgres.port}/${database}`;
-  expect(await saysWith(at('locked:wrong'))).toMatchObject({
-    code: 1,
-    errors: expect.stringContaining('PostgreSQL refuses the password of fleet.database_url.'),
-  });
-  expect(await saysWith(at('heat2mqtt', 'nowhere'))).toMatchObject({
-    code: 1,
-    errors: expect.stringContaining('PostgreSQL has no database of the name'),
-  });
-  expect(await saysWith(at('stranger'))).toMatchObject({
-    code: 3,
-    errors: expect.stringContaining('The tables of the fleet are missing'),
-  });
-  const old = new pg.Client({ connectionString: at('heat2mqtt', 'old') });
-  await old.connect();
-  await old.query(
-    'CREATE SCHEMA heat2mqtt; CREATE TABLE heat2mqtt.version (version int); INSERT INTO heat2mqtt.version VALUES (1)',
-  );
-  await old.end();
-  expect(await saysWith(at('heat2mqtt', 'old'))).toMatchObject({
-    code: 3,
-    errors: expect.stringContaining('begin with an empty database'),
-  });
+  await expectFrom('locked:wrong', 'postgres', 1, 'PostgreSQL refuses the password of fleet.database_url.');
+  await expectFrom('heat2mqtt', 'nowhere', 1, 'PostgreSQL has no database of the name');
+  await expectFrom('stranger', 'postgres', 3, 'The tables of the fleet are missing');
+  await expectFrom('heat2mqtt', 'old', 3, 'begin with an empty database');
+  await expectFrom('heat2mqtt', 'newer', 3, 'The database is of a newer heat2mqtt: version 99');
+  await postgres.pause();
+  await expectFrom('heat2mqtt', 'postgres', 1, 'The database of the fleet cannot be used (ECONNREFUSED).');
 });
 
 const PGBOUNCER = '/usr/sbin/pgbouncer';

@@ -5,18 +5,17 @@
 import type { Day } from '../../domain/period.ts';
 import { type Property, seriesName, topicSafe } from '../../domain/reading.ts';
 import type { Clock } from '../../foundation/clock.ts';
-import { EXIT, Failure, failure } from '../../foundation/failure.ts';
+import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
 import type { Codec, Document, StateStore } from '../stateStore.ts';
 import { type Database, DatabaseTrouble } from './database.ts';
 import { PLACES, type Seal } from './seal.ts';
 
 /** The claim is over, or another process has the account now: everything of this run is dropped. */
-export class FenceLost extends Failure {
-  constructor() {
-    const message = 'Another process has taken over the account.';
-    super('fence_lost', message, { exit: EXIT.unexpected, retry: 'soon' });
-  }
-}
+const fenceLost = () =>
+  failure('fence_lost', 'Another process has taken over the account.', {
+    exit: EXIT.unexpected,
+    retry: 'soon',
+  });
 
 /** The row of an account as the claim found it. Times in epoch milliseconds. */
 export interface ClaimedRow {
@@ -37,9 +36,6 @@ export interface ClaimedRow {
   readonly failing_since: number | null;
   readonly needs_user: boolean;
 }
-
-const ROW = `a.id, a.fence, a.login, a.history_since, a.removed, a.repair, a.first_history, a.wanted, a.republish, a.poll_at,
-  a.failures, a.failing_since, a.needs_user`;
 
 /** What a run makes of the account's row. */
 export type Columns = Readonly<Record<string, unknown>>;
@@ -90,7 +86,7 @@ export function propertyOf(name: string): string | null {
 /** They hold no secret and no number of a person. */
 const PLAIN = ['journal', 'published'];
 /** What is known of a login's end is written with its tokens, so that tokens that are lost count as a login that was not finished. */
-const WITH_TOKENS = ['tokens', 'login-budget', 'way-in'];
+const isOfSession = (name: string): boolean => ['tokens', 'login-budget', 'way-in'].includes(name);
 const RETRY_MS = 200;
 
 /** What SQL may be asked about a document. */
@@ -100,289 +96,243 @@ function plainPart(name: string, json: unknown): unknown {
   return { balance: balance?.found, credit: credit?.found, invoices: invoices?.found?.all ?? [] };
 }
 
-export class ClaimedAccount implements StateStore {
-  readonly fault = null;
-  readonly row: ClaimedRow;
-  /** What the views tell of a series beside its readings. */
-  describe: (series: string) => { readonly currency?: string; readonly friendlyName?: string | null } =
-    () => ({});
-  readonly #tools: Tools;
-  readonly #rows: Promise<readonly KeptRow[]>;
-  readonly #ending = new AbortController();
-  /** On the monotonic clock. */
-  endsAt: number;
+export type ClaimedAccount = ReturnType<typeof claimedAccount>;
+
+/**
+ * `endsAt`: on the monotonic clock. `rows`: what is kept of it, and of others; asked for after the claim, when no other process can
+ * change it any more.
+ */
+export function claimedAccount(
+  row: ClaimedRow,
+  endsAt: number,
+  rows: Promise<readonly KeptRow[]>,
+  { database, seal, clock }: Tools,
+) {
+  const { id, fence } = row;
+  const stopping = new AbortController();
+  let ends = endsAt;
   /** Keys are names; a ledger's is the mark of its series. */
-  readonly #kept = new Map<string, { readonly series: string | null; json: unknown; isChanged: boolean }>();
+  const kept = new Map<
+    string,
+    Pick<KeptRow, 'series'> & { json: unknown; value?: unknown; isChanged: boolean }
+  >();
+  const markOf = ({ propertyCustomerId }: Property): string => seal.mark(propertyCustomerId);
+  const nameOf = (property: Property): string => kept.get(markOf(property))?.series ?? '';
 
-  /** `rows`: what is kept of it, and of others; asked for after the claim, when no other process can change it any more. */
-  constructor(row: ClaimedRow, endsAt: number, rows: Promise<readonly KeptRow[]>, tools: Tools) {
-    this.row = row;
-    this.endsAt = endsAt;
-    this.#rows = rows;
-    this.#tools = tools;
+  const remainingMs = (): number => ends - clock.monotonic();
+
+  function end(): void {
+    ends = Number.NEGATIVE_INFINITY;
+    stopping.abort(fenceLost());
   }
 
-  get id(): string {
-    return this.row.id;
-  }
-
-  /** Aborts when the claim is over, with the reason. */
-  get signal(): AbortSignal {
-    return this.#ending.signal;
-  }
-
-  /** Throws the reason once the claim is over; a stopped process looks here before any timer of its own has run. */
-  check(): void {
-    if (this.remainingMs() <= 0) this.end();
-    this.signal.throwIfAborted();
-  }
-
-  remainingMs(): number {
-    return this.signal.aborted ? 0 : this.endsAt - this.#tools.clock.monotonic();
-  }
-
-  end(): void {
-    this.#ending.abort(new FenceLost());
-  }
-
-  /** To be called before any document is asked for. Rejects with damaged_document, or DatabaseTrouble. */
-  async open(): Promise<void> {
-    this.#take(await this.#rows);
-  }
-
-  #take(rows: readonly KeptRow[]): void {
-    for (const { account, name, json, sealed, series, days } of rows) {
-      if (account !== this.id) continue;
-      const opened = sealed === null ? json : this.#tools.seal.open(PLACES.document(account, name), sealed);
+  function take(all: readonly KeptRow[]): void {
+    for (const { account, name, json, sealed, series, days } of all) {
+      if (account !== id) continue;
+      const opened = sealed === null ? json : seal.open(PLACES.document(account, name), sealed);
       const ledger = series !== null && json !== null ? { ...json, days: days ?? [] } : null;
-      this.#kept.set(name, { series, json: ledger ?? opened ?? null, isChanged: false });
-      if (opened === undefined) this.#noteDamage(name);
-    }
-  }
-
-  document<T>(path: string, codec: Codec<T>): Document<T> {
-    const file = path.slice(path.lastIndexOf('/') + 1);
-    const property = propertyOf(file);
-    const name = property === null ? file : this.#tools.seal.mark(property);
-    let known: { readonly json: unknown; readonly value: T | null } = { json: null, value: null };
-    const put = async (json: unknown, value: T | null) => {
-      const { series = null } = this.#kept.get(name) ?? {};
-      // Another account reads the meter of a ledger that has no series here.
-      if (property !== null && series === null) return true;
-      known = { json, value };
-      this.#kept.set(name, { series, json, isChanged: true });
-      const isLoginBegun = name === 'login-budget' && Object(json).code === 'login_unfinished';
-      // What cannot be kept must not be used: the run is over then.
-      if (name === 'tokens' || isLoginBegun) await this.#commit((one) => WITH_TOKENS.includes(one));
-      return true;
-    };
-    return {
-      read: async () => {
-        const { json = null } = this.#kept.get(name) ?? {};
-        if (json !== known.json) known = { json, value: this.#decode(name, json, codec) };
-        return known.value;
-      },
-      write: (value) => put(codec.encode(value), value),
-      remove: () => put(null, null),
-    };
-  }
-
-  async list(): Promise<string[]> {
-    return [...this.#kept.keys()];
-  }
-
-  /** The claim is the lock. */
-  withLock<T>(_name: string, _clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
-    return step(true);
-  }
-
-  async retry(): Promise<void> {}
-  async unlock(): Promise<void> {}
-
-  /** Readings, or something beside them, are to be written: nothing may be published before. */
-  get hasNews(): boolean {
-    return [...this.#kept].some(([name, one]) => one.isChanged && (name === 'extras' || one.series !== null));
-  }
-
-  /** What the series of a property is called; `''`: it has none, or another account reads it. */
-  nameOf({ propertyCustomerId }: Property): string {
-    return this.#kept.get(this.#tools.seal.mark(propertyCustomerId))?.series ?? '';
-  }
-
-  /**
-   * Takes the series of these properties, which are all that the account has: new ones, and those of accounts that may not read
-   * them, or come later by their id, and that are not claimed. A series of this account whose property is gone goes on
-   * under the property that has its meter now. Resolves to those that the account may read.
-   */
-  async takeSeries(properties: readonly Property[]): Promise<readonly Property[]> {
-    const { database, seal } = this.#tools;
-    const { id, fence, needs_user } = this.row;
-    const mayRead = (one: Property) => this.nameOf(one) !== '';
-    if (properties.every(mayRead)) return properties;
-    const plain = properties.map(seriesName);
-    const wanted = properties.map(({ propertyCustomerId: property }, at) => {
-      const name = plain[at] ?? '';
-      // Another property may have the plain name.
-      const longer = `${name}-${topicSafe(property)}`;
-      const isFirst = plain.indexOf(name) === at;
-      return [seal.mark(property), isFirst ? name : longer, longer];
-    });
-    await database.query(
-      `WITH held AS (SELECT id FROM heat2mqtt.account WHERE id = $1 AND fence = $2 FOR UPDATE),
-      wanted AS (SELECT * FROM unnest($3::text[], $4::text[], $5::text[]) AS w(mark, name, longer)),
-      idle AS (SELECT a.id FROM heat2mqtt.account a
-        WHERE a.id IN (SELECT s.account FROM heat2mqtt.series s JOIN wanted USING (mark)) AND a.id <> $1
-          AND a.claimed_until <= now() AND NOT $6 AND (a.id > $1 OR a.paused OR a.removed OR a.needs_user)
-        FOR UPDATE SKIP LOCKED),
-      taken AS (UPDATE heat2mqtt.series s SET account = held.id FROM held, wanted w, idle
-        WHERE s.mark = w.mark AND s.account = idle.id),
-      succeeding AS (UPDATE heat2mqtt.series s SET mark = w.mark FROM held, wanted w
-        WHERE s.name = w.name AND s.account = held.id AND s.mark <> ALL ($3)
-          AND NOT EXISTS (SELECT FROM heat2mqtt.series x WHERE x.mark = w.mark) RETURNING s.mark)
-      INSERT INTO heat2mqtt.series (account, mark, name)
-      SELECT held.id, w.mark, CASE WHEN EXISTS (SELECT FROM heat2mqtt.series x WHERE x.name = w.name) THEN w.longer
-        ELSE w.name END FROM held, wanted w
-      WHERE NOT EXISTS (SELECT FROM heat2mqtt.series x WHERE x.mark = w.mark)
-        AND NOT EXISTS (SELECT FROM succeeding WHERE succeeding.mark = w.mark)
-      ON CONFLICT DO NOTHING`,
-      [id, fence, ...turned(wanted), needs_user],
-    );
-    const isLedger = ({ series }: { readonly series: string | null }) => series !== null;
-    for (const [name, row] of this.#kept) if (isLedger(row)) this.#kept.delete(name);
-    this.#take((await readKept(database, [id])).filter(isLedger));
-    return properties.filter(mayRead);
-  }
-
-  /** Those of these topics that are of no meter which another account reads. */
-  async readByNoOther(topics: readonly string[]): Promise<readonly string[]> {
-    const rows = await this.#tools.database.query<{ topic: string }>(
-      `SELECT topic FROM unnest($1::text[]) AS topic WHERE NOT EXISTS (SELECT FROM heat2mqtt.series s WHERE s.account <> $2
-        AND (strpos(topic || '/', '/meter/' || s.name || '/') > 0 OR strpos(topic || '/', '_meter_' || s.name || '/') > 0))`,
-      [topics, this.id],
-    );
-    return rows.map(({ topic }) => topic);
-  }
-
-  /** Writes everything that has changed, or nothing; twice is once. `end`: ends the claim. Rejects with FenceLost. */
-  write(columns: Columns, end?: End): Promise<void> {
-    return this.#commit(() => true, columns, end);
-  }
-
-  /** Ends the claim without what has changed. Rejects with FenceLost. */
-  giveBack(columns: Columns, end: End): Promise<void> {
-    return this.#commit(() => false, columns, end);
-  }
-
-  /** Deletes the account with all that is kept of it. Rejects with FenceLost. */
-  deleteAccount(): Promise<void> {
-    const text = 'DELETE FROM heat2mqtt.account WHERE id = $1 AND fence = $2 RETURNING id';
-    return this.#insist(text, [this.id, this.row.fence]);
-  }
-
-  async #commit(isWanted: (name: string) => boolean, columns: Columns = {}, end?: End): Promise<void> {
-    const { id, row } = this;
-    const documents: unknown[][] = [];
-    const ledgers: unknown[][] = [];
-    const changes = [...this.#kept].filter(([name, { isChanged }]) => isChanged && isWanted(name));
-    for (const [name, { series, json }] of changes) {
-      const { days, ...ledger } = Object(json);
-      if (series !== null)
-        ledgers.push([name, written({ ...ledger, ...this.describe(series) }), written(days)]);
-      else {
-        const isOpen = json === null || PLAIN.includes(name);
-        const sealed = isOpen ? null : this.#tools.seal.close(PLACES.document(id, name), json);
-        documents.push([name, written(plainPart(name, json)), sealed]);
-      }
-    }
-    const values: unknown[] = [id, row.fence, ...turned(documents)];
-    // PostgreSQL plans each statement when it comes: most runs have no new day.
-    const hasLedgers = ledgers.length > 0;
-    if (hasLedgers) values.push(...turned(ledgers));
-    const held = updateOfRow(row, columns, end, (value) => `$${values.push(value)}`);
-    const parts = [`held AS (${held})`, DOCUMENTS, ...(hasLedgers ? [LEDGERS] : [])];
-    await this.#insist(`WITH ${parts.join()} SELECT id FROM held`, values);
-    for (const [, one] of changes) one.isChanged = false;
-  }
-
-  /** One statement that finds the row of the account; tried for as long as the claim lasts. */
-  async #insist(text: string, values: readonly unknown[]): Promise<void> {
-    const { database, clock } = this.#tools;
-    for (;;) {
-      this.check();
-      try {
-        const held = await database.query(text, values);
-        if (held.length === 0) this.end();
-        this.signal.throwIfAborted();
-        return;
-      } catch (err) {
-        if (!(err instanceof DatabaseTrouble)) throw err;
-        await clock.sleep(RETRY_MS, this.signal);
-      }
-    }
-  }
-
-  #decode<T>(name: string, json: unknown, codec: Codec<T>): T | null {
-    try {
-      return json === null ? null : codec.decode(json);
-    } catch (err) {
-      this.#noteDamage(name, err);
-      return null;
+      kept.set(name, { series, json: ledger ?? opened ?? null, isChanged: false });
+      if (opened === undefined) noteDamage(name);
     }
   }
 
   /** After the account was imported again, and where it is removed, what is damaged counts as absent. Else throws damaged_document. */
-  #noteDamage(name: string, cause?: unknown): void {
-    const { id, repair, removed } = this.row;
-    const { series = null } = this.#kept.get(name) ?? {};
+  function noteDamage(name: string, cause?: unknown): void {
+    const { series = null } = kept.get(name) ?? {};
     const called = series === null ? name : 'ledger';
-    if (!repair && !removed)
+    if (!row.repair && !row.removed)
       throw failure('damaged_document', `What the database keeps of ${id} as ${called} is damaged.`, {
         exit: EXIT.unexpected,
         retry: 'never',
         hint: 'Import this account again with `heat2mqtt accounts import`: what is damaged is then read again.',
         cause,
       });
-    if (series === null) this.#kept.set(name, { series, json: null, isChanged: true });
+    if (series === null) kept.set(name, { series, json: null, isChanged: true });
   }
+
+  function read<T>(name: string, codec: Codec<T>): T | null {
+    const one = kept.get(name);
+    if (one === undefined || one.json === null) return null;
+    try {
+      one.value ??= codec.decode(one.json);
+      return one.value as T;
+    } catch (err) {
+      noteDamage(name, err);
+      return null;
+    }
+  }
+
+  async function commit(
+    isWanted: (name: string) => boolean,
+    columns: Columns = {},
+    end?: End,
+  ): Promise<void> {
+    const documents: object[] = [];
+    const ledgers: object[] = [];
+    const changes = [...kept].filter(([name, { isChanged }]) => isChanged && isWanted(name));
+    for (const [name, { series, json }] of changes) {
+      if (series === null) {
+        const isOpen = json === null || PLAIN.includes(name);
+        const sealed = isOpen ? null : seal.close(PLACES.document(id, name), json).toString('base64');
+        documents.push({ name, json: plainPart(name, json), sealed });
+      } else {
+        const { days, ...ledger } = Object(json);
+        ledgers.push({ mark: name, ledger: { ...ledger, ...own.describe(series) }, days });
+      }
+    }
+    const given = JSON.stringify({ row: { ...columns, due_at: end?.dueAt }, documents, ledgers });
+    // PostgreSQL plans each statement when it comes: most runs have no new day.
+    const parts = [
+      `held AS (${updateOfRow(row, columns, end)})`,
+      DOCUMENTS,
+      ...(ledgers[0] ? [LEDGERS] : []),
+    ];
+    await insist(`WITH ${parts.join()} SELECT id FROM held`, [id, fence, given]);
+    for (const [, one] of changes) one.isChanged = false;
+  }
+
+  /** One statement that finds the row of the account; tried for as long as the claim lasts. */
+  async function insist(text: string, values: readonly unknown[]): Promise<void> {
+    while (remainingMs() > 0) {
+      const found = await database.query(text, values).catch((err) => {
+        if (!(err instanceof DatabaseTrouble)) throw err;
+      });
+      if (found && found.length > 0) return;
+      if (found) break;
+      await clock.sleep(RETRY_MS);
+    }
+    end();
+    throw fenceLost();
+  }
+
+  const own = {
+    id,
+    row,
+    fault: null,
+    /** Aborts when the run is to stop, with the reason. */
+    signal: stopping.signal,
+    remainingMs,
+    /** What the views tell of a series beside its readings. */
+    describe: (
+      _series: string,
+    ): { readonly currency?: string; readonly friendlyName?: string | null } => ({}),
+
+    /** Throws the reason once the run is to stop; a stopped process looks here before any timer of its own has run. */
+    check(): void {
+      if (remainingMs() <= 0) end();
+      stopping.signal.throwIfAborted();
+    },
+
+    /** The run is to stop, while the account is still ours. */
+    stop: (why: Failure): void => stopping.abort(why),
+
+    end,
+
+    /** `until`: on the monotonic clock. One that is over stays so. */
+    renew(until: number): void {
+      if (remainingMs() > 0) ends = until;
+    },
+
+    /** To be called before any document is asked for. Rejects with damaged_document, or DatabaseTrouble. */
+    open: async (): Promise<void> => take(await rows),
+
+    document<T>(path: string, codec: Codec<T>): Document<T> {
+      const file = path.slice(path.lastIndexOf('/') + 1);
+      const property = propertyOf(file);
+      const name = property === null ? file : seal.mark(property);
+      const put = async (json: unknown, value?: T) => {
+        const { series = null } = kept.get(name) ?? {};
+        // Another account reads the meter of a ledger that has no series here.
+        if (property !== null && series === null) return true;
+        kept.set(name, { series, json, value, isChanged: true });
+        const isLoginBegun = name === 'login-budget' && Object(json).code === 'login_unfinished';
+        // What cannot be kept must not be used: the run is over then.
+        if (name === 'tokens' || isLoginBegun) await commit(isOfSession);
+        return true;
+      };
+      return {
+        read: async () => read(name, codec),
+        write: (value) => put(codec.encode(value), value),
+        remove: () => put(null),
+      };
+    },
+
+    list: async (): Promise<string[]> => [...kept.keys()],
+    /** The claim is the lock. */
+    withLock: <T>(_name: string, _clock: Clock, step: (isHeld: boolean) => Promise<T>) => step(true),
+    async retry(): Promise<void> {},
+    async unlock(): Promise<void> {},
+
+    /** Readings, or something beside them, are to be written: nothing may be published before. */
+    hasNews: (): boolean =>
+      [...kept].some(([name, one]) => one.isChanged && (name === 'extras' || one.series !== null)),
+
+    /** What the series of a property is called; `''`: it has none, or another account reads it. */
+    nameOf,
+
+    /** It has a series of this name, which no other account can take while the claim lasts. */
+    hasSeries: (series: string): boolean => [...kept.values()].some((one) => one.series === series),
+
+    /**
+     * Takes the series of these properties, which are all that the account has: new ones, and those of accounts that may not read
+     * them, or come later by their id, and that are not claimed. A series of this account whose property is gone goes on
+     * under the property that has its meter now. Resolves to those that the account may read.
+     */
+    async takeSeries(properties: readonly Property[]): Promise<readonly Property[]> {
+      const mayRead = (one: Property) => nameOf(one) !== '';
+      if (properties.every(mayRead)) return properties;
+      const plain = properties.map(seriesName);
+      const wanted = properties.map((property, at) => {
+        const name = plain[at] ?? '';
+        // Another property may have the plain name.
+        const longer = `${name}-${topicSafe(property.propertyCustomerId)}`;
+        return { mark: markOf(property), name: plain.indexOf(name) === at ? name : longer, longer };
+      });
+      await database.query(TAKE_SERIES, [id, fence, JSON.stringify(wanted), row.needs_user]);
+      for (const [name, one] of kept) if (one.series !== null) kept.delete(name);
+      take((await readKept(database, [id])).filter(({ series }) => series !== null));
+      return properties.filter(mayRead);
+    },
+
+    /** Writes everything that has changed, or nothing; twice is once. `end`: ends the claim. Rejects with fence_lost. */
+    write: (columns: Columns, end?: End): Promise<void> => commit(() => true, columns, end),
+
+    /** Ends the claim without what has changed, but for the session. Rejects with fence_lost. */
+    giveBack: (columns: Columns, end: End): Promise<void> => commit(isOfSession, columns, end),
+
+    /** Deletes the account with all that is kept of it. Rejects with fence_lost. */
+    deleteAccount: (): Promise<void> =>
+      insist('DELETE FROM heat2mqtt.account a WHERE id = $1 AND a.fence = $2 RETURNING id', [id, fence]),
+  } satisfies StateStore & Readonly<Record<string, unknown>>;
+  return own;
 }
 
 /** With a new fence at its end, what the network still holds back of the run is refused when it comes. */
-function updateOfRow(
-  row: ClaimedRow,
-  columns: Columns,
-  end: End | undefined,
-  given: (value: unknown) => string,
-): string {
-  const set = Object.entries(columns).map(([name, value]) => `${name} = ${given(value)}`);
-  if (end !== undefined) {
-    const [wanted, republish] = [given(row.wanted), given(row.republish)];
+function updateOfRow({ wanted, republish }: ClaimedRow, columns: Columns, end: End | undefined): string {
+  const set = Object.keys(columns).map((name) => `${name} = given.${name}`);
+  if (end !== undefined)
     set.push(
-      "fence = fence + 1, claimed_until = 'epoch', claimed_by = NULL",
-      ...(end.isPolled ? [`wanted = wanted - ${wanted}`] : []),
-      ...(end.isPublished ? [`republish = republish - ${republish}`] : []),
-      `due_at = CASE WHEN wanted > ${wanted} OR republish > ${republish} THEN now() ELSE ${given(end.dueAt)}::timestamptz END`,
+      "fence = a.fence + 1, claimed_until = 'epoch', claimed_by = NULL",
+      `wanted = a.wanted - ${end.isPolled ? wanted : 0}, republish = a.republish - ${end.isPublished ? republish : 0}`,
+      `due_at = CASE WHEN a.wanted > ${wanted} OR a.republish > ${republish} THEN now() ELSE given.due_at END`,
     );
-  }
   return set.length === 0
-    ? 'SELECT id FROM heat2mqtt.account WHERE id = $1 AND fence = $2 FOR UPDATE'
-    : `UPDATE heat2mqtt.account SET ${set.join(', ')} WHERE id = $1 AND fence = $2 RETURNING id`;
+    ? 'SELECT id FROM heat2mqtt.account a WHERE id = $1 AND a.fence = $2 FOR UPDATE'
+    : `UPDATE heat2mqtt.account a SET ${set.join(', ')}
+      FROM json_populate_record(NULL::heat2mqtt.account, $3::json -> 'row') AS given
+      WHERE a.id = $1 AND a.fence = $2 RETURNING a.id`;
 }
 
-const written = (json: unknown): string | null => (json === null ? null : JSON.stringify(json));
-
-/** A column for each of the three places of the rows. */
-const turned = (rows: readonly (readonly unknown[])[]): unknown[][] =>
-  [0, 1, 2].map((at) => rows.map((row) => row[at]));
-
-/** What is written beside the row of the account, which is `held`. The values are the two of the account, then these. */
+/** What is written beside the row of the account, which is `held`. The third value is everything that is given. */
 const DOCUMENTS = `
 documents AS (INSERT INTO heat2mqtt.document (account, name, json, sealed)
-  SELECT held.id, d.* FROM held, unnest($3::text[], $4::json[], $5::bytea[]) AS d
+  SELECT held.id, d.name, d.json, decode(d.sealed, 'base64')
+  FROM held, json_to_recordset($3::json -> 'documents') AS d(name text, json json, sealed text)
   ON CONFLICT (account, name) DO UPDATE SET json = excluded.json, sealed = excluded.sealed)`;
 /** Writes those of its days that differ. */
 const LEDGERS = `
 ledgers AS (UPDATE heat2mqtt.series s SET ledger = l.ledger
-  FROM held, unnest($6::text[], $7::json[], $8::json[]) AS l(mark, ledger, days)
+  FROM held, json_to_recordset($3::json -> 'ledgers') AS l(mark text, ledger json, days json)
   WHERE s.mark = l.mark AND s.account = held.id RETURNING s.id, l.days),
 present AS (SELECT id AS series, (d ->> 0)::date AS day, (d ->> 1)::bigint AS energy, (d ->> 2)::bigint AS cost,
   (d ->> 3)::int AS revision, to_timestamp((d ->> 4)::bigint / 1000.0) AS received_at
@@ -394,50 +344,78 @@ days AS (INSERT INTO heat2mqtt.reading
 absent AS (DELETE FROM heat2mqtt.reading r USING ledgers
   WHERE r.series = ledgers.id AND NOT EXISTS (SELECT FROM present p WHERE p.series = r.series AND p.day = r.day))`;
 
+/** The values are the account, its fence, what it wants, and whether it waits for its user. */
+const TAKE_SERIES = `
+WITH held AS (SELECT id FROM heat2mqtt.account WHERE id = $1 AND fence = $2 FOR UPDATE),
+wanted AS (SELECT * FROM json_to_recordset($3::json) AS w(mark text, name text, longer text)),
+idle AS (SELECT a.id FROM heat2mqtt.account a
+  WHERE a.id IN (SELECT s.account FROM heat2mqtt.series s JOIN wanted USING (mark)) AND a.id <> $1
+    AND a.claimed_until <= now() AND NOT $4 AND (a.id > $1 OR a.paused OR a.removed OR a.needs_user)
+  FOR UPDATE SKIP LOCKED),
+taken AS (UPDATE heat2mqtt.series s SET account = held.id FROM held, wanted w, idle
+  WHERE s.mark = w.mark AND s.account = idle.id),
+succeeding AS (UPDATE heat2mqtt.series s SET mark = w.mark FROM held, wanted w
+  WHERE s.name = w.name AND s.account = held.id AND s.mark NOT IN (SELECT mark FROM wanted)
+    AND NOT EXISTS (SELECT FROM heat2mqtt.series x WHERE x.mark = w.mark) RETURNING s.mark)
+INSERT INTO heat2mqtt.series (account, mark, name)
+SELECT held.id, w.mark, CASE WHEN EXISTS (SELECT FROM heat2mqtt.series x WHERE x.name = w.name) THEN w.longer
+  ELSE w.name END FROM held, wanted w
+WHERE NOT EXISTS (SELECT FROM heat2mqtt.series x WHERE x.mark = w.mark)
+  AND NOT EXISTS (SELECT FROM succeeding WHERE succeeding.mark = w.mark)
+ON CONFLICT DO NOTHING`;
+
+/** Accounts that are due and that no process has. */
+const DUE = `SELECT id FROM heat2mqtt.account
+  WHERE NOT paused AND due_at <= now() AND claimed_until <= now() AND retry_after <= now()`;
+
 export type Claims = ReturnType<typeof openClaims>;
 
 /** `process`: a UUID. `seconds`: how long a claim lasts unless it is renewed, by the clock of the database. */
 export function openClaims(tools: Tools, process: string, seconds: number) {
   const { database, clock } = tools;
+  const UNTIL = 'clock_timestamp() + make_interval(secs => $2)';
   // From before the statement is sent: the database's claim ends later than ours.
   const nextEnd = () => clock.monotonic() + seconds * 1000;
 
-  async function raise(free: string, values: readonly unknown[]): Promise<ClaimedAccount[]> {
+  /** Runs a statement that claims rows; its first values are the process and the seconds. */
+  async function raise(text: string, values: readonly unknown[]): Promise<ClaimedAccount[]> {
     const endsAt = nextEnd();
-    const rows = await database.query<ClaimedRow>(
-      `WITH ${free}
-      UPDATE heat2mqtt.account a
-      SET fence = a.fence + 1, claimed_by = $1, claimed_until = clock_timestamp() + make_interval(secs => $2)
-      FROM free WHERE a.id = free.id RETURNING ${ROW}`,
-      [process, seconds, ...values],
-    );
+    const rows = await database.query<ClaimedRow>(`${text} RETURNING a.*`, [process, seconds, ...values]);
     const ids = rows.map(({ id }) => id);
     const kept = ids.length > 0 ? readKept(database, ids) : Promise.resolve([]);
-    return rows.map((row) => new ClaimedAccount(row, endsAt, kept, tools));
+    // Who opens a claim is told.
+    kept.catch(() => undefined);
+    return rows.map((row) => claimedAccount(row, endsAt, kept, tools));
   }
-
-  const due = (kind: string, limit: string) =>
-    `(SELECT id FROM heat2mqtt.account WHERE ${kind} AND NOT paused AND due_at <= now() AND claimed_until <= now()
-      AND retry_after <= now() ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)`;
 
   return {
     /**
-     * Claims up to so many accounts that are due, the oldest first; of these at most so many whose history is read for the
-     * first time. Rejects with DatabaseTrouble.
+     * Claims up to so many accounts that are due, the oldest first. Those whose history is read for the first time come last, but for
+     * `firstHistories` of them. Rejects with DatabaseTrouble.
      */
-    take: (most: number, mostFirstHistories: number): Promise<ClaimedAccount[]> =>
+    take: (most: number, firstHistories: number): Promise<ClaimedAccount[]> =>
       raise(
-        `fresh AS ${due('first_history', '$4')},
-        others AS ${due('NOT first_history', '$3 - (SELECT count(*) FROM fresh)')},
-        free AS (SELECT id FROM fresh UNION ALL SELECT id FROM others)`,
-        [most, mostFirstHistories],
+        `WITH fresh AS (${DUE} AND first_history ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED),
+        others AS (${DUE} AND id NOT IN (SELECT id FROM fresh)
+          ORDER BY first_history, due_at LIMIT $3 - (SELECT count(*) FROM fresh) FOR UPDATE SKIP LOCKED)
+        UPDATE heat2mqtt.account a SET fence = a.fence + 1, claimed_by = $1, claimed_until = ${UNTIL}
+        FROM (SELECT id FROM fresh UNION ALL SELECT id FROM others) free WHERE a.id = free.id`,
+        [most, firstHistories],
       ),
 
-    /** Claims one account, due or not, for a command. `undefined`: another process has it, or it is not there. */
-    async takeOne(id: string): Promise<ClaimedAccount | undefined> {
-      const free =
-        'SELECT id FROM heat2mqtt.account WHERE id = $3 AND claimed_until <= now() FOR UPDATE SKIP LOCKED';
-      return (await raise(`free AS (${free})`, [id]))[0];
+    /**
+     * Claims an account that the fleet does not have, or on which it has not worked yet: it is due in an hour. `login`: sealed.
+     * `undefined`: the fleet works on it. Rejects with DatabaseTrouble.
+     */
+    async takeNew(id: string, login: Buffer, historySince: Day | null): Promise<ClaimedAccount | undefined> {
+      const taken = await raise(
+        `INSERT INTO heat2mqtt.account AS a (id, login, history_since, due_at, fence, claimed_by, claimed_until)
+        VALUES ($3, $4, $5, now() + interval '1 hour', 1, $1, ${UNTIL})
+        ON CONFLICT (id) DO UPDATE SET fence = a.fence + 1, claimed_by = $1, claimed_until = excluded.claimed_until
+          WHERE a.last_poll_at IS NULL AND a.claimed_until <= now()`,
+        [id, login, historySince],
+      );
+      return taken[0];
     },
 
     /**
@@ -445,21 +423,20 @@ export function openClaims(tools: Tools, process: string, seconds: number) {
      * another's by now, end. Rejects with DatabaseTrouble.
      */
     async renew(claimed: readonly ClaimedAccount[]): Promise<void> {
-      for (const one of claimed) if (one.remainingMs() <= 0) one.end();
-      const living = claimed.filter(({ signal }) => !signal.aborted);
+      const living = claimed.filter((one) => one.remainingMs() > 0);
+      for (const one of claimed) if (!living.includes(one)) one.end();
       if (living.length === 0) return;
-      const endsAt = nextEnd();
+      const until = nextEnd();
       const values = [process, seconds, living.map(({ id }) => id), living.map(({ row }) => row.fence)];
       const renewed = await database.query<{ id: string }>(
-        `UPDATE heat2mqtt.account a SET claimed_until = clock_timestamp() + make_interval(secs => $2)
+        `UPDATE heat2mqtt.account a SET claimed_until = ${UNTIL}
         FROM unnest($3::text[], $4::bigint[]) AS mine(id, fence)
         WHERE a.id = mine.id AND a.fence = mine.fence AND a.claimed_by = $1 RETURNING a.id`,
         values,
       );
-      const ids = new Set(renewed.map(({ id }) => id));
       for (const one of living) {
-        if (!ids.has(one.id)) one.end();
-        else if (one.remainingMs() > 0) one.endsAt = endsAt;
+        if (renewed.some(({ id }) => id === one.id)) one.renew(until);
+        else one.end();
       }
     },
   };

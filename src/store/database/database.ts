@@ -66,61 +66,49 @@ const types = {
   getTypeParser: (oid: number) => READ.get(oid) ?? pg.types.getTypeParser(oid, 'text'),
 } as pg.CustomTypesConfig;
 
-export class Database {
-  readonly #patienceMs: number;
-  readonly #log: Log;
-  #url = '';
-  #pool: pg.Pool;
+export type Database = ReturnType<typeof openDatabase>;
 
-  /** `patienceMs`: after this, a statement is given up. */
-  constructor(url: string, patienceMs: number, log: Log) {
-    this.#patienceMs = patienceMs;
-    this.#log = log;
-    this.#pool = this.#open(url);
-  }
+/** `patienceMs`: after this, a statement is given up. */
+export function openDatabase(url: string, patienceMs: number, log: Log) {
+  let address = url;
+  let pool = open();
 
-  /**
-   * Runs one statement; without values there may be several in the text, which are one transaction. Days come as
-   * `YYYY-MM-DD`, instants as epoch milliseconds, big integers as numbers. Rejects with DatabaseTrouble.
-   */
-  async query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
-    try {
-      const result = await this.#pool.query<R>({
-        text,
-        types,
-        ...(values.length > 0 && { values: [...values] }),
-      });
-      return [result].flat().flatMap(({ rows }) => rows);
-    } catch (err) {
-      throw new DatabaseTrouble(err);
-    }
-  }
-
-  /** From now on at this address: a password that was changed needs no restart. */
-  moveTo(url: string): void {
-    if (url === this.#url) return;
-    const before = this.#pool;
-    this.#pool = this.#open(url);
-    void before.end().catch(() => undefined);
-  }
-
-  async close(): Promise<void> {
-    await this.#pool.end().catch(() => undefined);
-  }
-
-  #open(url: string): pg.Pool {
-    this.#url = url;
-    const pool = new pg.Pool({
-      connectionString: url,
+  function open(): pg.Pool {
+    const opened = new pg.Pool({
+      connectionString: address,
       max: MOST_CONNECTIONS,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: this.#patienceMs,
+      query_timeout: patienceMs,
       keepAlive: true,
       application_name: 'heat2mqtt',
     });
-    pool.on('error', (err) => this.#log.debug({ err }, 'an idle connection to the database was lost'));
-    return pool;
+    opened.on('error', (err) => log.debug({ err }, 'an idle connection to the database was lost'));
+    return opened;
   }
+
+  return {
+    /**
+     * Runs one statement. Days come as `YYYY-MM-DD`, instants as epoch milliseconds, big integers as numbers. Rejects with
+     * DatabaseTrouble.
+     */
+    async query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
+      try {
+        return (await pool.query<R>({ text, types, values: [...values] })).rows;
+      } catch (err) {
+        throw new DatabaseTrouble(err);
+      }
+    },
+
+    /** From now on at this address: a password that was changed needs no restart. */
+    moveTo(url: string): void {
+      if (url === address) return;
+      void pool.end().catch(() => undefined);
+      address = url;
+      pool = open();
+    },
+
+    close: (): Promise<void> => pool.end().catch(() => undefined),
+  };
 }
 
 export type SharedClock = ReturnType<typeof sharedClock>;

@@ -103,9 +103,14 @@ CREATE VIEW heat2mqtt_views.account_state AS
   LEFT JOIN heat2mqtt.process p ON p.id = a.claimed_by AND a.claimed_until > now();
 `;
 
-/** For the roles that processes and readers log in as, where they exist. */
-const RIGHTS = `
+/** Creates what is missing, if this user may; and for the roles that processes and readers log in as, where they exist, their rights. */
+const PREPARE = `
 DO $$ BEGIN
+  -- Another process may begin at this moment.
+  PERFORM pg_advisory_xact_lock(1751474546);
+  IF (CASE WHEN to_regnamespace('heat2mqtt') IS NULL THEN has_database_privilege(current_database(), 'CREATE')
+    ELSE has_schema_privilege('heat2mqtt', 'CREATE') AND to_regclass('heat2mqtt.version') IS NULL END) THEN ${TABLES} END IF;
+  IF has_schema_privilege(to_regnamespace('heat2mqtt_views'), 'CREATE') IS NOT TRUE THEN RETURN; END IF;
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'heat2mqtt_worker') THEN
     GRANT USAGE ON SCHEMA heat2mqtt TO heat2mqtt_worker;
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA heat2mqtt TO heat2mqtt_worker;
@@ -116,18 +121,9 @@ DO $$ BEGIN
   END IF;
 END $$`;
 
-/** Creates what is missing, if this user may. Rejects with a Failure. */
+/** Rejects with a Failure. */
 export async function prepareTables(database: Database): Promise<void> {
-  const [right] = await database.query<{ may: boolean }>(
-    `SELECT CASE WHEN to_regnamespace('heat2mqtt') IS NULL THEN has_database_privilege(current_database(), 'CREATE')
-      ELSE has_schema_privilege('heat2mqtt', 'CREATE') END AS may`,
-  );
-  const mayCreate = right?.may === true;
-  if (mayCreate && (await versionOf(database)) === null)
-    await database.query(TABLES).catch(async (err) => {
-      // Another process may have been faster.
-      if ((await versionOf(database)) === null) throw err;
-    });
+  await database.query(PREPARE);
   const found = await versionOf(database);
   if (found === null)
     throw otherTables(
@@ -144,7 +140,6 @@ export async function prepareTables(database: Database): Promise<void> {
       'The database has the tables of a heat2mqtt that was never released: begin with an empty database.',
       'Create another one, name it in fleet.database_url, and import the accounts again.',
     );
-  if (mayCreate) await database.query(RIGHTS);
 }
 
 const otherTables = (message: string, hint: string) =>

@@ -31,27 +31,26 @@ export class Seal {
 
   /** `undefined`: it was sealed with another key, for another place, or has been changed. */
   open(place: string, sealed: Buffer): unknown {
-    for (const key of this.keys) {
-      const json = opened(key, place, sealed);
-      if (json !== undefined) return json;
-    }
-    return undefined;
+    return this.#look(place, sealed)?.json;
   }
 
-  /** The first key opens it. */
-  isCurrent(place: string, sealed: Buffer): boolean {
-    return opened(this.keys[0] ?? Buffer.alloc(0), place, sealed) !== undefined;
+  /** Sealed by the first key; `null` where it is already, `undefined` where it cannot be opened. */
+  renew(place: string, sealed: Buffer): Buffer | null | undefined {
+    const found = this.#look(place, sealed);
+    return found && (found.key === this.keys[0] ? null : this.close(place, found.json));
   }
-}
 
-function opened(key: Buffer, place: string, sealed: Buffer): unknown {
-  try {
-    const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES))
-      .setAAD(Buffer.from(place))
-      .setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-    const text = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
-    return JSON.parse(Buffer.concat([text, decipher.final()]).toString('utf8'));
-  } catch {
+  #look(place: string, sealed: Buffer): { readonly key: Buffer; readonly json: unknown } | undefined {
+    for (const key of this.keys)
+      try {
+        const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES))
+          .setAAD(Buffer.from(place))
+          .setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+        const text = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
+        return { key, json: JSON.parse(Buffer.concat([text, decipher.final()]).toString('utf8')) };
+      } catch {
+        // Perhaps by the next one.
+      }
     return undefined;
   }
 }

@@ -16,8 +16,8 @@ import { askHealth, lookAtFleet } from './healthcheck.ts';
 import { columnsOf, tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
-/** Heading and lines. */
-type Section = readonly [string, readonly string[]];
+/** Lines by their heading. */
+type Sections = Readonly<Record<string, readonly string[]>>;
 
 export const report: Command = async (given, io) => {
   try {
@@ -26,7 +26,7 @@ export const report: Command = async (given, io) => {
     return EXIT.fine;
   } catch (err) {
     if (!(err instanceof ConfigInvalid)) throw err;
-    io.out(written([['Configuration is invalid', err.message.split('\n')]], io));
+    io.out(written({ 'Configuration is invalid': err.message.split('\n') }, io));
     return EXIT.config;
   }
 };
@@ -36,28 +36,27 @@ export async function reportText(settings: Settings, io: Io, daemon: string): Pr
   const { config, zone, scrubber } = settings;
   const now = io.clock.now();
   const machine = new Date(now).toString().replace(/ \(.*/, '');
-  const sections: Section[] = [
-    [
-      'Clock',
-      [
-        `${zone.iso(now)} in ${zone.name}; this machine: ${machine}`,
-        `up for ${Math.round(os.uptime() / 60)} minutes`,
-      ],
+  const sections: Sections = {
+    Clock: [
+      `${zone.iso(now)} in ${zone.name}; this machine: ${machine}`,
+      `up for ${Math.round(os.uptime() / 60)} minutes`,
     ],
-    ['Daemon', [daemon]],
-    ['Configuration', showConfig(settings, 'stranger').trimEnd().split('\n')],
+    Daemon: [daemon],
+    Configuration: showConfig(settings, 'stranger').trimEnd().split('\n'),
     ...(await (config.fleet ? fleetSections(config.fleet, settings) : householdSections(settings, now))),
-  ];
+  };
   return scrubber.scrub(written(sections, io));
 }
 
-function written(sections: readonly Section[], { env: { HOME = '' } }: Io): string {
+function written(sections: Sections, { env: { HOME = '' } }: Io): string {
   const { release, arch, platform } = process;
   const memory = `${Math.round(os.totalmem() / 1024 / 1024)} MiB`;
   const system = `${platform} ${os.release()} on ${arch}, ${os.cpus().length} cores, ${memory}`;
   const versions = [`${about.name} ${about.version}`, `${release.name} ${process.version}`, system];
-  const all: Section[] = [['Versions', versions], ...sections];
-  const parts = all.map(([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`);
+  const all: Sections = { Versions: versions, ...sections };
+  const parts = Object.entries(all).map(
+    ([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`,
+  );
   const text = `# ${about.name} report\n\n${parts.join('\n')}`;
   // The path of a home directory contains a name. In a container it is `/`, or there is none.
   const isNamed = /^\/[^/]/.test(HOME);
@@ -65,7 +64,7 @@ function written(sections: readonly Section[], { env: { HOME = '' } }: Io): stri
 }
 
 /** How the fleet is; what its accounts have is in the database. One that cannot be used is told. */
-async function fleetSections(fleet: Fleet, settings: Settings): Promise<Section[]> {
+async function fleetSections(fleet: Fleet, settings: Settings): Promise<Sections> {
   const { zone } = settings;
   try {
     const { health, replies } = await lookAtFleet(fleet, settings);
@@ -76,27 +75,27 @@ async function fleetSections(fleet: Fleet, settings: Settings): Promise<Section[
       ...processes.map((one) => `process ${one.number}: ${one.version}, since ${one.started_at}`),
       ...health.reasons.map(({ message }) => message),
     ];
-    return [['Fleet', lines], shapesOf(replies, zone)];
+    return { Fleet: lines, ...shapesOf(replies, zone) };
   } catch (err) {
     if (!(err instanceof Failure)) throw err;
-    return [['Fleet', [err.message]]];
+    return { Fleet: [err.message] };
   }
 }
 
-async function householdSections(settings: Settings, now: number): Promise<Section[]> {
+async function householdSections(settings: Settings, now: number): Promise<Sections> {
   const { config, state, zone } = settings;
-  const sections: Section[] = [];
+  const sections: Record<string, readonly string[]> = {};
   for (const { id } of config.accounts) {
     const folder = `accounts/${id}`;
-    sections.push([`Account ${id}`, await accountLines(settings, id)]);
+    sections[`Account ${id}`] = await accountLines(settings, id);
     const files = (await state.list(folder)).filter((name) => name.startsWith('ledger-')).sort();
     for (const [n, file] of files.entries()) {
       const ledger = await state.document(`${folder}/${file}`, ledgerCodec).read();
       const lines = ledger ? meterLines(ledger, zone, zone.dayAt(now)) : ['its ledger cannot be read'];
-      sections.push([`Account ${id}, meter ${n + 1}`, lines]);
+      sections[`Account ${id}, meter ${n + 1}`] = lines;
     }
   }
-  return [...sections, shapesOf(await state.document('replies', codecs.repliesCodec).read(), zone)];
+  return { ...sections, ...shapesOf(await state.document('replies', codecs.repliesCodec).read(), zone) };
 }
 
 /** Polls, session, login budget and extras. */
@@ -168,12 +167,12 @@ function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Z
   ];
 }
 
-function shapesOf(known: ReturnType<typeof codecs.repliesCodec.decode> | null, zone: Zone): Section {
+function shapesOf(known: ReturnType<typeof codecs.repliesCodec.decode> | null, zone: Zone): Sections {
   const lines = Object.entries(known?.replies ?? {}).flatMap(([what, shapes]) =>
     shapes.flatMap(({ firstSeenAt, status, shape }) => [
       `${what}, HTTP ${status}, first seen ${zone.iso(firstSeenAt)}`,
       ...shape.map((line) => `  ${line}`),
     ]),
   );
-  return ['Shapes of replies (keys and types, no values)', lines.length > 0 ? lines : ['none seen yet']];
+  return { 'Shapes of replies (keys and types, no values)': lines.length > 0 ? lines : ['none seen yet'] };
 }

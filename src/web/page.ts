@@ -20,7 +20,7 @@ export interface PageOptions extends Entrance {
   /** The words of the page in one language. `languages`: the visitor's, as an `Accept-Language` header. */
   readonly words: (languages: string) => PageWords;
   /** What else there is for those who are signed in. */
-  readonly routes: readonly Route[];
+  readonly routes: Routes;
   readonly clock: Clock;
   readonly log: Log;
   /** Where the files of the page are: beside the folder of the bundle's chunks. */
@@ -46,8 +46,8 @@ export interface Reply {
 
 /** Gives `null` where it writes the answer itself. What it throws as a Failure is told, anything else is logged. */
 export type Handler = (exchange: Exchange) => Reply | null | Promise<Reply | null>;
-/** Method and path, in which `:name` stands for any name. */
-export type Route = readonly [route: string, handler: Handler];
+/** The keys are method and path, in which `:name` stands for any name. */
+export type Routes = Readonly<Record<string, Handler>>;
 
 const NAMED = /^(\/request|\/sign-in)\/[^/]+/;
 const COOKIE = 'heat2mqtt_session';
@@ -118,22 +118,19 @@ export function createPage(options: PageOptions): RequestListener {
     ({ request }) =>
       sendOnce(request, name, type, () => readFile(new URL(name, folder), 'utf8'));
 
-  const forEveryone = new Map<string, Handler>([
-    ['GET /', file('index.html', 'text/html')],
-    ['GET /page.js', file('page.js', 'text/javascript')],
-    ['GET /page.css', file('page.css', 'text/css')],
-    [
-      'GET /words',
-      ({ request }) => {
-        const told = options.words(languagesOf(request));
-        return sendOnce(request, told.language, 'application/json', () => JSON.stringify(told));
-      },
-    ],
-    ['GET /session', async (exchange) => json(await sessionOf(exchange))],
-    ['POST /session', openSession],
-    ['DELETE /session', endSession],
-  ]);
-  const forSignedIn = new Map<string, Handler>([['GET /events', follow], ...options.routes]);
+  const forEveryone: Routes = {
+    'GET /': file('index.html', 'text/html'),
+    'GET /page.js': file('page.js', 'text/javascript'),
+    'GET /page.css': file('page.css', 'text/css'),
+    'GET /words': ({ request }) => {
+      const told = options.words(languagesOf(request));
+      return sendOnce(request, told.language, 'application/json', () => JSON.stringify(told));
+    },
+    'GET /session': async (exchange) => json(await sessionOf(exchange)),
+    'POST /session': openSession,
+    'DELETE /session': endSession,
+  };
+  const forSignedIn: Routes = { 'GET /events': follow, ...options.routes };
   const headersWith = (allows = PAGE_ALLOWS) => ({
     'content-security-policy': `default-src 'none'; ${allows}; base-uri 'none'; frame-ancestors ${isIngress ? "'self'" : "'none'"}`,
     'x-frame-options': isIngress ? 'SAMEORIGIN' : 'DENY',
@@ -214,9 +211,9 @@ export function createPage(options: PageOptions): RequestListener {
     const [path = '', query] = (request.url ?? '').split('?');
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const route = `${method} ${path.replace(NAMED, '$1/:name')}`;
-    if (!forEveryone.has(route) && !(await isSignedIn(request)))
+    if (!forEveryone[route] && !(await isSignedIn(request)))
       return refuse(401, 'sign_in', 'Sign in with the password of the page.');
-    const handler = forEveryone.get(route) ?? forSignedIn.get(route);
+    const handler = forEveryone[route] ?? forSignedIn[route];
     if (handler === undefined) return refuse(404, 'not_found', 'There is nothing here.');
     try {
       const name = path.split('/')[2] ?? '';

@@ -8,7 +8,7 @@ import { EXIT, failure, safeWords } from '../foundation/failure.ts';
 import { RateLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Device, Method, SignIn } from './page/answers.ts';
-import { type Exchange, fieldsOf, type Handler, json, type Reply, type Route, refuse } from './page.ts';
+import { type Exchange, fieldsOf, type Handler, json, type Reply, type Routes, refuse } from './page.ts';
 
 interface Account {
   readonly id: string;
@@ -43,26 +43,23 @@ const malformed = (message: string) => refuse(400, 'request_malformed', message)
 const impossible = (code: string, message: string) =>
   failure(code, message, { exit: EXIT.usage, retry: 'never' });
 
-export function createSignIns(options: Options): { readonly routes: readonly Route[]; stop(): void } {
+export function createSignIns(options: Options): { readonly routes: Routes; stop(): void } {
   const all = new Map(options.accounts.map((account) => [account.id, createAttempts(account, options)]));
   const by =
     (step: 'typePassword' | 'beginDevice' | 'cancelDevice' | 'goByLink'): Handler =>
     (exchange) =>
       all.get(exchange.name)?.[step](exchange) ?? refuse(404, 'unknown_account', 'There is no such account.');
   return {
-    routes: [
-      [
-        'GET /sign-in',
-        async ({ visitor }) => {
-          const waiting = [...all.values()].filter((attempts) => attempts.isWaiting()).slice(0, MOST_LISTED);
-          return json(await Promise.all(waiting.map((attempts) => attempts.view(visitor.mayTypePasswords))));
-        },
-      ],
-      ['POST /sign-in/:name/password', by('typePassword')],
-      ['POST /sign-in/:name/device', by('beginDevice')],
-      ['DELETE /sign-in/:name/device', by('cancelDevice')],
-      ['POST /sign-in/:name/link', by('goByLink')],
-    ],
+    routes: {
+      'GET /sign-in': async ({ visitor }) => {
+        const waiting = [...all.values()].filter((attempts) => attempts.isWaiting()).slice(0, MOST_LISTED);
+        return json(await Promise.all(waiting.map((attempts) => attempts.view(visitor.mayTypePasswords))));
+      },
+      'POST /sign-in/:name/password': by('typePassword'),
+      'POST /sign-in/:name/device': by('beginDevice'),
+      'DELETE /sign-in/:name/device': by('cancelDevice'),
+      'POST /sign-in/:name/link': by('goByLink'),
+    },
     stop: () => all.forEach((attempts) => void attempts.cancelDevice()),
   };
 }

@@ -190,7 +190,7 @@ test('a proxy is believed what the host is, others are not; and without a passwo
 
 test('a fault is told in the log once an hour; what breaks off in a body is none', async () => {
   const { port, ask, lines } = await openServer({
-    routes: [['POST /request/:name', () => Promise.reject(new TypeError('oops'))]],
+    routes: { 'POST /request/:name': () => Promise.reject(new TypeError('oops')) },
   });
   const socket = connect(port, '127.0.0.1');
   socket.write('POST /session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{');

@@ -93,12 +93,12 @@ export async function openServer({
     documents: documents.follow,
     logTail,
     words: (languages) => pageWords(visitorsLanguage('auto', languages)),
-    routes: [
-      ['GET /report.txt', () => text('a report\n')],
-      ['GET /metrics', () => text('up 1\n')],
-      ['GET /sign-in', () => json([])],
-      ['POST /request/:name', async (exchange) => text(`${exchange.name} ${await bodyOf(exchange)}`)],
-    ],
+    routes: {
+      'GET /report.txt': () => text('a report\n'),
+      'GET /metrics': () => text('up 1\n'),
+      'GET /sign-in': () => json([]),
+      'POST /request/:name': async (exchange) => text(`${exchange.name} ${await bodyOf(exchange)}`),
+    },
     clock,
     log,
     folder: pathToFileURL(`${folder}/`),

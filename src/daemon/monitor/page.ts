@@ -23,7 +23,7 @@ import {
   fieldsOf,
   json,
   languagesOf,
-  type Route,
+  type Routes,
   refuse,
   text,
 } from '../../web/page.ts';
@@ -68,7 +68,7 @@ export function openPage(parts: PageParts, context: Context) {
     logTail: parts.logTail,
     documents: followDocuments(parts, context),
     words: (languages: string) => pageWords(visitorsLanguage(config.language, languages)),
-    routes: [...signIns.routes, ...routesOf(parts, context)],
+    routes: { ...signIns.routes, ...routesOf(parts, context) },
     clock,
     log,
   };
@@ -80,51 +80,39 @@ export function openPage(parts: PageParts, context: Context) {
   };
 }
 
-function routesOf({ requests, report, metrics }: PageParts, context: Context): Route[] {
+function routesOf({ requests, report, metrics }: PageParts, context: Context): Routes {
   const { config, clock } = context;
   const section = config.home_assistant;
   const dashboard = section && { section, baseTopic: config.mqtt.base_topic, clock };
-  return [
-    [
-      'POST /request/:name',
-      async (exchange) => ({
-        body: await requests.answer(exchange.name, await bodyOf(exchange), () => {}),
-        status: requests.isKnown(exchange.name) ? 200 : 404,
-        headers: { 'content-type': 'application/json' },
-      }),
-    ],
-    [
-      'GET /metrics',
-      () => {
-        const { contentType, text: body } = metrics();
-        return { headers: { 'content-type': contentType }, body };
-      },
-    ],
-    ['GET /report.txt', async () => download('heat2mqtt-report.txt', await report(), 'text/plain')],
-    [
-      'GET /ledger.csv',
-      ({ query }) => {
-        const view = context.accounts.flatMap(meterViews).find(({ meter }) => meter === query.get('meter'));
-        return view ? download(`heat2mqtt-${view.meter}.csv`, ledgerCsv(view), 'text/csv') : NO_METER;
-      },
-    ],
-    [
-      // A page of its own. Throws a Failure for a month that there is not.
-      'GET /statement',
-      ({ query, request }) => {
-        const meter = metersOf(context).find(({ name }) => name === (query.get('meter') ?? name));
-        const account = context.accounts.find(({ id }) => id === meter?.account);
-        const view = meter?.view();
-        if (!meter || !account || !view) return NO_METER;
-        const month = chosenMonth(meter.completeMonths(), query.get('month') ?? undefined);
-        const statement = statementOf(month, { meter: view, account: accountView(account, context) });
-        const page = statementPage(statement, visitorsLanguage(config.language, languagesOf(request)));
-        const allows = `style-src '${STATEMENT_STYLE_HASH}'; form-action 'none'`;
-        return { ...text(page, 'text/html'), allows };
-      },
-    ],
-    ...(dashboard ? dashboardRoutes(dashboard, context) : []),
-  ];
+  return {
+    'POST /request/:name': async (exchange) => ({
+      body: await requests.answer(exchange.name, await bodyOf(exchange), () => {}),
+      status: requests.isKnown(exchange.name) ? 200 : 404,
+      headers: { 'content-type': 'application/json' },
+    }),
+    'GET /metrics': () => {
+      const { contentType, text: body } = metrics();
+      return { headers: { 'content-type': contentType }, body };
+    },
+    'GET /report.txt': async () => download('heat2mqtt-report.txt', await report(), 'text/plain'),
+    'GET /ledger.csv': ({ query }) => {
+      const view = context.accounts.flatMap(meterViews).find(({ meter }) => meter === query.get('meter'));
+      return view ? download(`heat2mqtt-${view.meter}.csv`, ledgerCsv(view), 'text/csv') : NO_METER;
+    },
+    // A page of its own. Throws a Failure for a month that there is not.
+    'GET /statement': ({ query, request }) => {
+      const meter = metersOf(context).find(({ name }) => name === (query.get('meter') ?? name));
+      const account = context.accounts.find(({ id }) => id === meter?.account);
+      const view = meter?.view();
+      if (!meter || !account || !view) return NO_METER;
+      const month = chosenMonth(meter.completeMonths(), query.get('month') ?? undefined);
+      const statement = statementOf(month, { meter: view, account: accountView(account, context) });
+      const page = statementPage(statement, visitorsLanguage(config.language, languagesOf(request)));
+      const allows = `style-src '${STATEMENT_STYLE_HASH}'; form-action 'none'`;
+      return { ...text(page, 'text/html'), allows };
+    },
+    ...(dashboard ? dashboardRoutes(dashboard, context) : {}),
+  };
 }
 
 const CSV_HEAD = ['day', 'energy_kwh', 'cost', 'currency', 'revision', 'received_at'];
@@ -146,27 +134,19 @@ export function ledgerCsv({
   return csv([CSV_HEAD, ...rows]);
 }
 
-function dashboardRoutes(deps: Parameters<typeof energyDashboard>[0], context: Context): Route[] {
-  return [
-    [
-      'GET /energy-dashboard',
-      async () => {
-        const { changed, ...looked } = await energyDashboard(deps, 'add', metersOf(context));
-        const { refusals, cautions, digest } = looked;
-        return json({ added: changed, refusals, cautions, digest } satisfies DashboardChange);
-      },
-    ],
-    [
-      'POST /energy-dashboard',
-      async (exchange) => {
-        const { digest } = await fieldsOf(exchange);
-        if (digest === undefined) return refuse(400, 'request_malformed', 'The digest is missing.');
-        await energyDashboard(deps, 'add', metersOf(context), digest);
-        return json({ state: 'done' });
-      },
-    ],
-  ];
-}
+const dashboardRoutes = (deps: Parameters<typeof energyDashboard>[0], context: Context): Routes => ({
+  'GET /energy-dashboard': async () => {
+    const { changed, ...looked } = await energyDashboard(deps, 'add', metersOf(context));
+    const { refusals, cautions, digest } = looked;
+    return json({ added: changed, refusals, cautions, digest } satisfies DashboardChange);
+  },
+  'POST /energy-dashboard': async (exchange) => {
+    const { digest } = await fieldsOf(exchange);
+    if (digest === undefined) return refuse(400, 'request_malformed', 'The digest is missing.');
+    await energyDashboard(deps, 'add', metersOf(context), digest);
+    return json({ state: 'done' });
+  },
+});
 
 /** The documents are composed for each reader from what is known now, so that no broker is needed. */
 function followDocuments({ bridgeStatus, constituencies }: PageParts, context: Context): DocumentSource {

@@ -49,8 +49,8 @@ const CASES: Readonly<Record<string, Home>> = {
     },
   },
   'wrong bill': { wrong: { 31: 25 } },
-  'nothing else known': { meter: { weather: null, register: null }, config: {}, bills: false },
-  'one day of data': { from: '2025-02-28', days: 1, origin: '2025-02-01', meter: { weather: null } },
+  'nothing else known': { meter: { house: null, register: null }, config: {}, bills: false },
+  'one day of data': { from: '2025-02-28', days: 1, origin: '2025-02-01', meter: { house: null } },
 };
 
 const pages = (pdf: Buffer): number => pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length ?? 0;

@@ -41,10 +41,12 @@ async function hangThermometer(api: Api, unit: string): Promise<void> {
   for (let at = 0; at < rows.length; at += BATCH)
     await api.ask('recorder/import_statistics', { metadata, stats: rows.slice(at, at + BATCH) });
   const last = { start_time: rows.at(-1)?.start, statistic_ids: [SENSOR], period: 'hour', types: ['mean'] };
-  await waitFor('the temperatures', async () => {
+  const areThere = async () => {
     const found = Object(await api.ask('recorder/statistics_during_period', last));
     return found[SENSOR]?.length === 1;
-  });
+  };
+  // A recorder takes its time for so many rows.
+  await waitFor('the temperatures', areThere, { timeoutMs: 60_000 });
 }
 
 async function openWithThermometer(unit: string) {
@@ -61,6 +63,8 @@ async function openWithThermometer(unit: string) {
 test('a saving is shown with its band, and the degree days of the month', async () => {
   const { story, api, start } = await openWithThermometer('°F');
   await start();
+  // The visit that writes the statistics reads the temperatures.
+  await untilWritten(story.probe);
   const state = await story.probe.until(STATE, ({ weather_adjusted_change: change }) => change !== null);
   await untilShown(story.probe, api);
   const shown = async (key: string) => Object(await api.get(`/api/states/sensor.heat2mqtt_${METER}_${key}`));

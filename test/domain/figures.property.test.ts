@@ -46,3 +46,12 @@ test('with no more than 25 days there is no band', () => {
     high: null,
   });
 });
+
+test('with one day left of a month whose days stray, the lower end is what the month has', () => {
+  const lines = Array.from({ length: 90 }, (_, at) => row(addDays('2025-04-01', at), 1, 5, at % 2 ? 9 : 0.1));
+  const { days: known } = ledgerOf(lines.flat(), { origin: '2025-04-01', today: '2025-06-30' });
+  const found = forecastMonth({ days: known, today: '2025-06-30', tariff: null }).cost;
+  const ofJune = [...known].filter(([day]) => day >= '2025-06-01' && day < '2025-07-01');
+  expect(ofJune).toHaveLength(29);
+  expect(found?.low).toBe(ofJune.reduce((sum, [, { cost }]) => sum + (cost ?? 0), 0));
+});

@@ -142,10 +142,8 @@ export function openIssuer(deps: IssuerDeps) {
     const tolerance = { [library.clockTolerance]: ANY_CLOCK_SECONDS };
     const configuration = new library.Configuration(metadata, client_id, tolerance, library.None());
     configuration.timeout = timeout;
-    configuration[library.customFetch] = (url: string, init: { body?: unknown }) => {
-      const isRefresh = String(init.body).includes('grant_type=refresh_token');
-      return plain(deps.fetch(url, init as RequestInit), isRefresh, onReply);
-    };
+    configuration[library.customFetch] = (url: string, init: unknown) =>
+      plainErrors(deps.fetch(url, init as RequestInit), onReply);
     if (allowInsecure) library.allowInsecureRequests(configuration);
     return configuration;
   }
@@ -333,28 +331,21 @@ export function withQuery(callback: URL): URL {
   return url;
 }
 
-/**
- * An answer without what misleads openid-client. A WWW-Authenticate header it prefers to the body, but only the body says what
- * was refused. And it refuses a whole refresh for the id_token in it, which serves nothing here: the login has been looked at.
- */
-async function plain(
-  pending: Promise<Response>,
-  isRefresh: boolean,
-  onReply: (json: unknown) => void,
-): Promise<Response> {
+// openid-client prefers a WWW-Authenticate header to the body, but only the body says what was refused.
+async function plainErrors(pending: Promise<Response>, onReply: (json: unknown) => void): Promise<Response> {
   const response = await pending;
   const { status, statusText } = response;
   const headers = new Headers(response.headers);
   headers.delete('www-authenticate');
-  const json: unknown = await response
-    .clone()
-    .json()
-    .catch(() => null);
-  onReply(json);
-  const isWithout = isRefresh && isGranted(json);
-  const body = isWithout ? JSON.stringify({ ...json, id_token: undefined }) : response.body;
-  return new Response(body, { status, statusText, headers });
+  onReply(
+    await response
+      .clone()
+      .json()
+      .catch(() => null),
+  );
+  return new Response(response.body, { status, statusText, headers });
 }
+
 /** The issuer could not be reached, or its answer was not OpenID Connect: nothing is known about the credentials. */
 export class IssuerUnreachable extends Failure {
   constructor(message: string, options: Omit<FailureOptions, 'exit'>, code = 'issuer_unreachable') {

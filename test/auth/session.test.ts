@@ -222,7 +222,7 @@ test('a refused login is over once the API accepts the tokens that there are aft
   expect([session.isSuspended, session.fault, session.status().state]).toEqual([false, null, 'ok']);
 });
 
-test('an id token for another client: a login counts, and the next one waits an hour; a refresh keeps the session', async () => {
+test('an id token for another client: a login counts, and the next one waits an hour; a refresh costs the session', async () => {
   const misfit = () => account.simulator.switches.fault(TOKEN_PATH, idTokenWith({ aud: 'another' }));
   const rule = misfit();
   const { session } = account.start();
@@ -241,8 +241,11 @@ test('an id token for another client: a login counts, and the next one waits an 
   account.clock.advance(HOUR);
   await again.session.accessToken();
   expect(account.asked().logins).toBe(2);
-  misfit();
+  const ofRefresh = misfit();
   account.clock.advance(1750 * SECOND);
+  expect(await refusalOf(again.session.accessToken())).toMatchObject({ code: 'tokens_unusable' });
+  ofRefresh.remove();
   await again.session.accessToken();
-  expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
+  expect(account.asked()).toEqual({ logins: 3, refreshes: 2 });
+  expect(account.messages('error')).toEqual([]);
 });

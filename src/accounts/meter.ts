@@ -3,7 +3,7 @@ import { knownUnits, sumKnown } from '../domain/amount.ts';
 import { judgeUse } from '../domain/insight/alarm.ts';
 import { type Forecaster, type Forecasts, forecaster, forecastMonth } from '../domain/insight/forecast.ts';
 import { checkRegister } from '../domain/insight/registerCheck.ts';
-import { type House, openHouse, type Weather } from '../domain/insight/weather.ts';
+import { type House, houses, type Weather } from '../domain/insight/weather.ts';
 import { type Ledger, ledgerSince, markRead, merge, openLedger, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
@@ -44,6 +44,7 @@ export async function openMeter(
   const log = context.log.child({ meter: name, ...(friendlyName === null ? {} : { called: friendlyName }) });
   const since = config.accounts.find(({ id }) => id === account)?.history_since;
   const store = await openMeterLedger(ledgerFile(account, property), { ...context, log }, since);
+  const openHouse = houses();
   const memory = {
     figures: lastAnswer(figures),
     house: lastAnswer((days: Ledger['days'], weather: Weather | null) => weather && openHouse(days, weather)),

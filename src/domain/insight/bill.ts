@@ -12,6 +12,7 @@ import {
   AROUND_DAYS,
   estimatedRuns,
   FLAT_DAYS,
+  keptAnswers,
   type Reading,
   readingOfEachDay,
   readingsIn,
@@ -77,15 +78,23 @@ const CENT = 0.01;
 
 /** Judges the bills in the order of their periods. What was found of the first ones is kept while nothing has changed in them. */
 export function billJudge() {
+  const keptBills = keptAnswers<Bill | null>();
   let given: readonly unknown[] = [];
   let judged: readonly { readonly written: string; readonly past: Past }[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
     const [before, known] = [given, judged];
     given = [invoices, ...meters.flatMap(({ origin, days }) => [origin, days])];
     if (given.length !== before.length || given.some((one, at) => one !== before[at])) {
+      const kept = keptBills(meters.map(({ days }) => days));
+      const origins = meters.map(({ origin }) => origin);
+      const bills = billPeriods(invoices, zone).flatMap((period) => {
+        const { from, to, invoice } = period;
+        const key = [invoice.id, invoice.total, from, to, ...origins].join();
+        return kept(key, addDays(to, AROUND_DAYS), () => billOf(period, meters)) ?? [];
+      });
       let past = NO_PAST;
       let isKnown = true;
-      judged = billsOf(invoices, meters, zone).map((bill, at) => {
+      judged = bills.map((bill, at) => {
         const written = JSON.stringify(bill);
         isKnown &&= known[at]?.written === written;
         past = (isKnown && known[at]?.past) || judge(past, bill);
@@ -132,55 +141,47 @@ function billPeriods(invoices: readonly Invoice[], zone: Zone) {
   });
 }
 
-type Bill = ReturnType<typeof billsOf>[number];
+type BillPeriod = ReturnType<typeof billPeriods>[number];
+type Bill = NonNullable<ReturnType<typeof billOf>>;
 
-/** Those that have a total, and days of which a cost is known; `meters`: none of their ledgers may begin later. */
-function billsOf(invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone) {
-  const periods = billPeriods(invoices, zone);
-  const ends = periods.flatMap(({ from, to }) => [from, to]).sort();
-  const [from = '', to = from] = [ends[0], ends.at(-1)];
-  const read = periods.length === 0 ? [] : meters.map(({ days }) => meterReader(days, { from, to }));
-  return periods.flatMap(({ invoice: { id, total }, from, to }) => {
-    // A meter that came later has nothing to do with the bill.
-    const known = read
-      .map((meter) => meter({ from, to }))
-      .filter(({ readings }) => readings.some((one) => one !== null && one.day < to));
-    if (total === null || known.length === 0 || meters.some(({ origin }) => origin > from)) return [];
-    const within = daysOf({ from, to });
-    const sumOver = (part: 'sum' | 'standing' | 'standingBound' | 'atEnds') =>
-      known.reduce((sum, meter) => sum + meter[part], 0);
-    const countOf = (is: (reading: Reading | null, day: Day) => boolean) =>
-      within.filter((day, at) => known.some(({ readings }) => is(readings[at] ?? null, day))).length;
-    return {
-      ...{ id, total, from, to, days: within.length, sum: sumOver('sum') },
-      /** The standing charge of a day, and how far off that may be. */
-      standing: sumOver('standing'),
-      standingBound: sumOver('standingBound'),
-      /** Days without a cost of their own: those that no later reading carries, and those that one does. */
-      missing: countOf((one) => one === null),
-      estimated: countOf((one, day) => one !== null && one.day !== day),
-      /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
-      atEnds: sumOver('atEnds'),
-    };
-  });
+/** What the ledgers know of its days. `null` without a total, and where they begin later than the period or know no cost in it. */
+function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readonly MeterDays[]) {
+  // A meter that came later has nothing to do with the bill.
+  const known = meters
+    .map(({ days }) => costsOver(days, { from, to }))
+    .filter(({ readings }) => readings.some((one) => one !== null && one.day < to));
+  if (total === null || known.length === 0 || meters.some(({ origin }) => origin > from)) return null;
+  const within = daysOf({ from, to });
+  const sumOver = (part: 'sum' | 'standing' | 'standingBound' | 'atEnds') =>
+    known.reduce((sum, meter) => sum + meter[part], 0);
+  const countOf = (is: (reading: Reading | null, day: Day) => boolean) =>
+    within.filter((day, at) => known.some(({ readings }) => is(readings[at] ?? null, day))).length;
+  return {
+    ...{ id, total, from, to, days: within.length, sum: sumOver('sum') },
+    /** The standing charge of a day, and how far off that may be. */
+    standing: sumOver('standing'),
+    standingBound: sumOver('standingBound'),
+    /** Days without a cost of their own: those that no later reading carries, and those that one does. */
+    missing: countOf((one) => one === null),
+    estimated: countOf((one, day) => one !== null && one.day !== day),
+    /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
+    atEnds: sumOver('atEnds'),
+  };
 }
 
-/** What the days of a meter tell of a bill whose period is within `all`. */
-function meterReader(days: MeterDays['days'], all: DaySpan) {
-  const costs = readingOfEachDay('cost', days, all);
-  const estimates = estimatesIn(days, all);
-  return (span: DaySpan) => {
-    const { from, to } = span;
-    const readings = costs.slice(daysBetween(all.from, from), daysBetween(all.from, to));
-    /** Of a reading with days on both sides of a midnight, and of estimates about it. */
-    const over = (end: Day, reading: Reading | null | undefined): Micro => {
-      const isOverIt = reading && reading.day >= end && addDays(reading.day, -reading.missed) < end;
-      const estimated = estimates.find((one) => one.from < end && one.to >= end);
-      return (isOverIt ? Math.abs(reading.amount) : 0) + (estimated?.amount ?? 0);
-    };
-    const atEnds = over(from, readings[0]) + over(to, readings.at(-1));
-    return { readings, sum: sumOf(readings, span), atEnds, ...standingOf(days, span) };
+/** What the days of a meter tell of a bill. */
+function costsOver(days: MeterDays['days'], span: DaySpan) {
+  const { from, to } = span;
+  const readings = readingOfEachDay('cost', days, span);
+  const estimates = estimatesIn(days, span);
+  /** Of a reading with days on both sides of a midnight, and of estimates about it. */
+  const over = (end: Day, reading: Reading | null | undefined): Micro => {
+    const isOverIt = reading && reading.day >= end && addDays(reading.day, -reading.missed) < end;
+    const estimated = estimates.find((one) => one.from < end && one.to >= end);
+    return (isOverIt ? Math.abs(reading.amount) : 0) + (estimated?.amount ?? 0);
   };
+  const atEnds = over(from, readings[0]) + over(to, readings.at(-1));
+  return { readings, sum: sumOf(readings, span), atEnds, ...standingOf(days, span) };
 }
 
 /**

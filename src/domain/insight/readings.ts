@@ -83,3 +83,32 @@ export function estimatedRuns(
   }
   return runs;
 }
+
+/**
+ * Answers about spans of days, which are kept while none of the days before `to` has changed. Each of the maps that the answers are made
+ * of has its place in the list.
+ */
+export function keptAnswers<Answer>() {
+  let known: readonly ReadonlyMap<Day, unknown>[] = [];
+  const kept = new Map<string, { readonly to: Day; readonly answer: Answer }>();
+  return (maps: readonly ReadonlyMap<Day, unknown>[]) => {
+    const changed = maps.map((map, at) => firstDifference(known[at] ?? new Map(), map)).sort()[0] ?? '';
+    for (const [key, { to }] of kept) if (to > changed || known.length !== maps.length) kept.delete(key);
+    known = maps;
+    return (key: string, to: Day, find: () => Answer): Answer => {
+      const { answer } = kept.get(key) ?? { answer: find() };
+      kept.set(key, { to, answer });
+      return answer;
+    };
+  };
+}
+
+/** The first day of which the two tell something else; the end of time: there is none. */
+function firstDifference(before: ReadonlyMap<Day, unknown>, after: ReadonlyMap<Day, unknown>): Day {
+  let first = '9999';
+  const look = (day: Day) => {
+    if (day < first && before.get(day) !== after.get(day)) first = day;
+  };
+  if (before !== after) for (const days of [before, after]) for (const day of days.keys()) look(day);
+  return first;
+}

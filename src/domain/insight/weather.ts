@@ -6,6 +6,7 @@ import { addDays, type Day, type DaySpan, daysBetween, daysOf, type Zone } from 
 import { BAND, dot, huber, leastSquares, meanOf, quadratic } from './leastSquares.ts';
 import {
   FEWEST_DAYS,
+  keptAnswers,
   LONGEST_SPAN_DAYS,
   readingsIn,
   SEASON_DAYS,
@@ -208,6 +209,21 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
       };
       return { heating: part(share * energy), hotWater: part((1 - share) * energy) };
     },
+  };
+}
+
+/** The houses of one meter, one after the other. Comparisons are kept while their days are the same: a statement has thirteen. */
+export function houses(): (days: Ledger['days'], weather: Weather) => House {
+  const keptChanges = keptAnswers<WeatherChange | WeatherSilence>();
+  return (days, weather) => {
+    const house = openHouse(days, weather);
+    const kept = keptChanges([days, weather.temperatures]);
+    const changeOver = (span: DaySpan) => {
+      // A reading may have the last days of the span in it.
+      const to = addDays(span.to, LONGEST_SPAN_DAYS);
+      return kept(`${span.from} ${span.to} ${weather.base}`, to, () => house.changeOver(span));
+    };
+    return { ...house, changeOver };
   };
 }
 

@@ -8,7 +8,7 @@ import type { Ledger } from '../../../src/domain/ledger.ts';
 import { addDays, addMonths, type Day, daysBetween } from '../../../src/domain/period.ts';
 import { drawFor } from '../../../src/simulator/random.ts';
 import { BILLINGS, type Billing, Building, DUBLIN, invoiceOf } from '../../support/building.ts';
-import { RUNS } from '../../support/property.ts';
+import { holds, RUNS } from '../../support/property.ts';
 import { type Line, ledgerOf, row } from '../ledgers.ts';
 
 const start = (at: number): Day => addMonths('2024-01-01', at);
@@ -245,17 +245,33 @@ describe('what cannot be compared', () => {
   });
 });
 
-test('days are the same as judged alone: what is remembered changes nothing', () => {
-  const judge = billJudge();
+test('bills are judged by what is remembered as they are without, whichever days are corrected, lost or estimated', () => {
   const bills = billed((sum, at) => sum * 1.135 + (at === 7 ? 12.4 : 0));
-  for (let at = 1; at <= bills.length; at += 1) judge(bills.slice(0, at), [LEDGER], DUBLIN);
-  const days = new Map(LEDGER.days);
-  const corrected = days.get('2024-08-15');
-  if (!corrected) throw new Error('no 15 August');
-  days.set('2024-08-15', { ...corrected, cost: (corrected.cost ?? 0) + 12_400_000 / 1.135 });
-  const found = judge(bills, [{ ...LEDGER, days }], DUBLIN);
-  expect(found).toEqual(billJudge()(bills, [{ ...LEDGER, days }], DUBLIN));
-  expect(found.get('B7')?.verdict).toBe('as_expected');
+  const known = [...LEDGER.days.keys()];
+  const changes = fc.array(
+    fc.record({
+      first: fc.integer({ min: 0, max: known.length - 1 }),
+      count: fc.constantFrom(1, 1, 5, 40),
+      to: fc.constantFrom('more', 'lost', 'flat'),
+    }),
+    { minLength: 1, maxLength: 3 },
+  );
+  holds(changes, (drawn) => {
+    const judge = billJudge();
+    for (const at of [7, bills.length]) judge(bills.slice(0, at), [LEDGER], DUBLIN);
+    let days = new Map(LEDGER.days);
+    for (const { first, count, to } of drawn) {
+      days = new Map(days);
+      for (const day of known.slice(first, first + count)) {
+        const record = days.get(day);
+        if (record === undefined || to === 'lost') days.delete(day);
+        else if (to === 'more') days.set(day, { ...record, cost: (record.cost ?? 0) + 12_400_000 });
+        else days.set(day, { ...record, energy: 7_000_000, cost: 1_200_000 });
+      }
+      const found = judge(bills, [{ ...LEDGER, days }], DUBLIN);
+      expect(found).toEqual(billJudge()(bills, [{ ...LEDGER, days }], DUBLIN));
+    }
+  });
 });
 
 /** What a bill is billed wrong by, and how. */

@@ -106,6 +106,15 @@ test('a changed file counts at once; a vanished one is told as such, and comes b
   expect(await secret?.read()).toBe('back');
 });
 
+test('a changed password of the broker is in the next address', async () => {
+  const path = await file('x', 'before');
+  const { config } = await load(`${BROKER}  username: home\n  password_file: ${path}\n`);
+  const password = async () => (await brokerAddress(config.mqtt, '', 'me')).password;
+  expect(await password()).toBe('before');
+  await writeFile(path, 'after');
+  expect(await password()).toBe('after');
+});
+
 test('of the newlines of a file one at the end is trimmed, and nothing else', async () => {
   for (const [content, value] of [
     ['a\r\n', 'a'],

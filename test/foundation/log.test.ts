@@ -90,7 +90,7 @@ describe('the scrubber', () => {
     scrubber.register(SECRET);
     const tokens = Array.from({ length: 500 }, (_, index) => `opaque-token-number-${index}-of-many`);
     for (const token of tokens) scrubber.registerToken(token);
-    expect(tokens.slice(-10).map(scrubber.scrub)).toEqual(Array(10).fill('[secret]'));
+    expect(tokens.slice(-40).map(scrubber.scrub)).toEqual(Array(40).fill('[secret]'));
     expect(scrubber.scrub(tokens[0] ?? '')).toBe(tokens[0]);
     expect(scrubber.scrub(SECRET)).toBe('[secret]');
   });

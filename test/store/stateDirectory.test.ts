@@ -32,8 +32,11 @@ describe('writing', () => {
       process.umask(before);
     }
     await writeFile(file('loose.json'), '{}', { mode: 0o644 });
+    const { ino } = await stat(file('loose.json'));
     await (await open()).document('loose', wordCodec).write('second');
     expect(await modeOf(file('loose.json'))).toBe('600');
+    // Another file in its place, not the old one written over: no reader or power cut finds half of it.
+    expect((await stat(file('loose.json'))).ino).not.toBe(ino);
   });
 
   test('concurrent writes end with the word given last, and a removal keeps its turn', async () => {
@@ -86,6 +89,13 @@ describe('reading', () => {
       await Promise.all([document.read(), document.write('new')]);
       expect(await document.read()).toBe('new');
     }
+  });
+
+  test('a directory in place of the file is no document', async () => {
+    const { open, file, messages } = await place();
+    await mkdir(file('word.json'), { recursive: true });
+    expect(await (await open()).document('word', wordCodec).read()).toBeNull();
+    expect(messages('error')).toEqual(['state document cannot be read']);
   });
 });
 

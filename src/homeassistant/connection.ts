@@ -80,13 +80,15 @@ function signIn(ws: WebSocket, { url, token }: Address): Promise<string> {
       reject(new HomeAssistantTrouble(...why));
     let version = '';
     let redirects = 0;
+    let from = new URL(url);
     // Only to the same host, and never from wss: to ws:, because the token goes along.
     ws.on('redirect', (there) => {
-      const [from, to] = [new URL(url), new URL(there)];
+      const to = new URL(there);
       redirects += 1;
       if (to.hostname !== from.hostname) refuse('moved', 'on another machine');
       else if (to.protocol === 'ws:' && from.protocol === 'wss:') refuse('moved', 'without encryption');
       else if (redirects > MOST_REDIRECTS) refuse('moved', 'in a circle');
+      from = to;
     });
     ws.on('unexpected-response', (_request, { statusCode = 0 }) => reject(answered(statusCode)));
     ws.on('error', (err) => reject(whyUnreachable(err)));

@@ -1,7 +1,11 @@
 // The connection to Home Assistant: each command gets its own reply, and the token goes nowhere else.
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:tls';
+import { expect, test, vi } from 'vitest';
 import * as z from 'zod';
 import type { HomeAssistant } from '../../src/homeassistant/connection.ts';
+import { LOCALHOST } from '../support/certificate.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import type { Stack } from '../support/stack.ts';
 import { turn } from '../support/waitFor.ts';
@@ -63,6 +67,23 @@ test('redirects in a circle come to an end', async () => {
   ha.switches.location = ha.url;
   expect(await codeOf(connect())).toBe('moved');
   expect(ha.connections).toBe(4);
+});
+
+test('a redirect from ws over wss back to ws is not followed', async () => {
+  const { stack, ha, connect } = await open();
+  const secure = createServer(LOCALHOST, (wire) =>
+    wire.once('data', () => wire.end(`HTTP/1.1 307 x\r\nLocation: ${ha.url}\r\nContent-Length: 0\r\n\r\n`)),
+  );
+  await once(secure.listen(0, '127.0.0.1'), 'listening');
+  stack.defer(() => void secure.close());
+  // The client has no place for an authority of our own.
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+  stack.defer(() => void vi.unstubAllEnvs());
+  const old = stack.use(await startPretendHomeAssistant());
+  old.switches.httpStatus = 307;
+  old.switches.location = `wss://127.0.0.1:${(secure.address() as AddressInfo).port}/api/websocket`;
+  expect(await codeOf(connect(old.url))).toBe('moved');
+  expect(ha.tokens).toEqual([]);
 });
 
 /** A server that says something to whoever comes, and listens. */

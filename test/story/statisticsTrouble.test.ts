@@ -1,5 +1,5 @@
 // A Home Assistant that does not take statistics: a clear reason with advice, polls that go on, recovery by itself, and a quick way out.
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CANARY } from '../support/canaries.ts';
@@ -89,7 +89,7 @@ test('nobody there: told once in the log, tried ever more seldom, and polls go o
   await probe.until(STATE, ({ energy_total }) => energy_total === 30);
 });
 
-test('a refused token is offered once more after a minute; a new one in the file is taken at once', async () => {
+test('a refused token is offered once more after a minute, not for a file that was away; a new one is taken at once', async () => {
   const { story, ha, codes, start, until } = await openStatisticsStory();
   const file = join(story.stateDir, 'token');
   await writeFile(file, 'the-wrong-token\n');
@@ -97,6 +97,12 @@ test('a refused token is offered once more after a minute; a new one in the file
   await until('failing');
   expect(codes()).toEqual(['home_assistant_token_refused']);
   await story.pass(HOUR_MS, 60_000);
+  await rm(file);
+  await story.pass(120_000, 5_000);
+  expect(codes()).toEqual(['secret_unreadable']);
+  await writeFile(file, 'the-wrong-token\n');
+  await story.pass(HOUR_MS, 60_000);
+  expect(codes()).toEqual(['home_assistant_token_refused']);
   expect(ha.tokens).toEqual(['the-wrong-token', 'the-wrong-token']);
   await writeFile(file, `${ha.switches.token}\n`);
   await story.pass(60_000, 5_000);

@@ -48,7 +48,7 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
   const oneAtATime = concurrencyLimit(1);
   let cancelRetry: () => void = () => undefined;
   /** Not offered again until then, on the monotonic clock. */
-  let refused: { readonly token: string; readonly until: number } | null = null;
+  let refused: { readonly token: string; readonly until: number; readonly why: unknown } | null = null;
   let fault: unknown = null;
   let failures = 0;
   let progress: SeriesProgress | null = null;
@@ -73,8 +73,15 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
 
   /** Resolves to how many rows of which series were sent. */
   async function attempt(options: RunOptions) {
-    if (await isStillRefused()) {
+    const rest = await stillRefused();
+    if (rest !== null) {
       wakeIn(LOOK_FOR_NEW_TOKEN_MS);
+      // Told again after a file that could not be read for a while.
+      if (fault !== rest.why) {
+        fault = rest.why;
+        nextAttemptAt = zone.iso(clock.now() + rest.until - clock.monotonic());
+        publish();
+      }
       throw fault;
     }
     cancelRetry();
@@ -100,9 +107,9 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
     }
   }
 
-  async function isStillRefused(): Promise<boolean> {
-    if (refused === null || clock.monotonic() >= refused.until) return false;
-    return (await secret.read().catch(() => null)) === refused.token;
+  async function stillRefused(): Promise<typeof refused> {
+    if (refused === null || clock.monotonic() >= refused.until) return null;
+    return (await secret.read().catch(() => null)) === refused.token ? refused : null;
   }
 
   function fail(err: unknown, token: string): void {
@@ -117,7 +124,8 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
     const isRefused = err instanceof HomeAssistantTrouble && err.kind === 'token_refused';
     const restMs = refused?.token === token ? REFUSED_TOKEN_RESTS_MS : REFUSED_ONCE_RESTS_MS;
     const waitMs = isRefused ? restMs : backOffMs(err, failures, random);
-    refused = isRefused ? { token, until: clock.monotonic() + restMs } : null;
+    // A file that could not be read says nothing about the token.
+    if (token !== '') refused = isRefused ? { token, until: clock.monotonic() + restMs, why: err } : null;
     nextAttemptAt = zone.iso(clock.now() + waitMs);
     wakeIn(isRefused ? LOOK_FOR_NEW_TOKEN_MS : waitMs);
   }

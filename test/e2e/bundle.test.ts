@@ -14,7 +14,8 @@ const files = readdirSync(DIST, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && entry.name.endsWith('.js'))
   .map((entry) => join(entry.parentPath, entry.name));
 
-const text = (path: string) => readFileSync(path, 'utf8');
+// The bundler breaks long lines within a text, too.
+const text = (path: string) => readFileSync(path, 'utf8').replaceAll('\\\n', '');
 const ofPart = (name: string) => files.filter((path) => path.includes(`/chunks/${name}-`));
 
 /** The files that are loaded with these, lazy imports left out. */

@@ -52,7 +52,7 @@ export interface AccountOutcome {
   readonly events: readonly MeterEvent[];
   /** The first thing that went wrong, or `null`. */
   readonly fault: unknown;
-  /** After a fault: its meters that it has not read. */
+  /** After a fault: what it was to read and has not read. */
   readonly unread: readonly Meter[];
 }
 
@@ -70,6 +70,9 @@ export interface Told {
 interface Round {
   readonly signal: AbortSignal;
   readonly again: DaySpan | undefined;
+  readonly chosen: readonly Meter[];
+  /** What was known of its own meters when it began. */
+  readonly before: readonly Meter[];
   readonly read: Set<Meter>;
   readonly events: MeterEvent[];
 }
@@ -180,19 +183,33 @@ async function openAccount(
       return owner?.meters?.find((meter) => isOf(meter, property)) ?? [];
     });
 
-  /** Reads its own meters. Never rejects. `again`: those days instead of what is due. */
-  async function poll(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
-    const round: Round = { signal, again, read: new Set(), events: [] };
-    const fault = await attempt(round).catch((err: unknown) => err);
-    const unread = fault === null ? [] : toRead(round);
-    const outcome = { account: id, events: round.events, fault, unread };
+  /**
+   * Never rejects. `again`: those days instead of what is due. `chosen`: the known meters that it is to read; it also reads those
+   * that it finds meanwhile, and that are its own.
+   */
+  async function poll(
+    signal: AbortSignal,
+    again?: DaySpan,
+    chosen: readonly Meter[] = meters ?? [],
+  ): Promise<AccountOutcome> {
+    const round = begin(signal, again, chosen);
+    const outcome = outcomeOf(round, await attempt(round).catch((fault: unknown) => fault));
     // A stop in the middle of a poll says nothing about the provider.
     if (signal.aborted) return outcome;
     history.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
     history.save();
-    if (fault === null && entities !== null && meters !== null)
+    if (outcome.fault === null && entities !== null && meters !== null)
       extras.begin({ ...entities, properties: meters.map(({ property }) => property) }, signal);
     return outcome;
+  }
+
+  const begin = (signal: AbortSignal, again: DaySpan | undefined, chosen: readonly Meter[]): Round => {
+    return { signal, again, chosen, before: meters ?? [], read: new Set(), events: [] };
+  };
+
+  function outcomeOf({ chosen, read, events }: Round, fault: unknown): AccountOutcome {
+    const unread = fault === null ? [] : chosen.filter((meter) => !read.has(meter));
+    return { account: id, events, fault, unread };
   }
 
   /** Resolves to the first thing that went wrong with a meter, or to `null`. */
@@ -202,13 +219,13 @@ async function openAccount(
     if (duplicates().some((property) => names.ownerOf(property, id) === id)) await openKnownMeters();
     const isKnown = meters !== null;
     if (!isKnown) await discover(signal);
-    else if (!isUsable()) await signIn();
-    let faults = await pollMeters(toRead(round), round);
+    else if (!isUsable()) await signIn(round);
+    let faults = await pollMeters(metersIn(round), round);
     const isRefused = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
     if (isKnown && isRefused && history.tryOnceADay('rediscoveredAt')) {
       log.info('the provider refuses a known property: discovering again');
       await discover(signal);
-      faults = await pollMeters(toRead(round), round);
+      faults = await pollMeters(metersIn(round), round);
       // It helped: the next refusal is a new one.
       if (faults.length === 0) history.allowAgain('rediscoveredAt');
     }
@@ -218,7 +235,7 @@ async function openAccount(
       await discover(signal, properties).catch((err) =>
         log.warn(safeWords(err), 'new properties could not be looked for'),
       );
-      faults = await pollMeters(toRead(round), round);
+      faults = await pollMeters(metersIn(round), round);
     }
     return faults[0] ?? null;
   }
@@ -229,14 +246,19 @@ async function openAccount(
     return discoveredAt === null || Math.abs(clock.now() - discoveredAt) >= DISCOVERY_IS_OLD_MS;
   }
 
-  const toRead = ({ read }: Round): readonly Meter[] => (meters ?? []).filter((meter) => !read.has(meter));
+  /** What it is to read in the round and has not read: nothing that another account may be reading. */
+  function metersIn({ chosen, before, read }: Round): readonly Meter[] {
+    const isWanted = (meter: Meter) => chosen.includes(meter) || !before.includes(meter);
+    const others = sharedMeters().filter((meter) => chosen.includes(meter));
+    return [...(meters ?? []).filter(isWanted), ...others].filter((meter) => !read.has(meter));
+  }
 
-  /** Where it has no meter of its own, no other request would show that it is signed in again. */
-  async function signIn(): Promise<void> {
+  /** While others read its meters, no request of its own would show that it is signed in again. */
+  async function signIn({ chosen }: Round): Promise<void> {
     const { session } = upstream;
     await session.accessToken();
     // An access token that still serves reads what the account is to read, whatever its last refresh came to.
-    if (meters?.length === 0 && !isUsable() && session.fault !== null) throw session.fault;
+    if (chosen.length === 0 && !isUsable() && session.fault !== null) throw session.fault;
   }
 
   /** Resolves to what went wrong. */
@@ -377,11 +399,11 @@ async function openAccount(
     openKnownMeters,
     poll,
     checks,
-    /** Reads a meter that its own account cannot read at present. Never rejects. */
+    /** After a poll of its own: one meter that another account was to read, and could not. Never rejects. */
     async readInstead(meter: Meter, signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
-      const round: Round = { signal, again, read: new Set(), events: [] };
+      const round = begin(signal, again, [meter]);
       const [fault = null] = await pollMeters([meter], round);
-      return { account: id, events: round.events, fault, unread: [] };
+      return outcomeOf(round, fault);
     },
     /** Milliseconds after a failed poll until the next try; `null`: waiting would not help. `failures`: in a row, this one included. */
     retryDelayMs(fault: unknown, failures: number): number | null {

@@ -141,6 +141,13 @@ test('a couple: one series, one question for each poll, nothing twice, and the s
   expect(story.logged('read in place of another account')).toMatchObject([
     { account: 'home2', insteadOf: 'home' },
   ]);
+  // Trouble of the one that reads is its own.
+  const rule = simulator.switches.fault('/api/v1/reports', { kind: 'reply', status: 503, body: {} });
+  await story.nextPoll(4 * HOUR_MS);
+  expect(probe.json(HEALTH)?.reasons).toContainEqual(
+    expect.objectContaining({ code: 'provider_unreachable', account: 'home2' }),
+  );
+  rule.remove();
   simulator.changePassword(ann.username, ann.password);
   await story.nextPoll(24 * HOUR_MS);
   const asked = counters.requests[USAGE];

@@ -2,6 +2,7 @@
 import type { Account, AccountOutcome } from '../../accounts/account.ts';
 import { eventsOfPoll } from '../../accounts/composition.ts';
 import type { MeterEvent } from '../../accounts/context.ts';
+import type { Meter } from '../../accounts/meter.ts';
 import { knownUnits } from '../../domain/amount.ts';
 import type { Change } from '../../domain/ledger.ts';
 import type { DaySpan } from '../../domain/period.ts';
@@ -70,12 +71,13 @@ export function openPoller(context: Context) {
   /** Accounts that the provider has told to wait are left out. */
   async function round(some: readonly Account[], again?: DaySpan): Promise<readonly AccountOutcome[]> {
     const outcomes: AccountOutcome[] = [];
+    const readers = readersOf((account) => account.isUsable && !isPostponed(account));
     const queue = some.filter((account) => !isPostponed(account)).values();
     // Workers, not one long line of steps: refreshes and extras share the limit, and must get their turn in between.
     const work = async () => {
       for (const account of queue) {
         if (signal.aborted) return;
-        const outcome = await limit(() => account.poll(signal, again));
+        const outcome = await limit(() => account.poll(signal, again, readers.get(account)));
         if (signal.aborted) return;
         outcomes.push(outcome);
         // At once: a slow account does not delay the others.
@@ -92,24 +94,39 @@ export function openPoller(context: Context) {
     });
   }
 
-  /** Meters whose own account cannot read them at present are read by the first other one that has them and is well. */
+  /**
+   * Which account reads which meter in a round: of several that have it, the first one of the configuration that may, so that no
+   * account waits for another. The ledger stays with the account that found the meter first.
+   */
+  function readersOf(mayRead: (account: Account) => boolean): ReadonlyMap<Account, readonly Meter[]> {
+    const readers = new Map(accounts.map((account): [Account, Meter[]] => [account, []]));
+    const shared = new Map<Meter, Account[]>();
+    for (const account of accounts)
+      for (const meter of account.sharedMeters()) shared.set(meter, [...(shared.get(meter) ?? []), account]);
+    for (const owner of accounts)
+      for (const meter of owner.meters ?? []) {
+        // Nearly all meters have one account.
+        const others = shared.get(meter);
+        const all = others ? accounts.filter((one) => one === owner || others.includes(one)) : [];
+        readers.get(all.find(mayRead) ?? owner)?.push(meter);
+      }
+    return readers;
+  }
+
+  /** Meters whose reader failed in this round are read by the next account that did not. What it cannot read either was told already. */
   async function readInstead(
     outcomes: readonly AccountOutcome[],
     again?: DaySpan,
   ): Promise<AccountOutcome[]> {
-    const outcomeOf = new Map(outcomes.map((outcome) => [outcome.account, outcome]));
-    const unread = new Set(
-      accounts
-        .filter(({ id }) => troubles.has(id))
-        .flatMap(({ id, meters }) => outcomeOf.get(id)?.unread ?? meters ?? []),
-    );
+    const unread = outcomes.flatMap((outcome) => outcome.unread);
+    if (unread.length === 0) return [];
+    const well = new Set(outcomes.filter(({ fault }) => fault === null).map(({ account }) => account));
     const found: AccountOutcome[] = [];
-    for (const account of accounts.filter(({ id }) => outcomeOf.get(id)?.fault === null)) {
-      for (const meter of account.sharedMeters().filter((one) => unread.has(one))) {
+    for (const [account, meters] of readersOf(({ id }) => well.has(id))) {
+      const left = well.has(account.id) ? meters.filter((meter) => unread.includes(meter)) : [];
+      for (const meter of left) {
         const outcome = await account.readInstead(meter, signal, again);
-        // What this one cannot read either was told already.
         if (outcome.fault !== null) continue;
-        unread.delete(meter);
         if (!isCrowd) logChanges(account, outcome);
         tell(account, outcome, false);
         found.push(outcome);

@@ -37,6 +37,13 @@ export function readIdentity(
 const claimMissing = (message: string, hint: string) =>
   failure('claim_missing', message, { exit: EXIT.provider, retry: 'later', hint });
 
+/** The session at the issuer that a token belongs to; `null`: it does not tell. */
+export function sessionIdIn(token: string | null): string | null {
+  const { sid, session_state } = claimsIn(token ?? '') ?? {};
+  const id = sid ?? session_state;
+  return typeof id === 'string' ? id : null;
+}
+
 /** `null`: not a JWT. The parser's own message would quote the token. */
 function claimsIn(token: string): Record<string, unknown> | null {
   try {

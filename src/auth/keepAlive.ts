@@ -49,6 +49,7 @@ export function keepAlive(deps: {
     const current = await session.current().catch(() => null);
     if (current === null) return LONGEST_SLEEP_MS;
     const { accessToken } = current.set;
+    // Another refresh token alone is no success: the pauses go on.
     if (plan.accessToken !== accessToken)
       plan = { accessToken, fraction: drawRefreshFraction(random), failures: 0, notBefore: 0 };
     const dueIn = msUntilRefresh(current, plan.fraction, clock);

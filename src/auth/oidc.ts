@@ -77,7 +77,7 @@ export function openIssuer(deps: IssuerDeps) {
       return toGrant(await ask(step, classify, seen));
     } catch (err) {
       // The library refuses what it cannot validate, though the issuer has granted it.
-      if (err instanceof IssuerUnreachable && isGranted(reply)) throw new GrantUnusable(err);
+      if (err instanceof IssuerUnreachable && isGranted(reply)) throw new GrantUnusable(err, toGrant(reply));
       throw err;
     }
   }
@@ -355,8 +355,17 @@ export class IssuerUnreachable extends Failure {
 
 /** The issuer has granted something, and the tokens cannot be used: they are those of another issuer or client. */
 export class GrantUnusable extends IssuerUnreachable {
-  constructor({ message, hint = '', cause }: IssuerUnreachable) {
+  // Private, so that no log writes it.
+  readonly #grant: Grant;
+
+  constructor({ message, hint = '', cause }: IssuerUnreachable, grant: Grant) {
     super(message, { retry: 'later', hint, cause }, 'tokens_unusable');
+    this.#grant = grant;
+  }
+
+  /** What came; not to be used but for what it tells of the session. */
+  get grant(): Grant {
+    return this.#grant;
   }
 }
 

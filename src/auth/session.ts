@@ -14,6 +14,7 @@ import { RateLimit, SingleFlight } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { TokenSet } from '../store/documents.ts';
 import type { Document } from '../store/stateStore.ts';
+import { sessionIdIn } from './claims.ts';
 import { type Login, LoginSuspended, type TypedCredentials } from './login.ts';
 import type { LoginBudget } from './loginBudget.ts';
 import type { Issuer } from './oidc.ts';
@@ -149,6 +150,7 @@ export function openSession(deps: SessionDeps) {
       deps.onRefresh?.();
       return await store(grant, set);
     } catch (err) {
+      if (err instanceof GrantUnusable) await storeRotated(err.grant, current);
       if (!(err instanceof SessionEnded)) {
         if (!(err instanceof RefusedForNow)) since = { ...since, isUnanswered: true };
         fail(err);
@@ -185,6 +187,15 @@ export function openSession(deps: SessionDeps) {
     since = { ...since, isUnanswered: false };
     enter('ok');
     return set.accessToken;
+  }
+
+  /** The refresh token that an unusable answer has brought: the one before it is used up. */
+  async function storeRotated(grant: token.Grant, current: token.CurrentTokens): Promise<void> {
+    const { set } = current;
+    const session = sessionIdIn(set.refreshToken) ?? sessionIdIn(set.accessToken);
+    if (session === null || sessionIdIn(grant.refreshToken) !== session) return;
+    const { refreshToken, refreshExpiresAt } = token.toTokenSet(grant, clock.now(), set);
+    await kept.save({ ...current, set: { ...set, refreshToken, refreshExpiresAt } });
   }
 
   async function takeStored(): Promise<boolean> {

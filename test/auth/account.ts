@@ -175,14 +175,14 @@ export async function expiring(account: Account): Promise<Session> {
   return session;
 }
 
-/** The id token of each answer has these claims in place of its own. */
-export const idTokenWith = (over: Record<string, unknown>): Fault => ({
+/** The id token of each answer has these claims in place of its own; `more`: other keys of the answer. */
+export const idTokenWith = (over: Record<string, unknown>, more: object = {}): Fault => ({
   kind: 'change',
   change(body) {
     const [head, claims, mark] = String(look(body, 'id_token')).split('.');
     const read = JSON.parse(Buffer.from(claims ?? '', 'base64url').toString());
     const written = Buffer.from(JSON.stringify({ ...read, ...over })).toString('base64url');
-    return { ...Object(body), id_token: `${head}.${written}.${mark}` };
+    return { ...Object(body), id_token: `${head}.${written}.${mark}`, ...more };
   },
 });
 

@@ -80,7 +80,7 @@ async function run(steps: readonly Step[]) {
         throw new LoginRefused(answer === 'refuses' ? REFUSALS.badCredentials : REFUSALS.accountDisabled);
       }
       logins.push({ at: clock.monotonic(), verdict: answer === 'misfit' ? 'useless' : null });
-      if (answer === 'misfit') throw new GrantUnusable(away);
+      if (answer === 'misfit') throw new GrantUnusable(away, grant());
       return grant();
     },
     async refresh(): Promise<Grant> {

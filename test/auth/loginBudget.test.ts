@@ -44,7 +44,7 @@ function openHome() {
     clientRefusedByCommand: () => refuse(new LoginRefused(REFUSALS.wrongClient), MINE, open()),
     notSetUp: () => refuse(new LoginRefused(REFUSALS.notSetUp)),
     away: () => refuse(away),
-    misfit: () => refuse(new GrantUnusable(away)),
+    misfit: () => refuse(new GrantUnusable(away, GRANT)),
     granted: () => grant(),
     otherGranted: () => grant(OTHER),
     accepted: () => budget.useful(),

@@ -222,7 +222,7 @@ test('a refused login is over once the API accepts the tokens that there are aft
   expect([session.isSuspended, session.fault, session.status().state]).toEqual([false, null, 'ok']);
 });
 
-test('an id token for another client: a login counts, and the next one waits an hour; a refresh costs the session', async () => {
+test('an id token for another client: a login counts, and the next one waits an hour; a refresh keeps the session', async () => {
   const misfit = () => account.simulator.switches.fault(TOKEN_PATH, idTokenWith({ aud: 'another' }));
   const rule = misfit();
   const { session } = account.start();
@@ -243,9 +243,35 @@ test('an id token for another client: a login counts, and the next one waits an 
   expect(account.asked().logins).toBe(2);
   const ofRefresh = misfit();
   account.clock.advance(1750 * SECOND);
-  expect(await refusalOf(again.session.accessToken())).toMatchObject({ code: 'tokens_unusable' });
+  const before = account.tokens.kept;
+  for (let count = 0; count < 3; count += 1)
+    expect(await refusalOf(again.session.accessToken())).toMatchObject({ code: 'tokens_unusable' });
+  expect(account.tokens.kept).toMatchObject({ accessToken: before?.accessToken });
+  expect(account.tokens.kept?.refreshToken).not.toBe(before?.refreshToken);
   ofRefresh.remove();
   await again.session.accessToken();
-  expect(account.asked()).toEqual({ logins: 3, refreshes: 2 });
-  expect(account.messages('error')).toEqual([]);
+  expect(account.asked()).toEqual({ logins: 2, refreshes: 4 });
+});
+
+test('a refresh whose tokens do not fit, and are of another session, keeps nothing of it', async () => {
+  const session = await expiring(account);
+  const before = account.tokens.kept;
+  const { refreshToken } = await account.issuer().login('me@example.org', 'demo');
+  const misfit = idTokenWith({ aud: 'another' }, { refresh_token: refreshToken });
+  account.simulator.switches.fault(TOKEN_PATH, misfit);
+  await refusalOf(session.accessToken());
+  expect(account.tokens.kept).toEqual(before);
+});
+
+test('the pauses between such refreshes grow although the rotated token is new each time', async () => {
+  const { session, keepAlive } = account.start();
+  await session.accessToken();
+  account.simulator.switches.fault(TOKEN_PATH, idTokenWith({ aud: 'another' }));
+  const alive = keepAlive();
+  await account.pass(1700 * SECOND);
+  await alive.stop();
+  const { refreshes } = account.asked();
+  expect(refreshes).toBeGreaterThan(2);
+  expect(refreshes).toBeLessThan(12);
+  expect(account.messages('warn')).toEqual(['refresh ahead of expiry failed']);
 });

@@ -48,6 +48,18 @@ test('a currency without cents, and round bills in one with', () => {
   expect(prices(billed(round, { rate: 0.1, standing: 0.5 }))).toEqual([0.1, 0.5]);
 });
 
+test('a tariff that changes every month: the newest one, though another one has more days', () => {
+  const known = days(
+    355,
+    (at) => 14 + Math.round(12 * Math.cos((2 * Math.PI * at) / 365)) + ((at * 37) % 17) / 4,
+  );
+  const monthly = (at: number): Price => ({
+    rate: (100 + 4 * ((Math.floor(at / 30.5) * 7) % 13)) / 1000,
+    standing: 0.5,
+  });
+  expect(prices(billed(known, monthly))).toEqual([0.148, 0.5]);
+});
+
 type Prices = Parameters<typeof billed>[1];
 
 test.each<[string, readonly number[], Prices, BillingOptions?]>([

@@ -91,7 +91,8 @@ function fitNewest(days: readonly BilledDay[], tolerance: Micro): TariffLine | n
   // Where the days begin that the line does not explain any more.
   const isOff = (day: BilledDay) => (fits(line, day, tolerance) ? -2 : 1);
   const newer = newestStretch(days, isOff, NEW_TARIFF_DAYS - 1);
-  if (newer === 0) return null;
+  // Of several tariffs the one of most days may have ended: the newer half has to tell its own.
+  if (newer === 0) return fitNewest(days.slice(Math.ceil(days.length / 2)), tolerance);
   if (newer === days.length) return judged(days, line, tolerance);
   // Most of the days lie on the tariff of before: those since then have to tell the newer one alone.
   const since = days.slice(newer);

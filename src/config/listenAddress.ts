@@ -10,8 +10,7 @@ export function splitHostAndPort(value: string): { host: string; port: number } 
 }
 
 /** Whether the name or address of a host, in brackets or without, is this machine's own. Any other name may lead elsewhere. */
-export const isLoopback = (host: string): boolean =>
-  /^((.+\.)?localhost|127(\.\d+){3}|::1|\[::1\])$/.test(host);
+export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(host);
 
 const ALL_ADDRESSES = ['0.0.0.0', '::'];
 

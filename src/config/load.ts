@@ -212,7 +212,8 @@ function waysToGive(short: Path): string {
 
 function isUnencrypted(address = ''): boolean {
   const { hostname } = parseUrl(address, ['http:']) ?? {};
-  return hostname !== undefined && !isLoopback(hostname);
+  // Names below localhost lead nowhere else for those who only send there.
+  return hostname !== undefined && !isLoopback(hostname) && !hostname.endsWith('.localhost');
 }
 
 const MINUTES_OF_DAY = 24 * 60;

@@ -81,12 +81,16 @@ test('metrics for this machine are for its own names only, and a refusal is told
   const { ask: withPage } = await open({ metricsFor: 'no one', metricsRefused, page });
   const { ask: anywhere } = await open();
   expect((await ask('/metrics', { headers: { host: 'localhost:8099' } })).status).toBe(200);
-  for (const headers of [{ 'x-forwarded-for': '192.0.2.1' }, { host: 'localhost.evil.example.org' }]) {
+  for (const headers of [
+    { 'x-forwarded-for': '192.0.2.1' },
+    { host: 'localhost.evil.example.org' },
+    { host: 'box.localhost' },
+  ]) {
     expect((await ask('/metrics', { headers })).status).toBe(401);
     expect((await anywhere('/metrics', { headers })).status).toBe(200);
   }
   expect([(await withPage('/metrics')).status, (await withPage('/')).status]).toEqual([401, 401]);
-  expect(refused).toHaveLength(3);
+  expect(refused).toHaveLength(4);
 });
 
 test('a port that is taken, IPv6 in brackets, and a stop that waits for no visitor', async () => {

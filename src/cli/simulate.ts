@@ -109,6 +109,7 @@ function configurationFor(
   return `# A simulated heat provider runs on this machine until Ctrl-C. This is a configuration that works with it.
 # Save it as simulated.yaml. Then, in another terminal: heat2mqtt check --live --config simulated.yaml
 # and: heat2mqtt run --config simulated.yaml
+# For a broker of your own write its url, as mqtt://192.0.2.7:1883, in place of embedded: true.
 ${badDay === null ? '' : `# It has a bad day. ${badDay.tells}\n`}${commentedConfig({
   version: 1,
   provider: { ...provider, redirect_uri },

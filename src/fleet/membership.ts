@@ -172,6 +172,8 @@ export async function joinFleet(
       } catch (err) {
         if (isTaken(err)) throw err;
         trouble = { fault: err, failuresInARow: 1 + (trouble?.failuresInARow ?? 0) };
+        // What was counted before is not told again as if it were new.
+        beats = 0;
         log.debug({ err }, 'the database does not hear this process');
         await opened.readSecretsAgain().catch(() => undefined);
       }

@@ -69,7 +69,8 @@ async function fill(claim: ClaimedAccount, { household, clock }: Parts): Promise
   const context = await household.document(`${folder}/context`, contextCodec).read();
   await claim.takeSeries(context?.value.properties ?? []);
   const names = await household.list(folder);
-  for (const name of names) {
+  // Tokens come last: they are kept at once, and all else with the commit.
+  for (const name of names.sort((one, other) => Number(one === 'tokens') - Number(other === 'tokens'))) {
     const json = await household.document(`${folder}/${name}`, asItIs()).read();
     if (json !== null) await claim.document(`${folder}/${name}`, asItIs()).write(json);
   }

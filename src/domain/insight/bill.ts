@@ -322,7 +322,9 @@ const together = (how: 'same_days' | 'before' | 'within', { length: bills }: rea
 /** How many bills a period has, as a rule: flats may be billed apart. */
 function usualCount(bills: readonly Bill[]): number {
   const newest = bills.slice(-2 * BILLS_OF_RULE);
-  return median(newest.map((one) => newest.filter((other) => isSameSpan(one, other)).length));
+  // Each period counts once: of bills that are issued again there are many, but of few periods.
+  const periods = newest.filter((one, at) => newest.findIndex((other) => isSameSpan(one, other)) === at);
+  return median(periods.map((one) => newest.filter((other) => isSameSpan(one, other)).length));
 }
 
 /** What was estimated too high, one of the next two bills gives back: the newest strays make up for one another. */

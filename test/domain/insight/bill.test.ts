@@ -163,6 +163,21 @@ describe('bills of a period add up', () => {
     expect(verdicts(all).slice(-3)).toEqual(['differs', 'unknown', 'as_expected']);
   });
 
+  test('months that are billed anew, with a note that takes the first bill back: others are judged on', () => {
+    const all = billed((sum) => sum * 1.135).flatMap((one, at) => {
+      if (at !== 2 && at !== 4) return [one];
+      const total = (one.total ?? 0) + 20_000_000;
+      return [
+        { ...one, id: `B${at}a`, total },
+        { ...one, id: `B${at}b`, total: -total },
+        { ...one, id: `B${at}c` },
+      ];
+    });
+    const told = new Map(check(all).map((one) => [one?.id, one?.verdict]));
+    expect(told.get('B4a')).toBe('differs');
+    for (const id of ['B5', 'B6', 'B7', 'B8', 'B9']) expect([id, told.get(id)]).toEqual([id, 'as_expected']);
+  });
+
   test.each([
     ['repeats them', (_sum: number, paid: number) => paid],
     ['is the bill of all', (sum: number) => sum * 1.135],

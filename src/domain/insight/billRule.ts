@@ -1,5 +1,14 @@
 // The rule of an account's bills, a linear regression on what their days are made of: a tax, a fee, or a charge by the month.
-import { addTo, dot, huber, leastSquares, quadratic, residualsOf, student } from './leastSquares.ts';
+import {
+  addTo,
+  dot,
+  leastSquares,
+  median,
+  NORMAL_PER_DEVIATION,
+  quadratic,
+  residualsOf,
+  student,
+} from './leastSquares.ts';
 
 /** What a bill may charge: the cost of its days, the part of it that is energy, each day, and the bill itself; or a rate for each. */
 export type Terms = readonly number[];
@@ -93,7 +102,7 @@ const columnsOf = (lines: readonly Line[]): number[][] =>
   (lines[0]?.row ?? []).map((_, term) => lines.map(({ row }) => row[term] as number));
 const valuesOf = (lines: readonly Line[]): number[] => lines.map(({ value }) => value);
 
-/** Over all bills, and over those that Huber's line does not call outliers: a summer's bills may be a line of their own. */
+/** Over all bills, and over those that least median of squares does not call outliers: a summer's bills may be a line of their own. */
 function fitForm({ start, fitted }: Form, bills: readonly Observation[]) {
   const lines = bills.map(({ terms, total }) => ({
     row: fitted.map((one) => dot(one, terms)),
@@ -101,14 +110,38 @@ function fitForm({ start, fitted }: Form, bills: readonly Observation[]) {
   }));
   const spare = Math.min(BILLS_TO_SPARE, lines.length - BILLS_TO_SPARE);
   if (spare < 1 || lines.length < fitted.length + spare) return [];
-  const { scatter = 0, residuals = [] } = huber(columnsOf(lines), valuesOf(lines)) ?? {};
-  const far = OUTLIER * Math.max(ROUNDING, scatter);
-  const kept = lines.filter((_, at) => Math.abs(residuals[at] ?? 0) <= far);
+  const kept = leastMedianOfSquares(lines);
   // One more has to keep to it where a bill does not.
   const isRobust = kept.length < lines.length && kept.length > fitted.length + BILLS_TO_SPARE;
   return (isRobust ? [lines, kept] : [lines]).flatMap((some) => {
     return ruleOf({ start, fitted }, some, lines.length) ?? [];
   });
+}
+
+/**
+ * The bills that keep to the line through as many of them as it has terms of which the median of squares is the least: nearly half of them
+ * may be wrong. Huber's line scatters so much by two wrong ones of the first ten that it takes them for right ones.
+ */
+function leastMedianOfSquares(lines: readonly Line[]): readonly Line[] {
+  const [columns, values] = [columnsOf(lines), valuesOf(lines)];
+  let best = { median: Number.POSITIVE_INFINITY, off: [] as readonly number[] };
+  for (const sample of samples(lines, columns.length)) {
+    const fit = leastSquares(columnsOf(sample), valuesOf(sample));
+    if (fit === null) continue;
+    const off = residualsOf(columns, values, fit.coefficients).map(Math.abs);
+    const middle = median(off);
+    if (middle < best.median) best = { median: middle, off };
+  }
+  // The scale of normal noise, corrected for few bills (Rousseeuw and Leroy); rounding is always there.
+  const few = 1 + 5 / (lines.length - columns.length);
+  const far = OUTLIER * Math.max(ROUNDING, NORMAL_PER_DEVIATION * few * best.median);
+  return lines.filter((_, at) => (best.off[at] ?? Number.POSITIVE_INFINITY) <= far);
+}
+
+/** All choices of so many of them. */
+function samples<T>(all: readonly T[], size: number): T[][] {
+  if (size === 0) return [[]];
+  return all.flatMap((one, at) => samples(all.slice(at + 1), size - 1).map((others) => [one, ...others]));
 }
 
 export type Rule = NonNullable<ReturnType<typeof ruleOf>>['rule'];

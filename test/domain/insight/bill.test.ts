@@ -106,6 +106,16 @@ test('12.40 too much is told, and the next bill is right again', () => {
   expect(sentenceOf(bills, 7)).toMatch(/; 12\.40 more than the days and 13\.5 % on top make\.$/);
 });
 
+test('two wrong bills among the first ones hide neither what the others have in common nor a third', () => {
+  const tooMuch = new Map([
+    [0, 13],
+    [1, 21],
+    [9, 17],
+  ]);
+  const told = verdicts(billed((sum, at) => sum * 1.135 + (tooMuch.get(at) ?? 0)));
+  expect(told.slice(7)).toEqual(['as_expected', 'as_expected', 'differs']);
+});
+
 test('another tax is told on the third bill that has it, and is the rule from there on', () => {
   const bills = billed((sum, at) => sum * (at < 6 ? 1.09 : 1.19));
   expect(verdicts(bills.slice(0, 8)).slice(-2)).toEqual(['differs', 'differs']);

@@ -17,13 +17,13 @@ import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
-import { topicSafe } from '../domain/reading.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import type { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
+import { deviceId } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { composeAccount } from '../publication/messages.ts';
 import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
@@ -81,7 +81,7 @@ function ofOwnMeters(
   { hasSeries }: ClaimedAccount,
   { topics: { base } }: Pick<AccountContext, 'topics'>,
 ): KeptTopics {
-  const places = [`${base}/meter/`, `/${topicSafe(base)}_meter_`];
+  const places = [`${base}/meter/`, `/${deviceId(base, 'meter', '')}`];
   const meterIn = (topic: string) => places.flatMap((place) => topic.split(place)[1]?.split('/')[0] ?? []);
   const own = <T>(all: Readonly<Record<string, T>>) =>
     Object.fromEntries(Object.entries(all).filter(([topic]) => meterIn(topic).every(hasSeries)));

@@ -100,7 +100,7 @@ const ROWS = {
   },
 } as const satisfies Readonly<Record<string, Row>>;
 
-export type TroubleKind = keyof typeof ROWS;
+type TroubleKind = keyof typeof ROWS;
 
 export class HomeAssistantTrouble extends Failure {
   readonly kind: TroubleKind;

@@ -56,7 +56,7 @@ export const accountDocument = (options: DiscoveryOptions, view: AccountView): D
 
 /** The unique ids of a meter's entities, by the key of each. */
 export const meterUniqueIds = (baseTopic: string, meter: string): ReadonlyMap<string, string> =>
-  new Map(METER_ROWS.map(({ key }) => [key, `${idOf(baseTopic, 'meter', meter)}_${key}`]));
+  new Map(METER_ROWS.map(({ key }) => [key, `${deviceId(baseTopic, 'meter', meter)}_${key}`]));
 
 export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
   const { topics } = options;
@@ -106,7 +106,7 @@ export const platformsOf = (doc: DiscoveryDocument): Record<string, string> =>
   Object.fromEntries(Object.entries(doc.components).map(([key, body]) => [key, String(body.platform)]));
 
 /** The id of a device; those of its entities begin with it. */
-const idOf = (baseTopic: string, kind: Kind, name: string | null): string =>
+export const deviceId = (baseTopic: string, kind: Kind, name: string | null): string =>
   [topicSafe(baseTopic), kind, name].filter((part) => part !== null).join('_');
 
 interface Device {
@@ -129,7 +129,7 @@ function documentOf(
   { device, stateTopic, event, sources, bodies }: Device,
 ): DiscoveryDocument {
   const { base } = options.topics;
-  const id = idOf(base, kind, name);
+  const id = deviceId(base, kind, name);
   const names: Names = namesIn(options);
   let components: Readonly<Record<string, Body>> | null = null;
   const component = ([key, { platform, ...body }]: readonly [string, Body]): [string, Body] => {
@@ -148,6 +148,10 @@ function documentOf(
       },
     ];
   };
+  function write() {
+    const all = [...bodies(names), ...(event === null ? [] : [[EVENT_KEY, eventBody(...event)] as const])];
+    return Object.fromEntries(all.map(component));
+  }
   const frame = {
     device: { identifiers: [id], manufacturer: about.name, model: names[`model.${kind}`], ...device },
     origin: { name: about.name, sw_version: about.version, support_url: about.url },
@@ -161,8 +165,7 @@ function documentOf(
     stamp: JSON.stringify([frame, options.language, event, sources]),
     frame,
     get components() {
-      const all = [...bodies(names), ...(event === null ? [] : [[EVENT_KEY, eventBody(...event)] as const])];
-      components ??= Object.fromEntries(all.map(component));
+      components ??= write();
       return components;
     },
   };
@@ -208,7 +211,7 @@ function stateDocument<View extends { readonly currency: string }>(
     device: {
       name: filled(namesIn(options)[`device.${kind}`], { [kind]: name }),
       ...own,
-      via_device: idOf(topics.base, 'bridge', null),
+      via_device: deviceId(topics.base, 'bridge', null),
       ...(page ? { configuration_url: page } : {}),
     },
     stateTopic,

@@ -79,6 +79,8 @@ export const RETAINED: readonly TopicName[] = [
   'constituencies/<chamber>/<house_no>',
 ];
 
+const SHAPES = RETAINED.map((template) => new RegExp(`^${template.replaceAll(/<\w+>/g, '[^/]+')}$`));
+
 /** Filters that let through all that may be ours. `prefix`: of the discovery. */
 export const filtersOf = (topics: Topics, prefix: string | false): string[] => [
   `${topics.base}/#`,
@@ -89,13 +91,10 @@ export const filtersOf = (topics: Topics, prefix: string | false): string[] => [
 export function isOurs(topics: Topics, { topic, payload }: Pick<Incoming, 'topic' | 'payload'>): boolean {
   if (isDiscovery(topic)) return availabilityIn(payload) === topics.of('bridge/state');
   const start = `${topics.base}/`;
-  return topic.startsWith(start) && RETAINED.some((template) => fits(template, topic.slice(start.length)));
+  return topic.startsWith(start) && SHAPES.some((shape) => shape.test(topic.slice(start.length)));
 }
 
 export const isDiscovery = (topic: string): boolean => /\/device\/[^/]+\/config$/.test(topic);
-
-const fits = (template: TopicName, name: string): boolean =>
-  new RegExp(`^${template.replaceAll(/<\w+>/g, '[^/]+')}$`).test(name);
 
 function availabilityIn(payload: Buffer): unknown {
   try {

@@ -14,7 +14,7 @@ const ACCOUNTS = Number(HEAT2MQTT_FLEET_ACCOUNTS);
 const FAULTS = Number(HEAT2MQTT_FLEET_FAULTS);
 const SEED = Number(HEAT2MQTT_SEED);
 /** Some ten polls a second, however many accounts there are. */
-const EVERY_SECONDS = Math.min(59, Math.max(20, Math.round(ACCOUNTS / 10)));
+const EVERY_SECONDS = Math.max(20, Math.round(ACCOUNTS / 10));
 /** A login that was cut off is tried again after a minute, one that was cut off twice after a quarter of an hour. */
 const AFTER_A_LOST_LOGIN_MS = [60_000, 15 * 60_000];
 const BOOK_EVERY_MS = 250;

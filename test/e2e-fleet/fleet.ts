@@ -24,8 +24,8 @@ const SHIFTED_CLOCK = join(import.meta.dirname, 'shiftedClock.mjs');
 const MINUTE_MS = 60_000;
 /** What the clocks of the three machines are wrong by. */
 const CLOCKS_MS = [0, 7 * MINUTE_MS, -11 * MINUTE_MS];
-/** Long enough for a fault to come between a request and its answer. */
-const ANSWER_MS = 120;
+// By themselves so slow, and so short-lived, that a fault often comes between a refresh and its answer.
+const { HEAT2MQTT_FLEET_ANSWER_MS = '120', HEAT2MQTT_FLEET_TOKEN_SECONDS = '15' } = process.env;
 
 interface Options {
   readonly accounts: number;
@@ -51,9 +51,9 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
     }),
   ]);
   for (const part of [postgres, broker, simulator]) stack.use(part);
-  simulator.switches.token.accessSeconds = 15;
+  simulator.switches.token.accessSeconds = Number(HEAT2MQTT_FLEET_TOKEN_SECONDS);
   simulator.switches.token.refreshSeconds = 6 * 3_600;
-  simulator.switches.fault('/', { kind: 'late', ms: ANSWER_MS });
+  simulator.switches.fault('/', { kind: 'late', ms: Number(HEAT2MQTT_FLEET_ANSWER_MS) });
   await postgres.run('CREATE ROLE heat2mqtt_worker LOGIN; CREATE ROLE heat2mqtt_reader LOGIN;');
 
   const key = join(folder, 'key');
@@ -65,7 +65,8 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
       version: 1,
       provider: { issuer, api_url: api, client_id: 'self-care' },
       usage: {
-        schedule: `*/${everySeconds} * * * * *`,
+        schedule:
+          everySeconds < 60 ? `*/${everySeconds} * * * * *` : `*/${Math.round(everySeconds / 60)} * * * *`,
         allow_fast_schedule: true,
         history_since: SINCE,
         reading_closes: 'same_day',

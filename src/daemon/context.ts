@@ -5,11 +5,13 @@ import type { AccountContext } from '../accounts/context.ts';
 import type { Meter } from '../accounts/meter.ts';
 import type { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
+import type { StateDirectory } from '../store/stateDirectory.ts';
 
 export interface Context extends AccountContext {
   /** In the order of the configuration. */
   readonly accounts: readonly Account[];
   readonly link: Link;
+  readonly state: StateDirectory;
   readonly signals: Signals;
 }
 

@@ -102,7 +102,7 @@ export async function startDaemon({
     log,
     random,
   });
-  const context: Context = { ...forAccounts, accounts, link, signals };
+  const context: Context = { ...forAccounts, state, accounts, link, signals };
   const poller = openPoller(context);
   const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;
   const schedule = startSchedule(poller, jitterMs, startTicker, context);

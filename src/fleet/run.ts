@@ -271,20 +271,13 @@ async function refreshAt(
 }
 
 /** Resolves to false when the broker has not acknowledged all: the next run publishes it. */
-async function publish(
-  messages: readonly Message[],
-  claim: ClaimedAccount,
-  { link, context }: ProcessParts,
-): Promise<boolean> {
+async function publish(messages: readonly Message[], claim: ClaimedAccount, { link, context }: ProcessParts) {
   // A process that was stopped here must not publish what is old by now.
   claim.check();
-  try {
-    await link.send(messages);
-    return true;
-  } catch (err) {
-    context.log.info({ account: claim.id, ...safeWords(err) }, 'not published yet: the next run does it');
-    return false;
-  }
+  const fault = await faultOf(link.send(messages));
+  if (fault === null) return true;
+  context.log.info({ account: claim.id, ...safeWords(fault) }, 'not published yet: the next run does it');
+  return false;
 }
 
 function accountOf(row: ClaimedRow, { opened, context }: ProcessParts): ConfiguredAccount {

@@ -20,6 +20,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
   const { context, link, membership, claims } = parts;
   const { clock, log } = context;
   const { concurrency } = context.config.usage;
+  const share = Math.max(1, Math.floor(concurrency * SHARE_OF_FIRST_HISTORIES));
   const running = new Map<ClaimedAccount, Promise<void>>();
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -30,19 +31,13 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
       const free = concurrency - running.size;
       // What could not be published would keep the account from others.
       const mayWork = free > 0 && link.status().connected && membership.pausedMs() === 0;
-      const taken = mayWork ? await take(free).catch(tell) : 0;
-      await clock.sleep(taken || free === 0 ? GATHER_MS : LOOK_MS, signal);
+      const fresh = [...running.keys()].filter(({ row }) => row.first_history).length;
+      const firstHistories = Math.min(free, Math.max(0, share - fresh));
+      const taken = mayWork ? ((await claims.take(free, firstHistories).catch(tell)) ?? []) : [];
+      // Only now: a renewal does not see the claim of a statement that has not ended.
+      for (const claim of taken) running.set(claim, run(claim));
+      await clock.sleep(taken.length > 0 || free === 0 ? GATHER_MS : LOOK_MS, signal);
     }
-  }
-
-  /** Resolves to how many accounts were taken. Rejects with DatabaseTrouble. */
-  async function take(free: number): Promise<number> {
-    const share = Math.max(1, Math.floor(concurrency * SHARE_OF_FIRST_HISTORIES));
-    const fresh = [...running.keys()].filter(({ row }) => row.first_history).length;
-    const taken = await claims.take(free, Math.min(free, Math.max(0, share - fresh)));
-    // Only now: a renewal does not see the claim of a statement that has not ended.
-    for (const claim of taken) running.set(claim, run(claim));
-    return taken.length;
   }
 
   /** Never rejects. */

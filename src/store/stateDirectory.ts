@@ -89,6 +89,7 @@ export class StateDirectory implements StateStore {
     return first?.fault ?? null;
   }
 
+  /** Tries again to write and remove whatever could not be. Never rejects. */
   async retry(): Promise<void> {
     for (const { again } of [...this.#unfinished.values()]) await again();
   }
@@ -160,6 +161,7 @@ export class StateDirectory implements StateStore {
     );
   }
 
+  /** To be called at the end of the process, whatever is still under way: others need not wait. */
   async unlock(): Promise<void> {
     for (const file of this.#holder.held) await release(file);
   }

@@ -28,10 +28,6 @@ export interface StateStore {
   list(folder: string): Promise<string[]>;
   /** Runs the step while no other process runs one under this name. `isHeld` is false where that cannot be promised. */
   withLock<T>(name: string, clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T>;
-  /** Tries again to write and remove whatever could not be. Never rejects. */
-  retry(): Promise<void>;
-  /** To be called at the end of the process, whatever is still under way: others need not wait. */
-  unlock(): Promise<void>;
 }
 
 export interface Owned<T> {

@@ -260,8 +260,6 @@ export function claimedAccount(
     list: async (): Promise<string[]> => [...kept.keys()],
     /** The claim is the lock. */
     withLock: <T>(_name: string, _clock: Clock, step: (isHeld: boolean) => Promise<T>) => step(true),
-    async retry(): Promise<void> {},
-    async unlock(): Promise<void> {},
 
     /** Readings, or something beside them, are to be written: nothing may be published before. */
     hasNews: (): boolean =>

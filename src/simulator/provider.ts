@@ -37,9 +37,8 @@ export async function startSimulator(options: {
   routes.push(...billingRoutes({ clock, issuer, accounts, switches, retiredIds }));
   routes.push(...constituencyRoutes(switches));
 
-  const properties = new Map(accounts.flatMap(propertiesOf).map((one) => [one.id, one]));
   const property = (id: number) => {
-    const found = properties.get(id);
+    const found = accounts.flatMap(propertiesOf).find((one) => one.id === id);
     if (!found) throw new Error(`the simulator has no property ${id}`);
     return found;
   };

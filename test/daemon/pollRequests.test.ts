@@ -1,6 +1,8 @@
-// Requests that make the daemon poll: what they accept, their cooldown, and that a backfill reads its span and nothing else.
+// Requests that make the daemon poll: what they accept, their cooldown, and that a backfill reads its span and nothing else. Which
+// account reads a meter that several have, and that a retry does not follow a poll.
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/accounts/account.ts';
+import type { Meter } from '../../src/accounts/meter.ts';
 import { Counters } from '../../src/accounts/metrics.ts';
 import { type Context, Signals } from '../../src/daemon/context.ts';
 import { openPoller } from '../../src/daemon/polling/poller.ts';
@@ -13,25 +15,43 @@ import { Topics } from '../../src/publication/topics.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 
-function open(fault: unknown = null) {
+const METER = { name: '70418235', view: () => null } as unknown as Meter;
+
+/** `neighbour`: another account has the meter of the first one too. */
+function open(fault: unknown = null, { neighbour = false } = {}) {
   const clock = handClock('2026-03-10T12:00:00Z');
   const zone = zoneOf('Europe/Dublin');
   const { log } = logLines();
   const spans: unknown[] = [];
+  const fine = (account: string) => ({ account, events: [], fault: null, unread: [] });
   const account = {
     id: 'home',
     told: {},
+    isUsable: true,
+    meters: [METER],
     upstream: { session: { status: () => ({ state: 'ok' }) } },
     history: { record: { polls: [] } },
     sharedMeters: () => [],
     retryDelayMs: () => 60_000,
     async poll(_signal: AbortSignal, span: unknown) {
       spans.push(span);
-      return { account: 'home', events: [], fault, unread: [] };
+      return { ...fine('home'), fault };
     },
-  } as unknown as Account;
+  };
+  /** What the neighbour was to read, by poll. */
+  const readByNeighbour: unknown[] = [];
+  const other = {
+    ...account,
+    id: 'next door',
+    meters: [],
+    sharedMeters: () => [METER],
+    async poll(_signal: AbortSignal, _span: unknown, chosen: unknown) {
+      readByNeighbour.push(chosen);
+      return fine('next door');
+    },
+  };
   const context = {
-    accounts: [account],
+    accounts: [account, ...(neighbour ? [other] : [])] as unknown as Account[],
     clock,
     zone,
     log,
@@ -47,7 +67,7 @@ function open(fault: unknown = null) {
   const handlers = requestHandlers({ poller, bridgeStatus, ...nothingElse }, context);
   const handle = (parameters: Parameters, name: 'backfill' | 'refresh' | 'health' = 'backfill') =>
     handlers[name](parameters, () => undefined);
-  return { handle, poller, clock, spans };
+  return { handle, poller, clock, spans, readByNeighbour };
 }
 
 test.each([
@@ -97,10 +117,10 @@ test('a second one within five minutes is skipped, and told when it may come', a
   expect(spans).toHaveLength(1);
 });
 
+const BUSY = failure('busy', 'Busy.', { exit: EXIT.provider, retry: 'later', retryAfterMs: 30 * 60_000 });
+
 test('a pause that the provider wants counts when it is longer', async () => {
-  const { handle, clock } = open(
-    failure('busy', 'Busy.', { exit: EXIT.provider, retry: 'later', retryAfterMs: 30 * 60_000 }),
-  );
+  const { handle, clock } = open(BUSY);
   await expect(handle({ from: '2026-03-01' })).rejects.toThrow('Busy');
   for (const minutes of [0, 6, 23]) {
     clock.advance(minutes * 60_000);
@@ -125,4 +145,24 @@ test('a tick while days are read again is polled afterwards, once for several ti
   await Promise.all([poller.poll(), poller.poll()]);
   await reading;
   expect(spans).toEqual([{ from: '2026-03-01', to: '2026-03-11' }, undefined]);
+});
+
+test('while the provider wants no request of an account, another one that has its meter reads that', async () => {
+  const { poller, spans, readByNeighbour } = open(BUSY, { neighbour: true });
+  await poller.poll();
+  await poller.poll();
+  expect(spans).toHaveLength(1);
+  expect(readByNeighbour).toEqual([[], [METER]]);
+});
+
+test('a retry that is due during a poll is done by it', async () => {
+  const { poller, spans, clock } = open(failure('down', 'Down.', { exit: EXIT.provider, retry: 'soon' }));
+  await poller.poll();
+  clock.advance(60_000);
+  const polling = poller.poll();
+  poller.retry();
+  await polling;
+  const day = { from: '2026-03-01', to: '2026-03-02' };
+  await poller.backfill(day);
+  expect(spans).toEqual([undefined, undefined, day]);
 });

@@ -10,6 +10,7 @@ import { requestHandlers } from '../../src/daemon/requests/handlers.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
 import { EXIT, failure } from '../../src/foundation/failure.ts';
 import { concurrencyLimit } from '../../src/foundation/limits.ts';
+import type { Message } from '../../src/mqtt/message.ts';
 import type { Parameters } from '../../src/mqtt/requests.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { handClock } from '../support/clock.ts';
@@ -35,7 +36,7 @@ function open(fault: unknown = null, { neighbour = false } = {}) {
     retryDelayMs: () => 60_000,
     async poll(_signal: AbortSignal, span: unknown) {
       spans.push(span);
-      return { ...fine('home'), fault };
+      return { ...fine('home'), fault, unread: fault === null ? [] : [METER] };
     },
   };
   /** What the neighbour was to read, by poll. */
@@ -49,7 +50,9 @@ function open(fault: unknown = null, { neighbour = false } = {}) {
       readByNeighbour.push(chosen);
       return fine('next door');
     },
+    readInstead: async () => ({ ...fine('next door'), fault }),
   };
+  const published: Message[] = [];
   const context = {
     accounts: [account, ...(neighbour ? [other] : [])] as unknown as Account[],
     clock,
@@ -58,7 +61,7 @@ function open(fault: unknown = null, { neighbour = false } = {}) {
     topics: new Topics('heat2mqtt'),
     counters: new Counters(),
     signals: new Signals(),
-    link: { publish: () => undefined },
+    link: { publish: (messages: readonly Message[]) => published.push(...messages) },
     limit: concurrencyLimit(1),
   } as unknown as Context;
   const poller = openPoller(context);
@@ -67,7 +70,7 @@ function open(fault: unknown = null, { neighbour = false } = {}) {
   const handlers = requestHandlers({ poller, bridgeStatus, ...nothingElse }, context);
   const handle = (parameters: Parameters, name: 'backfill' | 'refresh' | 'health' = 'backfill') =>
     handlers[name](parameters, () => undefined);
-  return { handle, poller, clock, spans, readByNeighbour };
+  return { handle, poller, clock, spans, readByNeighbour, published };
 }
 
 test.each([
@@ -148,8 +151,12 @@ test('a tick while days are read again is polled afterwards, once for several ti
 });
 
 test('while the provider wants no request of an account, another one that has its meter reads that', async () => {
-  const { poller, spans, readByNeighbour } = open(BUSY, { neighbour: true });
+  const { poller, spans, readByNeighbour, published } = open(BUSY, { neighbour: true });
   await poller.poll();
+  // It has tried at once, in vain, which is no news.
+  expect(published.map(({ payload }) => JSON.parse(payload))).toMatchObject([
+    { event_type: 'poll_failed', account: 'home' },
+  ]);
   await poller.poll();
   expect(spans).toHaveLength(1);
   expect(readByNeighbour).toEqual([[], [METER]]);

@@ -53,21 +53,22 @@ interface Seen {
   readonly total: number;
   readonly off: number;
   readonly limit: number;
-  /** It differs, and so do all after it: no rule is learnt by it. */
-  readonly isStray: boolean;
 }
 
 /** What is known after a bill has been judged. */
 interface Past {
   readonly checks: BillChecks;
+  /** The bills that rules are learnt by. */
   readonly seen: readonly Seen[];
+  /** The bills that differ, since the newest one that does not. */
+  readonly strays: readonly Seen[];
   readonly rule: Rule | null;
   readonly changed: BillCheck['changed'];
 }
 
 type MeterDays = Pick<Ledger, 'origin' | 'days'>;
 
-const NO_PAST: Past = { checks: new Map(), seen: [], rule: null, changed: null };
+const NO_PAST: Past = { checks: new Map(), seen: [], strays: [], rule: null, changed: null };
 /** A year of months: more tell no more, and take longer. */
 const BILLS_OF_RULE = 12;
 /** Of fewer, each may have a fee of its own. */
@@ -236,15 +237,18 @@ function judge(past: Past, bill: Bill): Past {
   const same = known.filter((one) => isSameSpan(one, bill));
   const others = known.filter((one) => !isSameSpan(one, bill));
   const within = others.filter(({ from, to }) => from >= bill.from && to <= bill.to);
-  const asked = past.seen.filter((one) => !isSameSpan(one.bill, bill)).slice(-2 * BILLS_OF_RULE);
-  const bills = [...asked.map((one) => one.bill), bill];
-  const seen = asked.map((one) => {
+  const askedOf = (some: readonly Seen[]) =>
+    some.filter((one) => !isSameSpan(one.bill, bill)).slice(-BILLS_OF_RULE);
+  const asked = { seen: askedOf(past.seen), strays: askedOf(past.strays) };
+  const bills = [...asked.seen, ...asked.strays, { bill }].map((one) => one.bill);
+  const withSurest = (one: Seen): Seen => {
     return { ...one, terms: termsOf({ ...one.bill, standing: surestStanding(one.bill, bills) }) };
-  });
+  };
+  const [seen, strays] = [asked.seen.map(withSurest), asked.strays.map(withSurest)];
   const standing = surestStanding(bill, bills);
   const tell = (check: Partial<BillCheck>, more: Partial<Past> = {}): Past => {
     const checks = new Map([...past.checks, [bill.id, { ...NOTHING_TOLD, ...bill, standing, ...check }]]);
-    return { ...past, seen, ...more, checks };
+    return { ...past, seen, strays, ...more, checks };
   };
   if (bill.missing > 0) return tell({ reason: 'days_missing' });
   if (within.length === 0 && others.some((one) => isOver(one, bill))) return tell({ reason: 'overlaps' });
@@ -252,12 +256,11 @@ function judge(past: Past, bill: Bill): Past {
   if (same.length > 0 && Math.abs(added) < CENT) return tell({ reason: 'cancelled_out' });
 
   const terms = termsOf({ ...bill, standing }, Math.max(1, within.length));
-  const own: Seen = { bill, terms, total: added, off: 0, limit: 0, isStray: false };
+  const own: Seen = { bill, terms, total: added, off: 0, limit: 0 };
   const isSharp = within.length === 0 && bill.atEnds === 0;
   const learnt = { seen: isSharp ? [...seen, own] : seen };
   if (same.length + 1 < usualCount(others)) return tell({ reason: 'more_to_come' }, learnt);
-  const regular = seen.filter(({ isStray }) => !isStray);
-  const found = findRules(regular.slice(-BILLS_OF_RULE));
+  const found = findRules(seen);
   const rules = found.length === 0 && past.rule !== null ? [past.rule] : found;
   const opinions = rules.map((rule) => ({ rule, ...predict(rule, terms) }));
   const sure = opinions.filter(({ limit }) => limit <= LARGEST_LIMIT);
@@ -270,10 +273,7 @@ function judge(past: Past, bill: Bill): Past {
   const total = isRest ? complete : added;
   // Readings over its ends are billed with the tax and all.
   const ends = bill.sum > 0 ? (inFull(bill.atEnds) * first.expected) / inFull(bill.sum) : 0;
-  const isWithin = (more: number) => (one: (typeof sure)[number]) =>
-    Math.abs(total - one.expected) <= one.limit + more;
-  const exact = sure.find(isWithin(0));
-  const agreeing = exact ?? sure.find(isWithin(ends));
+  const agreeing = sure.find((one) => Math.abs(total - one.expected) <= one.limit + ends);
   const { rule, expected, limit } = agreeing ?? first;
   const low = Math.min(...opinions.map((one) => one.expected - one.limit)) - ends;
   const high = Math.max(...opinions.map((one) => one.expected + one.limit)) + ends;
@@ -284,22 +284,20 @@ function judge(past: Past, bill: Bill): Past {
     doubt: toMicro(Math.max(high - middle, middle - low)),
     together: isRest ? together('within', within) : together('same_days', same),
   };
-  const inARow = [...seen.filter(({ isStray }) => isStray), { ...own, off, limit, isStray: true }];
+  const inARow = [...strays, { ...own, off, limit }];
   const corrected = agreeing ? null : correctedBy(inARow);
   if (agreeing || corrected) {
-    const kept = agreeing ? seen : regular;
-    const next = isSharp && exact ? [...regular, own] : kept;
-    return tell({ ...told, ...corrected, verdict: 'as_expected' }, { rule, seen: next });
+    const isDone = corrected || isSharp;
+    const next = { rule, seen: agreeing ? learnt.seen : seen, strays: isDone ? [] : strays };
+    return tell({ ...told, ...corrected, verdict: 'as_expected' }, next);
   }
-  const isNew = past.changed === null && regular.length < BILLS_TO_ACCUSE;
+  const isNew = past.changed === null && seen.length < BILLS_TO_ACCUSE;
   if (isNew || (total >= low && total <= high)) return tell({ reason: 'no_rule' }, learnt);
-  const differs = tell({ ...told, verdict: 'differs' }, { rule });
-  if (!isSharp) return differs;
+  const differs = tell({ ...told, verdict: 'differs' }, { rule, strays: isSharp ? inARow : strays });
   const newest = inARow.slice(-BILLS_OF_CHANGE);
-  const changed =
-    newest.length < BILLS_OF_CHANGE ? null : changedRule(rule, newest, inARow.slice(-BILLS_OF_RULE));
-  if (changed === null) return { ...differs, seen: [...regular, ...inARow] };
-  return withChange(differs, rule, changed, inARow);
+  if (!isSharp || newest.length < BILLS_OF_CHANGE) return differs;
+  const changed = changedRule(rule, newest, inARow);
+  return changed === null ? differs : withChange(differs, rule, changed, inARow);
 }
 
 const NOTHING_TOLD = {
@@ -348,7 +346,7 @@ function withChange(past: Past, before: Rule, rule: Rule, inARow: readonly Seen[
     const change = { verdict: 'rule_changed', rule, changed, together: null, ...amounts } as const;
     checks.set(bill.id, { ...(checks.get(bill.id) as BillCheck), ...change });
   }
-  return { checks, seen: kept.map((one) => ({ ...one, isStray: false })), rule, changed };
+  return { checks, seen: kept, strays: [], rule, changed };
 }
 
 export type BillForecast = ReturnType<typeof forecastBill>;

@@ -62,18 +62,15 @@ export type Forecaster = (span: DaySpan) => Forecasts;
 export const forecastMonth = (known: Known, forecast = forecaster(known)): Forecasts =>
   forecast({ from: monthStart(known.today), to: addMonths(known.today, 1) });
 
-/** Energy and cost of any span. What the readings tell of each is learnt once, for the first span. */
+/** Energy and cost of any span. What the readings tell of each is learnt once. */
 export function forecaster(known: Known): Forecaster {
   const { days, tariff } = known;
-  const learnt = new Map<keyof Amounts, Expect | null>();
-  const expected = (kind: keyof Amounts, left: readonly Day[]) => {
-    if (!learnt.has(kind)) learnt.set(kind, learn(kind, known));
-    return learnt.get(kind)?.(left) ?? null;
-  };
+  const energyOf = learn('energy', known);
+  const costOf = tariff && energyOf ? null : learn('cost', known);
   return (span) => {
     const { sum, left } = readSoFar('energy', days, span);
     const costs = readSoFar('cost', days, span);
-    const ahead = expected('energy', left);
+    const ahead = energyOf?.(left) ?? null;
     const energy = ahead && banded(sum, ahead);
     if (tariff && ahead) {
       // The cost so far, and the tariff's price of every other day.
@@ -81,8 +78,7 @@ export function forecaster(known: Known): Forecaster {
       const sure = Math.round(tariff.unitRate * unpriced) + tariff.standingCharge * costs.left.length;
       return { energy, cost: banded(costs.sum + sure, ahead, tariff.unitRate) };
     }
-    const followed = expected('cost', costs.left);
-    return { energy, cost: followed && banded(costs.sum, followed) };
+    return { energy, cost: costOf && banded(costs.sum, costOf(costs.left)) };
   };
 }
 

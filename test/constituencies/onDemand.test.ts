@@ -55,6 +55,7 @@ async function opened(kept: readonly object[] = [], isOfOtherService = false, ho
     JSON.parse(messages().find(({ topic }) => topic === `heat2mqtt/${end}`)?.payload ?? 'null');
   return {
     ask: constituencies.answer,
+    stop: constituencies.stop,
     reopen,
     clock,
     postponed,
@@ -252,4 +253,16 @@ test('pages that an earlier version has kept are removed', async () => {
 test('lists of another service are not read', async () => {
   const { topics } = await opened([{ houseNo: 34 }], true);
   expect(topics()).toEqual(['bridge/constituencies']);
+});
+
+test('a stop ends a fetch that is under way, and the list from before does not count as stale', async () => {
+  const { ask, stop, switches, counters, list } = await opened();
+  await ask({});
+  switches.fault('/v1/', { kind: 'hang' });
+  const asking = expect(ask({ force: true })).rejects.toThrow('interrupted');
+  await waitFor('the second question', () => counters.requests['GET /v1/constituencies'] === 2);
+  // No time passes on the clock: nothing else ends it.
+  await stop();
+  await asking;
+  expect(list()).toMatchObject({ stale: false });
 });

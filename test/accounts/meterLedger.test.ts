@@ -1,8 +1,9 @@
-// The ledger of a meter: what is published is what a restart would find.
+// The ledger of a meter: what is published is what a restart would find, and a history that comes back during a poll is gone on from.
 import { expect, test } from 'vitest';
-import { openMeterLedger } from '../../src/accounts/meter.ts';
+import { openMeter, openMeterLedger } from '../../src/accounts/meter.ts';
 import { fileSchema } from '../../src/config/schema.ts';
-import { zone } from '../../src/domain/period.ts';
+import { type DaySpan, zone } from '../../src/domain/period.ts';
+import type { Provider } from '../../src/provider/provider.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
 import { place } from '../store/directory.ts';
 import { handClock } from '../support/clock.ts';
@@ -45,4 +46,34 @@ test('an origin drawn while the clock stood in 1970 is drawn again once the cloc
   expect(meterLedger.ledger.origin).toBe('2023-01-01');
   meterLedger.begin();
   expect(meterLedger.ledger.origin).toBe('2023-01-01');
+});
+
+test('a history that comes back from the broker while the provider is asked: all is asked again, from its origin on', async () => {
+  const { open, log } = await place();
+  const own = { subscriptionId: null, balanceGroupId: null };
+  const property = { propertyCustomerId: '600001', meterIdentifiers: ['70418235'], ...own };
+  const meter = await openMeter(
+    { account: 'home', property, name: '70418235' },
+    () => ({ currency: 'EUR', register: null, lastSuccessAt: null }),
+    {
+      config: fileSchema.parse({ usage: { reading_closes: 'same_day', history_since: '2025-01-01' } }),
+      zone: zone('Europe/Dublin'),
+      state: await open(),
+      clock: handClock('2025-02-01T12:00:00Z'),
+      log,
+      changed: () => undefined,
+      outdoor: { weather: null },
+    },
+  );
+  const asked: string[] = [];
+  const retained = { timezone: 'Europe/Dublin', readingCloses: 'same_day', origin: '2024-11-01' } as const;
+  const provider = {
+    async usage({ span }: { span: DaySpan }) {
+      asked.push(span.from);
+      if (asked.length === 1) await meter.store.restore({ ...retained, days: new Map() });
+      return [];
+    },
+  } as unknown as Provider;
+  await meter.poll(provider, new AbortController().signal);
+  expect(asked).toEqual(['2025-01-01', '2024-11-01']);
 });

@@ -2,8 +2,9 @@
 import { expect, test } from 'vitest';
 import { openMeter, openMeterLedger } from '../../src/accounts/meter.ts';
 import { fileSchema } from '../../src/config/schema.ts';
-import { type DaySpan, zone } from '../../src/domain/period.ts';
+import { zone } from '../../src/domain/period.ts';
 import type { Provider } from '../../src/provider/provider.ts';
+import { ProviderRefused } from '../../src/provider/request.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
 import { place } from '../store/directory.ts';
 import { handClock } from '../support/clock.ts';
@@ -48,7 +49,7 @@ test('an origin drawn while the clock stood in 1970 is drawn again once the cloc
   expect(meterLedger.ledger.origin).toBe('2023-01-01');
 });
 
-test('a history that comes back from the broker while the provider is asked: all is asked again, from its origin on', async () => {
+async function meterOf(usage: object) {
   const { open, log } = await place();
   const own = { subscriptionId: null, balanceGroupId: null };
   const property = { propertyCustomerId: '600001', meterIdentifiers: ['70418235'], ...own };
@@ -56,7 +57,7 @@ test('a history that comes back from the broker while the provider is asked: all
     { account: 'home', property, name: '70418235' },
     () => ({ currency: 'EUR', register: null, lastSuccessAt: null }),
     {
-      config: fileSchema.parse({ usage: { reading_closes: 'same_day', history_since: '2025-01-01' } }),
+      config: fileSchema.parse({ usage: { history_since: '2025-01-01', ...usage } }),
       zone: zone('Europe/Dublin'),
       state: await open(),
       clock: handClock('2025-02-01T12:00:00Z'),
@@ -65,15 +66,36 @@ test('a history that comes back from the broker while the provider is asked: all
       outdoor: { weather: null },
     },
   );
+  const poll = (provider: Partial<Provider>) =>
+    meter.poll(provider as Provider, new AbortController().signal);
+  return { meter, poll };
+}
+
+test('a history that comes back from the broker while the provider is asked: all is asked again, from its origin on', async () => {
+  const { meter, poll } = await meterOf({ reading_closes: 'same_day' });
   const asked: string[] = [];
   const retained = { timezone: 'Europe/Dublin', readingCloses: 'same_day', origin: '2024-11-01' } as const;
-  const provider = {
-    async usage({ span }: { span: DaySpan }) {
+  await poll({
+    async usage({ span }) {
       asked.push(span.from);
       if (asked.length === 1) await meter.store.restore({ ...retained, days: new Map() });
       return [];
     },
-  } as unknown as Provider;
-  await meter.poll(provider, new AbortController().signal);
+  });
   expect(asked).toEqual(['2025-01-01', '2024-11-01']);
+});
+
+test('a provider that refuses to tell the hours of readings is asked for them once', async () => {
+  const { poll } = await meterOf({});
+  let asked = 0;
+  const provider: Partial<Provider> = {
+    usage: async () => [{ day: '2025-01-31', energy: 5_000_000, cost: 1_000_000 }],
+    async readingHours() {
+      asked += 1;
+      throw new ProviderRefused(400, { message: 'No.', hint: '' });
+    },
+  };
+  await poll(provider);
+  await poll(provider);
+  expect(asked).toBe(1);
 });

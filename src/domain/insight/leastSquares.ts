@@ -5,15 +5,18 @@ type Column = readonly number[];
 type Matrix = readonly Column[];
 
 /**
- * `columns`: one for each term. `inverse`: the covariance of the coefficients for a residual variance of 1; `squares`: the sum of
+ * `columns`: one for each term. `inverse`: the covariance of the coefficients for a residual variance of 1; `squares`: the weighted sum of
  * those that are left. `null`: the terms cannot be told apart.
  */
-export function leastSquares(columns: Matrix, values: Column) {
-  const inverse = inverted(columns.map((one) => columns.map((other) => dot(one, other))));
+export function leastSquares(columns: Matrix, values: Column, weights: Column | null = null) {
+  const weigh = (column: Column) =>
+    weights ? column.map((one, at) => one * (weights[at] as number)) : column;
+  const weighted = columns.map(weigh);
+  const inverse = inverted(weighted.map((one) => columns.map((other) => dot(one, other))));
   if (inverse === null) return null;
-  const products = columns.map((column) => dot(column, values));
+  const products = weighted.map((column) => dot(column, values));
   const coefficients = inverse.map((line) => dot(line, products));
-  const squares = Math.max(0, dot(values, values) - dot(coefficients, products));
+  const squares = Math.max(0, dot(weigh(values), values) - dot(coefficients, products));
   return { coefficients, inverse, squares };
 }
 
@@ -21,6 +24,28 @@ export function residualsOf(columns: Matrix, values: Column, coefficients: Colum
   const left = [...values];
   for (const [term, column] of columns.entries()) addTo(left, -(coefficients[term] as number), column);
   return left;
+}
+
+/** Huber's constant: 95 % efficient for normal noise. */
+const HUBER = 1.345;
+/** More change nothing: the scatter has settled to one part in a hundred, or is that of an exact line. */
+const MOST_ROUNDS = 30;
+const SETTLED = 0.01;
+
+/** Huber's M-estimate by iterated weights; `scatter`: by the median deviation of the residuals. `null`: as for least squares. */
+export function huber(columns: Matrix, values: Column) {
+  let fit = leastSquares(columns, values);
+  let before = Number.POSITIVE_INFINITY;
+  for (let round = 1; fit !== null; round += 1) {
+    const residuals = residualsOf(columns, values, fit.coefficients);
+    const scatter = medianDeviation(residuals, 0) || Number.MIN_VALUE;
+    const weights = residuals.map((one) => Math.min(1, (HUBER * scatter) / Math.abs(one)));
+    const isSettled = Math.abs(before - scatter) <= SETTLED * scatter || round === MOST_ROUNDS;
+    const next = isSettled ? null : leastSquares(columns, values, weights);
+    if (next === null) return { ...fit, residuals, scatter };
+    [fit, before] = [next, scatter];
+  }
+  return null;
 }
 
 export function dot(one: Column, other: Column): number {

@@ -3,7 +3,7 @@
 import { inFull } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, daysOf, type Zone } from '../period.ts';
-import { BAND, dot, leastSquares, meanOf, quadratic, residualsOf } from './leastSquares.ts';
+import { BAND, dot, huber, leastSquares, meanOf, quadratic } from './leastSquares.ts';
 import {
   FEWEST_DAYS,
   keptAnswers,
@@ -120,12 +120,11 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     const kwh = known.map((day) => day.kwh);
     const columns = (base: number) => [known.map(() => 1), known.map(({ felt }) => degreesBelow(base, felt))];
     const base = given ?? ownBase(columns, kwh);
-    const line = leastSquares(columns(base), kwh);
+    const line = huber(columns(base), kwh);
     if (line === null) return 'not_heated' as const;
-    const { coefficients, inverse } = line;
-    const residuals = residualsOf(columns(base), kwh, coefficients);
-    // Wider by what days have in common with those after them.
-    const variance = longRun(residuals) / residuals.length;
+    const { coefficients, residuals, scatter, inverse } = line;
+    // The scatter is wider by what days have in common with those after them.
+    const variance = scatter ** 2 * Math.max(1, longRun(residuals) / (dot(residuals, residuals) || 1));
     const covariance = inverse.map((line) => line.map((one) => one * variance));
     const [hotWater = 0, slope = 0] = coefficients;
     const isSure = slope > SURE_SLOPE * Math.sqrt(covariance[1]?.[1] ?? 0);

@@ -1,9 +1,9 @@
-// A lost ledger: as if it had never been lost, whatever the provider forgets, fills in or gives back at that moment.
+// A lost ledger, put together from what is retained on the broker and what has been read since.
 import { expect, test } from 'vitest';
-import { type RetainedHistory, restoreLedger } from '../../src/domain/recovery.ts';
-import { holds } from '../support/property.ts';
+import { type RetainedHistory, readRetainedHistory, restoreLedger } from '../../src/domain/recovery.ts';
+import { Topics } from '../../src/publication/topics.ts';
+import { meterMessages, meterView } from '../support/inventedHome.ts';
 import { amounts, type Line, ledgerOf, row } from './ledgers.ts';
-import { beginning, expectNewestWords, fates, published, suffer } from './losses.ts';
 
 const ORIGIN = '2025-01-01';
 const CUT = { timezone: 'Europe/Dublin', readingCloses: 'same_day' } as const;
@@ -14,10 +14,14 @@ const SECOND: Line = ['2025-01-02', 20, 2];
 const FOURTH: Line = ['2025-01-04', 30, 3];
 const THREE = memoryOf(FIRST, SECOND, FOURTH);
 
-test('days of net credit come back from the retained history too', () => {
-  const ledger = ledgerOf([FIRST, ['2025-01-02', 1, 0]]);
+test('days of net credit come back from the retained history too, and what is not known stays so', () => {
+  const ledger = ledgerOf([FIRST, ['2025-01-02', 1, 0], ['2025-01-03', 2, null]]);
   const days = new Map(ledger.days).set('2025-01-02', { ...amounts(-1, -0.5), revision: 0, receivedAt: 1 });
-  expect(published({ ...ledger, days }).days.get('2025-01-02')).toEqual(amounts(-1, -0.5));
+  const published = meterMessages(new Topics('heat2mqtt'), meterView({ ...ledger, days }));
+  const history = published.find(({ topic }) => topic.endsWith('/history'));
+  const found = readRetainedHistory(Buffer.from(history?.payload ?? ''));
+  expect(found?.days.get('2025-01-02')).toEqual(amounts(-1, -0.5));
+  expect(found?.days.get('2025-01-03')).toEqual(amounts(2, null));
 });
 
 test.each(['2025-02-01', '2024-12-01'])('not our own origin (%s) counts but the remembered one', (own) => {
@@ -30,12 +34,9 @@ test.each(['2025-02-01', '2024-12-01'])('not our own origin (%s) counts but the 
   expect(ledger.days.has('2025-02-10')).toBe(true);
 });
 
-test('lost again and again, deaf or not, beside a provider that forgets, corrects and remembers', () => {
-  holds(fates, (all) => {
-    let lives = beginning();
-    for (const [at, fate] of all.entries()) {
-      lives = suffer(lives, fate, at + 1);
-      expectNewestWords(lives, fate);
-    }
-  });
+test('with our own origin nothing is read again; what was read since counts, and absence erases nothing', () => {
+  const ledger = restoreLedger(ledgerOf([['2025-01-02', 21, null]], { origin: ORIGIN }), THREE, 9);
+  expect(ledger).toMatchObject({ origin: ORIGIN, complete: true });
+  expect(ledger.days.get('2025-01-02')).toMatchObject(amounts(21, 2));
+  expect([...ledger.days.keys()].sort()).toEqual([...THREE.days.keys()]);
 });

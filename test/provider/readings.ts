@@ -26,8 +26,6 @@ export async function readUsageOf(ask: Ask, changes: Partial<UsageQuestion> = {}
   return buckets.map(({ readAt: _, ...amounts }) => amounts);
 }
 
-export type Home = Awaited<ReturnType<typeof openHome>>;
-
 /** `events` is read live: push to it and the provider knows more. */
 export async function openHome(events: ExplicitEvent[] = []) {
   const services = [{ identifier: '70418235', meter: { events } }];

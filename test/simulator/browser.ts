@@ -1,6 +1,4 @@
 // A browser as far as the simulated login needs one: it keeps cookies, follows redirects on its host, and fills in forms.
-import { createHash } from 'node:crypto';
-import type { Simulator } from '../../src/simulator/provider.ts';
 
 export interface Page {
   readonly url: string;
@@ -12,24 +10,6 @@ export interface Page {
 
 export const REDIRECT = 'https://portal.example.org/signed-in';
 export const VERIFIER = 'an-invented-verifier-that-is-long-enough-for-rfc-7636';
-
-export function authorizationUrl(
-  { urls }: Simulator,
-  changes: Record<string, string | undefined> = {},
-): string {
-  const usual = {
-    response_type: 'code',
-    client_id: 'self-care',
-    redirect_uri: REDIRECT,
-    scope: 'openid service-energy',
-    state: 'a-state',
-    nonce: 'a-nonce',
-    code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
-    code_challenge_method: 'S256',
-  };
-  const given = Object.entries({ ...usual, ...changes }).filter(([, value]) => value !== undefined);
-  return `${urls.issuer}/protocol/openid-connect/auth?${new URLSearchParams(given as [string, string][])}`;
-}
 
 export class Browser {
   readonly cookies = new Map<string, string>();
@@ -65,7 +45,7 @@ export class Browser {
   }
 }
 
-export function actionOf({ html }: Page): string {
+function actionOf({ html }: Page): string {
   const action = /<form [^>]*action="([^"]*)"[^>]* method="post"/i.exec(html)?.[1] ?? '';
   return action.replaceAll('&amp;', '&');
 }

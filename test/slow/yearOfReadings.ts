@@ -9,8 +9,6 @@ interface Amount {
   readonly eur: number;
 }
 
-export type YearOfReadings = ReturnType<typeof yearOfReadings>;
-
 const DAY_MS = 86_400_000;
 const LAST = '2026-03-31';
 /** Days from here on are told once and for good, and nothing is changed any more. */

@@ -92,6 +92,13 @@ describe('the rows of a series', () => {
     ]);
   });
 
+  test('a row that is stored besides is no agreement, though nothing is to be sent', () => {
+    const stored = energyOf(ledgerOf(row('2025-01-01', 3, 1, 1)));
+    const wanted = stored.slice(1);
+    expect(rowsToSend(wanted, stored)).toEqual([]);
+    expect([agree(wanted, stored), agree(stored, stored)]).toEqual([false, true]);
+  });
+
   test('an empty ledger has nothing to say about what is stored', () => {
     expect(energyOf(ledgerOf([]), energyOf(ledgerOf(row('2025-01-01', 3, 1, 1))))).toEqual([]);
   });

@@ -8,7 +8,6 @@ import {
   forecastBill,
   nextBillSpan,
 } from '../domain/insight/bill.ts';
-
 import type { Invoice } from '../domain/invoice.ts';
 import type { Day, DaySpan } from '../domain/period.ts';
 import { type EntityContext, type Property, seriesName, withFound } from '../domain/reading.ts';

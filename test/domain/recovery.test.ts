@@ -1,9 +1,14 @@
 // A lost ledger, put together from what is retained on the broker and what has been read since.
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { openLedger } from '../../src/domain/ledger.ts';
 import { type RetainedHistory, readRetainedHistory, restoreLedger } from '../../src/domain/recovery.ts';
+import { totals } from '../../src/domain/totals.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { meterMessages, meterView } from '../support/inventedHome.ts';
+import { holds } from '../support/property.ts';
 import { amounts, type Line, ledgerOf, row } from './ledgers.ts';
+import { believableTurns, birth, live } from './providerModel.ts';
 
 const ORIGIN = '2025-01-01';
 const CUT = { timezone: 'Europe/Dublin', readingCloses: 'same_day' } as const;
@@ -39,4 +44,31 @@ test('with our own origin nothing is read again; what was read since counts, and
   expect(ledger).toMatchObject({ origin: ORIGIN, complete: true });
   expect(ledger.days.get('2025-01-02')).toMatchObject(amounts(21, 2));
   expect([...ledger.days.keys()].sort()).toEqual([...THREE.days.keys()]);
+});
+
+test('lost after any poll and put together some polls later, it tells the newest word given for each day', () => {
+  holds(believableTurns, fc.nat({ max: 24 }), fc.nat({ max: 3 }), (turns, lostAt, deafFor) => {
+    let life = birth();
+    let retained: RetainedHistory | null = null;
+    for (const [at, turn] of turns.entries()) {
+      life = live(life, turn, at + 1);
+      const { origin, days, complete } = life.ledger;
+      if (at === lostAt && complete) {
+        retained = { ...CUT, origin, days };
+        life = { ...life, ledger: openLedger(origin) };
+      }
+      if (retained !== null && at >= lostAt + deafFor) {
+        life = { ...life, ledger: restoreLedger(life.ledger, retained, at) };
+        retained = null;
+      }
+      if (retained !== null) continue;
+      const sum = { energy: 0, cost: 0 };
+      for (const { energy, cost } of life.newestWord.values()) {
+        sum.energy += energy ?? 0;
+        sum.cost += cost ?? 0;
+      }
+      const { energy, cost } = totals(life.ledger, life.today).total;
+      expect({ energy: energy ?? 0, cost: cost ?? 0 }).toEqual(sum);
+    }
+  });
 });

@@ -1,6 +1,6 @@
 // Home Assistant's own REST and WebSocket interfaces, as its frontend uses them.
 import { WebSocket } from 'ws';
-import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
+import { type Fields, isFields } from '../support/fields.ts';
 
 export type Api = Awaited<ReturnType<typeof connect>>;
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
+import { type Fields, isFields } from '../support/fields.ts';
 import { METER } from '../support/homes.ts';
 import { ROOT } from '../support/sources.ts';
 import { waitFor } from '../support/waitFor.ts';

@@ -1,6 +1,6 @@
 // What Home Assistant has to show for the discovery documents on the broker, and what it shows.
 import { WORDS } from '../../src/publication/language.ts';
-import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
+import { type Fields, isFields } from '../support/fields.ts';
 import type { Probe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
 import type { Api } from './api.ts';

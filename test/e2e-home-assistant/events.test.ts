@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ME } from '../e2e/program.ts';
-import type { Fields } from '../support/homeAssistantEntities.ts';
+import type { Fields } from '../support/fields.ts';
 import { home, METER, PROPERTY, person, quiet, reading } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import type { Api } from './api.ts';

@@ -1,5 +1,5 @@
 // The first minutes of a Home Assistant without a browser: its owner, a token with a long life, the MQTT integration.
-import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
+import { type Fields, isFields } from '../support/fields.ts';
 import { type Api, connect } from './api.ts';
 
 export const OWNER = { name: 'Ada', username: 'ada', password: 'heat-of-ada' };

@@ -7,7 +7,7 @@ import { ACCOUNT_ROWS } from '../../src/publication/entities/accountEntities.ts'
 import { EVENT_ROWS } from '../../src/publication/entities/bridgeEntities.ts';
 import { type EntityRow, keysOf } from '../../src/publication/entities/entityRow.ts';
 import { METER_ROWS } from '../../src/publication/entities/meterEntities.ts';
-import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
+import { type Fields, isFields } from '../support/fields.ts';
 import { bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL, statesOf } from '../support/inventedHome.ts';
 
 const options = discoveryBelow('heat2mqtt');

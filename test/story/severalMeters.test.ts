@@ -5,7 +5,6 @@ import { expect, test } from 'vitest';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { asked } from '../support/extras.ts';
-import { discoveryComplaints } from '../support/homeAssistantRules.ts';
 import {
   booked,
   EVENT,
@@ -46,7 +45,6 @@ test('two accounts: two sessions, two meters, two devices; names are those of th
   const second = await restart({ meters: { [METER]: { name: named }, 70555002: { name: 'Nobody' } } });
   const document = await probe.until(topic, ({ device }) => Object(device).name === named);
   expect(document).toEqual({ ...before, device: { ...Object(before?.device), name: named } });
-  expect(discoveryComplaints([probe.last(topic)].flatMap((one) => one ?? []))).toEqual([]);
   const { meters } = await probe.until('heat2mqtt/bridge/info', ({ meters }) =>
     JSON.stringify(meters).includes('Flat'),
   );

@@ -161,6 +161,41 @@ test('a couple: one series, one question for each poll, nothing twice, and the s
   ]);
 });
 
+test("accounts that find each other's meters, and are refused in turn: each meter is read once in each round", async () => {
+  const shared = [home('shared0', quiet(), 700_001), home('shared1', quiet(), 700_002)];
+  const accounts = ['ann', 'bob'].map((name, at) => ({
+    ...person(name, []),
+    groups: [{ id: 800_001 + at, properties: [home(name, quiet(), 600_001 + at), ...shared] }],
+  }));
+  const isNew = (id: number, of: number) => id === 700_002 - of;
+  let round = 0;
+  const { story, counters, simulator } = await firstPoll({
+    accounts,
+    config: { usage: { concurrency: 2 } },
+    prepare({ simulator: { switches } }) {
+      for (const [at, { groups }] of accounts.entries()) {
+        const change = (body: unknown) => ({
+          objects: Object(body).objects.filter(({ id }: { id: number }) => round > 0 || !isNew(id, at)),
+        });
+        const when = ({ query }: { query: URLSearchParams }) =>
+          query.get('parent-group') === String(groups[0]?.id);
+        switches.fault('/api/v1/customers', { kind: 'change', change }, { when });
+      }
+    },
+  });
+  expect(counters.requests[USAGE]).toBe(4);
+  for (const refused of [null, ...accounts]) {
+    round += 1;
+    const asked = counters.requests[USAGE] ?? 0;
+    for (const one of accounts)
+      simulator.changePassword(one.username, one === refused ? 'another one' : one.password);
+    // Properties are searched for once a week.
+    await story.nextPoll(8 * 24 * HOUR_MS);
+    // Nobody else has the own meter of the one that is refused.
+    expect((counters.requests[USAGE] ?? 0) - asked).toBe(refused === null ? 4 : 3);
+  }
+});
+
 const FLATS: AccountOptions[] = [1, 2, 3, 4, 5].map((n) =>
   person(`flat${n}`, [home(`7055500${n}`, quiet({ seed: n }), 700_000 + n)]),
 );

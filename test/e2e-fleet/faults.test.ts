@@ -2,8 +2,8 @@
 // looks from the provider, from the database or from the broker sees one fleet that works.
 import { expect, test } from 'vitest';
 import { tell } from '../slow/figures.ts';
+import { formsOf } from '../support/canaries.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
-import { leaksIn } from './dump.ts';
 import { carryOut, planOf } from './faultPlan.ts';
 import { CLAIM_SECONDS, type Fleet, openFleet } from './fleet.ts';
 import { MARKS, type Resident } from './residents.ts';
@@ -86,6 +86,12 @@ function tooManyLogins({ book }: Fleet, { id, username }: Resident): string[] {
     const before = logins[n - 1]?.at ?? 0;
     return at - before < least ? [`${id}: logins at ${before} and ${at}`] : [];
   });
+}
+
+/** In any form, and as columns of bytes hold them. */
+function leaksIn(text: string, secrets: readonly string[]): string[] {
+  const forms = (secret: string) => [...formsOf(secret), Buffer.from(secret, 'utf8').toString('hex')];
+  return secrets.filter((secret) => forms(secret).some((form) => text.includes(form)));
 }
 
 /** The provider books a day of one flat after the other. */

@@ -34,14 +34,15 @@ export async function openFlat() {
       return { code, output: child.output, errors: child.errors };
     },
     /** A file of logins; gives its path. */
-    async logins(...rows: readonly (readonly string[])[]): Promise<string> {
-      const cell = (text: string) => `"${text.replaceAll('"', '""')}"`;
-      const lines = [['id', 'username', 'password'], ...rows].map((cells, n) =>
-        cells.map((text) => (n === 0 ? text : cell(text))).join(','),
-      );
-      const path = join(folder, 'accounts.csv');
-      await writeFile(path, lines.join('\r\n'));
-      return path;
-    },
+    logins: (...rows: readonly (readonly string[])[]) => writeLogins(folder, rows),
   };
+}
+
+/** As a spreadsheet writes them; gives its path. */
+export async function writeLogins(folder: string, rows: readonly (readonly string[])[]): Promise<string> {
+  const cell = (text: string) => `"${text.replaceAll('"', '""')}"`;
+  const lines = rows.map((cells) => cells.map(cell).join(','));
+  const path = join(folder, 'accounts.csv');
+  await writeFile(path, ['id,username,password', ...lines, ''].join('\r\n'), { mode: 0o600 });
+  return path;
 }

@@ -9,7 +9,8 @@ import { ENTRY } from '../e2e/program.ts';
 import { type Child, startChild } from '../support/child.ts';
 import { openStack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { openCable } from './cable.ts';
+import { openWire, type Wire } from '../support/wire.ts';
+import { writeLogins } from './flat.ts';
 import { startListener } from './listener.ts';
 import { startPostgres } from './postgres.ts';
 import { type Resident, residents, SINCE } from './residents.ts';
@@ -94,7 +95,7 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
   };
   const places = await Promise.all(
     CLOCKS_MS.map(async (shift, n) => {
-      const cable = stack.use(await openCable(postgres.port));
+      const cable = stack.use(await openWire(postgres.port));
       return placeOf(`machine-${n}`, shift, cable, configure, postgres.urlAs('heat2mqtt_worker', cable.port));
     }),
   );
@@ -110,10 +111,8 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
     command,
     /** Their logins, as a housing association has them. */
     async import(which: readonly Resident[] = people): Promise<void> {
-      const file = join(folder, 'accounts.csv');
-      const cell = (text: string) => `"${text.replaceAll('"', '""')}"`;
-      const lines = which.map(({ id, username, password }) => [id, username, password].map(cell).join(','));
-      await writeFile(file, ['id,username,password', ...lines, ''].join('\n'), { mode: 0o600 });
+      const rows = which.map(({ id, username, password }) => [id, username, password]);
+      const file = await writeLogins(folder, rows);
       const { code, output, errors } = await command('accounts', 'import', file);
       if (code !== 0) throw new Error(`accounts import: ${output} ${errors}`);
     },
@@ -132,7 +131,7 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
 function placeOf(
   name: string,
   shiftMs: number,
-  cable: Awaited<ReturnType<typeof openCable>>,
+  cable: Wire,
   configure: (name: string, url: string) => Promise<string>,
   databaseUrl: string,
 ) {

@@ -16,7 +16,7 @@ import { Seal } from '../../src/store/database/seal.ts';
 import { loginBudgetCodec, tokensCodec } from '../../src/store/documents.ts';
 import type { Codec } from '../../src/store/stateStore.ts';
 import { turn } from '../support/waitFor.ts';
-import { openCable } from './cable.ts';
+import { openWire } from '../support/wire.ts';
 import { openTables } from './tables.ts';
 
 const SECONDS = 10;
@@ -103,7 +103,7 @@ test('a renewal that cannot see a claim yet does not end it: a slow commit costs
 
 test('a claim ends here before it ends in the database, however late its answer came', async () => {
   const { claims, database, open, postgres, stack } = await openAccount();
-  const cable = stack.use(await openCable(postgres.port));
+  const cable = stack.use(await openWire(postgres.port));
   const far = open(cable.port);
   await far.query('SELECT 1');
   cable.turn('silent');

@@ -10,7 +10,7 @@ import { startChild } from '../support/child.ts';
 import { tooMany } from '../support/faults.ts';
 import { STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { openCable } from './cable.ts';
+import { openWire } from '../support/wire.ts';
 import { openFlat } from './flat.ts';
 
 type Flat = Awaited<ReturnType<typeof openFlat>>;
@@ -96,7 +96,7 @@ test('a database that is gone is told by everything within a minute, and so is i
   const flat = await openFlat();
   const { postgres, command, logins } = flat;
   const port = await freePort();
-  const cable = flat.stack.use(await openCable(postgres.port));
+  const cable = flat.stack.use(await openWire(postgres.port));
   const fleet = { ...flat.fleet, claim_seconds: 60, database_url: postgres.urlAs('heat2mqtt', cable.port) };
   await flat.configure({ fleet, http: { listen: `127.0.0.1:${port}` } });
   const probe = await flat.listen();

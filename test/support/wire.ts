@@ -1,43 +1,56 @@
-// A TCP proxy between a client and a broker that a test can cut, or that closes every connection.
+// A TCP proxy between a client and a server that a test can cut or make silent, or that closes every connection.
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** To the broker at `port`; without one every connection is closed as soon as it comes. */
-export async function openWire(port?: number, onData?: (socket: Socket) => void) {
+export type Wire = Awaited<ReturnType<typeof openWire>>;
+
+type State =
+  | 'whole'
+  /** Connections are broken, and new ones too. */
+  | 'cut'
+  /** Connections stay, and nothing comes through: what was sent meanwhile arrives once it is whole again. */
+  | 'silent';
+
+/** To the server at `toPort`; without one every connection is closed as soon as it comes. */
+export async function openWire(toPort?: number, onData?: (socket: Socket) => void) {
   const sockets = new Set<Socket>();
   let attempts = 0;
   let muted = false;
-  const server: Server = createServer((client) => {
+  let state: State = 'whole';
+  const server: Server = createServer((near) => {
     attempts += 1;
-    keep(client);
+    keep(near);
     if (onData) {
-      client.on('data', () => onData(client));
+      near.on('data', () => onData(near));
       return;
     }
-    if (port === undefined) {
-      client.destroy();
+    if (toPort === undefined || state === 'cut') {
+      near.destroy();
       return;
     }
-    const broker = connect(port, '127.0.0.1');
-    keep(broker);
-    client.pipe(broker);
-    broker.on('data', (bytes) => {
-      if (!muted) client.write(bytes);
+    const far = connect(toPort, '127.0.0.1');
+    keep(far);
+    near.on('data', (bytes) => far.write(bytes));
+    far.on('data', (bytes) => {
+      if (!muted) near.write(bytes);
     });
-    client.on('close', () => broker.destroy());
-    broker.on('close', () => client.destroy());
+    near.on('close', () => far.destroy());
+    far.on('close', () => near.destroy());
   });
   function keep(socket: Socket): void {
     sockets.add(socket);
     socket.on('error', () => undefined);
     socket.on('close', () => sockets.delete(socket));
+    if (state === 'silent') socket.pause();
   }
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
   const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
   return {
-    url: `mqtt://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    port,
+    url: `mqtt://127.0.0.1:${port}`,
     /** Connections that came so far. */
     get attempts() {
       return attempts;
@@ -48,9 +61,14 @@ export async function openWire(port?: number, onData?: (socket: Socket) => void)
     },
     /** All connections break now. */
     cut,
-    /** While muted, nothing that the broker says arrives. */
+    /** While muted, nothing that the server says arrives. */
     mute(isMuted: boolean) {
       muted = isMuted;
+    },
+    turn(to: State): void {
+      state = to;
+      if (to === 'cut') cut();
+      else for (const socket of sockets) to === 'silent' ? socket.pause() : socket.resume();
     },
     stop: () =>
       new Promise<void>((resolve) => {

@@ -136,6 +136,9 @@ describe('strange ones', () => {
       { dueAt: null, startAt: null },
     ],
     [{ payment_due: Date.UTC(9999, 11, 31) }, { dueAt: Date.UTC(9999, 11, 31) }],
+    // In some zone it is a day of five digits.
+    [{ payment_due: Date.UTC(9999, 11, 31) + 1 }, { dueAt: null }],
+    [{ start_time: START + 0.4 }, { startAt: START }],
     [{ start_time: String(START) }, { startAt: START }],
     ...statuses.map((status, at): [object, object] => [{ status }, { status: at < 3 ? status : null }]),
   ])('%j', async (strange, expected) => {

@@ -1,6 +1,6 @@
 // The lists of constituencies on MQTT: their topics, their payload, and what Home Assistant shows.
 import { describe, expect, test } from 'vitest';
-import { listMessage, listName, summaryMessage } from '../../src/constituencies/onDemand.ts';
+import { listName, summaryMessage } from '../../src/constituencies/onDemand.ts';
 import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { zone } from '../../src/domain/period.ts';
 import { Topics } from '../../src/publication/topics.ts';
@@ -32,44 +32,6 @@ test('a list is named after its house; pages and lists of several houses have no
   expect(listName(ALL)).toBe('all/all');
   for (const more of [{ skip: 0 }, { limit: 5 }, { chamberIds: ['/ie/a/house/dail/3'] }])
     expect(listName({ ...DAIL, ...more })).toBeNull();
-});
-
-test('the payload has every row, fadas and all', () => {
-  const message = listMessage(topics, dublin, 'dail/34', view(listOf(['Dún Laoghaire'])));
-  expect(message).toMatchObject({ topic: 'heat2mqtt/constituencies/dail/34', retain: true });
-  expect(message.payload).toContain('Dún Laoghaire');
-  expect(JSON.parse(message.payload)).toEqual({
-    schema: 1,
-    fetched_at: '2026-07-01T11:00:00+01:00',
-    stale: false,
-    query: { chamber: 'dail', house_no: 34, chamber_id: [], skip: null, limit: null },
-    count: 1,
-    total: 1,
-    complete: true,
-    constituencies: [
-      {
-        uri: 'https://x/Dún Laoghaire',
-        name: 'Dún Laoghaire',
-        code: 'Code',
-        type: 'constituency',
-        house: { chamber: 'dail', house_no: 34, name: '34ú Dáil', uri: 'https://x/34' },
-      },
-    ],
-  });
-});
-
-test('an unknown shape: raw as it came, and nothing counted', () => {
-  const raw = { strange: [1, { name: 'Áit' }] };
-  const list = { constituencies: null, total: null, complete: null, raw };
-  const { payload } = listMessage(topics, dublin, 'dail/34', view(list));
-  expect(JSON.parse(payload)).toMatchObject({ count: null, constituencies: null, raw });
-  const summary = summaryMessage(topics, dublin, 'dail/34', view(list));
-  expect(JSON.parse(summary.payload)).toMatchObject({
-    count: null,
-    names: null,
-    note: expect.stringContaining('shape'),
-    stale: false,
-  });
 });
 
 describe('the summary for Home Assistant', () => {

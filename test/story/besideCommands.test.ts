@@ -2,10 +2,9 @@
 // session at the same moment. Neither costs the other its session.
 
 import { expect, test } from 'vitest';
-import { Browser, REDIRECT } from '../simulator/browser.ts';
 import { HEALTH, ME, PROPERTY, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { HOUR_MS, MINUTE_MS, openStory, type Story } from '../support/story.ts';
+import { HOUR_MS, MINUTE_MS, openStory } from '../support/story.ts';
 
 const ACCOUNT = 'heat2mqtt/account/home/state';
 const EVENT = 'heat2mqtt/bridge/event';
@@ -20,97 +19,64 @@ async function opened() {
   return { story, simulator, probe: await story.listen(), counters: simulator.counters };
 }
 
-const WAYS = {
-  device: {
-    provider: { sign_in: 'device' },
-    async answer({ simulator }: Story) {
-      const codes = await untilTrue('a user code', () => {
-        const pending = simulator.device.pending();
-        return pending.length > 0 && pending;
-      });
-      simulator.device.approve(codes[0] ?? '', ME.username);
-      return '';
-    },
-  },
-  link: {
-    provider: { sign_in: 'link', redirect_uri: REDIRECT },
-    async answer(_: Story, told: string) {
-      const url = /http\S+\/openid-connect\/auth\?\S+/.exec(told)?.[0] ?? '';
-      return (await new Browser().signIn(url, ME.username, ME.password)).location?.href ?? '';
-    },
-  },
-} as const;
+// By a link, and what either says: test/cli/login.test.ts.
+test('without a password: told to sign in at once, without a request for tokens; login is taken within a minute; and again when the issuer ends the session', async () => {
+  const { story, probe, simulator, counters } = await opened();
+  const config = { ...WITHOUT_PASSWORD, provider: { sign_in: 'device' } };
+  async function signIn() {
+    const typed = story.type('login', config, { ask: async () => '' });
+    const code = await untilTrue('a user code', () => simulator.device.pending()[0]);
+    simulator.device.approve(code, ME.username);
+    return typed;
+  }
+  await story.start(config);
+  await story.polled(1);
+  const health = probe.json(HEALTH);
+  expect(health).toMatchObject({
+    state: 'failing',
+    auth: { home: { state: 'login_needed', next_attempt_at: null } },
+    reasons: [{ code: 'login_needed', hint: expect.stringContaining('heat2mqtt login') }],
+    last_error: expect.stringContaining('sign in'),
+  });
+  expect(probe.json(ACCOUNT)).toMatchObject({ auth_state: 'login_needed' });
+  expect(probe.all(EVENT)).toMatchObject([{ event_type: 'auth_needed', code: 'login_needed' }]);
+  await story.pass(30 * MINUTE_MS, 60_000);
+  expect(simulator.requests).toEqual([]);
 
-test.each(Object.entries(WAYS))(
-  'sign_in %s: told to sign in at once, without a request for tokens; login is taken within a minute; and again when the issuer ends the session',
-  async (way, { provider, answer }) => {
-    const { story, probe, simulator, counters } = await opened();
-    const config = { ...WITHOUT_PASSWORD, provider };
-    async function signIn() {
-      let told = '';
-      const answering = {
-        out: (text: string) => {
-          told += text;
-        },
-        ask: () => answer(story, told),
-      };
-      const typed = story.type('login', config, answering);
-      if (way === 'device') await answer(story, told);
-      const { exitCode } = await typed;
-      return { exitCode, told };
-    }
-    await story.start(config);
-    await story.polled(1);
-    const health = probe.json(HEALTH);
-    expect(health).toMatchObject({
-      state: 'failing',
-      auth: { home: { state: 'login_needed', next_attempt_at: null } },
-      reasons: [{ code: 'login_needed', hint: expect.stringContaining('heat2mqtt login') }],
-      last_error: expect.stringContaining('sign in'),
-    });
-    expect(probe.json(ACCOUNT)).toMatchObject({ auth_state: 'login_needed' });
-    expect(probe.all(EVENT)).toMatchObject([{ event_type: 'auth_needed', code: 'login_needed' }]);
-    await story.pass(30 * MINUTE_MS, 60_000);
-    expect(simulator.requests).toEqual([]);
+  probe.forget();
+  expect(await signIn()).toMatchObject({ exitCode: 0, out: expect.stringContaining('within a minute') });
+  await story.pass(MINUTE_MS, 5_000);
+  await probe.until(STATE);
+  await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+  expect(probe.json(ACCOUNT)).toMatchObject({ auth_state: 'ok' });
+  expect(probe.all(EVENT)).toMatchObject([{ event_type: 'recovered' }]);
+  // Kept alive like any other.
+  await story.pass(20 * MINUTE_MS, 20_000);
+  expect(counters.refreshGrants.ok).toBeGreaterThan(3);
+  expect(counters.refreshGrants).toMatchObject({ asked: counters.refreshGrants.ok, maxInFlight: 1 });
 
-    probe.forget();
-    expect(await signIn()).toMatchObject({
-      exitCode: 0,
-      told: expect.stringContaining('within a minute'),
-    });
-    await story.pass(MINUTE_MS, 5_000);
-    await probe.until(STATE);
-    await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
-    expect(probe.json(ACCOUNT)).toMatchObject({ auth_state: 'ok' });
-    expect(probe.all(EVENT)).toMatchObject([{ event_type: 'recovered' }]);
-    // Kept alive like any other.
-    await story.pass(20 * MINUTE_MS, 20_000);
-    expect(counters.refreshGrants.ok).toBeGreaterThan(3);
-    expect(counters.refreshGrants).toMatchObject({ asked: counters.refreshGrants.ok, maxInFlight: 1 });
-
-    // The issuer ends the session between two polls.
-    simulator.endSessions();
-    probe.forget();
-    await story.pass(5 * MINUTE_MS, 20_000);
-    expect(probe.json(HEALTH)).toMatchObject({
-      state: 'failing',
-      failures_in_a_row: 0,
-      reasons: [{ code: 'login_needed' }],
-    });
-    expect(probe.all(EVENT)).toMatchObject([{ event_type: 'auth_needed', code: 'login_needed' }]);
-    expect(probe.json(ACCOUNT)).toMatchObject({ auth_state: 'login_needed' });
-    const asked = simulator.requests.length;
-    await story.pass(30 * MINUTE_MS, 60_000);
-    expect(simulator.requests.length).toBe(asked);
-    const polls = counters.requests[USAGE] ?? 0;
-    await signIn();
-    await story.pass(MINUTE_MS, 5_000);
-    expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', auth: { home: { state: 'ok' } } });
-    expect(probe.all(EVENT).map(({ event_type }) => event_type)).toEqual(['auth_needed', 'recovered']);
-    expect(counters.requests[USAGE]).toBeGreaterThan(polls);
-    expect(counters.passwordGrants.asked).toBe(0);
-  },
-);
+  // The issuer ends the session between two polls.
+  simulator.endSessions();
+  probe.forget();
+  await story.pass(5 * MINUTE_MS, 20_000);
+  expect(probe.json(HEALTH)).toMatchObject({
+    state: 'failing',
+    failures_in_a_row: 0,
+    reasons: [{ code: 'login_needed' }],
+  });
+  expect(probe.all(EVENT)).toMatchObject([{ event_type: 'auth_needed', code: 'login_needed' }]);
+  expect(probe.json(ACCOUNT)).toMatchObject({ auth_state: 'login_needed' });
+  const asked = simulator.requests.length;
+  await story.pass(30 * MINUTE_MS, 60_000);
+  expect(simulator.requests.length).toBe(asked);
+  const polls = counters.requests[USAGE] ?? 0;
+  await signIn();
+  await story.pass(MINUTE_MS, 5_000);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', auth: { home: { state: 'ok' } } });
+  expect(probe.all(EVENT).map(({ event_type }) => event_type)).toEqual(['auth_needed', 'recovered']);
+  expect(counters.requests[USAGE]).toBeGreaterThan(polls);
+  expect(counters.passwordGrants.asked).toBe(0);
+});
 
 test('a command and a poll at the same moment: one login for both, and no expired token is renewed twice', async () => {
   const { story, probe, counters } = await opened();

@@ -48,28 +48,6 @@ test('with noise it is near, and the band holds it or nearly does', () => {
   }
 });
 
-test('a mild winter is no saving', () => {
-  const cold = household({ seed: 4 });
-  const shifted = new Map([...cold.temperatures].map(([day, mean]) => [day, day < FROM ? mean : mean + 3]));
-  const mild = new Map(
-    [...cold.truth].map(({ day, temperature }) => {
-      const saved =
-        day < FROM ? 0 : 1.6 * (Math.max(0, BASE - temperature) - Math.max(0, BASE - temperature - 3));
-      const known = cold.days.get(day);
-      return [day, { ...known, energy: (known?.energy ?? 0) - toMicro(saved) } as const];
-    }),
-  );
-  const used = (days: ReadonlyMap<Day, { readonly energy: number | null }>, from: Day) =>
-    [...days].reduce(
-      (sum, [day, { energy }]) => (day >= from && day <= addDays(from, 89) ? sum + (energy ?? 0) : sum),
-      0,
-    );
-  expect(used(mild, FROM) / used(mild, addDays(FROM, -365))).toBeLessThan(0.85);
-  const days = new Map([...cold.days].map(([day, one]) => [day, { ...one, ...mild.get(day) }]));
-  const change = compared(days, shifted);
-  expect(Math.abs(change?.percent ?? 1e9)).toBeLessThan(8);
-});
-
 test('a change before the year of comparison is none of this year', () => {
   const change = changeOf(household({ seed: 9, changes: [{ from: '2023-12-01', factor: 0.6 }] }));
   expect(Math.abs(change?.percent ?? 1e9)).toBeLessThan(8);

@@ -1,10 +1,9 @@
 // What is published of the bridge itself: state, info, health with its reasons, and events.
 import { expect, test } from 'vitest';
 import type { AuthState } from '../../src/domain/health.ts';
-import { about } from '../../src/foundation/about.ts';
-import { healthOf, infoMessage, stateMessage } from '../../src/publication/messages.ts';
+import { healthOf, stateMessage } from '../../src/publication/messages.ts';
 import { clear, Topics } from '../../src/publication/topics.ts';
-import { bodyOf, bridgeView, DUBLIN, NOW, WELL } from '../support/inventedHome.ts';
+import { bodyOf, DUBLIN, NOW, WELL } from '../support/inventedHome.ts';
 
 const topics = new Topics('heat/home');
 const HOME = WELL.auth.home as NonNullable<typeof WELL.auth.home>;
@@ -18,30 +17,6 @@ test('the state is plain text; an event passes; a withdrawal is empty and retain
   expect(message).toMatchObject({ topic: 'heat/home/bridge/event', retain: false });
   expect(bodyOf(message)).toEqual({ schema: 1, ...event, at: '2025-06-30T13:00:00+01:00' });
   expect(clear(topic)).toEqual({ topic, payload: '', retain });
-});
-
-test('info tells version, schedule, zone, and each meter with its topic', () => {
-  const message = infoMessage(topics, bridgeView());
-  expect(message).toMatchObject({ topic: 'heat/home/bridge/info', retain: true });
-  expect(bodyOf(message)).toEqual({
-    schema: 1,
-    version: about.version,
-    started_at: '2025-06-30T12:00:00+01:00',
-    schedule: '23 */4 * * *',
-    timezone: 'Europe/Dublin',
-    base_topic: 'heat/home',
-    meters: [
-      {
-        meter: '70418235',
-        name: null,
-        account: 'home',
-        identifiers: ['70418235', '70418236'],
-        reading_closes: 'same_day',
-        topic: 'heat/home/meter/70418235/state',
-      },
-    ],
-    links: { documentation: about.url, issues: `${about.url}/issues` },
-  });
 });
 
 const auth = (state: AuthState) => ({ home: { ...HOME, state } });

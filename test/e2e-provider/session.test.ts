@@ -1,4 +1,5 @@
-// A session under a running daemon beside a real Keycloak: rotation, what ends it and is followed by one login, and an outage. What Keycloak says in each situation is in agreement.test.ts, and what that means in test/auth and test/story.
+// A session under a running daemon beside a real Keycloak: rotation, what ends it and is followed by one login, an outage, and a
+// wrong password. What Keycloak says in each situation is in agreement.test.ts, and what that means in test/auth and test/story.
 import { expect, inject, test } from 'vitest';
 import { freePort } from '../e2e/mosquitto.ts';
 import { openStack } from '../support/stack.ts';
@@ -31,6 +32,19 @@ test('a refresh token that somebody else has used: one login follows, and nobody
   expect(counts).not.toHaveProperty('LOGIN_ERROR');
   expect(counts.REFRESH_TOKEN_ERROR ?? 0).toBeLessThanOrEqual(1);
   expectNoBlame(story, program.output);
+});
+
+test('a wrong password is tried once, whatever polls there are', async () => {
+  const realm = await openRealm();
+  const story = await openStory(realm, { account: { password: 'no' }, usage: OFTEN });
+  const program = story.start();
+  const polls = () => program.output.split('"poll').length;
+  await story.until('the refusal', ({ codes }) => codes.includes('bad_credentials_or_locked'));
+  const seen = polls();
+  await story.until('two polls more', () => polls() > seen + 1);
+  expect(story.health()).toMatchObject({ state: 'failing', auth: 'bad_credentials_or_locked' });
+  expect(await realm.counts()).toEqual({ LOGIN_ERROR: 1 });
+  expect(await realm.failuresCounted()).toBe(1);
 });
 
 test('rotation: each refresh token is used once, and each is another one', async () => {

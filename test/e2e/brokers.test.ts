@@ -1,13 +1,14 @@
-// Brokers of a real house: TLS with an authority of our own, bad certificates, and one where not everybody may write.
+// Brokers of a real house: TLS with an authority of our own, bad certificates, and a rival for the client id.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { connect } from 'mqtt';
 import { expect, test } from 'vitest';
 import { STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { type CertificateOptions, KEY_PASSWORD, makeCertificates } from './certificates.ts';
 import { startMosquitto } from './mosquitto.ts';
-import { openHome, outcome } from './program.ts';
+import { openHome, openHomeWithBroker, outcome } from './program.ts';
 
 const BRIDGE = 'heat2mqtt/bridge/state';
 
@@ -79,6 +80,29 @@ test.each<[string, CertificateOptions, string, string]>([
     expect((await program.end('SIGTERM')).code).toBe(0);
   },
 );
+
+test('another client with our id: suspected, no duel, and everything is there once it has gone', async () => {
+  const { broker, folder, stack, configure, start, listen } = await openHomeWithBroker();
+  const program = start(await configure());
+  await program.says('"polled"');
+  await program.says('connected to the broker');
+  const { clientId } = JSON.parse(await readFile(join(folder, 'state/installation.json'), 'utf8'));
+  let taken = 0;
+  // It comes back at once, however often it is thrown out.
+  const rival = connect(broker.url, { clientId, reconnectPeriod: 5, protocolVersion: 5 });
+  stack.defer(() => rival.endAsync(true));
+  rival.on('connect', () => (taken += 1));
+  // Mosquitto 2.0 closes the connection without a word on why.
+  await program.says('another client may use the same client id');
+  // How the pauses grow, test/mqtt/link.test.ts proves without waiting.
+  const connections = () => program.output.split('connected to the broker').length - 1;
+  await waitFor('the third connection', () => connections() >= 3);
+  expect(taken).toBeLessThanOrEqual(connections() + 1);
+  await rival.endAsync(true);
+  const probe = await listen();
+  await waitFor('online', () => probe.last(BRIDGE)?.payload === 'online');
+  expect((await program.end('SIGTERM')).code).toBe(0);
+});
 
 test.each([
   ['5', 'did not take it'],

@@ -1,12 +1,13 @@
-// The built daemon against a real Mosquitto: requests, sudden death, polite end.
+// The built daemon against a real Mosquitto: first run, requests, sudden death, polite end.
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { STATE } from '../support/homes.ts';
+import { booked, HEALTH, METER, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { openHomeWithBroker } from './program.ts';
+import { ME, openHomeWithBroker } from './program.ts';
 
 const BRIDGE = 'heat2mqtt/bridge/state';
 const LONGEST_STOP_MS = 8_000;
+const INVOICES = 'heat2mqtt/account/home/invoices';
 
 async function livingHome() {
   const home = await openHomeWithBroker();
@@ -14,10 +15,43 @@ async function livingHome() {
   const probe = await home.listen();
   const start = () => home.start(config);
   const program = start();
-  await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
-  await probe.until('heat2mqtt/account/home/invoices', () => true);
-  return { ...home, probe, start, program };
+  const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
+  await probe.until(INVOICES, () => true);
+  return { ...home, probe, start, program, state };
 }
+
+test('first run: everything on its topic, retained where it should be, with the right numbers', async () => {
+  const { listen, state, simulator, probe, program } = await livingHome();
+  expect(program.output).toContain('"mqtt":"5"');
+  expect(state.energy_total).toBeCloseTo(booked(simulator).kwh, 3);
+  expect(state.cost_total).toBeCloseTo(booked(simulator).eur, 3);
+  expect(simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+
+  const late = await listen();
+  const topics = () => [...new Set(late.heard.map(({ topic }) => topic))].sort();
+  const RETAINED = [
+    INVOICES,
+    'heat2mqtt/account/home/state',
+    HEALTH,
+    'heat2mqtt/bridge/info',
+    BRIDGE,
+    `heat2mqtt/meter/${METER}/history`,
+    STATE,
+    `heat2mqtt/meter/${METER}/statement`,
+    ...['day', 'month', 'week'].map((interval) => `heat2mqtt/meter/${METER}/usage/${interval}`),
+    'homeassistant/device/heat2mqtt_account_home/config',
+    'homeassistant/device/heat2mqtt_bridge/config',
+    `homeassistant/device/heat2mqtt_meter_${METER}/config`,
+  ];
+  await waitFor('every topic', () => topics().length >= RETAINED.length, { diagnose: topics });
+  expect(topics()).toEqual(RETAINED);
+  expect(late.last(BRIDGE)?.payload).toBe('online');
+  // Something may be published anew in between, but it was there before.
+  for (const topic of RETAINED) expect(late.on(topic)[0], topic).toMatchObject({ retained: true });
+  const said = [...probe.heard.map(({ payload }) => payload), program.output, program.errors].join('\n');
+  for (const secret of [ME.password, ME.username, ME.customerCode ?? '', 'eyJ'])
+    expect(said).not.toContain(secret);
+});
 
 test('a request with the retain flag is not answered, also while connected; one over MQTT 5 where it wants to be', async () => {
   const { probe, simulator, program } = await livingHome();
@@ -54,4 +88,15 @@ test('kill -9: the broker says offline, and the next start says online without a
   const { code, ms } = await again.end('SIGTERM');
   expect([code, ms < LONGEST_STOP_MS]).toEqual([0, true]);
   await waitFor('offline', () => probe.last(BRIDGE)?.payload === 'offline');
+});
+
+test('SIGTERM while the login hangs: exit code 0 within eight seconds', async () => {
+  const { simulator, configure, start } = await openHomeWithBroker();
+  const prefix = '/auth/realms/energy/protocol';
+  simulator.switches.fault(prefix, { kind: 'hang' });
+  const program = start(await configure());
+  await waitFor('the request', () => simulator.requests.some(({ path }) => path.startsWith(prefix)));
+  await program.says('connected to the broker');
+  const { code, ms } = await program.end('SIGTERM');
+  expect([code, ms < LONGEST_STOP_MS]).toEqual([0, true]);
 });

@@ -116,6 +116,20 @@ test('a day in the middle is corrected, then a series is deleted: all rows are r
   expect(complaints(homeAssistant.records())).toEqual([]);
 });
 
+test('readings that close the day before stand on the day before', async () => {
+  const events = [5, 4, 2, 1].map((days) => reading(daysAgo(days), days, days / 4));
+  const story = await openStory({ me: person('me', [home(METER, quiet({ events }), PROPERTY)]) });
+  await startWithStatistics(story, {
+    usage: { history_since: daysAgo(30), reading_closes: 'previous_day' },
+  });
+  await untilWritten(story.probe);
+  const energy = await rowsOf(await story.enter(), ENERGY);
+  expect(energy.map(({ day, state }) => [day, state / 1_000])).toEqual(
+    [6, 5, 3, 2].map((days) => [daysAgo(days), days - 1]),
+  );
+  expect(await onTopic(story)).toEqual(energy.map(({ day, state }) => expect.arrayContaining([day, state])));
+});
+
 test('Home Assistant goes away in the middle of the import of many years: nothing is missing in the end', async () => {
   const since = '2019-01-01';
   const story = await openStory({ me: person('me', [home(METER, quiet({ since }), PROPERTY)]) });

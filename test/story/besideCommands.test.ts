@@ -78,6 +78,19 @@ test('without a password: told to sign in at once, without a request for tokens;
   expect(counters.passwordGrants.asked).toBe(0);
 });
 
+test('logout beside a daemon that has a password: it signs in again by itself, once', async () => {
+  const { story, probe, counters } = await opened();
+  await story.start();
+  await story.polled(1);
+  await story.pass(5 * MINUTE_MS, 20_000);
+  await story.type('logout');
+  expect(counters.revocations).toBe(1);
+  await story.pass(10 * MINUTE_MS, 20_000);
+  expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
+  expect(probe.json(STATE)).toBeDefined();
+});
+
 test('a command and a poll at the same moment: one login for both, and no expired token is renewed twice', async () => {
   const { story, probe, counters } = await opened();
   const first = story.type('check --live', NO_BROKER);

@@ -35,6 +35,21 @@ const pageStory = (
     },
   });
 
+test('auto finds the login page, and remembers it over a restart', async () => {
+  const { story, counters, state, restart } = await pageStory();
+  expect(state).toMatchObject({ energy_total: expect.any(Number) });
+  expect(counters).toMatchObject({ passwordGrants: { asked: 1, ok: 0 }, postedPasswords: 1 });
+  await story.pass(2 * HOUR_MS, 300_000);
+  expect(counters.refreshGrants.ok).toBeGreaterThan(2);
+  story.simulator.endSessions();
+  await restart({ provider: FORM });
+  await story.pass(HOUR_MS, 300_000);
+  await story.nextPoll();
+  expect(counters).toMatchObject({ passwordGrants: { asked: 1, ok: 0 }, postedPasswords: 2 });
+  expect(story.secrets.count).toBeGreaterThan(20);
+  story.secrets.expectTokensOnly(await story.stateFiles());
+});
+
 test('totp_secret answers for the second factor', async () => {
   const { story, probe, counters } = await pageStory(
     (token, { clock }) =>

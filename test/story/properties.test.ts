@@ -80,6 +80,20 @@ test('a renumbered property that has only its own days: the series of its meter 
   expect(await untilTrue('the state', async () => probe.json(STATE))).toMatchObject({ energy_total: 36 });
 });
 
+test.each([403, 404])(
+  'HTTP %i for a known property: discovered again, read in the same poll',
+  async (status) => {
+    const { story, probe, counters, switches, state } = await firstPoll();
+    switches.api.retiredStatus = status;
+    story.simulator.renumberProperty(PROPERTY, 600_001);
+    await story.nextPoll(24 * HOUR_MS);
+    const { energy_total } = await probe.until(STATE, ({ day }) => day !== state.day);
+    expect(energy_total).toBeCloseTo(booked(story.simulator, 600_001).kwh, 3);
+    expect(counters.requests[DISCOVERY]).toBe(2);
+    expect(probe.json(HEALTH)?.state).toBe('ok');
+  },
+);
+
 test('a refusal that discovery does not cure costs one discovery a day', async () => {
   const { story, probe, counters, switches } = await firstPoll();
   switches.fault('/api/v1/reports', { kind: 'reply', status: 403, body: {} });

@@ -1,11 +1,12 @@
-// The provider in trouble: the last good values stay, tries are spaced, and patience is kept when asked for. What else may come is in
-// test/provider/usageStrange.test.ts.
+// The provider in trouble, or with replies that nobody expected: the last good values stay, tries are spaced, patience is kept when asked
+// for, and health says what came in place of what.
 
 import { expect, test } from 'vitest';
-import { FAULTS, tooMany } from '../support/faults.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
+import { FAULTS, inBuckets, tooMany } from '../support/faults.ts';
 import { booked, HEALTH, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { firstPoll } from '../support/story.ts';
+import { firstPoll, HOUR_MS, served } from '../support/story.ts';
 
 const BRIDGE_EVENT = 'heat2mqtt/bridge/event';
 
@@ -94,4 +95,38 @@ test('patience is kept when it is asked for; silence has an end', async () => {
   await story.pass(25_000);
   await story.polled(5);
   expect(counters.requests[USAGE]).toBe(5);
+});
+
+/** What every good reply brings besides. */
+const WIDER: Fault = {
+  kind: 'change',
+  change: (body) => ({ took: 3, ...Object(body), news: [1] }),
+};
+
+// What else may come is in test/provider/usageStrange.test.ts.
+test('strange replies: the last values stay, health says what came, and the next good one is taken', async () => {
+  const { story, probe, daemon, switches, state } = await firstPoll();
+  const { energy_total, cost_total, day } = state;
+  probe.forget();
+  switches.fault('/api/v1/reports', FAULTS.captivePage);
+  // Two days later, so that the reply would have had news.
+  await story.nextPoll(48 * HOUR_MS);
+  const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
+  expect(health).toMatchObject({ state: 'degraded', last_error: expect.stringContaining('expected JSON') });
+  expect((await served(daemon, 'healthz')).status).toBe(200);
+  expect(await (await story.listen()).until(STATE)).toMatchObject({ energy_total, cost_total, day });
+  switches.clearFaults();
+  switches.fault('/api/v1/reports', WIDER);
+  await story.nextPoll();
+  const { kwh } = booked(story.simulator);
+  expect(await probe.until(STATE, (said) => said.day !== day)).toMatchObject({ energy_total: kwh });
+  // What is not there does not erase what was.
+  switches.clearFaults();
+  switches.fault(
+    '/api/v1/reports',
+    inBuckets(() => []),
+  );
+  await story.nextPoll();
+  expect((await (await story.listen()).until(STATE)).energy_total).toBe(kwh);
+  expect(probe.json(HEALTH)?.state).toBe('ok');
 });

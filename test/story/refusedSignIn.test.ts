@@ -66,6 +66,45 @@ test('a restart buys no try, a changed password file does, and health no longer 
   expect(grants).toEqual({ asked: 3, ok: 1 });
 });
 
+/** The password was changed at the provider, which has ended the session as well; no poll has noticed. */
+async function refusedBetweenPolls() {
+  const story = await openStory();
+  const { counters, switches } = story.simulator;
+  Object.assign(switches.token, { accessSeconds: 60, refreshSeconds: 900 });
+  const passwordFile = join(story.stateDir, 'password');
+  await writeFile(passwordFile, `${ME.password}\n`);
+  const probe = await story.listen();
+  await story.start({ accounts: [{ id: 'home', username: ME.username, password_file: passwordFile }] });
+  await story.polled(1);
+  await story.pass(2 * MINUTE_MS);
+  story.simulator.changePassword(ME.username, 'another');
+  story.simulator.endSessions();
+  probe.forget();
+  await story.pass(MINUTE_MS);
+  expect(counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
+  return { story, probe, counters, passwordFile };
+}
+
+test('a refused login is told at once, with its event, and tried again at the time that health tells', async () => {
+  const { story, probe, counters } = await refusedBetweenPolls();
+  const health = probe.json(HEALTH);
+  expect(health).toMatchObject({
+    state: 'failing',
+    failures_in_a_row: 0,
+    reasons: [{ code: LOCKED, account: 'home', message: health?.last_error }],
+    auth: { home: { state: LOCKED } },
+  });
+  expect(probe.all('heat2mqtt/bridge/event')).toMatchObject([{ event_type: 'auth_needed', code: LOCKED }]);
+  const wait = Date.parse(Object(health?.auth).home.next_attempt_at) - story.clock.now();
+  expect(wait).toBeGreaterThan(13 * MINUTE_MS);
+  await story.pass(wait - 2_000);
+  expect(counters.passwordGrants.asked).toBe(2);
+  story.simulator.changePassword(ME.username, ME.password);
+  await story.pass(10_000);
+  expect(counters.passwordGrants).toEqual({ asked: 3, ok: 2 });
+  await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+});
+
 const CALM_STEP_MS = 15_000;
 const BRIDGE_EVENT = 'heat2mqtt/bridge/event';
 type Token = Simulator['switches']['token'];

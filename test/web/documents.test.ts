@@ -1,7 +1,7 @@
 // The page follows what is retained on MQTT: the same documents, live, and without any broker too.
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
-import { HEALTH, STATE } from '../support/homes.ts';
+import { HEALTH, home, PROPERTY, person, STATE } from '../support/homes.ts';
 import { firstPoll, openStory, type Story } from '../support/story.ts';
 import { openStream } from './stream.ts';
 
@@ -92,4 +92,17 @@ test('without a broker it shows everything, and says that there is none; then th
   await untilLink('connected');
   await story.stopBroker();
   await untilLink('disconnected');
+});
+
+test('a property that is gone takes its topics with it', async () => {
+  const { story, probe, daemon } = await firstPoll({ accounts: [person('me', [home(null)])] });
+  const { stream } = await look(story, daemon);
+  const own = (of: string) => `meter/${PROPERTY}/${of}`;
+  expect(stream.last(own('state'))).toMatchObject({ schema: 1 });
+  story.simulator.renumberProperty(PROPERTY, 600_002);
+  story.tick();
+  await probe.untilCleared([`heat2mqtt/${own('state')}`]);
+  await stream.until('the clearing', () => stream.last(own('state')) === null);
+  expect(stream.last(own('history'))).toBeNull();
+  expect(stream.last('meter/600002/state')).toMatchObject({ schema: 1 });
 });

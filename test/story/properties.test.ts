@@ -90,6 +90,10 @@ test.each([403, 404])(
     const { energy_total } = await probe.until(STATE, ({ day }) => day !== state.day);
     expect(energy_total).toBeCloseTo(booked(story.simulator, 600_001).kwh, 3);
     expect(counters.requests[DISCOVERY]).toBe(2);
+    // It helped, so that another one on the same day is new.
+    story.simulator.renumberProperty(600_001, 600_002);
+    await story.nextPoll();
+    expect(counters.requests[DISCOVERY]).toBe(3);
     expect(probe.json(HEALTH)?.state).toBe('ok');
   },
 );

@@ -117,6 +117,7 @@ test.each([
   'refused clientRefused forget free',
   // Other credentials.
   'refused refused refused refused held otherFree restart held otherFree otherRefused refusals(1) otherHeld',
+  'refused ask refused ask held otherRefused otherHeld ask otherFree',
   // The program ended before the answer came.
   'crash heldFor(1m) crash heldFor(15m) crash heldFor(1h) crash heldFor(6h) crash heldFor(6h)',
   'refused refused heldFor(1h) away free refusals(2) crash refusals(3) heldFor(1h) granted accepted nothingKept',
@@ -131,7 +132,7 @@ test.each([
   'granted free useless restart heldFor(1h) granted useless heldFor(1h) granted useless heldFor(1h) granted useless heldFor(21h)',
   'granted useless ask held forget held otherFree otherGranted accepted nothingKept',
   'granted restart accepted useless nothingKept',
-  'misfit held',
+  'misfit held useless useless useless heldFor(1h)',
   'jump(365d) granted useless jump(-365d) restart held wait(15m) restart held wait(45m) free',
 ])('%s', (story) => openHome().play(story));
 

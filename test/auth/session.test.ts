@@ -1,5 +1,7 @@
 // An access token for everybody: valid, else one refresh, else one login. Over the wire, with a store that outlives processes.
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { SessionDeps } from '../../src/auth/session.ts';
+import { EXIT, failure } from '../../src/foundation/failure.ts';
 import { FAULTS } from '../support/faults.ts';
 import {
   type Account,
@@ -7,6 +9,7 @@ import {
   HOUR,
   idTokenWith,
   openAccount,
+  openAuth,
   refusalOf,
   SECOND,
   TOKEN_PATH,
@@ -123,6 +126,23 @@ describe('tokens on the disk', () => {
     expect(account.asked()).toEqual({ logins: 2, refreshes: 2 });
     expect(session.status().state).toBe('ok');
   });
+
+  test('with a disk that has become full the older pair on it is not taken for news', async () => {
+    const session = await expiring(account);
+    account.tokens.isFull = true;
+    const second = await session.accessToken();
+    account.clock.advance(1750 * SECOND);
+    expect(await session.accessToken()).not.toBe(second);
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 2 });
+  });
+});
+
+test('who may not refresh leaves the refresh token to the one who may', async () => {
+  const kept = await expiring(account).then(() => account.tokens.kept);
+  const withLock: SessionDeps['withLock'] = (step) => step(false);
+  const { session } = openAuth({ ...account, issuer: account.issuer() }, { session: { withLock } });
+  expect(await session.accessToken()).not.toBe(kept?.accessToken);
+  expect(account.asked()).toEqual({ logins: 2, refreshes: 0 });
 });
 
 describe('when the API refuses the access token', () => {
@@ -152,6 +172,27 @@ describe('when the API refuses the access token', () => {
     await session.accepted();
     rejected.push(await byPerson.accessToken(rejected));
     expect(await refusalOf(byPerson.accessToken(rejected))).toMatchObject({ code: 'key_rejected' });
+    expect(account.asked().logins).toBe(1);
+  });
+
+  test('and the session behind it has ended: a person is asked to sign in', async () => {
+    const byPerson = account.start({ signIn: 'device' }).session;
+    const { session } = account.start();
+    const rejected = [await session.accessToken()];
+    await session.accepted();
+    await byPerson.current();
+    account.simulator.endSessions();
+    expect(await refusalOf(byPerson.accessToken(rejected))).toMatchObject({ code: 'login_needed' });
+    expect(byPerson.status().state).toBe('login_needed');
+  });
+
+  test('and no login may be tried: it is said why, not that the token is at fault', async () => {
+    const { session } = account.start();
+    account.password = 'wrong';
+    await refusalOf(session.accessToken());
+    const code = 'bad_credentials_or_locked';
+    expect(await refusalOf(session.accessToken(['refused by the API']))).toMatchObject({ code });
+    expect(session.status().state).toBe(code);
     expect(account.asked().logins).toBe(1);
   });
 });
@@ -210,6 +251,24 @@ describe('when a refresh is refused', () => {
   });
 });
 
+test('sessions that end again and again are replaced ahead of time six times an hour', async () => {
+  const { session } = account.start();
+  await session.accessToken();
+  async function isReplaced(): Promise<boolean> {
+    await session.renew();
+    account.simulator.endSessions();
+    const isNew = await session.renew();
+    await session.accessToken();
+    return isNew;
+  }
+  const replaced = [];
+  for (let count = 0; count < 7; count += 1) replaced.push(await isReplaced());
+  expect(replaced).toEqual([true, true, true, true, true, true, false]);
+  account.clock.advance(HOUR);
+  await session.accessToken();
+  expect(await isReplaced()).toBe(true);
+});
+
 test('a refused login is over once the API accepts the tokens that there are after all', async () => {
   const { session } = account.start();
   const rejected = [await session.accessToken()];
@@ -218,6 +277,11 @@ test('a refused login is over once the API accepts the tokens that there are aft
   account.password = 'wrong';
   await refusalOf(session.accessToken(rejected));
   expect(session.isSuspended).toBe(true);
+  account.clock.jump(HOUR);
+  await session.accepted();
+  // A late answer is no proof.
+  expect(session.isSuspended).toBe(true);
+  account.clock.jump(-HOUR);
   await session.accepted();
   expect([session.isSuspended, session.fault, session.status().state]).toEqual([false, null, 'ok']);
 });
@@ -261,6 +325,24 @@ test('a refresh whose tokens do not fit, and are of another session, keeps nothi
   account.simulator.switches.fault(TOKEN_PATH, misfit);
   await refusalOf(session.accessToken());
   expect(account.tokens.kept).toEqual(before);
+});
+
+test('the rotated token of such a refresh is taken by another process, though the access token is the same', async () => {
+  const session = await expiring(account);
+  const other = account.start().session;
+  await other.current();
+  account.simulator.switches.fault(TOKEN_PATH, idTokenWith({ aud: 'another' }), { times: 1 });
+  await refusalOf(session.accessToken());
+  await other.accessToken();
+  expect(account.asked()).toEqual({ logins: 1, refreshes: 2 });
+});
+
+test('a secret that cannot be read is for the user to cure', async () => {
+  const gone = failure('secret_unreadable', 'Gone.', { exit: EXIT.config, retry: 'later' });
+  const password = { read: () => Promise.reject(gone) };
+  const { session } = account.start({ account: { username: 'me@example.org', password } });
+  expect(await refusalOf(session.accessToken())).toBe(gone);
+  expect([session.status().state, session.fault]).toEqual(['needs_user_action', gone]);
 });
 
 test('the pauses between such refreshes grow although the rotated token is new each time', async () => {

@@ -7,6 +7,7 @@ import {
   type Grant,
   grantedNow,
   msUntilFraction,
+  msUntilRefreshEnds,
   readFromDisk,
   refreshIsWorthTrying,
   toTokenSet,
@@ -80,6 +81,16 @@ test.each([
   const { clock, current } = granted(over);
   clock.advance(9000 * HOUR);
   expect(refreshIsWorthTrying(current, clock)).toBe(isWorth);
+});
+
+test.each([
+  ['has stepped back', -HOUR, 1_100_000],
+  ['went on while the machine slept', 500_000, 600_000],
+])('how long the refresh token lives still, though the wall clock %s', (_, jump, rest) => {
+  const { clock, current } = granted();
+  clock.advance(1_000_000);
+  clock.jump(jump);
+  expect(msUntilRefreshEnds(current, clock)).toBe(rest);
 });
 
 test.each([

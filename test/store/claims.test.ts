@@ -1,6 +1,7 @@
 // Claims of a fleet on PostgreSQL's wire: when they end, and that nothing is written or opened for another row than their own.
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Claims } from '../../src/store/database/claims.ts';
+import { PLACES } from '../../src/store/database/seal.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 
 test('a claim lasts from the question, however late the answer comes; so does its renewal', async () => {
@@ -32,4 +33,130 @@ test.each(WRITES)('%s: taken while the fence is our own, refused before and afte
     row.fence += step;
     await expect(write(claim, claims)).rejects.toMatchObject({ code: 'fence_lost' });
   }
+});
+
+test('what the network held back until the run was over is refused', async () => {
+  const { taken } = await openAccountRow();
+  const claim = await taken();
+  await claim.write({}, END);
+  await expect(claim.write({ failures: 1 })).rejects.toMatchObject({ code: 'fence_lost' });
+});
+
+test('a claim that ended before its renewal was answered stays over', async () => {
+  const { row, claims, clock, taken } = await openAccountRow();
+  const claim = await taken();
+  clock.advance(20_000);
+  row.answersAfterMs = 15_000;
+  await claims.renew([claim]);
+  expect(claim.remainingMs()).toBeLessThanOrEqual(0);
+  expect(() => claim.check()).toThrow();
+});
+
+const AS_IT_IS = { decode: (json: unknown) => json, encode: (value: unknown) => value };
+
+async function openClaim() {
+  const found = await openAccountRow();
+  const claim = await found.taken();
+  await claim.open();
+  const put = (name: string, json: unknown) => claim.document(`accounts/a/${name}`, AS_IT_IS).write(json);
+  const names = () => found.written().map((documents) => documents.map(({ name }) => name));
+  return { ...found, claim, put, names };
+}
+
+test('tokens, and that a login begins, are written at once, all else with the run; once', async () => {
+  const { claim, put, names } = await openClaim();
+  await put('journal', { polls: 1 });
+  await put('login-budget', { code: 'bad_credentials_or_locked' });
+  expect(names()).toEqual([]);
+  await put('login-budget', { code: 'login_unfinished' });
+  await put('tokens', { accessToken: 'a' });
+  await claim.write({});
+  await claim.write({}, END);
+  expect(names()).toEqual([['login-budget'], ['tokens'], ['journal'], []]);
+});
+
+test('a claim that is given back keeps what is known of the login, and nothing else of the run', async () => {
+  const { claim, put, names } = await openClaim();
+  for (const name of ['journal', 'login-budget', 'way-in', 'extras', 'context'])
+    await put(name, { code: 'c' });
+  await claim.giveBack({}, END);
+  expect(names()).toEqual([['login-budget', 'way-in']]);
+});
+
+test.each([
+  ['tokens', { accessToken: 'canary' }, null],
+  ['login-budget', { code: 'login_unfinished', secretMark: 'canary' }, null],
+  ['context', { personCustomerId: 'canary' }, null],
+  [
+    'extras',
+    { owner: 'canary', value: { balance: { found: { amount: 5 } }, registers: { canary: 1 } } },
+    { balance: { amount: 5 }, invoices: [] },
+  ],
+  ['journal', { polls: 1 }, { polls: 1 }],
+])('%s: what holds a secret or a number of a person is sealed to its place', async (name, json, open) => {
+  const { claim, put, written, seal, statements } = await openClaim();
+  await put(name, json);
+  await claim.write({});
+  const [[document] = []] = written();
+  expect(document).toMatchObject({ name, json: open });
+  expect(JSON.stringify(statements)).not.toContain('canary');
+  const sealed = document?.sealed && Buffer.from(document.sealed, 'base64');
+  if (name === 'journal') expect(sealed).toBeNull();
+  else expect(seal.open(PLACES.document('a', name), sealed || Buffer.alloc(0))).toEqual(json);
+});
+
+describe('what is kept', () => {
+  type Kept = (seal: Awaited<ReturnType<typeof openAccountRow>>['seal']) => Readonly<Record<string, unknown>>;
+  const tokensOf =
+    (account: string, place = account): Kept =>
+    (seal) => ({
+      ...{ account, name: 'tokens', json: null, series: null, days: null },
+      sealed: seal.close(PLACES.document(place, 'tokens'), { accessToken: 'x' }),
+    });
+
+  async function opened(kept: Kept, columns = {}) {
+    const { row, seal, taken, written } = await openAccountRow();
+    Object.assign(row, { columns, kept: [kept(seal)] });
+    const claim = await taken();
+    await claim.open();
+    const tokens = await claim.document('accounts/a/tokens', AS_IT_IS).read();
+    return { claim, tokens, written };
+  }
+
+  test('is its own, and nothing of another account that was claimed with it', async () => {
+    expect((await opened(tokensOf('a'))).tokens).toEqual({ accessToken: 'x' });
+    expect((await opened(tokensOf('b'))).tokens).toBeNull();
+  });
+
+  test('and damaged is told, and counts as absent once the account is imported again or removed', async () => {
+    const damaged = tokensOf('a', 'b');
+    await expect(opened(damaged)).rejects.toMatchObject({
+      code: 'damaged_document',
+      message: 'What the database keeps of a as tokens is damaged.',
+    });
+    for (const column of ['repair', 'removed']) {
+      const { claim, tokens, written } = await opened(damaged, { [column]: true });
+      expect(tokens).toBeNull();
+      await claim.write({});
+      expect(written()).toEqual([[{ name: 'tokens', json: null, sealed: null }]]);
+    }
+  });
+
+  test('of a ledger is read under its series; one that has none here is not written', async () => {
+    const { row, seal, taken, statements, written } = await openAccountRow();
+    const mine = { account: 'a', name: seal.mark('P1'), json: { complete: true }, sealed: null };
+    row.kept = [{ ...mine, series: 'heat', days: [['2025-03-01', 1, 2, 0, 3]] }];
+    const claim = await taken();
+    await claim.open();
+    const ledger = (property: string) => claim.document(`accounts/a/ledger-${property}`, AS_IT_IS);
+    expect(await ledger('P1').read()).toEqual({ complete: true, days: [['2025-03-01', 1, 2, 0, 3]] });
+    await ledger('P2').write({ complete: true, days: [] });
+    expect(claim.hasNews()).toBe(false);
+    await ledger('P1').write({ complete: true, days: [] });
+    expect(claim.hasNews()).toBe(true);
+    await claim.write({});
+    const { ledgers } = JSON.parse(statements.at(-1)?.values[2] ?? '');
+    expect(written()).toEqual([[]]);
+    expect(ledgers).toEqual([{ mark: seal.mark('P1'), ledger: { complete: true }, days: [] }]);
+  });
 });

@@ -9,44 +9,94 @@ import { handClock } from './clock.ts';
 import { logLines } from './logLines.ts';
 import { openStack } from './stack.ts';
 
-const TEXT = 25;
-const INT8 = 20;
 const int16 = (value: number) => Buffer.of(value >> 8, value & 255);
 const int32 = (value: number) => Buffer.of(value >> 24, (value >> 16) & 255, (value >> 8) & 255, value & 255);
 const message = (kind: string, ...parts: Buffer[]) => {
   const body = Buffer.concat(parts);
   return Buffer.concat([Buffer.from(kind), int32(body.length + 4), body]);
 };
-const column = ([name, value]: readonly [string, string | number]) => {
-  const type = int32(typeof value === 'number' ? INT8 : TEXT);
-  return Buffer.concat([Buffer.from(`${name}\0`), int32(0), int16(0), type, int16(8), int32(0), int16(0)]);
-};
-const cell = (value: unknown) => Buffer.concat([int32(String(value).length), Buffer.from(String(value))]);
+/** PostgreSQL's types by their numbers: int8, bytea, json, bool, text. */
+function typeOf(value: unknown): number {
+  if (typeof value === 'number') return 20;
+  if (Buffer.isBuffer(value)) return 17;
+  if (typeof value === 'object' && value !== null) return 114;
+  return typeof value === 'boolean' ? 16 : 25;
+}
+function textOf(value: unknown): string {
+  if (Buffer.isBuffer(value)) return `\\x${value.toString('hex')}`;
+  if (typeof value === 'boolean') return value ? 't' : 'f';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+const column = ([name, value]: readonly [string, unknown]) =>
+  Buffer.concat([
+    Buffer.from(`${name}\0`),
+    int32(0),
+    int16(0),
+    int32(typeOf(value)),
+    int16(8),
+    int32(0),
+    int16(0),
+  ]);
+function cell(value: unknown): Buffer {
+  if (value === null) return int32(-1);
+  const text = Buffer.from(textOf(value));
+  return Buffer.concat([int32(text.length), text]);
+}
 const READY = message('Z', Buffer.from('I'));
+
+interface Written {
+  readonly name: string;
+  readonly json: unknown;
+  /** Base 64. */
+  readonly sealed: string | null;
+}
 
 /** Each statement finds the account, or not, by how the statement compares the fence. */
 export async function openAccountRow() {
   const stack = openStack();
   const clock = handClock('2025-03-10T12:00:00Z');
-  const row = { fence: 7, answersAfterMs: 0, pausedMs: 0 };
-  function answer(text: string, values: readonly string[]): Buffer {
-    // What is kept of the account: nothing.
-    const isKept = text.startsWith('SELECT');
-    if (!isKept) clock.advance(row.answersAfterMs);
-    const isBeat = text.includes('heat2mqtt.process');
+  const row = {
+    fence: 7,
+    answersAfterMs: 0,
+    pausedMs: 0,
+    processes: 1,
+    isKeeper: false,
+    /** Other columns of the account. */
+    columns: {} as Readonly<Record<string, unknown>>,
+    /** What is kept of it: documents and ledgers. */
+    kept: [] as readonly Readonly<Record<string, unknown>>[],
+    /** SQLSTATE with which every statement is refused. */
+    refuses: null as string | null,
+  };
+  const statements: { readonly text: string; readonly values: readonly string[] }[] = [];
+  function rowsFor(text: string, values: readonly string[]): readonly Readonly<Record<string, unknown>>[] {
+    if (text.startsWith('SELECT account')) return row.kept;
+    clock.advance(row.answersAfterMs);
+    const { fence, pausedMs, processes, isKeeper } = row;
+    if (text.includes('INSERT INTO heat2mqtt.process'))
+      return [{ number: 1, processes, isKeeper, pausedMs, now: clock.now() }];
     const compared = /(?:AND |a\.)fence (=|<=|>=|<|>) (?:\$2|mine\.fence)/.exec(text)?.[1];
     const own = Number(/\d+/.exec(values[text.includes('mine.fence') ? 3 : 1] ?? '')?.[0]);
-    if (compared === undefined && !isKept && !isBeat) row.fence += 1;
-    const holds = { '=': row.fence === own, '<=': row.fence <= own, '>=': row.fence >= own };
-    const isFound = compared === undefined ? !isKept : Object(holds)[compared];
-    const told = isBeat
-      ? { number: 1, processes: 1, pausedMs: row.pausedMs, now: clock.now() }
-      : { id: 'a', fence: row.fence, failures: 0 };
-    const count = int16(Object.keys(told).length);
+    const holds = { '=': fence === own, '<=': fence <= own, '>=': fence >= own };
+    const isFound = compared === undefined || Object(holds)[compared];
+    if (isFound && text.includes('fence = a.fence + 1')) row.fence += 1;
+    return isFound ? [{ id: 'a', fence: row.fence, failures: 0, ...row.columns }] : [];
+  }
+  function answer(text: string, values: readonly string[]): Buffer {
+    statements.push({ text, values });
+    const parsed = [message('1'), message('2')];
+    if (row.refuses !== null)
+      return Buffer.concat([
+        ...parsed,
+        message('E', Buffer.from(`SERROR\0C${row.refuses}\0Mrefused\0\0`)),
+        READY,
+      ]);
+    const rows = rowsFor(text, values);
+    const count = int16(Object.keys(rows[0] ?? {}).length);
     return Buffer.concat([
-      ...[message('1'), message('2')],
-      message('T', count, ...Object.entries(told).map(column)),
-      ...(isFound ? [message('D', count, ...Object.values(told).map(cell))] : []),
+      ...parsed,
+      message('T', count, ...Object.entries(rows[0] ?? {}).map(column)),
+      ...rows.map((each) => message('D', count, ...Object.values(each).map(cell))),
       message('C', Buffer.from('SELECT\0')),
       READY,
     ]);
@@ -86,7 +136,12 @@ export async function openAccountRow() {
     if (claim === undefined) throw new Error('no claim');
     return claim;
   };
-  return { row, database, claims, clock, taken };
+  /** The documents that each statement has written. */
+  const written = () =>
+    statements
+      .filter(({ text }) => text.includes('INSERT INTO heat2mqtt.document'))
+      .map(({ values }) => JSON.parse(values[2] ?? '').documents as Written[]);
+  return { row, database, seal, claims, clock, taken, statements, written };
 }
 
 /** Without a name, and all formats text. */

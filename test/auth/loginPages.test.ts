@@ -133,6 +133,7 @@ const TABLE: readonly (readonly [outcome: string, passwords: number, rows: Rows]
     {
       'HTTP 500': html('', { status: 500 }),
       'HTTP 403 of a firewall': html('<p>Bobby</p>', { status: 403 }),
+      'HTTP 403 before the password': [usernamePage(), html('<p>Bobby</p>', { status: 403 })],
       'an empty answer': '',
       JSON: { headers: { 'content-type': 'application/json' }, body: '{"error":"x"}' },
       'no type at all': { body: loginForm() },
@@ -197,6 +198,7 @@ const TABLE: readonly (readonly [outcome: string, passwords: number, rows: Rows]
       'a second code': [login(), otp('e2'), otp('e3')],
       'an app that is not ours': [login(), redirect('intent://scan?code=c1')],
       'the redirect address with another path': [login(), redirect(`${REDIRECT_URI}/more?code=c1`)],
+      'the redirect address without TLS': [login(), redirect(`${REDIRECT_URI.replace('s:', ':')}?code=c1`)],
       'a code that leaves the issuer': [login(), posted(CODE, 'FOREIGN/o')],
       'a passkey': [login(), page('login-webauthn-authenticate', PASSKEY)],
       'codes on paper': [
@@ -231,6 +233,10 @@ const TABLE: readonly (readonly [outcome: string, passwords: number, rows: Rows]
       'set up a second factor: without a redirect': [login(), posted(CODE, actionOf('CONFIGURE_TOTP'))],
       'confirm the e-mail address: without a redirect': [login(), page('login-login-verify-email', '')],
       'choose a new password: by its fields': [login(), posted(NEW)],
+      'choose a new password: by a single field': [
+        login(),
+        posted('<input type="password" name="p" autocomplete="new-password">'),
+      ],
     },
   ],
 ];

@@ -206,3 +206,28 @@ test('where offline_access is refused after a one-time code, the next sign-in wa
   await expect(login).resolves.toMatchObject({ expiresInSeconds: 1800 });
   expect(account.messages('warn')).toEqual([expect.stringContaining('offline_access')]);
 });
+
+test('a refused password is not sent again with other scopes; a refused offline_access is not asked for again', async () => {
+  const issuer = account.issuer({ offline_access: true });
+  expect(await refusalOf(issuer.login('me@example.org', 'no'))).toMatchObject({ about: 'password' });
+  expect(account.asked().logins).toBe(1);
+  account.simulator.switches.token.offlineAccess = 'user_may_not';
+  for (const logins of [3, 4]) {
+    await issuer.login('me@example.org', 'demo');
+    expect(account.asked().logins).toBe(logins);
+  }
+});
+
+test('a sign-in by a browser asks for consent to offline_access only, and takes no answer to another one', async () => {
+  const redirect = 'https://home.example.org/callback';
+  const issuer = account.issuer();
+  const { issuer: iss } = account.simulator.urls;
+  const prompt = async (scope: string) =>
+    (await issuer.beginCodeFlow(redirect, scope)).url.searchParams.get('prompt');
+  expect(await prompt('openid service-energy')).toBeNull();
+  expect(await prompt('openid offline_access')).toBe('consent');
+  const { finish } = await issuer.beginCodeFlow(redirect, 'openid');
+  const answer = new URLSearchParams({ code: 'brought-by-another', state: 'another', iss });
+  await refusalOf(finish(new URL(`${redirect}?${answer}`)));
+  expect(account.simulator.requests.filter(({ method }) => method === 'POST')).toEqual([]);
+});

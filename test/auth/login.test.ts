@@ -2,6 +2,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { LoginSuspended, type SignIn } from '../../src/auth/login.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
+import { look } from '../simulator/visitor.ts';
 import { type Account, HOUR, openAccount, refusalOf, SECOND } from './account.ts';
 
 let account: Account;
@@ -54,6 +55,19 @@ test('a corrected password is tried at once; going back to the refused one suspe
   expect(account.budgetStore.kept).toMatchObject({ refusals: 0, state: null, useless: [] });
 });
 
+test('another secret for one-time codes is tried at once too', async () => {
+  account.totpSecret = 'HEAT2MQTTEXAMPLE';
+  const { login } = await refusedOnce();
+  account.totpSecret = 'ANOTHEREXAMPLE22';
+  expect(await login.suspendedBy()).toBeNull();
+});
+
+test('what a person types is what is sent, the user name as well', async () => {
+  const { login } = account.start();
+  await refusalOf(login.attempt({ username: 'you@example.org', password: 'typed', code: null }));
+  expect(look(account.simulator.requests.at(-1)?.body, 'username')).toBe('you@example.org');
+});
+
 test('a secret file that vanishes while the login is suspended has not changed', async () => {
   const { login, session } = await refusedOnce();
   account.password = null;
@@ -79,17 +93,19 @@ test('nor has one with the secret of one-time codes, and no password is sent wit
 });
 
 test('a suspended login names its time, what was asked for, and what to do', async () => {
+  // Times are rounded up to the minute: none is told too early.
+  account.clock.advance(SECOND);
   const { login, budget } = await refusedOnce();
   const told = async () => {
     const { message, hint } = (await refusalOf(login.attempt())) as LoginSuspended;
     return `${message} ${hint}`;
   };
   expect(await told()).toMatch(
-    /the next one waits until 12:15\. Correct the user name or password .*, or wait, or press Poll now to try at once\.$/,
+    /the next one waits until 12:16\. Correct the user name or password .*, or wait, or press Poll now to try at once\.$/,
   );
   await budget.ask();
   await refusalOf(login.attempt());
-  expect(await told()).toMatch(/, or wait\. An extra try was asked for at 12:00; .* from 13:00\.$/);
+  expect(await told()).toMatch(/, or wait\. An extra try was asked for at 12:00; .* from 13:01\.$/);
   for (let count = 0; count < 2; count += 1) {
     account.clock.advance(7 * HOUR);
     await refusalOf(login.attempt());

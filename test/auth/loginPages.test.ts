@@ -104,6 +104,7 @@ const TABLE: readonly (readonly [outcome: string, passwords: number, rows: Rows]
       'a field marked by another theme': [login(), login('e1', '<i id="input-error-username">')],
       'without a word': [login(), login()],
       'another execution': [login(), login('e9')],
+      'another execution, with an alert': [login(), login('e9', '', ALERT)],
       'by a redirect': [login(), circle, login()],
       'an alert where no theme marks a field': [passwordPage('e1'), passwordPage('e1', ALERT)],
       'after the user name': [usernamePage(), passwordPage('p1'), passwordPage('p1', ERROR)],

@@ -47,6 +47,7 @@ const TABLE: readonly (readonly [
   ['token used twice', 'invalid_grant', REUSED, BAD, ENDED],
   ['token used twice, in capitals', 'invalid_grant', REUSED.toUpperCase(), BAD, ENDED],
   ['user disabled meanwhile', 'invalid_grant', 'User disabled', DISABLED, 'account_disabled'],
+  ['something else is disabled', 'invalid_grant', 'Password login is disabled', BAD, ENDED],
   ['no description at all', 'invalid_grant', '', BAD, ENDED],
   ['an unknown error', 'out_of_order', 'Because', BAD, 'issuer_refused'],
 ];

@@ -65,6 +65,13 @@ export async function openAccountRow() {
     columns: {} as Readonly<Record<string, unknown>>,
     /** What is kept of it: documents and ledgers. */
     kept: [] as readonly Readonly<Record<string, unknown>>[],
+    /** What is counted of the fleet. */
+    counted: {
+      health: { failures_in_a_row: 0 },
+      fleet: { processes: [], accounts: 1, paused: 0, failing: 0, overdue: 0, oldest_due_at: null },
+      ...{ toldToWait: 0, pausedUntil: null as number | null, oldestDueMs: 0 },
+      codes: [] as readonly { readonly code: string; readonly accounts: number }[],
+    },
     /** SQLSTATE with which every statement is refused. */
     refuses: null as string | null,
   };
@@ -72,6 +79,7 @@ export async function openAccountRow() {
   function rowsFor(text: string, values: readonly string[]): readonly Readonly<Record<string, unknown>>[] {
     if (text.startsWith('SELECT account')) return row.kept;
     clock.advance(row.answersAfterMs);
+    if (text.includes('AS "toldToWait"')) return [row.counted];
     const { fence, pausedMs, processes, isKeeper } = row;
     if (text.includes('INSERT INTO heat2mqtt.process'))
       return [{ number: 1, processes, isKeeper, pausedMs, now: clock.now() }];

@@ -1,7 +1,7 @@
 // What one reply changes in the ledger: the newest word counts, absence never erases.
 import { expect, test } from 'vitest';
 import { ledgerSince, merge } from '../../src/domain/ledger.ts';
-import { amounts, buckets, type Line, ledgerOf } from './ledgers.ts';
+import { amounts, buckets, type Line, ledgerOf, row } from './ledgers.ts';
 
 const DAY = '2025-06-01';
 const A: Line = [DAY, 5, 1.3];
@@ -72,4 +72,15 @@ test('the ledger since a day has the days from it on, and is the same where that
   const since = ledgerSince(whole, B[0]);
   expect([since.origin, [...since.days.keys()]]).toEqual([B[0], [B[0]]]);
   expect(ledgerSince(whole, whole.origin)).toBe(whole);
+});
+
+test('the times of readings are those of the newest days that count', () => {
+  const read = (lines: readonly Line[], hour: number) =>
+    buckets(...lines).map((one) => ({ ...one, readAt: Date.parse(`${one.day}T0${hour}:00:00Z`) }));
+  const month = row('2025-05-20', 30, 5, 1.3);
+  const odd: Line = ['2025-06-20', 5000, 620];
+  const { readTimes } = merge(ledgerOf([]), read([...month, odd], 3), 2).ledger;
+  expect([...readTimes.keys()]).toEqual(month.slice(-28).map(([day]) => day));
+  const { ledger } = merge({ ...ledgerOf([A]), readTimes }, read([A], 5), 3);
+  expect(ledger.readTimes.get(DAY)).toBe(Date.parse(`${DAY}T05:00:00Z`));
 });

@@ -149,6 +149,20 @@ describe('given again', () => {
     expect([ledger.days.has(DAY), changes]).toEqual([true, []]);
     expect(merge(ledger, told(5002, 620), 3).changes).toMatchObject([{ kind: 'corrected' }]);
   });
+
+  test('nor when the provider changes it meanwhile', () => {
+    const first = merge(openLedger('2025-01-01'), buckets(A, absurd), 1).ledger;
+    const changed = merge({ ...first, complete: true }, told(5001, 620), 2).ledger;
+    const { ledger, changes } = merge(changed, told(5001, 620), 3);
+    expect([ledger.days.has(DAY), changes]).toEqual([true, []]);
+  });
+
+  test('a correction that came with the first history is told when it counts', () => {
+    const first = merge(openLedger('2025-01-01'), buckets(A, [DAY, 4, 1]), 1).ledger;
+    const odd = merge(first, buckets(absurd), 2).ledger;
+    const { changes } = merge({ ...odd, complete: true }, buckets(absurd), 3);
+    expect(changes).toMatchObject([{ kind: 'corrected', day: DAY, before: amounts(4, 1) }]);
+  });
 });
 
 describe('forgotten', () => {

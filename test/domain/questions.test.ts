@@ -64,6 +64,17 @@ describe('afterwards', () => {
     expect(ask(ledger, today)).toEqual([{ from, to: addDays(today, 1) }]);
   });
 
+  test.each([
+    ['as they are', '2025-01-05', '2025-02-01', '2025-01-05', '2025-02-01'],
+    ['not before the origin', '2020-01-01', '2023-02-01', '2023-01-01', '2023-02-01'],
+    ['today is the last day', '2025-03-01', '2026-01-01', '2025-03-01', '2025-03-11'],
+  ])('days that are to be read again: %s', (_name, wantedFrom, wantedTo, from, to) => {
+    const again = { from: wantedFrom, to: wantedTo };
+    expect(questions(ledger, '2025-03-10', REREAD_DAYS, again)).toEqual([{ from, to }]);
+    const begun = openLedger('2025-03-01');
+    expect(questions(begun, '2025-03-10', REREAD_DAYS, again)).toEqual(ask(begun, '2025-03-10'));
+  });
+
   test('a clock far behind asks for nothing before the origin, and forgets nothing', () => {
     expect(ask(ledger, '2022-06-01')).toEqual([]);
     expect(ask(ledger, '2023-01-05')).toEqual([{ from: '2023-01-01', to: '2023-01-06' }]);

@@ -27,7 +27,9 @@ function textOf(value: unknown): string {
   if (typeof value === 'boolean') return value ? 't' : 'f';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
-const column = ([name, value]: readonly [string, unknown]) =>
+const isThere = (value: unknown) => value !== null;
+/** `value`: what it holds in some row. */
+const column = (name: string, value: unknown) =>
   Buffer.concat([
     Buffer.from(`${name}\0`),
     int32(0),
@@ -100,11 +102,12 @@ export async function openAccountRow() {
         READY,
       ]);
     const rows = rowsFor(text, values);
-    const count = int16(Object.keys(rows[0] ?? {}).length);
+    const names = Object.keys(rows[0] ?? {});
+    const count = int16(names.length);
     return Buffer.concat([
       ...parsed,
-      message('T', count, ...Object.entries(rows[0] ?? {}).map(column)),
-      ...rows.map((each) => message('D', count, ...Object.values(each).map(cell))),
+      message('T', count, ...names.map((name) => column(name, rows.map((each) => each[name]).find(isThere)))),
+      ...rows.map((each) => message('D', count, ...names.map((name) => cell(each[name] ?? null)))),
       message('C', Buffer.from('SELECT\0')),
       READY,
     ]);

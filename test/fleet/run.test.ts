@@ -1,0 +1,208 @@
+// One run of one account of a fleet, between the simulated provider and the database's wire: what is written before it is published,
+// how the account is given back, and what becomes of one that is removed.
+import { describe, expect, test } from 'vitest';
+import { Counters } from '../../src/accounts/metrics.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
+import { zone } from '../../src/domain/period.ts';
+import { joinFleet } from '../../src/fleet/membership.ts';
+import { sealLogin } from '../../src/fleet/roster.ts';
+import { type ProcessParts, runAccount } from '../../src/fleet/run.ts';
+import { openSchedule } from '../../src/fleet/schedule.ts';
+import { afterFailedRun } from '../../src/fleet/worker.ts';
+import { EXIT, failure } from '../../src/foundation/failure.ts';
+import { concurrencyLimit } from '../../src/foundation/limits.ts';
+import { type Link, openLink } from '../../src/mqtt/link.ts';
+import type { Message } from '../../src/mqtt/message.ts';
+import { Topics } from '../../src/publication/topics.ts';
+import { startSimulator } from '../../src/simulator/provider.ts';
+import type { ClaimedAccount } from '../../src/store/database/claims.ts';
+import { DatabaseTrouble, sharedClock } from '../../src/store/database/database.ts';
+import { openAccountRow } from '../support/accountRow.ts';
+import { tooMany } from '../support/faults.ts';
+import { ME, METER, PROPERTY } from '../support/homes.ts';
+import { logLines } from '../support/logLines.ts';
+import { openStack } from '../support/stack.ts';
+import { usualConfig } from '../support/storyRules.ts';
+
+const HOUR_MS = 3_600_000;
+
+const MINUTE_MS = 60_000;
+
+/** `columns`: of the account's row. */
+async function openRun(columns: Readonly<Record<string, unknown>> = {}, tickMs = HOUR_MS) {
+  const found = await openAccountRow();
+  const { row, clock, database, seal, claims, taken, statements } = found;
+  const simulator = openStack().use(await startSimulator({ clock, accounts: [ME] }));
+  const { log, scrubber } = logLines();
+  const text = JSON.stringify(usualConfig(simulator.urls, [ME], 'mqtt://127.0.0.1:1', '/nowhere'));
+  const { config } = await loadConfig({
+    path: 'test',
+    readFile: async () => text,
+    env: {},
+    now: clock.now,
+    // A fleet has no accounts in its configuration, whose secrets would stay.
+    scrubber: logLines().scrubber,
+    validateCron: isCronExpression,
+  });
+  const opened = {
+    ...{ database, seal, installation: 'test' },
+    replies: { read: async () => null, write: async () => true },
+    readSecretsAgain: async () => undefined,
+    close: async () => undefined,
+  };
+  const own = sharedClock(clock);
+  const membership = await joinFleet(
+    opened,
+    { claim_seconds: 30, requests_per_second: Number.POSITIVE_INFINITY },
+    { clock: own, zone: zone('UTC'), log },
+  );
+  const broker = { isAway: false, sent: [] as Message[], statementsBefore: 0 };
+  const link: Link = {
+    ...openLink({
+      address: () => Promise.reject(new Error('nowhere')),
+      will: { topic: 'will', payload: '', retain: false },
+      ...{ clock, log, random: () => 0.5 },
+    }),
+    async send(messages) {
+      if (broker.isAway) throw failure('broker_away', 'Away.', { exit: EXIT.unexpected, retry: 'soon' });
+      broker.statementsBefore = statements.length;
+      broker.sent.push(...messages);
+    },
+  };
+  const parts: ProcessParts = {
+    context: {
+      ...{ config, clock: own, log, scrubber, random: () => 0.5, zone: zone('Europe/Dublin') },
+      ...{ topics: new Topics('heat2mqtt'), counters: new Counters(), outdoor: { weather: null } },
+      ...{ limit: concurrencyLimit(1), scryptCost: 2 },
+    },
+    ...{ opened, membership, claims, link },
+    schedule: openSchedule(
+      {
+        next: (count) => Array.from({ length: count }, (_, n) => clock.now() + (n + 1) * tickMs),
+        matches: () => false,
+      },
+      clock.now(),
+    ),
+    shared: { issuerMemory: { metadata: null }, onReply: () => undefined },
+  };
+  row.columns = {
+    login: sealLogin('a', ME.username, ME.password, seal),
+    ...{ removed: false, repair: false, first_history: true, needs_user: false },
+    ...{ wanted: 0, republish: 0, poll_at: 0, failing_since: null },
+    ...columns,
+  };
+  row.kept = [{ ...KEPT, name: seal.mark(String(PROPERTY)), series: METER }];
+  async function run(beforehand: (claim: ClaimedAccount) => void = () => undefined): Promise<void> {
+    const claim = await taken();
+    await claim.open();
+    beforehand(claim);
+    await runAccount(claim, parts);
+  }
+  return {
+    ...{ ...found, simulator, scrubber, broker, run },
+    /** What the last statement has written. */
+    last: () => JSON.parse(statements.at(-1)?.values[2] ?? ''),
+    topics: () => broker.sent.map(({ topic }) => topic),
+  };
+}
+
+const KEPT = { account: 'a', json: null, sealed: null, days: null };
+
+test('a first run: written before it is published, then due for the refresh; its secrets are forgotten', async () => {
+  const { run, statements, broker, last, topics, clock, scrubber } = await openRun();
+  await run();
+  const ledger = statements.findIndex(({ values }) => /"ledgers":\[\{/.test(values[2] ?? ''));
+  expect(ledger).toBeGreaterThan(0);
+  expect(ledger).toBeLessThan(broker.statementsBefore);
+  expect(topics()).toContain(`heat2mqtt/meter/${METER}/state`);
+  const { row } = last();
+  expect(row).toMatchObject({ failures: 0, last_error: null, auth_state: 'ok', needs_user: false });
+  expect(row).toMatchObject({ first_history: false, logins_today: 1 });
+  const inMinutes = (time: string) => (Date.parse(time) - clock.now()) / MINUTE_MS;
+  expect(Math.floor(inMinutes(row.due_at))).toBe(25);
+  expect(inMinutes(row.poll_at)).toBeGreaterThan(60);
+  expect(inMinutes(row.poll_at)).toBeLessThan(120);
+  expect(scrubber.scrub(ME.password)).toBe(ME.password);
+});
+
+test('a refused password without a broker: the event waits for the next run, which is soon', async () => {
+  const failing_since = Date.UTC(2025, 2, 1);
+  const { run, simulator, broker, last, statements, topics, clock } = await openRun({
+    ...{ failures: 2, failing_since, republish: 3, wanted: 1 },
+  });
+  simulator.changePassword(ME.username, 'another');
+  broker.isAway = true;
+  await run();
+  const { row, documents } = last();
+  expect(row).toMatchObject({
+    ...{ failures: 3, failing_since: new Date(failing_since).toISOString(), needs_user: true },
+    ...{ last_error: 'bad_credentials_or_locked', auth_state: 'bad_credentials_or_locked' },
+    due_at: new Date(clock.now() + 2_000).toISOString(),
+  });
+  const published = documents.find(({ name }: { name: string }) => name === 'published').json;
+  expect(published.events.map(({ payload }: Message) => JSON.parse(payload).event_type)).toEqual([
+    'auth_needed',
+  ]);
+  expect(statements.at(-1)?.text).toContain('wanted = a.wanted - 1, republish = a.republish - 0');
+  expect(topics()).toEqual([]);
+});
+
+test('a provider that asks for time is not asked before', async () => {
+  const { run, simulator, last, clock } = await openRun({}, MINUTE_MS);
+  simulator.switches.fault('/api/v1', tooMany('600'));
+  await run();
+  const until = new Date(clock.now() + 10 * MINUTE_MS).toISOString();
+  expect(last().row).toMatchObject({ retry_after: until, poll_at: until, failures: 1 });
+});
+
+test('a login that was sealed for another account is damaged, and none is tried', async () => {
+  const { run, row, seal, simulator } = await openRun();
+  row.columns = { ...row.columns, login: sealLogin('b', ME.username, ME.password, seal) };
+  await expect(run()).rejects.toMatchObject({ code: 'damaged_login' });
+  expect(simulator.requests).toEqual([]);
+});
+
+describe('an account that is removed', () => {
+  const OWN = [`heat2mqtt/meter/${METER}/state`, 'heat2mqtt/account/a/state'];
+  async function openRemoved() {
+    const home = await openRun({ removed: true });
+    const topics = Object.fromEntries([...OWN, 'heat2mqtt/meter/of-another/state'].map((one) => [one, '']));
+    const json = { topics, components: {}, lists: null, told: {}, events: [] };
+    home.row.kept = [...home.row.kept, { ...KEPT, name: 'published', json, series: null }];
+    return home;
+  }
+  const deletes = ({ statements }: Awaited<ReturnType<typeof openRemoved>>) =>
+    statements.filter(({ text }) => text.startsWith('DELETE')).length;
+
+  test('its topics are cleared, but for those of meters that another one has by now; then it is deleted', async () => {
+    const home = await openRemoved();
+    await home.run();
+    expect(home.broker.sent).toEqual(OWN.map((topic) => ({ topic, payload: '', retain: true })));
+    expect(deletes(home)).toBe(1);
+  });
+
+  test('it stays until the broker has taken that', async () => {
+    const home = await openRemoved();
+    home.broker.isAway = true;
+    await home.run();
+    expect(deletes(home)).toBe(0);
+    expect(home.last().row.due_at).toBe(new Date(home.clock.now() + 2_000).toISOString());
+  });
+
+  test('nothing is published once the claim is over', async () => {
+    const home = await openRemoved();
+    const over = home.run((claim) => home.clock.advance(claim.remainingMs()));
+    await expect(over).rejects.toMatchObject({ code: 'fence_lost' });
+    expect([home.broker.sent, deletes(home)]).toEqual([[], 0]);
+  });
+});
+
+test('trouble with the database is no failure of the account: it is due again soon', async () => {
+  const { taken, clock } = await openAccountRow();
+  const trouble = new DatabaseTrouble({ code: '08006' });
+  expect(afterFailedRun(await taken(), trouble, { clock, random: () => 0.5 })).toEqual({
+    columns: {},
+    end: { dueAt: new Date(clock.now() + 2_000), isPolled: false, isPublished: false },
+  });
+});

@@ -29,6 +29,15 @@ test('days of net credit come back from the retained history too, and what is no
   expect(found?.days.get('2025-01-03')).toEqual(amounts(2, null));
 });
 
+test.each([
+  ['of ours', ORIGIN, true],
+  ['of nobody: a day lies before its origin', SECOND[0], false],
+])('a history %s', (_name, origin, isOurs) => {
+  const days = [FIRST, SECOND];
+  const json = { schema: 1, timezone: 'Europe/Dublin', reading_closes: 'same_day', origin, days };
+  expect(readRetainedHistory(Buffer.from(JSON.stringify(json))) !== null).toBe(isOurs);
+});
+
 test.each(['2025-02-01', '2024-12-01'])('not our own origin (%s) counts but the remembered one', (own) => {
   const ledger = restoreLedger(ledgerOf(row('2024-12-30', 60, 1, 1), { origin: own }), THREE, 9);
   expect(ledger).toMatchObject({ origin: ORIGIN, readTo: ORIGIN, complete: false });

@@ -55,6 +55,12 @@ test.each<[string, string, Line[], object]>([
   expect(totals(ledgerOf(lines, { origin: '2023-01-01', today }), today)).toMatchObject(expected);
 });
 
+test('of another tenant only the total tells', () => {
+  const ledger = ledgerOf(row('2025-06-01', 30, 1, 0.5));
+  const { total, week, month, year } = totals(ledger, '2025-06-30', '2025-06-29');
+  expect([total, week, month, year]).toEqual([amounts(30, 15), amounts(1, 0.5), amounts(2, 1), amounts(2, 1)]);
+});
+
 test('energy and cost are summed each for itself, null staying null', () => {
   const cost: Line = ['2025-06-28', null, 1];
   const sums = totals(ledgerOf([cost, ['2025-06-27', 3, null]]), '2025-06-28');

@@ -8,7 +8,8 @@ import {
   repliesCodec,
   tokensCodec,
 } from '../../src/store/documents.ts';
-import type { Codec } from '../../src/store/stateStore.ts';
+import { type LedgerDocument, ledgerCodec } from '../../src/store/ledgerDocument.ts';
+import { type Codec, NewerDocument } from '../../src/store/stateStore.ts';
 
 const TOKENS = {
   owner: 'me',
@@ -72,7 +73,7 @@ const KINDS: readonly (readonly [string, Codec<object>, object])[] = [
 test.each(KINDS)('%s: of another version, or with a field missing, it is refused', (_, codec, value) => {
   const written = codec.encode(value) as Record<string, unknown>;
   expect(codec.decode(written)).toEqual(value);
-  expect(() => codec.decode({ ...written, version: 2 })).toThrow();
+  expect(() => codec.decode({ ...written, version: 2 })).toThrow(NewerDocument);
   expect(() => codec.decode({ ...written, version: undefined })).toThrow();
   for (const key of Object.keys(written).filter((one) => !Object.hasOwn(BUDGET_LATER, one))) {
     expect(() => codec.decode({ ...written, [key]: undefined }), key).toThrow();
@@ -82,6 +83,43 @@ test.each(KINDS)('%s: of another version, or with a field missing, it is refused
 
 test('a login budget of an earlier version is read', () => {
   expect(loginBudgetCodec.decode({ version: 1, ...BUDGET })).toEqual({ ...BUDGET, ...BUDGET_LATER });
+});
+
+const LEDGER: LedgerDocument = {
+  timezone: 'Europe/Dublin',
+  readingCloses: 'previous_day',
+  isNew: false,
+  tariff: null,
+  ledger: {
+    ...{ origin: '2025-01-01', readTo: '2025-03-11', complete: true, sweptOn: '2025-03-10' },
+    days: new Map([['2025-03-09', { energy: 5_000_000, cost: null, revision: 1, receivedAt: 7 }]]),
+    readTimes: new Map([['2025-03-09', 1_741_500_000_000]]),
+    quarantined: new Map([['2025-03-10', { energy: -1, cost: 2, timesChanged: 3, isHistory: false }]]),
+  },
+};
+
+test('a ledger comes back as it was; quarantined days of 0.1.0 count as of the first history', () => {
+  const written = JSON.parse(JSON.stringify(ledgerCodec.encode(LEDGER)));
+  expect(ledgerCodec.decode(written)).toEqual(LEDGER);
+  const { quarantine, readTimes, isNew, tariff, ...before } = written;
+  const { ledger } = ledgerCodec.decode(before);
+  expect(ledger.quarantined.get('2025-03-10')).toEqual({
+    energy: -1,
+    cost: 2,
+    timesChanged: 0,
+    isHistory: true,
+  });
+});
+
+test.each([
+  [['2025-3-9', 1, 1, 0, 7]],
+  [['2025-03-09', '1', 1, 0, 7]],
+  [['2025-03-09', 1, 0.5, 0, 7]],
+  [['2025-03-09', 1, 1, null, 7]],
+  [['2025-03-09', 1, 1, 0]],
+])('a ledger with the row %j is damaged', (row) => {
+  const written = ledgerCodec.encode(LEDGER) as object;
+  expect(() => ledgerCodec.decode({ ...written, days: [row] })).toThrow();
 });
 
 test('half a millisecond, or a time in words, is no instant', () => {

@@ -2,10 +2,11 @@
 import { expect, test } from 'vitest';
 import { openMeter, openMeterLedger } from '../../src/accounts/meter.ts';
 import { fileSchema } from '../../src/config/schema.ts';
-import { zone } from '../../src/domain/period.ts';
+import { addDays, zone } from '../../src/domain/period.ts';
+import type { RetainedHistory } from '../../src/domain/recovery.ts';
 import type { Provider } from '../../src/provider/provider.ts';
 import { ProviderRefused } from '../../src/provider/request.ts';
-import { ledgerOf, row } from '../domain/ledgers.ts';
+import { type Line, ledgerOf, row } from '../domain/ledgers.ts';
 import { place } from '../store/directory.ts';
 import { handClock } from '../support/clock.ts';
 
@@ -16,10 +17,11 @@ const AFTER = ledgerOf(row('2025-01-01', 11, 5, 1));
 async function ledgerIn(
   { open, log }: Awaited<ReturnType<typeof place>>,
   clock = handClock('2025-02-01T12:00:00Z'),
+  timezone = 'Europe/Dublin',
 ) {
   return openMeterLedger('ledger', {
-    config: { usage },
-    zone: zone('Europe/Dublin'),
+    config: { usage: { ...usage, timezone } },
+    zone: zone(timezone),
     state: await open(),
     clock,
     log,
@@ -49,8 +51,68 @@ test('an origin drawn while the clock stood in 1970 is drawn again once the cloc
   expect(meterLedger.ledger.origin).toBe('2023-01-01');
 });
 
+test('what was decided outlives a restart, and another time zone reads all of it again', async () => {
+  const home = await place();
+  const first = await ledgerIn(home);
+  await first.decide('previous_day');
+  await first.update(BEFORE);
+  const again = await ledgerIn(home);
+  expect([again.readingCloses, again.isUndecided, again.ledger.days.size]).toEqual([
+    'previous_day',
+    false,
+    10,
+  ]);
+  const elsewhere = await ledgerIn(home, undefined, 'Europe/Berlin');
+  expect([elsewhere.isUndecided, elsewhere.ledger.days.size]).toEqual([true, 0]);
+  expect(elsewhere.ledger).toMatchObject({ origin: BEFORE.origin, complete: false });
+});
+
+test('a tariff that was published before a restart is the one that a new tariff is told against', async () => {
+  const billed = (rate: number, from: number, to: number): Line[] =>
+    Array.from({ length: to - from }, (_, at) => {
+      const kwh = 5 + (((from + at) * 7) % 11);
+      return [addDays('2024-10-01', from + at), kwh, rate * kwh + 0.5];
+    });
+  const home = await place();
+  const since = { origin: '2024-10-01' };
+  const old = billed(0.12, 0, 60);
+  expect(await (await ledgerIn(home)).update(ledgerOf(old, since))).toBeNull();
+  const again = await ledgerIn(home);
+  expect(await again.update(ledgerOf([...old, ...billed(0.2, 60, 100)], since))).toMatchObject({
+    ...{ kind: 'tariff_changed', before: { unitRate: 0.12 }, after: { unitRate: 0.2 } },
+  });
+});
+
+const RETAINED: RetainedHistory = {
+  timezone: 'Europe/Dublin',
+  readingCloses: 'previous_day',
+  origin: '2024-11-01',
+  days: new Map([['2024-11-01', { energy: 1, cost: 2 }]]),
+};
+test.each([
+  ['of the same days: with what was decided', RETAINED, ['previous_day', false, 1]],
+  ['without a day, which decides nothing', { ...RETAINED, days: new Map() }, ['same_day', true, 10]],
+  [
+    'of another time zone: its origin only',
+    { ...RETAINED, timezone: 'Europe/Berlin' },
+    ['same_day', true, 10],
+  ],
+])('a history from the broker, %s', async (_, found, expected) => {
+  const ledger = await ledgerIn(await place());
+  const keeping = ledger.update(BEFORE);
+  const restoring = ledger.restore(found);
+  await keeping;
+  // What is on its way to the disk knows less.
+  expect(ledger.saved.origin).toBe(RETAINED.origin);
+  await restoring;
+  expect([ledger.readingCloses, ledger.isUndecided, ledger.saved.days.size]).toEqual(expected);
+  await ledger.restore({ ...RETAINED, origin: '2020-01-01' });
+  expect(ledger.ledger.origin).toBe(RETAINED.origin);
+});
+
 async function meterOf(usage: object) {
   const { open, log } = await place();
+  const clock = handClock('2025-02-01T12:00:00Z');
   const own = { subscriptionId: null, balanceGroupId: null };
   const property = { propertyCustomerId: '600001', meterIdentifiers: ['70418235'], ...own };
   const meter = await openMeter(
@@ -60,7 +122,7 @@ async function meterOf(usage: object) {
       config: fileSchema.parse({ usage: { history_since: '2025-01-01', ...usage } }),
       zone: zone('Europe/Dublin'),
       state: await open(),
-      clock: handClock('2025-02-01T12:00:00Z'),
+      clock,
       log,
       changed: () => undefined,
       outdoor: { weather: null },
@@ -68,7 +130,7 @@ async function meterOf(usage: object) {
   );
   const poll = (provider: Partial<Provider>) =>
     meter.poll(provider as Provider, new AbortController().signal);
-  return { meter, poll };
+  return { meter, poll, clock };
 }
 
 test('a history that comes back from the broker while the provider is asked: all is asked again, from its origin on', async () => {
@@ -98,4 +160,19 @@ test('a provider that refuses to tell the hours of readings is asked for them on
   await poll(provider);
   await poll(provider);
   expect(asked).toBe(1);
+});
+
+test('a refusal of another kind is no answer to when readings are taken', async () => {
+  const { poll, meter } = await meterOf({});
+  const refused = new ProviderRefused(403, { message: 'No.', hint: '' });
+  await expect(poll({ readingHours: () => Promise.reject(refused) })).rejects.toBe(refused);
+  expect(meter.ledger.complete).toBe(false);
+});
+
+test('a reading of a day that is not over was taken when it arrived at the latest', async () => {
+  const { poll, meter, clock } = await meterOf({ reading_closes: 'same_day' });
+  const arrivedAt = clock.now();
+  await poll({ usage: async () => [{ day: '2025-02-01', energy: 5_000_000, cost: null }] });
+  clock.advance(3 * 3_600_000);
+  expect(meter.reading()?.readingAt).toBe(arrivedAt);
 });

@@ -1,6 +1,6 @@
 // The poll history of all accounts: one document, with a place for whatever an account may be called.
 import { expect, test } from 'vitest';
-import { openPollHistories } from '../../src/accounts/pollHistory.ts';
+import { openPollHistories, openReplyShapes } from '../../src/accounts/pollHistory.ts';
 import { zone } from '../../src/domain/period.ts';
 import { place } from '../store/directory.ts';
 import { handClock } from '../support/clock.ts';
@@ -26,4 +26,52 @@ test.each(['home', 'constructor'])('the history of "%s" is there again after a r
     { requests: 1, logins: 0 },
     Date.parse('2026-03-10T12:00:00Z'),
   ]);
+});
+
+async function openHome() {
+  const clock = handClock('2026-03-10T12:00:00Z');
+  const { open } = await place();
+  const historyOf = await openPollHistories({ state: await open(), zone: zone('Europe/Dublin'), clock });
+  return { clock, history: historyOf('home') };
+}
+const DAY_MS = 24 * 3_600_000;
+
+test('counts are of the local day; the last success stays, and the newest twelve polls', async () => {
+  const { clock, history } = await openHome();
+  history.countLogin();
+  history.countRequest();
+  const succeededAt = clock.now();
+  history.notePoll(null);
+  clock.advance(DAY_MS);
+  expect(history.today()).toEqual({ requests: 0, logins: 0 });
+  for (let count = 0; count < 20; count += 1) history.notePoll(`fault_${count}`);
+  const { polls, lastSuccessAt } = history.record;
+  expect(lastSuccessAt).toBe(succeededAt);
+  expect([polls.length, polls.at(-1)?.[1]]).toEqual([12, 'fault_19']);
+});
+
+test('once a day, also where the clock was far ahead before', async () => {
+  const { clock, history } = await openHome();
+  const tried = [history.tryOnceADay('searchedAt'), history.tryOnceADay('searchedAt')];
+  clock.jump(-3 * DAY_MS);
+  tried.push(history.tryOnceADay('searchedAt'), history.tryOnceADay('rediscoveredAt'));
+  history.allowAgain('searchedAt');
+  tried.push(history.tryOnceADay('searchedAt'));
+  expect(tried).toEqual([true, false, true, true, true]);
+});
+
+test('of the shapes of replies the newest three are kept', async () => {
+  const { clock } = await openHome();
+  const written: Parameters<Parameters<typeof openReplyShapes>[0]['write']>[0][] = [];
+  const document = {
+    read: async () => null,
+    write: async (value: (typeof written)[number]) => written.push(value) > 0,
+  };
+  const note = await openReplyShapes(document, { clock });
+  for (const json of [{ a: 1 }, { b: 1 }, { c: 1 }, { c: 2 }, { d: 1 }]) {
+    note({ what: 'site', status: 200, json });
+    clock.advance(DAY_MS);
+  }
+  const kept = written.at(-1)?.replies.site?.map(({ shape }) => shape.join());
+  expect(kept).toEqual(['d: number', 'c: number', 'b: number'].map((line) => expect.stringContaining(line)));
 });

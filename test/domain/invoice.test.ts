@@ -50,6 +50,11 @@ describe('the newest', () => {
     expect(newestOf([], NOW)).toBeNull();
   });
 
+  test('one dated some months ahead does', () => {
+    const all = newestFirst([invoice('now', '2025-06-01'), invoice('ahead', '2025-10-01')]);
+    expect(newestOf(all, NOW)?.id).toBe('ahead');
+  });
+
   test('one whose period never ends is as new as its beginning', () => {
     const open = invoice('open', '2025-01-01', { endAt: Date.parse('9999-12-31') });
     expect(newestOf(newestFirst([open, invoice('june', '2025-06-01')]), NOW)?.id).toBe('june');
@@ -83,6 +88,7 @@ describe('overdue on 30 June', () => {
     ['the same, and the balance is that of both', [bill('b', LATER, 50), bill('a', PAST, 40)], 90, ['a']],
     ['the same, and the balance is that of the new one', [bill('b', LATER, 50), bill('a', PAST, 40)], 50, []],
     ['the same, and the new one is paid', [{ ...PAID, total: 50 }, bill('a', PAST, 40)], 40, ['a']],
+    ['a new one is paid in part', [{ ...bill('b', LATER, 20), total: 50 }, bill('a', PAST, 25)], 45, ['a']],
     ['nothing to be paid', [bill('a', PAST, 40)], 0, []],
     ['a credit on the account, no amount', [bill('a', PAST, null)], -3, []],
     ['one for certain, another perhaps', [bill('b', PAST, null), bill('a', PAST, 40)], 80, ['a']],
@@ -122,6 +128,9 @@ describe('news', () => {
     expect(ids(take(second.invoices, { a: [june, may], b: [invoice('b2', '2025-06-01')] }).bills)).toEqual([
       'b2',
     ]);
+    // One that was left out for once is not read for the first time again.
+    const third = take(second.invoices, { a: [may] });
+    expect(ids(take(third.invoices, { b: [invoice('b3', '2025-06-01')] }).bills)).toEqual(['b3']);
   });
 
   test('a list beyond all bounds is cut to its newest, and none of it becomes news by being forgotten', () => {

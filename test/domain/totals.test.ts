@@ -58,7 +58,12 @@ test.each<[string, string, Line[], object]>([
 test('of another tenant only the total tells', () => {
   const ledger = ledgerOf(row('2025-06-01', 30, 1, 0.5));
   const { total, week, month, year } = totals(ledger, '2025-06-30', '2025-06-29');
-  expect([total, week, month, year]).toEqual([amounts(30, 15), amounts(1, 0.5), amounts(2, 1), amounts(2, 1)]);
+  expect([total, week, month, year]).toEqual([
+    amounts(30, 15),
+    amounts(1, 0.5),
+    amounts(2, 1),
+    amounts(2, 1),
+  ]);
 });
 
 test('energy and cost are summed each for itself, null staying null', () => {

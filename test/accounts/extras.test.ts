@@ -1,0 +1,136 @@
+// What an account has beside its usage: when each is asked for, what a refusal leaves of it, and what the provider's site says.
+import { expect, test } from 'vitest';
+import type { AccountContext } from '../../src/accounts/context.ts';
+import { openExtras } from '../../src/accounts/extras.ts';
+import { fileSchema } from '../../src/config/schema.ts';
+import type { Extras } from '../../src/domain/extras.ts';
+import type { Invoice } from '../../src/domain/invoice.ts';
+import { zone } from '../../src/domain/period.ts';
+import { concurrencyLimit } from '../../src/foundation/limits.ts';
+import type { Provider } from '../../src/provider/provider.ts';
+import { ProviderRefused } from '../../src/provider/request.ts';
+import { handClock } from '../support/clock.ts';
+import { property } from '../support/keptMeters.ts';
+import { logLines } from '../support/logLines.ts';
+import { memoryStore } from '../support/tokenStore.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const { signal } = new AbortController();
+
+/** `config`: the currency of the provider, and the extras that are wanted. */
+async function openHome(
+  provider: Partial<Provider>,
+  {
+    currency,
+    extras,
+  }: { readonly currency?: string; readonly extras?: Readonly<Record<string, boolean>> } = {},
+  kept: Extras | null = null,
+) {
+  const clock = handClock('2025-03-10T12:00:00Z');
+  const store = memoryStore<Extras>(kept);
+  const config = { ...fileSchema.parse({ extras }), provider: { currency } };
+  const context = {
+    ...{ config, clock, log: logLines().log, zone: zone('Europe/Dublin'), limit: concurrencyLimit(1) },
+    changed: () => undefined,
+  } as unknown as AccountContext;
+  const parts = { upstream: { provider, extras: store }, history: { save: () => undefined } };
+  const opened = await openExtras('home', { ...parts, queue: concurrencyLimit(1) } as never, context);
+  const properties = [property('1'), property('2', 'A'), property('3', 'B', 'C')];
+  const entities = { personCustomerId: '7', siteCodes: [], billingProfileIds: [], properties };
+  return {
+    ...{ clock, store, opened },
+    async round(): Promise<void> {
+      opened.begin(entities, signal);
+      await opened.settled();
+    },
+  };
+}
+
+const refusal = new ProviderRefused(404, { message: 'No.', hint: '' });
+
+test('that it was asked is on the disk before the question is sent: what ends the process is not asked again', async () => {
+  const seen: unknown[] = [];
+  const home = await openHome({
+    async balance() {
+      seen.push(home.store.kept?.balance.askedOn);
+      return 5;
+    },
+  });
+  await home.round();
+  expect(seen).toEqual(['2025-03-10']);
+});
+
+test('a day begins at four: before that the answer is that of the day before', async () => {
+  let asked = 0;
+  const home = await openHome({ balance: async () => (asked += 1) });
+  for (const [hours, times] of [
+    [0, 1],
+    [15, 1],
+    [1, 2],
+  ] as const) {
+    home.clock.advance(hours * 3_600_000);
+    await home.round();
+    expect(asked).toBe(times);
+  }
+});
+
+test('a refusal leaves what was found, and is not asked for a week', async () => {
+  let answer: () => Promise<number> = async () => 5;
+  const home = await openHome({ balance: () => answer() });
+  await home.round();
+  answer = () => Promise.reject(refusal);
+  home.clock.advance(DAY_MS);
+  await home.round();
+  expect(home.opened.known.balance).toEqual({ askedOn: '2025-03-11', off: true, found: { amount: 5 } });
+});
+
+test('a register is asked for where the property has one meter, named or not', async () => {
+  const asked: string[] = [];
+  const home = await openHome({
+    async register(question) {
+      asked.push(question.property.propertyCustomerId);
+      return [];
+    },
+  });
+  await home.round();
+  expect(asked).toEqual(['1', '2']);
+});
+
+test('news wait until they are taken, and are told once', async () => {
+  const bills: Invoice[] = [];
+  const home = await openHome({
+    invoices: async () => ({ byProfile: new Map([['', [...bills]]]), notFoundAt: null }),
+  });
+  const dates = { startAt: null, endAt: null, dueAt: null };
+  for (const id of ['old', 'one', 'other']) {
+    bills.push({ id, status: null, ...dates, total: 1, open: 1 });
+    await home.round();
+    home.clock.advance(DAY_MS);
+  }
+  const told = () => home.opened.takeNews().map(({ id }) => id);
+  expect([told(), told()]).toEqual([['one', 'other'], []]);
+});
+
+test.each([
+  ['Eire', 'EUR', undefined, [], 'EUR'],
+  ['Europe/Berlin', null, undefined, ['timezone_differs'], 'EUR'],
+  ['Europe/Dublin', 'GBP', undefined, [], 'GBP'],
+  ['Europe/Dublin', 'GBP', 'SEK', ['currency_differs'], 'SEK'],
+])('a site in %s that counts in %s, with %s configured', async (timezone, currency, own, codes, counted) => {
+  const home = await openHome(
+    { site: async () => ({ timezone, currency }) },
+    { ...(own && { currency: own }) },
+  );
+  await home.opened.askSite(signal);
+  expect(home.opened.reasons().map(({ code }) => code)).toEqual(codes);
+  expect(home.opened.currency).toBe(counted);
+});
+
+test('what is switched off is forgotten, whatever was found before', async () => {
+  const first = await openHome({ balance: async () => 5, credit: async () => -3 });
+  await first.round();
+  const { store } = first;
+  expect(store.kept?.credit.found).toEqual({ amount: -3 });
+  const { opened } = await openHome({}, { extras: { balance: false } }, store.kept);
+  expect([opened.known.balance.found, opened.known.credit.found]).toEqual([null, null]);
+});

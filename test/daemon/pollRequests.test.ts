@@ -173,3 +173,20 @@ test('a retry that is due during a poll is done by it', async () => {
   await poller.backfill(day);
   expect(spans).toEqual([undefined, undefined, day]);
 });
+
+test('a pause of one account refuses no request as long as another one may be asked', async () => {
+  const { poller } = open(BUSY, { neighbour: true });
+  await poller.poll();
+  expect(poller.refusal()).toBeNull();
+});
+
+test('after a poll that went well nothing is retried, unless it is wanted all the same', async () => {
+  const { poller, spans } = open();
+  const day = { from: '2026-03-01', to: '2026-03-02' };
+  await poller.poll();
+  for (const always of [false, true]) {
+    poller.retryNow('home', always);
+    await poller.backfill(day);
+  }
+  expect(spans).toEqual([undefined, day, undefined, day]);
+});

@@ -1,6 +1,6 @@
 // Which meter has which name of the configuration, and which meters the state directory knows.
 import { expect, test } from 'vitest';
-import { friendlyNameOf, knownMeters } from '../../src/accounts/names.ts';
+import { friendlyNameOf, knownMeters, ledgerFile, SeriesNames } from '../../src/accounts/names.ts';
 import { seriesName } from '../../src/domain/reading.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
 import { ledgerOf } from '../domain/ledgers.ts';
@@ -36,4 +36,17 @@ test('the meters on disk: shared ones with the account that keeps the ledger, an
     ['home', '3_3', null, false, true],
     ['flat', 'A-11', 'Shop', true, true],
   ]);
+});
+
+test('a property that is gone leaves its owner and its name to the next one', () => {
+  const series = new SeriesNames();
+  const [first, second] = [property('11', 'A'), property('22', 'A')];
+  expect([series.ownerOf(first, 'home'), series.ownerOf(first, 'flat')]).toEqual(['home', 'home']);
+  expect([series.nameOf(first), series.nameOf(second)]).toEqual(['A', 'A-22']);
+  series.release(first);
+  expect([series.ownerOf(first, 'flat'), series.nameOf(second)]).toEqual(['flat', 'A']);
+});
+
+test('the id of a property leads to no other folder', () => {
+  expect(ledgerFile('home', property('../../etc'))).toBe('accounts/home/ledger-..%2F..%2Fetc');
 });

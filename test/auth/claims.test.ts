@@ -1,6 +1,6 @@
 // Whose token it is: claims read by their configured names, and never repeated.
 import { expect, test } from 'vitest';
-import { readIdentity } from '../../src/auth/claims.ts';
+import { readIdentity, sessionIdIn } from '../../src/auth/claims.ts';
 
 const encoded = (part: unknown) => Buffer.from(JSON.stringify(part)).toString('base64url');
 const jwt = (claims: unknown) => `${encoded({ alg: 'RS256' })}.${encoded(claims)}.c2lnbmVk`;
@@ -32,4 +32,14 @@ test.each([
   expect(() => read(token)).toThrow(expect.objectContaining({ code: 'claim_missing' }));
   expect(() => read(token)).toThrow(words);
   expect(() => read(token)).not.toThrow(/b3BhcXVl|bm90|not json|private/);
+});
+
+test.each([
+  [jwt({ sid: 's1', session_state: 's2' }), 's1'],
+  [jwt({ session_state: 's2' }), 's2'],
+  [jwt({ sid: 7 }), null],
+  ['b3BhcXVl', null],
+  [null, null],
+])('the session that a token belongs to', (token, id) => {
+  expect(sessionIdIn(token)).toBe(id);
 });

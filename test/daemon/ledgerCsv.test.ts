@@ -6,7 +6,9 @@ import { zone } from '../../src/domain/period.ts';
 test.each([
   ['=HYPERLINK("http://x")', `"'=HYPERLINK(""http://x"")"`],
   ['@SUM(A1)', "'@SUM(A1)"],
+  ['-1+1', "'-1+1"],
   ['a,b', '"a,b"'],
+  ['a\rb', '"a\rb"'],
 ])('a currency %s', (currency, cell) => {
   const days = new Map([
     ['2026-03-01', { energy: -1_500_000, cost: null, revision: 2, receivedAt: Date.UTC(2026, 2, 2, 4) }],

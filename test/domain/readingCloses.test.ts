@@ -82,6 +82,8 @@ test('nothing read tells nothing; one reading is enough', () => {
   expect(closingOf([], DUBLIN)).toBeNull();
   expect(closingOf(atUtc('00:00:30')('2026-03-01', DUBLIN), DUBLIN)).toBe('previous_day');
   expect(closingOf(atUtc('14:00:00')('2026-03-01', DUBLIN), DUBLIN)).toBe('same_day');
+  const twice = ['00:30:00', '14:00:00'].flatMap((time) => atUtc(time)('2026-03-01', DUBLIN));
+  expect(closingOf(twice, DUBLIN)).toBe('same_day');
 });
 
 test('a stray reading on one day in five does not count; a day with half-hourly readings is no night reading', () => {

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { readBalance, readCredit } from '../../src/provider/monetization/billing.ts';
 import { readSite } from '../../src/provider/monetization/discovery.ts';
+import { looseAmount, looseInstant } from '../../src/provider/reply.ts';
 import type { Ask } from '../../src/provider/request.ts';
 
 const billingProfileIds = ['profile-a', 'profile-b'];
@@ -37,4 +38,19 @@ test.each<readonly [what: keyof typeof READ, body: unknown, expected: unknown]>(
   }).catch(({ code }) => code);
   expect(await found).toEqual(expected);
   if (what === 'balance') expect(asked).toEqual(['/customers/7%2F7/open-bill-due']);
+});
+
+test.each([
+  [looseAmount, '-12.5', -12_500_000],
+  [looseAmount, -1_000_000_000, -1_000_000_000_000_000],
+  [looseAmount, -1_000_000_001, null],
+  [looseAmount, 1_000_000_001, null],
+  [looseAmount, '1e3', null],
+  [looseInstant, '1741608000000', 1_741_608_000_000],
+  [looseInstant, 1_741_608_000_000.4, 1_741_608_000_000],
+  [looseInstant, 0, null],
+  [looseInstant, -1, null],
+  [looseInstant, 1e15, null],
+])('an amount or an instant that cannot be, or cannot be kept, is not known (%#)', (schema, given, found) => {
+  expect(schema.parse(given)).toBe(found);
 });

@@ -102,8 +102,10 @@ describe('bills', () => {
     const { asked, read } = openProvider([whole()], [whole({ id: 9 })]);
     const idAfter = async (days: number) => (await read([], NOW - days * DAY)).all.map(({ id }) => id);
     expect([await idAfter(6), await idAfter(7)]).toEqual([['9'], ['1']]);
+    // Found by a clock that was far ahead.
+    expect(await idAfter(-8)).toEqual(['1']);
     expect((await read([], NOW - 6 * DAY)).notFoundAt).toBe(NOW - 6 * DAY);
-    expect(asked).toMatchObject([{ path: BILLS }, { path: INVOICES }, { path: BILLS }]);
+    expect(asked).toMatchObject([{ path: BILLS }, { path: INVOICES }, { path: INVOICES }, { path: BILLS }]);
   });
 
   test('neither is a refusal, and strange bills are told', async () => {

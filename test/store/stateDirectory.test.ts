@@ -3,7 +3,7 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { directoryNotices } from '../../src/store/stateDirectory.ts';
+import { directoryNotices, StateDirectory } from '../../src/store/stateDirectory.ts';
 import { owned } from '../../src/store/stateStore.ts';
 import { handClock } from '../support/clock.ts';
 import { modeOf, place, wordCodec } from './directory.ts';
@@ -77,6 +77,18 @@ describe('reading', () => {
     expect(await document.read()).toBe('new');
     expect(await state.document('other', wordCodec).read()).toBe('untouched');
     expect(await state.list('')).toEqual(expect.arrayContaining(['other', 'word']));
+  });
+
+  test('a command leaves a damaged file to the daemon, until it has to write its own', async () => {
+    const { path, file, log } = await place();
+    await mkdir(path);
+    await writeFile(file('word.json'), '{');
+    const document = new StateDirectory(path, log).document('word', wordCodec);
+    expect(await document.read()).toBeNull();
+    expect(await readFile(file('word.json'), 'utf8')).toBe('{');
+    await document.write('new');
+    expect(await readFile(file('word.json.damaged'), 'utf8')).toBe('{');
+    expect(await document.read()).toBe('new');
   });
 
   test('a damaged file never takes the new one with it', async () => {

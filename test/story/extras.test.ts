@@ -156,3 +156,18 @@ test('extras that hang hold up neither the next poll, but for one question with 
   await story.pass(31_000);
   expect(polls()).toBe(5);
 });
+
+test('after a poll that failed nothing beside the usage is asked', async () => {
+  const { story, switches } = await firstPoll();
+  const others = () =>
+    story.simulator.requests.filter(
+      ({ path }) => path.startsWith('/api/v1') && !path.startsWith('/api/v1/reports'),
+    ).length;
+  const { remove } = switches.fault('/api/v1/reports', { kind: 'reply', status: 503, body: {} });
+  const before = others();
+  await story.nextPoll(24 * HOUR_MS);
+  expect(others()).toBe(before);
+  remove();
+  await story.nextPoll();
+  expect(others()).toBeGreaterThan(before);
+});

@@ -122,3 +122,23 @@ test('a refused property whose discovery fails takes no event from the meter tha
   expect(day).toBe('2025-03-11');
   expect(probe.json(HEALTH)).toMatchObject({ reasons: [{ code: 'provider_unreachable' }] });
 });
+
+test('a refusal of one property keeps no other from being read; trouble at the provider ends the poll', async () => {
+  const homes = [home(), home('70418300', quiet({ seed: 5 }), PROPERTY + 1)];
+  const { story, switches } = await firstPoll({ accounts: [person('me', homes)] });
+  const asks = (id: number) => (body: unknown) => JSON.stringify(body).includes(String(id));
+  const readsOfTheSecond = () =>
+    story.simulator.requests.filter(({ path, body }) => path.includes('/reports') && asks(PROPERTY + 1)(body))
+      .length;
+  for (const [status, isRead] of [
+    [403, true],
+    [503, false],
+  ] as const) {
+    const when = ({ body }: { body: unknown }) => asks(PROPERTY)(body);
+    const fault = switches.fault('/api/v1/reports', { kind: 'reply', status, body: {} }, { when });
+    const before = readsOfTheSecond();
+    await story.nextPoll();
+    expect(readsOfTheSecond() > before).toBe(isRead);
+    fault.remove();
+  }
+});

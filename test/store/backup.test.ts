@@ -1,6 +1,6 @@
 // The file of a backup: whole or refused; and a restore that a crash has cut off.
 import { execFileSync } from 'node:child_process';
-import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
@@ -132,6 +132,15 @@ test('documents replace all others; what is none of ours stays', async () => {
     'installation.json',
     'options.json',
   ]);
+});
+
+test('a restore follows no link to another place', async () => {
+  const { path, file } = await place();
+  const elsewhere = await openStack().folder();
+  await mkdir(path);
+  await symlink(elsewhere, file('accounts'));
+  await expect(replaceDocuments(path, DOCUMENTS)).rejects.toMatchObject({ code: 'ELOOP' });
+  expect(await readdir(elsewhere)).toEqual([]);
 });
 
 test('whatever a crash leaves of a restore, the next start brings it to its end', async () => {

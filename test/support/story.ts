@@ -18,6 +18,7 @@ import { ME, STATE } from './homes.ts';
 import { type Probe, startProbe } from './probe.ts';
 import { untilAtRest, untilTrue } from './rest.ts';
 import { openStack } from './stack.ts';
+import { laidOver, type Section, usualConfig } from './storyRules.ts';
 import { typed } from './typed.ts';
 
 export interface StoryOptions {
@@ -39,20 +40,6 @@ export const DAY_MS = 24 * HOUR_MS;
 const STEP_MS = 4 * HOUR_MS;
 const OPENING_STEP_MS = 20;
 const LONGEST_OPENING_MS = 3_000;
-
-type Section = Readonly<Record<string, unknown>>;
-
-const isSection = (value: unknown): value is Section =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** One configuration over another, section by section. */
-const laidOver = (usual: Section, over: Section): Section =>
-  Object.fromEntries(
-    Object.entries({ ...usual, ...over }).map(([key, value]) => {
-      const known = usual[key];
-      return [key, isSection(known) && isSection(value) ? { ...known, ...value } : value];
-    }),
-  );
 
 export async function openStory({
   at = '2025-03-10T12:00:00Z',
@@ -99,21 +86,7 @@ export async function openStory({
 
   /** The usual configuration with `over` laid over it, section by section. */
   function configured(over: Readonly<Record<string, unknown>>): string {
-    const { issuer, api } = simulator.urls;
-    const usual = {
-      provider: { issuer, api_url: api, client_id: 'self-care' },
-      // Called home, home2 and so on.
-      accounts: accounts.map(({ username, password }, at) => ({
-        id: at === 0 ? 'home' : `home${at + 1}`,
-        username,
-        password,
-      })),
-      // What the simulator holds for true is told by the days on which readings are taken.
-      usage: { history_since: '2025-01-01', jitter_seconds: 0, reading_closes: 'same_day' },
-      mqtt: { url: broker.url },
-      http: { listen: '127.0.0.1:0' },
-      state_dir: stateDir,
-    };
+    const usual = usualConfig(simulator.urls, accounts, broker.url, stateDir);
     // Whoever wants constituencies gets those of the simulator, never those of the Internet.
     const constituencies = over.constituencies && { base_url: simulator.urls.constituencies };
     return JSON.stringify(laidOver({ ...usual, constituencies }, over));

@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { EXIT, failure } from '../foundation/failure.ts';
 import * as codecs from './documents.ts';
 import { ledgerCodec } from './ledgerDocument.ts';
-import { pathsBelow, refuseLinks, replace } from './privateFiles.ts';
+import { pathsBelow, refuseLinks, replace, unlessGone } from './privateFiles.ts';
 import type { Codec } from './stateStore.ts';
 
 /** The file is no backup, or not a whole one. */
@@ -161,11 +161,6 @@ async function namesIn(directory: string): Promise<string[]> {
   const files = (await pathsBelow(directory).catch(unlessGone)) ?? [];
   const names = files.filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));
   return names.filter((name) => CODECS.some(([shape]) => shape.test(name))).sort();
-}
-
-function unlessGone(err: NodeJS.ErrnoException): null {
-  if (err.code === 'ENOENT') return null;
-  throw err;
 }
 
 function parsed(text: string): unknown {

@@ -1,7 +1,7 @@
 // Files and directories that only their user may read. A command run by root leaves them to the owner of the directory.
 import { lstatSync } from 'node:fs';
 import { chown, mkdir, open, readdir, stat } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 
 const PRIVATE_DIRECTORY = 0o700;
@@ -54,9 +54,21 @@ function isLink(path: string): boolean {
  * for others. Rejects with the system's error.
  */
 export async function pathsBelow(directory: string): Promise<string[]> {
-  // Without the types Node goes on behind the links.
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-  return entries.map(({ parentPath, name }) => relative(directory, join(parentPath, name)));
+  const entries = await readdir(directory, { withFileTypes: true });
+  const found = entries.map(async (entry) => {
+    // Other processes take and give back locks meanwhile, which are folders.
+    const below = entry.isDirectory()
+      ? ((await pathsBelow(join(directory, entry.name)).catch(unlessGone)) ?? [])
+      : [];
+    return [entry.name, ...below.map((path) => join(entry.name, path))];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** `null` for what is not there. */
+export function unlessGone(err: NodeJS.ErrnoException): null {
+  if (err.code === 'ENOENT') return null;
+  throw err;
 }
 
 /** Resolves once the file is on the disk. After a crash there is the old file or the new one, never a part. */

@@ -17,8 +17,12 @@ async function opened() {
     ha,
     clock,
     ending,
-    bring(ledger: Ledger, more: Partial<ImportOptions> = {}, currency = 'EUR', kind: 0 | 1 = 0) {
-      const series = seriesOf('heat2mqtt', { meter: 'x', friendlyName: null, currency }, ['x'])[kind];
+    bring(
+      ledger: Ledger,
+      more: Partial<ImportOptions> = {},
+      { currency = 'EUR', friendlyName = null as string | null, kind = 0 as 0 | 1 } = {},
+    ) {
+      const series = seriesOf('heat2mqtt', { meter: 'x', friendlyName, currency }, ['x'])[kind];
       if (!series) throw new Error('no such series');
       return bringUpToDate(home, series, {
         ledger,
@@ -61,10 +65,16 @@ test('a sum that differs in the newest rows leads to the first row that does', a
 
 test('another currency or name is told with all rows, and then once', async () => {
   const { ha, bring } = await opened();
-  expect(await bring(YEAR, {}, 'EUR', 1)).toBe(366);
-  expect(await bring(YEAR, {}, 'GBP', 1)).toBe(366);
-  expect(await bring(YEAR, {}, 'GBP', 1)).toBe(0);
-  expect(ha.metadata.get('heat2mqtt:x_cost')).toMatchObject({ unit_of_measurement: 'GBP' });
+  for (const [named, rows, told] of [
+    [{}, 366, { unit_of_measurement: 'EUR', name: 'Heat meter x cost' }],
+    [{ currency: 'GBP' }, 366, { unit_of_measurement: 'GBP', name: 'Heat meter x cost' }],
+    [{ currency: 'GBP' }, 0, {}],
+    [{ currency: 'GBP', friendlyName: 'Flat 3' }, 366, { name: 'Flat 3 cost' }],
+    [{ currency: 'GBP', friendlyName: 'Flat 3' }, 0, {}],
+  ] as const) {
+    expect(await bring(YEAR, {}, { ...named, kind: 1 })).toBe(rows);
+    expect(ha.metadata.get('heat2mqtt:x_cost')).toMatchObject(told);
+  }
 });
 
 test('a ledger that was begun anew goes on from what is stored', async () => {
@@ -80,6 +90,20 @@ test('a ledger that was begun anew goes on from what is stored', async () => {
   expect(await bring(anew)).toBe(0);
 });
 
+test('a long history goes in batches that Home Assistant bears, each told once it is stored', async () => {
+  const { ha, bring } = await opened();
+  const steps: [number, number][] = [];
+  const long = ledgerOf(row('2022-01-01', 1_001, 1, 1), { origin: '2022-01-01' });
+  expect(await bring(long, { onProgress: (...step) => steps.push(step) })).toBe(1_001);
+  expect(ha.imports()).toEqual([1_000, 1]);
+  expect(steps).toEqual([
+    [0, 1_001],
+    [1_000, 1_001],
+    [1_001, 1_001],
+  ]);
+  expect(ha.rows(ENERGY)).toHaveLength(1_001);
+});
+
 test('without a day there is nothing to send, whatever is stored', async () => {
   const { ha, bring } = await opened();
   expect(await bring(ledgerOf([]))).toBe(0);
@@ -91,7 +115,9 @@ test('it is not done before every row can be read back, and the wait ends with t
   ha.switches.slow = true;
   const steps: [number, number][] = [];
   const done = bring(YEAR, { onProgress: (stored, total) => steps.push([stored, total]) });
-  await waitFor('a wait', () => clock.sleepers > 0 && ha.imports().length === 1);
+  // Not that of a reply, which is far longer: what was read back was not all there.
+  const isWaiting = (imports: number) => clock.untilNext === 250 && ha.imports().length === imports;
+  await waitFor('a wait', () => isWaiting(1));
   clock.advance(250);
   expect(steps).toEqual([[0, 366]]);
   ha.commit();
@@ -102,7 +128,7 @@ test('it is not done before every row can be read back, and the wait ends with t
   expect(await done).toBe(366);
   const left = bring(ledgerOf(row('2026-01-01', 2, 1, 1), { origin: '2026-01-01' }));
   left.catch(() => undefined);
-  await waitFor('a wait', () => clock.sleepers > 0 && ha.imports().length === 2);
+  await waitFor('a wait', () => isWaiting(2));
   ending.abort();
   await expect(left).rejects.toMatchObject({ code: 'home_assistant_cut' });
 });

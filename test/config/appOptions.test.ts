@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { KNOWN_PROVIDERS } from '../../src/config/providers.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
-import { BASE, load, refusal } from './loading.ts';
+import { BASE, faultPaths, load, refusal } from './loading.ts';
 
 const TOKEN = 'supervisor-token-of-the-test';
 const ENV = { SUPERVISOR_TOKEN: TOKEN };
@@ -173,4 +173,9 @@ test.each([
     expect(await config.home_assistant?.token.read()).toBe(TOKEN);
     expect(scrubber.scrub(`a ${TOKEN}`)).toBe('a [secret]');
   }
+});
+
+test("the Supervisor's token is for the Supervisor alone: another address needs one of its own", async () => {
+  const yaml = `${BASE}home_assistant: { url: 'ws://ha:8123/x' }\n`;
+  expect(await faultPaths(yaml, ENV)).toEqual(['home_assistant.token']);
 });

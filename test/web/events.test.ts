@@ -34,6 +34,23 @@ test('the newest 200 lines of the log, scrubbed, and those that come; what is no
   ]);
 });
 
+test('a reader who has left is told no more lines', async () => {
+  const logTail = new LogTail();
+  const followers = new Set<unknown>();
+  const follower = logTail.follow.bind(logTail);
+  logTail.follow = (take) => {
+    const stop = follower(take);
+    followers.add(take);
+    return () => void (followers.delete(take) && stop());
+  };
+  const server = await openServer({ logTail });
+  const stream = await follow(server);
+  await stream.ready();
+  expect(followers.size).toBe(1);
+  stream.stop();
+  await waitFor('its end', () => followers.size === 0);
+});
+
 test('a reader who does not read is cut off, and costs nobody else anything; so is one for whom too much gathers', async () => {
   const server = await openServer({ limits: { unreadMs: 1_000 } });
   for (let n = 0; n < 300; n += 1)
@@ -50,6 +67,9 @@ test('a reader who does not read is cut off, and costs nobody else anything; so 
 
 test('so many streams and no more: the oldest makes room', async () => {
   const server = await openServer();
+  // One that has left takes no room.
+  (await follow(server)).stop();
+  await waitFor('its end', () => server.documents.readers === 0);
   const streams: Awaited<ReturnType<typeof follow>>[] = [];
   for (let n = 0; n < 25; n += 1) streams.push(await follow(server));
   await waitFor('room', () => server.documents.readers === 24 && streams[0]?.isOver);

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { createSessions } from '../../src/web/visitor.ts';
+import { createSessions, networkOf, within } from '../../src/web/visitor.ts';
 import { handClock } from '../support/clock.ts';
 import { cookieOf, openServer, PASSWORD } from './served.ts';
 
@@ -29,6 +29,7 @@ test('Host: IP addresses, own and configured names, and no name that any page ma
 test.each<[string, IncomingHttpHeaders, number]>([
   ['no browser', {}, 200],
   ['the page itself', { origin: 'http://pi.local:8099', 'sec-fetch-site': 'same-origin' }, 200],
+  ['a proxy left the usual port out', { host: 'pi.local:443', origin: 'https://pi.local' }, 200],
   ['another port of this machine', { origin: 'http://pi.local:8123' }, 403],
   ['another page', { origin: 'https://evil.example.org' }, 403],
   ['a page in a sandbox', { origin: 'null' }, 403],
@@ -93,7 +94,11 @@ test('the password opens a session, which ends with signing out, with age and wi
   expect(await sees(`other=1; ${cookie}`)).toBe(true);
   for (const wrong of [`${cookie.slice(0, -1)}~`, 'heat2mqtt_session=', cookie.replace('heat', 'x_heat')])
     expect(await sees(wrong)).toBe(false);
-  expect((await ask('/session', { method: 'DELETE', headers: { cookie } })).status).toBe(204);
+  const ended = await ask('/session', { method: 'DELETE', headers: { cookie } });
+  expect([ended.status, ended.headers['set-cookie']?.[0]]).toEqual([
+    204,
+    'heat2mqtt_session=; Max-Age=0; Path=/',
+  ]);
   expect(await sees(cookie)).toBe(false);
 
   const again = cookieOf(await signIn(PASSWORD));
@@ -105,8 +110,10 @@ test('the password opens a session, which ends with signing out, with age and wi
   const unreadable = await signIn(PASSWORD);
   expect([unreadable.status, unreadable.text]).toEqual([503, expect.not.stringContaining('gone')]);
   password = PASSWORD;
-  clock.advance(15 * 24 * 3_600_000);
-  expect(await sees(again)).toBe(false);
+  for (const stillSees of [true, false]) {
+    clock.advance(7 * 24 * 3_600_000);
+    expect(await sees(again)).toBe(stillSees);
+  }
 });
 
 test('ten thousand guesses take days, from one network as from one address; others do not wait', async () => {
@@ -128,6 +135,45 @@ test('ten thousand guesses take days, from one network as from one address; othe
   expect(await sessions.signIn(PASSWORD, '2001:db8::1')).toHaveProperty('token');
 });
 
+test('a network that guesses on is not forgotten for the sake of others, and after an hour it is', async () => {
+  const clock = handClock('2026-03-10T12:00:00Z');
+  const sessions = createSessions(readPassword, clock);
+  const guess = async (address: string) => (await sessions.signIn('a guess', address)) as { waitMs: number };
+  const others = (from: number, to: number) =>
+    Promise.all(
+      Array.from({ length: to - from }, (_, n) => guess(`10.0.${(from + n) >> 8}.${(from + n) & 255}`)),
+    );
+  expect(await guess('192.0.2.7')).toMatchObject({ waitMs: 1_000 });
+  await others(0, 999);
+  clock.advance(1_000);
+  expect(await guess('192.0.2.7')).toMatchObject({ waitMs: 2_000 });
+  await others(999, 1_100);
+  clock.advance(2_000);
+  expect(await guess('192.0.2.7')).toMatchObject({ waitMs: 4_000 });
+  clock.advance(3_600_000);
+  expect(await guess('192.0.2.7')).toMatchObject({ waitMs: 1_000 });
+});
+
+test.each([
+  ['192.0.2.7', '192.0.2.7', '192.0.2.8'],
+  ['2001:db8::1', '2001:db8:0:0:ffff::1', '2001:db8:0:1::1'],
+  ['2001:db8::1:2:3:4:5', '2001:db8:0:1::9', '2001:db8::9'],
+  ['fe80::1%eth0', 'fe80::2%eth0', 'fe80:0:0:1::1'],
+  ['::1', '0:0:0:0:9::', '0:0:0:1::1'],
+])('%s guesses together with %s and apart from %s', (address, same, other) => {
+  expect(networkOf(same)).toBe(networkOf(address));
+  expect(networkOf(other)).not.toBe(networkOf(address));
+});
+
+test.each([
+  ['192.0.2.7', '192.0.2.7', '192.0.2.8'],
+  ['192.0.2.0/24', '192.0.2.255', '192.0.3.0'],
+  ['2001:db8::1', '2001:db8::1', '2001:db8::2'],
+  ['2001:db8::/64', '2001:db8::ffff', '2001:db8:0:1::1'],
+])('the trusted proxy %s is at %s and not at %s', (network, inside, outside) => {
+  expect([inside, outside, ''].map(within(network))).toEqual([true, false, false]);
+});
+
 test('of many guesses at the same moment one is heard, and all are told how long to wait', async () => {
   let read = (_: string) => {};
   const password = new Promise<string>((resolve) => {
@@ -142,7 +188,7 @@ test('of many guesses at the same moment one is heard, and all are told how long
 });
 
 test('behind a trusted proxy each visitor has an address of its own, however the proxy writes it', async () => {
-  const { signIn } = await openServer({ readPassword, trustedProxy: '127.0.0.0/8' });
+  const { signIn, clock } = await openServer({ readPassword, trustedProxy: '127.0.0.0/8' });
   const answer = async (password: string, address: string) => {
     const way = { host: 'pi', 'x-forwarded-for': `10.9.9.9, ${address}` };
     const { status, headers } = await signIn(password, way);
@@ -154,7 +200,11 @@ test('behind a trusted proxy each visitor has an address of its own, however the
     ['unknown', '_hidden', '127.0.0.1'],
   ] as const) {
     expect(await answer('wrong', first)).toBe('401 1');
-    for (const address of same) expect(await answer('wrong', address)).toBe('429 1');
+    for (const address of same) {
+      // Whole seconds, and none too few.
+      clock.advance(300);
+      expect(await answer('wrong', address)).toBe('429 1');
+    }
   }
   expect(await answer(PASSWORD, '192.0.2.8')).toBe('200 undefined');
 });
@@ -234,6 +284,13 @@ test('nothing else is a file, and bodies have an end', async () => {
     expect((await ask(path, { headers })).status).toBe(404);
   const huge = { ...POST, headers, body: 'x'.repeat(2_000_000) };
   for (const path of ['/request/refresh', '/session']) expect((await ask(path, huge)).status).toBe(413);
+  for (const [length, status] of [
+    [16_384, 200],
+    [16_385, 413],
+  ] as const)
+    expect((await ask('/request/refresh', { ...POST, headers, body: 'x'.repeat(length) })).status).toBe(
+      status,
+    );
   for (const body of ['', '[]', '{"password":7}', 'null', 'nonsense'])
     expect((await ask('/session', { ...POST, body })).status).toBe(400);
 });

@@ -54,6 +54,12 @@ test('options are the configuration, and the broker is the one the Supervisor na
 
 const [known] = KNOWN_PROVIDERS;
 const parents = { id: 'parents', username: 'they@example.org' };
+test("what is filled in counts more than the Supervisor's word about the broker", async () => {
+  const { mqtt } = await loadApp({ ...OPTIONS, mqtt_username: 'mine', mqtt_password: 'my word' });
+  expect(mqtt).toMatchObject({ url: 'mqtt://core-mosquitto:1883', username: 'mine' });
+  expect(await mqtt.password?.read()).toBe('my word');
+});
+
 test.each([
   [
     'empty ones count as not given, numbers, lists and switches are understood',

@@ -104,6 +104,10 @@ describe('relative paths', () => {
     expect(await config.accounts[0]?.password?.read()).toBe('word of the heat');
     expect(config.mqtt.ca_file).toBe(join(directory(), 'tls/ca.pem'));
     expect([config.state_dir, warnings]).toEqual([join(directory(), 'state'), []]);
+    // Also where there is one of that name in both.
+    await mkdir(join(directory(), 'fixtures'));
+    const both = await loadFrom(`${secret}state_dir: fixtures\n`);
+    expect([both.config.state_dir, both.warnings]).toEqual([join(directory(), 'fixtures'), []]);
 
     const HEAT2MQTT_PASSWORD_FILE = join(relative('.', directory()), 'heat-password');
     const env = { HEAT2MQTT_PASSWORD_FILE, HEAT2MQTT_STATE_DIR: 'state-of-the-environment' };

@@ -69,6 +69,7 @@ web: { trusted_proxy: '10.0.0.0/8' } | web.trusted_proxy | no password of the pa
 state_dir: '' | state_dir | path of a directory
 log: { level: verbose } | log.level | trace, debug, info
 constituencies: { base_url: ftp://x.example } | constituencies.base_url | https
+constituencies: { base_url: 'ftp://x.example/?key=canary' } | constituencies.base_url | found "ftp://x.example/?…"
 constituencies: { chamber: commons } | constituencies.chamber | dail, seanad, ""
 http: false\nhttp: false | config.yaml, line 9, column 1 | each key once
 accounts: [] | accounts | at least one of the two
@@ -91,9 +92,11 @@ accounts: [{username: u, password: p, history_since: 2025-06-16}] | accounts.0.h
 const PROVIDER_KEYS = `
 issuer: http://id.example.org/r | issuer | found "http://id.example.org/r"; allowed: https://, or http:// to this machine, or provider.allow_insecure
 issuer: http://localhost.example.org/r | issuer | https
+issuer: http://not-localhost/r | issuer | https
 issuer: id.example.org | issuer | https:// address
 issuer: https://u:p@id.example.org/r | issuer | without user name
 issuer: https://id.example.org/#/r | issuer | https
+issuer: https://id.example.org/a r | issuer | https
 api_url: http://api.example.org | api_url | allow_insecure
 scopes: [] | scopes | at least one scope
 timeout_seconds: 30s | timeout_seconds | found "30s"
@@ -186,6 +189,10 @@ describe('what is no mistake', () => {
     ['both chambers', "constituencies: { chamber: '' }\n"],
     ['MQTT 5 as a number', `${BASE}mqtt: { protocol: 5 }\n`],
     ['a history that begins today', `${BASE}usage: { history_since: 2025-06-15 }\n`],
+    [
+      'one that begins today where the meters are',
+      `${BASE}usage: { timezone: Pacific/Kiritimati, history_since: 2025-06-16 }\n`,
+    ],
     ['a topic with levels', `${BASE}mqtt: { base_topic: home/heat $1 }\n`],
     ['IPv6', `${BASE}mqtt: { url: 'mqtt://[::1]:1883' }\nhttp: { listen: '[::]:0' }\n`],
     ['a fast schedule', `${BASE}usage: { schedule: '* * * * * *', allow_fast_schedule: true }\n`],

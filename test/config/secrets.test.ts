@@ -115,7 +115,7 @@ test('a changed password of the broker is in the next address', async () => {
   expect(await password()).toBe('after');
 });
 
-test('of the newlines of a file one at the end is trimmed, and nothing else', async () => {
+test('of the newlines of a secret one at the end is trimmed, and nothing else', async () => {
   for (const [content, value] of [
     ['a\r\n', 'a'],
     ['a\n\n', 'a\n'],
@@ -123,8 +123,13 @@ test('of the newlines of a file one at the end is trimmed, and nothing else', as
     ['a\r', 'a\r'],
     ['\ufeffa', '\ufeffa'],
   ] as const) {
-    const { config } = await load(BASE, { HEAT2MQTT_PASSWORD_FILE: await file('x', content) });
-    expect(await config.accounts[0]?.password?.read()).toBe(value);
+    for (const env of [
+      { HEAT2MQTT_PASSWORD_FILE: await file('x', content) },
+      { HEAT2MQTT_PASSWORD: content },
+    ]) {
+      const { config } = await load(BASE, env);
+      expect(await config.accounts[0]?.password?.read()).toBe(value);
+    }
   }
 });
 
@@ -153,14 +158,25 @@ describe('credentials of several accounts', () => {
 
   it('the most particular name counts, and those of several accounts go by the id or the place', async () => {
     await file('password', 'of any account');
-    await file('heat2mqtt.MY-FLAT.password', 'one');
-    const alone = await load(`${PROVIDER}accounts: [{ id: my-flat, username: a }]\n`, credentials());
-    expect(await alone.config.accounts[0]?.password?.read()).toBe('one');
+    // The system lists names in order: one of them comes before the other, one after.
+    for (const [id, name] of [
+      ['my-flat', 'heat2mqtt.MY-FLAT.password'],
+      ['top-flat', 'top-flat.password'],
+    ] as const) {
+      await file(name, 'one');
+      const alone = await load(`${PROVIDER}accounts: [{ id: ${id}, username: a }]\n`, credentials());
+      expect(await alone.config.accounts[0]?.password?.read()).toBe('one');
+    }
     expect(await faultPaths(TWO, credentials())).toEqual(['accounts.1.password']);
     await file('accounts_1_password', 'two');
     const { config, origins } = await load(TWO, credentials());
     const words = await Promise.all(config.accounts.map(({ password }) => password?.read()));
     expect([...words, origins.get('accounts.0.password')]).toEqual(['one', 'two', 'credentials directory']);
+  });
+
+  it('the one of a single account is not taken for the first of several', async () => {
+    await file('password', 'of whom?');
+    expect(await faultPaths(TWO, credentials())).toEqual(['accounts.0.password', 'accounts.1.password']);
   });
 
   it("an account called mqtt does not take the broker's password, which needs a name", async () => {
@@ -272,7 +288,8 @@ describe('the own broker', () => {
     expect(config.mqtt.embedded).toMatchObject({ host });
     const told = { code: 'broker_on_loopback', hint: expect.stringContaining('mqtt.embedded.password_file') };
     expect(notices).toMatchObject(text.includes(host) ? [] : [told]);
-    if (host === '127.0.0.1') expect(config.mqtt.url).toBe('mqtt://127.0.0.1:1883');
+    // All addresses are no address to connect to.
+    expect(config.mqtt.url).toBe(`mqtt://${host.replace('0.0.0.0', 'localhost')}:1883`);
   });
 
   test("has a user that is also the daemon's own, before that of mqtt", async () => {

@@ -27,6 +27,8 @@ test.each([
   ['http://192.168.1.7:8123/lovelace/0?edit=1', 'ws://192.168.1.7:8123/api/websocket'],
   ['http://[::1]:8123', 'ws://[::1]:8123/api/websocket'],
   ['ws://ha:8123', 'ws://ha:8123/api/websocket'],
+  ['https://ha.example.org', 'wss://ha.example.org/api/websocket'],
+  ['wss://ha.example.org/', 'wss://ha.example.org/api/websocket'],
   ['ws://supervisor/core/websocket', 'ws://supervisor/core/websocket'],
 ])('Home Assistant at %s', async (given, url) => {
   const { config } = await load(`${BASE}home_assistant: { url: '${given}', token: abcdef }\n`);

@@ -52,6 +52,8 @@ test.each([
   [401, null, 'no_home_assistant'],
   [403, null, 'unreachable'],
   [502, null, 'starting'],
+  [503, null, 'starting'],
+  [504, null, 'starting'],
 ])('an upgrade that is answered with %i %s: %s', async (status, location, code) => {
   const { stack, ha, connect } = await open();
   const old = stack.use(await startPretendHomeAssistant());
@@ -143,6 +145,19 @@ test('a cut, and the end of the daemon, end what is under way and what comes aft
   // It does not come back by itself.
   expect(first.ha.connections).toBe(1);
   expect(second.ha.connections).toBe(1);
+});
+
+test('an answer may be as large as the list of entities of a large home; one that is no JSON ends it all', async () => {
+  const { ha, connect } = await open();
+  const home = await connect();
+  const large = 'x'.repeat(8_000_000);
+  for (const [said, heard] of [
+    [(id: unknown) => JSON.stringify({ id, type: 'result', success: true, result: large }), 'no failure'],
+    [() => '<html>', 'cut'],
+  ] as const) {
+    ha.switches.instead.set('get_config', (socket, id) => socket.send(said(id)));
+    expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe(heard);
+  }
 });
 
 test.each([

@@ -63,6 +63,24 @@ test('a sum that differs in the newest rows leads to the first row that does', a
   expect(ha.rows(ENERGY).at(-1)).toEqual(['2024-12-31T00:00:00.000Z', 10, 3662]);
 });
 
+test('what is to be sent again from a day on is sent, though nothing differs', async () => {
+  const { ha, bring } = await opened();
+  await bring(YEAR);
+  expect(await bring(YEAR, { from: Date.parse('2024-12-30T00:00:00Z') })).toBe(2);
+  expect(ha.imports()).toEqual([366, 2]);
+});
+
+test('Home Assistant is told what the Energy dashboard takes', async () => {
+  const { ha, bring } = await opened();
+  await bring(YEAR);
+  await bring(YEAR, {}, { kind: 1 });
+  const told = { has_sum: true, mean_type: 0, source: 'heat2mqtt' };
+  expect([...ha.metadata.values()]).toMatchObject([
+    { ...told, unit_class: 'energy', unit_of_measurement: 'kWh' },
+    { ...told, unit_class: null, unit_of_measurement: 'EUR' },
+  ]);
+});
+
 test('another currency or name is told with all rows, and then once', async () => {
   const { ha, bring } = await opened();
   for (const [named, rows, told] of [

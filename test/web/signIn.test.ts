@@ -97,10 +97,12 @@ test('on another device: declined, cancelled, begun again, and a poll at once wh
   story.simulator.device.approve(user_code, ME.username);
   await untilDevice(undefined);
   await expectWell();
+  // What a person has cancelled is no trouble.
+  expect(story.logged('the sign-in on another device has failed')).toHaveLength(1);
 });
 
 test('by a link, beside a device: what is wrong with a pasted address is said without repeating it', async () => {
-  const { ask, device, expectWell } = await openPage({ sign_in: 'link', redirect_uri: REDIRECT });
+  const { story, ask, device, expectWell } = await openPage({ sign_in: 'link', redirect_uri: REDIRECT });
   expect(await ask('POST', '/home/link', { pasted: 'early' })).toMatchObject(refusal('no_attempt'));
   const begun = (await ask('POST', '/home/device')).body;
   const { address } = (await ask('POST', '/home/link')).body;
@@ -116,6 +118,10 @@ test('by a link, beside a device: what is wrong with a pasted address is said wi
   expect((await ask('POST', '/home/link', { pasted: signedIn?.href })).body).toEqual({ state: 'done' });
   expect(await device()).toBeNull();
   expect(await ask('POST', '/home/link', { pasted: signedIn?.href })).toMatchObject(refusal('no_attempt'));
+  // The device is not waited for any more.
+  story.simulator.device.approve(begun.user_code, ME.username);
+  await story.pass(1_000, 100);
+  expect(story.logged('signed in from the page')).toMatchObject([{ method: 'link' }]);
   await expectWell();
 });
 

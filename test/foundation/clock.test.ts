@@ -45,6 +45,14 @@ describe('the system clock', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(await isOver(sleeping)).toBe(true);
   });
+
+  test('a step of a far day is not taken at once, and never once it is called off', async () => {
+    const step = vi.fn();
+    const cancel = systemClock.after(LONGEST_NODE_TIMER_MS + 60_000, step);
+    await vi.advanceTimersByTimeAsync(60_000);
+    cancel();
+    expect([step.mock.calls.length, vi.getTimerCount()]).toEqual([0, 0]);
+  });
 });
 
 describe('a deadline', () => {
@@ -61,6 +69,18 @@ describe('a deadline', () => {
       expect(limit.signal.reason).toMatchObject({ name: 'TimeoutError' });
     },
   );
+
+  test.each([
+    ['before', true],
+    ['after', false],
+  ])('aborts as another signal does, also one that did %s', (_, isBefore) => {
+    const other = new AbortController();
+    if (isBefore) other.abort('the end');
+    const limit = deadline(handClock('2026-03-10T12:00:00Z'), 30_000, other.signal);
+    expect(limit.signal.aborted).toBe(isBefore);
+    other.abort('the end');
+    expect(limit.signal.reason).toBe('the end');
+  });
 
   test('never aborts once cleared, and leaves nobody asleep', async () => {
     const clock = handClock('2026-03-10T12:00:00Z');

@@ -49,6 +49,8 @@ describe('the scrubber', () => {
 
   test.each([
     [['hunter', 'hunter2-and-more'], 'hunter2-and-more, hunter', '[secret], [secret]'],
+    [['hunter2-and-more', 'hunter'], 'hunter2-and-more, hunter', '[secret], [secret]'],
+    [['old-hunter-and-more', 'hunter'], 'an old-hunter-and-more', 'an [secret]'],
     [['abcd', 'cdefgh'], '<abcdefgh> <abcd> <cdefghabcd>', '<[secret]> <[secret]> <[secret][secret]>'],
   ])('of %j, which overlap, nothing stays behind', (secrets, text, clean) => {
     const scrubber = createScrubber();
@@ -83,6 +85,14 @@ describe('the scrubber', () => {
     scrubber.register(SECRET);
     const line = '{"level":"info","abc":1,"msg":"energy 12.5 kWh at https://id.example.org/a%20b"}';
     expect(scrubber.scrub(line)).toBe(line);
+  });
+
+  test('a secret of two users is known until both have forgotten it', () => {
+    const scrubber = createScrubber();
+    for (const change of ['register', 'register', 'forget'] as const) scrubber[change](SECRET);
+    expect(scrubber.scrub(SECRET)).toBe('[secret]');
+    scrubber.forget(SECRET);
+    expect(scrubber.scrub(SECRET)).toBe(SECRET);
   });
 
   test('tokens of years do not pile up; the newest are known, and secrets never forgotten', () => {

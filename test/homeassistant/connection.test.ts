@@ -4,11 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
 import { expect, test, vi } from 'vitest';
 import * as z from 'zod';
+import { mqttEntities, visitHomeAssistant } from '../../src/homeassistant/commands.ts';
 import type { HomeAssistant } from '../../src/homeassistant/connection.ts';
 import { LOCALHOST } from '../support/certificate.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import type { Stack } from '../support/stack.ts';
-import { turn } from '../support/waitFor.ts';
+import { turn, waitFor } from '../support/waitFor.ts';
 import { open } from './opened.ts';
 
 const codeOf = (doing: Promise<unknown>): Promise<string> =>
@@ -158,6 +159,51 @@ test('an answer may be as large as the list of entities of a large home; one tha
     ha.switches.instead.set('get_config', (socket, id) => socket.send(said(id)));
     expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe(heard);
   }
+});
+
+test('what has ended already connects to nothing, and nobody listens to the end of the daemon for ever', async () => {
+  const { ending, connect, ha } = await open();
+  const removed = vi.spyOn(ending.signal, 'removeEventListener');
+  const home = await connect();
+  home.close();
+  await waitFor('its end', () => removed.mock.calls.length === 1);
+  ending.abort();
+  expect(await codeOf(connect())).toBe('unreachable');
+  expect(ha.tokens).toHaveLength(1);
+});
+
+test.each<[string, object, string]>([
+  ['get_config', { state: 'NOT_RUNNING' }, 'starting'],
+  ['get_config', { state: 'STOPPING' }, 'starting'],
+  ['get_config', {}, 'no failure'],
+  ['auth/current_user', { is_admin: false }, 'not_admin'],
+  ['recorder/info', { thread_running: false, migration_in_progress: false }, 'starting'],
+  ['recorder/info', { thread_running: true, migration_in_progress: true }, 'starting'],
+  ['recorder/info', {}, 'no failure'],
+])('to %s it says %j: %s, and statistics are not written too early', async (type, result, code) => {
+  const { ha, clock } = await open();
+  ha.switches.instead.set(type, (socket, id) =>
+    socket.send(JSON.stringify({ id, type: 'result', success: true, result })),
+  );
+  const visit = visitHomeAssistant({ url: ha.url, token: ha.switches.token }, clock, async () => undefined);
+  expect(await codeOf(visit)).toBe(code);
+});
+
+test('a token that is refused is not tried again and again: Home Assistant tells each time', async () => {
+  const { ha, clock } = await open();
+  const visit = visitHomeAssistant({ url: ha.url, token: 'of before' }, clock, async () => undefined);
+  await expect(visit).rejects.toMatchObject({ code: 'home_assistant_token_refused', retry: 'never' });
+});
+
+test('entities are those of MQTT that a person has not disabled, under the ids that the person gave them', async () => {
+  const { ha, connect } = await open();
+  const entity = { unique_id: 'heat2mqtt_meter_x_energy', entity_id: 'sensor.cellar', platform: 'mqtt' };
+  ha.energy.kept.registry = [
+    { ...entity, disabled_by: null },
+    { ...entity, unique_id: 'a', disabled_by: 'user' },
+    { ...entity, unique_id: 'b', platform: 'demo', disabled_by: null },
+  ];
+  expect([...(await mqttEntities(await connect()))]).toEqual([['heat2mqtt_meter_x_energy', 'sensor.cellar']]);
 });
 
 test.each([

@@ -62,9 +62,11 @@ test('what is there already stays; what would count twice is refused with its pl
   expect(refused(preferences([], { device_consumption: [{ stat_consumption: entity }] }))).toEqual(
     twice(entity, 'an individual device'),
   );
-  expect(refused(preferences([gas('heat2mqtt:a_energy'), gas(entity)]))).toEqual(
-    twice(entity, 'a gas source'),
+  const own = 'heat2mqtt:a_energy';
+  expect(refused(preferences([], { device_consumption: [{ stat_consumption: own }] }))).toEqual(
+    twice(own, 'an individual device'),
   );
+  expect(refused(preferences([gas(own), gas(entity)]))).toEqual(twice(entity, 'a gas source'));
   expect(add(preferences([]), [meter('a', { pair: null })]).refusals).toEqual([
     'Home Assistant does not know a yet: neither statistics nor entities.',
   ]);

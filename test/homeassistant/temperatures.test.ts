@@ -24,6 +24,16 @@ test('hours without a mean are left out', async () => {
   expect((await hourlyTemperatures(await connect(), SENSOR, FROM, FROM + DAY_MS)).size).toBe(0);
 });
 
+test('a mean that is not known is none, and no frost', async () => {
+  const { ha, connect } = await open();
+  const rows = [null, 5].map((mean, n) => ({ start: FROM + n * 3_600_000, mean }));
+  ha.switches.instead.set('recorder/statistics_during_period', (socket, id) =>
+    socket.send(JSON.stringify({ id, type: 'result', success: true, result: { [SENSOR]: rows } })),
+  );
+  const means = await hourlyTemperatures(await connect(), SENSOR, FROM, FROM + DAY_MS);
+  expect([...means]).toEqual([[FROM + 3_600_000, 5]]);
+});
+
 test.each([
   ['there are none of it', 'no_temperatures', []],
   ['it is counted, not measured', 'no_temperatures', [{ statistic_id: SENSOR, has_mean: false }]],

@@ -49,6 +49,19 @@ test.each([
   expect([status, body.toString()]).toEqual([200, wanted]);
 });
 
+test('each request is told with whether it was answered, and fetch gives what is unpacked as such', async () => {
+  const seen: boolean[] = [];
+  const client = createHttpClient(systemClock, ({ ok }) => void seen.push(ok));
+  const { url } = await serve(({ url: path }, response) => {
+    if (path === '/broken') response.destroy();
+    else response.writeHead(500, { 'content-encoding': 'gzip' }).end(gzipSync(WARM));
+  });
+  const { headers } = await client.fetch(url('/'));
+  expect(headers.get('content-encoding')).toBeNull();
+  await expect(client.send(url('/broken'), GET)).rejects.toMatchObject({ code: 'ECONNRESET' });
+  expect(seen).toEqual([true, false]);
+});
+
 test('a compressed body that breaks off is an error, not a shorter body', async () => {
   const packed = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, n) => n * n)));
   const { url } = await serve((_, response) => {
@@ -60,6 +73,8 @@ test('a compressed body that breaks off is an error, not a shorter body', async 
 /** `OTHER` is another origin. */
 test.each([
   ['a POST that is to be repeated', 307, POST, '/new', ['POST /new Bearer k {"size":0}']],
+  ['a POST that has moved for good', 308, POST, '/new', ['POST /new Bearer k {"size":0}']],
+  ['a GET to see another page', 303, GET, '/new', ['GET /new Bearer k ']],
   ['a GET', 302, GET, '/new', ['GET /new Bearer k ']],
   ['a public question, to another origin', 301, { ...GET, headers: {} }, 'OTHER', ['GET /there no token ']],
   ['no body to another origin', 307, { ...POST, headers: {} }, 'OTHER', []],
@@ -68,6 +83,7 @@ test.each([
   ['nothing without an address', 302, GET, undefined, []],
   ['nothing to an address that is not a URL', 302, GET, 'http://[broken', []],
   ['nothing to an address of another protocol', 302, GET, 'ftp://files.example.org/', []],
+  ['nor by a public question', 302, { ...GET, headers: {} }, 'ftp://files.example.org/', []],
 ])('a redirect is followed by %s: %i', async (_, code, request, location, wanted) => {
   const other = await serve((_request, response) => response.end('{}'));
   const there = location === 'OTHER' ? other.url('/there').href : location;

@@ -115,6 +115,27 @@ test('a changed password of the broker is in the next address', async () => {
   expect(await password()).toBe('after');
 });
 
+test.each([
+  ['auto', [5, 4]],
+  ['5', [5]],
+  ['3.1.1', [4]],
+])('with protocol %s and TLS the address has what the configuration says', async (protocol, versions) => {
+  const [ca, cert, key] = await Promise.all(['ca', 'cert', 'key'].map((name) => file(name, `of ${name}`)));
+  const files = `ca_file: ${ca}, cert_file: ${cert}, key_file: ${key}, key_password: of the key`;
+  const yaml = `mqtt: { ${files}, reject_unauthorized: false, protocol: '${protocol}' }\n`;
+  const { config } = await load(`${ACCOUNT_ONLY}${yaml}`);
+  expect(await brokerAddress(config.mqtt, 'mqtts://b', 'me')).toEqual({
+    ...{ url: 'mqtts://b', clientId: 'me', versions },
+    tls: {
+      ca: Buffer.from('of ca'),
+      cert: Buffer.from('of cert'),
+      key: Buffer.from('of key'),
+      passphrase: 'of the key',
+      rejectUnauthorized: false,
+    },
+  });
+});
+
 test('of the newlines of a secret one at the end is trimmed, and nothing else', async () => {
   for (const [content, value] of [
     ['a\r\n', 'a'],

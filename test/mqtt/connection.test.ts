@@ -1,14 +1,20 @@
 // One connection: what a refusal means, what an acknowledgement is worth, and the will when the socket dies.
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer, type TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../src/foundation/clock.ts';
 import { Failure } from '../../src/foundation/failure.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
+import { openConnection, type ProtocolVersion } from '../../src/mqtt/connection.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
+import { LOCALHOST } from '../support/certificate.ts';
 import { handClock } from '../support/clock.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
-import { connect, event, OFFLINE, wired } from './linked.ts';
+import { address, connect, event, OFFLINE, wired } from './linked.ts';
 
 /** A connection to a broker of which nothing is heard any more. */
 async function muted() {
@@ -50,7 +56,94 @@ test('a refused password is told as such, and not quoted', async () => {
   );
   expect(code).toBe('broker_refused');
   expect(`${message} ${hint}`).not.toContain('wr0ng');
+  const stranger = await refusal(connect(broker.url, { username: 'stranger', password: 'pä:ss' }));
+  expect(stranger.code).toBe('broker_refused');
   await (await connect(broker.url, { username: 'bridge', password: 'pä:ss' })).close(500);
+});
+
+/** A broker of which only the first bytes are told; it answers each packet of a client as it is told. */
+async function answering(answer: (packet: Buffer) => readonly number[] | null) {
+  const packets: Buffer[] = [];
+  const wire = openStack().use(
+    await openWire(undefined, (socket: Socket, bytes) => {
+      packets.push(bytes);
+      const said = answer(bytes);
+      if (said === null) socket.destroy();
+      else if (said.length > 0) socket.write(Buffer.from(said));
+    }),
+  );
+  return { url: wire.url, packets };
+}
+
+test.each<[ProtocolVersion, number]>([
+  [4, 4],
+  [4, 5],
+  [5, 134],
+  [5, 135],
+])('a login that a broker of MQTT level %i refuses with code %i is told as such', async (level, code) => {
+  const { url } = await answering(() => (level === 4 ? [0x20, 2, 0, code] : [0x20, 3, 0, code, 0]));
+  expect((await refusal(connect(url, { versions: [level] }))).code).toBe('broker_refused');
+});
+
+const CLEAN = 0x02;
+/** A will, with quality of service 1, to be retained. */
+const WILL = 0x04 | 0x08 | 0x20;
+/** A property of MQTT 5 with a number of four bytes. */
+const property = (id: number, value: number) =>
+  Buffer.of(id, 0, value >> 16, (value >> 8) & 0xff, value & 0xff);
+const [SESSION_EXPIRES, LARGEST_PACKET, WILL_DELAY] = [0x11, 0x27, 0x18];
+
+test.each<[ProtocolVersion, number, number, Buffer[]]>([
+  [4, 60, WILL | CLEAN, []],
+  [5, 0, WILL | CLEAN, [property(LARGEST_PACKET, 1 << 20)]],
+  [
+    5,
+    60,
+    WILL,
+    [property(SESSION_EXPIRES, 120), property(LARGEST_PACKET, 1 << 20), property(WILL_DELAY, 60)],
+  ],
+])(
+  'MQTT level %i with a will after %i s asks the broker for just that',
+  async (level, seconds, flags, all) => {
+    const { url, packets } = await answering(() => null);
+    const options = { will: OFFLINE, willAfterSeconds: seconds };
+    await refusal(openConnection(address(url, { versions: [level] }), systemClock, options));
+    const [asked = Buffer.alloc(0)] = packets;
+    // Behind the length and the six bytes of the name.
+    expect([asked[8], asked[9], asked.readUInt16BE(10)]).toEqual([level, flags, 30]);
+    const ids = [SESSION_EXPIRES, LARGEST_PACKET, WILL_DELAY];
+    expect(ids.filter((id) => asked.includes(Buffer.of(id, 0)))).toEqual(all.map(([id]) => id));
+    for (const one of all) expect(asked.includes(one)).toBe(true);
+  },
+);
+
+test('subscriptions are acknowledged, and with MQTT 5 a request keeps the retain flag it was published with', async () => {
+  const { url, packets } = await answering((packet) => (packet[0] === 0x10 ? [0x20, 3, 0, 0, 0] : []));
+  const connection = await connect(url, { versions: [5] });
+  void connection.subscribe(['a', 'b'], ['a']).catch(() => undefined);
+  const asked = await waitFor('the subscription', () => packets.find((packet) => packet[0] === 0x82));
+  expect(asked.includes(Buffer.of(0, 1, 0x61, 0x09))).toBe(true);
+  expect(asked.includes(Buffer.of(0, 1, 0x62, 0x01))).toBe(true);
+  await connection.close(0);
+});
+
+test('TLS names the broker that is wanted; it is also spoken where we have a certificate of our own', async () => {
+  const stack = openStack();
+  const asked: (string | false | null)[] = [];
+  const server = createServer(LOCALHOST, (socket: TLSSocket) => {
+    asked.push(socket.servername);
+    socket.on('error', () => undefined).destroy();
+  });
+  await once(server.listen(0, 'localhost'), 'listening');
+  stack.defer(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const trusted = { ca: Buffer.from(LOCALHOST.cert), rejectUnauthorized: true };
+  const own = { cert: Buffer.from(LOCALHOST.cert), key: Buffer.from(LOCALHOST.key) };
+  await refusal(connect(`mqtts://localhost:${port}`, { tls: trusted }));
+  await refusal(connect(`mqtt://localhost:${port}`, { tls: { ...trusted, ...own } }));
+  expect(asked).toEqual(['localhost', 'localhost']);
+  const untrusted = await refusal(connect(`mqtts://localhost:${port}`));
+  expect(untrusted.code).toBe('broker_not_trusted');
 });
 
 test('published and heard, retained flags told apart', async () => {

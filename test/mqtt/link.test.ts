@@ -23,6 +23,15 @@ test('falls back from MQTT 5 to 3.1.1, remembers, and hears requests again', asy
   await waitFor('the request', () => heard.length === 1);
 });
 
+test('before the first connection states are dropped, as the announcement has them, and events wait', async () => {
+  const { stack, wire, probe } = await wired();
+  const { link, isConnected } = openLink(stack, wire.url);
+  link.publish([state('too early'), event('of the start')]);
+  await isConnected();
+  await waitFor('the event', () => probe.last('x/event'));
+  expect([probe.on('x/value'), probe.on('x/event').length]).toEqual([[], 1]);
+});
+
 test('a connection that swallows messages is given up, and they are delivered over the next', async () => {
   const { wire, link, probe, pass, clock, delivered, isLost } = await connected();
   wire.mute(true);

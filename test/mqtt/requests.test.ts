@@ -64,6 +64,12 @@ test.each<[string, string | Buffer, object, object | null]>([
   ['null', 'null', malformed, null],
   ['8 KiB', sized(8_192), DONE, { a: 'x'.repeat(8_184) }],
   ['a byte more', sized(8_193), malformed, null],
+  [
+    'a text with bytes that are none',
+    Buffer.concat([Buffer.from('{"a":"'), Buffer.of(0xe4), Buffer.from('"}')]),
+    malformed,
+    null,
+  ],
   ['bytes that are no text', Buffer.from([0xff, 0xfe, 0x00, 0x80]), malformed, null],
 ])(
   '%s is answered on our response topic, not retained, and unquoted',
@@ -101,7 +107,9 @@ test.each(['', 'a/b', 'x'.repeat(41), 'Wärme', 'a+', 'a\n'])(
 
 test.each([
   ['our own state', 'heat/meter/1/state', false],
+  ['our base', 'heat', false],
   ['what is protected', 'homeassistant/x', false],
+  ['where that begins', 'homeassistant', false],
   ['a filter', 'a/+/b', false],
   ['everything', '#', false],
   ["the broker's topics", '$SYS/broker', false],

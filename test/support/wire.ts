@@ -11,7 +11,7 @@ type State =
   | 'silent';
 
 /** To the server at `toPort`; without one every connection is closed as soon as it comes. */
-export async function openWire(toPort?: number, onData?: (socket: Socket) => void) {
+export async function openWire(toPort?: number, onData?: (socket: Socket, bytes: Buffer) => void) {
   const sockets = new Set<Socket>();
   let attempts = 0;
   let muted = false;
@@ -20,7 +20,7 @@ export async function openWire(toPort?: number, onData?: (socket: Socket) => voi
     attempts += 1;
     keep(near);
     if (onData) {
-      near.on('data', () => onData(near));
+      near.on('data', (bytes: Buffer) => onData(near, bytes));
       return;
     }
     if (toPort === undefined || state === 'cut') {

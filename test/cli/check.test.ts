@@ -137,8 +137,9 @@ test('check --live tries everything, a session that is there without a login; th
   );
   const broker = await startBroker();
   const assistant = stack.use(await startPretendHomeAssistant());
-  const check = async (token = assistant.switches.token) => {
-    const more = { HEAT2MQTT_HOME_ASSISTANT_URL: assistant.url, HEAT2MQTT_HOME_ASSISTANT_TOKEN: token };
+  const check = async (token = assistant.switches.token, others: Record<string, string> = {}) => {
+    const home = { HEAT2MQTT_HOME_ASSISTANT_URL: assistant.url, HEAT2MQTT_HOME_ASSISTANT_TOKEN: token };
+    const more = { ...home, ...others };
     const { exitCode, out } = await typed(['check', '--live', '--json'], {
       env: { ...env, ...more, HEAT2MQTT_MQTT_URL: broker.url },
     });
@@ -153,6 +154,14 @@ test('check --live tries everything, a session that is there without a login; th
   expect(out).toContain('the stored session is good (the password was not tried), ');
   expect(out).toContain('version 2026.10, statistics can be written');
   expect(simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+  assistant.switches.timezone = 'Europe/Berlin';
+  const days = 'its time zone is not usage.timezone: days may begin at another hour there';
+  expect(await check()).toMatchObject({ ...fine, out: expect.stringContaining(days) });
+  const sensor = { HEAT2MQTT_HOME_ASSISTANT_OUTDOOR_TEMPERATURE: 'sensor.balcony' };
+  expect(await check(undefined, sensor)).toMatchObject({
+    exitCode: 7,
+    codes: ['home_assistant_no_temperatures'],
+  });
   expect(await check('another-token')).toMatchObject({
     exitCode: 7,
     codes: ['home_assistant_token_refused'],

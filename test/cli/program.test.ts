@@ -12,6 +12,11 @@ const PROVIDER = {
   HEAT2MQTT_STATE_DIR: '/nonexistent/heat2mqtt',
 };
 
+const FLEET = {
+  HEAT2MQTT_FLEET_DATABASE_URL: 'postgresql://worker:invented@127.0.0.1:9/heat',
+  HEAT2MQTT_FLEET_KEY: 'aW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzLCBubyBtb3I=',
+};
+
 async function ended(words: readonly string[], env: Record<string, string> = {}) {
   const [out, err]: [string[], string[]] = [[], []];
   const code = await exitCodeOf(words, { ...ioTo(out, err), env });
@@ -40,6 +45,21 @@ test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
   ['no word', ['backup'], {}, 2, /^backup takes one word, FILE; found: nothing\.\n/],
   ['another word', ['config', 'list'], {}, 2, /^config: found list; allowed: example, schema, show\.\n/],
   ['a mistake in the configuration', ['usage'], { ...PROVIDER, HEAT2MQTT_MQTT_URL: 'x' }, 3, /^mqtt\.url: /],
+  ['no command, which is run', [], { ...PROVIDER, HEAT2MQTT_MQTT_URL: 'x' }, 3, /^mqtt\.url: /],
+  [
+    'a schedule that no clock knows',
+    ['usage'],
+    { ...PROVIDER, HEAT2MQTT_USAGE_SCHEDULE: '99 * * * *' },
+    3,
+    /^usage\.schedule: .*in its range\n$/,
+  ],
+  [
+    'a backup of a fleet',
+    ['backup', '/nonexistent/x.gz'],
+    { ...PROVIDER, ...FLEET },
+    2,
+    /^backup is for a household/,
+  ],
   ['a provider that is down', ['usage'], PROVIDER, 5, /^The issuer could not be reached .*\nIf this lasts/],
   [
     'a broker that is down',

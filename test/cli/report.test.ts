@@ -7,13 +7,21 @@ const ISSUER = 'https://id.example.org/auth/realms/energy';
 const ME = { username: 'me@example.org', password: 'secret words' };
 
 test.each([
-  ['/', ISSUER],
-  [undefined, ISSUER],
-  ['/srv/people/aoife', 'state_dir: ~/state'],
-])('a home directory is not named, and the root directory is none: %s', async (home, words) => {
-  const stateDir = home === '/srv/people/aoife' ? `${home}/state` : await openStack().folder();
+  ['/', null, ISSUER],
+  [undefined, null, ISSUER],
+  ['/srv/people/aoife', '/srv/people/aoife/state', 'state_dir: ~/state'],
+  // The home of somebody else.
+  [undefined, '/home/aoife/state', 'state_dir: /home/…/state'],
+  ['/root', '/Users/aoife/state', 'state_dir: /Users/…/state'],
+])('a home directory is not named, and the root directory is none: %s', async (home, given, words) => {
+  const stateDir = given ?? (await openStack().folder());
   const env = environmentOf({ issuer: ISSUER, api: 'https://api.example.org/api/v1' }, ME, stateDir);
-  const { out, err } = await typed(['report'], { env: { ...env, HOME: home } });
-  expect(out + err).toContain(words);
+  const { out, err, exitCode } = await typed(['report'], { env: { ...env, HOME: home } });
+  expect([out + err, exitCode]).toEqual([expect.stringContaining(words), 0]);
   expect(out + err).not.toContain('aoife');
+});
+
+test('a configuration that is invalid is told, and is the exit code', async () => {
+  const { out, exitCode } = await typed(['report'], { env: { HEAT2MQTT_MQTT_URL: 'x' } });
+  expect([out, exitCode]).toEqual([expect.stringContaining('mqtt.url: found "x"'), 3]);
 });

@@ -2,7 +2,13 @@
 // test/e2e-home-assistant.
 import { expect, test } from 'vitest';
 import { about } from '../../src/foundation/about.ts';
-import { accountDocument, announce, meterDocument, platformsOf } from '../../src/publication/discovery.ts';
+import {
+  accountDocument,
+  announce,
+  bridgeDocument,
+  meterDocument,
+  platformsOf,
+} from '../../src/publication/discovery.ts';
 import { ACCOUNT, bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL } from '../support/inventedHome.ts';
 
 test.each([
@@ -42,6 +48,33 @@ test('another prefix of two levels; a meter without identifiers has no serial nu
   expect(bridge?.topic).toBe('ha/discovery/device/heat2mqtt_bridge/config');
   const messages = discoveryOf(discoveryBelow('heat2mqtt'), { ...EMPTY, meter: '512001', identifiers: [] });
   expect(bodyOf(messages[2]).device).not.toHaveProperty('serial_number');
+});
+
+test('without an account the bridge has nothing about polls, and with constituencies what is about them', () => {
+  const keysWith = (more: object) =>
+    Object.keys(
+      bridgeDocument({ ...discoveryBelow('heat2mqtt'), constituencies: false, ...more }).components,
+    );
+  const polls = ['last_success_at', 'next_poll_at', 'poll_now'];
+  expect(keysWith({})).toEqual(['health', ...polls.slice(0, 2), 'last_error', 'poll_now', 'event']);
+  const own = ['constituencies', 'constituencies_fetched_at', 'refresh_constituencies'];
+  expect(keysWith({ accounts: false, constituencies: true })).toEqual([
+    ...['health', 'last_error', ...own, 'event'],
+  ]);
+});
+
+test('a document is another one when anything that it is written from is', () => {
+  const options = discoveryBelow('heat2mqtt');
+  const stamps = [
+    meterDocument(options, FULL),
+    meterDocument(options, { ...FULL, currency: 'GBP' }),
+    meterDocument(options, { ...FULL, friendlyName: 'Flat 3' }),
+    meterDocument(options, { ...FULL, register: null }),
+    meterDocument({ ...options, language: 'de' }, FULL),
+    meterDocument({ ...options, page: 'http://192.168.1.10:8099/' }, FULL),
+  ].map(({ stamp }) => stamp);
+  expect(new Set(stamps).size).toBe(stamps.length);
+  expect(meterDocument(options, { ...FULL, updatedAt: 1 }).stamp).toBe(stamps[0]);
 });
 
 test('each device leads to the page where others can open it, else the bridge to the project', () => {

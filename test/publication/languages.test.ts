@@ -1,7 +1,7 @@
 // Every language has every key, with the placeholders of the English text.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { languageOf } from '../../src/publication/language.ts';
+import { homeLanguage, languageOf, visitorsLanguage } from '../../src/publication/language.ts';
 
 const FOLDER = new URL('../../src/publication/languages/', import.meta.url);
 type Words = Readonly<Record<string, string>>;
@@ -34,8 +34,15 @@ test.each([
   ['de-AT,de;q=0.9,en;q=0.5', 'de'],
   ['fr, ga;q=0.3, en;q=0.2', 'ga'],
   ['en;q=0, de;q=0.1', 'de'],
+  ['en;q=0.2, de;q=0.9', 'de'],
+  ['de;q=0', 'en'],
   ['fr', 'en'],
   ['', 'en'],
 ])('%s: %s', (header, language) => {
   expect(languageOf(header)).toBe(language);
+});
+
+test("a language that is configured is everybody's; otherwise each visitor has their own", () => {
+  expect([visitorsLanguage('ga', 'de'), homeLanguage('ga')]).toEqual(['ga', 'ga']);
+  expect([visitorsLanguage('auto', 'de'), homeLanguage('auto')]).toEqual(['de', 'en']);
 });

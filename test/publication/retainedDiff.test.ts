@@ -87,6 +87,39 @@ test('an entity that is gone is reduced to its platform first, as long as the re
   expect(reduced()).toEqual(expected);
 });
 
+test('an entity counts as gone once the whole document has arrived, not with the step before', () => {
+  const diff = new RetainedDiff();
+  for (const message of diff.take('home', [device('one', 'two')])) diff.delivered(message);
+  for (const [sent, arriving] of [
+    [2, 1],
+    [2, 2],
+    [1, 1],
+  ] as const) {
+    diff.forget();
+    const messages = diff.take('home', [device('one')]);
+    expect(messages).toHaveLength(sent);
+    for (const message of messages.slice(0, arriving)) diff.delivered(message);
+  }
+});
+
+test('what is to be kept is told: topics that are new or gone for certain, and entities', () => {
+  let changes = 0;
+  const diff = new RetainedDiff(null, () => {
+    changes += 1;
+  });
+  const take = (...all: Retained[]) => diff.take('home', all);
+  take(state('a', '1'));
+  expect(changes).toBe(1);
+  take(state('a', '2'));
+  expect(changes).toBe(1);
+  const [document] = take(device('one'));
+  expect(changes).toBe(2);
+  if (document) diff.delivered(document);
+  expect(changes).toBe(3);
+  for (const message of diff.gone()) diff.delivered(message);
+  expect([changes, Object.keys(diff.kept().topics)]).toEqual([4, [DEVICE]]);
+});
+
 test('what is kept goes on in another process, and can all be withdrawn, devices first', () => {
   const before = new RetainedDiff();
   const all = [state('a', '1'), device('one')];

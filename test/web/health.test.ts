@@ -50,7 +50,11 @@ test('health, readiness and metrics, and nothing else; healthcheck asks for the 
   await answers('GET', '/healthz?verbose=1', 200, 'healthy\n');
   await answers('HEAD', '/healthz', 200, '');
   await answers('GET', '/readyz', 200, 'ready\n');
-  expect(await healthcheck()).toEqual({ exitCode: 0, out: 'healthy\n', err: '' });
+  // What listens on all addresses is asked on this machine's own.
+  for (const host of ['127.0.0.1', '0.0.0.0', '[::]'])
+    expect(await healthcheck({ HEAT2MQTT_HTTP_LISTEN: `${host}:${server.port}` })).toEqual({
+      ...{ exitCode: 0, out: 'healthy\n', err: '' },
+    });
   Object.assign(state, { healthy: false, ready: false });
   expect(await healthcheck()).toEqual({ exitCode: 1, out: '', err: 'not healthy\n' });
   for (const more of [

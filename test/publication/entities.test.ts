@@ -5,8 +5,9 @@ import type { Message } from '../../src/mqtt/message.ts';
 import { attributesBody } from '../../src/publication/discovery.ts';
 import { ACCOUNT_ROWS } from '../../src/publication/entities/accountEntities.ts';
 import { EVENT_ROWS } from '../../src/publication/entities/bridgeEntities.ts';
-import { type EntityRow, keysOf } from '../../src/publication/entities/entityRow.ts';
+import { type EntityRow, keysOf, stateFrom } from '../../src/publication/entities/entityRow.ts';
 import { METER_ROWS } from '../../src/publication/entities/meterEntities.ts';
+import type { MeterView } from '../../src/publication/views.ts';
 import { type Fields, isFields } from '../support/fields.ts';
 import { bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL, statesOf } from '../support/inventedHome.ts';
 
@@ -49,6 +50,80 @@ test.each([
     expect(lost, `${where} of ${topic}`).toEqual([]);
     if (keys.length === 0) expect(template).toBe("{{ {'derived': true} | tojson }}");
   }
+});
+
+const SPANS = ['day', 'week', 'month', 'year', 'lastMonth', 'monthLastYear', 'total'] as const;
+/** A meter of which each figure is another one. */
+const DISTINCT: MeterView = {
+  ...FULL,
+  totals: {
+    ...FULL.totals,
+    ...Object.fromEntries(
+      SPANS.map((span, n) => [span, { energy: (n + 1) * 1_000_000, cost: (n + 11) * 1_000_000 }]),
+    ),
+  },
+  monthForecast: {
+    energy: { amount: 31_000_000, low: 30_000_000, high: 33_000_000 },
+    cost: { amount: 41_000_000, low: 40_000_000, high: 43_000_000 },
+  },
+  heatParts: {
+    heating: { energy: 51, low: 50, high: 53 },
+    hotWater: { energy: 61, low: 60, high: 63 },
+  },
+  tenancy: { ...FULL.ledger, origin: '2025-02-01' },
+  readingCloses: 'previous_day',
+};
+
+test('each key of a meter has its own figure', () => {
+  const state = stateFrom(keysOf(METER_ROWS), DISTINCT);
+  const names = ['day', 'week', 'month', 'year', 'last_month', 'month_last_year', 'total'];
+  expect(names.map((name) => state[`energy_${name}`])).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  expect(names.map((name) => state[`cost_${name}`])).toEqual([11, 12, 13, 14, 15, 16, 17]);
+  const band = (key: string) => [state[key], state[`${key}_low`], state[`${key}_high`]];
+  expect(band('energy_month_forecast')).toEqual([31, 30, 33]);
+  expect(band('cost_month_forecast')).toEqual([41, 40, 43]);
+  expect(band('energy_month_heating')).toEqual([51, 50, 53]);
+  expect(band('energy_month_hot_water')).toEqual([61, 60, 63]);
+  expect(state).toMatchObject({ origin: '2025-01-01', history_since: '2025-02-01' });
+  // Read an hour before midnight, it stands for the day before.
+  expect(state).toMatchObject({
+    meter_reading_at: '2025-06-29T23:00:00+01:00',
+    meter_reading_day: '2025-06-28',
+  });
+});
+
+test('what was expected is of the latest day or nothing, and unusual is what is', () => {
+  const kwh = { energy: 5_000_000, expected: 6_000_000, low: 4_000_000, high: 8_000_000 };
+  const newest = { day: FULL.totals.newestDay ?? '', ...kwh, by: 'season' } as const;
+  const use = { newest, unusual: null };
+  const told = (more: Partial<MeterView>) => {
+    const { unusual_use, energy_day_expected: expected } = stateFrom(keysOf(METER_ROWS), {
+      ...FULL,
+      ...more,
+    });
+    return [unusual_use, typeof expected];
+  };
+  expect(told({ use })).toEqual([false, 'number']);
+  const unusual = { since: '2025-06-28', direction: 'high', reason: 'day' } as const;
+  expect(told({ use: { ...use, unusual } })).toEqual([true, 'number']);
+  expect(told({ use: { ...use, newest: { ...use.newest, day: '2025-06-01' } } })).toEqual([false, 'object']);
+  expect(told({ use: null })).toEqual([null, 'object']);
+});
+
+test('a meter without outdoor temperatures or a register has no entities of them', () => {
+  const keysWith = (more: Partial<MeterView>) =>
+    Object.keys(bodyOf(discoveryOf(options, { ...FULL, ...more })[2]).components as object);
+  const weather = [
+    'weather_adjusted_change',
+    'energy_month_heating',
+    'energy_month_hot_water',
+    'degree_days_month',
+  ];
+  const register = ['meter_reading', 'register_difference'];
+  const all = keysWith({});
+  expect(all).toEqual(expect.arrayContaining([...weather, ...register]));
+  expect(keysWith({ house: null })).toEqual(all.filter((key) => !weather.includes(key)));
+  expect(keysWith({ register: null })).toEqual(all.filter((key) => !register.includes(key)));
 });
 
 test('attributes: one with the entity as its beginning, one with a key of its own, and those of another entity', () => {

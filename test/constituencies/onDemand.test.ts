@@ -89,6 +89,20 @@ test('the answer of a minute is given again unless another is wanted; equal ques
   expect(answers).toMatchObject(Array(3).fill({ status: 'ok', data: { fetched: true } }));
   expect([requests.length, counters.maxInFlight['GET /v1/constituencies']]).toEqual([3, 1]);
   expect(requests.filter(({ authorized }) => authorized)).toEqual([]);
+  // The clock has been set back: how old the list is is not known.
+  clock.jump(-MINUTE_MS);
+  expect(await ask({})).toMatchObject({ data: { fetched: true } });
+});
+
+test('thirty fetches in five minutes and no more, by force too; a list that is fresh is given all the same', async () => {
+  const { ask, clock, requests, postponed } = await opened();
+  for (let n = 0; n < 30; n += 1) expect(await ask({ force: true })).toMatchObject({ status: 'ok' });
+  const later = { reason: 'rate_limit', next_at: '2026-03-10T12:05:00+00:00' };
+  expect(await ask({ force: true })).toMatchObject({ status: 'skipped', data: { ...later, count: 43 } });
+  expect(await ask({})).toMatchObject({ status: 'ok', data: { fetched: false } });
+  expect([requests.length, postponed]).toMatchObject([30, [{ reason: 'rate_limit' }]]);
+  clock.advance(5 * MINUTE_MS);
+  expect(await ask({})).toMatchObject({ status: 'ok', data: { fetched: true } });
 });
 
 test('an empty list and a page leave nothing retained', async () => {
@@ -200,6 +214,8 @@ test('an unknown shape and a list with gaps are passed on while there is nothing
   const part = { count: 21, warning: expect.stringContaining('21 of 43') };
   expect(await ask({})).toMatchObject({ status: 'ok', data: part });
   expect(list()).toMatchObject({ count: 21, total: 43, complete: false });
+  // Another part is as good.
+  expect(await ask({ force: true })).toMatchObject({ status: 'ok', data: { ...part, changed: false } });
   switches.clearFaults();
   expect(await ask({ force: true })).toMatchObject({ data: { count: 43, changed: true } });
   const good = list();

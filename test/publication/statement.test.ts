@@ -135,6 +135,25 @@ test('a change of tariff within the month is two prices', () => {
   ]);
 });
 
+test('days that no reading has in it are what is told first; a year that is not whole is not compared', () => {
+  const { facts } = factsOf({
+    wrong: { 34: 25 },
+    change: (days) => {
+      for (const day of days.keys()) if (day > '2025-05-19' || day < '2024-07-01') days.delete(day);
+    },
+  });
+  const { conclusion, average_user } = statementOf('2025-05', facts);
+  expect(conclusion).toEqual({ code: 'days_missing', amount: 12 });
+  expect(average_user.value).toEqual({ kwh_m2_year: 71, own_kwh_m2_year: null });
+});
+
+test('a bill that is too low is told without a sign', () => {
+  const { facts } = factsOf({ wrong: { 34: -25 } });
+  const statement = statementOf('2025-05', facts);
+  expect(statement.conclusion).toMatchObject({ code: 'bill_differs', amount: expect.closeTo(-25, 0) });
+  expect(statementText(statement, 'en').slice(0, 400)).not.toMatch(/[-−]€?2\d\.\d\d/);
+});
+
 test('a wrong bill is the first thing to know', () => {
   const { facts } = factsOf({ wrong: { 34: 25 } });
   expect(statementOf('2025-05', facts).conclusion).toEqual({

@@ -62,6 +62,16 @@ test.each<[string, (sum: number) => number, string, number | null, number | null
   expect(sentenceOf(bills)).toMatch(new RegExp(`; ${words.replace('.', '\\.')}, as before\\.$`));
 });
 
+test('a bill whose total is put right under its number is judged anew', () => {
+  const judge = billJudge();
+  const totals = (amount: number) => {
+    const bills = billed((sum, at) => (at === 9 ? amount : sum * 1.135));
+    return judge(bills.toReversed(), [LEDGER], DUBLIN).get('B9');
+  };
+  expect(totals(sumOf(9) * 1.135 + 25)?.verdict).toBe('differs');
+  expect(totals(sumOf(9) * 1.135)?.verdict).toBe('as_expected');
+});
+
 test('the first bills are explained by none before them', () => {
   expect(verdicts(billed((sum) => sum * 1.135)).slice(0, 5)).toEqual([
     'unknown',

@@ -79,3 +79,41 @@ test('days of the month before that a bill of the first carries are none of this
   const whole = month(known, '2025-06-02', TARIFF).cost?.amount ?? 0;
   expect(Math.abs(whole - (3 + 1.5 + 28 * 1.5) * EUR)).toBeLessThan(1.2 * EUR);
 });
+
+/** Days of two kinds. */
+const UNEVEN = days(59, (at) => (at % 2 === 0 ? 1 : 30));
+
+test('the band of the cost is that of the heat at its price, and begins at what is known already', () => {
+  const known = billed(UNEVEN, PRICE, { from: '2025-05-01' });
+  const middle = month(new Map([...known].filter(([day]) => day <= '2025-06-15')), '2025-06-15', TARIFF);
+  const { energy, cost } = middle;
+  if (!energy || !cost) throw new Error('no forecast');
+  const widthOf = ({ amount, high }: typeof energy) => (high ?? 0) - amount;
+  expect(widthOf(energy)).toBeGreaterThan(20 * EUR);
+  expect(widthOf(cost) / widthOf(energy)).toBeCloseTo(PRICE.rate, 4);
+  // One day is left, and it may well use nothing.
+  const less = billed(
+    days(60, (at) => (at % 2 === 0 ? 9 : 25)),
+    PRICE,
+    { from: '2025-05-01' },
+  );
+  const last = month(less, '2025-06-29', null).energy;
+  const used = [...less].reduce(
+    (sum, [day, one]) => (day >= '2025-06-01' ? sum + (one.energy ?? 0) : sum),
+    0,
+  );
+  expect(last?.low).toBe(used);
+});
+
+test('heat of days that have no cost yet is priced by the tariff', () => {
+  const all = billed(
+    days(45, () => 10),
+    PRICE,
+    { from: '2025-05-01' },
+  );
+  const known = new Map(
+    [...all].map(([day, one]) => [day, day < '2025-06-10' ? one : { ...one, cost: null }]),
+  );
+  const whole = month(known, '2025-06-14', TARIFF).cost?.amount ?? 0;
+  expect(Math.abs(whole - 30 * 1.5 * EUR)).toBeLessThan(1.2 * EUR);
+});

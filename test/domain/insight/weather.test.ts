@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { toMicro } from '../../../src/domain/amount.ts';
 import {
   dailyMeans,
+  feltOver,
   houses,
   openHouse,
   type Temperatures,
@@ -100,6 +101,57 @@ describe('nothing is told', () => {
     const away = household({ seed: 6, changes: [{ from: '2023-07-01', to: FROM, factor: 0 }] });
     expect(reasonOf(away)).toBe('not_heated');
   });
+});
+
+test('one whose days say too little is not told of a saving', () => {
+  expect(reasonOf(household({ seed: 1, noise: 2.5 }))).toBe('not_sure');
+});
+
+test('a house keeps a third of yesterday where that is known', () => {
+  const means = new Map([
+    ['2025-01-01', 0],
+    ['2025-01-02', 6],
+    ['2025-01-04', 3],
+  ]);
+  expect(feltOver(means, { from: '2025-01-01', to: '2025-01-05' })).toEqual([0, 4, Number.NaN, 3]);
+});
+
+test('the base is the one that is given, else that of the house, else the custom', () => {
+  const { days, temperatures } = household({ seed: 3 });
+  const [winter, day] = [
+    { from: '2025-01-01', to: '2025-02-01' },
+    { from: '2025-01-01', to: '2025-01-02' },
+  ];
+  const given = openHouse(days, { temperatures, base: 9 });
+  expect(given.lineBefore('2025-02-01')).toMatchObject({ base: 9 });
+  const own = openHouse(days, { temperatures, base: null });
+  expect(own.lineBefore('2025-02-01')).toMatchObject({ base: BASE });
+  expect(given.degreeDays(winter)?.sum).toBeLessThan((own.degreeDays(winter)?.sum ?? 0) / 1.5);
+  for (const [base, sum] of [
+    [9, 4],
+    [null, 10.5],
+  ] as const) {
+    const unread = openHouse(new Map(), { temperatures: new Map([['2025-01-01', 5]]), base });
+    expect(unread.degreeDays(day)).toEqual({ sum, days: 1 });
+  }
+});
+
+test('heating and hot water add up to what was used, and neither may be more', () => {
+  for (const hotWater of [0.05, 2, 6]) {
+    const { days, temperatures, readings } = household({ seed: 5, hotWater });
+    const parts = openHouse(days, { temperatures, base: BASE }).split({
+      from: '2025-01-01',
+      to: '2025-02-01',
+    });
+    if (typeof parts === 'string') throw new Error(parts);
+    const used =
+      readings.reduce((sum, { day, energy }) => sum + (day.startsWith('2025-01') ? energy : 0), 0) / 1e6;
+    expect(parts.heating.energy + parts.hotWater.energy).toBeCloseTo(used, 3);
+    for (const { energy, low, high } of [parts.heating, parts.hotWater]) {
+      expect(0 <= low && low <= energy && energy <= high).toBe(true);
+      expect(high).toBeLessThanOrEqual(used + 1e-3);
+    }
+  }
 });
 
 test('the newest days are those that have both: older temperatures compare older days', () => {

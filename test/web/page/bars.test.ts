@@ -30,6 +30,8 @@ test('days: a month of them, the newest last, with the same day a year before', 
   // 29 February has no day a year before.
   const leap = show('day', { last: '2024-02-29' }).at(-1);
   expect(leap).toMatchObject({ from: '2024-02-29', kwh: 59, before: gap });
+  const since = { interval: 'day', first: '2023-01-01', last: '2024-02-29' } as const;
+  expect(barsOf(rows('2023-01-01', 425), since).at(-1)).toMatchObject({ kwh: 424, before: gap });
   // Nothing is missing before the origin.
   const newest = show('day', { first: '2026-11-20' });
   expect(newest.map(({ from }) => from)).toEqual(['2026-11-20', '2026-11-21']);
@@ -46,6 +48,9 @@ test('a week begins on Monday, and so does its week a year before; what has been
   expect(weeks.at(-1)).toMatchObject({ from: '2026-11-16', to: '2026-11-21', days: 6, isRunning: true });
   // From Monday, 17 November 2025: six days as well.
   expect(weeks.at(-1)?.before.kwh).toBe(sum(686, 6));
+  // The first one may have begun before the origin: nothing is missing there.
+  const [first] = show('week', { first: '2026-11-18' });
+  expect(first).toMatchObject({ from: '2026-11-18', days: 4, missing: 0 });
   // The clocks change.
   expect(weeks.find(({ from }) => from === '2026-10-19')).toMatchObject({
     to: '2026-10-25',

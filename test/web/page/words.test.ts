@@ -38,7 +38,9 @@ test.each<[Format, unknown, string, string?]>([
   ['month', '2026-11', 'November 2026'],
   ['month', '2026-11-21', 'November 2026'],
   ['ago', NOW - 5_000, 'just now'],
+  ['ago', NOW - 60_000, '1 minute ago'],
   ['ago', NOW - 90_000, '1 minute ago'],
+  ['ago', NOW - 3_600_000, '1 hour ago'],
   ['ago', NOW - 7_200_000, '2 hours ago'],
   ['ago', NOW - 90_000_000, '25 hours ago'],
   ['ago', NOW - 200_000_000, '2 days ago'],
@@ -74,6 +76,7 @@ test('each sentence names formats that there are, and each plural has its other 
 test.each([
   ['146.20 EUR billed; the days add up to 128.81.', '€146.20 billed; the days add up to 128.81.'],
   ['3 IRU', 'IRU 3.00'],
+  ['a credit of -5.20 EUR', 'a credit of -€5.20'],
   ['of 12 kWh in 2026', 'of 12 kWh in 2026'],
 ])('money in a sentence of the bridge: %s', (sentence, expected) => {
   expect(withMoney(sentence).replace(/\u00a0/g, ' ')).toBe(expected);

@@ -17,6 +17,13 @@ const FLEET = {
   HEAT2MQTT_FLEET_KEY: 'aW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzLCBubyBtb3I=',
 };
 
+const SECOND = {
+  HEAT2MQTT_ACCOUNTS_0_ID: 'home',
+  HEAT2MQTT_ACCOUNTS_1_ID: 'attic',
+  HEAT2MQTT_ACCOUNTS_1_USERNAME: 'they@example.org',
+  HEAT2MQTT_ACCOUNTS_1_PASSWORD: 'invented',
+};
+
 async function ended(words: readonly string[], env: Record<string, string> = {}) {
   const [out, err]: [string[], string[]] = [[], []];
   const code = await exitCodeOf(words, { ...ioTo(out, err), env });
@@ -59,6 +66,13 @@ test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
     { ...PROVIDER, ...FLEET },
     2,
     /^backup is for a household/,
+  ],
+  [
+    'nothing known of the account that is named',
+    ['statement', '--account', 'attic'],
+    { ...PROVIDER, ...SECOND },
+    2,
+    /^No whole history of attic is in /,
   ],
   ['a provider that is down', ['usage'], PROVIDER, 5, /^The issuer could not be reached .*\nIf this lasts/],
   [

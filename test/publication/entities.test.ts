@@ -7,9 +7,17 @@ import { ACCOUNT_ROWS } from '../../src/publication/entities/accountEntities.ts'
 import { EVENT_ROWS } from '../../src/publication/entities/bridgeEntities.ts';
 import { type EntityRow, keysOf, stateFrom } from '../../src/publication/entities/entityRow.ts';
 import { METER_ROWS } from '../../src/publication/entities/meterEntities.ts';
-import type { MeterView } from '../../src/publication/views.ts';
+import type { AccountView, MeterView } from '../../src/publication/views.ts';
 import { type Fields, isFields } from '../support/fields.ts';
-import { bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL, statesOf } from '../support/inventedHome.ts';
+import {
+  ACCOUNT,
+  bodyOf,
+  discoveryBelow,
+  discoveryOf,
+  EMPTY,
+  FULL,
+  statesOf,
+} from '../support/inventedHome.ts';
 
 const options = discoveryBelow('heat2mqtt');
 // About what a phone shows in one line.
@@ -90,6 +98,16 @@ test('each key of a meter has its own figure', () => {
     meter_reading_at: '2025-06-29T23:00:00+01:00',
     meter_reading_day: '2025-06-28',
   });
+});
+
+test('the credit of an account is told as it is; where nothing is to be paid nothing is overdue', () => {
+  const told = (more: Partial<AccountView>) =>
+    stateFrom(keysOf(ACCOUNT_ROWS), { ...ACCOUNT, today: '2025-07-01', ...more });
+  expect(told({ balance: { amount: 48_120_000 }, credit: { amount: 3_500_000 } })).toMatchObject({
+    ...{ balance_due: 48.12, credit_balance: 3.5 },
+    ...{ invoice_overdue: true, invoice_payment: 'overdue' },
+  });
+  expect(told({ balance: { amount: 0 } })).toMatchObject({ invoice_overdue: false, overdue_invoices: [] });
 });
 
 test('what was expected is of the latest day or nothing, and unusual is what is', () => {

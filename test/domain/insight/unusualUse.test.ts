@@ -152,6 +152,16 @@ describe('what it is judged by', () => {
     });
   });
 
+  test('three cold days, where no weather is known, which is no fault; one day far off is', () => {
+    const even = row('2025-01-01', 90, 0, null).map(([day], at): Line => [day, 9 + (at % 3), null]);
+    const judged = (kwh: number) => {
+      const cold = Array.from({ length: 3 }, (_, at): Line => [addDays('2025-04-01', at), kwh, null]);
+      return judge(ledgerOf([...even, ...cold]).days, '2025-04-03', null)?.unusual;
+    };
+    expect(judged(14)).toBeNull();
+    expect(judged(60)).toMatchObject({ direction: 'high', reason: 'day' });
+  });
+
   test('days before it alone: what it used itself changes nothing in what was expected', () => {
     const home = live();
     const known = new Map([...home.days].filter(([day]) => day <= NEWEST));

@@ -106,7 +106,7 @@ test('each answer is tried at once, and a refused one stays as the default of th
     'MQTT broker': broker.url.replace('mqtt://', ''),
     'User name at the broker': ['', 'me'],
     'Password at the broker': 'broker word',
-    'Home Assistant': home.url,
+    'Home Assistant': [home.url, `127.0.0.1:${home.port}`],
     'Its access token': ['another', 'a-long-lived-token'],
   });
   for (const words of [
@@ -124,7 +124,7 @@ test('each answer is tried at once, and a refused one stays as the default of th
   expect(parse(await readFile(config, 'utf8'))).toMatchObject({
     usage: { timezone: 'Europe/Berlin' },
     mqtt: { url: broker.url, username: 'me', password_file: './mqtt-password' },
-    home_assistant: { url: home.url, token_file: './ha-token' },
+    home_assistant: { url: `http://127.0.0.1:${home.port}`, token_file: './ha-token' },
   });
   expect(await readFile(join(folder, 'mqtt-password'), 'utf8')).toBe('broker word\n');
   expect(await readFile(join(folder, 'ha-token'), 'utf8')).toBe('a-long-lived-token\n');

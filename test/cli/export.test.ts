@@ -17,7 +17,7 @@ const LEDGER = ledgerOf([
 ]);
 
 /** Two accounts, the first with a property that the provider does not list any more. */
-async function household() {
+async function household(more: Readonly<Record<string, string>> = {}) {
   const stateDir = await openStack().folder();
   const state = new StateDirectory(stateDir, logLines().log);
   const known = property('11', '=SUM(A1)');
@@ -30,6 +30,7 @@ async function household() {
     HEAT2MQTT_ACCOUNTS_1_ID: 'flat',
     HEAT2MQTT_ACCOUNTS_1_USERNAME: 'you@example.org',
     HEAT2MQTT_ACCOUNTS_1_PASSWORD: 'other words',
+    ...more,
   };
   const exported = (...words: string[]) => typed(['export', ...words], { env });
   return Object.assign(exported, { stateDir });
@@ -46,6 +47,16 @@ test('days as they are in the ledger, each with its own hours; no cell is a form
   ]);
   const all = (await exported()).out.split('\r\n').map((line) => line.split(',').slice(0, 2).join());
   expect([...new Set(all)]).toEqual(['account,meter', 'home,_SUM_A1_', 'home,22', 'flat,70418235', '']);
+});
+
+test('what was before an account moved in is not exported, and stays for the others', async () => {
+  const exported = await household({ HEAT2MQTT_ACCOUNTS_1_HISTORY_SINCE: '2025-03-30' });
+  const startsOf = async (account: string) => {
+    const { out } = await exported('--account', account, '--format', 'json');
+    return JSON.parse(out).map(({ start }: { start: string }) => start.slice(0, 10));
+  };
+  expect(await startsOf('flat')).toEqual(['2025-03-30', '2025-04-01']);
+  expect(await startsOf('home')).toContain('2025-03-29');
 });
 
 test('weeks and months are sums; revisions are two more columns', async () => {

@@ -55,6 +55,8 @@ test('under ingress no password is asked for, any name is fine, and Home Assista
     [{ 'sec-fetch-site': 'cross-site' }, 403],
     [{ origin: 'https://evil.example.org' }, 403],
     [{ origin: 'null' }, 403],
+    // Neither has a name: they are not the same.
+    [{ origin: 'null', host: '[' }, 403],
     [{ origin: `https://${host}:8443` }, 200],
     [{ host: 'supervisor', 'x-forwarded-host': host, origin: `https://${host}` }, 200],
   ] as const)

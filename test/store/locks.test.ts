@@ -10,6 +10,7 @@ import { claimDirectory, isDaemonRunning } from '../../src/store/locks.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
+import { untilAtRest } from '../support/rest.ts';
 import { openStack } from '../support/stack.ts';
 import { modeOf } from './directory.ts';
 
@@ -33,9 +34,7 @@ async function seconds(promise: Promise<unknown>): Promise<number> {
   };
   void promise.then(over, over);
   while (!isOver) {
-    // The file system has its turn.
-    await readdir(path);
-    await new Promise((resolve) => setImmediate(resolve));
+    await untilAtRest();
     if (!isOver) clock.advance(100);
   }
   return (clock.monotonic() - began) / 1000;

@@ -158,7 +158,7 @@ export async function readDocuments(directory: string): Promise<Documents> {
 }
 
 async function namesIn(directory: string): Promise<string[]> {
-  const files = (await pathsBelow(directory).catch(unlessGone)) ?? [];
+  const files = await pathsBelow(directory);
   const names = files.filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));
   return names.filter((name) => CODECS.some(([shape]) => shape.test(name))).sort();
 }

@@ -51,15 +51,13 @@ function isLink(path: string): boolean {
 
 /**
  * Every file, folder and symbolic link below the directory, as paths from there; not what a link leads to, which may be
- * for others. Rejects with the system's error.
+ * for others. None where there is no directory. Rejects with other errors of the system.
  */
 export async function pathsBelow(directory: string): Promise<string[]> {
-  const entries = await readdir(directory, { withFileTypes: true });
+  // Locks are folders, which other processes take and give back meanwhile.
+  const entries = (await readdir(directory, { withFileTypes: true }).catch(unlessGone)) ?? [];
   const found = entries.map(async (entry) => {
-    // Other processes take and give back locks meanwhile, which are folders.
-    const below = entry.isDirectory()
-      ? ((await pathsBelow(join(directory, entry.name)).catch(unlessGone)) ?? [])
-      : [];
+    const below = entry.isDirectory() ? await pathsBelow(join(directory, entry.name)) : [];
     return [entry.name, ...below.map((path) => join(entry.name, path))];
   });
   return (await Promise.all(found)).flat();

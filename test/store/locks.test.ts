@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { claimDirectory, isDaemonRunning } from '../../src/store/locks.ts';
+import { pathsBelow } from '../../src/store/privateFiles.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -41,9 +42,7 @@ async function seconds(promise: Promise<unknown>): Promise<number> {
 }
 /** Those that are held. */
 const locks = async () =>
-  (await readdir(path, { recursive: true })).flatMap(
-    (name) => name.match(/(.*\.lock)\/(daemon|command)-/)?.[1] ?? [],
-  );
+  (await pathsBelow(path)).flatMap((name) => name.match(/(.*\.lock)\/(daemon|command)-/)?.[1] ?? []);
 /** As a process leaves it that dies. */
 async function leaveLock() {
   await mkdir(join(path, 'session.lock'));

@@ -5,6 +5,7 @@ import { cp, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
+import { pathsBelow } from '../../src/store/privateFiles.ts';
 import { FAULTS } from '../support/faults.ts';
 import {
   booked,
@@ -203,7 +204,7 @@ async function livedIn() {
     asked: () => counters.requests[USAGE] ?? 0,
     logins: () => counters.passwordGrants.asked,
     documents: async () =>
-      (await readdir(story.stateDir, { recursive: true }))
+      (await pathsBelow(story.stateDir))
         .filter((name) => name.endsWith('.json'))
         .map((name) => join(story.stateDir, name)),
     /** Every total that was said since. */

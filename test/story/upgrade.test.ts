@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { readRetainedHistory } from '../../src/domain/recovery.ts';
+import { pathsBelow } from '../../src/store/privateFiles.ts';
 import { ROOT } from '../support/sources.ts';
 import { openStack } from '../support/stack.ts';
 import { HOUR_MS, openStory, type Story } from '../support/story.ts';
@@ -108,9 +109,7 @@ test.each(versions)('%s: totals, history, entities, topics and session go on', a
   const history = METER.replace(/state$/, 'history');
   const read = (payload = '') => readRetainedHistory(Buffer.from(payload));
   expect(read(probe.last(history)?.payload)).toEqual(read(retained[history]));
-  expect(
-    (await readdir(story.stateDir, { recursive: true })).filter((file) => /damaged|newer/.test(file)),
-  ).toEqual([]);
+  expect((await pathsBelow(story.stateDir)).filter((file) => /damaged|newer/.test(file))).toEqual([]);
   expect(story.log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
 
   const documents = Object.keys(retained).filter((topic) => topic.endsWith('/config'));

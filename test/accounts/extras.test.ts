@@ -17,7 +17,7 @@ import { memoryStore } from '../support/tokenStore.ts';
 const DAY_MS = 24 * 3_600_000;
 const { signal } = new AbortController();
 
-/** `config`: the currency of the provider, and the extras that are wanted. */
+/** `currency` of the provider and the `extras` that are wanted are of the configuration; `kept`: what is on the disk. */
 async function openHome(
   provider: Partial<Provider>,
   {

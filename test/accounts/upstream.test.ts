@@ -3,10 +3,9 @@
 import { expect, test } from 'vitest';
 import type { AccountContext } from '../../src/accounts/context.ts';
 import { openUpstream } from '../../src/accounts/upstream.ts';
-import { loadConfig } from '../../src/config/load.ts';
-import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
+import { load } from '../config/loading.ts';
 import { handClock } from '../support/clock.ts';
 import { ME } from '../support/homes.ts';
 import { logLines } from '../support/logLines.ts';
@@ -27,9 +26,7 @@ async function openHome() {
     async open(provider: object, { isCommand = false, canLock = true } = {}) {
       const usual = usualConfig(simulator.urls, [ME], 'mqtt://127.0.0.1:1', folder);
       const text = JSON.stringify(laidOver(usual, { provider }));
-      const readFile = async () => text;
-      const more = { env: {}, now: clock.now, scrubber, validateCron: isCronExpression };
-      const { config } = await loadConfig({ path: 'test', readFile, ...more });
+      const { config } = await load(text, {}, { now: clock.now, scrubber });
       const state = new StateDirectory(folder, log);
       const withLock: StateDirectory['withLock'] = (_name, _clock, step) => step(false);
       if (!canLock) Object.assign(state, { withLock });

@@ -17,15 +17,8 @@ import {
   restarted,
   shuffled,
   type Turn,
+  wordsAddedUp,
 } from './providerModel.ts';
-
-type Kind = 'energy' | 'cost';
-const KINDS: readonly Kind[] = ['energy', 'cost'];
-
-function sum(amounts: Iterable<number | null>): number | null {
-  const known = [...amounts].filter((amount) => amount !== null);
-  return known.length === 0 ? null : known.reduce((all, amount) => all + amount, 0);
-}
 
 const QUIET: Turn = { daysPass: 0, deeds: [], answers: null, shuffle: 0, repeats: 0, restart: false };
 
@@ -42,13 +35,9 @@ function lives(turns: readonly Turn[], look: (life: Life, turn: Turn, before: Li
 
 test('the totals are the sum of the newest word given for each day, through restarts and failures', () => {
   holds(believableTurns, (turns) => {
-    lives(turns, ({ ledger, newestWord, today }) => {
-      for (const kind of KINDS) {
-        expect(totals(ledger, today).total[kind]).toBe(
-          sum([...newestWord.values()].map((word) => word[kind])),
-        );
-      }
-      expect(ledger.quarantined.size).toBe(0);
+    lives(turns, (life) => {
+      expect(totals(life.ledger, life.today).total).toEqual(wordsAddedUp(life));
+      expect(life.ledger.quarantined.size).toBe(0);
     });
   });
 });

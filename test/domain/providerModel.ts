@@ -1,6 +1,13 @@
 // A provider made up at random, a daemon that polls it, and a model that only remembers the newest word on each day.
 import fc from 'fast-check';
-import { type Ledger, markRead, merge, openLedger, questions } from '../../src/domain/ledger.ts';
+import {
+  type Amounts,
+  type Ledger,
+  markRead,
+  merge,
+  openLedger,
+  questions,
+} from '../../src/domain/ledger.ts';
 import { addDays, type Day, type DaySpan } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
 import { ledgerCodec } from '../../src/store/ledgerDocument.ts';
@@ -71,6 +78,15 @@ export interface Life {
   /** What it said last of each day, by kind: absence says nothing. */
   readonly newestWord: Map<Day, { energy: number | null; cost: number | null }>;
   readonly asked: readonly DaySpan[];
+}
+
+/** What the totals are to be: the newest words, added up. */
+export function wordsAddedUp({ newestWord }: Life): Amounts {
+  const sum = (kind: keyof Amounts) => {
+    const known = [...newestWord.values()].map((word) => word[kind]).filter((amount) => amount !== null);
+    return known.length === 0 ? null : known.reduce((all, amount) => all + amount, 0);
+  };
+  return { energy: sum('energy'), cost: sum('cost') };
 }
 
 export const birth = (): Life => ({

@@ -8,7 +8,7 @@ import { Topics } from '../../src/publication/topics.ts';
 import { meterMessages, meterView } from '../support/inventedHome.ts';
 import { holds } from '../support/property.ts';
 import { amounts, type Line, ledgerOf, row } from './ledgers.ts';
-import { believableTurns, birth, live } from './providerModel.ts';
+import { believableTurns, birth, live, wordsAddedUp } from './providerModel.ts';
 
 const ORIGIN = '2025-01-01';
 const CUT = { timezone: 'Europe/Dublin', readingCloses: 'same_day' } as const;
@@ -71,13 +71,7 @@ test('lost after any poll and put together some polls later, it tells the newest
         retained = null;
       }
       if (retained !== null) continue;
-      const sum = { energy: 0, cost: 0 };
-      for (const { energy, cost } of life.newestWord.values()) {
-        sum.energy += energy ?? 0;
-        sum.cost += cost ?? 0;
-      }
-      const { energy, cost } = totals(life.ledger, life.today).total;
-      expect({ energy: energy ?? 0, cost: cost ?? 0 }).toEqual(sum);
+      expect(totals(life.ledger, life.today).total).toEqual(wordsAddedUp(life));
     }
   });
 });

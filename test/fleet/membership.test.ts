@@ -5,6 +5,7 @@ import { joinFleet, readHealth } from '../../src/fleet/membership.ts';
 import { sharedClock } from '../../src/store/database/database.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 import { logLines } from '../support/logLines.ts';
+import { turn } from '../support/waitFor.ts';
 
 async function join(changes = {}) {
   const found = await openAccountRow();
@@ -20,8 +21,6 @@ async function join(changes = {}) {
   const gate = (to: 'issuer' | 'provider', id = 'a') => membership.gateOf({ ...claim, id }, claims)(to);
   return { ...found, own, membership, claim, gate };
 }
-
-const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('the requests of all processes together keep the pace: each process has its part', async () => {
   const { clock, gate } = await join({ processes: 2 });

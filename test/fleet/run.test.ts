@@ -2,8 +2,6 @@
 // how the account is given back, and what becomes of one that is removed.
 import { describe, expect, test } from 'vitest';
 import { Counters } from '../../src/accounts/metrics.ts';
-import { loadConfig } from '../../src/config/load.ts';
-import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
 import { zone } from '../../src/domain/period.ts';
 import { joinFleet } from '../../src/fleet/membership.ts';
 import { sealLogin } from '../../src/fleet/roster.ts';
@@ -18,6 +16,7 @@ import { Topics } from '../../src/publication/topics.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import type { ClaimedAccount } from '../../src/store/database/claims.ts';
 import { DatabaseTrouble, sharedClock } from '../../src/store/database/database.ts';
+import { load } from '../config/loading.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 import { tooMany } from '../support/faults.ts';
 import { ME, METER, PROPERTY } from '../support/homes.ts';
@@ -26,7 +25,6 @@ import { openStack } from '../support/stack.ts';
 import { usualConfig } from '../support/storyRules.ts';
 
 const HOUR_MS = 3_600_000;
-
 const MINUTE_MS = 60_000;
 
 /** `columns`: of the account's row. */
@@ -36,15 +34,8 @@ async function openRun(columns: Readonly<Record<string, unknown>> = {}, tickMs =
   const simulator = openStack().use(await startSimulator({ clock, accounts: [ME] }));
   const { log, scrubber } = logLines();
   const text = JSON.stringify(usualConfig(simulator.urls, [ME], 'mqtt://127.0.0.1:1', '/nowhere'));
-  const { config } = await loadConfig({
-    path: 'test',
-    readFile: async () => text,
-    env: {},
-    now: clock.now,
-    // A fleet has no accounts in its configuration, whose secrets would stay.
-    scrubber: logLines().scrubber,
-    validateCron: isCronExpression,
-  });
+  // With a scrubber of its own: a fleet has no accounts in its configuration, whose secrets would stay.
+  const { config } = await load(text, {}, { now: clock.now });
   const opened = {
     ...{ database, seal, installation: 'test' },
     replies: { read: async () => null, write: async () => true },

@@ -182,9 +182,7 @@ test.each<[string, object, string]>([
   ['recorder/info', {}, 'no failure'],
 ])('to %s it says %j: %s, and statistics are not written too early', async (type, result, code) => {
   const { ha, clock } = await open();
-  ha.switches.instead.set(type, (socket, id) =>
-    socket.send(JSON.stringify({ id, type: 'result', success: true, result })),
-  );
+  ha.answerNext(type, result);
   const visit = visitHomeAssistant({ url: ha.url, token: ha.switches.token }, clock, async () => undefined);
   expect(await codeOf(visit)).toBe(code);
 });

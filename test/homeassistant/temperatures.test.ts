@@ -27,9 +27,7 @@ test('hours without a mean are left out', async () => {
 test('a mean that is not known is none, and no frost', async () => {
   const { ha, connect } = await open();
   const rows = [null, 5].map((mean, n) => ({ start: FROM + n * 3_600_000, mean }));
-  ha.switches.instead.set('recorder/statistics_during_period', (socket, id) =>
-    socket.send(JSON.stringify({ id, type: 'result', success: true, result: { [SENSOR]: rows } })),
-  );
+  ha.answerNext('recorder/statistics_during_period', { [SENSOR]: rows });
   const means = await hourlyTemperatures(await connect(), SENSOR, FROM, FROM + DAY_MS);
   expect([...means]).toEqual([[FROM + 3_600_000, 5]]);
 });
@@ -43,9 +41,7 @@ test.each([
   ['it is in K', undefined, [{ ...MEASURED, statistics_unit_of_measurement: 'K' }]],
 ])('statistics of a sensor when %s: %s', async (_, kind, result) => {
   const { ha, connect } = await open();
-  ha.switches.instead.set('recorder/get_statistics_metadata', (socket, id) =>
-    socket.send(JSON.stringify({ id, type: 'result', success: true, result })),
-  );
+  ha.answerNext('recorder/get_statistics_metadata', result);
   const trouble = await checkTemperature(await connect(), SENSOR).catch((err) => err);
   expect(trouble?.kind).toBe(kind);
 });

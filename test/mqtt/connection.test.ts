@@ -21,7 +21,7 @@ async function muted() {
   const { wire } = await wired();
   const clock = handClock('2025-03-10T12:00:00Z');
   const connection = await connect(wire.url, { clock });
-  wire.mute(true);
+  wire.turn('muted');
   return { wire, clock, connection };
 }
 

@@ -34,7 +34,7 @@ test('before the first connection states are dropped, as the announcement has th
 
 test('a connection that swallows messages is given up, and they are delivered over the next', async () => {
   const { wire, link, probe, pass, clock, delivered, isLost } = await connected();
-  wire.mute(true);
+  wire.turn('muted');
   link.publish([state('1'), event('1')]);
   await waitFor('their arrival', () => probe.last('x/event'));
   clock.advance(19_000);
@@ -43,7 +43,7 @@ test('a connection that swallows messages is given up, and they are delivered ov
   clock.advance(2_000);
   await isLost();
   expect(link.status().waiting).toBe(2);
-  wire.mute(false);
+  wire.turn('whole');
   await pass(3_000);
   await waitFor('acknowledgements', () => link.status().waiting === 0);
   expect(delivered.map(({ payload }) => payload)).toEqual(['online', 'online', '1', '1']);
@@ -96,12 +96,12 @@ test('a rival for the client id is suspected, fought with growing pauses, and ou
 
 test('once stop has begun, only the last words go out: whatever comes later, or waits, stays unsaid', async () => {
   const { stack, broker, wire, link, stop } = await connected();
-  wire.mute(true);
+  wire.turn('muted');
   link.publish(Array.from({ length: 40 }, (_, at) => state('before', `x/${at}`)));
   const stopped = stop();
   // As after Home Assistant's start: everything once more, a moment too late.
   link.publish([ONLINE]);
-  wire.mute(false);
+  wire.turn('whole');
   link.publish([ONLINE]);
   await stopped;
   const later = stack.use(await startProbe(broker.url));

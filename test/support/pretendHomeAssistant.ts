@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import * as z from 'zod';
+import type { Fields } from './fields.ts';
 
 export type PretendHomeAssistant = Awaited<ReturnType<typeof startPretendHomeAssistant>>;
 
@@ -149,6 +150,11 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
       asked
         .filter(({ type }) => type === 'recorder/import_statistics')
         .map(({ stats }) => (stats as unknown[]).length),
+    /** `result` is the answer to the next question of this type. */
+    answerNext: (type: string, result: unknown) =>
+      void switches.instead.set(type, (socket, id) =>
+        socket.send(JSON.stringify({ id, type: 'result', success: true, result })),
+      ),
     /** Every connection breaks. */
     cut,
     stop: () =>
@@ -158,8 +164,6 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
       }),
   };
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 export interface KeptRow {
   readonly state: number;

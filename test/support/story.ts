@@ -1,5 +1,5 @@
 // The whole daemon in this process, between a simulated provider and a real broker, under a clock moved by hand.
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Io } from '../../src/cli/command.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -11,14 +11,16 @@ import { type EmbeddedBroker, startBroker } from '../../src/mqtt/broker.ts';
 import type { OpenProvider } from '../../src/provider/provider.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
+import { pathsBelow } from '../../src/store/privateFiles.ts';
 import type { Ingress } from '../../src/web/server.ts';
 import { noteSecrets, PERSONAL_CLAIMS } from './canaries.ts';
 import { type HandClock, handClock } from './clock.ts';
+import type { Fields } from './fields.ts';
 import { ME, STATE } from './homes.ts';
 import { type Probe, startProbe } from './probe.ts';
 import { untilAtRest, untilTrue } from './rest.ts';
 import { openStack } from './stack.ts';
-import { laidOver, type Section, usualConfig } from './storyRules.ts';
+import { laidOver, usualConfig } from './storyRules.ts';
 import { typed } from './typed.ts';
 
 export interface StoryOptions {
@@ -219,7 +221,7 @@ export async function openStory({
     brokerIsUp = true;
   }
 
-  const log = () => lines.map((line): Section => JSON.parse(line));
+  const log = () => lines.map((line): Fields => JSON.parse(line));
 
   return {
     accounts,
@@ -232,7 +234,7 @@ export async function openStory({
     alsoSaid: (...texts: readonly string[]) => void more.push(...texts),
     /** What stands in the state directory, file by file. */
     async stateFiles(): Promise<string[]> {
-      const names = await readdir(stateDir, { recursive: true });
+      const names = await pathsBelow(stateDir);
       const files = names.filter((name) => name.endsWith('.json'));
       return Promise.all(files.map((name) => readFile(join(stateDir, name), 'utf8')));
     },

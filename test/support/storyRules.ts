@@ -1,7 +1,6 @@
 // The usual configuration of a story, and how another one is laid over it.
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
-
-export type Section = Readonly<Record<string, unknown>>;
+import { type Fields, isFields } from './fields.ts';
 
 /** Accounts are called home, home2 and so on. */
 export function usualConfig(
@@ -9,7 +8,7 @@ export function usualConfig(
   accounts: readonly AccountOptions[],
   brokerUrl: string,
   stateDir: string,
-): Record<string, Section | readonly Section[] | string> {
+): Record<string, Fields | readonly Fields[] | string> {
   return {
     provider: { issuer, api_url: api, client_id: 'self-care' },
     accounts: accounts.map(({ username, password }, at) => ({
@@ -26,16 +25,11 @@ export function usualConfig(
 }
 
 /** One configuration over another, section by section. */
-export function laidOver(
-  usual: Record<string, unknown>,
-  over: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const isSection = (value: unknown): value is Section =>
-    typeof value === 'object' && value !== null && !Array.isArray(value);
+export function laidOver(usual: Record<string, unknown>, over: Fields): Record<string, unknown> {
   const merged = { ...usual };
   for (const [key, value] of Object.entries(over)) {
     const known = merged[key];
-    merged[key] = isSection(known) && isSection(value) ? { ...known, ...value } : value;
+    merged[key] = isFields(known) && isFields(value) ? { ...known, ...value } : value;
   }
   return merged;
 }

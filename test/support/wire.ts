@@ -7,6 +7,8 @@ type State =
   | 'whole'
   /** Connections are broken, and new ones too. */
   | 'cut'
+  /** Connections stay, and what the server says is lost. */
+  | 'muted'
   /** Connections stay, and nothing comes through: what was sent meanwhile arrives once it is whole again. */
   | 'silent';
 
@@ -14,7 +16,6 @@ type State =
 export async function openWire(toPort?: number, onData?: (socket: Socket, bytes: Buffer) => void) {
   const sockets = new Set<Socket>();
   let attempts = 0;
-  let muted = false;
   let state: State = 'whole';
   const server: Server = createServer((near) => {
     attempts += 1;
@@ -31,7 +32,7 @@ export async function openWire(toPort?: number, onData?: (socket: Socket, bytes:
     keep(far);
     near.on('data', (bytes) => far.write(bytes));
     far.on('data', (bytes) => {
-      if (!muted) near.write(bytes);
+      if (state !== 'muted') near.write(bytes);
     });
     near.on('close', () => far.destroy());
     far.on('close', () => near.destroy());
@@ -61,10 +62,6 @@ export async function openWire(toPort?: number, onData?: (socket: Socket, bytes:
     },
     /** All connections break now. */
     cut,
-    /** While muted, nothing that the server says arrives. */
-    mute(isMuted: boolean) {
-      muted = isMuted;
-    },
     turn(to: State): void {
       state = to;
       if (to === 'cut') cut();

@@ -7,7 +7,7 @@ import { compareText } from '../order.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, daysOf, type Zone } from '../period.ts';
 import { changedRule, findRules, isKept, LARGEST_LIMIT, predict, type Rule, type Terms } from './billRule.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
-import { leastSquares, median, residualsOf } from './leastSquares.ts';
+import { leastSquares, median } from './leastSquares.ts';
 import {
   AROUND_DAYS,
   estimatedRuns,
@@ -153,15 +153,13 @@ function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readon
     .filter(({ readings }) => readings.some((one) => one !== null && one.day < to));
   if (total === null || known.length === 0 || meters.some(({ origin }) => origin > from)) return null;
   const within = daysOf({ from, to });
-  const sumOver = (part: 'sum' | 'standing' | 'standingBound' | 'atEnds') =>
-    known.reduce((sum, meter) => sum + meter[part], 0);
+  const sumOver = (part: 'sum' | 'standing' | 'atEnds') => known.reduce((sum, meter) => sum + meter[part], 0);
   const countOf = (is: (reading: Reading | null, day: Day) => boolean) =>
     within.filter((day, at) => known.some(({ readings }) => is(readings[at] ?? null, day))).length;
   return {
     ...{ id, total, from, to, days: within.length, sum: sumOver('sum') },
-    /** The standing charge of a day, and how far off that may be. */
+    /** The standing charge of a day. */
     standing: sumOver('standing'),
-    standingBound: sumOver('standingBound'),
     /** Days without a cost of their own: those that no later reading carries, and those that one does. */
     missing: countOf((one) => one === null),
     estimated: countOf((one, day) => one !== null && one.day !== day),
@@ -182,14 +180,11 @@ function costsOver(days: MeterDays['days'], span: DaySpan) {
     return (isOverIt ? Math.abs(reading.amount) : 0) + (estimated?.amount ?? 0);
   };
   const atEnds = over(from, readings[0]) + over(to, readings.at(-1));
-  return { readings, sum: sumOf(readings, span), atEnds, ...standingOf(days, span) };
+  return { readings, sum: sumOf(readings, span), atEnds, standing: standingOf(days, span) };
 }
 
-/**
- * The standing charge of a day: where the line through cost by energy begins, by least squares. Its bound: if all days lay as far off
- * the line as the farthest does, each on the worst side.
- */
-function standingOf(days: MeterDays['days'], { from, to }: DaySpan) {
+/** The standing charge of a day: where the line of least squares through cost by energy begins. */
+function standingOf(days: MeterDays['days'], { from, to }: DaySpan): Micro {
   const known = daysOf({ from: addDays(from, -1), to }).map((day) => days.get(day));
   const billed = known.flatMap((one, at) => {
     // After a missed day there may be two charges.
@@ -197,25 +192,11 @@ function standingOf(days: MeterDays['days'], { from, to }: DaySpan) {
     return isAlone && one && one.energy !== null && one.cost !== null ? [[inFull(one.energy), one.cost]] : [];
   }) as [number, Micro][];
   const columns = [billed.map(() => 1), billed.map(([energy]) => energy)];
-  const costs = billed.map(([, cost]) => cost);
-  const fit = leastSquares(columns, costs);
-  if (fit === null) return { standing: 0, standingBound: Number.MAX_SAFE_INTEGER };
-  const farthest = Math.max(...residualsOf(columns, costs, fit.coefficients).map(Math.abs));
-  const [[ofOne = 0, ofEnergy = 0] = []] = fit.inverse;
-  const weights = billed.reduce((sum, [energy]) => sum + Math.abs(ofOne + ofEnergy * energy), 0);
-  return { standing: fit.coefficients[0] ?? 0, standingBound: farthest * weights };
-}
-
-/**
- * Of the bills whose bounds have a standing charge in common with this one, the charge of the one that tells it best: what is left of an
- * error is then in no difference between two bills.
- */
-function surestStanding({ standing, standingBound }: Bill, bills: readonly Bill[]): Micro {
-  const common = bills.filter(
-    (one) => Math.abs(one.standing - standing) <= one.standingBound + standingBound,
+  const fit = leastSquares(
+    columns,
+    billed.map(([, cost]) => cost),
   );
-  const surest = Math.min(...common.map((one) => one.standingBound));
-  return Math.max(0, common.find((one) => one.standingBound === surest)?.standing ?? standing);
+  return fit?.coefficients[0] ?? 0;
 }
 
 /** Equal estimates up to the day that puts them right, and how much of them may be on the other side of a midnight: give or take a day. */
@@ -237,17 +218,11 @@ function judge(past: Past, bill: Bill): Past {
   const same = known.filter((one) => isSameSpan(one, bill));
   const others = known.filter((one) => !isSameSpan(one, bill));
   const within = others.filter(({ from, to }) => from >= bill.from && to <= bill.to);
-  const askedOf = (some: readonly Seen[]) =>
+  const asked = (some: readonly Seen[]) =>
     some.filter((one) => !isSameSpan(one.bill, bill)).slice(-BILLS_OF_RULE);
-  const asked = { seen: askedOf(past.seen), strays: askedOf(past.strays) };
-  const bills = [...asked.seen, ...asked.strays, { bill }].map((one) => one.bill);
-  const withSurest = (one: Seen): Seen => {
-    return { ...one, terms: termsOf({ ...one.bill, standing: surestStanding(one.bill, bills) }) };
-  };
-  const [seen, strays] = [asked.seen.map(withSurest), asked.strays.map(withSurest)];
-  const standing = surestStanding(bill, bills);
+  const [seen, strays] = [asked(past.seen), asked(past.strays)];
   const tell = (check: Partial<BillCheck>, more: Partial<Past> = {}): Past => {
-    const checks = new Map([...past.checks, [bill.id, { ...NOTHING_TOLD, ...bill, standing, ...check }]]);
+    const checks = new Map([...past.checks, [bill.id, { ...NOTHING_TOLD, ...bill, ...check }]]);
     return { ...past, seen, strays, ...more, checks };
   };
   if (bill.missing > 0) return tell({ reason: 'days_missing' });
@@ -255,7 +230,7 @@ function judge(past: Past, bill: Bill): Past {
   const added = totalOf([bill, ...same]);
   if (same.length > 0 && Math.abs(added) < CENT) return tell({ reason: 'cancelled_out' });
 
-  const terms = termsOf({ ...bill, standing }, Math.max(1, within.length));
+  const terms = termsOf(bill, Math.max(1, within.length));
   const own: Seen = { bill, terms, total: added, off: 0, limit: 0 };
   const isSharp = within.length === 0 && bill.atEnds === 0;
   const learnt = { seen: isSharp ? [...seen, own] : seen };
@@ -305,12 +280,7 @@ const NOTHING_TOLD = {
   ...({ expected: null, unexplained: null, together: null, doubt: 0 } as const),
 };
 
-const termsOf = ({ sum, standing, days }: Pick<Bill, 'sum' | 'standing' | 'days'>, bills = 1): Terms => [
-  inFull(sum),
-  Math.max(0, inFull(sum - standing * days)),
-  days,
-  bills,
-];
+const termsOf = ({ sum, days }: Pick<Bill, 'sum' | 'days'>, bills = 1): Terms => [inFull(sum), days, bills];
 
 const totalOf = (bills: readonly Bill[]): number => inFull(bills.reduce((sum, { total }) => sum + total, 0));
 
@@ -385,11 +355,11 @@ function later(day: Day, length: number): Day {
 export function forecastBill(
   span: DaySpan,
   meters: readonly Forecasts[],
-  newest: Pick<BillCheck, 'rule' | 'standing'> | null,
+  newest: Pick<BillCheck, 'rule'> | null,
 ) {
   const days = daysBetween(span.from, span.to);
   const billed = (sum: Micro): Micro =>
-    newest?.rule ? toMicro(predict(newest.rule, termsOf({ ...newest, sum, days })).expected) : sum;
+    newest?.rule ? toMicro(predict(newest.rule, termsOf({ sum, days })).expected) : sum;
   const sumOf = (kind: keyof Forecasts, told = (sum: Micro) => sum): Forecast | null => {
     const part = (part: keyof Forecast): Micro | null => {
       const amounts = meters.map((meter) => meter[kind]?.[part] ?? null);

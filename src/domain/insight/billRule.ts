@@ -10,12 +10,11 @@ import {
   student,
 } from './leastSquares.ts';
 
-/** What a bill may charge: the cost of its days, the part of it that is energy, each day, and the bill itself; or a rate for each. */
+/** What a bill may charge: the cost of its days, each day, and the bill itself; or a rate for each. */
 export type Terms = readonly number[];
-const SUM: Terms = [1, 0, 0, 0];
-const ENERGY: Terms = [0, 1, 0, 0];
-const DAYS: Terms = [0, 0, 1, 0];
-const BILLS: Terms = [0, 0, 0, 1];
+const SUM: Terms = [1, 0, 0];
+const DAYS: Terms = [0, 1, 0];
+const BILLS: Terms = [0, 0, 1];
 
 interface Observation {
   /** Units of the currency, days, and bills. */
@@ -30,24 +29,17 @@ interface Form {
   readonly fitted: readonly Terms[];
 }
 
-/** What providers are known to do: the first is nothing, the last two charge by the month in place of the day. */
-const FORMS: readonly Form[] = [
-  { start: SUM, fitted: [] },
-  { start: SUM, fitted: [SUM] },
-  { start: SUM, fitted: [ENERGY] },
-  { start: SUM, fitted: [DAYS] },
-  { start: SUM, fitted: [BILLS] },
-  { start: SUM, fitted: [SUM, BILLS] },
-  { start: SUM, fitted: [ENERGY, BILLS] },
-  { start: SUM, fitted: [ENERGY, DAYS] },
-  { start: SUM, fitted: [ENERGY, DAYS, BILLS] },
-  { start: ENERGY, fitted: [BILLS] },
-  { start: ENERGY, fitted: [ENERGY, BILLS] },
-];
+/** The sum of the days, with none to all of: a share of it, so much a day, so much a bill. */
+const FORMS = [0, 1, 2, 3].flatMap((count) =>
+  choices([SUM, DAYS, BILLS], count).map((fitted): Form => ({ start: SUM, fitted })),
+);
 /** Fewer bills than these beyond those of the terms fit any rule. Of three bills one has to do, or no rule of two terms is asked. */
 const BILLS_TO_SPARE = 2;
-/** Standard deviation by rounding to cents, of the bill and of its days. It is believed as if six bills had told it. */
-const ROUNDING = 0.025;
+/**
+ * Standard deviation by rounding to cents, of the bill and of its days: like days are rounded alike. It is believed as if six
+ * bills had told it.
+ */
+const ROUNDING = 0.035;
 const ROUNDING_BILLS = 6;
 /** Bills further off than so many scatters are outliers (Rousseeuw and Leroy, 1987). */
 const OUTLIER = 2.5;
@@ -58,7 +50,7 @@ const OCCAMS_WINDOW = 2 * Math.log(20);
 /** Two-sided 99.9 %: of a thousand correct bills one is accused. */
 const LIMIT = 3.29;
 /** A rule that is not surer than this, in units of the currency, acquits nothing. */
-export const LARGEST_LIMIT = 0.5;
+export const LARGEST_LIMIT = 0.75;
 /** People set tenths of a percent and cents, or finer rates where bills tell so. */
 const DECIMALS = { fewest: 3, most: 4 };
 
@@ -87,7 +79,9 @@ export function findRules(bills: readonly Observation[], forms = FORMS): Rule[] 
  * of all these bills have. `null`: there is none.
  */
 export function changedRule({ rates }: Rule, newest: readonly Observation[], all: readonly Observation[]) {
-  const changes = [SUM, ENERGY, DAYS, BILLS, rates].map((one) => ({ start: rates, fitted: [one] }));
+  // A tax is set in percent, and what it does to a fee follows from that.
+  const share = rates.map((rate) => rate / (rates[0] as number));
+  const changes = [SUM, DAYS, BILLS, share].map((one) => ({ start: rates, fitted: [one] }));
   const rules = [...findRules(newest, changes), ...findRules(all)];
   return rules.find((rule) => newest.every((bill) => isKept(rule, bill))) ?? null;
 }
@@ -125,7 +119,7 @@ function fitForm({ start, fitted }: Form, bills: readonly Observation[]) {
 function leastMedianOfSquares(lines: readonly Line[]): readonly Line[] {
   const [columns, values] = [columnsOf(lines), valuesOf(lines)];
   let best = { median: Number.POSITIVE_INFINITY, off: [] as readonly number[] };
-  for (const sample of samples(lines, columns.length)) {
+  for (const sample of choices(lines, columns.length)) {
     const fit = leastSquares(columnsOf(sample), valuesOf(sample));
     if (fit === null) continue;
     const off = residualsOf(columns, values, fit.coefficients).map(Math.abs);
@@ -139,9 +133,9 @@ function leastMedianOfSquares(lines: readonly Line[]): readonly Line[] {
 }
 
 /** All choices of so many of them. */
-function samples<T>(all: readonly T[], size: number): T[][] {
-  if (size === 0) return [[]];
-  return all.flatMap((one, at) => samples(all.slice(at + 1), size - 1).map((others) => [one, ...others]));
+function choices<T>(all: readonly T[], count: number): T[][] {
+  if (count === 0) return [[]];
+  return all.flatMap((one, at) => choices(all.slice(at + 1), count - 1).map((others) => [one, ...others]));
 }
 
 export type Rule = NonNullable<ReturnType<typeof ruleOf>>['rule'];
@@ -179,39 +173,40 @@ function roundedSizes(columns: readonly Terms[], values: readonly number[], scat
   return [size, ...roundedSizes(others, residualsOf([first], values, [size]), scatter)];
 }
 
-/** What a rule charges beside the cost of the days, or of their energy; shares in percent. */
-export function markupOf({ rates: [sum = 0, energy = 0, days = 0, bills = 0] }: Rule) {
-  const isOnEnergy = sum === 0;
-  const sizes = [
-    isOnEnergy ? 0 : inPercent(sum - 1),
-    inPercent(isOnEnergy ? energy - 1 : energy),
-    days,
-    bills,
-  ];
-  return { sizes, isOnEnergy, isPlain: !isOnEnergy && sizes[1] === 0 && days === 0 };
+/** The share of the sum in percent, and the amount of each bill, of a rule that charges no days; `null` of another. */
+export function plainMarkup({ rates: [sum = 1, days, bills = 0] }: Rule) {
+  return days === 0 ? { percent: inPercent(sum - 1), amount: Number(bills.toFixed(2)) } : null;
 }
 
 const inPercent = (share: number): number => Number((100 * share).toFixed(2)) || 0;
 
-/** The words for more and for less of each term. */
-const WORDS = [
-  ['on top', 'off'],
-  ['on the energy', 'off the energy'],
-  ['more a day', 'less a day'],
-  ['on each bill', 'off each bill'],
-] as const;
+/** Standing charges that are nearer than a cent a day are the same. */
+const CENT = 0.01;
+/** The words for more and for less. */
+const ON_TOP = ['on top', 'off'] as const;
+const ON_ENERGY = ['on the energy', 'off the energy'] as const;
+const A_DAY = ['more a day', 'less a day'] as const;
+const ON_BILLS = ['on each bill', 'off each bill'] as const;
 export const NOTHING = 'nothing on top';
 
-/** `13.5 % and 3.50 on top`, `2 % off`, `13.5 % on the energy and 22.70 on each bill in place of the standing charges`. */
-export function ruleWords(rule: Rule): string {
-  const { sizes, isPlain, isOnEnergy } = markupOf(rule);
-  const parts = sizes.flatMap((size, term) => {
-    const [more, less] = WORDS[isPlain ? 0 : term] ?? WORDS[0];
-    const amount = term < 2 ? `${Math.abs(size)} %` : Math.abs(size).toFixed(2);
-    return size === 0 ? [] : [{ amount, words: size > 0 ? more : less }];
-  });
+/**
+ * `13.5 % and 3.50 on top`, `2 % off`, `13.5 % on the energy and 22.70 on each bill in place of the standing charges`. A rule that
+ * charges less for each day by the tax on the `standing` charge taxes the energy only; by all of that charge, it has another one.
+ */
+export function ruleWords({ rates: [sum = 1, days = 0, bills = 0] }: Rule, standing: number): string {
+  const isLessBy = (charge: number) => days !== 0 && Math.abs(days + charge) < CENT;
+  const isReplaced = isLessBy(sum * standing);
+  const isOnEnergy = isReplaced || isLessBy((sum - 1) * standing);
+  const percent = inPercent(sum - 1);
+  const parts = [
+    { size: percent, amount: `${Math.abs(percent)} %`, words: isOnEnergy ? ON_ENERGY : ON_TOP },
+    { size: isOnEnergy ? 0 : days, amount: Math.abs(days).toFixed(2), words: A_DAY },
+    { size: bills, amount: Math.abs(bills).toFixed(2), words: days === 0 ? ON_TOP : ON_BILLS },
+  ].flatMap(({ size, amount, words: [more, less] }) =>
+    size === 0 ? [] : [{ amount, words: size > 0 ? more : less }],
+  );
   const told = parts.map(({ amount, words }, at) =>
     parts[at + 1]?.words === words ? amount : `${amount} ${words}`,
   );
-  return (told.join(' and ') || NOTHING) + (isOnEnergy ? ' in place of the standing charges' : '');
+  return (told.join(' and ') || NOTHING) + (isReplaced ? ' in place of the standing charges' : '');
 }

@@ -1,15 +1,13 @@
 // The check of a bill as it is published, and as one sentence.
 import { inFull, knownUnits, type Micro, toUnits } from '../amount.ts';
 import type { BillCheck } from './bill.ts';
-import { LARGEST_LIMIT, markupOf, NOTHING, ruleWords } from './billRule.ts';
+import { LARGEST_LIMIT, NOTHING, plainMarkup, ruleWords } from './billRule.ts';
 
 const CENT = 10_000;
 
 /** Amounts in units of the currency; what is expected and unexplained is rounded to the cent, as bills are. */
 export function billCheckRecord(check: BillCheck, currency: string) {
-  const markup = check.rule && markupOf(check.rule);
-  // Only a percentage, an amount or both can be told as that.
-  const plain = markup?.isPlain ? markup.sizes : null;
+  const plain = check.rule && plainMarkup(check.rule);
   const unexplained = check.verdict === 'unknown' ? null : knownUnits(inCents(check.unexplained));
   return {
     verdict: check.verdict,
@@ -19,8 +17,8 @@ export function billCheckRecord(check: BillCheck, currency: string) {
     expected: knownUnits(inCents(check.expected)),
     unexplained,
     doubt: toUnits(check.doubt),
-    explained_percent: plain?.[0] ?? null,
-    explained_amount: plain && Number(plain[3]?.toFixed(2)),
+    explained_percent: plain?.percent ?? null,
+    explained_amount: plain?.amount ?? null,
     rest: plain && unexplained,
     days_missing: check.missing,
     days_estimated: check.estimated,
@@ -54,9 +52,10 @@ const REASONS = {
 function verdictWords(check: BillCheck): string {
   const { verdict, reason, rule, changed, doubt, together, unexplained } = check;
   if (rule === null) return REASONS[reason ?? 'no_rule'](check);
-  const words = ruleWords(rule);
+  const standing = inFull(check.standing);
+  const words = ruleWords(rule, standing);
   if (verdict === 'rule_changed' && changed)
-    return `the rule has changed: ${words} since ${changed.on}, ${ruleWords(changed.before)} before`;
+    return `the rule has changed: ${words} since ${changed.on}, ${ruleWords(changed.before, standing)} before`;
   const open =
     inFull(doubt) > LARGEST_LIMIT
       ? `; ${money(doubt)} more or less is left open by readings at its ends or by few bills`

@@ -57,11 +57,10 @@ test('a bill that is cancelled, and one without a period, are left out', () => {
 test('all meters, and what bills have on top of their days', () => {
   const span = { from: '2025-03-01', to: '2025-04-01' };
   const known = { amount: 100 * EUR, low: 90 * EUR, high: 110 * EUR };
-  const rates = [1.135, 0, 0, 3];
+  const rates = [1.135, 0, 3];
   const rule: Rule = { fitted: [], rates, scatter: 0.01, freedom: 9, inverse: [] };
-  const newest = { rule, standing: 0 } as const;
   const meter = { cost: known, energy: { ...known, low: null, high: null } };
-  expect(forecastBill(span, [meter, meter], newest)).toEqual({
+  expect(forecastBill(span, [meter, meter], { rule })).toEqual({
     span,
     cost: { amount: 230 * EUR, low: 207.3 * EUR, high: 252.7 * EUR },
     energy: { amount: 200 * EUR, low: null, high: null },

@@ -7,7 +7,7 @@ import { compareText } from '../order.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, daysOf, type Zone } from '../period.ts';
 import { changedRule, findRules, isKept, LARGEST_LIMIT, predict, type Rule, type Terms } from './billRule.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
-import { leastSquares, median } from './leastSquares.ts';
+import { huber, median } from './leastSquares.ts';
 import {
   AROUND_DAYS,
   estimatedRuns,
@@ -183,20 +183,15 @@ function costsOver(days: MeterDays['days'], span: DaySpan) {
   return { readings, sum: sumOf(readings, span), atEnds, standing: standingOf(days, span) };
 }
 
-/** The standing charge of a day: where the line of least squares through cost by energy begins. */
-function standingOf(days: MeterDays['days'], { from, to }: DaySpan): Micro {
-  const known = daysOf({ from: addDays(from, -1), to }).map((day) => days.get(day));
-  const billed = known.flatMap((one, at) => {
-    // After a missed day there may be two charges.
-    const isAlone = at > 0 && known[at - 1] !== undefined;
-    return isAlone && one && one.energy !== null && one.cost !== null ? [[inFull(one.energy), one.cost]] : [];
-  }) as [number, Micro][];
-  const columns = [billed.map(() => 1), billed.map(([energy]) => energy)];
-  const fit = leastSquares(
-    columns,
-    billed.map(([, cost]) => cost),
-  );
-  return fit?.coefficients[0] ?? 0;
+/** The standing charge of a day: where Huber's line through cost by energy begins. A day after a missed one may have two. */
+function standingOf(days: MeterDays['days'], span: DaySpan): Micro {
+  const billed = daysOf(span).flatMap((day) => {
+    const { energy = null, cost = null } = days.get(day) ?? {};
+    return energy === null || cost === null ? [] : [{ kwh: inFull(energy), cost }];
+  });
+  const columns = [billed.map(() => 1), billed.map(({ kwh }) => kwh)];
+  const costs = billed.map(({ cost }) => cost);
+  return huber(columns, costs)?.coefficients[0] ?? 0;
 }
 
 /** Equal estimates up to the day that puts them right, and how much of them may be on the other side of a midnight: give or take a day. */

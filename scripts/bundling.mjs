@@ -48,8 +48,12 @@ export const bundling = {
     'pg-cloudflare': './scripts/absent.cjs',
     // The same code as ES modules, of which the bundler leaves out what is not used.
     yaml: './node_modules/yaml/browser/index.js',
-    // Threads of pino that write: our lines go through a scrubber first, in this one.
+    // Files and threads that pino and pino-pretty write to: our lines go through a scrubber first, in this thread.
     'thread-stream': './scripts/absent.cjs',
+    'sonic-boom': './scripts/absent.cjs',
+    'pino-abstract-transport': './scripts/absent.cjs',
+    pump: './scripts/absent.cjs',
+    'on-exit-leak-free': './scripts/absent.cjs',
   },
   // Optional native helpers of ws: never installed here.
   external: ['bufferutil', 'utf-8-validate', 'pg-native'],

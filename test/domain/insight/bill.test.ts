@@ -102,6 +102,20 @@ test.each<[Billing, string]>([
   });
 });
 
+test('two meters: the bill is that of the days of both', () => {
+  const both = check(
+    billed((sum) => 2 * sum * 1.135),
+    [LEDGER, LEDGER],
+  );
+  expect(both.at(-1)?.verdict).toBe('as_expected');
+  expect(both.at(-1)?.sum).toBeCloseTo(2e6 * sumOf(9), 0);
+});
+
+test('bills that scatter by more than a rule may be unsure of acquit and accuse none', () => {
+  const scattered = billed((sum, at) => sum * 1.135 + (at % 2 === 0 ? 0.4 : -0.4) * (at % 3));
+  expect(new Set(verdicts(scattered))).toEqual(new Set(['unknown']));
+});
+
 test('12.40 too much is told, and the next bill is right again', () => {
   const bills = billed((sum, at) => sum * 1.135 + (at === 7 ? 12.4 : 0));
   expect(verdicts(bills).slice(-3)).toEqual(['differs', 'as_expected', 'as_expected']);

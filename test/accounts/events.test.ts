@@ -14,25 +14,15 @@ const context = {
 };
 const FAULT = failure('busy', 'Busy.', { exit: EXIT.provider, retry: 'later' });
 
+const after = { fault: null as unknown, wasFailing: false, needed: false, state: 'ok' };
+const expired = { ...after, needed: true, state: 'needs_user_action' };
 test.each([
-  ['a good poll after a good one', { fault: null, wasFailing: false, needed: false, state: 'ok' }, []],
-  ['a failed one', { fault: FAULT, wasFailing: true, needed: false, state: 'ok' }, ['poll_failed']],
-  [
-    'a refused login',
-    { fault: FAULT, wasFailing: false, needed: false, state: 'login_needed' },
-    ['auth_needed'],
-  ],
-  ['a good one afterwards', { fault: null, wasFailing: true, needed: false, state: 'ok' }, ['recovered']],
-  [
-    'and after a refusal between two polls',
-    { fault: null, wasFailing: false, needed: true, state: 'ok' },
-    ['recovered'],
-  ],
-  [
-    'by an access token that serves on',
-    { fault: null, wasFailing: false, needed: true, state: 'needs_user_action' },
-    [],
-  ],
+  ['a good poll after a good one', after, []],
+  ['a failed one', { ...after, fault: FAULT, wasFailing: true }, ['poll_failed']],
+  ['a refused login', { ...after, fault: FAULT, state: 'login_needed' }, ['auth_needed']],
+  ['a good one afterwards', { ...after, wasFailing: true }, ['recovered']],
+  ['and after a refusal between two polls', { ...after, needed: true }, ['recovered']],
+  ['by an access token that serves on', expired, []],
 ])('%s', (_, { fault, wasFailing, needed, state }, expected) => {
   const told = { needsPerson: needed, late: {}, use: {} };
   const status = () => ({ state });
@@ -42,65 +32,38 @@ test.each([
   expect(messages.map(({ payload }) => JSON.parse(payload).event_type)).toEqual(expected);
 });
 
-/** The newest day that was judged, and since when its use is unusual in which direction. */
-type Judged = readonly [day: string, since?: string, direction?: 'high' | 'low'];
-const viewOf = (late: boolean, [day, since, direction]: Judged) => {
+/** `day`: the newest that was judged; `since` when its use is unusual in which direction. */
+function viewOf(day: string, since?: string, direction?: 'high' | 'low', late = false) {
   const newest = { day, energy: 9, expected: 3, low: 1, high: 5, by: 'days' };
   const unusual = since === undefined ? null : { since, direction, reason: null };
   return { meter: 'm', late, readingAt: null, use: { newest, unusual } } as unknown as MeterView;
-};
+}
+const [FIRST, SECOND, THIRD] = ['2026-03-08', '2026-03-09', '2026-03-10'] as const;
+const inTime = viewOf(SECOND);
+const late = { ...inTime, late: true };
 
-test.each<[string, readonly (readonly [late: boolean, judged: Judged])[], readonly string[]]>([
-  ['known at first sight', [[true, ['2026-03-09', '2026-03-08', 'high']]], []],
-  [
-    'that became late',
-    [
-      [false, ['2026-03-09']],
-      [true, ['2026-03-09']],
-      [true, ['2026-03-09']],
-    ],
-    ['late'],
-  ],
-  [
-    'that was late, and is again',
-    [
-      [true, ['2026-03-09']],
-      [false, ['2026-03-09']],
-      [true, ['2026-03-09']],
-    ],
-    ['late'],
-  ],
+test.each<[string, readonly MeterView[], readonly string[]]>([
+  ['known at first sight', [viewOf(SECOND, FIRST, 'high', true)], []],
+  ['that became late', [inTime, late, late], ['late']],
+  ['that was late, and is again', [late, inTime, late], ['late']],
   [
     'whose use became unusual, once',
-    [
-      [false, ['2026-03-08']],
-      [false, ['2026-03-09', '2026-03-09', 'high']],
-      [false, ['2026-03-10', '2026-03-09', 'high']],
-    ],
+    [viewOf(FIRST), viewOf(SECOND, SECOND, 'high'), viewOf(THIRD, SECOND, 'high')],
     ['unusual_use'],
   ],
   [
     'whose days of before are judged otherwise by now',
-    [
-      [false, ['2026-03-09']],
-      [false, ['2026-03-09', '2026-03-07', 'high']],
-    ],
+    [viewOf(FIRST), viewOf(SECOND, '2026-03-07', 'high')],
     [],
   ],
   [
     'whose newest day was taken back for a while',
-    [
-      [false, ['2026-03-09']],
-      [false, ['2026-03-06']],
-      [false, ['2026-03-09', '2026-03-08', 'low']],
-    ],
+    [inTime, viewOf('2026-03-06'), viewOf(SECOND, FIRST, 'low')],
     [],
   ],
 ])('a meter %s', (_, states, expected) => {
   const told = { needsPerson: false, late: {}, use: {} };
   const account = { id: 'home', told, extras: { takeNews: () => [] } } as unknown as Account;
-  const messages = states.flatMap(([late, judged]) =>
-    eventsOfStates(account, [viewOf(late, judged)], context),
-  );
+  const messages = states.flatMap((view) => eventsOfStates(account, [view], context));
   expect(messages.map(({ payload }) => JSON.parse(payload).event_type)).toEqual(expected);
 });

@@ -16,6 +16,7 @@ import { Topics } from '../../src/publication/topics.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 
+type Request = 'backfill' | 'refresh' | 'health';
 const METER = { name: '70418235', view: () => null } as unknown as Meter;
 
 /** `neighbour`: another account has the meter of the first one too. */
@@ -68,12 +69,12 @@ function open(fault: unknown = null, { neighbour = false } = {}) {
   const nothingElse = { statistics: null, constituencies: null, tellSkipped: () => undefined };
   const bridgeStatus = { health: () => ({}) as never };
   const handlers = requestHandlers({ poller, bridgeStatus, ...nothingElse }, context);
-  const handle = (parameters: Parameters, name: 'backfill' | 'refresh' | 'health' = 'backfill') =>
+  const handle = (parameters: Parameters, name: Request = 'backfill') =>
     handlers[name](parameters, () => undefined);
   return { handle, poller, clock, spans, readByNeighbour, published };
 }
 
-test.each([
+test.each<[Parameters, string, Request?]>([
   [{}, 'from: found nothing'],
   [{ from: 5 }, 'from: found 5'],
   [{ from: 'yesterday' }, 'from: found "yesterday"'],
@@ -83,25 +84,23 @@ test.each([
   [{ from: '2026-03-05', to: '2026-03-04' }, 'not after 2026-03-04'],
   [{ from: 5, to: 6 }, 'from: found 5; allowed: a day as YYYY-MM-DD. to: found 6; allowed: a day as'],
   [{ from: '2026-03-05', since: 1 }, 'Unknown parameter "since"; allowed: from, to, transaction.'],
-])('%j is refused, and nobody is asked', async (parameters, words) => {
+  [{ verbose: true }, 'Unknown parameter "verbose"', 'refresh'],
+  [{ verbose: true }, 'Unknown parameter "verbose"', 'health'],
+])('%j is refused, and nobody is asked', async (parameters, words, name = 'backfill') => {
   const { handle, spans } = open();
-  await expect(handle(parameters)).rejects.toThrow(words);
+  await expect(handle(parameters, name)).rejects.toThrow(words);
   expect(spans).toEqual([]);
 });
 
-test.each(['refresh', 'health'] as const)(
-  '%s knows no parameter, and asks nobody when it gets one',
-  async (name) => {
-    const { handle, spans } = open();
-    await expect(handle({ verbose: true }, name)).rejects.toThrow('Unknown parameter "verbose"');
-    expect(spans).toEqual([]);
-  },
-);
-
-test('the span is read again, its last day included; today by default', async () => {
+test('the span is read again, its last day included; today by default; once within five minutes', async () => {
   const { handle, spans, clock } = open();
   const answer = await handle({ from: '2026-03-01', to: '2026-03-04' });
   expect(answer).toMatchObject({ status: 'ok', data: { from: '2026-03-01', to: '2026-03-04' } });
+  const next_at = '2026-03-10T12:05:00+00:00';
+  expect(await handle({ from: '2026-03-09' })).toEqual({
+    status: 'skipped',
+    data: { reason: 'cool_down', next_at },
+  });
   clock.advance(5 * 60_000);
   await handle({ from: '2026-03-09' });
   expect(spans).toEqual([
@@ -110,29 +109,7 @@ test('the span is read again, its last day included; today by default', async ()
   ]);
 });
 
-test('a second one within five minutes is skipped, and told when it may come', async () => {
-  const { handle, spans } = open();
-  await handle({ from: '2026-03-01' });
-  expect(await handle({ from: '2026-03-01' })).toEqual({
-    status: 'skipped',
-    data: { reason: 'cool_down', next_at: '2026-03-10T12:05:00+00:00' },
-  });
-  expect(spans).toHaveLength(1);
-});
-
 const BUSY = failure('busy', 'Busy.', { exit: EXIT.provider, retry: 'later', retryAfterMs: 30 * 60_000 });
-
-test('a pause that the provider wants counts when it is longer', async () => {
-  const { handle, clock } = open(BUSY);
-  await expect(handle({ from: '2026-03-01' })).rejects.toThrow('Busy');
-  for (const minutes of [0, 6, 23]) {
-    clock.advance(minutes * 60_000);
-    expect(await handle({ from: '2026-03-01' })).toEqual({
-      status: 'skipped',
-      data: { reason: 'retry_after', next_at: '2026-03-10T12:30:00+00:00' },
-    });
-  }
-});
 
 test('it waits for the poll that is under way instead of getting its outcome', async () => {
   const { handle, spans, poller } = open();
@@ -150,13 +127,14 @@ test('a tick while days are read again is polled afterwards, once for several ti
   expect(spans).toEqual([{ from: '2026-03-01', to: '2026-03-11' }, undefined]);
 });
 
-test('while the provider wants no request of an account, another one that has its meter reads that', async () => {
+test('while the provider wants no request of an account, another one reads its meter, and no request is refused', async () => {
   const { poller, spans, readByNeighbour, published } = open(BUSY, { neighbour: true });
   await poller.poll();
   // It has tried at once, in vain, which is no news.
   expect(published.map(({ payload }) => JSON.parse(payload))).toMatchObject([
     { event_type: 'poll_failed', account: 'home' },
   ]);
+  expect(poller.refusal()).toBeNull();
   await poller.poll();
   expect(spans).toHaveLength(1);
   expect(readByNeighbour).toEqual([[], [METER]]);
@@ -172,12 +150,6 @@ test('a retry that is due during a poll is done by it', async () => {
   const day = { from: '2026-03-01', to: '2026-03-02' };
   await poller.backfill(day);
   expect(spans).toEqual([undefined, undefined, day]);
-});
-
-test('a pause of one account refuses no request as long as another one may be asked', async () => {
-  const { poller } = open(BUSY, { neighbour: true });
-  await poller.poll();
-  expect(poller.refusal()).toBeNull();
 });
 
 test('after a poll that went well nothing is retried, unless it is wanted all the same', async () => {

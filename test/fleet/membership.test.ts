@@ -2,7 +2,9 @@
 import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
 import { joinFleet, readHealth } from '../../src/fleet/membership.ts';
-import { sharedClock } from '../../src/store/database/database.ts';
+import { afterFailedRun } from '../../src/fleet/worker.ts';
+import { EXIT, failure } from '../../src/foundation/failure.ts';
+import { DatabaseTrouble, sharedClock } from '../../src/store/database/database.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 import { logLines } from '../support/logLines.ts';
 import { turn } from '../support/waitFor.ts';
@@ -56,66 +58,30 @@ test('no request is sent for a run that was stopped', async () => {
   await expect(gate('provider').enter()).rejects.toMatchObject({ code: 'fence_lost' });
 });
 
-type Told = readonly (readonly [account: string, status: number, seconds: number, after?: number])[];
-test.each<[string, Told, number]>([
-  [
-    'two accounts',
-    [
-      ['a', 429, 60],
-      ['b', 429, 60],
-    ],
-    0,
-  ],
-  [
-    'three times the same account',
-    [
-      ['a', 429, 60],
-      ['a', 429, 60],
-      ['a', 429, 60],
-    ],
-    0,
-  ],
+/** What an account is answered: how many seconds to wait, so long after the one before. */
+const answer = (account: string, { status = 429, seconds = 60, afterMs = 0 } = {}) => {
+  return { account, status, seconds, afterMs };
+};
+const late = { afterMs: 61_000 };
+test.each([
+  ['two accounts', [answer('a'), answer('b')], 0],
+  ['three times the same account', [answer('a'), answer('a'), answer('a')], 0],
   [
     'three within a minute',
-    [
-      ['a', 429, 60],
-      ['b', 503, 60],
-      ['c', 429, 90, 30_000],
-    ],
+    [answer('a'), answer('b', { status: 503 }), answer('c', { seconds: 90, afterMs: 30_000 })],
     90_000,
   ],
   [
     'three, and the last one shorter',
-    [
-      ['a', 429, 60],
-      ['b', 429, 60],
-      ['c', 429, 90],
-      ['d', 429, 5],
-    ],
+    [answer('a'), answer('b'), answer('c', { seconds: 90 }), answer('d', { seconds: 5 })],
     90_000,
   ],
-  [
-    'three with too much time between',
-    [
-      ['a', 429, 60],
-      ['b', 429, 60, 61_000],
-      ['c', 429, 60, 61_000],
-    ],
-    0,
-  ],
-  [
-    'three that ask for no time',
-    [
-      ['a', 500, 60],
-      ['b', 404, 60],
-      ['c', 200, 60],
-    ],
-    0,
-  ],
-])('told to wait, %s: a pause of all or not', async (_, told, pausedMs) => {
+  ['three with too much time between', [answer('a'), answer('b', late), answer('c', late)], 0],
+  ['three that ask for no time', [500, 404, 200].map((status, n) => answer(`${n}`, { status })), 0],
+])('told to wait, %s: a pause of all or not', async (_, answers, pausedMs) => {
   const { gate, clock, membership } = await join();
-  for (const [account, status, seconds, after = 0] of told) {
-    clock.advance(after);
+  for (const { account, status, seconds, afterMs } of answers) {
+    clock.advance(afterMs);
     gate('provider', account).answered({
       status,
       headers: { 'retry-after': String(seconds) },
@@ -123,6 +89,25 @@ test.each<[string, Told, number]>([
     });
   }
   expect(membership.pausedMs()).toBe(pausedMs);
+});
+
+test('what an account meets during a pause, or with the database, is no failure of its own; anything else is', async () => {
+  const { gate, claim, clock } = await join({ pausedMs: 600_000 });
+  const after = (err: unknown) => afterFailedRun(claim, err, { clock, random: () => 0.5 });
+  const noFailure = (ms: number) => {
+    return { columns: {}, end: { dueAt: new Date(clock.now() + ms), isPolled: false, isPublished: false } };
+  };
+  const fault = failure('of_its_own', 'A fault.', { exit: EXIT.provider, retry: 'later' });
+  expect(after(fault)).toMatchObject({
+    columns: { failures: 1, last_error: 'of_its_own' },
+    end: { isPolled: true, isPublished: true },
+  });
+  expect(after(new DatabaseTrouble({ code: '08006' }))).toEqual(noFailure(2_000));
+  for (const to of ['provider', 'issuer'] as const)
+    await expect(gate(to).enter()).rejects.toMatchObject({ code: 'fleet_paused' });
+  expect(after(fault)).toEqual(noFailure(600_000));
+  // The run has stopped, and the account is still ours to give back.
+  await claim.giveBack({}, after(fault).end);
 });
 
 test('the keeper and the database count as there only as long as it answers', async () => {

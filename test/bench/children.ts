@@ -79,7 +79,7 @@ export async function startProvider(env: NodeJS.ProcessEnv = {}) {
   };
 }
 
-const TICK_MS = 10;
+export const TICK_MS = 10;
 
 /** User and system time of a process so far, in milliseconds. */
 export function cpuMs(pid: number): number {

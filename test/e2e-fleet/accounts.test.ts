@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ME } from '../e2e/program.ts';
-import { booked, STATE } from '../support/homes.ts';
+import { booked, PROPERTY, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openFlat } from './flat.ts';
 
@@ -22,32 +22,18 @@ const untilState = (flat: Flat, id: string, state: string) =>
 
 test('imported, mended, paused and removed, beside a process that works', async () => {
   const flat = await openFlat();
-  const { command, logins } = flat;
+  const { command } = flat;
   const probe = await flat.listen();
 
-  const wrong = await command(
-    'accounts',
-    'import',
-    await logins(['Flat', '', 'word-of-nobody'], ['flat-1', 'x']),
-  );
-  expect(wrong.code).toBe(2);
-  expect(wrong.errors.split('\n')).toEqual([
-    expect.stringMatching(/line 2, id: found 4 characters/),
-    expect.stringMatching(/line 2, username: found nothing/),
-    expect.stringMatching(/line 3: found 2 cells/),
-    '3 mistakes: nothing was imported.',
-    '',
-  ]);
+  expect(await flat.import('flat-1', ['flat-2', 'x'])).toMatchObject({
+    code: 2,
+    errors: expect.stringMatching(/line 3: found 2 cells.*\n1 mistake: nothing was imported\.\n$/),
+  });
   expect(await listed(flat)).toEqual({});
 
-  const right = ['flat-1', ME.username, ME.password];
   const refused = ['flat-2', ME.username, 'word-of-nobody'];
-  expect((await command('accounts', 'import', await logins(right, refused))).output).toBe(
-    'imported 2, changed 0, unchanged 0\n',
-  );
-  expect((await command('accounts', 'import', await logins(right, refused))).output).toBe(
-    'imported 0, changed 0, unchanged 2\n',
-  );
+  expect((await flat.import('flat-1', refused)).output).toBe('imported 2, changed 0, unchanged 0\n');
+  expect((await flat.import('flat-1', refused)).output).toBe('imported 0, changed 0, unchanged 2\n');
   const process = flat.process();
   await untilState(flat, 'flat-1', 'ok');
   await untilState(flat, 'flat-2', 'failing');
@@ -63,18 +49,11 @@ test('imported, mended, paused and removed, beside a process that works', async 
   await flat.postgres.query(
     "UPDATE heat2mqtt.account SET republish = republish + 1, due_at = now() WHERE id = 'flat-2'",
   );
-  await waitFor('it to be published anew', async () => {
-    const [row] = await flat.postgres.query(
-      "SELECT republish = 0 AS is_told FROM heat2mqtt.account WHERE id = 'flat-2'",
-    );
-    return row?.is_told === true;
-  });
+  await flat.untilRow('flat-2', 'published anew', (row) => Number(row.republish) === 0);
   expect(flat.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
 
   // A password that was mended is tried at once, whatever wait the refused one had earned.
-  expect(
-    (await command('accounts', 'import', await logins(['flat-2', ME.username, ME.password]))).output,
-  ).toBe('imported 0, changed 1, unchanged 0\n');
+  expect((await flat.import('flat-2')).output).toBe('imported 0, changed 1, unchanged 0\n');
   await untilState(flat, 'flat-2', 'ok');
   expect((await listed(flat))['flat-2']).toMatchObject({ failing_since: null, last_error: null });
 
@@ -100,7 +79,7 @@ test('a household moves in: no login, no history read again, the same totals; tw
   await writeFile(join(folder, 'password'), ME.password);
   const accounts = [{ id: 'home', username: ME.username, password_file: join(folder, 'password') }];
   await flat.configure({ accounts, fleet: undefined });
-  const daemon = flat.daemon();
+  const daemon = flat.process();
   await daemon.says('"polled"');
   const { energy_total: before } = await probe.until(STATE, () => true);
   await flat.configure({ accounts });
@@ -115,8 +94,7 @@ test('a household moves in: no login, no history read again, the same totals; tw
   expect((await command(...fromState, '--dry-run')).output).toBe('would be moved 1, known 0\n');
   expect((await command(...fromState)).output).toMatch(/^moved 1, known 0\n/);
   // Its history is read: it does not wait with those whose is not.
-  const waits = 'SELECT first_history FROM heat2mqtt.account';
-  expect(await flat.postgres.query(waits)).toEqual([{ first_history: false }]);
+  expect(await flat.row('home')).toMatchObject({ first_history: false });
   expect((await command(...fromState)).output).toMatch(/^moved 0, known 1\n/);
   const other = [{ id: 'home', username: 'you@example.org', password: 'invented words' }];
   await flat.configure({ accounts: other });
@@ -133,7 +111,5 @@ test('a household moves in: no login, no history read again, the same totals; tw
   const routes = simulator.requests.slice(asked).map(({ route }) => route);
   expect(routes.filter((route) => route.includes('token'))).toEqual([]);
   expect(routes.filter((route) => route.includes('usage'))).toHaveLength(1);
-  expect(await flat.postgres.query('SELECT count(*)::int AS days FROM heat2mqtt_views.reading')).toEqual([
-    { days: simulator.truth(512_001).size },
-  ]);
+  expect(await flat.days()).toBe(simulator.truth(PROPERTY).size);
 });

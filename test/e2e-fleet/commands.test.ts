@@ -10,7 +10,7 @@ test('check, report, config and uninstall work', async () => {
   const flat = await openFlat();
   const { command } = flat;
   const probe = await flat.listen();
-  await command('accounts', 'import', await flat.logins(['home', ME.username, ME.password]));
+  await flat.import('home');
   const worker = flat.process();
   const { statement_month: month } = await probe.until(
     STATE,

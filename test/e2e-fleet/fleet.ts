@@ -1,16 +1,17 @@
 // A fleet of the built program: PostgreSQL, a broker, the provider's simulator, and processes that a test can hurt.
-import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import { startMosquitto } from '../e2e/mosquitto.ts';
-import { ENTRY } from '../e2e/program.ts';
+import { ENTRY, outcome } from '../e2e/program.ts';
 import { type Child, startChild } from '../support/child.ts';
+import { booked } from '../support/homes.ts';
 import { openStack } from '../support/stack.ts';
+import { laidOver, usualConfig } from '../support/storyRules.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openWire, type Wire } from '../support/wire.ts';
-import { writeLogins } from './flat.ts';
+import { writeKey, writeLogins } from './flat.ts';
 import { startListener } from './listener.ts';
 import { startPostgres } from './postgres.ts';
 import { type Resident, residents, SINCE } from './residents.ts';
@@ -57,42 +58,26 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
   simulator.switches.fault('/', { kind: 'late', ms: Number(HEAT2MQTT_FLEET_ANSWER_MS) });
   await postgres.run('CREATE ROLE heat2mqtt_worker LOGIN; CREATE ROLE heat2mqtt_reader LOGIN;');
 
-  const key = join(folder, 'key');
-  await writeFile(key, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
-  const { issuer, api } = simulator.urls;
-  async function configure(name: string, databaseUrl: string): Promise<string> {
+  const key_file = await writeKey(folder);
+  async function configure(name: string, database_url: string): Promise<string> {
     const path = join(folder, `${name}.yaml`);
-    const config = {
-      version: 1,
-      provider: { issuer, api_url: api, client_id: 'self-care' },
+    const config = laidOver(usualConfig(simulator.urls, [], broker.url, join(folder, name)), {
       usage: {
         schedule:
           everySeconds < 60 ? `*/${everySeconds} * * * * *` : `*/${Math.round(everySeconds / 60)} * * * *`,
         allow_fast_schedule: true,
         history_since: SINCE,
-        reading_closes: 'same_day',
         concurrency: 16,
       },
-      mqtt: { url: broker.url },
-      fleet: {
-        database_url: databaseUrl,
-        key_file: key,
-        claim_seconds: CLAIM_SECONDS,
-        requests_per_second: 400,
-      },
+      fleet: { database_url, key_file, claim_seconds: CLAIM_SECONDS, requests_per_second: 400 },
       http: false,
-      state_dir: join(folder, name),
-    };
+    });
     // JSON is YAML.
     await writeFile(path, JSON.stringify(config));
     return path;
   }
 
   const owner = await configure('owner', postgres.urlAs('heat2mqtt'));
-  const command = async (...args: string[]) => {
-    const child = startChild(process.execPath, [ENTRY, ...args, '--config', owner]);
-    return { code: await child.exited, output: child.output, errors: child.errors };
-  };
   const places = await Promise.all(
     CLOCKS_MS.map(async (shift, n) => {
       const cable = stack.use(await openWire(postgres.port));
@@ -101,19 +86,17 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
   );
   for (const place of places) stack.use(place);
   return {
-    stack,
     people,
     book,
     postgres,
     broker,
     simulator,
     places,
-    command,
     /** Their logins, as a housing association has them. */
     async import(which: readonly Resident[] = people): Promise<void> {
       const rows = which.map(({ id, username, password }) => [id, username, password]);
       const file = await writeLogins(folder, rows);
-      const { code, output, errors } = await command('accounts', 'import', file);
+      const { code, output, errors } = await outcome(['accounts', 'import', file, '--config', owner]);
       if (code !== 0) throw new Error(`accounts import: ${output} ${errors}`);
     },
     listen: async () => stack.use(await startListener(broker.url)),
@@ -124,7 +107,7 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
     },
     /** Everything that all processes have said so far. */
     said: () => places.map(({ said }) => said()).join(''),
-    truthOf: ({ property }: Resident) => sumOf(simulator.truth(property)),
+    truthOf: ({ property }: Resident) => booked(simulator, property),
   };
 }
 
@@ -178,11 +161,4 @@ function placeOf(
       await child?.stop();
     },
   };
-}
-
-/** Summed without float noise. */
-function sumOf(days: ReadonlyMap<string, { kwh: number; eur: number }>): { kwh: number; eur: number } {
-  const sum = (pick: (day: { kwh: number; eur: number }) => number) =>
-    [...days.values()].reduce((total, day) => total + Math.round(pick(day) * 1e6), 0) / 1e6;
-  return { kwh: sum(({ kwh }) => kwh), eur: sum(({ eur }) => eur) };
 }

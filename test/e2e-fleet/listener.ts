@@ -9,7 +9,6 @@ export async function startListener(url: string) {
   const events = new Set<string>();
   /** What bridge/state has said, in order. */
   const bridge: string[] = [];
-  let count = 0;
   // The broker keeps this session: an event of the moment between its restart and this client's return is not missed.
   const client = await connectAsync(url, {
     protocolVersion: 5,
@@ -21,7 +20,6 @@ export async function startListener(url: string) {
   client.on('error', () => undefined);
   client.on('message', (topic, payload) => {
     const text = payload.toString('utf8');
-    count += 1;
     if (topic.endsWith('/event')) events.add(`${topic}\n${text}`);
     else newest.set(topic, text);
     if (topic === 'heat2mqtt/bridge/state') bridge.push(text);
@@ -30,9 +28,6 @@ export async function startListener(url: string) {
   return {
     bridge: bridge as readonly string[],
     newest: newest as ReadonlyMap<string, string>,
-    get count() {
-      return count;
-    },
     json: (topic: string): Record<string, unknown> => JSON.parse(newest.get(topic) || '{}'),
     hasHeard: ({ topic, payload }: { topic: string; payload: string }) => events.has(`${topic}\n${payload}`),
     stop: () => client.endAsync(true),

@@ -1,6 +1,6 @@
 // A real PostgreSQL of this machine, in a folder and on a port of its own; as root it runs as the user `postgres`.
 import { execFile, spawn, spawnSync } from 'node:child_process';
-import { accessSync, chownSync, readdirSync, readFileSync } from 'node:fs';
+import { chownSync, existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -75,8 +75,9 @@ export async function startPostgres({ isLasting = false } = {}) {
     get isRunning() {
       return server !== null;
     },
-    /** User and system time of the server and of all that have served a connection, in milliseconds (Linux). */
-    cpuMs: (): number => (server === null ? 0 : cpuOf(server.pid)),
+    get pid(): number {
+      return server?.pid ?? 0;
+    },
     async pause(signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT'): Promise<void> {
       const running = server;
       server = null;
@@ -103,17 +104,9 @@ export async function startPostgres({ isLasting = false } = {}) {
 
 /** Debian keeps the programs of each version in a folder that is not on the PATH. */
 function program(name: string): string {
-  const newest = versionsOfDebian().at(-1);
-  return newest === undefined ? name : join(DEBIAN, newest, 'bin', name);
-}
-
-function versionsOfDebian(): string[] {
-  try {
-    accessSync(DEBIAN);
-    return readdirSync(DEBIAN).sort((a, b) => Number(a) - Number(b));
-  } catch {
-    return [];
-  }
+  if (!existsSync(DEBIAN)) return name;
+  const [newest = ''] = readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a));
+  return join(DEBIAN, newest, 'bin', name);
 }
 
 /** The server refuses to run as root. */
@@ -121,18 +114,4 @@ function systemUser(): { uid: number; gid: number } | null {
   if (process.getuid?.() !== 0) return null;
   const id = (option: string) => Number(spawnSync('id', [option, 'postgres'], { encoding: 'utf8' }).stdout);
   return { uid: id('-u'), gid: id('-g') };
-}
-
-const TICK_MS = 10;
-
-function cpuOf(pid: number): number {
-  const fieldsOf = (id: string) =>
-    readFileSync(`/proc/${id}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ');
-  const living = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
-  const own = fieldsOf(String(pid));
-  // With those of its children that have ended.
-  const all = [own.slice(11, 15), ...living.map((id) => fieldsOf(id).slice(11, 13))];
-  return all.flat().reduce((sum, ticks) => sum + Number(ticks) * TICK_MS, 0);
 }

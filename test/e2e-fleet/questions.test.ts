@@ -10,7 +10,7 @@ import { openFlat } from './flat.ts';
 
 test('a reader asks every question of docs/fleet.md: of an empty fleet, with extras off, and with a failing account; and may do nothing else', async () => {
   const flat = await openFlat();
-  const { command, logins, postgres, stack } = flat;
+  const { command, postgres, stack } = flat;
   await postgres.run('CREATE ROLE heat2mqtt_worker LOGIN; CREATE ROLE heat2mqtt_reader LOGIN;');
   await command('accounts', 'list');
   const as = async (role: string) => {
@@ -33,11 +33,7 @@ test('a reader asks every question of docs/fleet.md: of an empty fleet, with ext
   expect(await askAll()).toEqual([[], [], [], []]);
 
   await flat.configure({ extras: { meter_reading: false, balance: false, invoices: false } });
-  await command(
-    'accounts',
-    'import',
-    await logins(['home', ME.username, ME.password], ['wrong', ME.username, 'x']),
-  );
+  await flat.import('home', ['wrong', ME.username, 'x']);
   const first = flat.process();
   await untilSome('readings', 'reading');
   await untilSome('a failing account', "account_state WHERE account = 'wrong' AND failures > 0");

@@ -7,7 +7,6 @@ import { joinFleet } from '../../src/fleet/membership.ts';
 import { sealLogin } from '../../src/fleet/roster.ts';
 import { type ProcessParts, runAccount } from '../../src/fleet/run.ts';
 import { openSchedule } from '../../src/fleet/schedule.ts';
-import { afterFailedRun } from '../../src/fleet/worker.ts';
 import { EXIT, failure } from '../../src/foundation/failure.ts';
 import { concurrencyLimit } from '../../src/foundation/limits.ts';
 import { type Link, openLink } from '../../src/mqtt/link.ts';
@@ -15,25 +14,29 @@ import type { Message } from '../../src/mqtt/message.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import type { ClaimedAccount } from '../../src/store/database/claims.ts';
-import { DatabaseTrouble, sharedClock } from '../../src/store/database/database.ts';
+import { sharedClock } from '../../src/store/database/database.ts';
 import { load } from '../config/loading.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 import { tooMany } from '../support/faults.ts';
 import { ME, METER, PROPERTY } from '../support/homes.ts';
 import { logLines } from '../support/logLines.ts';
 import { openStack } from '../support/stack.ts';
-import { usualConfig } from '../support/storyRules.ts';
+import { laidOver, usualConfig } from '../support/storyRules.ts';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** `columns`: of the account's row. */
-async function openRun(columns: Readonly<Record<string, unknown>> = {}, tickMs = HOUR_MS) {
+/** `columns`: of the account's row; `provider`: of the configuration. */
+async function openRun(
+  columns: Readonly<Record<string, unknown>> = {},
+  { tickMs = HOUR_MS, provider = {} } = {},
+) {
   const found = await openAccountRow();
   const { row, clock, database, seal, claims, taken, statements } = found;
   const simulator = openStack().use(await startSimulator({ clock, accounts: [ME] }));
   const { log, scrubber } = logLines();
-  const text = JSON.stringify(usualConfig(simulator.urls, [ME], 'mqtt://127.0.0.1:1', '/nowhere'));
+  const usual = usualConfig(simulator.urls, [ME], 'mqtt://127.0.0.1:1', '/nowhere');
+  const text = JSON.stringify(laidOver(usual, { provider }));
   // With a scrubber of its own: a fleet has no accounts in its configuration, whose secrets would stay.
   const { config } = await load(text, {}, { now: clock.now });
   const opened = {
@@ -117,6 +120,12 @@ test('a first run: written before it is published, then due for the refresh; its
   expect(scrubber.scrub(ME.password)).toBe(ME.password);
 });
 
+test('without keep_alive it is due for its next poll, and not for a refresh that nobody does', async () => {
+  const { run, last } = await openRun({}, { provider: { keep_alive: false } });
+  await run();
+  expect(last().row.due_at).toBe(last().row.poll_at);
+});
+
 test('a refused password without a broker: the event waits for the next run, which is soon', async () => {
   const failing_since = Date.UTC(2025, 2, 1);
   const { run, simulator, broker, last, statements, topics, clock } = await openRun({
@@ -140,7 +149,7 @@ test('a refused password without a broker: the event waits for the next run, whi
 });
 
 test('a provider that asks for time is not asked before', async () => {
-  const { run, simulator, last, clock } = await openRun({}, MINUTE_MS);
+  const { run, simulator, last, clock } = await openRun({}, { tickMs: MINUTE_MS });
   simulator.switches.fault('/api/v1', tooMany('600'));
   await run();
   const until = new Date(clock.now() + 10 * MINUTE_MS).toISOString();
@@ -186,14 +195,5 @@ describe('an account that is removed', () => {
     const over = home.run((claim) => home.clock.advance(claim.remainingMs()));
     await expect(over).rejects.toMatchObject({ code: 'fence_lost' });
     expect([home.broker.sent, deletes(home)]).toEqual([[], 0]);
-  });
-});
-
-test('trouble with the database is no failure of the account: it is due again soon', async () => {
-  const { taken, clock } = await openAccountRow();
-  const trouble = new DatabaseTrouble({ code: '08006' });
-  expect(afterFailedRun(await taken(), trouble, { clock, random: () => 0.5 })).toEqual({
-    columns: {},
-    end: { dueAt: new Date(clock.now() + 2_000), isPolled: false, isPublished: false },
   });
 });

@@ -63,16 +63,18 @@ async function openClaim() {
   return { ...found, claim, put, names };
 }
 
-test('tokens, and that a login begins, are written at once, all else with the run; once', async () => {
+test('tokens, with the end of their login, and that one begins, are written at once, all else with the run; once', async () => {
   const { claim, put, names } = await openClaim();
   await put('journal', { polls: 1 });
   await put('login-budget', { code: 'bad_credentials_or_locked' });
   expect(names()).toEqual([]);
   await put('login-budget', { code: 'login_unfinished' });
+  await put('login-budget', { code: null });
   await put('tokens', { accessToken: 'a' });
   await claim.write({});
   await claim.write({}, END);
-  expect(names()).toEqual([['login-budget'], ['tokens'], ['journal'], []]);
+  // Tokens that are lost count as a login that was not finished.
+  expect(names()).toEqual([['login-budget'], ['login-budget', 'tokens'], ['journal'], []]);
 });
 
 test('a claim that is given back keeps what is known of the login, and nothing else of the run', async () => {

@@ -47,6 +47,8 @@ async function openInsight() {
   return opened;
 }
 
+const SHORT_WORDS = ['This month', 'This year', 'Live', 'All is well', 'Signed in', 'Next poll'];
+
 test('at a glance, and what the readings mean: on a phone and a desk, light and dark', async () => {
   const { url, stack } = await openInsight();
   for (const [width, dark] of [
@@ -58,16 +60,9 @@ test('at a glance, and what the readings mean: on a phone and a desk, light and 
     const page = await look(stack, url, { width, dark });
     await ready(page);
     for (const words of [
-      ...[
-        'This month',
-        'This year',
-        'Live',
-        'All is well',
-        'Signed in',
-        'Next poll',
-        'apart from the weather',
-      ],
+      ...SHORT_WORDS,
       /^yesterday, /,
+      'apart from the weather',
       /^\d+ % less between \d+ % and \d+ % less/,
       /^Unusual: more heat than usual since .*kWh for such weather\)$/,
       /degree days/,
@@ -78,10 +73,8 @@ test('at a glance, and what the readings mean: on a phone and a desk, light and 
     await page.getByRole('heading', { name: 'Bills' }).click();
     const bills = page.getByRole('region', { name: 'Bills' });
     await bills.getByText('12.40 more than the days and 13.5 % on top make').waitFor();
-    await bills
-      .getByText(/^€.* 13\.5 % on top, as before\./)
-      .first()
-      .waitFor();
+    const asBefore = bills.getByText(/^€.* 13\.5 % on top, as before\./);
+    await asBefore.first().waitFor();
     expect(await page.locator('body').innerText()).not.toMatch(/undefined|NaN|null|Invalid|EUR|[{}]/);
     const [scrolled, wide] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     expect(scrolled).toBeLessThanOrEqual(wide ?? 0);

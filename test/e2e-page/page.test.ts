@@ -103,17 +103,8 @@ test('days are read again, constituencies fetched and filtered, the log filtered
     expect(outline, name).not.toBe('none');
     reached.add(name);
   }
-  expect([...reached]).toEqual(
-    expect.arrayContaining([
-      'Weeks',
-      'Cost',
-      'Earlier',
-      'Bars, oldest first',
-      'As a table',
-      'Poll now',
-      'Log',
-    ]),
-  );
+  const some = ['Weeks', 'Cost', 'Earlier', 'Bars, oldest first', 'As a table', 'Poll now', 'Log'];
+  expect([...reached]).toEqual(expect.arrayContaining(some));
   const download = async (name: string) => {
     const [file] = await Promise.all([
       page.waitForEvent('download'),

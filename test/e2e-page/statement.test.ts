@@ -2,7 +2,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { daysOf } from '../../src/domain/period.ts';
+import type { DayRecord } from '../../src/domain/ledger.ts';
+import { type Day, daysOf } from '../../src/domain/period.ts';
 import { statementPage } from '../../src/publication/statement/page.ts';
 import { statementOf } from '../../src/publication/statement/statement.ts';
 import { factsOf, type Home } from '../support/statementFacts.ts';
@@ -10,6 +11,12 @@ import { browser, complaints, DESK, look, PAGE_PICTURES, PHONE, picture, ready }
 import { openPage } from './home.ts';
 
 const FEBRUARY = daysOf({ from: '2025-02-01', to: '2025-03-01' });
+/** These fields in the records of these days. */
+const told = (isMeant: (day: Day) => boolean, fields: (day: Day) => Partial<DayRecord>): Home => ({
+  change(days) {
+    for (const [day, record] of days) if (isMeant(day)) days.set(day, { ...record, ...fields(day) });
+  },
+});
 const VALVE = { changes: [{ from: '2024-12-01', factor: 1.3 }], holidays: 0 };
 const CASES: Readonly<Record<string, Home>> = {
   usual: VALVE,
@@ -19,14 +26,10 @@ const CASES: Readonly<Record<string, Home>> = {
       for (const day of daysOf({ from: '2025-03-01', to: '2025-07-01' })) days.delete(day);
     },
   },
-  estimated: {
-    change(days) {
-      for (const day of FEBRUARY.slice(9, 14)) {
-        const record = days.get(day);
-        if (record) days.set(day, { ...record, energy: 5_000_000, revision: 1 });
-      }
-    },
-  },
+  estimated: told(
+    (day) => FEBRUARY.slice(9, 14).includes(day),
+    () => ({ energy: 5_000_000, revision: 1 }),
+  ),
   'replaced meter': { replacedOn: '2025-02-15' },
   'change of tariff': {
     tariffs: [
@@ -34,20 +37,11 @@ const CASES: Readonly<Record<string, Home>> = {
       { from: '2025-02-12', unitRate: 0.141, standing: 0.72 },
     ],
   },
-  'net credit': {
-    change(days) {
-      for (const day of FEBRUARY) {
-        const record = days.get(day);
-        if (record) days.set(day, { ...record, cost: -1_500_000 });
-      }
-    },
-  },
-  'no tariff': {
-    change(days) {
-      for (const [day, record] of days)
-        days.set(day, { ...record, cost: (Number(day.slice(8)) * 7919 * 100_000) % 9_000_000 });
-    },
-  },
+  'net credit': told(
+    (day) => FEBRUARY.includes(day),
+    () => ({ cost: -1_500_000 }),
+  ),
+  'no tariff': told(Boolean, (day) => ({ cost: (Number(day.slice(8)) * 7919 * 100_000) % 9_000_000 })),
   'wrong bill': { wrong: { 31: 25 } },
   'nothing else known': { meter: { house: null, register: null }, config: {}, bills: false },
   'one day of data': { from: '2025-02-28', days: 1, origin: '2025-02-01', meter: { house: null } },
@@ -58,9 +52,7 @@ const pages = (pdf: Buffer): number => pdf.toString('latin1').match(/\/Type\s*\/
 test.each(Object.entries(CASES))('%s', async (name, home) => {
   const { facts } = factsOf(home);
   const statement = statementOf('2025-02', facts);
-  const context = await browser.newContext({
-    viewport: { width: PHONE, height: 812 },
-  });
+  const context = await browser.newContext({ viewport: { width: PHONE, height: 812 } });
   const page = await context.newPage();
   await mkdir(PAGE_PICTURES, { recursive: true });
   for (const language of ['en', 'ga', 'de'] as const) {

@@ -5,7 +5,7 @@ import { startMosquitto } from '../e2e/mosquitto.ts';
 import { FAULTS } from '../support/faults.ts';
 import { home, METER, person, quiet, reading, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
-import { waitFor } from '../support/waitFor.ts';
+import { turn, waitFor } from '../support/waitFor.ts';
 import { judge, look, PHONE, picture, ready } from './browser.ts';
 import { me, openPage, TODAY, yearOfReadings } from './home.ts';
 import { startRelay } from './relay.ts';
@@ -96,13 +96,8 @@ test('a password: without it nothing is told, a wrong one says so, and the page 
   await waitFor('the right one', async () => {
     await password.fill('right horse');
     await page.getByRole('button', { name: 'Open' }).click();
-    return page
-      .getByText('Live')
-      .waitFor({ timeout: 2_000 })
-      .then(
-        () => true,
-        () => null,
-      );
+    const live = page.getByText('Live').waitFor({ timeout: 2_000 });
+    return live.then(() => true).catch(() => null);
   });
   await ready(page);
   await page.getByRole('button', { name: 'Close the page' }).click();
@@ -120,19 +115,12 @@ test('a hundred meters: soon there, found by name, and two thousand updates leav
     const meter = { ...quiet({ since: LATELY }), seed: index };
     return home(String(7_050_000 + index), meter, 900_000 + index);
   });
-  const names = Object.fromEntries(
-    flats.map((_, index) => [String(7_050_000 + index), { name: `Flat ${index + 1}` }]),
-  );
-  const {
-    url: address,
-    stack,
-    program,
-  } = await openPage(person('me', flats), {
-    meters: names,
-    usage: { history_since: LATELY, reading_closes: 'same_day' },
-  });
+  const named = flats.map((_, index) => [7_050_000 + index, { name: `Flat ${index + 1}` }]);
+  const usage = { history_since: LATELY, reading_closes: 'same_day' };
+  const opened = await openPage(person('me', flats), { meters: Object.fromEntries(named), usage });
+  const { stack, program } = opened;
   await waitFor('all meters', () => program.output.match(/history complete/g)?.length === FLATS);
-  const relay = stack.use(await startRelay(address));
+  const relay = stack.use(await startRelay(opened.url));
   const began = performance.now();
   const page = await look(stack, relay.url);
   const list = page.getByRole('navigation').getByRole('button');
@@ -157,17 +145,13 @@ test('a hundred meters: soon there, found by name, and two thousand updates leav
   };
   const update = async (from: number, to: number) => {
     for (let number = from; number < to; number += 1) {
-      relay.tell(`meter/${7_050_000 + (number % FLATS)}/state`, (state) => ({
-        ...state,
-        energy_month: number,
-      }));
-      relay.tell(`meter/${7_050_000 + (number % FLATS)}/history`, (history) => history);
-      if (number % 50 === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+      const meter = `meter/${7_050_000 + (number % FLATS)}`;
+      relay.tell(`${meter}/state`, (state) => ({ ...state, energy_month: number }));
+      relay.tell(`${meter}/history`, (history) => history);
+      if (number % 50 === 0) await turn(20);
     }
-    await page
-      .getByText(`${(to - 1).toLocaleString('en')} kWh`)
-      .first()
-      .waitFor();
+    const last = page.getByText(`${(to - 1).toLocaleString('en')} kWh`);
+    await last.first().waitFor();
   };
   await update(0, 400);
   const before = await heap();

@@ -50,24 +50,20 @@ test('each mistake with its line, what was found and what is allowed', () => {
   ]);
 });
 
+const HEAD = 'id,username,password';
+const NO_HEAD = `allowed: the header ${HEAD}, with or without history_since behind it`;
 test.each([
-  ['', 'nothing'],
-  ['home,me@example.org,invented words\n', '3 cells that are something else'],
-])('a file without the header is not read any further', (text, found) => {
-  const allowed = 'allowed: the header id,username,password, with or without history_since behind it';
-  expect(readLogins(text)).toEqual({ logins: [], mistakes: [`line 1: found ${found}; ${allowed}`] });
+  ['', `line 1: found nothing; ${NO_HEAD}`],
+  ['home,me@example.org,invented words\n', `line 1: found 3 cells that are something else; ${NO_HEAD}`],
+  [`${HEAD}\n`, 'line 1: found nothing below the header; allowed: a line for each account'],
+])('a file of "%s" is not read any further', (text, mistake) => {
+  expect(readLogins(text)).toEqual({ logins: [], mistakes: [mistake] });
 });
 
 test('a day that is none is a mistake', () => {
   const { mistakes } = readLogins('id;username;password;history_since\nhome;me;words;2025-02-30\n');
   expect(mistakes).toEqual([
     'line 2, history_since: found something else; allowed: a day as YYYY-MM-DD, or nothing',
-  ]);
-});
-
-test('a header alone is a mistake', () => {
-  expect(readLogins('id,username,password\n').mistakes).toEqual([
-    'line 1: found nothing below the header; allowed: a line for each account',
   ]);
 });
 

@@ -15,33 +15,12 @@ const message = (kind: string, ...parts: Buffer[]) => {
   const body = Buffer.concat(parts);
   return Buffer.concat([Buffer.from(kind), int32(body.length + 4), body]);
 };
-/** PostgreSQL's types by their numbers: int8, bytea, json, bool, text. */
-function typeOf(value: unknown): number {
-  if (typeof value === 'number') return 20;
-  if (Buffer.isBuffer(value)) return 17;
-  if (typeof value === 'object' && value !== null) return 114;
-  return typeof value === 'boolean' ? 16 : 25;
-}
-function textOf(value: unknown): string {
-  if (Buffer.isBuffer(value)) return `\\x${value.toString('hex')}`;
-  if (typeof value === 'boolean') return value ? 't' : 'f';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
-}
-const isThere = (value: unknown) => value !== null;
-/** `value`: what it holds in some row. */
-const column = (name: string, value: unknown) =>
-  Buffer.concat([
-    Buffer.from(`${name}\0`),
-    int32(0),
-    int16(0),
-    int32(typeOf(value)),
-    int16(8),
-    int32(0),
-    int16(0),
-  ]);
+/** By PostgreSQL's numbers of types: json, but for columns of bytes. */
+const column = (name: string, isBytes: boolean) =>
+  Buffer.concat([Buffer.from(`${name}\0`), int32(0), int16(0), int32(isBytes ? 17 : 114), Buffer.alloc(8)]);
 function cell(value: unknown): Buffer {
   if (value === null) return int32(-1);
-  const text = Buffer.from(textOf(value));
+  const text = Buffer.from(Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : JSON.stringify(value));
   return Buffer.concat([int32(text.length), text]);
 }
 const READY = message('Z', Buffer.from('I'));
@@ -106,7 +85,16 @@ export async function openAccountRow() {
     const count = int16(names.length);
     return Buffer.concat([
       ...parsed,
-      message('T', count, ...names.map((name) => column(name, rows.map((each) => each[name]).find(isThere)))),
+      message(
+        'T',
+        count,
+        ...names.map((name) =>
+          column(
+            name,
+            rows.some((each) => Buffer.isBuffer(each[name])),
+          ),
+        ),
+      ),
       ...rows.map((each) => message('D', count, ...names.map((name) => cell(each[name] ?? null)))),
       message('C', Buffer.from('SELECT\0')),
       READY,

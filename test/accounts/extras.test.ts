@@ -17,18 +17,11 @@ import { memoryStore } from '../support/tokenStore.ts';
 const DAY_MS = 24 * 3_600_000;
 const { signal } = new AbortController();
 
-/** `currency` of the provider and the `extras` that are wanted are of the configuration; `kept`: what is on the disk. */
-async function openHome(
-  provider: Partial<Provider>,
-  {
-    currency,
-    extras,
-  }: { readonly currency?: string; readonly extras?: Readonly<Record<string, boolean>> } = {},
-  kept: Extras | null = null,
-) {
+/** `currency`: of the provider, as configured. */
+async function openHome(provider: Partial<Provider>, currency?: string) {
   const clock = handClock('2025-03-10T12:00:00Z');
-  const store = memoryStore<Extras>(kept);
-  const config = { ...fileSchema.parse({ extras }), provider: { currency } };
+  const store = memoryStore<Extras>(null);
+  const config = { ...fileSchema.parse({}), provider: { currency } };
   const context = {
     ...{ config, clock, log: logLines().log, zone: zone('Europe/Dublin'), limit: concurrencyLimit(1) },
     changed: () => undefined,
@@ -117,20 +110,8 @@ test.each([
   ['Europe/Dublin', 'GBP', undefined, [], 'GBP'],
   ['Europe/Dublin', 'GBP', 'SEK', ['currency_differs'], 'SEK'],
 ])('a site in %s that counts in %s, with %s configured', async (timezone, currency, own, codes, counted) => {
-  const home = await openHome(
-    { site: async () => ({ timezone, currency }) },
-    { ...(own && { currency: own }) },
-  );
+  const home = await openHome({ site: async () => ({ timezone, currency }) }, own);
   await home.opened.askSite(signal);
   expect(home.opened.reasons().map(({ code }) => code)).toEqual(codes);
   expect(home.opened.currency).toBe(counted);
-});
-
-test('what is switched off is forgotten, whatever was found before', async () => {
-  const first = await openHome({ balance: async () => 5, credit: async () => -3 });
-  await first.round();
-  const { store } = first;
-  expect(store.kept?.credit.found).toEqual({ amount: -3 });
-  const { opened } = await openHome({}, { extras: { balance: false } }, store.kept);
-  expect([opened.known.balance.found, opened.known.credit.found]).toEqual([null, null]);
 });

@@ -1,5 +1,4 @@
-// One account's way to the provider, wired as daemon and commands do it: whose tokens are used, who may refresh them, and what
-// tokens that name nobody come to.
+// One account's way to the provider, wired as daemon and commands do it: whose tokens are used, and who may refresh them.
 import { expect, test } from 'vitest';
 import type { AccountContext } from '../../src/accounts/context.ts';
 import { openUpstream } from '../../src/accounts/upstream.ts';
@@ -59,12 +58,4 @@ test.each([
   await (await home.open({ scopes: ['openid', 'service-energy'] })).session.accessToken();
   const { session } = await home.open(provider);
   expect((await session.current()) !== null).toBe(areUsed);
-});
-
-test('tokens that name no customer are of no use: the next login waits, until the claim is corrected', async () => {
-  const home = await openHome();
-  const wrong = await home.open({ claims: { customer_code: 'nowhere' } });
-  await expect(wrong.identity()).rejects.toMatchObject({ code: 'claim_missing' });
-  expect(await wrong.login.suspendedBy()).toMatchObject({ about: 'tokens', code: 'claim_missing' });
-  expect(await (await home.open({})).login.suspendedBy()).toBeNull();
 });

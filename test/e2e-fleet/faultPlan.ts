@@ -1,10 +1,11 @@
 // Which process meets what, and when: drawn from a seed, so that a run can be repeated.
 import { drawFor } from '../../src/simulator/random.ts';
+import { turn } from '../support/waitFor.ts';
 import type { Place } from './fleet.ts';
 
-export type Kind = 'killed' | 'frozen' | 'cut' | 'silent';
+type Kind = 'killed' | 'frozen' | 'cut' | 'silent';
 
-export interface Fault {
+interface Fault {
   readonly kind: Kind;
   readonly place: number;
   /** How long until all is well again there. */
@@ -27,43 +28,35 @@ export function planOf(seed: number, count: number, places: number, claimSeconds
   });
 }
 
-const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-
-/** One process is always well: the last one is spared until another is. Resolves when all are well again to what came when. */
-export async function carryOut(
-  plan: readonly Fault[],
-  places: readonly Place[],
-): Promise<readonly { readonly kind: Kind; readonly at: number }[]> {
-  const began: { kind: Kind; at: number }[] = [];
+/** One process is always well: the last one is spared until another is. Resolves when all are well again. */
+export async function carryOut(plan: readonly Fault[], places: readonly Place[]): Promise<void> {
   const hurt = new Map<Place, Promise<void>>();
   for (const fault of plan) {
     while (hurt.size >= places.length - 1) await Promise.race(hurt.values());
     const well = places.filter((one) => !hurt.has(one));
     const place = well[fault.place % well.length];
     if (place === undefined) continue;
-    began.push({ kind: fault.kind, at: Date.now() });
     hurt.set(
       place,
       happen(fault, place).finally(() => hurt.delete(place)),
     );
-    await wait(fault.thenMs);
+    await turn(fault.thenMs);
   }
   await Promise.all(hurt.values());
-  return began;
 }
 
 async function happen({ kind, lastsMs }: Fault, place: Place): Promise<void> {
   if (kind === 'killed') {
     await place.kill();
-    await wait(lastsMs);
+    await turn(lastsMs);
     await place.start();
   } else if (kind === 'frozen') {
     place.freeze();
-    await wait(lastsMs);
+    await turn(lastsMs);
     place.thaw();
   } else {
     place.cable.turn(kind);
-    await wait(lastsMs);
+    await turn(lastsMs);
     place.cable.turn('whole');
   }
 }

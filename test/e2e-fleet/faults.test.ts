@@ -31,7 +31,7 @@ test(`${ACCOUNTS} accounts, ${FAULTS} faults`, async () => {
 
   witness.forget();
   const booking = bookEverySoOften(people);
-  const began = await carryOut(planOf(SEED, FAULTS, places.length, CLAIM_SECONDS), places);
+  await carryOut(planOf(SEED, FAULTS, places.length, CLAIM_SECONDS), places);
   booking.stop();
   await waitForTruth(fleet, listener);
   const [left] = await waitFor('no event to be left', async () => {
@@ -43,19 +43,12 @@ test(`${ACCOUNTS} accounts, ${FAULTS} faults`, async () => {
   });
   const events = await witness.events();
 
-  // An answer that is on its way, or not yet kept, when its process is hurt, costs its session.
-  const wasUnderWay = (at: number) => began.find((fault) => fault.at > at - 100 && fault.at < at + 1_500);
-  for (const kind of new Set(began.map(({ kind }) => kind)))
-    tell(kind, {
-      faults: began.filter((fault) => fault.kind === kind).length,
-      'sessions that it cost': book.lostAt.filter((at) => wasUnderWay(at)?.kind === kind).length,
-    });
   tell('fleet', {
     ...(await witness.claims()),
     refreshes: book.refreshes,
     logins: book.logins,
+    // An answer that is on its way, or not yet kept, when its process is hurt, costs its session.
     'sessions lost': book.lost,
-    'refresh tokens that came twice': book.repeated,
     events: events.length,
     'longest left out, s': witness.longestLeftOut(),
   });

@@ -42,20 +42,7 @@ export class TokenBook {
 
   /** Tokens that no process has kept, though others had to be asked for afterwards: a session that the faults have cost. */
   get lost(): number {
-    return this.lostAt.length;
-  }
-
-  /** When these were given. */
-  get lostAt(): readonly number[] {
-    return this.#all.flatMap(({ grants }) => grants.slice(0, -1).filter(isLost)).map(({ at }) => at);
-  }
-
-  /** Refresh tokens that came twice. */
-  get repeated(): number {
-    return this.#all.reduce(
-      (sum, one) => sum + one.grants.filter(({ presented }) => presented > 1).length,
-      0,
-    );
+    return this.#all.reduce((sum, { grants }) => sum + grants.slice(0, -1).filter(isLost).length, 0);
   }
 
   /** When passwords were sent for this person (epoch milliseconds), and whether the one before came to nothing. */

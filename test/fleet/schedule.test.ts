@@ -27,22 +27,12 @@ function pollsOf(schedule: Schedule, account: string, count: number): number[] {
   return polls.slice(1);
 }
 
-test.each([
-  ['0 6,7 * * *', 2, HOUR_MS],
-  ['23 */4 * * *', 6, 4 * HOUR_MS],
-  ['0 0 3 * * 1', 1 / 7, DAY_MS],
-])('%s: %d polls a day, each within %d ms after its tick', (expression, perDay, spanMs) => {
-  const { schedule, cron } = open(expression);
-  const polls = pollsOf(schedule, 'flat-7', 12);
-  const days = ((polls[11] ?? 0) - (polls[0] ?? 0)) / DAY_MS;
-  expect(11 / days).toBeCloseTo(perDay, 0);
-  for (const at of polls) {
-    const ticks = Array.from(
-      { length: Math.ceil(spanMs / 60_000) + 1 },
-      (_, n) => Math.floor(at / 60_000 - n) * 60_000,
-    );
-    expect(ticks.filter((tick) => at - tick <= spanMs && cron.matches(tick)).length).toBeGreaterThan(0);
-  }
+test('polls of a weekly tick are done within a day', () => {
+  const { schedule, cron } = open('0 0 3 * * 1');
+  const [tick = 0] = cron.next(1);
+  const last = Math.max(...Array.from({ length: 50 }, (_, n) => schedule.nextPoll(`flat-${n}`, NOW)));
+  expect(last).toBeGreaterThan(tick + 0.8 * DAY_MS);
+  expect(last).toBeLessThanOrEqual(tick + DAY_MS);
 });
 
 const field = (last: number) =>
@@ -65,8 +55,8 @@ test('every tick of a random schedule has one poll of each account, and each pol
       fc.constantFrom('UTC', 'Europe/Dublin'),
       (expression, account, zone) => {
         const { schedule, cron } = open(expression, zone);
-        const ticks = cron.next(40);
-        const polls = pollsOf(schedule, account, 30).filter((at) => at > (ticks[0] ?? 0));
+        const ticks = cron.next(160);
+        const polls = pollsOf(schedule, account, 150).filter((at) => at > (ticks[0] ?? 0));
         const delays = polls.map((at) => {
           const tick = ticks.findLast((one) => one < at || one === at) ?? 0;
           return { tick, delay: at - tick };

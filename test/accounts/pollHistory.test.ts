@@ -5,36 +5,29 @@ import { zone } from '../../src/domain/period.ts';
 import { place } from '../store/directory.ts';
 import { handClock } from '../support/clock.ts';
 
+const DAY_MS = 24 * 3_600_000;
+
+/** `home`: where an earlier one has kept its history. */
+async function openHome(id = 'home', home?: Awaited<ReturnType<typeof place>>) {
+  const clock = handClock('2026-03-10T12:00:00Z');
+  const { open } = home ?? (await place());
+  const historyOf = await openPollHistories({ state: await open(), zone: zone('Europe/Dublin'), clock });
+  return { clock, history: historyOf(id) };
+}
+
 test.each(['home', 'constructor'])('the history of "%s" is there again after a restart', async (id) => {
-  const { open } = await place();
-  const start = async () => {
-    const clock = handClock('2026-03-10T12:00:00Z');
-    const historyOf = await openPollHistories({
-      state: await open(),
-      zone: zone('Europe/Dublin'),
-      clock,
-    });
-    return historyOf(id);
-  };
-  const history = await start();
+  const home = await place();
+  const { history } = await openHome(id, home);
   history.countRequest();
   history.notePoll(null);
   history.save();
   await history.saved();
-  const again = await start();
+  const { history: again } = await openHome(id, home);
   expect([again.today(), again.record.lastPollAt]).toEqual([
     { requests: 1, logins: 0 },
     Date.parse('2026-03-10T12:00:00Z'),
   ]);
 });
-
-async function openHome() {
-  const clock = handClock('2026-03-10T12:00:00Z');
-  const { open } = await place();
-  const historyOf = await openPollHistories({ state: await open(), zone: zone('Europe/Dublin'), clock });
-  return { clock, history: historyOf('home') };
-}
-const DAY_MS = 24 * 3_600_000;
 
 test('counts are of the local day; the last success stays, and the newest twelve polls', async () => {
   const { clock, history } = await openHome();

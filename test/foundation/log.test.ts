@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { failure } from '../../src/foundation/failure.ts';
 import { createLog, createScrubber, LogTail } from '../../src/foundation/log.ts';
+import { logLines } from '../support/logLines.ts';
 import { holds } from '../support/property.ts';
 
 const SECRET = 'cänary "17"\\\n&+= %41/?#@:;$\'';
@@ -108,10 +109,9 @@ describe('the scrubber', () => {
 
 describe('the log', () => {
   function openLog(level = 'trace') {
-    const lines: string[] = [];
-    const scrubber = createScrubber();
-    scrubber.register(SECRET);
-    return { lines, scrubber, log: createLog({ level, scrubber, write: (line) => void lines.push(line) }) };
+    const opened = logLines(level);
+    opened.scrubber.register(SECRET);
+    return opened;
   }
 
   test('no secret breaks a line, or is in a value or key of one', () => {

@@ -57,10 +57,6 @@ export interface BillOptions {
 
 export interface TrueBill {
   readonly invoice: Invoice;
-  readonly from: Day;
-  readonly to: Day;
-  /** EUR beside what its rule makes; of an estimated one, what was estimated too much. */
-  readonly wrong: number;
   readonly kind: 'correct' | 'wrong' | 'estimated' | 'correction' | 'straddles';
 }
 
@@ -86,7 +82,6 @@ export class Building {
   readonly days: ReadonlyMap<Day, DayRecord>;
   /** Days on which a run of estimates is put right. */
   readonly trueUps: readonly Day[];
-  readonly away: ReadonlySet<Day>;
   readonly #draw: Draw;
 
   constructor(options: BuildingOptions) {
@@ -94,9 +89,7 @@ export class Building {
     this.from = from;
     this.#draw = drawFor(seed, 1, 'bills');
     const temperatures = weather(options, from, days);
-    const { used, away } = heat(options, from, temperatures);
-    this.away = away;
-    this.truth = priced(options, from, temperatures, used);
+    this.truth = priced(options, from, temperatures, heat(options, from, temperatures));
     this.temperatures = new Map(this.truth.map(({ day, temperature }) => [day, temperature]));
     const { records, trueUps } = booked(options, this.truth);
     this.days = records;
@@ -157,9 +150,6 @@ export class Building {
       const which = isEstimated ? 'estimated' : owed === 0 ? 'correct' : 'correction';
       bills.push({
         invoice: invoiceOf(`B${String(at + 1).padStart(3, '0')}`, from, to, toMicro(total)),
-        from,
-        to,
-        wrong: extra - owed,
         kind: wrong.has(at) ? 'wrong' : straddles ? 'straddles' : which,
       });
       owed = estimate;
@@ -225,7 +215,7 @@ function heat(options: BuildingOptions, from: Day, temperatures: readonly number
   }
   let [felt, habit] = [temperatures[0] ?? 10, 0];
   let mean3 = felt;
-  const used = temperatures.map((temperature, at) => {
+  return temperatures.map((temperature, at) => {
     const day = addDays(from, at);
     felt = inertia * felt + (1 - inertia) * temperature;
     mean3 += (temperature - mean3) / 4;
@@ -248,7 +238,6 @@ function heat(options: BuildingOptions, from: Day, temperatures: readonly number
     const moved = has('moved')?.factor ?? 1;
     return has('stop') ? 0 : (heating + taps) * moved;
   });
-  return { used, away };
 }
 
 /** What the register counts, and what that costs. */

@@ -1,11 +1,11 @@
-// A log whose lines are kept for the test, at the loudest level.
+// A log whose lines are kept for the test.
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 
-export function logLines() {
+export function logLines(level = 'trace') {
   const lines: string[] = [];
   const scrubber = createScrubber();
   return {
-    log: createLog({ level: 'trace', scrubber, write: (line) => void lines.push(line) }),
+    log: createLog({ level, scrubber, write: (line) => void lines.push(line) }),
     scrubber,
     /** As written. */
     lines: lines as readonly string[],

@@ -97,42 +97,35 @@ test('a change of the rule is told on the third bill that has it', () => {
   expect(share(told, (at) => at === 12)).toBeGreaterThanOrEqual(0.9);
 });
 
-test('weather-adjusted change: error and coverage, where a house balances at 12 °C too', () => {
-  for (const balance of [undefined, 12]) {
+test.each([undefined, 12])(
+  'weather-adjusted change: error and coverage, where a house balances at %s °C',
+  (balance) => {
     const found = buildings(14).flatMap((seed) =>
       ['2024-01-28', '2024-04-28', '2024-07-28', '2024-10-28'].flatMap((last) => {
-        const from = addDays(last, -89);
+        const [from, to] = [addDays(last, -89), addDays(last, 1)];
         const options = {
           seed,
           climate: climateOf(seed),
           holidays: 0,
           ...(balance ? { balance } : {}),
         } as const;
-        const [usual, saving] = [
-          new Building(options),
-          new Building({ ...options, saved: { from, factor: 0.85 } }),
-        ];
-        const truth = 100 * (saving.used(from, addDays(last, 1)) / usual.used(from, addDays(last, 1)) - 1);
-        const change = openHouse(saving.until(last), {
-          temperatures: saving.temperatures,
-          base: null,
-        }).newestChange();
+        const usual = new Building(options);
+        const saving = new Building({ ...options, saved: { from, factor: 0.85 } });
+        const truth = 100 * (saving.used(from, to) / usual.used(from, to) - 1);
+        const house = openHouse(saving.until(last), { temperatures: saving.temperatures, base: null });
+        const change = house.newestChange();
         if (typeof change === 'string') return [];
-        return [
-          { error: Math.abs(change.percent - truth), isHeld: change.low <= truth && truth <= change.high },
-        ];
+        const { percent, low, high } = change;
+        return [{ error: Math.abs(percent - truth), isHeld: low <= truth && truth <= high }];
       }),
     );
-    const figures = {
-      told: found.length,
-      error: mean(found.map(({ error }) => error)),
-      held: share(found, ({ isHeld }) => isHeld),
-    };
-    tell(`weather-adjusted change, balance ${balance ?? '12 to 16'}`, figures);
-    expect(figures.error).toBeLessThan(6);
-    expect(figures.held).toBeGreaterThan(0.68);
-  }
-});
+    const error = mean(found.map((one) => one.error));
+    const held = share(found, ({ isHeld }) => isHeld);
+    tell(`weather-adjusted change, balance ${balance ?? '12 to 16'}`, { told: found.length, error, held });
+    expect(error).toBeLessThan(6);
+    expect(held).toBeGreaterThan(0.68);
+  },
+);
 
 /** The month at its end, foretold on this day. */
 function foretold(building: Building, today: Day, since: Day | null = null) {
@@ -174,8 +167,8 @@ describe('the forecast of the month', () => {
     const held = buildings(6).flatMap((seed) =>
       months.map((first) => {
         const [today, from] = [addDays(first, 7), addDays(first, -33)];
-        return foretold(new Building({ seed, events: [{ kind: 'moved', from, factor: 1.8 }] }), today, from)
-          .isHeld;
+        const building = new Building({ seed, events: [{ kind: 'moved', from, factor: 1.8 }] });
+        return foretold(building, today, from).isHeld;
       }),
     );
     tell('forecast 40 days after a move-in', { held: share(held, Boolean) });
@@ -207,13 +200,8 @@ test.each<[string, Event['kind'], Day, number, boolean]>([
 ])('%s: found by the third day (%s, %s)', (what, kind, first, least, hasWeather) => {
   const found = buildings(24).map((seed) => {
     const from = addDays(first, seed % 20);
-    const building = new Building({
-      seed,
-      climate: climateOf(seed),
-      holidays: 0,
-      days: 1180,
-      events: [{ kind, from }],
-    });
+    const years = { climate: climateOf(seed), holidays: 0, days: 1180 } as const;
+    const building = new Building({ seed, ...years, events: [{ kind, from }] });
     return [0, 1, 2].some((at) => (alarmOn(building, addDays(from, at), hasWeather)?.since ?? '') >= from);
   });
   tell(`found by the third day: ${what}, weather known: ${hasWeather}`, { found: share(found, Boolean) });

@@ -46,11 +46,7 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
   const [postgres, broker, simulator] = await Promise.all([
     startPostgres({ isLasting }),
     startMosquitto(['allow_anonymous true', 'max_queued_messages 0', 'max_inflight_messages 0'], isLasting),
-    startSimulator({
-      clock: systemClock,
-      accounts: people.map(({ options }) => options),
-      onReply: book.note,
-    }),
+    startSimulator({ clock: systemClock, accounts: people, onReply: book.note }),
   ]);
   for (const part of [postgres, broker, simulator]) stack.use(part);
   simulator.switches.token.accessSeconds = Number(HEAT2MQTT_FLEET_TOKEN_SECONDS);

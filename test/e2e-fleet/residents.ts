@@ -1,23 +1,20 @@
 // The flats of a fleet: invented people with one meter each, of which a test lets the provider book further days.
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { drawFor } from '../../src/simulator/random.ts';
-import { reading } from '../support/homes.ts';
+import { home, person, reading } from '../support/homes.ts';
 
 const DAY_MS = 86_400_000;
 const OLDEST_DAYS_AGO = 30;
 /** Within what is asked for again at each poll. */
 const NEWEST_DAYS_AGO = 12;
 
-/** Stands in each name and secret, so that a look for these finds what is left of any. */
-export const MARKS = { username: 'resident-of-', password: 'Invented-word-', customer: 'customer-code-' };
+/** Of the name and the secrets of each, so that a look for these finds what is left of any. */
+export const MARKS = ['canarywood', 'pässwort of', 'CANARY-CODE'];
 
-export interface Resident {
+export interface Resident extends AccountOptions {
   readonly id: string;
-  readonly username: string;
-  readonly password: string;
   readonly property: number;
   readonly meter: string;
-  readonly options: AccountOptions;
   /** The provider books one more day, if there is one before today. */
   readonly bookOneMore: () => boolean;
 }
@@ -40,20 +37,12 @@ export function residents(count: number, seed: number): Resident[] {
     // No amount of millionths is odd.
     const property = 7_531_001 + 2 * n;
     const meter = String(40_100_000 + n);
-    const username = `${MARKS.username}${n}@example.org`;
-    const password = `${MARKS.password}${n}-ä"$,`;
+    const id = `flat-${n}`;
     return {
-      id: `flat-${n}`,
-      username,
-      password,
+      ...person(id, [home(meter, { events }, property)]),
+      id,
       property,
       meter,
-      options: {
-        username,
-        password,
-        customerCode: `${MARKS.customer}${n}`,
-        groups: [{ properties: [{ id: property, services: [{ identifier: meter, meter: { events } }] }] }],
-      },
       bookOneMore() {
         if (daysAgo < 1) return false;
         events.push(read(daysAgo--));

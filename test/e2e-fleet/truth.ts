@@ -26,7 +26,7 @@ export async function waitForTruth(fleet: Fleet, listener: Listener, people = fl
       count: untold().length,
       first: untold()
         .slice(0, 3)
-        .map((one) => ({ ...one, options: null, truth: fleet.truthOf(one), told: stateOf(one) })),
+        .map((one) => ({ ...one, groups: null, truth: fleet.truthOf(one), told: stateOf(one) })),
       said: fleet.said().slice(-4_000),
     }),
   });

@@ -77,11 +77,7 @@ export async function complaints(page: Page): Promise<string[]> {
   // Not as a script element: the page allows none but its own.
   await page.evaluate(source);
   return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
-    interface Violation {
-      readonly id: string;
-      readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
-    }
+    const { axe } = globalThis as unknown as { axe: typeof import('axe-core') };
     const { violations } = await axe.run();
     return violations.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),

@@ -103,13 +103,11 @@ export async function startContainer(stack: Stack, options: ContainerOptions = {
     exited: child.exited,
     kill,
     /** Runs another command beside it, and gives its exit code and what it says. */
-    async also(words: readonly string[]): Promise<{ code: number; output: string }> {
+    async also(words: readonly string[]) {
       const environment = [...Env, ...given].flatMap((pair) => ['--env', pair]);
       const place = ['--cwd', WorkingDir, '--user', `${user}:${user}`, ...environment];
-      return execute('runc', [...runc, 'exec', ...place, id, ...words]).then(
-        ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
-        ({ code, stdout, stderr }) => ({ code: Number(code), output: stdout + stderr }),
-      );
+      const other = startChild('runc', [...runc, 'exec', ...place, id, ...words]);
+      return { code: await other.exited, output: other.output + other.errors };
     },
     /** The process's own lines of /proc/PID/status. */
     async status() {

@@ -6,9 +6,10 @@ import { fileSchema } from '../../src/config/schema.ts';
 import type { Extras } from '../../src/domain/extras.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import { zone } from '../../src/domain/period.ts';
+import { EXIT, failure } from '../../src/foundation/failure.ts';
 import { concurrencyLimit } from '../../src/foundation/limits.ts';
 import type { Provider } from '../../src/provider/provider.ts';
-import { ProviderRefused } from '../../src/provider/request.ts';
+import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
 import { handClock } from '../support/clock.ts';
 import { property } from '../support/keptMeters.ts';
 import { logLines } from '../support/logLines.ts';
@@ -39,8 +40,6 @@ async function openHome(provider: Partial<Provider>, currency?: string) {
   };
 }
 
-const refusal = new ProviderRefused(404, { message: 'No.', hint: '' });
-
 test('that it was asked is on the disk before the question is sent: what ends the process is not asked again', async () => {
   const seen: unknown[] = [];
   const home = await openHome({
@@ -67,14 +66,22 @@ test('a day begins at four: before that the answer is that of the day before', a
   }
 });
 
-test('a refusal leaves what was found, and is not asked for a week', async () => {
+const words = { message: 'No.', hint: '' };
+const tooLarge = failure('reply_too_large', 'No.', { exit: EXIT.provider, retry: 'later' });
+
+test.each([
+  ['a refusal', new ProviderRefused(404, words), true],
+  ['a strange reply', new UnexpectedReply('balance', 'a number', 'text'), true],
+  ['a reply that is too large', tooLarge, true],
+  ['a refused access token', new ProviderRefused(401, words), false],
+])('%s leaves what was found; whether it is not asked for a week: %s', async (_, fault, off) => {
   let answer: () => Promise<number> = async () => 5;
   const home = await openHome({ balance: () => answer() });
   await home.round();
-  answer = () => Promise.reject(refusal);
+  answer = () => Promise.reject(fault);
   home.clock.advance(DAY_MS);
   await home.round();
-  expect(home.opened.known.balance).toEqual({ askedOn: '2025-03-11', off: true, found: { amount: 5 } });
+  expect(home.opened.known.balance).toEqual({ askedOn: '2025-03-11', off, found: { amount: 5 } });
 });
 
 test('a register is asked for where the property has one meter, named or not', async () => {

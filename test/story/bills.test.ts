@@ -4,7 +4,6 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ACCOUNT, asked, INVOICES } from '../support/extras.ts';
-import { FAULTS } from '../support/faults.ts';
 import { HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
 import { Household } from '../support/household.ts';
 import { DAY_MS, firstPoll, HOUR_MS } from '../support/story.ts';
@@ -61,31 +60,6 @@ test('the bill of March comes in April: one event, the list grows, and a restart
   await probe.until(INVOICES);
   await story.nextPoll();
   expect(probe.on(EVENT)).toEqual([]);
-});
-
-test('where the provider has no invoices its bills are taken, and neither change makes old ones new', async () => {
-  const { story, probe } = await firstPoll({ at: '2025-04-04T12:00:00Z' });
-  await probe.until(INVOICES);
-  const fault = story.simulator.switches.fault('/api/v1/invoices', FAULTS.notFound);
-  await story.nextPoll(DAY_MS);
-  const list = await probe.until(INVOICES, ({ invoices }) => (invoices as Records)[0]?.status === 'billing');
-  expect((list.invoices as Records).map(({ status, due }) => [status, due])).toEqual([
-    ['billing', null],
-    ['closed', null],
-    ['closed', null],
-  ]);
-  expect(await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status === 'billing')).toMatchObject({
-    invoice_due: null,
-    invoice_issued: '2025-04-01',
-  });
-  await story.nextPoll(DAY_MS);
-  expect([asked(story, 'bills'), asked(story, 'invoices')]).toEqual([2, 2]);
-  await story.nextPoll(30 * DAY_MS);
-  expect((await probe.until(EVENT)).invoice).toMatchObject({ status: 'billing', period_start: '2025-04-01' });
-  fault.remove();
-  await story.nextPoll(8 * DAY_MS);
-  await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status === 'invoice');
-  expect(probe.on(EVENT)).toHaveLength(1);
 });
 
 test('a bill that is not paid is overdue from the midnight after its due day, without a poll; one poll ends that', async () => {

@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest';
 import { ACCOUNT, asked, EXTRAS, INVOICES, spoil, warnings } from '../support/extras.ts';
 import { FAULTS, tooMany } from '../support/faults.ts';
-import { booked, HEALTH, METER, STATE, USAGE } from '../support/homes.ts';
+import { HEALTH, METER, STATE, USAGE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 test('one poll is one usage request; extras come once a day, whatever restarts and asks', async () => {
@@ -72,37 +72,6 @@ test('what was found is published, and again after a restart, without asking; sw
   expect(all()).toEqual(askedBefore);
 });
 
-const NOT_GIVEN = [
-  FAULTS.notFound,
-  { kind: 'reply', status: 200, body: { objects: [{ no: 'id' }], open_bill_due: [] } },
-  FAULTS.oversized,
-] as const;
-
-test('extras answered with a 404, a strange shape or too much are left out for a week, with one warning each', async () => {
-  const { story, probe } = await firstPoll({
-    prepare: (one) => {
-      for (const [at, fault] of NOT_GIVEN.entries())
-        spoil(one, fault, (nth) => nth % NOT_GIVEN.length === at);
-    },
-  });
-  const { kwh } = booked(story.simulator);
-  expect(await probe.until(STATE)).toMatchObject({ energy_total: kwh, meter_reading: null });
-  expect(probe.json(ACCOUNT)).toMatchObject({ balance_due: null, invoice_status: null });
-  expect(probe.json(INVOICES)).toBeUndefined();
-  const { components } = probe.json('homeassistant/device/heat2mqtt_account_home/config') ?? {};
-  expect(Object.keys(Object(components))).toEqual(['auth_state', 'requests_today', 'logins_today']);
-  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], failures_in_a_row: 0 });
-
-  for (let days = 1; days <= 6; days += 1) await story.nextPoll(24 * HOUR_MS);
-  expect(EXTRAS.map((name) => asked(story, name))).toEqual([1, 1, 1, 1, 1]);
-  expect(warnings(story)).toEqual(['site', 'meter_reading', 'balance', 'credit', 'invoices']);
-
-  story.simulator.switches.clearFaults();
-  await story.nextPoll(24 * HOUR_MS);
-  expect(await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status === 'invoice')).toBeDefined();
-  expect(warnings(story)).toHaveLength(5);
-});
-
 test('extras in trouble: tried again the next day, and the polls notice nothing', async () => {
   const { story, probe } = await firstPoll();
   const first = await probe.until(ACCOUNT, ({ balance_due }) => balance_due !== null);
@@ -155,19 +124,4 @@ test('extras that hang hold up neither the next poll, but for one question with 
   expect(polls()).toBe(4);
   await story.pass(31_000);
   expect(polls()).toBe(5);
-});
-
-test('after a poll that failed nothing beside the usage is asked', async () => {
-  const { story, switches } = await firstPoll();
-  const others = () =>
-    story.simulator.requests.filter(
-      ({ path }) => path.startsWith('/api/v1') && !path.startsWith('/api/v1/reports'),
-    ).length;
-  const { remove } = switches.fault('/api/v1/reports', { kind: 'reply', status: 503, body: {} });
-  const before = others();
-  await story.nextPoll(24 * HOUR_MS);
-  expect(others()).toBe(before);
-  remove();
-  await story.nextPoll();
-  expect(others()).toBeGreaterThan(before);
 });

@@ -3,6 +3,7 @@
 
 import { expect, test } from 'vitest';
 import type { Fault } from '../../src/simulator/switches.ts';
+import { asked } from '../support/extras.ts';
 import { FAULTS, inBuckets, tooMany } from '../support/faults.ts';
 import { booked, HEALTH, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
@@ -109,8 +110,11 @@ test('strange replies: the last values stay, health says what came, and the next
   const { energy_total, cost_total, day } = state;
   probe.forget();
   switches.fault('/api/v1/reports', FAULTS.captivePage);
+  const balances = asked(story, 'open-bill-due');
   // Two days later, so that the reply would have had news.
   await story.nextPoll(48 * HOUR_MS);
+  // After a poll that failed nothing beside the usage is asked.
+  expect(asked(story, 'open-bill-due')).toBe(balances);
   const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
   expect(health).toMatchObject({ state: 'degraded', last_error: expect.stringContaining('expected JSON') });
   expect((await served(daemon, 'healthz')).status).toBe(200);

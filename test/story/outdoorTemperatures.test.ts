@@ -29,7 +29,7 @@ async function openWeatherStory(since = '2023-10-01') {
     unit: '°F',
     mean: (start: number) => {
       const mean = HOUSEHOLD.temperatures.get(DUBLIN.dayAt(start)) ?? 8;
-      return start + HOUR_MS > story.clock.now() ? null : mean * 1.8 + 32;
+      return start + HOUR_MS > story.clock.now() ? null : mean;
     },
   };
   ha.sensors.set(SENSOR, sensor);

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { HEALTH, home, METER, person, STATE } from '../support/homes.ts';
+import { home, METER, person, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { ENERGY, openStatisticsStory } from '../support/statisticsStory.ts';
 import { HOUR_MS, MINUTE_MS } from '../support/story.ts';
@@ -79,17 +79,6 @@ test('dismissed, it is not told again, but to a Home Assistant that starts anew;
   await correct();
   await start();
   await gone();
-});
-
-test('Home Assistant is not there: told when it is back, and nothing else waits for that', async () => {
-  const { story, ha, probe, start, told, notices } = await openRefused();
-  ha.switches.httpStatus = 502;
-  await start();
-  await probe.until(HEALTH, ({ statistics }) => Object(statistics).state === 'failing');
-  expect(notices()).toEqual([]);
-  ha.switches.httpStatus = null;
-  await story.pass(5 * MINUTE_MS, 20_000);
-  await told();
 });
 
 test('a session that ends between two polls is told at once', async () => {

@@ -126,12 +126,13 @@ test('silence does not hold a poll up, and is told when the time is over', async
 });
 
 test('a recorder that takes its time is waited for, one that never stores is told, and leaving meanwhile is quick', async () => {
-  const { story, ha, probe, codes, start, until } = await openStatisticsStory();
+  const { story, ha, probe, status, codes, start, until } = await openStatisticsStory();
   ha.switches.slow = true;
   const daemon = await start();
   await until('importing');
   await story.pass(30_000, 1_000);
   expect([ha.rows(ENERGY), ha.imports()]).toEqual([[], [3]]);
+  expect(status()).toMatchObject({ series: ENERGY, rows_stored: 0, rows_total: 3 });
   ha.commit();
   await story.pass(10_000, 1_000);
   expect(ha.imports()).toEqual([3, 3]);

@@ -6,7 +6,6 @@ import { toMicro } from '../../src/domain/amount.ts';
 import { readCsv } from '../../src/domain/csv.ts';
 import { intervalStart } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
-import { EXIT, failure } from '../../src/foundation/failure.ts';
 import type { OpenProvider } from '../../src/provider/provider.ts';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
 import { openStory } from '../support/story.ts';
@@ -21,10 +20,7 @@ const fromCsv =
       return { personCustomerId: 'me', billingProfileIds: [], siteCodes: [], properties };
     },
     async usage({ span, interval }) {
-      const text = await readFile(file(), 'utf8').catch((cause) => {
-        const how = { exit: EXIT.provider, retry: 'later', cause } as const;
-        throw failure('provider_unreachable', 'The file with the days cannot be read.', how);
-      });
+      const text = await readFile(file(), 'utf8');
       const periods = new Map<string, Bucket>();
       for (const { cells } of readCsv(text)) {
         const [at = '', kwh, cost] = cells;
@@ -67,15 +63,4 @@ test('a provider that reads a file ends up on the same topics, without a sign-in
   expect(standing).toContain(`homeassistant/device/heat2mqtt_meter_${METER}/config`);
   expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], logins_today: 0, requests_today: 0 });
   expect(story.simulator.requests).toEqual([]);
-
-  // A correction, and a file that is gone.
-  await writeFile(file, '2025-03-09,1.25,0.83\n');
-  await story.nextPoll();
-  expect(probe.json(STATE)).toMatchObject({ energy_total: 25, cost_total: 4.73 });
-  file = `${file}.gone`;
-  await story.nextPoll();
-  expect(probe.json(HEALTH)).toMatchObject({
-    state: 'degraded',
-    last_error: expect.stringContaining('cannot be read'),
-  });
 });

@@ -4,12 +4,11 @@
 import { expect, test } from 'vitest';
 import { HEALTH, ME, PROPERTY, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { HOUR_MS, MINUTE_MS, openStory } from '../support/story.ts';
+import { MINUTE_MS, openStory } from '../support/story.ts';
 
 const ACCOUNT = 'heat2mqtt/account/home/state';
 const EVENT = 'heat2mqtt/bridge/event';
 const WITHOUT_PASSWORD = { accounts: [{ id: 'home', username: ME.username }] };
-const NO_BROKER = { mqtt: { url: 'mqtt://127.0.0.1:9' } };
 
 async function opened() {
   const story = await openStory();
@@ -89,25 +88,6 @@ test('logout beside a daemon that has a password: it signs in again by itself, o
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
   expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
   expect(probe.json(STATE)).toBeDefined();
-});
-
-test('a command and a poll at the same moment: one login for both, and no expired token is renewed twice', async () => {
-  const { story, probe, counters } = await opened();
-  const first = story.type('check --live', NO_BROKER);
-  await story.start();
-  expect((await first).exitCode).toBe(6);
-  await story.polled(1);
-  for (const words of ['usage', 'check --live']) {
-    story.clock.advance(HOUR_MS);
-    const command = story.type(words, NO_BROKER);
-    story.tick();
-    await command;
-    await story.pass(20_000);
-  }
-  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
-  expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
-  expect(counters.refreshGrants).toMatchObject({ asked: 2, ok: 2, maxInFlight: 1 });
-  expect(story.logged('session ended by the issuer')).toEqual([]);
 });
 
 test('usage reads the meters that the daemon has found, and finds them anew when they are renumbered', async () => {

@@ -87,19 +87,6 @@ test('new, late and corrected days are events and lines of the log, and move the
   expect(Object.keys(lastPoll() ?? {}).sort()).toEqual(['account', 'level', 'msg', 'newestDay', 'time']);
 });
 
-test('a correction of a day long gone is found by the weekly look back', async () => {
-  const corrections = [{ from: at('2025-04-20T00:00:00Z'), kwh: 11, eur: 3 }];
-  const { probe, pollAt, events } = await polledStory([
-    ...HISTORY,
-    reading('2025-03-10', 10, 2.5, { corrections }),
-  ]);
-  // Ten days without a poll, so that the long window is due.
-  await pollAt('2025-04-12T12:00:00Z');
-  await pollAt('2025-04-20T12:00:00Z');
-  expect(events()).toMatchObject([{ event_type: 'corrected', day: '2025-03-10', energy_kwh: 11 }]);
-  await probe.until(STATE, ({ energy_total }) => energy_total === 41);
-});
-
 test('data grown old is late, says so once, and is good again with the next reading', async () => {
   const { story, probe, pollAt } = await polledStory([
     ...HISTORY,
@@ -229,11 +216,4 @@ test('a day far off is an event with what was expected, and turns the sensor on 
   await pollAt('2025-03-12T12:00:00Z');
   await probe.until(STATE, ({ unusual_use }) => unusual_use === false);
   expect(alarms()).toEqual([]);
-});
-
-test('one of the history is no event, though the sensor tells of it', async () => {
-  const { state, events, pollAt } = await polledStory(season({ '2025-03-09': 31, '2025-03-10': 32 }));
-  expect(state).toMatchObject({ unusual_use: true, unusual_use_direction: 'high' });
-  await pollAt('2025-03-11T12:00:00Z');
-  expect(events('unusual_use')).toEqual([]);
 });

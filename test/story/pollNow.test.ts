@@ -1,6 +1,6 @@
 // A request to poll: what it answers, and its cool-down; corrections of the configuration take effect.
 import { expect, test } from 'vitest';
-import { HEALTH, STATE, USAGE } from '../support/homes.ts';
+import { HEALTH, USAGE } from '../support/homes.ts';
 import { firstPoll } from '../support/story.ts';
 
 const REFRESH = 'heat2mqtt/bridge/request/refresh';
@@ -40,23 +40,4 @@ test('refresh polls, and answers with what came of it; a second one within five 
   probe.forget();
   await probe.publish(REFRESH, '');
   await probe.until(ANSWER, ({ status }) => status === 'ok');
-});
-
-test('corrected scopes take effect with the restart; the session of the others is not used', async () => {
-  const { story, probe, switches, restart } = await firstPoll({
-    prepare: ({ simulator }) =>
-      void Object.assign(simulator.switches.token.claims, { customer_code: undefined }),
-    config: { provider: { scopes: ['openid', 'email'] } },
-  });
-  expect(probe.json(HEALTH)).toMatchObject({
-    reasons: [{ code: 'claim_missing', message: expect.stringContaining('scopes: openid, email.') }],
-  });
-  delete switches.token.claims.customer_code;
-  const asked = story.simulator.requests.length;
-  await restart({ provider: { scopes: ['openid', 'service-energy'] } });
-  await probe.until(STATE);
-  const tokenRequests = story.simulator.requests.slice(asked).filter(({ path }) => path.endsWith('/token'));
-  expect(tokenRequests.map(({ body }) => body)).toMatchObject([
-    { grant_type: 'password', scope: 'openid service-energy' },
-  ]);
 });

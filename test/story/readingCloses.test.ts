@@ -1,5 +1,3 @@
-// usage.reading_closes: auto: which day a reading closes is looked at once, kept, doubted aloud, and decided anew on request.
-import { rm } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { look } from '../simulator/visitor.ts';
@@ -59,23 +57,6 @@ test('readings at 00:00:30 UTC: one more question, each counts for the day befor
   expect(reasons(probe)).toMatchObject([{ code: 'data_late', meter: `${METER}2` }]);
   await story.nextPoll(4 * HOUR_MS);
   expect(asked(0)).toEqual(['hour', 'day', 'day']);
-});
-
-test('a restart and a lost state directory keep the decision, whatever readings would say now', async () => {
-  const events = daily(NIGHT);
-  const { story, probe, restart } = await opened(events);
-  const before = days(probe);
-  const second = await restart(AUTO);
-  expect(intervals(story)).toEqual(['hour', 'day']);
-  await story.stop(second);
-  events.splice(0, events.length, ...daily(NOON, 40, 28));
-  await rm(story.stateDir, { recursive: true });
-  probe.forget();
-  await story.start(AUTO);
-  await probe.until(STATE);
-  await story.rest();
-  expect(closes(probe)).toBe('previous_day');
-  expect(days(probe).slice(0, 30)).toEqual(before.slice(0, 30));
 });
 
 test('state that was read by another decision keeps it, says so on health, and a backfill of everything decides anew', async () => {

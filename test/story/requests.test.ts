@@ -1,7 +1,6 @@
 // Requests by whoever may publish: floods move neither the provider nor the memory. What is malformed is in test/mqtt/requests.test.ts.
 
-import { expect, onTestFinished, test } from 'vitest';
-import { USAGE } from '../support/homes.ts';
+import { expect, test } from 'vitest';
 import { startProbe } from '../support/probe.ts';
 import { untilAtRest, untilTrue } from '../support/rest.ts';
 import { firstPoll, outboxOf } from '../support/story.ts';
@@ -47,44 +46,4 @@ test('a thousand requests for a refresh are one poll, and hold up nobody; answer
   expect(story.simulator.counters.passwordGrants.asked).toBe(1);
   await intruder.publish(`${REQUEST}/health`, '');
   await untilTrue('an honest answer', () => answers('health').length === 1);
-});
-
-test('hundreds of different questions for the public list are thirty, beside a poll that goes on', async () => {
-  const { story, probe, intruder, answers } = await quietStory();
-  const { counters } = story.simulator;
-  const warnings: string[] = [];
-  const note = ({ name }: Error) => warnings.push(name);
-  process.on('warning', note);
-  onTestFinished(() => void process.off('warning', note));
-  const flood = many(700).map((at) =>
-    intruder.publish(`${REQUEST}/constituencies`, `{"house_no":${at + 1}}`),
-  );
-  story.tick();
-  await Promise.all(flood);
-  await story.polled(2);
-  const lists = () => probe.heard.filter(({ topic }) => topic.startsWith('heat2mqtt/constituencies/'));
-  await untilTrue('thirty lists', () => new Set(lists().map(({ topic }) => topic)).size === 30);
-  await story.rest();
-  expect([counters.requests['GET /v1/constituencies'], counters.requests[USAGE], lists().length]).toEqual([
-    30, 2, 30,
-  ]);
-  expect(warnings).toEqual([]);
-  // In one burst the newest answers are kept.
-  const skipped = answers('constituencies').filter(({ status }) => status !== 'ok');
-  expect(skipped.length).toBeGreaterThanOrEqual(400);
-  for (const answer of skipped) {
-    expect(answer).toMatchObject({
-      status: 'skipped',
-      data: {
-        reason: 'rate_limit',
-        next_at: '2025-03-10T12:05:00+00:00',
-        topic: expect.any(String),
-        count: null,
-      },
-    });
-  }
-  await story.pass(300_000, 60_000);
-  probe.forget();
-  await probe.publish(`${REQUEST}/constituencies`, '');
-  await probe.until(`${RESPONSE}/constituencies`, ({ status }) => status === 'ok');
 });

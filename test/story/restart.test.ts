@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { pathsBelow } from '../../src/store/privateFiles.ts';
-import { FAULTS } from '../support/faults.ts';
 import {
   booked,
   EVENT,
@@ -50,32 +49,6 @@ test('what is on disk is published again without a question; the next tick asks 
   const texts = await story.stateFiles();
   expect(texts.length).toBeGreaterThan(4);
   expect(texts.filter((text) => text.includes('of me'))).toEqual([]);
-});
-
-test('a poll that brought nothing new, and one that failed, are not forgotten; after a long rest the poll comes at once, with the days that were missed', async () => {
-  const { story, probe, restart } = await firstPoll();
-  await story.nextPoll(2 * HOUR_MS);
-  const state = await probe.until(STATE, ({ updated_at }) => updated_at === '2025-03-10T14:00:00+00:00');
-  story.simulator.switches.fault('/api/', FAULTS.serverError);
-  await story.nextPoll();
-  const second = await restart();
-  expect(await probe.until(STATE)).toEqual(state);
-  const { reasons } = await probe.until(HEALTH, ({ state }) => state === 'degraded');
-  expect(reasons).toMatchObject([{ code: 'provider_unreachable', account: 'home' }]);
-  story.simulator.switches.clearFaults();
-
-  await story.stop(second);
-  story.clock.advance(48 * HOUR_MS);
-  probe.forget();
-  await story.start();
-  const later = await probe.until(STATE, ({ day }) => day === '2025-03-12');
-  expect(later.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
-  expect(Number(later.energy_total)).toBeGreaterThan(Number(state.energy_total));
-  expect(probe.all(EVENT).map(({ event_type, day }) => [event_type, day])).toEqual([
-    ['new_day', '2025-03-11'],
-    ['new_day', '2025-03-12'],
-  ]);
-  await probe.until(HEALTH, ({ state: verdict }) => verdict === 'ok');
 });
 
 test('without keep_alive the session lapses between polls, though it is known from the start, and a poll logs in', async () => {

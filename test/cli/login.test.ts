@@ -1,6 +1,6 @@
 // heat2mqtt login and logout against a simulated provider: each way in, what can go wrong, who else is at work, and what is left
 // on the disk.
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Io } from '../../src/cli/command.ts';
@@ -230,15 +230,6 @@ describe('offline_access', () => {
   };
   const answer = (text: string) => (text.includes('Paste') ? signIn(text) : '');
 
-  test.each(['login', 'login --method form', 'login --method link'])(
-    '%s: a session without an end',
-    async (words) => {
-      expect(await type(words, OFFLINE, answer)).toBe(0);
-      const scopes = ['openid', 'service-energy', 'offline_access'];
-      expect(await tokens()).toMatchObject({ refreshExpiresAt: null, scopes });
-    },
-  );
-
   test.each(['scope_refused', 'user_may_not'] as const)(
     '%s: an ordinary one instead, and that is said',
     async (no) => {
@@ -289,17 +280,6 @@ describe('check --live and the login budget', () => {
     simulator.switches.token.accountStates.clear();
     expect(await type('check --live', EMBEDDED)).toBe(0);
     expect(told).toContain('signed in');
-  });
-
-  test('a login whose token names no customer is of no use: the next one waits, unless the configuration is corrected', async () => {
-    simulator.switches.token.claims = { customer_code: undefined, code: ME.customerCode };
-    expect(await type('check --live', EMBEDDED)).toBe(5);
-    await rm(join(stateDir, TOKENS));
-    told = '';
-    expect([await type('check --live', EMBEDDED), logins()]).toEqual([5, 1]);
-    expect(told).toMatch(/no claim "customer_code".* waits until .*\n.*provider\.claims/);
-    const corrected = { ...EMBEDDED, HEAT2MQTT_PROVIDER_CLAIMS_CUSTOMER_CODE: 'code' };
-    expect(await type('check --live', corrected)).toBe(0);
   });
 });
 

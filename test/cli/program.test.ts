@@ -12,11 +12,6 @@ const PROVIDER = {
   HEAT2MQTT_STATE_DIR: '/nonexistent/heat2mqtt',
 };
 
-const FLEET = {
-  HEAT2MQTT_FLEET_DATABASE_URL: 'postgresql://worker:invented@127.0.0.1:9/heat',
-  HEAT2MQTT_FLEET_KEY: 'aW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzLCBubyBtb3I=',
-};
-
 const SECOND = {
   HEAT2MQTT_ACCOUNTS_0_ID: 'home',
   HEAT2MQTT_ACCOUNTS_1_ID: 'attic',
@@ -59,13 +54,6 @@ test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
     { ...PROVIDER, HEAT2MQTT_USAGE_SCHEDULE: '99 * * * *' },
     3,
     /^usage\.schedule: .*in its range\n$/,
-  ],
-  [
-    'a backup of a fleet',
-    ['backup', '/nonexistent/x.gz'],
-    { ...PROVIDER, ...FLEET },
-    2,
-    /^backup is for a household/,
   ],
   [
     'nothing known of the account that is named',

@@ -52,6 +52,22 @@ export const STATE = `heat2mqtt/meter/${METER}/state`;
 export const EVENT = `heat2mqtt/meter/${METER}/event`;
 export const HEALTH = 'heat2mqtt/bridge/health';
 
+/** What a subscriber finds who comes later, of ME with the usual configuration. */
+export const RETAINED = [
+  'heat2mqtt/account/home/invoices',
+  'heat2mqtt/account/home/state',
+  HEALTH,
+  'heat2mqtt/bridge/info',
+  'heat2mqtt/bridge/state',
+  `heat2mqtt/meter/${METER}/history`,
+  STATE,
+  `heat2mqtt/meter/${METER}/statement`,
+  ...['day', 'month', 'week'].map((interval) => `heat2mqtt/meter/${METER}/usage/${interval}`),
+  'homeassistant/device/heat2mqtt_account_home/config',
+  'homeassistant/device/heat2mqtt_bridge/config',
+  `homeassistant/device/heat2mqtt_meter_${METER}/config`,
+];
+
 /** What the provider has booked by now, summed without float noise. */
 export function booked({ truth }: Simulator, property = PROPERTY): { kwh: number; eur: number } {
   const days = [...truth(property).values()];

@@ -105,19 +105,6 @@ describe('what is allowed but probably not meant: run and check say so, and go o
     expect(json).toMatchObject({ ok: true, checks: [{ hint: expect.stringContaining(warning) }, {}, {}] });
     for (const word of ['run', 'check']) expect((await outcome(word, {})).said).not.toContain('mqtt.url');
   });
-
-  test('an own broker for other machines without a user stays on this one', async () => {
-    const open = { HEAT2MQTT_MQTT_EMBEDDED_HOST: '0.0.0.0' };
-    const words = /reached from this machine only.*mqtt\.embedded\.username/s;
-    const running = await outcome('run', open);
-    expect(running).toMatchObject({ code: 0, said: expect.stringContaining('broker_on_loopback') });
-    expect(await outcome('check', open)).toMatchObject({ code: 0, said: expect.stringMatching(words) });
-    const user = {
-      HEAT2MQTT_MQTT_EMBEDDED_USERNAME: 'home',
-      HEAT2MQTT_MQTT_EMBEDDED_PASSWORD: 'broker word',
-    };
-    expect((await outcome('check', { ...open, ...user })).said).not.toMatch(words);
-  });
 });
 
 test('a broker of our own whose port is taken is told in words', async () => {

@@ -1,5 +1,4 @@
-// Commands beside the running daemon, on one state directory: sessions that a person brings or ends, and two processes that want the
-// session at the same moment. Neither costs the other its session.
+// Commands beside the running daemon, on one state directory: sessions that a person brings or ends. Neither costs the other its session.
 
 import { expect, test } from 'vitest';
 import { HEALTH, ME, PROPERTY, STATE, USAGE } from '../support/homes.ts';

@@ -1,3 +1,4 @@
+// usage.reading_closes: auto: which day a reading closes is looked at once, kept, doubted aloud, and decided anew on request.
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { look } from '../simulator/visitor.ts';

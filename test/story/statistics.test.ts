@@ -87,7 +87,7 @@ test('a row that was changed far back is put right within a day', async () => {
 });
 
 test('a backfill sends its days again and tells how far it is, what was sent, and why it was not', async () => {
-  const { story, ha, probe, settled, until, mark } = await openStatisticsStory();
+  const { story, ha, probe, settled } = await openStatisticsStory();
   ha.switches.timezone = 'America/New_York';
   await settled();
   await probe.publish(BACKFILL, '{"from":"2025-03-08","to":"2025-03-08","transaction":7}');
@@ -123,14 +123,5 @@ test('a backfill sends its days again and tells how far it is, what was sent, an
     data: { from: '2025-03-08', to: '2025-03-10', accounts: [{ account: 'home', changes: 0 }] },
   });
 
-  // A Home Assistant that restarts is looked at, without waiting for a poll.
-  ha.switches.isAdmin = true;
-  ha.series.clear();
-  ha.metadata.clear();
-  mark();
-  await probe.publish('homeassistant/status', 'online');
-  await story.pass(10_000, 1_000);
-  await until('ok');
-  expect(ha.rows(ENERGY)).toHaveLength(3);
   expect(story.log.filter(({ msg }) => String(msg).includes('another time zone'))).toHaveLength(1);
 });

@@ -12,13 +12,6 @@ test('docs/topics.md is current', async () => {
   await expect(text).toMatchFileSnapshot('../../docs/topics.md');
 });
 
-test('every topic is in it once, with its description', () => {
-  const written = [...text.matchAll(/^\| `<base>\/([^`]*)` \| (?:yes|no) \| (.+) \[Schema\]/gm)];
-  expect(written.map(([, topic, says]) => [topic, says])).toEqual(
-    Object.entries(TOPICS).map(([topic, { description }]) => [topic, description]),
-  );
-});
-
 test.each(Object.entries<readonly unknown[]>(SAMPLES))(
   'each sample of %s is as its schema says',
   (topic, samples) => {

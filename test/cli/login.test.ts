@@ -250,8 +250,6 @@ describe('offline_access', () => {
 });
 
 describe('check --live and the login budget', () => {
-  const EMBEDDED = { HEAT2MQTT_MQTT_EMBEDDED: 'true' };
-
   test('beside a login under way: its one extra try an hour is not forgotten', async () => {
     let checked = '';
     const out = (text: string) => {
@@ -268,18 +266,6 @@ describe('check --live and the login budget', () => {
     await expect(type('login', WRONG, undefined, { ask })).rejects.toMatchObject({ exitCode: 4 });
     expect([await checking, logins()]).toEqual([4, 2]);
     expect([await type('check --live', WRONG), logins()]).toEqual([4, 2]);
-  });
-
-  test('what the owner has to do elsewhere is tried again whenever it is typed, and its reason is told each time', async () => {
-    simulator.switches.token.accountStates.set(ME.username, 'not_fully_set_up');
-    for (let count = 1; count <= 3; count += 1) {
-      told = '';
-      expect([await type('check --live', EMBEDDED), logins()]).toEqual([4, count]);
-      expect(told).toContain('something only its owner can do');
-    }
-    simulator.switches.token.accountStates.clear();
-    expect(await type('check --live', EMBEDDED)).toBe(0);
-    expect(told).toContain('signed in');
   });
 });
 

@@ -3,6 +3,7 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { installationCodec } from '../../src/store/documents.ts';
 import { directoryNotices, StateDirectory } from '../../src/store/stateDirectory.ts';
 import { owned } from '../../src/store/stateStore.ts';
 import { handClock } from '../support/clock.ts';
@@ -77,6 +78,16 @@ describe('reading', () => {
     expect(await document.read()).toBe('new');
     expect(await state.document('other', wordCodec).read()).toBe('untouched');
     expect(await state.list('')).toEqual(expect.arrayContaining(['other', 'word']));
+  });
+
+  test('a document of a newer version is set aside as that', async () => {
+    const { open, file, messages } = await place();
+    const state = await open();
+    await state.document('other', wordCodec).write('untouched');
+    await writeFile(file('installation.json'), '{"version":99}');
+    expect(await state.document('installation', installationCodec).read()).toBeNull();
+    expect(await readFile(file('installation.json.newer'), 'utf8')).toBe('{"version":99}');
+    expect(messages('error')).toEqual([expect.stringContaining('set aside as .newer')]);
   });
 
   test('a command leaves a damaged file to the daemon, until it has to write its own', async () => {

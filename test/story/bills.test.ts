@@ -4,9 +4,9 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ACCOUNT, asked, INVOICES } from '../support/extras.ts';
-import { HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
+import { HEALTH, home, METER, person, quiet } from '../support/homes.ts';
 import { Household } from '../support/household.ts';
-import { DAY_MS, firstPoll, HOUR_MS } from '../support/story.ts';
+import { DAY_MS, firstPoll } from '../support/story.ts';
 
 const EVENT = 'heat2mqtt/account/home/event';
 type Records = { id: string; status: string | null; amount: number | null; due: string | null }[];
@@ -62,24 +62,7 @@ test('the bill of March comes in April: one event, the list grows, and a restart
   expect(probe.on(EVENT)).toEqual([]);
 });
 
-test('a bill that is not paid is overdue from the midnight after its due day, without a poll; one poll ends that', async () => {
-  const bill = invoice('a', '2025-02', { payment_due: Date.parse('2025-03-10T00:00:00Z') });
-  const invoices = [bill];
-  const { story, probe } = await firstPoll({ accounts: [{ ...ME, invoices }] });
-  const overdue = (is: boolean) => probe.until(ACCOUNT, ({ invoice_overdue }) => invoice_overdue === is);
-  await overdue(false);
-  await story.pass(11 * HOUR_MS, HOUR_MS);
-  await overdue(false);
-  const { length } = story.simulator.requests.filter(({ path }) => !path.endsWith('/token'));
-  await story.pass(1.1 * HOUR_MS, 300_000);
-  expect(await overdue(true)).toMatchObject({ overdue_invoices: ['a'] });
-  expect(story.simulator.requests.filter(({ path }) => !path.endsWith('/token'))).toHaveLength(length);
-  invoices[0] = { ...bill, due_amount: 0 };
-  await story.nextPoll(HOUR_MS);
-  await overdue(false);
-});
-
-test('two payment groups: the invoices of both billing profiles are one list, in the currency of the site, after a restart too', async () => {
+test('two payment groups: the invoices of both billing profiles are one list, in the currency of the site', async () => {
   const groups = [
     { billingProfileId: 901, properties: [home(METER)] },
     { billingProfileId: 902, properties: [home('70418301', quiet({ seed: 2 }), 512_002)] },
@@ -88,7 +71,7 @@ test('two payment groups: the invoices of both billing profiles are one list, in
     invoice('one', '2025-01', { billing_profile: 901 }),
     invoice('two', '2025-02', { billing_profile: 902 }),
   ];
-  const { story, probe, restart } = await firstPoll({
+  const { story, probe } = await firstPoll({
     accounts: [{ ...person('me', []), groups, invoices }],
     prepare({ simulator }) {
       simulator.switches.site.currency = 'GBP';
@@ -101,15 +84,6 @@ test('two payment groups: the invoices of both billing profiles are one list, in
   expect((await probe.until(EVENT)).invoice).toMatchObject({ id: 'three' });
   expect(probe.on(EVENT)).toHaveLength(1);
 
-  await restart();
-  await story.rest();
-  const units = probe.heard
-    .filter(({ topic, payload }) => topic.includes('_meter_') && payload !== '')
-    .flatMap(({ payload }) => Object.values(Object(JSON.parse(payload).components)))
-    .map((body) => Object(body).unit_of_measurement);
-  expect(units.filter((unit) => !/^(undefined|kWh|GBP(\/.+)?)$/.test(String(unit)))).toEqual([]);
-  expect(units).toContain('GBP');
-  expect(probe.json(`heat2mqtt/meter/${METER}/usage/day`)).toMatchObject({ currency: 'GBP' });
   expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
 });
 
@@ -128,8 +102,6 @@ test('a site that differs from the configuration is one warning and a reason, no
       { code: 'currency_differs', account: 'home', message: expect.stringContaining('EUR') },
     ],
   });
-  expect(await probe.until(STATE)).toMatchObject({ data_late: false });
-  expect(probe.json(`heat2mqtt/meter/${METER}/usage/day`)).toMatchObject({ currency: 'GBP' });
   await story.nextPoll(8 * DAY_MS);
   expect(asked(story, 'site')).toBe(2);
   expect(story.log.filter(({ msg }) => String(msg).startsWith("The provider's site"))).toHaveLength(2);

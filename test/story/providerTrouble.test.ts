@@ -48,24 +48,6 @@ test('a first history that cannot be read is not asked for again when the broker
   expect(story.logged('poll failed')).toHaveLength(1);
 });
 
-test('down later: entities stay available with their values, and health tells why', async () => {
-  const { story, probe, state, simulator } = await firstPoll();
-  simulator.switches.fault('/api/', FAULTS.htmlUnavailable);
-  probe.forget();
-  story.tick();
-  const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
-  expect(health).toMatchObject({ state: 'degraded', reasons: [{ code: 'provider_unreachable' }] });
-  expect(health.last_error).toBe('The provider answered the usage report with HTTP 503.');
-  await story.pass(240_000, 10_000);
-  await probe.until(HEALTH, ({ state: verdict }) => verdict === 'failing');
-  expect(probe.on('heat2mqtt/bridge/state')).toEqual([]);
-  expect(probe.on(STATE)).toEqual([]);
-  expect((await (await story.listen()).until(STATE)).energy_total).toBe(state.energy_total);
-  simulator.switches.clearFaults();
-  story.tick();
-  await probe.until(HEALTH, ({ state: now, last_error }) => now === 'ok' && last_error === null);
-});
-
 // That waits grow to half an hour is in test/foundation/retry.test.ts.
 test('patience is kept when it is asked for; silence has an end', async () => {
   const { story, probe, simulator, counters } = await firstPoll();

@@ -138,26 +138,6 @@ test.each(versions)('%s: totals, history, entities, topics and session go on', a
   expect(asked.filter((one) => one.startsWith('password'))).toEqual([]);
 });
 
-test('a document of a newer version is set aside and named, and the totals come back from the broker', async () => {
-  const { story, probe, before, retained } = await upgradeFrom('8739305', async (stateDir) => {
-    const [ledger = ''] = (await readdir(`${stateDir}/accounts/home`)).filter((file) =>
-      file.startsWith('ledger-'),
-    );
-    const path = `${stateDir}/accounts/home/${ledger}`;
-    const document = JSON.parse(await readFile(path, 'utf8'));
-    await writeFile(path, JSON.stringify({ ...document, version: 99 }));
-  });
-  expect(
-    story.logged('state document is of a newer version: set aside as .newer, starting without it'),
-  ).toHaveLength(1);
-  const { days } = readRetainedHistory(Buffer.from(retained[METER.replace(/state$/, 'history')] ?? '')) ?? {};
-  expect(story.logged('history restored from the broker')).toEqual([
-    expect.objectContaining({ days: days?.size, origin: before(METER).origin }),
-  ]);
-  // What is retained stands until the provider has answered again.
-  expect(probe.on(METER)).toEqual([]);
-});
-
 test('a backup of a4965a4 is restored with every document but the tokens', async () => {
   const folder = `${FIXTURES}a4965a4`;
   const state = await openStack().folder();

@@ -41,14 +41,6 @@ test('what was found is published, and again after a restart, without asking; sw
     invoice_issued: '2025-03-01',
     invoice_due: '2025-03-19',
   });
-  const document = await probe.until(
-    `homeassistant/device/heat2mqtt_meter_${METER}/config`,
-    ({ components }) => Object.hasOwn(Object(components), 'meter_reading'),
-  );
-  const register = Object(document.components).meter_reading;
-  expect(register).toMatchObject({ device_class: 'energy', unit_of_measurement: 'kWh' });
-  // With one, Home Assistant would offer it beside the total, and both would count.
-  expect(register).not.toHaveProperty('state_class');
   await story.stop(daemon);
   const before = story.simulator.requests.length;
   await story.restartBroker();

@@ -25,18 +25,6 @@ test('days land on their dates, as a pair for the Energy dashboard; late and cor
     [midnight('2025-03-09'), 10, 30],
   ]);
   expect(ha.rows(COST).map(([, , sum]) => sum)).toEqual([2.5, 5, 7.5]);
-  expect([...ha.metadata.values()]).toEqual([
-    {
-      mean_type: 0,
-      has_sum: true,
-      name: `Heat meter ${METER} energy`,
-      source: 'heat2mqtt',
-      statistic_id: ENERGY,
-      unit_class: 'energy',
-      unit_of_measurement: 'kWh',
-    },
-    expect.objectContaining({ statistic_id: COST, unit_class: null, unit_of_measurement: 'EUR' }),
-  ]);
   await pollAt('2025-03-10T16:00:00Z');
   expect(ha.imports()).toEqual([3, 3]);
   await pollAt('2025-03-11T12:00:00Z');
@@ -54,23 +42,8 @@ test('days land on their dates, as a pair for the Energy dashboard; late and cor
   // The cost has not changed.
   expect(ha.imports()).toEqual([3, 3, 1, 1, 2, 2, 4]);
   await story.stop(daemon);
-  const again = await settled();
+  await settled();
   expect(ha.imports()).toHaveLength(7);
-
-  // Another day that readings close moves MQTT and statistics alike.
-  await story.stop(again);
-  probe.forget();
-  await settled({ usage: { history_since: '2025-01-01', reading_closes: 'previous_day' } });
-  await probe.until(STATE, ({ day }) => day === '2025-03-10');
-  expect(ha.rows(ENERGY).map(([start, state]) => [start.slice(0, 10), state])).toEqual([
-    ['2025-03-06', 10],
-    ['2025-03-07', 4.001],
-    ['2025-03-08', 10],
-    ['2025-03-09', 8],
-    ['2025-03-10', 9],
-    // Home Assistant keeps the row of a day that is none any more: nothing was used then.
-    ['2025-03-11', 0],
-  ]);
 });
 
 test('a row that was changed far back is put right within a day', async () => {

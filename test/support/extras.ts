@@ -14,17 +14,13 @@ export const asked = ({ simulator }: Story, name: Name): number =>
   simulator.requests.filter(({ path, query }) => path.endsWith(`/${name}`) && (query.page ?? '1') === '1')
     .length;
 
-/** They are answered so: all of them, or those that `isOne` picks by their place in `EXTRAS`, the old bills with the last. */
+/** They are answered so, and the old bills with them. */
 export const spoil = (
   { simulator }: Story,
   fault: Fault,
-  isOne: (nth: number) => boolean = () => true,
 ): ReturnType<Story['simulator']['switches']['fault']> =>
   simulator.switches.fault('/api/v1/', fault, {
-    when: ({ path }) => {
-      const nth = [...EXTRAS, BILLS].findIndex((name) => path.endsWith(`/${name}`));
-      return nth >= 0 && isOne(nth);
-    },
+    when: ({ path }) => [...EXTRAS, BILLS].some((name) => path.endsWith(`/${name}`)),
   });
 
 export const warnings = ({ log }: Story): unknown[] =>

@@ -4,7 +4,6 @@
 import { expect, test } from 'vitest';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
-import { asked } from '../support/extras.ts';
 import {
   booked,
   EVENT,
@@ -70,23 +69,6 @@ test('two accounts: two sessions, two meters, two devices; names are those of th
     'homeassistant/device/heat2mqtt_meter_70555001/config',
   ]);
   expect(probe.json(STATE)).toBeDefined();
-});
-
-test('of two meters of one identifier the second carries its property in its name; several of one property are one series', async () => {
-  const services = ['b/2', 'a 1'].map((identifier, seed) => ({ identifier, meter: quiet({ seed }) }));
-  const homes = [home(METER, quiet(), 1), home(METER, quiet({ seed: 3 }), 2), { id: 3, services }];
-  const { story, probe, restart, state } = await firstPoll({ accounts: [person('me', homes)] });
-  const stateOf = (name: string) => probe.until(`heat2mqtt/meter/${name}/state`);
-  const second = await stateOf(`${METER}-2`);
-  expect(state.energy_total).toBeCloseTo(booked(story.simulator, 1).kwh, 3);
-  expect(second.energy_total).toBeCloseTo(booked(story.simulator, 2).kwh, 3);
-  // They are named after the lowest, and have no one register.
-  const third = await stateOf('a_1');
-  expect(third).toMatchObject({ meter_identifiers: ['a 1', 'b/2'], meter_reading: null });
-  expect(third.energy_total).toBeCloseTo(booked(story.simulator, 3).kwh, 3);
-  expect(asked(story, 'usage-events')).toBe(2);
-  await restart();
-  expect((await stateOf(`${METER}-2`)).energy_total).toBe(second.energy_total);
 });
 
 const REGISTER = 'GET /api/v1/customers/:id/usage-events';

@@ -2,9 +2,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { about } from '../../src/foundation/about.ts';
-import { infoMessage } from '../../src/publication/messages.ts';
-import { Topics } from '../../src/publication/topics.ts';
-import { bodyOf, bridgeView, discoveryBelow, discoveryOf } from '../support/inventedHome.ts';
 import { typed } from '../support/typed.ts';
 
 const read = async (path: string) =>
@@ -33,15 +30,6 @@ test('the image, the release and those who build it themselves have the same Nod
   ];
   expect(nodes).toHaveLength(5);
   expect(new Set(nodes).size, nodes.join()).toBe(1);
-});
-
-test('the version is the origin of every discovery document, the software of the bridge, and in bridge/info', () => {
-  expect(bodyOf(infoMessage(new Topics('heat2mqtt'), bridgeView())).version).toBe(version);
-  const documents = discoveryOf(discoveryBelow('heat2mqtt')).map(bodyOf);
-  expect(documents).toHaveLength(3);
-  for (const { origin } of documents)
-    expect(origin).toEqual({ name, sw_version: version, support_url: homepage });
-  expect(documents[0]).toMatchObject({ device: { sw_version: version } });
 });
 
 test('the version is all that --version prints', async () => {

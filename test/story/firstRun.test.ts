@@ -1,5 +1,6 @@
 // The first run: from sign-in to retained states and discovery, history complete before the first word on a meter.
 import { expect, test } from 'vitest';
+import { about } from '../../src/foundation/about.ts';
 import { booked, METER, RETAINED, STATE, USAGE } from '../support/homes.ts';
 import type { Probe } from '../support/probe.ts';
 import { firstPoll } from '../support/story.ts';
@@ -33,6 +34,7 @@ test('one login, one discovery, no events; online, then discovery, then states, 
   expect(probe.json(`heat2mqtt/meter/${METER}/usage/day`)?.buckets).toHaveLength(62);
   expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: 'ok', logins_today: 1 });
   expect(probe.json('heat2mqtt/bridge/info')).toMatchObject({
+    version: about.version,
     base_topic: 'heat2mqtt',
     timezone: 'Europe/Dublin',
   });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { pathsBelow } from '../../src/store/privateFiles.ts';
+import { FAULTS } from '../support/faults.ts';
 import {
   booked,
   EVENT,
@@ -49,6 +50,17 @@ test('what is on disk is published again without a question; the next tick asks 
   const texts = await story.stateFiles();
   expect(texts.length).toBeGreaterThan(4);
   expect(texts.filter((text) => text.includes('of me'))).toEqual([]);
+});
+
+test('a poll that failed is not forgotten', async () => {
+  const { story, probe, restart } = await firstPoll();
+  story.simulator.switches.fault('/api/', FAULTS.serverError);
+  await story.nextPoll(2 * HOUR_MS);
+  const requests = story.simulator.requests.length;
+  await restart();
+  const { reasons } = await probe.until(HEALTH, ({ state }) => state === 'degraded');
+  expect(reasons).toMatchObject([{ code: 'provider_unreachable', account: 'home' }]);
+  expect(story.simulator.requests).toHaveLength(requests);
 });
 
 test('without keep_alive the session lapses between polls, though it is known from the start, and a poll logs in', async () => {

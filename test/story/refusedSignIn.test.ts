@@ -36,8 +36,9 @@ test('a restart buys no try, a changed password file does, and health no longer 
   await story.start(config);
   await untilTrue('the verdict of the second run', () => story.logged('poll failed').length === 2);
   const refused = await probe.until(HEALTH, ({ auth }) => JSON.stringify(auth).includes(LOCKED));
-  expect(refused.auth).toMatchObject({
-    home: { next_attempt_at: expect.stringContaining('2025-03-10T12:15') },
+  expect(refused).toMatchObject({
+    auth: { home: { next_attempt_at: expect.stringContaining('2025-03-10T12:15') } },
+    next_poll_at: expect.stringContaining('2025-03-10T12:15'),
   });
   expect(grants.asked).toBe(1);
   // It is tried again by itself at the time that health has told.

@@ -1,11 +1,6 @@
-// Which readings are estimates, which days are in a reading, and how long an answer about days is kept.
+// Which readings are estimates, and how long an answer about days is kept.
 import { expect, test } from 'vitest';
-import {
-  estimatedRuns,
-  keptAnswers,
-  readingOfEachDay,
-  readingsIn,
-} from '../../../src/domain/insight/readings.ts';
+import { estimatedRuns, keptAnswers, readingsIn } from '../../../src/domain/insight/readings.ts';
 import { addDays } from '../../../src/domain/period.ts';
 
 const START = '2025-03-01';
@@ -26,15 +21,6 @@ test.each<[string, (number | null)[], { first: number; next: number }[]]>([
   ['equal ones up to the newest', [5, 7.3, 7.3, 7.3, 7.3], [{ first: 1, next: 5 }]],
 ])('estimates: %s', (_, kwh, runs) => {
   expect(estimatedRuns(readingsIn('energy', daysOf(kwh), spanOf(kwh.length)))).toEqual(runs);
-});
-
-test.each([
-  [31, true],
-  [32, false],
-])('after %i missed days the next reading has them in it: %s', (missed, isCarried) => {
-  const days = daysOf([5, ...Array<null>(missed).fill(null), 9]);
-  const [first, second] = readingOfEachDay('energy', days, spanOf(missed + 2));
-  expect([first?.amount, second?.amount]).toEqual([5e6, isCarried ? 9e6 : undefined]);
 });
 
 test('an answer is kept while nothing before its end has changed, of as many meters as before', () => {

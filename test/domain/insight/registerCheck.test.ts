@@ -21,72 +21,37 @@ const check = (readings: readonly Register[], ledger: Pick<Ledger, 'days' | 'rea
   const found = checkRegister(keep(readings), ledger, 'same_day', DUBLIN);
   return found && { ...found, growth: found.growth / 1e6, difference: found.difference / 1e6 };
 };
-const MAY = ledgerOf(row('2025-05-01', 31, 10, 2));
+/** May: all of its days, and without the sixth one. */
+const WHOLE = row('2025-05-01', 31, 10, 2);
+const GAP = WHOLE.toSpliced(5, 1);
+const MAY = ledgerOf(WHOLE);
+const inMay = (at: number | string): Day => `2025-05-${String(at).padStart(2, '0')}`;
+const TEN_DAYS = { from: 2, to: 11, growth: 100 };
 
 describe('two readings', () => {
-  test.each<[string, Register[], readonly Line[], object | null]>([
+  test.each([
+    ['that agree', { 1: 100, 11: 200 }, WHOLE, { ...TEN_DAYS, difference: 0 }],
+    ['with more heat', { 1: 100, 11: 203.5 }, WHOLE, { ...TEN_DAYS, growth: 103.5, difference: 3.5 }],
+    ['less than a week apart', { 1: 100, 3: 120 }, WHOLE, { from: 2, to: 3, growth: 20, difference: 0 }],
+    ['with a day missing between', { 1: 100, 11: 200 }, GAP, { ...TEN_DAYS, difference: 10, daysMissing: 1 }],
     [
-      'that agree',
-      [shown('2025-05-01', 100), shown('2025-05-11', 200)],
-      row('2025-05-01', 31, 10, 2),
-      { from: '2025-05-02', to: '2025-05-11', growth: 100, difference: 0, daysMissing: 0 },
+      'and more: the longest span of known days counts',
+      { 1: 100, 5: 140, 10: 190, 28: 370 },
+      GAP,
+      { from: 11, to: 28, growth: 180, difference: 0 },
     ],
-    [
-      'with more heat than the days have',
-      [shown('2025-05-01', 100), shown('2025-05-11', 203.5)],
-      row('2025-05-01', 31, 10, 2),
-      { from: '2025-05-02', to: '2025-05-11', growth: 103.5, difference: 3.5, daysMissing: 0 },
-    ],
-    [
-      'less than a week apart',
-      [shown('2025-05-01', 100), shown('2025-05-03', 120)],
-      row('2025-05-01', 31, 10, 2),
-      { from: '2025-05-02', to: '2025-05-03', growth: 20, difference: 0, daysMissing: 0 },
-    ],
-    [
-      'with a day missing between',
-      [shown('2025-05-01', 100), shown('2025-05-11', 200)],
-      [...row('2025-05-01', 5, 10, 2), ...row('2025-05-07', 20, 10, 2)],
-      { from: '2025-05-02', to: '2025-05-11', growth: 100, difference: 10, daysMissing: 1 },
-    ],
-    [
-      'of one day',
-      [shown('2025-05-01', 100, 8), shown('2025-05-01', 105)],
-      row('2025-05-01', 31, 10, 2),
-      null,
-    ],
-    [
-      'of which one is not in the ledger yet',
-      [shown('2025-05-30', 100), shown('2025-06-01', 105)],
-      row('2025-05-01', 31, 10, 2),
-      null,
-    ],
-    [
-      'before the origin',
-      [shown('2024-12-30', 100), shown('2025-05-11', 200)],
-      row('2025-05-01', 31, 10, 2),
-      null,
-    ],
-  ])('%s', (_, readings, lines, expected) => {
-    expect(check(readings, ledgerOf(lines))).toEqual(expected);
+  ])('%s', (_, readings, lines, { from, to, ...expected }) => {
+    const known = Object.entries(readings).map(([day, kwh]) => shown(inMay(day), kwh));
+    const found = check(known, ledgerOf(lines));
+    expect(found).toEqual({ from: inMay(from), to: inMay(to), daysMissing: 0, ...expected });
   });
 
-  test('the longest span of known days counts, however long the others are', () => {
-    const lines = [...row('2025-03-01', 10, 10, 2), ...row('2025-03-12', 81, 10, 2)];
-    const readings = [
-      shown('2025-03-01', 100),
-      shown('2025-03-10', 190),
-      shown('2025-03-20', 295),
-      shown('2025-04-20', 605),
-      shown('2025-05-20', 905),
-    ];
-    expect(check(readings, ledgerOf(lines))).toEqual({
-      from: '2025-03-21',
-      to: '2025-05-20',
-      growth: 610,
-      difference: 0,
-      daysMissing: 0,
-    });
+  test.each([
+    ['of one day', shown('2025-05-01', 100, 8), shown('2025-05-01', 105)],
+    ['of which one is not in the ledger yet', shown('2025-05-30', 100), shown('2025-06-01', 105)],
+    ['before the origin', shown('2024-12-30', 100), shown('2025-05-11', 200)],
+  ])('%s are not compared', (_, ...readings) => {
+    expect(check(readings, MAY)).toBeNull();
   });
 
   test('a day of which the ledger has a later reading, or an earlier one, ends no span', () => {

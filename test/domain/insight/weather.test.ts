@@ -1,6 +1,6 @@
 // The weather: daily means, a saving that is found whatever the winters were like, and nothing told that is not known.
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { toMicro } from '../../../src/domain/amount.ts';
 import {
   dailyMeans,
@@ -49,62 +49,52 @@ test('with noise it is near, and the band holds it or nearly does', () => {
   }
 });
 
-test('a change before the year of comparison is none of this year', () => {
-  const change = changeOf(household({ seed: 9, changes: [{ from: '2023-12-01', factor: 0.6 }] }));
-  expect(Math.abs(change?.percent ?? 1e9)).toBeLessThan(8);
+const SAVED = { seed: 2, changes: [{ from: FROM, factor: 0.8 }] };
+test.each<[string, Partial<HouseholdOptions>, number, number]>([
+  [
+    'before the year of comparison is none',
+    { seed: 9, changes: [{ from: '2023-12-01', factor: 0.6 }] },
+    0,
+    8,
+  ],
+  ['in the middle of it is one', { seed: 9, changes: [{ from: '2024-09-01', factor: 0.8 }] }, -20, 6],
+  ['is found in readings of each second day', { ...SAVED, readEvery: 2 }, -20, 6],
+  ['is found though one reading in five is missing', { ...SAVED, missed: 0.2 }, -20, 6],
+])('a change %s', (_, options, percent, within) => {
+  const change = changeOf(household({ seed: 1, ...options }));
+  expect(Math.abs((change?.percent ?? 1e9) - percent)).toBeLessThan(within);
 });
 
-test('a change in the middle of the year before is one', () => {
-  const change = changeOf(household({ seed: 9, changes: [{ from: '2024-09-01', factor: 0.8 }] }));
-  expect(Math.abs((change?.percent ?? 1e9) + 20)).toBeLessThan(6);
-});
+const { days: DAYS, temperatures: TEMPERATURES } = household({ seed: 1 });
+const since = <T>(known: ReadonlyMap<Day, T>, from: Day) =>
+  new Map([...known].filter(([day]) => day >= from));
+const CREDITED = new Map(
+  [...DAYS].map(([day, one]) => [day, day < FROM ? one : { ...one, energy: -1_000_000 }]),
+);
 
-test('a reading each second day, and missing ones, compare the same spans', () => {
-  const sparse = changeOf(household({ seed: 2, readEvery: 2, changes: [{ from: FROM, factor: 0.8 }] }));
-  expect(Math.abs((sparse?.percent ?? 1e9) + 20)).toBeLessThan(6);
-  const missed = changeOf(household({ seed: 2, missed: 0.2, changes: [{ from: FROM, factor: 0.8 }] }));
-  expect(Math.abs((missed?.percent ?? 1e9) + 20)).toBeLessThan(6);
-});
-
-describe('nothing is told', () => {
-  const { days, temperatures } = household({ seed: 1 });
-  const without = (isLeft: (day: Day) => boolean) => ({
-    days: new Map([...days].filter(([day]) => !isLeft(day))),
-    temperatures: new Map([...temperatures].filter(([day]) => !isLeft(day))),
-  });
-
-  test.each([
-    ['in the first year', { days: without((day) => day < '2024-06-01').days, temperatures }],
-    [
-      'without temperatures of a year ago',
-      { days, temperatures: without((day) => day < '2024-03-01').temperatures },
-    ],
-    ['without any reading', { days: new Map(), temperatures }],
-    ['without any temperature', { days, temperatures: new Map() }],
-  ])('%s', (_, known) => {
-    expect(reasonOf(known)).toBe('days_missing');
-  });
-
-  test('of a household whose use has nothing to do with the weather', () => {
-    expect(reasonOf(household({ seed: 6, slope: 0, hotWater: 9 }))).toBe('not_heated');
-  });
-
-  test('of one whose credits outweigh what it used', () => {
-    const { days, temperatures } = household({ seed: 6, noise: 0 });
-    const credited = new Map(
-      [...days].map(([day, one]) => [day, day < FROM ? one : { ...one, energy: -1_000_000 }]),
-    );
-    expect(reasonOf({ days: credited, temperatures })).toBe('not_sure');
-  });
-
-  test('of one that used next to nothing in the year before', () => {
-    const away = household({ seed: 6, changes: [{ from: '2023-07-01', to: FROM, factor: 0 }] });
-    expect(reasonOf(away)).toBe('not_heated');
-  });
-});
-
-test('one whose days say too little is not told of a saving', () => {
-  expect(reasonOf(household({ seed: 1, noise: 2.5 }))).toBe('not_sure');
+test.each<[string, string, Pick<Household, 'days' | 'temperatures'>]>([
+  ['in the first year', 'days_missing', { days: since(DAYS, '2024-06-01'), temperatures: TEMPERATURES }],
+  [
+    'no temperatures a year ago',
+    'days_missing',
+    { days: DAYS, temperatures: since(TEMPERATURES, '2024-03-01') },
+  ],
+  ['no reading', 'days_missing', { days: new Map(), temperatures: TEMPERATURES }],
+  ['no temperature', 'days_missing', { days: DAYS, temperatures: new Map() }],
+  [
+    'use that has nothing to do with the weather',
+    'not_heated',
+    household({ seed: 6, slope: 0, hotWater: 9 }),
+  ],
+  [
+    'next to nothing used in the year before',
+    'not_heated',
+    household({ seed: 6, changes: [{ from: '2023-07-01', to: FROM, factor: 0 }] }),
+  ],
+  ['credits that outweigh the use', 'not_sure', { days: CREDITED, temperatures: TEMPERATURES }],
+  ['days that say too little', 'not_sure', household({ seed: 1, noise: 2.5 })],
+])('nothing is told: %s', (_, reason, known) => {
+  expect(reasonOf(known)).toBe(reason);
 });
 
 test('a house keeps a third of yesterday where that is known', () => {
@@ -155,9 +145,8 @@ test('heating and hot water add up to what was used, and neither may be more', (
 });
 
 test('the newest days are those that have both: older temperatures compare older days', () => {
-  const { days, temperatures } = household({ seed: 1 });
-  const older = new Map([...temperatures].filter(([day]) => day < '2025-03-01'));
-  expect(compared(days, older)?.to).toBe('2025-02-28');
+  const older = new Map([...TEMPERATURES].filter(([day]) => day < '2025-03-01'));
+  expect(compared(DAYS, older)?.to).toBe('2025-02-28');
 });
 
 test('numbers of any kind: finite ones in order, or nothing', () => {
@@ -220,40 +209,24 @@ test('a new day and a new temperature leave past months as they are', () => {
 });
 
 const HOUR_MS = 3_600_000;
+const BROKEN = [85, -127, Number.NaN, Number.POSITIVE_INFINITY];
 const hoursFrom = (start: number, count: number, mean: (at: number) => number) =>
   new Map(Array.from({ length: count }, (_, at) => [start + at * HOUR_MS, mean(at)]));
 
-test.each([
-  ['2026-01-15', 24],
-  ['2026-03-29', 23],
-  ['2026-10-25', 25],
-])('%s has %i hours', (day, count) => {
-  const hours = hoursFrom(DUBLIN.startOf(day), count, (at) => at);
-  expect([...dailyMeans(hours, DUBLIN)]).toEqual([[day, (count - 1) / 2]]);
-});
-
-test('a zone whose midnight lies within an hour of UTC', () => {
-  const kolkata = zone('Asia/Kolkata');
-  const hours = hoursFrom(Date.parse('2026-01-14T19:00:00Z'), 24, () => 21.5);
-  expect([...dailyMeans(hours, kolkata)]).toEqual([['2026-01-15', 21.5]]);
-});
-
-describe('a day of temperatures', () => {
-  const start = DUBLIN.startOf('2026-01-15');
-  const whole = hoursFrom(start, 24, () => 5);
-
-  test('counts from twenty hours on', () => {
-    const daysOf = (hours: number) => [...dailyMeans(new Map([...whole].slice(0, hours)), DUBLIN)];
-    expect([daysOf(19), daysOf(20)]).toEqual([[], [['2026-01-15', 5]]]);
-  });
-
-  test('has nothing of what no thermometer shows', () => {
-    const broken = [85, -127, Number.NaN, Number.POSITIVE_INFINITY];
-    const hours = hoursFrom(start, 24, (at) => broken[at] ?? 5);
-    expect(dailyMeans(hours, DUBLIN)).toEqual(new Map([['2026-01-15', 5]]));
-    const mostly = hoursFrom(start, 24, (at) => (at < 5 ? 85 : 5));
-    expect(dailyMeans(mostly, DUBLIN).size).toBe(0);
-  });
+test.each<[string, ReturnType<typeof zone>, string, number, (at: number) => number, number | null]>([
+  ['24 hours', DUBLIN, '2026-01-15', 24, (at) => at, 11.5],
+  ['23 hours', DUBLIN, '2026-03-29', 23, (at) => at, 11],
+  ['25 hours', DUBLIN, '2026-10-25', 25, (at) => at, 12],
+  ['a midnight within an hour of UTC', zone('Asia/Kolkata'), '2026-01-15', 24, () => 21.5, 21.5],
+  ['too few hours', DUBLIN, '2026-01-15', 19, () => 5, null],
+  ['just enough', DUBLIN, '2026-01-15', 20, () => 5, 5],
+  ['four hours of what no thermometer shows', DUBLIN, '2026-01-15', 24, (at) => BROKEN[at] ?? 5, 5],
+  ['five of them', DUBLIN, '2026-01-15', 24, (at) => (at < 5 ? 85 : 5), null],
+])('a day with %s', (_, where, day, hours, mean, expected) => {
+  // The first full hour of the day.
+  const start = Math.ceil(where.startOf(day) / HOUR_MS) * HOUR_MS;
+  const found = dailyMeans(hoursFrom(start, hours, mean), where);
+  expect([...found]).toEqual(expected === null ? [] : [[day, expected]]);
 });
 
 test('any hours in any order: days in order, each between its coldest and its warmest hour', () => {

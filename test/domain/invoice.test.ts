@@ -42,22 +42,19 @@ describe('the newest', () => {
     ['of one due day by number', [march('9', '2025-04-15'), march('10', '2025-04-15')], ['10', '9']],
   ])('%s', (_, given, expected) => expect(ids(newestFirst(given))).toEqual(expected));
 
-  test('one dated in the year 2999 stays in the list and does not pass for the newest', () => {
-    const all = newestFirst([invoice('now', '2025-06-01'), invoice('far', '2999-01-01')]);
-    expect(ids(all)).toEqual(['far', 'now']);
-    expect(newestOf(all, NOW)?.id).toBe('now');
-    expect(newestOf(all.slice(0, 1), NOW)?.id).toBe('far');
-    expect(newestOf([], NOW)).toBeNull();
-  });
-
-  test('one dated some months ahead does', () => {
-    const all = newestFirst([invoice('now', '2025-06-01'), invoice('ahead', '2025-10-01')]);
-    expect(newestOf(all, NOW)?.id).toBe('ahead');
-  });
-
-  test('one whose period never ends is as new as its beginning', () => {
-    const open = invoice('open', '2025-01-01', { endAt: Date.parse('9999-12-31') });
-    expect(newestOf(newestFirst([open, invoice('june', '2025-06-01')]), NOW)?.id).toBe('june');
+  const june = invoice('june', '2025-06-01');
+  const far = invoice('far', '2999-01-01');
+  const open = invoice('open', '2025-01-01', { endAt: Date.parse('9999-12-31') });
+  test.each([
+    ['not the one dated in the year 2999', [far, june], 'june'],
+    ['that one where there is no other', [far], 'far'],
+    ['one dated some months ahead', [invoice('ahead', '2025-10-01'), june], 'ahead'],
+    ['as new as its beginning where a period never ends', [open, june], 'june'],
+    ['none of none', [], undefined],
+  ])('is %s', (_, given, id) => {
+    const all = newestFirst(given);
+    expect(newestOf(all, NOW)?.id).toBe(id);
+    expect(all).toHaveLength(given.length);
   });
 });
 

@@ -56,11 +56,6 @@ test.each<[string, Line[], Line[], After[], Told[]]>([
   expect(quarantinedNow).toEqual([]);
 });
 
-test('a change tells what was known before', () => {
-  const { changes } = merge(ledgerOf([A]), buckets(['2025-06-01', 4.5, 1.2], B), 2);
-  expect(changes.map(({ before }) => before)).toEqual([amounts(5, 1.3), null]);
-});
-
 test('the ledger merged from is left as it was', () => {
   const ledger = ledgerOf([A]);
   merge(ledger, buckets(['2025-06-01', 9, 9], B, ['2025-06-03', -1, 1]), 2);

@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 import {
   addDays,
   addMonths,
-  chunks,
   daysBetween,
   INTERVALS,
   intervalStart,
@@ -13,8 +12,6 @@ import {
   zone,
 } from '../../src/domain/period.ts';
 import { holds } from '../support/property.ts';
-
-const anyDay = fc.integer({ min: 0, max: 40_000 }).map((count) => addDays('1990-01-01', count));
 
 test.each([
   ['2024-02-28', 1, '2024-02-29'],
@@ -34,22 +31,6 @@ test.each([
   ['2025-06-30', -30, '2022-12-01'],
 ])('the month of %s and %d more begins %s', (day, months, expected) => {
   expect(addMonths(day, months)).toBe(expected);
-});
-
-test('chunks tile the span: no day twice, none left out, none too long; a turned span has none', () => {
-  holds(anyDay, fc.integer({ min: -2, max: 800 }), fc.integer({ min: 1, max: 400 }), (from, length, most) => {
-    const to = addDays(from, length);
-    const pieces = chunks({ from, to }, most);
-    expect(pieces.length).toBe(Math.max(0, Math.ceil(length / most)));
-    let reached = from;
-    for (const piece of pieces) {
-      expect(piece.from).toBe(reached);
-      expect(daysBetween(piece.from, piece.to)).toBeGreaterThan(0);
-      expect(daysBetween(piece.from, piece.to)).toBeLessThanOrEqual(most);
-      reached = piece.to;
-    }
-    if (length >= 0) expect(reached).toBe(to);
-  });
 });
 
 test.each([

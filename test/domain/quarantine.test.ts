@@ -142,26 +142,19 @@ describe('given again', () => {
     expect(merge(ledger, buckets(absurd), 3).ledger.days.has(DAY)).toBe(true);
   });
 
-  test('a day of the first history is no news, but a correction is', () => {
-    const first = merge(openLedger('2025-01-01'), buckets(A, absurd), 1).ledger;
-    const known = { ...first, complete: true };
-    const { ledger, changes } = merge(known, buckets(absurd), 2);
-    expect([ledger.days.has(DAY), changes]).toEqual([true, []]);
-    expect(merge(ledger, told(5002, 620), 3).changes).toMatchObject([{ kind: 'corrected' }]);
-  });
-
-  test('nor when the provider changes it meanwhile', () => {
-    const first = merge(openLedger('2025-01-01'), buckets(A, absurd), 1).ledger;
-    const changed = merge({ ...first, complete: true }, told(5001, 620), 2).ledger;
-    const { ledger, changes } = merge(changed, told(5001, 620), 3);
-    expect([ledger.days.has(DAY), changes]).toEqual([true, []]);
-  });
-
-  test('a correction that came with the first history is told when it counts', () => {
-    const first = merge(openLedger('2025-01-01'), buckets(A, [DAY, 4, 1]), 1).ledger;
-    const odd = merge(first, buckets(absurd), 2).ledger;
-    const { changes } = merge({ ...odd, complete: true }, buckets(absurd), 3);
-    expect(changes).toMatchObject([{ kind: 'corrected', day: DAY, before: amounts(4, 1) }]);
+  const again = (kwh: number): Line => [DAY, kwh, 620];
+  test.each<[string, Line[][], Line[], string[]]>([
+    ['an odd day of it is no news', [[A, absurd]], [absurd], []],
+    ['nor one that has changed meanwhile', [[A, absurd]], [again(5001), again(5001)], []],
+    ['a correction after it is news', [[A, absurd]], [absurd, again(5002)], ['corrected']],
+    ['an odd correction within it is, once it counts', [[A, [DAY, 4, 1]], [absurd]], [absurd], ['corrected']],
+  ])('of the first history: %s', (_name, history, later, kinds) => {
+    const take = (known: Ledger, lines: readonly Line[]) => merge(known, buckets(...lines), 1);
+    const first = history.reduce((known, lines) => take(known, lines).ledger, openLedger('2025-01-01'));
+    let found = { ...take(first, []), ledger: { ...first, complete: true } };
+    for (const line of later) found = take(found.ledger, [line]);
+    expect(found.changes.map(({ kind }) => kind)).toEqual(kinds);
+    expect(found.ledger.days.has(DAY)).toBe(true);
   });
 });
 

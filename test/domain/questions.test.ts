@@ -1,6 +1,6 @@
 // What a poll asks for: history in pieces, then one trailing window, wider once a week; and what an answer settles.
 import { describe, expect, test } from 'vitest';
-import { type Ledger, markRead, merge, openLedger, questions, sweepIsDue } from '../../src/domain/ledger.ts';
+import { type Ledger, markRead, merge, openLedger, questions } from '../../src/domain/ledger.ts';
 import { addDays, daysBetween } from '../../src/domain/period.ts';
 import { buckets, type Line, ledgerOf } from './ledgers.ts';
 
@@ -14,17 +14,6 @@ describe('the first history', () => {
       { from: '2024-01-02', to: '2025-01-02' },
       { from: '2025-01-02', to: '2025-03-11' },
     ]);
-  });
-
-  test('is complete, and swept, once the question that includes today is answered', () => {
-    let ledger = openLedger('2023-01-01');
-    const complete: boolean[] = [];
-    for (const span of ask(ledger, '2025-03-10')) {
-      ledger = markRead(ledger, span, '2025-03-10');
-      complete.push(ledger.complete);
-    }
-    expect(complete).toEqual([false, false, true]);
-    expect(ledger).toMatchObject({ readTo: '2025-03-11', sweptOn: '2025-03-10', origin: '2023-01-01' });
   });
 
   test('goes on where it was broken off, and reads the newest of what it has again', () => {
@@ -109,13 +98,6 @@ describe('the long window', () => {
     }
     // 14 days back from where the last question ended, but once to the origin.
     expect(lengths).toEqual([20, 36, 15, 15]);
-  });
-
-  test('is not swept by an ordinary question', () => {
-    const ledger = ledgerOf([], { origin: '2023-01-01', today: '2025-03-10' });
-    const marked = markRead(ledger, { from: '2025-03-04', to: '2025-03-19' }, '2025-03-18');
-    expect(marked.sweptOn).toBe('2025-03-10');
-    expect(sweepIsDue(marked, '2025-03-18')).toBe(true);
   });
 });
 

@@ -99,11 +99,6 @@ describe('the rows of a series', () => {
     expect([agree(wanted, stored), agree(stored, stored)]).toEqual([false, true]);
   });
 
-  test('what is sent again from a day on begins with that day', () => {
-    const rows = energyOf(ledgerOf(row('2025-01-01', 3, 1, 1)));
-    expect(rowsToSend(rows, rows, statisticsHour('2025-01-02', DUBLIN))).toEqual(rows.slice(1));
-  });
-
   test('an empty ledger has nothing to say about what is stored', () => {
     expect(energyOf(ledgerOf([]), energyOf(ledgerOf(row('2025-01-01', 3, 1, 1))))).toEqual([]);
   });

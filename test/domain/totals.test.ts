@@ -93,17 +93,6 @@ test('days in a row are one gap; of more than a hundred the newest hundred', () 
 });
 
 describe('periodSums', () => {
-  test('days, oldest first, without the missing ones', () => {
-    const ledger = ledgerOf([
-      ['2025-06-03', null, 3],
-      ['2025-06-01', 1, null],
-    ]);
-    expect(periodSums(ledger, 'day', 62)).toEqual([
-      { start: '2025-06-01', end: '2025-06-02', ...amounts(1, null), revision: 0, receivedAt: 1 },
-      { start: '2025-06-03', end: '2025-06-04', ...amounts(null, 3), revision: 0, receivedAt: 1 },
-    ]);
-  });
-
   test('weeks from Monday to Monday, and months, over the border of a year', () => {
     const starts = { origin: '2024-01-01' };
     const weeks = periodSums(ledgerOf(row('2024-12-29', 9, 1, 0.5), starts), 'week', 26);
@@ -118,12 +107,6 @@ describe('periodSums', () => {
       ['2024-12-01', '2025-01-01', 15_500_000],
       ['2025-01-01', '2025-02-01', 500_000],
     ]);
-  });
-
-  test('the newest of them, when there are too many', () => {
-    const days = periodSums(ledgerOf(row('2025-01-01', 100, 1, 1)), 'day', 62);
-    expect(days).toHaveLength(62);
-    expect([days[0]?.start, days.at(-1)?.start]).toEqual(['2025-02-08', '2025-04-10']);
   });
 
   test('a period is as new as the newest of its days', () => {

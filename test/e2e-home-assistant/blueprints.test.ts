@@ -16,7 +16,14 @@ const LATE = `binary_sensor.heat2mqtt_${METER}_data_late`;
 const STATE = `heat2mqtt/meter/${METER}/state`;
 const METER_EVENT = `heat2mqtt/meter/${METER}/event`;
 const read = (file: string) => readFileSync(join(ROOT, 'examples/home-assistant', file), 'utf8');
-const automation = (file: string, input: Fields) => ({
+/** Each blueprint with what it is given. */
+const INPUTS = {
+  'data-late.yaml': { data_late: LATE },
+  'new-bill.yaml': {},
+  'unusual-use.yaml': {},
+  'heat-while-away.yaml': { most: 6 },
+};
+const automation = ([file, input]: [string, Fields]) => ({
   id: file,
   alias: file,
   // MQTT is set up after Home Assistant has started, which would be too late for a trigger of it.
@@ -26,20 +33,12 @@ const automation = (file: string, input: Fields) => ({
 
 test('late readings, a new bill, unusual use and heat in an empty home are told, and the dashboard has all its entities', async () => {
   const { start, enter, probe, homeAssistant } = await openStory({
-    files: {
-      'blueprints/automation/heat2mqtt/data-late.yaml': read('data-late.yaml'),
-      'blueprints/automation/heat2mqtt/new-bill.yaml': read('new-bill.yaml'),
-      'blueprints/automation/heat2mqtt/unusual-use.yaml': read('unusual-use.yaml'),
-      'blueprints/automation/heat2mqtt/heat-while-away.yaml': read('heat-while-away.yaml'),
-    },
+    files: Object.fromEntries(
+      Object.keys(INPUTS).map((file) => [`blueprints/automation/heat2mqtt/${file}`, read(file)]),
+    ),
     sections: {
       persistent_notification: null,
-      automation: [
-        automation('data-late.yaml', { data_late: LATE }),
-        automation('new-bill.yaml', {}),
-        automation('unusual-use.yaml', {}),
-        automation('heat-while-away.yaml', { most: 6 }),
-      ],
+      automation: Object.entries(INPUTS).map(automation),
     },
   });
   await start();

@@ -5,17 +5,9 @@ import { outcome } from '../e2e/program.ts';
 import { METER } from '../support/homes.ts';
 import { complaints, untilShown } from './entities.ts';
 import { isSince } from './homeAssistant.ts';
-import { COST, ENERGY, startWithStatistics, untilWritten } from './series.ts';
+import { COST, ENERGY, gas, startWithStatistics, untilWritten } from './series.ts';
 import { type House, openStory } from './story.ts';
 
-const gas = (energy: string, cost: string | null, name?: string) => ({
-  type: 'gas',
-  stat_energy_from: energy,
-  stat_cost: cost,
-  entity_energy_price: null,
-  number_energy_price: null,
-  ...(name === undefined ? {} : { name }),
-});
 const HAS_NAMES = isSince(inject('release'), 2026, 6);
 const HEAT = HAS_NAMES ? 'Heat' : undefined;
 const OTHERS = {

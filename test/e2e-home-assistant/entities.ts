@@ -98,25 +98,29 @@ export async function entities(api: Api): Promise<Entity[]> {
   }));
 }
 
+/** What Home Assistant has of that kind, of all integrations. */
+async function registry(api: Api, kind: 'entity' | 'device') {
+  const entries = await api.ask(`config/${kind}_registry/list`);
+  return Array.isArray(entries) ? entries : [];
+}
+
+const ofMqtt = async (api: Api) =>
+  (await registry(api, 'entity')).filter(({ platform }) => platform === 'mqtt');
+
 /** One line for each entity of the MQTT integration in the registry: platform, unique id, entity id. */
 export async function registered(api: Api): Promise<string[]> {
-  const entries = await api.ask('config/entity_registry/list');
-  return (Array.isArray(entries) ? entries : [])
-    .filter(({ platform }) => platform === 'mqtt')
+  return (await ofMqtt(api))
     .map(({ unique_id, entity_id }) => `${entity_id.split('.')[0]} ${unique_id} ${entity_id}`)
     .sort();
 }
 
 /** How the registry has each entity of the MQTT integration, by its unique id. */
 export async function looks(api: Api): Promise<Record<string, Fields>> {
-  const entries = await api.ask('config/entity_registry/list');
   return Object.fromEntries(
-    (Array.isArray(entries) ? entries : [])
-      .filter(({ platform }) => platform === 'mqtt')
-      .map(({ unique_id, disabled_by, entity_category, original_name }) => [
-        unique_id,
-        { disabledBy: disabled_by, category: entity_category, name: original_name },
-      ]),
+    (await ofMqtt(api)).map(({ unique_id, disabled_by, entity_category, original_name }) => [
+      unique_id,
+      { disabledBy: disabled_by, category: entity_category, name: original_name },
+    ]),
   );
 }
 
@@ -133,28 +137,23 @@ export const announcedLooks = (probe: Probe): Record<string, Fields> =>
     ]),
   );
 
+/** The identifier of a device of the MQTT integration. */
+const identifierOf = (device: Fields | undefined): string | null => {
+  const pairs: readonly string[][] = Array.isArray(device?.identifiers) ? device.identifiers : [];
+  return pairs.find(([domain]) => domain === 'mqtt')?.[1] ?? null;
+};
+
 /** A device of the MQTT integration as the registry has it. */
-export async function deviceOf(api: Api, identifier: string): Promise<Fields | undefined> {
-  const entries = await api.ask('config/device_registry/list');
-  return (Array.isArray(entries) ? entries : []).find(({ identifiers }) =>
-    JSON.stringify(identifiers).includes(JSON.stringify(identifier)),
-  );
-}
+export const deviceOf = async (api: Api, identifier: string): Promise<Fields | undefined> =>
+  (await registry(api, 'device')).find((device) => identifierOf(device) === identifier);
 
 /** The devices of the MQTT integration: its identifier, and the identifier of the one that it hangs on. */
 export async function devices(api: Api): Promise<Record<string, string | null>> {
-  const entries = await api.ask('config/device_registry/list');
-  const all = Array.isArray(entries) ? entries : [];
-  const name = (device: Fields | undefined): string | null => {
-    const ids = device?.identifiers;
-    const pair = Array.isArray(ids) ? ids.find(([domain]) => domain === 'mqtt') : undefined;
-    return pair ? String(pair[1]) : null;
-  };
+  const all = await registry(api, 'device');
   return Object.fromEntries(
     all.flatMap((device) => {
-      const own = name(device);
-      const via = all.find(({ id }) => id === device.via_device_id);
-      return own === null ? [] : [[own, name(via)]];
+      const own = identifierOf(device);
+      return own === null ? [] : [[own, identifierOf(all.find(({ id }) => id === device.via_device_id))]];
     }),
   );
 }

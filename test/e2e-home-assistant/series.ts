@@ -12,6 +12,16 @@ export const ENERGY = `heat2mqtt:${METER}_energy`;
 export const COST = `heat2mqtt:${METER}_cost`;
 export const HEALTH_TOPIC = 'heat2mqtt/bridge/health';
 
+/** A gas source of the Energy preferences. */
+export const gas = (energy: string, cost: string | null, name?: string) => ({
+  type: 'gas',
+  stat_energy_from: energy,
+  stat_cost: cost,
+  entity_energy_price: null,
+  number_energy_price: null,
+  ...(name === undefined ? {} : { name }),
+});
+
 export interface Row {
   /** Local date at the start. */
   readonly day: string;

@@ -8,6 +8,7 @@ import {
   COST,
   daysAgo,
   ENERGY,
+  gas,
   rowsOf,
   rowsOfTruth,
   startWithStatistics,
@@ -17,14 +18,6 @@ import {
 import { type House, openStory } from './story.ts';
 
 const CLEAN = { energy_sources: [[]], device_consumption: [] };
-const gas = (energy: string, cost: string) => ({
-  type: 'gas',
-  stat_energy_from: energy,
-  stat_cost: cost,
-  entity_energy_price: null,
-  number_energy_price: null,
-});
-
 /** Day, energy and cost in thousandths, of each of the newest days on MQTT. */
 async function onTopic({ probe }: House): Promise<unknown[]> {
   const { buckets } = await probe.until(`heat2mqtt/meter/${METER}/usage/day`, () => true);
@@ -114,20 +107,6 @@ test('a day in the middle is corrected, then a series is deleted: all rows are r
   const again = await story.enter();
   expect(await rowsOf(again, ENERGY)).toEqual(energy);
   expect(complaints(homeAssistant.records())).toEqual([]);
-});
-
-test('readings that close the day before stand on the day before', async () => {
-  const events = [5, 4, 2, 1].map((days) => reading(daysAgo(days), days, days / 4));
-  const story = await openStory({ me: person('me', [home(METER, quiet({ events }), PROPERTY)]) });
-  await startWithStatistics(story, {
-    usage: { history_since: daysAgo(30), reading_closes: 'previous_day' },
-  });
-  await untilWritten(story.probe);
-  const energy = await rowsOf(await story.enter(), ENERGY);
-  expect(energy.map(({ day, state }) => [day, state / 1_000])).toEqual(
-    [6, 5, 3, 2].map((days) => [daysAgo(days), days - 1]),
-  );
-  expect(await onTopic(story)).toEqual(energy.map(({ day, state }) => expect.arrayContaining([day, state])));
 });
 
 test('Home Assistant goes away in the middle of the import of many years: nothing is missing in the end', async () => {

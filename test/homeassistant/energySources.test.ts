@@ -43,35 +43,30 @@ test('a single meter is Heat, several have their names; without names there are 
   expect(plan('add', preferences([]), [A], false).after[0]).not.toHaveProperty('name');
 });
 
-test('what is there already stays; what would count twice is refused with its place', () => {
-  expect(add(preferences([gas('heat2mqtt:a_energy')]))).toMatchObject({ changed: [], refusals: [] });
-  const refused = (before: Preferences) => {
-    const { changed, after, refusals } = add(before);
-    expect([changed, after]).toEqual([[], before.energy_sources]);
-    return refusals;
-  };
-  const twice = (id: string, where: string) => [
-    `a is there already: ${id} is ${where}, and its heat would count twice.`,
-  ];
-  const [entity, register] = ['sensor.a_energy_total', 'sensor.a_meter_reading'];
-  expect(refused(preferences([gas(entity)]))).toEqual(twice(entity, 'a gas source'));
-  expect(refused(preferences([gas(register)]))).toEqual(twice(register, 'a gas source'));
-  expect(refused(preferences([{ type: 'grid', flow_from: [{ stat_energy_from: entity }] }]))).toEqual(
-    twice(entity, 'a grid source'),
-  );
-  expect(refused(preferences([], { device_consumption: [{ stat_consumption: entity }] }))).toEqual(
-    twice(entity, 'an individual device'),
-  );
-  const own = 'heat2mqtt:a_energy';
-  expect(refused(preferences([], { device_consumption: [{ stat_consumption: own }] }))).toEqual(
-    twice(own, 'an individual device'),
-  );
-  expect(refused(preferences([gas(own), gas(entity)]))).toEqual(twice(entity, 'a gas source'));
-  expect(add(preferences([]), [meter('a', { pair: null })]).refusals).toEqual([
-    'Home Assistant does not know a yet: neither statistics nor entities.',
-  ]);
-  // One that is refused keeps no other from being added.
-  expect(add(preferences([gas(entity)]), [A, B]).changed).toMatchObject([{ meter: 'b' }]);
+const [OWN, ENTITY, REGISTER] = ['heat2mqtt:a_energy', 'sensor.a_energy_total', 'sensor.a_meter_reading'];
+const device = (stat_consumption: string) => preferences([], { device_consumption: [{ stat_consumption }] });
+test.each<[string, string, Preferences]>([
+  [ENTITY, 'a gas source', preferences([gas(ENTITY)])],
+  [REGISTER, 'a gas source', preferences([gas(REGISTER)])],
+  [ENTITY, 'a gas source', preferences([gas(OWN), gas(ENTITY)])],
+  [ENTITY, 'a grid source', preferences([{ type: 'grid', flow_from: [{ stat_energy_from: ENTITY }] }])],
+  [ENTITY, 'an individual device', device(ENTITY)],
+  [OWN, 'an individual device', device(OWN)],
+])('what would count twice is refused: %s is %s', (id, where, before) => {
+  expect(add(before)).toEqual({
+    changed: [],
+    after: before.energy_sources,
+    refusals: [`a is there already: ${id} is ${where}, and its heat would count twice.`],
+  });
+});
+
+test('what is there stays; a meter that Home Assistant does not know, or that is refused, keeps no other out', () => {
+  expect(add(preferences([gas(OWN)]))).toMatchObject({ changed: [], refusals: [] });
+  expect(add(preferences([]), [meter('a', { pair: null }), B])).toMatchObject({
+    changed: [{ meter: 'b' }],
+    refusals: ['Home Assistant does not know a yet: neither statistics nor entities.'],
+  });
+  expect(add(preferences([gas(ENTITY)]), [A, B]).changed).toMatchObject([{ meter: 'b' }]);
 });
 
 test('a meter is recognised by its statistics and by its entity, others are left alone', () => {

@@ -95,19 +95,6 @@ test('another currency or name is told with all rows, and then once', async () =
   }
 });
 
-test('a ledger that was begun anew goes on from what is stored', async () => {
-  const { ha, bring } = await opened();
-  await bring(YEAR);
-  const anew = ledgerOf(row('2025-01-01', 2, 1, 1));
-  expect(await bring(anew)).toBe(2);
-  expect(ha.rows(ENERGY).slice(-3)).toEqual([
-    ['2024-12-31T00:00:00.000Z', 10, 3660],
-    ['2025-01-01T00:00:00.000Z', 1, 3661],
-    ['2025-01-02T00:00:00.000Z', 1, 3662],
-  ]);
-  expect(await bring(anew)).toBe(0);
-});
-
 test('a long history goes in batches that Home Assistant bears, each told once it is stored', async () => {
   const { ha, bring } = await opened();
   const steps: [number, number][] = [];
@@ -120,12 +107,6 @@ test('a long history goes in batches that Home Assistant bears, each told once i
     [1_001, 1_001],
   ]);
   expect(ha.rows(ENERGY)).toHaveLength(1_001);
-});
-
-test('without a day there is nothing to send, whatever is stored', async () => {
-  const { ha, bring } = await opened();
-  expect(await bring(ledgerOf([]))).toBe(0);
-  expect(ha.imports()).toEqual([]);
 });
 
 test('it is not done before every row can be read back, and the wait ends with the daemon', async () => {

@@ -24,19 +24,6 @@ test('a source fits its column of 32 characters; money has its currency', () => 
   expect(cost).toMatchObject({ id: 'a_very_long_base_topic_that_goes:x_cost', unit: 'CHF' });
 });
 
-test('a friendly name is what people choose from, and no part of the id', () => {
-  const names = (friendlyName: string | null) =>
-    seriesOf('heat2mqtt', { ...X, friendlyName }, ['x']).map(({ id, name }) => [id, name]);
-  expect(names(null)).toEqual([
-    ['heat2mqtt:x_energy', 'Heat meter x energy'],
-    ['heat2mqtt:x_cost', 'Heat meter x cost'],
-  ]);
-  expect(names('Flat 3')).toEqual([
-    ['heat2mqtt:x_energy', 'Flat 3 energy'],
-    ['heat2mqtt:x_cost', 'Flat 3 cost'],
-  ]);
-});
-
 const anyName = fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/);
 
 test('whatever the meters are called, each has two ids of its own that are allowed', () => {

@@ -94,17 +94,6 @@ test('the answer of a minute is given again unless another is wanted; equal ques
   expect(await ask({})).toMatchObject({ data: { fetched: true } });
 });
 
-test('thirty fetches in five minutes and no more, by force too; a list that is fresh is given all the same', async () => {
-  const { ask, clock, requests, postponed } = await opened();
-  for (let n = 0; n < 30; n += 1) expect(await ask({ force: true })).toMatchObject({ status: 'ok' });
-  const later = { reason: 'rate_limit', next_at: '2026-03-10T12:05:00+00:00' };
-  expect(await ask({ force: true })).toMatchObject({ status: 'skipped', data: { ...later, count: 43 } });
-  expect(await ask({})).toMatchObject({ status: 'ok', data: { fetched: false } });
-  expect([requests.length, postponed]).toMatchObject([30, [{ reason: 'rate_limit' }]]);
-  clock.advance(5 * MINUTE_MS);
-  expect(await ask({})).toMatchObject({ status: 'ok', data: { fetched: true } });
-});
-
 test('an empty list and a page leave nothing retained', async () => {
   const { ask, topics } = await opened();
   const nothing = { topic: null, count: 0, fetched: true, changed: false };
@@ -259,11 +248,12 @@ test('at most a hundred beside the configured one; the oldest goes', async () =>
 test('pages that an earlier version has kept are removed', async () => {
   const { topics, files } = await opened([
     { limit: 3 },
+    { skip: 0 },
     { chamberIds: ['/ie/a/house/dail/3'] },
     { houseNo: 3 },
   ]);
   expect(topics()).toEqual(['constituencies/dail/3', 'bridge/constituencies']);
-  expect(await files()).toEqual(['kept-2.json']);
+  expect(await files()).toEqual(['kept-3.json']);
 });
 
 test('lists of another service are not read', async () => {

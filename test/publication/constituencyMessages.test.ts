@@ -1,6 +1,6 @@
 // The lists of constituencies on MQTT: their topics, their payload, and what Home Assistant shows.
 import { describe, expect, test } from 'vitest';
-import { listName, summaryMessage } from '../../src/constituencies/onDemand.ts';
+import { summaryMessage } from '../../src/constituencies/onDemand.ts';
 import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { zone } from '../../src/domain/period.ts';
 import { Topics } from '../../src/publication/topics.ts';
@@ -24,15 +24,6 @@ const listOf = (names: readonly string[]): ConstituencyList => {
 const view = (list: ConstituencyList, question = DAIL) => {
   return { question, list, fetchedAt: FETCHED_AT, stale: false };
 };
-
-test('a list is named after its house; pages and lists of several houses have no name', () => {
-  expect(listName(DAIL)).toBe('dail/34');
-  expect(listName({ ...ALL, chamber: 'seanad' })).toBe('seanad/all');
-  expect(listName({ ...ALL, houseNo: 3 })).toBe('all/3');
-  expect(listName(ALL)).toBe('all/all');
-  for (const more of [{ skip: 0 }, { limit: 5 }, { chamberIds: ['/ie/a/house/dail/3'] }])
-    expect(listName({ ...DAIL, ...more })).toBeNull();
-});
 
 describe('the summary for Home Assistant', () => {
   const summaryOf = (names: readonly string[] | null) => {

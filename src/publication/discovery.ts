@@ -247,11 +247,7 @@ function looksOf(row: EntityRow<never>, currency: string): Body {
 }
 
 /** `rows`: the table that the row is in. */
-export function attributesBody(
-  row: EntityRow<never>,
-  rows: readonly EntityRow<never>[],
-  stateTopic: string,
-): Body {
+function attributesBody(row: EntityRow<never>, rows: readonly EntityRow<never>[], stateTopic: string): Body {
   const { key, derived, options, alsoShows } = row;
   const shown = [row, ...rows.filter((other) => other.key === alsoShows)].flatMap(attributesOf);
   const pairs = [

@@ -63,9 +63,3 @@ test('Home Assistant is shown what the provider gives, and no more', () => {
   expect(keys({ ...ACCOUNT, balance: null, credit: null })).toEqual([...invoice, 'event']);
   expect(keys({ ...ACCOUNT, ...NOTHING })).toEqual([]);
 });
-
-test('money is in the currency of the account', () => {
-  const { components } = accountDocument(discovery, { ...ACCOUNT, currency: 'SEK' });
-  const units = Object.values(components).flatMap((body) => body.unit_of_measurement ?? []);
-  expect(new Set(units)).toEqual(new Set(['SEK']));
-});

@@ -87,15 +87,15 @@ test('each device leads to the page where others can open it, else the bridge to
   expect(urls(null)).toEqual([about.url, undefined, undefined]);
 });
 
-test('only the pair for the Energy dashboard has a state class; money is in the currency of the meter', () => {
-  const { components } = meterDocument(discoveryBelow('heat2mqtt'), { ...FULL, currency: 'GBP' });
-  const totals = Object.entries(components).filter(([, { state_class }]) => state_class !== undefined);
-  expect(totals.map(([key, { state_class }]) => [key, state_class])).toEqual([
-    ['energy_total', 'total'],
-    ['cost_total', 'total'],
-  ]);
-  const units = new Set(Object.values(components).map((body) => body.unit_of_measurement));
-  expect(units).toEqual(new Set(['kWh', 'GBP', 'GBP/kWh', 'GBP/d', '%', 'K·d', undefined]));
+test('money is in the currency of the account and of the meter', () => {
+  const unitsOf = ({ components }: ReturnType<typeof meterDocument>) =>
+    new Set(Object.values(components).map((body) => body.unit_of_measurement));
+  const below = discoveryBelow('heat2mqtt');
+  expect(unitsOf(accountDocument(below, { ...ACCOUNT, currency: 'SEK' }))).toEqual(
+    new Set(['SEK', undefined]),
+  );
+  const ofMeter = ['kWh', 'GBP', 'GBP/kWh', 'GBP/d', '%', 'K·d', undefined];
+  expect(unitsOf(meterDocument(below, { ...FULL, currency: 'GBP' }))).toEqual(new Set(ofMeter));
 });
 
 test('a component that is gone, or is of another platform now, is first reduced to its old platform', () => {

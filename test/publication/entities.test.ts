@@ -2,10 +2,9 @@
 import { expect, test } from 'vitest';
 import { SCHEMAS } from '../../scripts/docs/schemas.ts';
 import type { Message } from '../../src/mqtt/message.ts';
-import { attributesBody } from '../../src/publication/discovery.ts';
 import { ACCOUNT_ROWS } from '../../src/publication/entities/accountEntities.ts';
 import { EVENT_ROWS } from '../../src/publication/entities/bridgeEntities.ts';
-import { type EntityRow, keysOf, stateFrom } from '../../src/publication/entities/entityRow.ts';
+import { keysOf, stateFrom } from '../../src/publication/entities/entityRow.ts';
 import { METER_ROWS } from '../../src/publication/entities/meterEntities.ts';
 import type { AccountView, MeterView } from '../../src/publication/views.ts';
 import { type Fields, isFields } from '../support/fields.ts';
@@ -142,23 +141,6 @@ test('a meter without outdoor temperatures or a register has no entities of them
   expect(all).toEqual(expect.arrayContaining([...weather, ...register]));
   expect(keysWith({ house: null })).toEqual(all.filter((key) => !weather.includes(key)));
   expect(keysWith({ register: null })).toEqual(all.filter((key) => !register.includes(key)));
-});
-
-test('attributes: one with the entity as its beginning, one with a key of its own, and those of another entity', () => {
-  const attributes = [
-    { key: 'from', help: 'A day.', read: () => 1 },
-    { as: 'low', help: 'An end.', read: () => 1 },
-  ];
-  const bill = { key: 'bill', name: 'Bill', help: 'A bill.', platform: 'sensor', read: () => 1 } as const;
-  const rows: EntityRow<never>[] = [
-    { ...bill, attributes },
-    { ...bill, key: 'rest', alsoShows: 'bill' },
-  ];
-  for (const row of rows)
-    expect(attributesBody(row, rows, 'heat/state')).toEqual({
-      json_attributes_topic: 'heat/state',
-      json_attributes_template: "{{ {'from': value_json.from, 'low': value_json.bill_low} | tojson }}",
-    });
 });
 
 test.each(['en', 'ga', 'de'] as const)(

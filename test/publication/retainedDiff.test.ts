@@ -71,22 +71,6 @@ test('a topic that comes back before its clearing has arrived is told again, and
   expect(topicsOf(diff.gone())).toEqual(['b']);
 });
 
-test('an entity that is gone is reduced to its platform first, as long as the reader has it', () => {
-  const diff = new RetainedDiff();
-  const first = diff.take('home', [device('one', 'two')]);
-  expect(first).toHaveLength(1);
-  for (const message of first) diff.delivered(message);
-  const reduced = () =>
-    diff.take('home', [device('one')]).map(({ payload }) => JSON.parse(payload).components);
-  const expected = [
-    { one: { platform: 'sensor', name: 'one' }, two: { platform: 'sensor' } },
-    { one: { platform: 'sensor', name: 'one' } },
-  ];
-  expect(reduced()).toEqual(expected);
-  diff.forget();
-  expect(reduced()).toEqual(expected);
-});
-
 test('an entity counts as gone once the whole document has arrived, not with the step before', () => {
   const diff = new RetainedDiff();
   for (const message of diff.take('home', [device('one', 'two')])) diff.delivered(message);

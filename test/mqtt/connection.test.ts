@@ -7,12 +7,11 @@ import { systemClock } from '../../src/foundation/clock.ts';
 import { Failure } from '../../src/foundation/failure.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import { openConnection, type ProtocolVersion } from '../../src/mqtt/connection.ts';
-import type { Incoming } from '../../src/mqtt/message.ts';
 import { LOCALHOST } from '../support/certificate.ts';
 import { handClock } from '../support/clock.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
-import { turn, waitFor } from '../support/waitFor.ts';
+import { waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 import { address, connect, event, OFFLINE, wired } from './linked.ts';
 
@@ -146,23 +145,6 @@ test('TLS names the broker that is wanted; it is also spoken where we have a cer
   expect(untrusted.code).toBe('broker_not_trusted');
 });
 
-test('published and heard, retained flags told apart', async () => {
-  const { stack, broker, probe } = await wired();
-  await probe.publish('in/old', 'before', { retain: true });
-  const heard: Incoming[] = [];
-  const connection = await connect(broker.url, { onMessage: (one) => void heard.push(one) });
-  stack.defer(() => connection.close(500));
-  await connection.subscribe(['in/+']);
-  await probe.publish('in/new', 'now');
-  await waitFor('both messages', () => heard.length === 2);
-  expect(heard.map(({ topic, retained }) => [topic, retained])).toEqual([
-    ['in/old', true],
-    ['in/new', false],
-  ]);
-  await connection.publish({ topic: 'out', payload: 'ü', retain: true });
-  expect(await waitFor('the message', () => probe.last('out'))).toMatchObject({ payload: 'ü', qos: 1 });
-});
-
 test('the will is published when the socket dies, and not after a polite close', async () => {
   const { stack, broker, wire, probe } = await wired();
   const polite = await connect(wire.url);
@@ -174,21 +156,6 @@ test('the will is published when the socket dies, and not after a polite close',
   expect(probe.on('x/state')).toEqual([]);
   const late = stack.use(await startProbe(broker.url));
   expect((await waitFor('the will', () => late.last('x/killed'))).retained).toBe(true);
-});
-
-test('a publish without an acknowledgement fails after its time, or with the connection', async () => {
-  const { wire, clock, connection } = await muted();
-  const first = connection.publish(event('1'));
-  const settled: string[] = [];
-  void first.catch((err: Error) => settled.push(err.message));
-  clock.advance(19_000);
-  await turn(20);
-  expect(settled).toEqual([]);
-  clock.advance(2_000);
-  await waitFor('the end of patience', () => settled.length === 1);
-  const second = connection.publish(event('2'));
-  wire.cut();
-  await expect(second).rejects.toThrow();
 });
 
 test('close ends within its time although the broker says nothing any more', async () => {

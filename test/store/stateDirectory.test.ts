@@ -138,50 +138,16 @@ test('a document that belongs to another owner counts as absent, and is not set 
   expect(await readdir(file(''))).toEqual([]);
 });
 
-/** Root may write everywhere, so a regular file stands where the directory should be. */
-async function blocked() {
-  const { open, path, messages } = await place();
+test('what could not be written does not come back over something newer', async () => {
+  const { open, path } = await place();
+  // Root may write everywhere, so a regular file stands where the directory should be.
   await writeFile(path, 'a file');
   const state = await open();
   const document = state.document('accounts/home/word', wordCodec);
-  expect(await document.write('first word')).toBe(false);
-  return { state, document, refusal: state.fault, path, messages, unblock: () => rm(path) };
-}
-
-test('a directory that cannot be written is opened all the same; each change tells path and reason', async () => {
-  const { state, document, refusal, path, messages } = await blocked();
-  expect(refusal).toMatchObject({ code: 'state_unwritable', retry: 'later' });
-  expect(String(refusal)).toContain(`The state directory cannot be written: ${path} (ENOTDIR).`);
-  expect(String(refusal)).not.toContain('first word');
-  expect([await document.write('again'), await document.remove()]).toEqual([false, false]);
+  expect([await document.write('first word'), await document.remove()]).toEqual([false, false]);
   expect(await document.read()).toBeNull();
-  expect(messages('error')).toEqual(['state document could not be saved', 'state document cannot be read']);
-  expect(await state.list('accounts')).toEqual([]);
-});
-
-test('what could not be written is a fault of the directory until that document has been', async () => {
-  const { state, document, refusal, unblock } = await blocked();
-  expect(state.fault).toBe(refusal);
-  await unblock();
-  await state.document('other', wordCodec).write('fine');
-  expect(state.fault).toBe(refusal);
-  await document.write('second');
-  expect(state.fault).toBeNull();
-});
-
-test('it is tried again, in vain or not, with the newest value', async () => {
-  const { state, document, unblock } = await blocked();
-  await state.retry();
-  expect(state.fault).not.toBeNull();
-  await document.write('second');
-  await unblock();
-  await state.retry();
-  expect([state.fault, await document.read()]).toEqual([null, 'second']);
-});
-
-test('it does not come back over something newer', async () => {
-  const { state, document, unblock } = await blocked();
-  await unblock();
+  expect(String(state.fault)).not.toContain('first word');
+  await rm(path);
   await Promise.all([document.write('second'), state.retry(), state.retry()]);
   expect([state.fault, await document.read()]).toEqual([null, 'second']);
 });

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   addDays,
-  addMonths,
   daysBetween,
   INTERVALS,
   intervalStart,
@@ -23,14 +22,6 @@ test.each([
 ])('%s and %d days is %s', (day, days, expected) => {
   expect(addDays(day, days)).toBe(expected);
   expect(daysBetween(day, expected)).toBe(days);
-});
-
-test.each([
-  ['2025-12-15', 1, '2026-01-01'],
-  ['2025-01-15', -1, '2024-12-01'],
-  ['2025-06-30', -30, '2022-12-01'],
-])('the month of %s and %d more begins %s', (day, months, expected) => {
-  expect(addMonths(day, months)).toBe(expected);
 });
 
 test.each([

@@ -15,12 +15,12 @@ const NEWEST = '2025-01-15';
 
 const live = (options: Partial<HouseholdOptions> = {}) =>
   new Household({ seed: 7, from: FROM, days: 560, holidays: 0, ...options });
-const weatherOf = ({ temperatures }: Household): Temperatures => temperatures;
+const HOME = live();
 /** On the evening of the day. */
 function judge(
   days: Ledger['days'],
   newest: Day,
-  weather: Temperatures | null,
+  weather: Temperatures | null = HOME.temperatures,
   tariff: Tariff | null = null,
 ) {
   return judgeUse(days, addDays(newest, 1), weather, tariff);
@@ -31,7 +31,7 @@ function watch(home: Household, from: Day, count: number) {
   const began: Day[] = [];
   const on: Day[] = [];
   for (let at = 0, day = from; at < count; at += 1, day = addDays(day, 1)) {
-    const since = judge(home.days, day, weatherOf(home))?.unusual?.since;
+    const since = judge(home.days, day, home.temperatures)?.unusual?.since;
     if (since !== undefined) on.push(day);
     if (since === day) began.push(day);
   }
@@ -43,44 +43,42 @@ const withDay = (days: Ledger['days'], day: Day, kwh: number): Ledger['days'] =>
 const kwhOn = (days: Ledger['days'], day: Day): number => (days.get(day)?.energy ?? 0) / 1e6;
 
 describe('one day far off', () => {
-  const home = live();
-
   test('is told, and is over two days later', () => {
     const direction = 'high';
-    const days = withDay(home.days, NEWEST, kwhOn(home.days, NEWEST) * 4);
-    const found = judge(days, NEWEST, weatherOf(home));
+    const days = withDay(HOME.days, NEWEST, kwhOn(HOME.days, NEWEST) * 4);
+    const found = judge(days, NEWEST);
     expect(found?.unusual).toEqual({ since: NEWEST, direction, reason: 'day' });
     expect(found?.newest).toMatchObject({ day: NEWEST, by: 'weather' });
-    expect(judge(days, addDays(NEWEST, 2), weatherOf(home))?.unusual).toBeNull();
+    expect(judge(days, addDays(NEWEST, 2))?.unusual).toBeNull();
   });
 
   test('is none when the reading carries the day before, or may do so', () => {
     const before = addDays(NEWEST, -1);
-    const kwh = kwhOn(home.days, before) + kwhOn(home.days, NEWEST);
-    const carried = withDay(home.days, NEWEST, 2 * kwh);
+    const kwh = kwhOn(HOME.days, before) + kwhOn(HOME.days, NEWEST);
+    const carried = withDay(HOME.days, NEWEST, 2 * kwh);
     const missed = new Map([...carried].filter(([day]) => day !== before));
     for (const days of [missed, withDay(carried, before, 0)]) {
-      const found = judge(days, NEWEST, weatherOf(home));
+      const found = judge(days, NEWEST);
       expect([found?.newest.day, found?.unusual]).toEqual([addDays(NEWEST, -2), null]);
     }
   });
 
   test('is none when its standing charges tell that it carries another', () => {
-    const twice = new Map(home.days);
-    const [one, other] = [home.days.get(NEWEST), home.days.get(addDays(NEWEST, 1))];
+    const twice = new Map(HOME.days);
+    const [one, other] = [HOME.days.get(NEWEST), HOME.days.get(addDays(NEWEST, 1))];
     if (!one || !other) throw new Error('no such days');
     const both = { energy: 2 * ((one.energy ?? 0) + (other.energy ?? 0)), cost: 0 };
     both.cost = Math.round(0.124 * both.energy) + 2 * 686_000;
     twice.set(NEWEST, { ...one, ...both });
     const known = new Map([...twice].filter(([day]) => day <= NEWEST));
-    const found = judge(known, NEWEST, weatherOf(home), fitTariff(known));
+    const found = judge(known, NEWEST, HOME.temperatures, fitTariff(known));
     expect(found?.newest.day).toBe(addDays(NEWEST, -1));
-    expect(judge(known, NEWEST, weatherOf(home))?.unusual).not.toBeNull();
+    expect(judge(known, NEWEST)?.unusual).not.toBeNull();
   });
 
   test('is not looked at before it is over', () => {
-    const days = withDay(home.days, NEWEST, 1);
-    expect(judge(days, addDays(NEWEST, -1), weatherOf(home))?.newest.day).toBe(addDays(NEWEST, -1));
+    const days = withDay(HOME.days, NEWEST, 1);
+    expect(judge(days, addDays(NEWEST, -1))?.newest.day).toBe(addDays(NEWEST, -1));
   });
 });
 
@@ -103,17 +101,15 @@ describe('what lasts', () => {
   });
 
   test('a dead meter is low from its third day on: the first one may be a missed reading', () => {
-    const home = live();
-    const days = [0, 1, 2].reduce((all, at) => withDay(all, addDays(NEWEST, at), 0), home.days);
-    expect(judge(days, addDays(NEWEST, 1), weatherOf(home))?.unusual).toBeNull();
-    expect(judge(days, addDays(NEWEST, 2), weatherOf(home))?.unusual).toMatchObject({ direction: 'low' });
+    const days = [0, 1, 2].reduce((all, at) => withDay(all, addDays(NEWEST, at), 0), HOME.days);
+    expect(judge(days, addDays(NEWEST, 1))?.unusual).toBeNull();
+    expect(judge(days, addDays(NEWEST, 2))?.unusual).toMatchObject({ direction: 'low' });
   });
 
   test('the same reading for days in a row is an estimate, and what puts it right is judged as little', () => {
-    const home = live();
-    const flat = [0, 1, 2, 3, 4].reduce((all, at) => withDay(all, addDays(NEWEST, at), 25), home.days);
+    const flat = [0, 1, 2, 3, 4].reduce((all, at) => withDay(all, addDays(NEWEST, at), 25), HOME.days);
     const days = withDay(flat, addDays(NEWEST, 5), 90);
-    expect(judge(days, addDays(NEWEST, 5), weatherOf(home))?.newest.day).toBe(addDays(NEWEST, -1));
+    expect(judge(days, addDays(NEWEST, 5))?.newest.day).toBe(addDays(NEWEST, -1));
   });
 });
 
@@ -130,16 +126,15 @@ describe('what it is judged by', () => {
   });
 
   test('a meter that tells every second day is never judged', () => {
-    const home = live({ readEvery: 2 });
-    expect(judge(home.days, NEWEST, weatherOf(home))).toBeNull();
+    const sparse = live({ readEvery: 2 });
+    expect(judge(sparse.days, NEWEST, sparse.temperatures)).toBeNull();
   });
 
   test('the season, once no temperature has come for more than three days', () => {
-    const home = live();
-    const until = (last: Day): Temperatures => new Map([...home.temperatures].filter(([day]) => day <= last));
-    const late = judge(home.days, NEWEST, until(addDays(NEWEST, -3)));
+    const until = (last: Day): Temperatures => new Map([...HOME.temperatures].filter(([day]) => day <= last));
+    const late = judge(HOME.days, NEWEST, until(addDays(NEWEST, -3)));
     expect(late?.newest).toMatchObject({ day: addDays(NEWEST, -3), by: 'weather' });
-    expect(judge(home.days, NEWEST, until(addDays(NEWEST, -4)))?.newest).toMatchObject({
+    expect(judge(HOME.days, NEWEST, until(addDays(NEWEST, -4)))?.newest).toMatchObject({
       day: NEWEST,
       by: 'season',
     });
@@ -156,9 +151,8 @@ describe('what it is judged by', () => {
   });
 
   test('days before it alone: what it used itself changes nothing in what was expected', () => {
-    const home = live();
-    const known = new Map([...home.days].filter(([day]) => day <= NEWEST));
-    for (const weather of [weatherOf(home), null]) {
+    const known = new Map([...HOME.days].filter(([day]) => day <= NEWEST));
+    for (const weather of [HOME.temperatures, null]) {
       const usual = judge(known, NEWEST, weather)?.newest;
       fc.assert(
         fc.property(fc.double({ min: 0.01, max: 100, noNaN: true }), (kwh) => {

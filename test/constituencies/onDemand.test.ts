@@ -1,7 +1,7 @@
 // Lists on demand: which are kept, how often the service is asked, and how the last good list stays through whatever it answers.
 import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { openConstituencies } from '../../src/constituencies/onDemand.ts';
+import { openConstituencies, summaryMessage } from '../../src/constituencies/onDemand.ts';
 import { zone } from '../../src/domain/period.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
@@ -271,4 +271,29 @@ test('a stop ends a fetch that is under way, and the list from before does not c
   await stop();
   await asking;
   expect(list()).toMatchObject({ stale: false });
+});
+
+/** Of a list with these names. */
+function summaryOf(names: readonly string[]) {
+  const question = { chamber: 'dail', houseNo: 34, chamberIds: [], skip: null, limit: null } as const;
+  const rows = names.map((name) => ({ uri: name, name, code: null, type: null, house }));
+  const view = { ...list, constituencies: rows, total: rows.length };
+  const shown = { question, list: view, fetchedAt: 0, stale: false };
+  return JSON.parse(summaryMessage(new Topics('heat2mqtt'), zone('Europe/Dublin'), 'dail/34', shown).payload);
+}
+
+test('the summary for Home Assistant has every name once, and none where they would be over 16 KiB', () => {
+  expect(summaryOf(['Éadán', 'Zion'])).toMatchObject({ count: 2, names: ['Éadán', 'Zion'], note: null });
+  expect(summaryOf(['Éadán', 'Éadán', 'Zion'])).toMatchObject({
+    count: 3,
+    names: ['Éadán', 'Zion'],
+    note: '3 constituencies have 2 different names.',
+  });
+  const many = (count: number) => Array.from({ length: count }, (_, n) => `Dáilcheantar ${n}`);
+  expect(summaryOf(many(600)).names).toHaveLength(600);
+  expect(summaryOf(many(1_300))).toMatchObject({
+    count: 1_300,
+    names: null,
+    note: 'The 1300 names are too long for Home Assistant. They are on the topic of the list.',
+  });
 });

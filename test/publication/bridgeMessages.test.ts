@@ -1,23 +1,11 @@
-// What is published of the bridge itself: state, info, health with its reasons, and events.
+// The health of the bridge: what waiting cures, what needs a person, and its last error.
 import { expect, test } from 'vitest';
 import type { AuthState } from '../../src/domain/health.ts';
-import { healthOf, stateMessage } from '../../src/publication/messages.ts';
-import { clear, Topics } from '../../src/publication/topics.ts';
-import { bodyOf, DUBLIN, NOW, WELL } from '../support/inventedHome.ts';
+import { healthOf } from '../../src/publication/messages.ts';
+import { WELL } from '../support/inventedHome.ts';
 
-const topics = new Topics('heat/home');
 const HOME = WELL.auth.home as NonNullable<typeof WELL.auth.home>;
 const LONG = `${'x'.repeat(249)}🔥🔥🔥`;
-
-test('the state is plain text; an event passes; a withdrawal is empty and retained', () => {
-  const [topic, retain] = ['heat/home/bridge/state', true];
-  expect(stateMessage(topics, 'offline')).toEqual({ topic, payload: 'offline', retain });
-  const event = { event_type: 'poll_failed', code: 'provider_refused', message: 'No.' } as const;
-  const message = topics.message('bridge/event', [], { ...event, at: DUBLIN.iso(NOW) });
-  expect(message).toMatchObject({ topic: 'heat/home/bridge/event', retain: false });
-  expect(bodyOf(message)).toEqual({ schema: 1, ...event, at: '2025-06-30T13:00:00+01:00' });
-  expect(clear(topic)).toEqual({ topic, payload: '', retain });
-});
 
 const auth = (state: AuthState) => ({ home: { ...HOME, state } });
 const TWO = { ...auth('ok'), b: { ...HOME, state: 'needs_user_action' } as const };

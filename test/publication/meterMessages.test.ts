@@ -1,14 +1,13 @@
-// A meter on MQTT: sums rounded once, null never 0, the newest buckets by local days, the whole history, the tariff, and
-// events. Whole payloads: docs/topics.md.
+// A meter on MQTT: sums rounded once, null never 0, the newest buckets by local days, the whole history, and the tariff.
+// Whole payloads, and its events: docs/topics.md.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toMicro } from '../../src/domain/amount.ts';
-import type { Amounts, Change, Ledger } from '../../src/domain/ledger.ts';
+import type { Amounts, Ledger } from '../../src/domain/ledger.ts';
 import type { Day } from '../../src/domain/period.ts';
-import { changeMessage, lateMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import type { MeterView } from '../../src/publication/views.ts';
-import { amounts, type Line, ledgerOf, row } from '../domain/ledgers.ts';
+import { type Line, ledgerOf, row } from '../domain/ledgers.ts';
 import { billed, days, usual } from '../domain/tariffs.ts';
 import { bodyOf, EMPTY, FULL, meterMessages, meterView, NOW } from '../support/inventedHome.ts';
 import { complaintAbout } from '../support/payloads.ts';
@@ -116,32 +115,6 @@ describe('usage', () => {
     const corrected = { energy: 4_000_000, cost: 900_000, revision: 1, receivedAt: NOW };
     const view = meterView({ ...ledgerOf([]), days: new Map([['2025-06-01', corrected]]) });
     expect(bucketsOf(view, 'day')).toMatchObject([{ revision: 1, received_at: '2025-06-30T13:00:00+01:00' }]);
-  });
-});
-
-describe('an event', () => {
-  const at = '2025-06-30T13:00:00+01:00';
-  const day = '2025-06-29';
-  const newDay: Change = { kind: 'new_day', day, before: null, after: amounts(5.25, null) };
-  const corrected: Change = { kind: 'corrected', day, before: amounts(6, 1.43), after: amounts(0, 1.43) };
-  const old = { old_energy_kwh: 6, old_cost_eur: 1.43 };
-
-  test.each([
-    [
-      changeMessage(topics, '7', newDay, at),
-      { event_type: 'new_day', day, energy_kwh: 5.25, cost_eur: null },
-    ],
-    [
-      changeMessage(topics, '7', corrected, at),
-      { event_type: 'corrected', day, energy_kwh: 0, cost_eur: 1.43, ...old },
-    ],
-    [
-      lateMessage(topics, '7', '2025-06-27T00:00:00+01:00', at),
-      { event_type: 'late', day: null, reading_at: '2025-06-27T00:00:00+01:00' },
-    ],
-  ])('is not retained: %j', (message, expected) => {
-    expect(message).toMatchObject({ topic: 'heat2mqtt/meter/7/event', retain: false });
-    expect(bodyOf(message)).toEqual({ schema: 1, at, ...expected });
   });
 });
 

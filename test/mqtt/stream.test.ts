@@ -66,14 +66,6 @@ test('whatever comes in whatever pieces: every packet in its turn, of large ones
   });
 });
 
-test('of a packet as large as MQTT knows nothing more comes through', () => {
-  const cut = packetCutter(LARGEST);
-  const parts = cut(Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f]));
-  const piece = Buffer.alloc(1024 * 1024);
-  for (let left = 255; left > 0; left -= 1) parts.push(...cut(piece));
-  expect(Buffer.concat(parts).length).toBeLessThanOrEqual(LARGEST);
-});
-
 /** As long as a URL of the scheme is open, a broker answers there. */
 async function brokerAt(scheme: string, stack: Stack): Promise<string> {
   const broker = stack.use(await startBroker());

@@ -27,14 +27,12 @@ async function untilEvent(api: Api, id: string, type: string): Promise<Fields> {
   return seen;
 }
 
-test('a new day, a bill, and a press that comes too early', async () => {
+test('a new day, and a press that comes too early', async () => {
   const events = [5, 4, 3].map((days) => reading(daysAgo(days), days, days / 4));
   const story = await openStory({ me: person('me', [home(METER, quiet({ events }), PROPERTY)]) });
   const { start, enter, probe, homeAssistant } = story;
   await start();
   const api = await enter();
-  // With them comes the entity of bills.
-  await probe.until('heat2mqtt/account/home/invoices', () => true);
   await untilShown(probe, api);
   expect(await attributesOf(api, 'button.heat2mqtt_poll_now')).toMatchObject({ next_possible_at: null });
 
@@ -52,11 +50,6 @@ test('a new day, a bill, and a press that comes too early', async () => {
     const { next_possible_at } = await attributesOf(api, 'button.heat2mqtt_poll_now');
     return next_possible_at === next_at && Date.parse(String(next_at)) > Date.now();
   });
-
-  const invoice = { id: '1', status: 'invoice', due: '2026-12-04', amount: 87.5, amount_due: 87.5 };
-  const bill = { schema: 1, event_type: 'bill', at: '2026-11-20T06:23:00+00:00', currency: 'EUR', invoice };
-  await probe.publish('heat2mqtt/account/home/event', JSON.stringify(bill));
-  expect(await untilEvent(api, 'event.heat2mqtt_home_event', 'bill')).toMatchObject({ invoice });
   expect(complaints(homeAssistant.records())).toEqual([]);
 });
 

@@ -1,6 +1,4 @@
 // What lasts in Home Assistant and what does not: restarts, lost discovery documents, and entities and devices that are gone.
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ME } from '../e2e/program.ts';
 import { METER } from '../support/homes.ts';
@@ -56,38 +54,6 @@ test('the documents are deleted: entities and devices go, and come back when Hom
   const after = await story.enter();
   await untilShown(story.probe, after);
   expect(await registered(after)).toEqual(ids);
-  expect(complaints(story.homeAssistant.records())).toEqual([]);
-});
-
-test('an entity that an older version called otherwise leaves no ghost', async () => {
-  const story = await openStory();
-  const { probe, folder } = story;
-  const first = await story.start();
-  const api = await story.enter();
-  // The account gets more entities when its invoices are known.
-  await probe.until('heat2mqtt/account/home/invoices');
-  const wanted = await untilShown(probe, api);
-  await first.end('SIGTERM');
-
-  const topic = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
-  const document = Object(probe.json(topic));
-  const { energy_total, ...others } = document.components;
-  const named = `heat2mqtt_meter_${METER}_sum`;
-  const sum = { ...energy_total, unique_id: named, default_entity_id: `sensor.${named}` };
-  const older = { ...document, components: { ...others, sum } };
-  await probe.publish(topic, JSON.stringify(older), { retain: true });
-  const isThere = async () => (await stateOf(api, `sensor.${named}`)) !== undefined;
-  await waitFor('the older entity', isThere, SLOW);
-  // What it would have remembered of that.
-  const path = join(folder, 'state/announced.json');
-  const remembered = JSON.parse(await readFile(path, 'utf8'));
-  remembered.components[topic].sum = 'sensor';
-  await writeFile(path, JSON.stringify(remembered));
-
-  await story.start();
-  await waitFor('no ghost', async () => !(await isThere()), SLOW);
-  expect(await untilShown(probe, api)).toHaveLength(wanted.length);
-  expect((await registered(api)).filter((line) => line.includes(named))).toEqual([]);
   expect(complaints(story.homeAssistant.records())).toEqual([]);
 });
 

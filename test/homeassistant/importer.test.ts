@@ -1,4 +1,4 @@
-// One series brought up to date: what is read, what is sent, and when it counts as done.
+// One series brought up to date: what is read, and what is sent. Batches and cuts are in the stories of statistics.
 import { expect, test } from 'vitest';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { zone } from '../../src/domain/period.ts';
@@ -63,13 +63,6 @@ test('a sum that differs in the newest rows leads to the first row that does', a
   expect(ha.rows(ENERGY).at(-1)).toEqual(['2024-12-31T00:00:00.000Z', 10, 3662]);
 });
 
-test('what is to be sent again from a day on is sent, though nothing differs', async () => {
-  const { ha, bring } = await opened();
-  await bring(YEAR);
-  expect(await bring(YEAR, { from: Date.parse('2024-12-30T00:00:00Z') })).toBe(2);
-  expect(ha.imports()).toEqual([366, 2]);
-});
-
 test('Home Assistant is told what the Energy dashboard takes', async () => {
   const { ha, bring } = await opened();
   await bring(YEAR);
@@ -95,39 +88,13 @@ test('another currency or name is told with all rows, and then once', async () =
   }
 });
 
-test('a long history goes in batches that Home Assistant bears, each told once it is stored', async () => {
-  const { ha, bring } = await opened();
-  const steps: [number, number][] = [];
-  const long = ledgerOf(row('2022-01-01', 1_001, 1, 1), { origin: '2022-01-01' });
-  expect(await bring(long, { onProgress: (...step) => steps.push(step) })).toBe(1_001);
-  expect(ha.imports()).toEqual([1_000, 1]);
-  expect(steps).toEqual([
-    [0, 1_001],
-    [1_000, 1_001],
-    [1_001, 1_001],
-  ]);
-  expect(ha.rows(ENERGY)).toHaveLength(1_001);
-});
-
-test('it is not done before every row can be read back, and the wait ends with the daemon', async () => {
+test('the wait for a recorder ends with the daemon', async () => {
   const { ha, clock, ending, bring } = await opened();
   ha.switches.slow = true;
-  const steps: [number, number][] = [];
-  const done = bring(YEAR, { onProgress: (stored, total) => steps.push([stored, total]) });
-  // Not that of a reply, which is far longer: what was read back was not all there.
-  const isWaiting = (imports: number) => clock.untilNext === 250 && ha.imports().length === imports;
-  await waitFor('a wait', () => isWaiting(1));
-  clock.advance(250);
-  expect(steps).toEqual([[0, 366]]);
-  ha.commit();
-  await waitFor('the end', () => {
-    clock.advance(500);
-    return steps.length === 2;
-  });
-  expect(await done).toBe(366);
-  const left = bring(ledgerOf(row('2026-01-01', 2, 1, 1), { origin: '2026-01-01' }));
+  const left = bring(YEAR);
   left.catch(() => undefined);
-  await waitFor('a wait', () => isWaiting(2));
+  // Not that of a reply, which is far longer: what was read back was not all there.
+  await waitFor('a wait', () => clock.untilNext === 250 && ha.imports().length === 1);
   ending.abort();
   await expect(left).rejects.toMatchObject({ code: 'home_assistant_cut' });
 });

@@ -16,14 +16,6 @@ test('three years are asked for in pieces, and no hour is missing or double', as
   expect(ha.asked.filter(({ type }) => type === 'recorder/statistics_during_period')).toHaveLength(13);
 });
 
-test('hours without a mean are left out', async () => {
-  const { ha, connect } = await open();
-  ha.sensors.set(SENSOR, { unit: '°C', mean: (start) => (start === FROM ? null : 5) });
-  expect((await hourlyTemperatures(await connect(), SENSOR, FROM, FROM + DAY_MS)).size).toBe(23);
-  ha.sensors.clear();
-  expect((await hourlyTemperatures(await connect(), SENSOR, FROM, FROM + DAY_MS)).size).toBe(0);
-});
-
 test('a mean that is not known is none, and no frost', async () => {
   const { ha, connect } = await open();
   const rows = [null, 5].map((mean, n) => ({ start: FROM + n * 3_600_000, mean }));

@@ -97,13 +97,6 @@ describe('the measure is the series itself', () => {
     expect(quarantinedIn(openLedger('2025-01-01'), ...lines.toReversed())).toEqual(odd);
   });
 
-  test('the next piece of the history is measured by those before', () => {
-    const first = merge(openLedger('2025-01-01'), buckets(...block), 1).ledger;
-    expect(quarantinedIn(first, ['2025-03-05', 60_000, 400], ['2025-03-06', 60_001, 400])).toEqual([
-      '2025-03-06',
-    ]);
-  });
-
   test('a window of absurd corrections does not vouch for itself', () => {
     const flat = ledgerOf(row('2025-01-01', 100, 8, 2));
     expect(quarantinedIn(flat, ...row('2025-01-11', 90, 8000, 2000))).toHaveLength(90);

@@ -1,30 +1,13 @@
-// An account on MQTT: what is not known, the newest invoices, and what Home Assistant shows. Whole payloads: docs/topics.md.
+// An account on MQTT: its newest invoices, and one of which little is known. Whole payloads: docs/topics.md.
 import { expect, test } from 'vitest';
 import type { Invoice } from '../../src/domain/invoice.ts';
-import { accountDocument } from '../../src/publication/discovery.ts';
 import { billMessage } from '../../src/publication/messages.ts';
 import { Topics } from '../../src/publication/topics.ts';
-import { ACCOUNT, accountMessages, bodyOf, discoveryBelow } from '../support/inventedHome.ts';
+import { ACCOUNT, accountMessages, bodyOf } from '../support/inventedHome.ts';
 
 const topics = new Topics('heat2mqtt');
-const discovery = discoveryBelow('heat2mqtt');
 const [INVOICE] = ACCOUNT.invoices?.all ?? [];
 if (!INVOICE) throw new Error('the invented account has no invoice');
-const NOTHING = {
-  balance: null,
-  credit: null,
-  invoices: null,
-  newestInvoice: null,
-  checks: new Map(),
-  nextBill: null,
-};
-test('what the provider has not given is null', () => {
-  const stateOf = (view: typeof ACCOUNT) => bodyOf(accountMessages(topics, view)[0]);
-  const given = stateOf(ACCOUNT);
-  const money = Object.keys(given).filter((key) => /balance|invoice/.test(key));
-  const unknown = Object.fromEntries(money.map((key) => [key, null]));
-  expect(stateOf({ ...ACCOUNT, ...NOTHING })).toEqual({ ...given, ...unknown });
-});
 
 test('the newest 24 of many; an empty list is a list', () => {
   const many = Array.from({ length: 40 }, (_, at) => ({ ...INVOICE, id: String(at) }));
@@ -48,18 +31,4 @@ test('an invoice of which only the id is known is all null, not zero', () => {
     currency: 'GBP',
     invoice: { id: 'x', status: null, issued: null, due: null, amount: null, amount_due: null, check: null },
   });
-});
-
-test('Home Assistant is shown what the provider gives, and no more', () => {
-  const keys = (view: typeof ACCOUNT) =>
-    Object.keys(accountDocument(discovery, view).components).filter((key) =>
-      /invoice|balance|event/.test(key),
-    );
-  const fields = 'amount due payment status issued overdue unexplained verdict difference forecast'.split(
-    ' ',
-  );
-  const invoice = fields.map((field) => `invoice_${field}`);
-  expect(keys(ACCOUNT)).toEqual(['balance_due', 'credit_balance', ...invoice, 'event']);
-  expect(keys({ ...ACCOUNT, balance: null, credit: null })).toEqual([...invoice, 'event']);
-  expect(keys({ ...ACCOUNT, ...NOTHING })).toEqual([]);
 });

@@ -75,11 +75,6 @@ describe('one day far off', () => {
     expect(found?.newest.day).toBe(addDays(NEWEST, -1));
     expect(judge(known, NEWEST)?.unusual).not.toBeNull();
   });
-
-  test('is not looked at before it is over', () => {
-    const days = withDay(HOME.days, NEWEST, 1);
-    expect(judge(days, addDays(NEWEST, -1))?.newest.day).toBe(addDays(NEWEST, -1));
-  });
 });
 
 describe('what lasts', () => {

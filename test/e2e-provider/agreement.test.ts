@@ -128,15 +128,6 @@ test.each<[string, Situation, readonly unknown[], 'good' | readonly unknown[]]>(
     STALE,
   ],
   [
-    'tokens of before now declared stale',
-    {
-      at: ({ set }) => set({ notBefore: Math.floor(Date.now() / 1000) + 1 }),
-      simulated: token({ notBefore: Math.floor(Date.now() / 1000) + 86_400 }),
-    },
-    STALE,
-    STALE,
-  ],
-  [
     'keys replaced at once',
     { at: ({ renewKeys }) => renewKeys({ keepOld: false }), simulated: token({ keyId: 'another' }) },
     NO_TOKEN,

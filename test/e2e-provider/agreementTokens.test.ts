@@ -93,14 +93,11 @@ test('one-time code: without it and with a wrong one in the same words; the righ
   expectSame(await askBoth({ ...PASSWORD, totp }), WRONG);
 });
 
-test.each([
-  ['revocation', '/revoke', 'token', 200],
-  ['logout', '/logout', 'refresh_token', 204],
-])('%s ends the session; once more is no error', async (_, path, field, status) => {
+test('revocation ends the session; once more is no error', async () => {
   const { askBoth, postBoth, refreshBoth, realm } = await openBoth();
   const tokens = refreshTokens(await askBoth(PASSWORD));
-  const end = () => postBoth(path, (at) => ({ [field]: tokens[at] ?? '' }));
-  expectSame(await end(), [status, undefined, undefined]);
+  const end = () => postBoth('/revoke', (at) => ({ token: tokens[at] ?? '' }));
+  expectSame(await end(), OK);
   expectSame(await refreshBoth(tokens), NOT_ACTIVE);
   expect(await realm.sessions()).toEqual([]);
   const [real, simulated] = await end();

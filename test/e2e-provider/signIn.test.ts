@@ -1,23 +1,15 @@
-// A person signs in and out beside a running daemon: on another device, by a link, with a one-time code.
+// A person signs in and out beside a running daemon: on another device, by a link.
 import { expect, test } from 'vitest';
-import { converse, oneTimeCode, signIn } from './person.ts';
-import {
-  ME,
-  openRealm,
-  otpCredential,
-  PAGE_CLIENT,
-  passwordCredential,
-  REDIRECT_URI,
-  type Settings,
-} from './realm.ts';
+import { converse, signIn } from './person.ts';
+import { ME, openRealm, PAGE_CLIENT, REDIRECT_URI, type Settings } from './realm.ts';
 import { OFTEN, openStory } from './story.ts';
 
 const PKCE = { 'pkce.code.challenge.method': 'S256' };
 const DEVICE = { attributes: { ...PKCE, 'oauth2.device.authorization.grant.enabled': 'true' } };
 const ADDRESS = /Open (?:this address in a browser and sign in:\s+)?(http\S+)/;
 
-async function waitingDaemon(provider: Settings, pageClient: Settings = DEVICE) {
-  const realm = await openRealm({ pageClient });
+async function waitingDaemon(provider: Settings) {
+  const realm = await openRealm({ pageClient: DEVICE });
   const page = { client_id: PAGE_CLIENT, redirect_uri: REDIRECT_URI };
   // Only a person can sign in.
   const account = { password: undefined };
@@ -78,21 +70,4 @@ test('by a link: an address of another attempt is refused, the right one is take
   const code = location?.searchParams.get('code') ?? 'none';
   const state = new URL(address).searchParams.get('state') ?? 'none';
   unsaid([program.output, ...story.probe.heard.map(({ payload }) => payload)], [code, state]);
-});
-
-test.each([
-  ['password', { directAccessGrantsEnabled: true }],
-  ['form', {}],
-])('with a one-time code that is typed, method %s', async (method, client) => {
-  const realm = await openRealm({
-    user: { credentials: [passwordCredential(ME.password), otpCredential()] },
-    pageClient: client,
-  });
-  const story = await openStory(realm, { provider: { client_id: PAGE_CLIENT, redirect_uri: REDIRECT_URI } });
-  const command = converse(story.stack, ['login', '--method', method, '--config', story.config]);
-  await command.says(/(One-time code)/);
-  command.type(oneTimeCode());
-  expect([await command.exited, command.output]).toEqual([0, expect.stringContaining('Signed in')]);
-  expect(await realm.counts()).toMatchObject({ LOGIN: 1 });
-  expect(await realm.failuresCounted()).toBe(0);
 });

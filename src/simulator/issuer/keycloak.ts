@@ -84,14 +84,6 @@ export function openKeycloak(
     return { status: 200, body: '' };
   }
 
-  function logout({ refresh_token }: Form): Reply {
-    if (refresh_token === undefined) throw failed(400, 'invalid_request', 'No refresh token');
-    const ended = sessions.end(refresh_token);
-    if (ended === undefined) throw noGrant('Invalid refresh token');
-    if (ended) counters.revocations += 1;
-    return { status: 204, body: '' };
-  }
-
   function tokens({ session, nonce }: Grant): Reply {
     const now = clock.now();
     const left = token.sessionMaxAnnounced ? sessions.secondsLeft(session, now) : Number.POSITIVE_INFINITY;
@@ -159,7 +151,6 @@ export function openKeycloak(
     ),
     post('/auth/device', devices.start),
     post('/revoke', revoke),
-    post('/logout', logout),
     at('GET', '/protocol/openid-connect/auth', codeFlow.begin),
     ...['authenticate', 'required-action', 'consent'].map((page) =>
       at('POST', `/login-actions/${page}`, codeFlow.post),
@@ -183,7 +174,6 @@ function providerMetadata(issuer: string, { token }: Switches): Record<string, u
     token_endpoint: `${endpoint}${tokenPath(hasMoved)}`,
     ...(deviceAdvertised ? { device_authorization_endpoint: `${endpoint}/auth/device` } : {}),
     revocation_endpoint: `${endpoint}/revoke`,
-    end_session_endpoint: `${endpoint}/logout`,
     jwks_uri: `${endpoint}/certs`,
     grant_types_supported: ['authorization_code', 'refresh_token', 'password', DEVICE_GRANT],
     authorization_response_iss_parameter_supported: true,

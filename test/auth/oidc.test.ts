@@ -147,16 +147,6 @@ describe('a token endpoint that has moved', () => {
     await expect(issuer.login('me@example.org', 'demo')).resolves.toMatchObject({ expiresInSeconds: 1800 });
   });
 
-  test('an old address that refuses the client does not keep it from being found', async () => {
-    const issuer = account.issuer();
-    await issuer.login('me@example.org', 'demo');
-    account.simulator.switches.token.hasMoved = true;
-    account.simulator.switches.fault(`${TOKEN_PATH}/openid-connect/token`, FAULTS.clientRefused, {
-      times: 1,
-    });
-    await issuer.login('me@example.org', 'demo');
-  });
-
   test.each<[string, Fault, string]>([
     ['refuses the client', FAULTS.clientRefused, 'client_refused'],
     [

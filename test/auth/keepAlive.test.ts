@@ -1,6 +1,6 @@
 // A session that never lapses: refreshed between 80 % and 95 % of its life, through outages, suspended machines and stops.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type ConcurrencyLimit, concurrencyLimit } from '../../src/foundation/limits.ts';
+import { concurrencyLimit } from '../../src/foundation/limits.ts';
 import { look } from '../simulator/visitor.ts';
 import { FAULTS, tooMany } from '../support/faults.ts';
 import { type Account, HOUR, MINUTE, openAccount, SECOND, TOKEN_PATH } from './account.ts';
@@ -74,7 +74,8 @@ describe('when nothing is wrong', () => {
 });
 
 describe('behind a concurrency limit', () => {
-  const waitingAtTheLimit = async (limit: ConcurrencyLimit) => {
+  const waitingAtTheLimit = async () => {
+    const limit = concurrencyLimit(1);
     const { session, keepAlive } = account.start();
     await session.accessToken();
     const alive = keepAlive(() => 0, limit);
@@ -86,7 +87,7 @@ describe('behind a concurrency limit', () => {
   };
 
   test('a session that was refreshed meanwhile is not refreshed again', async () => {
-    const { session, leave } = await waitingAtTheLimit(concurrencyLimit(1));
+    const { session, leave } = await waitingAtTheLimit();
     await session.renew();
     leave();
     await account.pass(MINUTE);
@@ -96,7 +97,7 @@ describe('behind a concurrency limit', () => {
   });
 
   test('after a stop nothing is refreshed', async () => {
-    const { alive, leave } = await waitingAtTheLimit(concurrencyLimit(1));
+    const { alive, leave } = await waitingAtTheLimit();
     const stopping = alive.stop();
     leave();
     await stopping;

@@ -137,7 +137,6 @@ async function store(
       throw new HomeAssistantTrouble('not_stored', missing);
     }
     await clock.sleep(wait, signal);
-    if (signal.aborted) throw new HomeAssistantTrouble('cut');
   }
 }
 

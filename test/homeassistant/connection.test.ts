@@ -89,12 +89,12 @@ test('a redirect from ws over wss back to ws is not followed', async () => {
   expect(ha.tokens).toEqual([]);
 });
 
-/** A server that says something to whoever comes, and listens. */
-async function speaking(stack: Stack, said: string, heard: string[]): Promise<string> {
+/** A server that says something to whoever comes, or nothing, and listens. */
+async function speaking(stack: Stack, said: string | null, heard: string[]): Promise<string> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   server.on('connection', (socket) => {
     socket.on('message', (bytes) => heard.push(String(bytes)));
-    socket.send(said);
+    if (said !== null) socket.send(said);
   });
   await once(server, 'listening');
   stack.defer(() => {
@@ -115,6 +115,19 @@ test.each(['<html>', '[]', '{"type":"hello"}', 'null', '{"type":"auth_require'])
     expect(heard).toEqual([]);
   },
 );
+
+test('one that never asks for the token is given up, and so is one that never answers', async () => {
+  const { stack, clock, connect } = await open({ mute: true });
+  const signIn = codeOf(connect(await speaking(stack, null, [])));
+  await waitFor('its patience', () => clock.sleepers === 1);
+  clock.advance(15_000);
+  expect(await signIn).toBe('silent');
+  const home = await connect();
+  const answer = codeOf(home.send(CONFIG, z.unknown()));
+  await turn();
+  clock.advance(60_000);
+  expect(await answer).toBe('silent');
+});
 
 test('a connection that was cut does not come back by itself', async () => {
   const { ha, connect } = await open({ mute: true });

@@ -1,6 +1,6 @@
 // Late data at its true hour: every day of the ledger is in Home Assistant's statistics, whatever the provider does.
 import { expect, test } from 'vitest';
-import { home, METER, person, quiet, reading, STATE } from '../support/homes.ts';
+import { HEALTH, home, METER, person, quiet, reading, STATE } from '../support/homes.ts';
 import { COST, ENERGY, openStatisticsStory } from '../support/statisticsStory.ts';
 
 const at = (text: string) => Date.parse(text);
@@ -44,6 +44,34 @@ test('days land on their dates, as a pair for the Energy dashboard; late and cor
   await story.stop(daemon);
   await settled();
   expect(ha.imports()).toHaveLength(7);
+});
+
+test('a long history goes in batches, each read back, with progress; after a cut only what is missing is sent', async () => {
+  const accounts = [person('me', [home(METER, quiet({ since: '2022-01-01' }))])];
+  const { story, ha, probe, codes, start, until } = await openStatisticsStory([], accounts);
+  Object.assign(ha.switches, { slow: true, cutAfterImports: 3 });
+  await start({ usage: { history_since: '2022-01-01' } });
+  await until('importing');
+  ha.commit();
+  await story.pass(5_000, 1_000);
+  ha.switches.slow = false;
+  ha.commit();
+  await until('failing');
+  expect(codes()).toEqual(['home_assistant_cut']);
+  await story.pass(60_000, 5_000);
+  await until('ok');
+  const days = ha.rows(ENERGY).length;
+  expect(days).toBeGreaterThan(1_150);
+  // The third batch was stored although its answer was lost.
+  expect(ha.imports()).toEqual([1_000, days - 1_000, 1_000, days - 1_000]);
+  const heard = probe.on(HEALTH).map(({ payload }) => JSON.parse(payload).statistics);
+  expect(heard).toContainEqual(
+    expect.objectContaining({ state: 'importing', series: ENERGY, rows_stored: 1_000, rows_total: days }),
+  );
+  const msg = 'statistics stored and read back';
+  expect(story.log).toContainEqual(
+    expect.objectContaining({ series: ENERGY, stored: days, total: days, msg }),
+  );
 });
 
 test('a row that was changed far back is put right within a day', async () => {

@@ -44,6 +44,19 @@ test('a login, the same token until shortly before its end, a refresh; each chan
   }
 });
 
+test('fifty at a time: one login, one refresh, one answer to all', async () => {
+  const { session } = account.start();
+  const fifty = (rejected?: string[]) =>
+    Promise.all(Array.from({ length: 50 }, () => session.accessToken(rejected)));
+  const [first = '', ...others] = await fifty();
+  expect(new Set(others)).toEqual(new Set([first]));
+  expect(account.asked()).toEqual({ logins: 1, refreshes: 0 });
+  const [, tokens] = await Promise.all([session.renew(), fifty([first]), session.renew()]);
+  expect(new Set(tokens).size).toBe(1);
+  expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+  expect(account.simulator.counters.refreshGrants.maxInFlight).toBe(1);
+});
+
 describe('tokens on the disk', () => {
   test('those of another process are taken, though the clock has stepped back since ours were granted', async () => {
     const [one, other] = [account.start().session, account.start().session];

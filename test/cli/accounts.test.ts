@@ -3,14 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openStack } from '../support/stack.ts';
-import { environmentOf, typed } from '../support/typed.ts';
+import { environmentAt, typed } from '../support/typed.ts';
 
-const URLS = { issuer: 'https://id.example.org/auth/realms/energy', api: 'https://api.example.org/api/v1' };
-const ME = { username: 'me@example.org', password: 'invented words' };
-
-async function environment() {
-  return environmentOf(URLS, ME, await openStack().folder());
-}
+const environment = async () => environmentAt(await openStack().folder());
 
 const FLEET = {
   HEAT2MQTT_FLEET_DATABASE_URL: 'postgresql://heat2mqtt@127.0.0.1:9/nowhere',
@@ -73,7 +68,13 @@ test('a backup is not restored over the configuration of a fleet', async () => {
   const env = await environment();
   const folder = await openStack().folder();
   const config = join(folder, 'config.yaml');
-  await writeFile(config, JSON.stringify({ version: 1, accounts: [{ id: 'home', ...ME }] }));
+  await writeFile(
+    config,
+    JSON.stringify({
+      version: 1,
+      accounts: [{ id: 'home', username: 'me@example.org', password: 'secret words' }],
+    }),
+  );
   const file = join(folder, 'x.backup');
   await typed(['backup', file, '--config', config], { env });
   await expect(

@@ -1,17 +1,15 @@
 // heat2mqtt check: which secrets it names and what it says of them, and what is allowed but probably not meant.
-import { once } from 'node:events';
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import { home, ME, METER, person, quiet } from '../support/homes.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack, type Stack } from '../support/stack.ts';
-import { environmentOf, openProviderFor, typed } from '../support/typed.ts';
+import { environmentAt, openProviderFor, typed } from '../support/typed.ts';
+import { openWire } from '../support/wire.ts';
 
 const TOTP = 'HEAT2MQTTEXAMPLE';
-const URLS = { issuer: 'https://id.example.org/auth/realms/energy', api: 'https://api.example.org/api/v1' };
 
 let stack: Stack;
 let folder: string;
@@ -23,8 +21,7 @@ beforeEach(async () => {
 
 /** Every line of check with a single account, whose password is to be given. */
 async function checked(more: Record<string, string>): Promise<string> {
-  const me = { username: 'me@example.org', password: 'demo-of-the-heat' };
-  const { HEAT2MQTT_PASSWORD, ...env } = environmentOf(URLS, me, join(folder, 'state'));
+  const { HEAT2MQTT_PASSWORD, ...env } = environmentAt(join(folder, 'state'));
   return (await typed(['check'], { env: { ...env, ...more } })).out;
 }
 
@@ -71,40 +68,36 @@ test('a symbolic link in the state directory is told', async () => {
   expect(out).toContain('accounts/home is a symbolic link, and is not followed).\n       Take the link away');
 });
 
-describe('what is allowed but probably not meant: run and check say so, and go on', () => {
-  async function outcome(word: string, env: Record<string, string>, ...more: string[]) {
-    // `run` adds listeners for faults that nobody expected.
-    for (const event of ['uncaughtException', 'unhandledRejection']) {
-      const before = process.rawListeners(event);
-      stack.defer(() => {
-        process.removeAllListeners(event);
-        for (const listener of before) process.on(event, listener as () => void);
-      });
-    }
-    const { exitCode, out, err } = await typed([word, ...more], {
-      env: {
-        HEAT2MQTT_CONSTITUENCIES_CHAMBER: 'dail',
-        HEAT2MQTT_HTTP: 'false',
-        HEAT2MQTT_STATE_DIR: join(folder, 'state'),
-        HEAT2MQTT_MQTT_EMBEDDED_PORT: '0',
-        ...env,
-      },
-      interrupted: AbortSignal.abort(),
+test('what is allowed but probably not meant, such as mqtt.url beside mqtt.embedded: run and check say so, and go on', async () => {
+  // `run` adds listeners for faults that nobody expected.
+  for (const event of ['uncaughtException', 'unhandledRejection']) {
+    const before = process.rawListeners(event);
+    stack.defer(() => {
+      process.removeAllListeners(event);
+      for (const listener of before) process.on(event, listener as () => void);
     });
-    return { code: exitCode, said: out + err };
   }
-
-  test('mqtt.url beside mqtt.embedded', async () => {
-    const beside = { HEAT2MQTT_MQTT_URL: 'mqtt://u:p@elsewhere' };
-    const warning = 'mqtt.url is not used, because mqtt.embedded starts a broker of its own';
-    const { code, said } = await outcome('run', beside);
-    const warnings = said.split('\n').filter((line) => line.includes('"level":"warn"'));
-    expect([code, warnings]).toEqual([0, [expect.stringContaining(warning)]]);
-    expect((await outcome('check', beside)).said).toMatch(/^ok {4} configuration: .*\n {7}mqtt\.url is not/);
-    const json = JSON.parse((await outcome('check', beside, '--json')).said);
-    expect(json).toMatchObject({ ok: true, checks: [{ hint: expect.stringContaining(warning) }, {}, {}] });
-    for (const word of ['run', 'check']) expect((await outcome(word, {})).said).not.toContain('mqtt.url');
+  const usual = {
+    HEAT2MQTT_CONSTITUENCIES_CHAMBER: 'dail',
+    HEAT2MQTT_HTTP: 'false',
+    HEAT2MQTT_STATE_DIR: join(folder, 'state'),
+    HEAT2MQTT_MQTT_EMBEDDED_PORT: '0',
+  };
+  const beside = { ...usual, HEAT2MQTT_MQTT_URL: 'mqtt://u:p@elsewhere' };
+  async function said(words: string, env: Record<string, string>) {
+    const { exitCode, out, err } = await typed(words.split(' '), { env, interrupted: AbortSignal.abort() });
+    expect(exitCode).toBe(0);
+    return out + err;
+  }
+  const warning = 'mqtt.url is not used, because mqtt.embedded starts a broker of its own';
+  const lines = (await said('run', beside)).split('\n');
+  expect(lines.filter((line) => line.includes('"level":"warn"'))).toEqual([expect.stringContaining(warning)]);
+  expect(await said('check', beside)).toMatch(/^ok {4} configuration: .*\n {7}mqtt\.url is not/);
+  expect(JSON.parse(await said('check --json', beside))).toMatchObject({
+    ok: true,
+    checks: [{ hint: expect.stringContaining(warning) }, {}, {}],
   });
+  for (const word of ['run', 'check']) expect(await said(word, usual)).not.toContain('mqtt.url');
 });
 
 test('a broker of our own whose port is taken is told in words', async () => {
@@ -165,18 +158,16 @@ test.each([
   ['uninstall', '--yes'],
 ])('two of %s at once do not throw each other out: each has a client id of its own', async (...words) => {
   const heard = new Set<string>();
-  const broker = createServer((socket) => {
-    socket.once('data', (packet) => {
+  const broker = stack.use(
+    await openWire(undefined, (socket, packet) => {
       heard.add(/heat2mqtt_\w+/.exec(packet.toString('latin1'))?.[0] ?? 'none');
       socket.destroy();
-    });
-  }).listen(0, '127.0.0.1');
-  await once(broker, 'listening');
-  stack.defer(() => void broker.close());
+    }),
+  );
   const env = {
     HEAT2MQTT_CONSTITUENCIES_BASE_URL: 'https://127.0.0.1:1',
     HEAT2MQTT_STATE_DIR: folder,
-    HEAT2MQTT_MQTT_URL: `mqtt://127.0.0.1:${(broker.address() as AddressInfo).port}`,
+    HEAT2MQTT_MQTT_URL: broker.url,
     HEAT2MQTT_MQTT_PROTOCOL: '3.1.1',
   };
   const visit = () => typed(words, { env }).catch(() => undefined);

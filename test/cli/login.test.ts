@@ -3,11 +3,10 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Io } from '../../src/cli/command.ts';
 import type { Simulator } from '../../src/simulator/provider.ts';
 import { Browser, REDIRECT } from '../simulator/browser.ts';
 import { home, METER, person, quiet } from '../support/homes.ts';
-import { openProviderFor, typed } from '../support/typed.ts';
+import { openProviderFor, type Typist, typed } from '../support/typed.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const ME = person('me', [home(METER, quiet({ since: '2026-01-01' }))]);
@@ -37,22 +36,13 @@ async function type(
   words: string,
   env: Record<string, string | undefined> = {},
   answer: (told: string) => Promise<string | null> | string | null = () => null,
-  more: Partial<Io> = {},
+  more: Typist = {},
 ) {
-  const note = (text: string) => {
+  const hear = (text: string) => {
     told += text;
   };
-  const result = await typed(words.split(' '), {
-    env: { ...own, ...env },
-    out: note,
-    err: note,
-    ask: async (question) => {
-      note(question);
-      return answer(told);
-    },
-    ...more,
-  });
-  return result.exitCode;
+  const person = { env: { ...own, ...env }, ask: async () => answer(told), hear };
+  return (await typed(words.split(' '), { ...person, ...more })).exitCode;
 }
 const files = async (): Promise<string[]> =>
   (await readdir(stateDir, { recursive: true })).filter((name) => /\.\w+$/.test(name)).sort();
@@ -252,12 +242,12 @@ describe('offline_access', () => {
 describe('check --live and the login budget', () => {
   test('beside a login under way: its one extra try an hour is not forgotten', async () => {
     let checked = '';
-    const out = (text: string) => {
+    const hear = (text: string) => {
       checked += text;
     };
     let checking: ReturnType<typeof type> | null = null;
     const ask = async () => {
-      checking = type('check --live', WRONG, undefined, { out });
+      checking = type('check --live', WRONG, undefined, { hear });
       await expect.poll(() => checked, { timeout: 20_000 }).toContain('state directory');
       // Time to ask for the extra try, if it does not wait.
       for (let count = 0; count < 20; count += 1) await files();

@@ -1,10 +1,7 @@
 // heat2mqtt report for users that have a home directory, and for those of containers, who have none.
 import { expect, test } from 'vitest';
 import { openStack } from '../support/stack.ts';
-import { environmentOf, typed } from '../support/typed.ts';
-
-const ISSUER = 'https://id.example.org/auth/realms/energy';
-const ME = { username: 'me@example.org', password: 'secret words' };
+import { environmentAt, ISSUER, typed } from '../support/typed.ts';
 
 test.each([
   ['/', null, ISSUER],
@@ -14,8 +11,7 @@ test.each([
   [undefined, '/home/aoife/state', 'state_dir: /home/…/state'],
   ['/root', '/Users/aoife/state', 'state_dir: /Users/…/state'],
 ])('a home directory is not named, and the root directory is none: %s', async (home, given, words) => {
-  const stateDir = given ?? (await openStack().folder());
-  const env = environmentOf({ issuer: ISSUER, api: 'https://api.example.org/api/v1' }, ME, stateDir);
+  const env = environmentAt(given ?? (await openStack().folder()));
   const { out, err, exitCode } = await typed(['report'], { env: { ...env, HOME: home } });
   expect([out + err, exitCode]).toEqual([expect.stringContaining(words), 0]);
   expect(out + err).not.toContain('aoife');

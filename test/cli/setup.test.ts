@@ -1,7 +1,6 @@
 // heat2mqtt setup: what it asks, what it tries at once, and the file that it writes.
-import { once } from 'node:events';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
@@ -14,6 +13,7 @@ import { startBroker } from '../../src/mqtt/broker.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { LOCALHOST } from '../support/certificate.ts';
 import { home, ME, METER, person, quiet } from '../support/homes.ts';
+import { listening } from '../support/listening.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { typed } from '../support/typed.ts';
@@ -38,14 +38,11 @@ type Answer = string | null | (() => Promise<string | null> | string | null);
 /** Each question takes the next of its answers, and the last one again; a question without any takes Enter. */
 async function answered(answers: Readonly<Record<string, Answer | readonly Answer[]>>, more = {}) {
   const left = new Map(Object.entries(answers).map(([start, some]) => [start, [some].flat()]));
-  const note = (text: string) => {
-    told += text;
-  };
   const result = await typed(['setup', '--config', config], {
-    out: note,
-    err: note,
+    hear: (text) => {
+      told += text;
+    },
     ask: async (question, isHidden) => {
-      note(question);
       expect([question, isHidden ?? false]).toEqual([question, /^Password|token/.test(question)]);
       const [, some = ['']] = [...left].find(([start]) => question.startsWith(start)) ?? [];
       const answer = (some.length > 1 ? some.shift() : some[0]) ?? null;
@@ -141,9 +138,8 @@ test('a broker with an authority of its own: asks for its certificate, and write
     LOCALHOST,
     (socket) => void pipeline(socket, connect(plain.port), socket, () => undefined),
   );
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `mqtts://127.0.0.1:${await listening(server)}`;
   stack.defer(() => void server.close());
-  const url = `mqtts://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const certificate = "File with the authority's certificate";
   const answers = { ...usual(), 'MQTT broker': url, [certificate]: [`${other}-not`, other, authority] };
   expect(await answered(answers)).toBe(0);

@@ -1,11 +1,12 @@
 // heat2mqtt simulate and demo: what simulate prints is a configuration that works; which port they take; and what the demo says.
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { freePort, meterSentence, sentenceOn, timeOfDay } from '../../src/cli/simulate.ts';
+import { listening } from '../support/listening.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { typed } from '../support/typed.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -19,11 +20,11 @@ beforeEach(() => {
 async function simulated(...words: string[]) {
   const stopping = new AbortController();
   let out = '';
-  const note = (text: string) => {
+  const hear = (text: string) => {
     out += text;
   };
   const all = ['simulate', '--port', '0', ...words];
-  const running = typed(all, { out: note, interrupted: stopping.signal });
+  const running = typed(all, { hear, interrupted: stopping.signal });
   const stop = () => {
     stopping.abort();
     return running;
@@ -84,15 +85,13 @@ test.each([
 
 test('the usual port where it is free, else any; one that was asked for is taken or refused', async () => {
   const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(server);
   expect(await freePort(null, port)).toBe(0);
   await expect(freePort(port, 1)).rejects.toMatchObject({
     exitCode: 2,
     message: `--port: ${port} is taken; allowed: a free port.`,
   });
-  server.close();
-  await once(server, 'close');
+  await once(server.close(), 'close');
   expect([await freePort(null, port), await freePort(port, 1)]).toEqual([port, port]);
 });
 

@@ -1,9 +1,11 @@
 // A real Mosquitto from the PATH on a free port of this machine.
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Child, startChild } from '../support/child.ts';
+import { listening } from '../support/listening.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 /** `lines`: of its configuration, after the listener's. `isLasting`: whether a restart keeps what is retained. */
@@ -52,13 +54,9 @@ export async function startMosquitto(lines: readonly string[] = ['allow_anonymou
   };
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listening(server);
+  await once(server.close(), 'close');
+  return port;
 }

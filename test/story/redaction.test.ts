@@ -121,7 +121,7 @@ test('canaries in bills, readings, balance and site', async () => {
 async function type(story: Story, words: string, over: Readonly<Record<string, unknown>> | string = {}) {
   const said: string[] = [];
   const listen = (text: string) => void said.push(text);
-  const typing = story.type(words, over, { out: listen, err: listen });
+  const typing = story.type(words, over, { hear: listen });
   const exitCode = await typing.then(
     (done) => done.exitCode,
     (err) => {

@@ -1,11 +1,11 @@
 // A PostgreSQL on its wire with one account, for tests without a real one: what a claim, its fence and a beat are answered.
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { openClaims } from '../../src/store/database/claims.ts';
 import { openDatabase } from '../../src/store/database/database.ts';
 import { Seal } from '../../src/store/database/seal.ts';
 import { handClock } from './clock.ts';
+import { listening } from './listening.ts';
 import { logLines } from './logLines.ts';
 import { openStack } from './stack.ts';
 
@@ -123,9 +123,8 @@ export async function openAccountRow() {
     });
   }
   const server = createServer(serve);
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const port = await listening(server);
   stack.defer(() => void server.close());
-  const { port } = server.address() as AddressInfo;
   const database = openDatabase(`postgresql://worker@127.0.0.1:${port}/heat`, 10_000, logLines().log);
   stack.defer(() => database.close());
   const seal = new Seal([randomBytes(32)]);

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Fields } from './fields.ts';
+import { listening } from './listening.ts';
 
 export type PretendHomeAssistant = Awaited<ReturnType<typeof startPretendHomeAssistant>>;
 
@@ -119,9 +120,7 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
     const location = switches.location === null ? '' : `Location: ${switches.location}\r\n`;
     wire.end(`HTTP/1.1 ${status} Told So\r\n${location}Content-Length: 0\r\nConnection: close\r\n\r\n`);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
-  const address = server.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
+  const port = await listening(server);
   const cut = () => {
     for (const wire of wires) wire.destroy();
   };

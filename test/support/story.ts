@@ -1,7 +1,6 @@
 // The whole daemon in this process, between a simulated provider and a real broker, under a clock moved by hand.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Io } from '../../src/cli/command.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
 import { isCronExpression, type StartTicker } from '../../src/daemon/polling/schedule.ts';
@@ -21,7 +20,7 @@ import { type Probe, startProbe } from './probe.ts';
 import { untilAtRest, untilTrue } from './rest.ts';
 import { openStack } from './stack.ts';
 import { laidOver, usualConfig } from './storyRules.ts';
-import { typed } from './typed.ts';
+import { type Typist, typed } from './typed.ts';
 
 export interface StoryOptions {
   /** Wall clock at the start. */
@@ -182,7 +181,7 @@ export async function openStory({
   async function type(
     words: string,
     over: Readonly<Record<string, unknown>> | string = {},
-    given: Partial<Io> = {},
+    given: Typist = {},
   ) {
     const path = join(await stack.folder(), 'config.yaml');
     await writeFile(path, typeof over === 'string' ? over : configured(over));

@@ -19,20 +19,24 @@ export const ioTo = (out: string[], err: string[] = []): Io => ({
   interrupted: new AbortController().signal,
 });
 
-/** Rejects with what the command rejects with; `given` hears what is printed, too. */
-export async function typed(words: readonly string[], given: Partial<Io> = {}) {
-  const out: string[] = [];
-  const err: string[] = [];
-  const noted = (texts: string[], tell: Io['out'] | undefined) => (text: string) => {
-    texts.push(text);
-    tell?.(text);
+export interface Typist extends Partial<Omit<Io, 'out' | 'err'>> {
+  /** Gets whatever is printed, at once; questions too. */
+  readonly hear?: (text: string) => void;
+}
+
+/** Rejects with what the command rejects with. */
+export async function typed(words: readonly string[], { hear = () => {}, ...given }: Typist = {}) {
+  const [out, err]: [string[], string[]] = [[], []];
+  const io = { ...ioTo(out, err), ...given };
+  const heard = (tell: Io['out']) => (text: string) => {
+    tell(text);
+    hear(text);
   };
-  const exitCode = await runCommandLine(words, {
-    ...ioTo(out, err),
-    ...given,
-    out: noted(out, given.out),
-    err: noted(err, given.err),
-  });
+  const ask: Io['ask'] = (question, isHidden) => {
+    hear(question);
+    return io.ask(question, isHidden);
+  };
+  const exitCode = await runCommandLine(words, { ...io, out: heard(io.out), err: heard(io.err), ask });
   return { out: out.join(''), err: err.join(''), exitCode };
 }
 
@@ -43,6 +47,16 @@ export async function openProviderFor(me: AccountOptions) {
   const stateDir = await stack.folder();
   return { simulator, stateDir, env: environmentOf(simulator.urls, me, stateDir) };
 }
+
+export const ISSUER = 'https://id.example.org/auth/realms/energy';
+
+/** The environment of somebody whose provider is not asked. */
+export const environmentAt = (stateDirectory: string): Record<string, string> =>
+  environmentOf(
+    { issuer: ISSUER, api: 'https://api.example.org/api/v1' },
+    { username: 'me@example.org', password: 'demo-of-the-heat' },
+    stateDirectory,
+  );
 
 /** The environment of somebody with one account at a provider. */
 export const environmentOf = (

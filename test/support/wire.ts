@@ -1,5 +1,6 @@
 // A TCP proxy between a client and a server that a test can cut or make silent, or that closes every connection.
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { listening } from './listening.ts';
 
 export type Wire = Awaited<ReturnType<typeof openWire>>;
 
@@ -46,9 +47,7 @@ export async function openWire(toPort?: number, onData?: (socket: Socket, bytes:
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await listening(server);
   return {
     port,
     url: `mqtt://127.0.0.1:${port}`,

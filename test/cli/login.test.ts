@@ -57,10 +57,8 @@ const signIn = async (text: string): Promise<string> => {
 
 describe('on another device', () => {
   /** A person who looks at the screen, and answers as soon as there is a code. */
-  async function beside(answer: (code: string) => void): Promise<void> {
-    await waitFor('a user code', () => simulator.device.pending().length === 1);
-    answer(simulator.device.pending()[0] ?? '');
-  }
+  const beside = (answer: (code: string) => void): Promise<void> =>
+    waitFor('a user code', () => simulator.device.pending()[0]).then(answer);
 
   test('address, code and a QR code are shown, and the session is stored', async () => {
     const agreed = beside((code) => simulator.device.approve(code, ME.username));
@@ -76,9 +74,9 @@ describe('on another device', () => {
     const denied = beside((code) => simulator.device.deny(code));
     await expect(type('login', DEVICE)).rejects.toMatchObject({ code: 'code_refused', exitCode: 5 });
     await denied;
-    const { signal: interrupted, ...stopping } = withAbort();
-    const pressed = beside(stopping.abort);
-    await expect(type('login', DEVICE, undefined, { interrupted })).rejects.toMatchObject({
+    const controller = new AbortController();
+    const pressed = beside(() => controller.abort());
+    await expect(type('login', DEVICE, undefined, { interrupted: controller.signal })).rejects.toMatchObject({
       exitCode: 1,
       message: 'Ended before the sign-in was complete.',
     });
@@ -96,11 +94,6 @@ describe('on another device', () => {
     });
   });
 });
-
-function withAbort() {
-  const controller = new AbortController();
-  return { signal: controller.signal, abort: () => controller.abort() };
-}
 
 describe('by a link', () => {
   test.each([false, true])(
@@ -137,14 +130,11 @@ describe('by itself', () => {
     expect(told).not.toContain('One-time code');
   });
 
-  test('a second factor is asked for: at the password grant', async () => {
-    simulator.switches.token.oneTimeCodes.set(ME.username, '246810');
-    expect(await type('login', {}, () => '246 810')).toBe(0);
-  });
-
-  test('and on the login page, where the password was not enough', async () => {
+  test('a second factor is asked for: at the password grant, and on the login page, where the password was not enough', async () => {
     const { token } = simulator.switches;
     token.oneTimeCodes.set(ME.username, '246810');
+    expect(await type('login', {}, () => '246 810')).toBe(0);
+    await type('logout');
     token.passwordGrantAllowed = false;
     const answers = ['', '246810'];
     expect(await type('login', WITH_REDIRECT, () => answers.shift() ?? null)).toBe(0);
@@ -176,12 +166,12 @@ describe('by itself', () => {
   });
 
   test('Ctrl-C at the question for a code ends it: no password is sent', async () => {
-    const { signal: interrupted, abort } = withAbort();
-    const ask = async () => {
-      abort();
+    const controller = new AbortController();
+    const press = () => {
+      controller.abort();
       return null;
     };
-    await expect(type('login', {}, undefined, { ask, interrupted })).rejects.toMatchObject({
+    await expect(type('login', {}, press, { interrupted: controller.signal })).rejects.toMatchObject({
       exitCode: 1,
       message: expect.stringContaining('Ended before'),
     });
@@ -220,15 +210,12 @@ describe('offline_access', () => {
   };
   const answer = (text: string) => (text.includes('Paste') ? signIn(text) : '');
 
-  test.each(['scope_refused', 'user_may_not'] as const)(
-    '%s: an ordinary one instead, and that is said',
-    async (no) => {
-      simulator.switches.token.offlineAccess = no;
-      expect(await type('login --method form', OFFLINE, answer)).toBe(0);
-      expect(await tokens()).toMatchObject({ refreshExpiresAt: expect.any(Number) });
-      expect(told).toContain('offline_access');
-    },
-  );
+  test('a scope that is refused: an ordinary session instead, and that is said', async () => {
+    simulator.switches.token.offlineAccess = 'scope_refused';
+    expect(await type('login --method form', OFFLINE, answer)).toBe(0);
+    expect(await tokens()).toMatchObject({ refreshExpiresAt: expect.any(Number) });
+    expect(told).toContain('offline_access');
+  });
 
   test('that no refresh token came is said by check --live and login', async () => {
     simulator.switches.token.offlineAccess = 'with_consent';
@@ -241,14 +228,10 @@ describe('offline_access', () => {
 
 describe('check --live and the login budget', () => {
   test('beside a login under way: its one extra try an hour is not forgotten', async () => {
-    let checked = '';
-    const hear = (text: string) => {
-      checked += text;
-    };
     let checking: ReturnType<typeof type> | null = null;
     const ask = async () => {
-      checking = type('check --live', WRONG, undefined, { hear });
-      await expect.poll(() => checked, { timeout: 20_000 }).toContain('state directory');
+      checking = type('check --live', WRONG);
+      await waitFor('the check', () => told.includes('state directory'));
       // Time to ask for the extra try, if it does not wait.
       for (let count = 0; count < 20; count += 1) await files();
       return '';

@@ -17,6 +17,7 @@ import { listening } from '../support/listening.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { typed } from '../support/typed.ts';
+import { waitFor } from '../support/waitFor.ts';
 
 let stack: Stack;
 let simulator: Simulator;
@@ -53,7 +54,10 @@ async function answered(answers: Readonly<Record<string, Answer | readonly Answe
   return result.exitCode;
 }
 
-const passwordFile = () => join(folder, 'heat-password');
+/** The configuration that was written. */
+const written = async () => parse(await readFile(config, 'utf8'));
+const kept = (name: string) => readFile(join(folder, name), 'utf8');
+const isPrivate = async (path: string) => ((await stat(path)).mode & 0o777) === 0o600;
 const usual = () => ({
   Provider: '2',
   Issuer: simulator.urls.issuer,
@@ -63,7 +67,6 @@ const usual = () => ({
   'Password on that page': ME.password,
   'MQTT broker': 'none',
 });
-const check = () => typed(['check', '--live', '--config', config]);
 
 test('from nothing to a file that `check --live` is content with, with one login', async () => {
   expect(await answered({ ...usual(), Next: ['1', ''] })).toBe(0);
@@ -71,11 +74,11 @@ test('from nothing to a file that `check --live` is content with, with one login
     /ok: the issuer answers.*ok: signed in; heat meters: 70418235.*Only this machine reaches it.*Written/s,
   );
   expect(told).not.toContain(ME.password);
-  for (const file of [config, passwordFile()]) expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect([await isPrivate(config), await isPrivate(join(folder, 'heat-password'))]).toEqual([true, true]);
   const text = await readFile(config, 'utf8');
   expect(text).not.toContain(ME.password);
   expect(text).toMatch(/^# .*\n(.*\n)* {2}# Where usage reports and invoices are asked for\.\n {2}api_url: /);
-  expect(await readFile(passwordFile(), 'utf8')).toBe(`${ME.password}\n`);
+  expect(await kept('heat-password')).toBe(`${ME.password}\n`);
   expect(parse(text)).toMatchObject({
     provider: { issuer: simulator.urls.issuer, scopes: ['openid', 'service-energy'] },
     accounts: [{ username: ME.username, password_file: './heat-password' }],
@@ -118,13 +121,13 @@ test('each answer is tried at once, and a refused one stays as the default of th
     'not tried by us',
   ])
     expect(told).toMatch(words);
-  expect(parse(await readFile(config, 'utf8'))).toMatchObject({
+  expect(await written()).toMatchObject({
     usage: { timezone: 'Europe/Berlin' },
     mqtt: { url: broker.url, username: 'me', password_file: './mqtt-password' },
     home_assistant: { url: `http://127.0.0.1:${home.port}`, token_file: './ha-token' },
   });
-  expect(await readFile(join(folder, 'mqtt-password'), 'utf8')).toBe('broker word\n');
-  expect(await readFile(join(folder, 'ha-token'), 'utf8')).toBe('a-long-lived-token\n');
+  expect(await kept('mqtt-password')).toBe('broker word\n');
+  expect(await kept('ha-token')).toBe('a-long-lived-token\n');
   expect(simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
 });
 
@@ -144,13 +147,13 @@ test('a broker with an authority of its own: asks for its certificate, and write
   const answers = { ...usual(), 'MQTT broker': url, [certificate]: [`${other}-not`, other, authority] };
   expect(await answered(answers)).toBe(0);
   expect(told).toMatch(/unknown authority.*mqtt\.ca_file: found no such file.*ok: the broker answers/s);
-  expect(parse(await readFile(config, 'utf8')).mqtt).toEqual({ url, ca_file: './ca.pem' });
+  expect((await written()).mqtt).toEqual({ url, ca_file: './ca.pem' });
 
   config = join(folder, 'kept.yaml');
   told = '';
   await answered({ ...usual(), 'MQTT broker': url, Keep: 'y' });
   expect(told).toMatch(/check --live --config .*kept\.yaml \(not all of it worked\)/);
-  expect(parse(await readFile(config, 'utf8')).mqtt).toEqual({ url });
+  expect((await written()).mqtt).toEqual({ url });
 });
 
 test('the login budget counts here too', async () => {
@@ -160,57 +163,53 @@ test('the login budget counts here too', async () => {
   expect(told).toContain('wait and try again here');
   expect(told).not.toContain('Poll now');
   expect(simulator.counters.passwordGrants.asked).toBeLessThan(3);
-  expect(parse(await readFile(config, 'utf8')).accounts).toHaveLength(1);
+  expect((await written()).accounts).toHaveLength(1);
 });
 
 test('addresses that turn out wrong only after the login can be corrected', async () => {
   const { api } = simulator.urls;
-  const answers = { ...usual(), API: [`${api}/elsewhere`, api], Are: 'y' };
-  expect(await answered(answers)).toBe(0);
-  expect(parse(await readFile(config, 'utf8')).provider.api_url).toBe(api);
+  expect(await answered({ ...usual(), API: [`${api}/elsewhere`, api], Are: 'y' })).toBe(0);
+  expect((await written()).provider.api_url).toBe(api);
   expect(simulator.counters.passwordGrants.ok).toBeLessThan(3);
 });
 
 test('without a password: on another device', async () => {
   simulator.switches.token.devicePollSeconds = 0.01;
-  const agreed = expect
-    .poll(() => simulator.device.pending(), { timeout: 10_000 })
-    .toHaveLength(1)
-    .then(() => simulator.device.approve(simulator.device.pending()[0] ?? '', ME.username));
+  const agreed = waitFor('a user code', () => simulator.device.pending()[0]).then((code) =>
+    simulator.device.approve(code, ME.username),
+  );
   expect(await answered({ ...usual(), 'Password on that page': '' })).toBe(0);
   await agreed;
-  const { provider, accounts } = parse(await readFile(config, 'utf8'));
+  const { provider, accounts } = await written();
   expect([provider.sign_in, accounts]).toEqual(['device', [{ username: ME.username }]]);
-  expect(await check()).toMatchObject({ exitCode: 0 });
+  expect(await typed(['check', '--live', '--config', config])).toMatchObject({ exitCode: 0 });
 });
 
 test('a password file that is there is taken by Enter, and never written over', async () => {
-  await writeFile(passwordFile(), 'an old one\n');
+  await writeFile(join(folder, 'heat-password'), 'an old one\n');
   expect(await answered({ ...usual(), 'Password on that page': ['', ME.password] })).toBe(0);
   expect(told).toMatch(/Enter alone: the one in \.\/heat-password\).*refused.*ok: signed in/s);
-  expect(await readFile(passwordFile(), 'utf8')).toBe('an old one\n');
-  expect(parse(await readFile(config, 'utf8')).accounts[0].password_file).toBe('./heat-password-2');
-  expect(await readFile(join(folder, 'heat-password-2'), 'utf8')).toBe(`${ME.password}\n`);
+  expect(await kept('heat-password')).toBe('an old one\n');
+  expect((await written()).accounts[0].password_file).toBe('./heat-password-2');
+  expect(await kept('heat-password-2')).toBe(`${ME.password}\n`);
 });
 
 test.each([
   ['typed', 'word of the house', /^word of the house\n$/],
   ['made up', '', /^[\w-]{20}\n$/],
-])('an own broker that others reach has a user, its password %s', async (_, typedPassword, kept) => {
-  const answers = { ...usual(), Shall: 'y', 'Password for them': typedPassword };
-  expect(await answered(answers)).toBe(0);
+])('an own broker that others reach has a user, its password %s', async (_, typedPassword, password) => {
+  expect(await answered({ ...usual(), Shall: 'y', 'Password for them': typedPassword })).toBe(0);
   expect(told).toMatch(/Every machine reaches it as home/);
-  expect(parse(await readFile(config, 'utf8')).mqtt).toEqual({
+  expect((await written()).mqtt).toEqual({
     embedded: { port: 1883, host: '0.0.0.0', username: 'home', password_file: './mqtt-password' },
   });
-  const file = join(folder, 'mqtt-password');
-  expect(await readFile(file, 'utf8')).toMatch(kept);
-  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(await kept('mqtt-password')).toMatch(password);
+  expect(await isPrivate(join(folder, 'mqtt-password'))).toBe(true);
 });
 
 test('a service or a container has a place for its state: the file names none', async () => {
   expect(await answered(usual(), { env: { STATE_DIRECTORY: join(folder, 'elsewhere') } })).toBe(0);
-  expect(parse(await readFile(config, 'utf8'))).not.toHaveProperty('state_dir');
+  expect(await written()).not.toHaveProperty('state_dir');
   expect((await stat(join(folder, 'elsewhere', 'accounts'))).isDirectory()).toBe(true);
 });
 
@@ -224,7 +223,7 @@ test('a file that is there is not touched; nobody at the input, or an early end:
     code: 'setup_ended',
     exitCode: 2,
   });
-  await expect(stat(passwordFile())).rejects.toThrow('ENOENT');
+  await expect(kept('heat-password')).rejects.toThrow('ENOENT');
   await expect(stat(config)).rejects.toThrow('ENOENT');
   config = join(folder, 'nowhere', 'config.yaml');
   await expect(answered(usual())).rejects.toMatchObject({
@@ -247,11 +246,12 @@ test('the service is this program with this configuration as this user; without 
   expect(await writeService(configuration, unit)).toContain(
     `"${file}" /etc/systemd/system/heat2mqtt.service.d/`,
   );
-  expect((await stat(file)).mode & 0o777).toBe(0o600);
-  const text = await readFile(file, 'utf8');
-  expect(text).toContain(
-    `ExecStart="${process.execPath}" "${program}" run --config "${folder}/my 100 %%/config.yaml"`,
-  );
-  expect(text).toContain(`User=${userInfo().username}\n`);
-  expect(text).toContain(`ReadWritePaths="${folder}/my 100 %%"\n`);
+  expect(await isPrivate(file)).toBe(true);
+  const own = `${folder}/my 100 %%`;
+  for (const line of [
+    `ExecStart="${process.execPath}" "${program}" run --config "${own}/config.yaml"`,
+    `User=${userInfo().username}`,
+    `ReadWritePaths="${own}"`,
+  ])
+    expect((await readFile(file, 'utf8')).split('\n')).toContain(line);
 });

@@ -30,8 +30,8 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
     httpStatus: null as number | null,
     location: null as string | null,
   };
-  const recorder = openPretendRecorder(() => switches.slow);
-  const energy = openPretendEnergy(() => switches.isAdmin);
+  const { answers: ofRecorder, ...recorder } = openPretendRecorder(switches);
+  const energy = openPretendEnergy(switches);
   /** What stands below the bell, by id. */
   const notifications = new Map<string, Fields>();
   const asked: Fields[] = [];
@@ -39,27 +39,24 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
   const wires = new Set<Duplex>();
   let connections = 0;
 
-  /** The result; throws what Home Assistant answers as its error. */
-  function answer(message: Fields): unknown {
-    const { type } = message;
-    if (type === 'get_config') return { state: switches.state, time_zone: switches.timezone };
-    if (type === 'auth/current_user') return { id: 'u', name: 'Somebody', is_admin: switches.isAdmin };
-    if (type === 'persistent_notification/get')
-      return [...notifications.values()].map((one) => ({ ...one, created_at: '2025-03-10T12:00:00+00:00' }));
-    if (type === 'call_service') return callService(message);
-    if (energy.knows(type)) return energy.answer(message);
-    if (type === 'recorder/import_statistics' && !switches.isAdmin) throw { code: 'unauthorized' };
-    return recorder.answer(message);
-  }
+  const answers: Answers = {
+    get_config: () => ({ state: switches.state, time_zone: switches.timezone }),
+    'auth/current_user': () => ({ id: 'u', name: 'Somebody', is_admin: switches.isAdmin }),
+    'persistent_notification/get': () =>
+      [...notifications.values()].map((one) => ({ ...one, created_at: '2025-03-10T12:00:00+00:00' })),
+    call_service: callService,
+    ...ofRecorder,
+    ...energy.answers,
+  };
 
   function callService({ domain, service, service_data }: Fields): unknown {
     const { notification_id: id, message, title, ...more } = Object(service_data) as Fields;
     const isWhole = typeof id === 'string' && Object.keys(more).length === 0;
-    if (domain !== 'persistent_notification' || !isWhole) throw { code: 'not_found' };
+    if (domain !== 'persistent_notification' || !isWhole) return refuse('not_found');
     if (service === 'create' && typeof message === 'string')
       notifications.set(id, { notification_id: id, message, title });
     else if (service === 'dismiss' && message === undefined) notifications.delete(id);
-    else throw { code: 'invalid_format' };
+    else refuse('invalid_format');
     return { context: { id: 'c', parent_id: null, user_id: 'u' }, response: null };
   }
 
@@ -96,6 +93,7 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
       switches.instead.delete(type);
       if (instead) return instead(socket, id);
       try {
+        const answer = answers[type] ?? refuse('unknown_command');
         sayLater({ id, type: 'result', success: true, result: answer(message) });
       } catch (error) {
         sayLater({ id, type: 'result', success: false, error });
@@ -163,28 +161,23 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
   };
 }
 
-export interface KeptRow {
-  readonly state: number;
-  readonly sum: number;
-}
+/** By the type of the question: the result. What is thrown is told as the error. */
+type Answers = Readonly<Record<string, (question: Fields) => unknown>>;
 
-/** A sensor whose hourly means are kept. */
-interface PretendSensor {
-  readonly unit: string | null;
-  /** °C, whatever its unit; `null`: no row for the hour that begins then, epoch milliseconds. */
-  readonly mean: (start: number) => number | null;
+function refuse(code: string): never {
+  throw { code };
 }
 
 const HOUR_MS = 3_600_000;
 /** With an offset. */
 const ON_THE_HOUR = /T\d\d:00:00[+-]\d\d:\d\d$/;
 
-/** `isSlow`: what is imported waits for `commit()`. */
-function openPretendRecorder(isSlow: () => boolean) {
+function openPretendRecorder(switches: { readonly slow: boolean; readonly isAdmin: boolean }) {
   /** By statistic id: rows by epoch milliseconds. */
-  const series = new Map<string, Map<number, KeptRow>>();
+  const series = new Map<string, Map<number, { readonly state: number; readonly sum: number }>>();
   const metadata = new Map<string, Fields>();
-  const sensors = new Map<string, PretendSensor>();
+  /** By entity id: °C, whatever the unit; `null`: no row for the hour that begins then, epoch milliseconds. */
+  const sensors = new Map<string, { unit: string | null; mean: (start: number) => number | null }>();
   const queue: Fields[] = [];
 
   /** Takes what was imported into the database. */
@@ -194,135 +187,99 @@ function openPretendRecorder(isSlow: () => boolean) {
       metadata.set(id, described as Fields);
       const rows = series.get(id) ?? new Map();
       series.set(id, rows);
-      for (const { start, state, sum } of stats as { start: string; state: number; sum: number }[]) {
+      for (const { start, state, sum } of stats as { start: string; state: number; sum: number }[])
         rows.set(Date.parse(start), { state, sum });
-      }
     }
   }
 
-  function within(id: string, from: number, to: number) {
-    return [...(series.get(id) ?? [])]
+  /** Oldest first. */
+  const kept = (id: string, from = 0, to = Number.POSITIVE_INFINITY) =>
+    [...(series.get(id) ?? [])]
       .filter(([start]) => start >= from && start < to)
       .sort(([a], [b]) => a - b)
-      .map(([start, row]) => ({ start, end: start + 3_600_000, ...row }));
-  }
+      .map(([start, row]) => ({ start, end: start + HOUR_MS, ...row }));
 
-  function meansOf(id: string, from: number, to: number): Fields[] {
-    const { mean } = sensors.get(id) ?? { mean: () => null };
-    const starts = Array.from(
-      { length: Math.max(0, Math.ceil((to - from) / HOUR_MS)) },
-      (_, at) => (Math.ceil(from / HOUR_MS) + at) * HOUR_MS,
-    );
-    return starts.flatMap((start) => {
-      const value = mean(start);
-      return value === null || start >= to ? [] : [{ start, end: start + HOUR_MS, mean: value }];
-    });
-  }
-
-  function inPeriod({ types, ...question }: Fields): Fields {
-    const { start_time: start, end_time: end, statistic_ids: ids, period, units } = question;
-    if (String(types) === 'mean') {
-      if (period !== 'hour' || (units as Fields)?.temperature !== '°C') throw { code: 'invalid_format' };
-      const [from, to] = [Date.parse(String(start)), Date.parse(String(end))];
-      const rows = (ids as string[]).map((id) => [id, meansOf(id, from, to)] as const);
-      return Object.fromEntries(rows.filter(([, found]) => found.length > 0));
+  function means(id: string, from: number, to: number): Fields[] {
+    const found: Fields[] = [];
+    for (let start = Math.ceil(from / HOUR_MS) * HOUR_MS; start < to; start += HOUR_MS) {
+      const mean = sensors.get(id)?.mean(start) ?? null;
+      if (mean !== null) found.push({ start, end: start + HOUR_MS, mean });
     }
-    if (period !== 'hour' || (units as Fields)?.energy !== 'kWh') throw { code: 'invalid_format' };
-    const to = end === undefined ? Number.POSITIVE_INFINITY : Date.parse(String(end));
-    const found = (ids as string[]).map((id) => [id, within(id, Date.parse(String(start)), to)] as const);
+    return found;
+  }
+
+  function inPeriod({ types, start_time, end_time, statistic_ids, period, units }: Fields): Fields {
+    const areMeans = String(types) === 'mean';
+    const { energy, temperature } = Object(units);
+    if (period !== 'hour' || (areMeans ? temperature !== '°C' : energy !== 'kWh')) refuse('invalid_format');
+    const from = Date.parse(String(start_time));
+    const to = end_time === undefined ? undefined : Date.parse(String(end_time));
+    const rowsOf = (id: string) => (areMeans ? means(id, from, to ?? from) : kept(id, from, to));
+    const found = (statistic_ids as string[]).map((id) => [id, rowsOf(id)] as const);
     return Object.fromEntries(found.filter(([, rows]) => rows.length > 0));
   }
 
-  function described({ statistic_ids: ids }: Fields): Fields[] {
-    const known = (ids as string[]).map((id) => metadata.get(id)).filter((one) => one !== undefined);
-    const measured = (ids as string[]).flatMap((id) => {
-      const unit = sensors.get(id)?.unit;
-      const described = {
-        statistic_id: id,
-        source: 'recorder',
-        has_mean: true,
-        mean_type: 1,
-        has_sum: false,
-      };
-      return unit === undefined ? [] : [{ ...described, name: null, statistics_unit_of_measurement: unit }];
-    });
-    const imported = known.map(({ unit_of_measurement: unit, ...rest }) => ({
-      ...rest,
-      statistics_unit_of_measurement: unit,
-      display_unit_of_measurement: unit,
-    }));
-    return [...imported, ...measured];
+  function described(id: string): Fields[] {
+    const measured = { source: 'recorder', has_mean: true, mean_type: 1, has_sum: false, name: null };
+    const sensor = sensors.get(id);
+    if (sensor) return [{ statistic_id: id, ...measured, statistics_unit_of_measurement: sensor.unit }];
+    const imported = metadata.get(id);
+    if (!imported) return [];
+    const { unit_of_measurement: unit, ...rest } = imported;
+    return [{ ...rest, statistics_unit_of_measurement: unit, display_unit_of_measurement: unit }];
   }
 
   return {
     series,
     metadata,
-    /** By entity id. */
     sensors,
     commit,
     /** The rows of a series, oldest first. */
     rows: (id: string) =>
-      within(id, 0, Number.POSITIVE_INFINITY).map(
-        ({ start, state, sum }): [start: string, state: number, sum: number] => [
-          new Date(start).toISOString(),
-          state,
-          sum,
-        ],
-      ),
-    /** The result of a `recorder/…` question; throws what Home Assistant answers as its error. */
-    answer(question: Fields): unknown {
-      switch (question.type) {
-        case 'recorder/info':
-          return { backlog: queue.length, thread_running: true, migration_in_progress: false };
-        case 'recorder/get_statistics_metadata':
-          return described(question);
-        case 'recorder/statistics_during_period':
-          return inPeriod(question);
-        case 'recorder/import_statistics': {
-          const rows = question.stats as readonly { readonly start: string }[];
-          if (!rows.every(({ start }) => ON_THE_HOUR.test(start))) throw { code: 'invalid_format' };
-          queue.push(question);
-          if (!isSlow()) commit();
-          return null;
-        }
-        default:
-          throw { code: 'unknown_command' };
-      }
-    },
+      kept(id).map(({ start, state, sum }) => [new Date(start).toISOString(), state, sum] as const),
+    answers: {
+      'recorder/info': () => ({
+        backlog: queue.length,
+        thread_running: true,
+        migration_in_progress: false,
+      }),
+      'recorder/get_statistics_metadata': ({ statistic_ids }) =>
+        (statistic_ids as string[]).flatMap(described),
+      'recorder/statistics_during_period': inPeriod,
+      'recorder/import_statistics'(question) {
+        if (!switches.isAdmin) refuse('unauthorized');
+        const rows = question.stats as readonly { readonly start: string }[];
+        if (!rows.every(({ start }) => ON_THE_HOUR.test(start))) refuse('invalid_format');
+        queue.push(question);
+        if (!switches.slow) commit();
+        return null;
+      },
+    } satisfies Answers,
   };
 }
 
-/** `isAdmin`: whether who asks is one. */
-function openPretendEnergy(isAdmin: () => boolean) {
+function openPretendEnergy(switches: { readonly isAdmin: boolean }) {
   const kept = {
     /** `null`: nobody has set the dashboard up. */
     preferences: null as Fields | null,
     registry: [] as Fields[],
     isLoaded: true,
   };
-
-  function save({ type: _, ...update }: Fields): unknown {
-    if (!isAdmin()) throw { code: 'unauthorized' };
-    const { energy_sources: sources } = update;
-    if (!Array.isArray(sources) || Object.keys(update).length > 1) throw { code: 'invalid_format' };
-    kept.preferences = {
-      device_consumption: [],
-      device_consumption_water: [],
-      ...kept.preferences,
-      energy_sources: sources,
-    };
-    return kept.preferences;
-  }
-
-  return {
-    kept,
-    knows: (type: unknown) => type === 'config/entity_registry/list' || String(type).startsWith('energy/'),
-    answer(question: Fields): unknown {
-      if (question.type === 'config/entity_registry/list') return kept.registry;
-      if (kept.isLoaded && question.type === 'energy/save_prefs') return save(question);
-      if (!kept.isLoaded || question.type !== 'energy/get_prefs') throw { code: 'unknown_command' };
-      if (kept.preferences === null) throw { code: 'not_found' };
+  const answers: Answers = {
+    'config/entity_registry/list': () => kept.registry,
+    'energy/get_prefs'() {
+      if (!kept.isLoaded) refuse('unknown_command');
+      return kept.preferences ?? refuse('not_found');
+    },
+    'energy/save_prefs'({ type: _, ...update }) {
+      if (!kept.isLoaded) refuse('unknown_command');
+      if (!switches.isAdmin) refuse('unauthorized');
+      const { energy_sources, ...others } = update;
+      if (!Array.isArray(energy_sources) || Object.keys(others).length > 0) refuse('invalid_format');
+      const usual = { device_consumption: [], device_consumption_water: [] };
+      kept.preferences = { ...usual, ...kept.preferences, energy_sources };
       return kept.preferences;
     },
   };
+  return { kept, answers };
 }

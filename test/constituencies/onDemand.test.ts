@@ -149,6 +149,17 @@ const halved: Fault = {
   },
 };
 
+test('thirty fetches in five minutes and no more, by force too; a list that is fresh is given all the same', async () => {
+  const { ask, clock, requests, postponed } = await opened();
+  for (let n = 0; n < 30; n += 1) expect(await ask({ force: true })).toMatchObject({ status: 'ok' });
+  const later = { reason: 'rate_limit', next_at: '2026-03-10T12:05:00+00:00' };
+  expect(await ask({ force: true })).toMatchObject({ status: 'skipped', data: { ...later, count: 43 } });
+  expect(await ask({})).toMatchObject({ status: 'ok', data: { fetched: false } });
+  expect([requests.length, postponed]).toMatchObject([30, [{ reason: 'rate_limit' }]]);
+  clock.advance(5 * MINUTE_MS);
+  expect(await ask({})).toMatchObject({ status: 'ok', data: { fetched: true } });
+});
+
 test('a service that hangs is given up after thirty seconds; Retry-After is honoured, by force too', async () => {
   const { ask, switches, requests, clock, postponed, topics } = await opened();
   switches.fault('/v1/', { kind: 'hang' }, { times: 1 });

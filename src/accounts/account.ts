@@ -416,9 +416,9 @@ async function openAccount(
       const billed = billedMeters();
       if (!span || billed.some(({ store }) => store.tenancy.origin > span.from)) return null;
       const found = checks();
-      const explained = invoices().map((invoice) => found.get(invoice.id));
+      const rules = invoices().map(({ id }) => found.get(id)?.rule ?? null);
       const forecasts = billed.map((meter) => meter.forecastOver(span));
-      return forecastBill(span, forecasts, explained.find((check) => check?.rule) ?? null);
+      return forecastBill(span, forecasts, rules.find((rule) => rule !== null) ?? null);
     },
     /** Resolves once nothing is under way, and everything is on the disk. */
     async settled(): Promise<void> {

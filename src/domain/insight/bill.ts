@@ -5,7 +5,16 @@ import { type Invoice, invoiceRecord } from '../invoice.ts';
 import type { Ledger } from '../ledger.ts';
 import { compareText } from '../order.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, daysOf, type Zone } from '../period.ts';
-import { changedRule, findRules, isKept, LARGEST_LIMIT, predict, type Rule, type Terms } from './billRule.ts';
+import {
+  CENT,
+  changedRule,
+  findRules,
+  isKept,
+  LARGEST_LIMIT,
+  predict,
+  type Rule,
+  type Terms,
+} from './billRule.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
 import { huber, median } from './leastSquares.ts';
 import {
@@ -75,7 +84,6 @@ const BILLS_OF_RULE = 12;
 const BILLS_TO_ACCUSE = 4;
 /** One bill may be wrong, and two may be so by chance. */
 const BILLS_OF_CHANGE = 3;
-const CENT = 0.01;
 
 /** Judges the bills in the order of their periods. What was found of the first ones is kept while nothing has changed in them. */
 export function billJudge() {
@@ -344,17 +352,13 @@ function later(day: Day, length: number): Day {
 }
 
 /**
- * Sums all meters of the account, by the rule of the newest bill that has one. The weather is the same for all: so are errors. An amount
+ * Sums all meters of the account. `rule`: of the newest bill that has one. The weather is the same for all: so are errors. An amount
  * is `null` while one of the meters does not know its own.
  */
-export function forecastBill(
-  span: DaySpan,
-  meters: readonly Forecasts[],
-  newest: Pick<BillCheck, 'rule'> | null,
-) {
+export function forecastBill(span: DaySpan, meters: readonly Forecasts[], rule: Rule | null) {
   const days = daysBetween(span.from, span.to);
   const billed = (sum: Micro): Micro =>
-    newest?.rule ? toMicro(predict(newest.rule, termsOf({ sum, days })).expected) : sum;
+    rule ? toMicro(predict(rule, termsOf({ sum, days })).expected) : sum;
   const sumOf = (kind: keyof Forecasts, told = (sum: Micro) => sum): Forecast | null => {
     const part = (part: keyof Forecast): Micro | null => {
       const amounts = meters.map((meter) => meter[kind]?.[part] ?? null);

@@ -53,6 +53,8 @@ const LIMIT = 3.29;
 export const LARGEST_LIMIT = 0.75;
 /** People set tenths of a percent and cents, or finer rates where bills tell so. */
 const DECIMALS = { fewest: 3, most: 4 };
+/** Amounts that are nearer, in units of the currency, are the same. */
+export const CENT = 0.01;
 
 /** What the rule makes of the terms, and Student's prediction limit: how far off a correct bill may be. */
 export function predict({ rates, fitted, inverse, scatter, freedom }: Rule, terms: Terms) {
@@ -180,8 +182,6 @@ export function plainMarkup({ rates: [sum = 1, days, bills = 0] }: Rule) {
 
 const inPercent = (share: number): number => Number((100 * share).toFixed(2)) || 0;
 
-/** Standing charges that are nearer than a cent a day are the same. */
-const CENT = 0.01;
 /** The words for more and for less. */
 const ON_TOP = ['on top', 'off'] as const;
 const ON_ENERGY = ['on the energy', 'off the energy'] as const;

@@ -60,7 +60,7 @@ test('all meters, and what bills have on top of their days', () => {
   const rates = [1.135, 0, 3];
   const rule: Rule = { fitted: [], rates, scatter: 0.01, freedom: 9, inverse: [] };
   const meter = { cost: known, energy: { ...known, low: null, high: null } };
-  expect(forecastBill(span, [meter, meter], { rule })).toEqual({
+  expect(forecastBill(span, [meter, meter], rule)).toEqual({
     span,
     cost: { amount: 230 * EUR, low: 207.3 * EUR, high: 252.7 * EUR },
     energy: { amount: 200 * EUR, low: null, high: null },

@@ -1,11 +1,12 @@
 // An issuer's login page that answers from a script, beside a foreign site; every request and posted field is kept.
+
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { type FormSignIn, signInByForm } from '../../src/auth/form.ts';
 import { Failure } from '../../src/foundation/failure.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { handClock } from '../support/clock.ts';
+import { listening } from '../support/listening.ts';
 
 export const USERNAME = 'anna@example.org';
 export const PASSWORD = 'pässw0rd & more';
@@ -104,9 +105,9 @@ export async function openLoginPages(...script: readonly Answer[]) {
         response.end(typeof body === 'string' ? filled(body) : body);
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const port = await listening(server);
     onTestFinished(() => void server.close().closeAllConnections());
-    return (server.address() as AddressInfo).port;
+    return port;
   };
   const origin = `http://127.0.0.1:${await serve('issuer')}`;
   const foreign = `http://localhost:${await serve('foreign')}`;

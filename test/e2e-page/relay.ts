@@ -1,6 +1,7 @@
 // Stands between the page and the program, and tells more on the stream than happens: what was told, with changes.
+
 import { createServer, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listening } from '../support/listening.ts';
 
 type Payload = Readonly<Record<string, unknown>>;
 
@@ -35,8 +36,7 @@ export async function startRelay(to: string) {
     outgoing.on('close', () => onward.destroy());
     incoming.pipe(onward);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listening(server);
   return {
     url: `http://127.0.0.1:${port}/`,
     /** The document of the topic once more, changed. */

@@ -1,8 +1,9 @@
 // The provider's API as thin as can be: checks the token, tells whose home it is, and passes usage questions to the engine.
+
 import { createPublicKey, createVerify, type JsonWebKey } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { inject } from 'vitest';
+import { listening } from '../support/listening.ts';
 import { INDEX } from './engine.ts';
 import type { Home } from './readings.ts';
 import { MY_CODE, SCOPE } from './realm.ts';
@@ -83,9 +84,9 @@ export async function startApi(issuer: string, home: Home, index = INDEX) {
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
       });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listening(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api`,
+    url: `http://127.0.0.1:${port}/api`,
     seen: seen as readonly string[],
     stop: () =>
       new Promise((resolve) => {

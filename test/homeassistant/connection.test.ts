@@ -1,12 +1,11 @@
 // The connection to Home Assistant: each command gets its own reply, and the token goes nowhere else.
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+
 import { createServer } from 'node:tls';
 import { expect, test, vi } from 'vitest';
-import { WebSocketServer } from 'ws';
 import * as z from 'zod';
 import { mqttEntities, visitHomeAssistant } from '../../src/homeassistant/commands.ts';
 import { LOCALHOST } from '../support/certificate.ts';
+import { listening, webSockets } from '../support/listening.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import type { Stack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
@@ -77,31 +76,25 @@ test('a redirect from ws over wss back to ws is not followed', async () => {
   const secure = createServer(LOCALHOST, (wire) =>
     wire.once('data', () => wire.end(`HTTP/1.1 307 x\r\nLocation: ${ha.url}\r\nContent-Length: 0\r\n\r\n`)),
   );
-  await once(secure.listen(0, '127.0.0.1'), 'listening');
+  const port = await listening(secure);
   stack.defer(() => void secure.close());
   // The client has no place for an authority of our own.
   vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
   stack.defer(() => void vi.unstubAllEnvs());
   const old = stack.use(await startPretendHomeAssistant());
   old.switches.httpStatus = 307;
-  old.switches.location = `wss://127.0.0.1:${(secure.address() as AddressInfo).port}/api/websocket`;
+  old.switches.location = `wss://127.0.0.1:${port}/api/websocket`;
   expect(await codeOf(connect(old.url))).toBe('moved');
   expect(ha.tokens).toEqual([]);
 });
 
 /** A server that says something to whoever comes, or nothing, and listens. */
 async function speaking(stack: Stack, said: string | null, heard: string[]): Promise<string> {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
-  server.on('connection', (socket) => {
+  const port = await webSockets(stack, {}, (socket) => {
     socket.on('message', (bytes) => heard.push(String(bytes)));
     if (said !== null) socket.send(said);
   });
-  await once(server, 'listening');
-  stack.defer(() => {
-    for (const client of server.clients) client.terminate();
-    server.close();
-  });
-  return `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `ws://127.0.0.1:${port}`;
 }
 
 test.each(['<html>', '[]', '{"type":"hello"}', 'null', '{"type":"auth_require'])(

@@ -1,11 +1,12 @@
 // The HTTP client against a server that answers as it is told: compressed bodies, redirects, and broken responses.
+
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { createHttpClient } from '../../src/http/client.ts';
+import { listening } from '../support/listening.ts';
 
 const { send, fetch } = createHttpClient(systemClock);
 
@@ -24,9 +25,8 @@ async function serve(answer: Answer): Promise<{ url: (path: string) => URL; aske
       answer(request, response);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listening(server);
   onTestFinished(() => void server.close().closeAllConnections());
-  const { port } = server.address() as AddressInfo;
   return { asked, url: (path) => new URL(path, `http://127.0.0.1:${port}`) };
 }
 

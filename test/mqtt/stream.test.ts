@@ -1,14 +1,15 @@
 // Packets of any size from a broker: small ones pass as they are, of large ones the beginning, whatever the pieces.
-import { once } from 'node:events';
+
 import { createServer } from 'node:http';
-import { type AddressInfo, createConnection } from 'node:net';
+import { createConnection } from 'node:net';
 import { pipeline } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createWebSocketStream, WebSocketServer } from 'ws';
+import { createWebSocketStream } from 'ws';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { packetCutter } from '../../src/mqtt/stream.ts';
+import { listening, webSockets } from '../support/listening.ts';
 import { holds } from '../support/property.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -70,18 +71,12 @@ test('whatever comes in whatever pieces: every packet in its turn, of large ones
 async function brokerAt(scheme: string, stack: Stack): Promise<string> {
   const broker = stack.use(await startBroker());
   if (scheme === 'mqtt') return broker.url;
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'mqtt' });
-  server.on('connection', (socket) => {
+  const port = await webSockets(stack, { handleProtocols: () => 'mqtt' }, (socket) => {
     const stream = createWebSocketStream(socket);
     const behind = createConnection(broker.port, '127.0.0.1');
     pipeline(stream, behind, stream, () => undefined);
   });
-  await once(server, 'listening');
-  stack.defer(() => {
-    for (const client of server.clients) client.terminate();
-    server.close();
-  });
-  return `ws://127.0.0.1:${(server.address() as AddressInfo).port}/mqtt`;
+  return `ws://127.0.0.1:${port}/mqtt`;
 }
 
 test.each(['mqtt', 'ws'])(
@@ -107,9 +102,7 @@ test.each(['mqtt', 'ws'])(
 test('what answers at a ws:// address but is no broker is told with its status', async () => {
   const server = createServer((_, response) => response.writeHead(404).end());
   openStack().defer(() => server.close());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const url = `ws://127.0.0.1:${await listening(server)}/`;
   await expect(connect(url, { versions: [5] })).rejects.toMatchObject({
     code: 'broker_unreachable',
     message: expect.stringContaining('404'),

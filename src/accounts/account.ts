@@ -1,14 +1,10 @@
 // The accounts of the configuration. Of each: its properties, discovered once and kept, and one poll over all of them.
 import type { IssuerMemory } from '../auth/oidc.ts';
 import { needsAPerson } from '../domain/health.ts';
-import {
-  type BillChecks,
-  type BillForecast,
-  billJudge,
-  forecastBill,
-  nextBillSpan,
-} from '../domain/insight/bill.ts';
+import { type BillChecks, billJudge } from '../domain/insight/bill.ts';
+import { type BillForecast, forecastBill, nextBillSpan } from '../domain/insight/nextBill.ts';
 import type { Invoice } from '../domain/invoice.ts';
+import type { Ledger } from '../domain/ledger.ts';
 import type { Day, DaySpan } from '../domain/period.ts';
 import { type EntityContext, type Property, seriesName, withFound } from '../domain/reading.ts';
 import { isClockSet } from '../foundation/clock.ts';
@@ -20,6 +16,7 @@ import { ProviderRefused, type Reply } from '../provider/request.ts';
 import { repliesCodec } from '../store/documents.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import { type AccountExtras, openExtras } from './extras.ts';
+import { lastAnswer } from './lastAnswer.ts';
 import { type Meter, openMeter } from './meter.ts';
 import { ledgerFile, SeriesNames } from './names.ts';
 import { openPollHistories, openReplyShapes, type PollHistory } from './pollHistory.ts';
@@ -150,6 +147,9 @@ async function openAccount(
 ) {
   const { zone, clock, random, log, state, changed } = context;
   const judge = billJudge();
+  const judgeOnce = lastAnswer((bills: readonly Invoice[], ...ledgers: readonly Ledger[]) =>
+    judge(bills, ledgers, zone),
+  );
   /** `null` until the properties are known. */
   let meters: readonly Meter[] | null = null;
   let entities: EntityContext | null = null;
@@ -371,12 +371,7 @@ async function openAccount(
   }
 
   /** Its bills against the days of its meters, by the id of the invoice. The same map as long as nothing changes. */
-  const checks = (): BillChecks =>
-    judge(
-      invoices(),
-      billedMeters().map(({ store }) => store.tenancy),
-      zone,
-    );
+  const checks = (): BillChecks => judgeOnce(invoices(), ...billedMeters().map(({ store }) => store.tenancy));
 
   return {
     id,

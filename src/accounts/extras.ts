@@ -13,10 +13,9 @@ import {
   takeInvoices,
 } from '../domain/extras.ts';
 import type { Reason } from '../domain/health.ts';
-import { withReadings } from '../domain/insight/registerCheck.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Day } from '../domain/period.ts';
-import type { EntityContext, Property, RegisterHistory } from '../domain/reading.ts';
+import { type EntityContext, type Property, type RegisterHistory, withReadings } from '../domain/reading.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { ConcurrencyLimit } from '../foundation/limits.ts';
 import { ProviderRefused, UnexpectedReply } from '../provider/request.ts';

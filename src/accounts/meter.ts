@@ -3,7 +3,7 @@ import { knownUnits, sumKnown } from '../domain/amount.ts';
 import { judgeUse } from '../domain/insight/alarm.ts';
 import { type Forecaster, type Forecasts, forecaster, forecastMonth } from '../domain/insight/forecast.ts';
 import { checkRegister } from '../domain/insight/registerCheck.ts';
-import { type House, houses, type Weather } from '../domain/insight/weather.ts';
+import { type House, openHouse, type Weather } from '../domain/insight/weather.ts';
 import { type Ledger, ledgerSince, markRead, merge, openLedger, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
@@ -18,6 +18,7 @@ import { completeMonths } from '../publication/statement/statement.ts';
 import type { MeterView } from '../publication/views.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
+import { lastAnswer } from './lastAnswer.ts';
 import { friendlyNameOf, ledgerFile } from './names.ts';
 
 type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor'>;
@@ -44,7 +45,6 @@ export async function openMeter(
   const log = context.log.child({ meter: name, ...(friendlyName === null ? {} : { called: friendlyName }) });
   const since = config.accounts.find(({ id }) => id === account)?.history_since;
   const store = await openMeterLedger(ledgerFile(account, property), { ...context, log }, since);
-  const openHouse = houses();
   const memory = {
     figures: lastAnswer(figures),
     house: lastAnswer((days: Ledger['days'], weather: Weather | null) => weather && openHouse(days, weather)),
@@ -396,14 +396,3 @@ export async function openMeterLedger(
 
 const isSame = (one: Ledger, other: Ledger): boolean =>
   (Object.keys(one) as (keyof Ledger)[]).every((key) => one[key] === other[key]);
-
-function lastAnswer<Args extends readonly unknown[], Answer>(
-  compute: (...args: Args) => Answer,
-): (...args: Args) => Answer {
-  let last: { readonly args: Args; readonly answer: Answer } | null = null;
-  return (...args) => {
-    if (last === null || args.some((arg, at) => arg !== last?.args[at]))
-      last = { args, answer: compute(...args) };
-    return last.answer;
-  };
-}

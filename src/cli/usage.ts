@@ -1,8 +1,8 @@
 // heat2mqtt usage: asks the provider for a period, in the interval that was asked for, and prints it: for people a table with
 // bars for each meter, for programs JSON or CSV.
 import { friendlyNameOf } from '../accounts/names.ts';
-import { knownUnits, type Micro, sumKnown, toMicro } from '../domain/amount.ts';
-import { costAt, type Prices, pricesInWords } from '../domain/insight/anotherTariff.ts';
+import { inFull, knownUnits, type Micro, sumKnown, toMicro } from '../domain/amount.ts';
+import { costAt, type Prices } from '../domain/insight/anotherTariff.ts';
 import { LONGEST_CARRIED_DAYS } from '../domain/insight/readings.ts';
 import { LONGEST_QUESTION_DAYS } from '../domain/ledger.ts';
 import {
@@ -280,3 +280,7 @@ function tariffLine(tariff: Tariff | null, currency: string): string {
   const { daysExplained, daysSeen, from, to } = tariff;
   return `Tariff (derived): ${pricesInWords(tariff, currency)}, explains ${daysExplained} of ${daysSeen} days, ${from} to ${to}.`;
 }
+
+/** `0.124 EUR/kWh + 0.686 EUR/day` */
+const pricesInWords = ({ unitRate, standingCharge }: Prices, currency: string): string =>
+  `${unitRate} ${currency}/kWh + ${inFull(standingCharge)} ${currency}/day`;

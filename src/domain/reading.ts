@@ -1,7 +1,7 @@
 // What the provider says of one property: its meters, and one bucket for each day.
 import * as z from 'zod';
 import type { Micro } from './amount.ts';
-import { DAY_SHAPE, type Day } from './period.ts';
+import { DAY_SHAPE, type Day, monthStart, type Zone } from './period.ts';
 
 /** A `Day` in a document; not in period.ts, which the page in the browser loads without zod. */
 export const calendarDay = z.string().regex(DAY_SHAPE);
@@ -44,6 +44,31 @@ export type Register = Readonly<z.infer<typeof register>>;
 /** The newest reading of a register, and those that are kept, oldest first. Files of 0.1 had the newest alone. */
 export const registerHistory = register.extend({ readings: z.array(register).readonly().default([]) });
 export type RegisterHistory = Readonly<z.infer<typeof registerHistory>>;
+
+/** Two bills of a month: of the time before, one reading a month is enough. */
+const NEWEST_DAYS = 60;
+
+/**
+ * The readings that are kept, oldest first: of each day the last one, from the newest 60 days on the last of each month,
+ * and the first of all. A register that went backwards is another one: what was before is dropped. `found` is newer.
+ */
+export function withReadings(
+  known: RegisterHistory | null,
+  found: readonly Register[],
+  zone: Zone,
+): RegisterHistory | null {
+  const before = known ? [...known.readings, { energy: known.energy, readAt: known.readAt }] : [];
+  const inOrder = [...before, ...found].sort((a, b) => a.readAt - b.readAt);
+  const all = [...new Map(inOrder.map((one) => [zone.dayAt(one.readAt), one]))];
+  const start = all.findLastIndex(([, { energy }], at) => energy < (all[at - 1]?.[1].energy ?? 0));
+  const daily = all.slice(Math.max(0, start));
+  const isLastOfMonth = (day: Day, at: number) => monthStart(day) !== monthStart(daily[at + 1]?.[0] ?? '');
+  const readings = daily.flatMap(([day, one], at) =>
+    at === 0 || at >= daily.length - NEWEST_DAYS || isLastOfMonth(day, at) ? [one] : [],
+  );
+  const newest = readings.at(-1);
+  return newest ? { ...newest, readings } : null;
+}
 
 /** The name of the property's series in topics and ids: the lowest meter identifier, else the property's id. */
 export function seriesName(property: Property): string {

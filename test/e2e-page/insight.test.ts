@@ -72,7 +72,7 @@ test('at a glance, and what the readings mean: on a phone and a desk, light and 
       await page.getByText(words).first().waitFor();
     await page.getByRole('heading', { name: 'Bills' }).click();
     const bills = page.getByRole('region', { name: 'Bills' });
-    await bills.getByText('12.40 more than the days and 13.5 % on top make').waitFor();
+    await bills.getByText('12.40 more than the days with 13.5 % on top make').waitFor();
     const asBefore = bills.getByText(/^€.* 13\.5 % on top, as before\./);
     await asBefore.first().waitFor();
     expect(await page.locator('body').innerText()).not.toMatch(/undefined|NaN|null|Invalid|EUR|[{}]/);

@@ -156,13 +156,13 @@ test('the tax is found, a wrong bill told with its event, and a corrected day co
     period_start: '2025-03-01',
     check: {
       rest: expect.closeTo(12.4, 1),
-      sentence: expect.stringContaining('; 12.40 more than the days and 13.5 % on top make.'),
+      sentence: expect.stringContaining('; 12.40 more than the days with 13.5 % on top make.'),
     },
   });
 
   const type = (format: string) => story.type(`invoices --format ${format}`);
   expect((await type('table')).out).toMatch(
-    /6 in all\n\n2025-03-01 to 2025-03-31: \d+\.\d\d EUR billed; .* 12\.40 more than the days and/,
+    /6 in all\n\n2025-03-01 to 2025-03-31: \d+\.\d\d EUR billed; .* 12\.40 more than the days with/,
   );
   const [inJson] = JSON.parse((await type('json')).out);
   expect(inJson.check).toMatchObject({ explained_percent: 13.5, rest: 12.4 });

@@ -1,8 +1,8 @@
 // Daily means of the outdoor temperature: read from Home Assistant now and then, and kept on disk.
 import type { AccountContext } from '../../accounts/context.ts';
-import { dailyMeans, type Weather } from '../../domain/insight/weather.ts';
+import type { Temperatures, Weather } from '../../domain/insight/weather.ts';
 import { compareText } from '../../domain/order.ts';
-import { addDays, type Day } from '../../domain/period.ts';
+import { addDays, type Day, type Zone } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import type { HomeAssistant } from '../../homeassistant/connection.ts';
 import { checkTemperature, hourlyTemperatures } from '../../homeassistant/recorder.ts';
@@ -14,6 +14,10 @@ const ASK_EVERY_MS = 3 * 3_600_000;
 const LONGEST_HISTORY_DAYS = 3 * 365 + 1;
 /** The newest ones may not have been over when they were read. */
 const READ_AGAIN_DAYS = 3;
+/** A day with fewer has no mean: it is not over yet, or the sensor was away. */
+const FEWEST_HOURS = 20;
+/** °C. No place on earth is colder or warmer: the sensor is wrong. */
+const PLAUSIBLE = { from: -60, to: 60 };
 
 export type OutdoorTemperatures = Awaited<ReturnType<typeof openOutdoorTemperatures>>;
 
@@ -87,3 +91,18 @@ export async function openOutdoorTemperatures({
     },
   };
 }
+
+/** Of local days, °C to two decimals, oldest first; `hours`: means in °C by the epoch milliseconds of their beginning. */
+export function dailyMeans(hours: ReadonlyMap<number, number>, zone: Zone): Temperatures {
+  const days = new Map<Day, number[]>();
+  for (const [start, mean] of [...hours].sort(([a], [b]) => a - b)) {
+    if (!(mean >= PLAUSIBLE.from && mean <= PLAUSIBLE.to)) continue;
+    const day = zone.dayAt(start);
+    days.set(day, [...(days.get(day) ?? []), mean]);
+  }
+  const whole = [...days].filter(([, means]) => means.length >= FEWEST_HOURS);
+  return new Map(whole.map(([day, means]) => [day, meanOf(means)]));
+}
+
+const meanOf = (all: readonly number[]): number =>
+  Math.round((100 * all.reduce((sum, one) => sum + one, 0)) / all.length) / 100;

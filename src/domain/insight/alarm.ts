@@ -1,10 +1,10 @@
 // Is something wrong? A day and three days against what a line through the days most like them makes of each, in units of their
 // median deviation.
 import { inFull, toMicro } from '../amount.ts';
+import { leastSquares, meanOf, median, medianDeviation } from '../leastSquares.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
-import { leastSquares, meanOf, median, medianDeviation, residualsOf } from './leastSquares.ts';
 import {
   estimatedRuns,
   FEWEST_DAYS,
@@ -65,10 +65,9 @@ export function judgeUse(
   const span = { from: addDays(before, -YEAR_AND_MONTH_DAYS), to: before };
   const all = singleDays(days, span, tariff);
   const felt = temperatures ? feltOver(temperatures, span) : [];
-  const known = all.flatMap((one) => {
-    const by = felt[one.at] ?? Number.NaN;
-    return Number.isNaN(by) ? [] : [{ ...one, by }];
-  });
+  const known = all
+    .map((one) => ({ ...one, by: felt[one.at] ?? Number.NaN }))
+    .filter(({ by }) => !Number.isNaN(by));
   const wait = (all.at(-1)?.at ?? 0) - (known.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
   // Without a temperature for longer the season has to do.
   const hasWeather = wait <= TOGETHER_DAYS && known.length > FEWEST_DAYS;
@@ -79,12 +78,12 @@ export function judgeUse(
   const watched = judged.slice(first).map((one) => compared(one, judged, hasWeather));
   const mean = meanOf(judged, ({ root }) => root ** 2);
   let unusual: UnusualUse | null = null;
-  for (const [at, { day }] of watched.entries()) {
-    const newest = watched.slice(Math.max(0, at + 1 - TOGETHER_DAYS), at + 1);
-    const found = finding(newest, mean, hasWeather);
+  for (const { day, at } of watched) {
+    const together = watched.filter((one) => one.at <= at && at - one.at < TOGETHER_DAYS);
+    const found = finding(together, mean, hasWeather);
     const sign = unusual?.direction === 'low' ? -1 : 1;
     if (found && found.direction !== unusual?.direction) unusual = { since: day, ...found };
-    else if (!found && meanOf(newest, ({ counted }) => sign * counted) < NEAR) unusual = null;
+    else if (!found && meanOf(together, ({ counted }) => sign * counted) < NEAR) unusual = null;
   }
   const { day, root, usual, deviation } = watched.at(-1) as Compared;
   const end = (deviations: number) => toMicro(Math.max(0, usual + deviations * deviation) ** 2);
@@ -96,16 +95,14 @@ export function judgeUse(
   return { newest, unusual: unusual as UnusualUse | null };
 }
 
-/** The rule, for the last of at most three days. Without the weather three cold days look like a fault. */
-function finding(newest: readonly Compared[], mean: number, hasWeather: boolean): Finding | null {
-  const last = newest.at(-1) as Compared;
-  const together = newest.filter(({ at }) => last.at - at < TOGETHER_DAYS);
+/** The rule, for the last of three days of which some may not be known. Without the weather three cold days look like a fault. */
+function finding(together: readonly Compared[], mean: number, hasWeather: boolean): Finding | null {
   // Some houses use nothing on many a day of summer.
   const failed = ({ root, usual, counted }: Compared) =>
     root === 0 ? counted < -NEAR : root ** 2 < FAILED.share * usual ** 2 && usual ** 2 > mean;
   if (together.slice(-FAILED.days).filter(failed).length === FAILED.days)
     return { direction: 'low', reason: 'drift' };
-  if (last.off > FAR) return { direction: 'high', reason: 'day' };
+  if ((together.at(-1)?.off ?? 0) > FAR) return { direction: 'high', reason: 'day' };
   const isDrift = together.length === TOGETHER_DAYS && meanOf(together, ({ counted }) => counted) > DRIFT;
   return isDrift && hasWeather ? { direction: 'high', reason: 'drift' } : null;
 }
@@ -118,11 +115,12 @@ type Compared = ReturnType<typeof compared>;
  */
 function compared(one: Single, days: readonly Single[], hasWeather: boolean) {
   const alike = nearest(one, days, hasWeather);
-  const [apart, values] = [alike.map(({ by }) => by - one.by), alike.map(({ root }) => root)];
-  const [, slope = 0] = leastSquares([alike.map(() => 1), apart], values)?.coefficients ?? [];
-  const roots = residualsOf([apart], values, [slope]);
-  const usual = Math.max(0, median(roots));
-  const deviation = Math.max(medianDeviation(roots, usual), LEAST_DEVIATION);
+  const roots = alike.map(({ root }) => root);
+  const columns = [roots.map(() => 1), alike.map(({ by }) => by - one.by)];
+  const { coefficients: [level = 0] = [], residuals = roots } = leastSquares(columns, roots) ?? {};
+  const middle = median(residuals);
+  const usual = Math.max(0, level + middle);
+  const deviation = Math.max(medianDeviation(residuals, middle), LEAST_DEVIATION);
   const off = (one.root - usual) / deviation;
   const counted = Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, off));
   return { ...one, usual, deviation, off, counted };
@@ -152,9 +150,10 @@ function singleDays(days: Ledger['days'], span: DaySpan, tariff: Tariff | null):
   const runs = estimatedRuns(readings);
   return readings.flatMap(({ day, at, amount, missed }, index) => {
     const previous = readings[index - 1]?.amount;
-    const isAlone = previous !== undefined && missed === 0 && amount > 0 === previous > 0;
+    const isAlone = previous !== undefined && missed === 0 && amount >= 0 && amount > 0 === previous > 0;
     const carries = tariff && !days.has(addDays(day, 1)) ? (chargesOn(tariff, days, day) ?? 1) : 1;
-    if (!isAlone || carries > 1 || runs.some(({ first, next }) => index >= first && index <= next)) return [];
+    if (!isAlone || carries > 1 || runs.some(({ first, right }) => index >= first && index <= right))
+      return [];
     return [{ day, at, root: Math.sqrt(inFull(amount)), by: at }];
   });
 }

@@ -1,5 +1,5 @@
 // What days would have cost by another tariff.
-import { inFull, type Micro } from '../amount.ts';
+import type { Micro } from '../amount.ts';
 import type { Amounts } from '../ledger.ts';
 import type { Day, DaySpan } from '../period.ts';
 import type { Tariff } from '../tariff/tariff.ts';
@@ -21,7 +21,3 @@ export function costAt(
   if (readings.length === 0) return null;
   return Math.round(unitRate * sumOf(readings, span)) + readings.length * standingCharge;
 }
-
-/** `0.124 EUR/kWh + 0.686 EUR/day` */
-export const pricesInWords = ({ unitRate, standingCharge }: Prices, currency: string): string =>
-  `${unitRate} ${currency}/kWh + ${inFull(standingCharge)} ${currency}/day`;

@@ -1,34 +1,12 @@
-// Is my bill right, and what will the next one be? Each is judged by the rule of the bills before it, and a lasting change of the rule is
-// told as one.
-import { inFull, type Micro, sumKnown, toMicro } from '../amount.ts';
+// Is my bill right? Each is judged by the rule of the bills before it, and a lasting change of the rule is told as one.
+import { inFull, type Micro, toMicro } from '../amount.ts';
 import { type Invoice, invoiceRecord } from '../invoice.ts';
+import { median } from '../leastSquares.ts';
 import type { Ledger } from '../ledger.ts';
 import { compareText } from '../order.ts';
-import { addDays, addMonths, type Day, type DaySpan, daysBetween, daysOf, type Zone } from '../period.ts';
-import {
-  CENT,
-  changedRule,
-  findRules,
-  isKept,
-  LARGEST_LIMIT,
-  predict,
-  type Rule,
-  type Terms,
-} from './billRule.ts';
-import type { Forecast, Forecasts } from './forecast.ts';
-import { huber, median } from './leastSquares.ts';
-import {
-  AROUND_DAYS,
-  estimatedRuns,
-  FLAT_DAYS,
-  keptAnswers,
-  type Reading,
-  readingOfEachDay,
-  readingsIn,
-  sumOf,
-  YEAR_AND_MONTH_DAYS,
-  YEAR_DAYS,
-} from './readings.ts';
+import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
+import { changedRule, findRules, isKept, LARGEST_LIMIT, predict, type Rule, type Terms } from './billRule.ts';
+import { AROUND_DAYS, estimatedRuns, readingOfEachDay, readingsIn, YEAR_AND_MONTH_DAYS } from './readings.ts';
 
 export const VERDICTS = ['as_expected', 'differs', 'rule_changed', 'unknown'] as const;
 
@@ -71,13 +49,16 @@ interface Past {
   readonly seen: readonly Seen[];
   /** The bills that differ, since the newest one that does not. */
   readonly strays: readonly Seen[];
-  readonly rule: Rule | null;
   readonly changed: BillCheck['changed'];
 }
 
 type MeterDays = Pick<Ledger, 'origin' | 'days'>;
 
-const NO_PAST: Past = { checks: new Map(), seen: [], strays: [], rule: null, changed: null };
+const NO_PAST: Past = { checks: new Map(), seen: [], strays: [], changed: null };
+const NOTHING_TOLD = {
+  ...({ verdict: 'unknown', reason: null, rule: null, changed: null } as const),
+  ...({ expected: null, unexplained: null, together: null, doubt: 0 } as const),
+};
 /** A year of months: more tell no more, and take longer. */
 const BILLS_OF_RULE = 12;
 /** Of fewer, each may have a fee of its own. */
@@ -85,46 +66,28 @@ const BILLS_TO_ACCUSE = 4;
 /** One bill may be wrong, and two may be so by chance. */
 const BILLS_OF_CHANGE = 3;
 
-/** Judges the bills in the order of their periods. What was found of the first ones is kept while nothing has changed in them. */
+/** Judges the bills in the order of their periods. What was found of the first ones is kept while what is known of them is the same. */
 export function billJudge() {
-  const keptBills = keptAnswers<Bill | null>();
-  let given: readonly unknown[] = [];
-  let judged: readonly { readonly written: string; readonly past: Past }[] = [];
+  let judged: readonly { readonly known: string; readonly past: Past }[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
-    const [before, known] = [given, judged];
-    given = [invoices, ...meters.flatMap(({ origin, days }) => [origin, days])];
-    if (given.length !== before.length || given.some((one, at) => one !== before[at])) {
-      const kept = keptBills(meters.map(({ days }) => days));
-      const origins = meters.map(({ origin }) => origin);
-      const bills = billPeriods(invoices, zone).flatMap((period) => {
-        const { from, to, invoice } = period;
-        const key = [invoice.id, invoice.total, from, to, ...origins].join();
-        return kept(key, addDays(to, AROUND_DAYS), () => billOf(period, meters)) ?? [];
-      });
-      let past = NO_PAST;
-      let isKnown = true;
-      judged = bills.map((bill, at) => {
-        const written = JSON.stringify(bill);
-        isKnown &&= known[at]?.written === written;
-        past = (isKnown && known[at]?.past) || judge(past, bill);
-        return { written, past };
-      });
-    }
-    return judged.at(-1)?.past.checks ?? NO_PAST.checks;
+    const before = judged;
+    let past = NO_PAST;
+    let isSame = true;
+    judged = knownBills(invoices, meters, zone).map((bill, at) => {
+      const known = JSON.stringify(bill);
+      isSame &&= before[at]?.known === known;
+      past = (isSame && before[at]?.past) || judge(past, bill);
+      return { known, past };
+    });
+    return past.checks;
   };
 }
 
-const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other.from && one.to === other.to;
-
-/** One day in common is how some providers write the ends of periods. */
-const isOver = (one: DaySpan, other: DaySpan): boolean =>
-  addDays(one.to, -1) > other.from && one.from < addDays(other.to, -1);
-
 /**
- * The days that the bills are about, by their ends; of those that end together the longest comes last, and of one period by the day
- * they are due. Without bills that are cancelled, or have no period that can be.
+ * The periods by their ends; of those that end together the longest comes last, and of one period by the day they are due. Without bills
+ * that are cancelled, or have no period that can be.
  */
-function billPeriods(invoices: readonly Invoice[], zone: Zone) {
+export function billPeriods(invoices: readonly Invoice[], zone: Zone) {
   const periods = invoices
     .flatMap((invoice) => {
       const { period_start: from, period_end: last, status } = invoiceRecord(invoice, zone);
@@ -150,70 +113,61 @@ function billPeriods(invoices: readonly Invoice[], zone: Zone) {
   });
 }
 
-type BillPeriod = ReturnType<typeof billPeriods>[number];
-type Bill = NonNullable<ReturnType<typeof billOf>>;
+type Bill = ReturnType<typeof knownBills>[number];
 
-/** What the ledgers know of its days. `null` without a total, and where they begin later than the period or know no cost in it. */
-function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readonly MeterDays[]) {
-  // A meter that came later has nothing to do with the bill.
-  const known = meters
-    .map(({ days }) => costsOver(days, { from, to }))
-    .filter(({ readings }) => readings.some((one) => one !== null && one.day < to));
-  if (total === null || known.length === 0 || meters.some(({ origin }) => origin > from)) return null;
-  const within = daysOf({ from, to });
-  const sumOver = (part: 'sum' | 'standing' | 'atEnds') => known.reduce((sum, meter) => sum + meter[part], 0);
-  const countOf = (is: (reading: Reading | null, day: Day) => boolean) =>
-    within.filter((day, at) => known.some(({ readings }) => is(readings[at] ?? null, day))).length;
-  return {
-    ...{ id, total, from, to, days: within.length, sum: sumOver('sum') },
-    /** The standing charge of a day. */
-    standing: sumOver('standing'),
-    /** Days without a cost of their own: those that no later reading carries, and those that one does. */
-    missing: countOf((one) => one === null),
-    estimated: countOf((one, day) => one !== null && one.day !== day),
-    /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
-    atEnds: sumOver('atEnds'),
-  };
-}
-
-/** What the days of a meter tell of a bill. */
-function costsOver(days: MeterDays['days'], span: DaySpan) {
-  const { from, to } = span;
-  const readings = readingOfEachDay('cost', days, span);
-  const estimates = estimatesIn(days, span);
-  /** Of a reading with days on both sides of a midnight, and of estimates about it. */
-  const over = (end: Day, reading: Reading | null | undefined): Micro => {
-    const isOverIt = reading && reading.day >= end && addDays(reading.day, -reading.missed) < end;
-    const estimated = estimates.find((one) => one.from < end && one.to >= end);
-    return (isOverIt ? Math.abs(reading.amount) : 0) + (estimated?.amount ?? 0);
-  };
-  const atEnds = over(from, readings[0]) + over(to, readings.at(-1));
-  return { readings, sum: sumOf(readings, span), atEnds, standing: standingOf(days, span) };
-}
-
-/** The standing charge of a day: where Huber's line through cost by energy begins. A day after a missed one may have two. */
-function standingOf(days: MeterDays['days'], span: DaySpan): Micro {
-  const billed = daysOf(span).flatMap((day) => {
-    const { energy = null, cost = null } = days.get(day) ?? {};
-    return energy === null || cost === null ? [] : [{ kwh: inFull(energy), cost }];
+/** Without those that have no total, begin before a ledger does, or of whose days no ledger knows a cost. */
+function knownBills(invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone) {
+  const periods = billPeriods(invoices, zone);
+  const end = periods.at(-1)?.to;
+  const costs = end === undefined ? [] : meters.map((meter) => openCosts(meter, addDays(end, AROUND_DAYS)));
+  return periods.flatMap(({ invoice: { id, total }, from, to }) => {
+    if (total === null || meters.some(({ origin }) => origin > from)) return [];
+    // A meter that came later has nothing to do with the bill.
+    const known = costs.map((costsIn) => costsIn({ from, to })).filter(({ own }) => own > 0);
+    const sumOver = (part: keyof ReturnType<ReturnType<typeof openCosts>>) =>
+      known.reduce((sum, costs) => sum + costs[part], 0);
+    const bill = {
+      ...{ id, total, from, to, days: daysBetween(from, to), sum: sumOver('sum') },
+      /** Days of meters without a cost of their own: those that no later reading carries, and those that one does. */
+      ...{ missing: sumOver('missing'), estimated: sumOver('carried') },
+      /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
+      atEnds: sumOver('atEnds'),
+    };
+    return known.length === 0 ? [] : [bill];
   });
-  const columns = [billed.map(() => 1), billed.map(({ kwh }) => kwh)];
-  const costs = billed.map(({ cost }) => cost);
-  return huber(columns, costs)?.coefficients[0] ?? 0;
 }
 
-/** Equal estimates up to the day that puts them right, and how much of them may be on the other side of a midnight: give or take a day. */
-function estimatesIn(days: MeterDays['days'], { from, to }: DaySpan) {
-  const around = { from: addDays(from, -AROUND_DAYS), to: addDays(to, AROUND_DAYS) };
-  const readings = readingsIn('energy', days, around);
-  const costAt = (at: number) => days.get(readings[at]?.day ?? '')?.cost ?? 0;
-  return estimatedRuns(readings).map(({ first, next }) => {
-    // Days without energy go on giving back what was estimated too high.
-    let right = next;
-    while (readings[right]?.amount === 0 && right - next < FLAT_DAYS) right += 1;
-    const amount = costAt(first) * (1 + right - next) + Math.abs(costAt(right) - costAt(first));
-    return { from: readings[first]?.day ?? from, to: readings[right]?.day ?? around.to, amount };
-  });
+/** What the days of a meter tell of bills that end well before `to`. */
+function openCosts({ origin, days }: MeterDays, to: Day) {
+  const all = { from: origin, to };
+  const inReading = readingOfEachDay('cost', days, all);
+  const energies = readingsIn('energy', days, all);
+  const costOf = (at: number) => days.get(energies[at]?.day ?? '')?.cost ?? 0;
+  const estimates = estimatedRuns(energies);
+  /** How much may be on the wrong side of the midnight: all of a reading with days on both, and of estimates what puts them right, give or take a day. */
+  function overMidnight(end: Day): Micro {
+    const at = daysBetween(origin, end);
+    const reading = inReading[at] ?? null;
+    const isCarried = reading !== null && reading === inReading[at - 1];
+    const run = estimates.find(
+      ({ first, right }) => (energies[first]?.at ?? 0) < at && (energies[right]?.at ?? at) >= at,
+    );
+    const estimated = run
+      ? costOf(run.first) * (1 + run.right - run.next) + Math.abs(costOf(run.right) - costOf(run.first))
+      : 0;
+    return (isCarried ? Math.abs(reading.amount) : 0) + estimated;
+  }
+  return ({ from, to }: DaySpan) => {
+    const first = daysBetween(origin, from);
+    const readings = inReading.slice(first, first + daysBetween(from, to));
+    const own = [...new Set(readings)].filter((one) => one !== null && one.day < to);
+    const missing = readings.filter((one) => one === null).length;
+    return {
+      ...{ own: own.length, missing, carried: readings.length - missing - own.length },
+      sum: own.reduce((sum, one) => sum + (one?.amount ?? 0), 0),
+      atEnds: overMidnight(from) + overMidnight(to),
+    };
+  };
 }
 
 function judge(past: Past, bill: Bill): Past {
@@ -221,69 +175,72 @@ function judge(past: Past, bill: Bill): Past {
   const same = known.filter((one) => isSameSpan(one, bill));
   const others = known.filter((one) => !isSameSpan(one, bill));
   const within = others.filter(({ from, to }) => from >= bill.from && to <= bill.to);
-  const asked = (some: readonly Seen[]) =>
+  const newest = (some: readonly Seen[]) =>
     some.filter((one) => !isSameSpan(one.bill, bill)).slice(-BILLS_OF_RULE);
-  const [seen, strays] = [asked(past.seen), asked(past.strays)];
+  const [seen, strays] = [newest(past.seen), newest(past.strays)];
   const tell = (check: Partial<BillCheck>, more: Partial<Past> = {}): Past => {
     const checks = new Map([...past.checks, [bill.id, { ...NOTHING_TOLD, ...bill, ...check }]]);
     return { ...past, seen, strays, ...more, checks };
   };
+  const added = totalOf([bill, ...same]);
   if (bill.missing > 0) return tell({ reason: 'days_missing' });
   if (within.length === 0 && others.some((one) => isOver(one, bill))) return tell({ reason: 'overlaps' });
-  const added = totalOf([bill, ...same]);
-  if (same.length > 0 && Math.abs(added) < CENT) return tell({ reason: 'cancelled_out' });
+  if (same.length > 0 && added === 0) return tell({ reason: 'cancelled_out' });
+  if (same.length + 1 < usualCount(others)) return tell({ reason: 'more_to_come' });
 
   const terms = termsOf(bill, Math.max(1, within.length));
   const own: Seen = { bill, terms, total: added, off: 0, limit: 0 };
   const isSharp = within.length === 0 && bill.atEnds === 0;
   const learnt = { seen: isSharp ? [...seen, own] : seen };
-  if (same.length + 1 < usualCount(others)) return tell({ reason: 'more_to_come' }, learnt);
-  const found = findRules(seen);
-  const rules = found.length === 0 && past.rule !== null ? [past.rule] : found;
-  const opinions = rules.map((rule) => ({ rule, ...predict(rule, terms) }));
-  const sure = opinions.filter(({ limit }) => limit <= LARGEST_LIMIT);
-  const [first] = sure;
-  if (first === undefined) return tell({ reason: 'no_rule' }, learnt);
-
+  const opinions = findRules(seen).map((rule) => ({ rule, ...predict(rule, terms) }));
+  const [likeliest] = opinions;
+  if (likeliest === undefined || likeliest.limit > LARGEST_LIMIT) return tell({ reason: 'no_rule' }, learnt);
+  const { rule, expected, limit } = likeliest;
+  // What any of the rules takes for correct.
+  const low = Math.min(...opinions.map((one) => one.expected - one.limit));
+  const high = Math.max(...opinions.map((one) => one.expected + one.limit));
+  // Readings over its ends are billed with the tax and all.
+  const ends = bill.sum > 0 ? (inFull(bill.atEnds) * expected) / inFull(bill.sum) : 0;
   // A longer statement is the bill of all its days, or what the bills within it left open.
   const complete = totalOf([bill, ...within]);
-  const isRest = within.length > 0 && Math.abs(complete - first.expected) < Math.abs(added - first.expected);
+  const isRest = within.length > 0 && Math.abs(complete - expected) < Math.abs(added - expected);
   const total = isRest ? complete : added;
-  // Readings over its ends are billed with the tax and all.
-  const ends = bill.sum > 0 ? (inFull(bill.atEnds) * first.expected) / inFull(bill.sum) : 0;
-  const agreeing = sure.find((one) => Math.abs(total - one.expected) <= one.limit + ends);
-  const { rule, expected, limit } = agreeing ?? first;
-  const low = Math.min(...opinions.map((one) => one.expected - one.limit)) - ends;
-  const high = Math.max(...opinions.map((one) => one.expected + one.limit)) + ends;
-  const middle = agreeing ? total : expected;
+  const isWithin = total >= low - ends && total <= high + ends;
+  const middle = isWithin ? total : expected;
   const off = total - expected;
   const told = {
     ...{ changed: past.changed, rule, expected: toMicro(expected), unexplained: toMicro(off) },
-    doubt: toMicro(Math.max(high - middle, middle - low)),
+    doubt: toMicro(Math.max(high - middle, middle - low) + ends),
     together: isRest ? together('within', within) : together('same_days', same),
   };
   const inARow = [...strays, { ...own, off, limit }];
-  const corrected = agreeing ? null : correctedBy(inARow);
-  if (agreeing || corrected) {
+  const corrected = isWithin ? null : correctedBy(inARow);
+  const isUnsure = high - low > 2 * LARGEST_LIMIT;
+  if ((isWithin && !isUnsure) || corrected) {
     const isDone = corrected || isSharp;
-    const next = { rule, seen: agreeing ? learnt.seen : seen, strays: isDone ? [] : strays };
+    const next = { seen: isWithin ? learnt.seen : seen, strays: isDone ? [] : strays };
     return tell({ ...told, ...corrected, verdict: 'as_expected' }, next);
   }
-  const isNew = past.changed === null && seen.length < BILLS_TO_ACCUSE;
-  if (isNew || (total >= low && total <= high)) return tell({ reason: 'no_rule' }, learnt);
-  const differs = tell({ ...told, verdict: 'differs' }, { rule, strays: isSharp ? inARow : strays });
-  const newest = inARow.slice(-BILLS_OF_CHANGE);
-  if (!isSharp || newest.length < BILLS_OF_CHANGE) return differs;
-  const changed = changedRule(rule, newest, inARow);
+  if (isWithin || (past.changed === null && seen.length < BILLS_TO_ACCUSE))
+    return tell({ reason: 'no_rule' }, learnt);
+  const differs = tell({ ...told, verdict: 'differs' }, { strays: isSharp ? inARow : strays });
+  const latest = inARow.slice(-BILLS_OF_CHANGE);
+  const changed = isSharp && latest.length === BILLS_OF_CHANGE ? changedRule(rule, latest, inARow) : null;
   return changed === null ? differs : withChange(differs, rule, changed, inARow);
 }
 
-const NOTHING_TOLD = {
-  ...({ verdict: 'unknown', reason: null, rule: null, changed: null } as const),
-  ...({ expected: null, unexplained: null, together: null, doubt: 0 } as const),
-};
+const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other.from && one.to === other.to;
 
-const termsOf = ({ sum, days }: Pick<Bill, 'sum' | 'days'>, bills = 1): Terms => [inFull(sum), days, bills];
+/** One day in common is how some providers write the ends of periods. */
+const isOver = (one: DaySpan, other: DaySpan): boolean =>
+  addDays(one.to, -1) > other.from && one.from < addDays(other.to, -1);
+
+/** What the regression is about: see `Terms`. */
+export const termsOf = ({ sum, days }: Pick<Bill, 'sum' | 'days'>, bills = 1): Terms => [
+  inFull(sum),
+  days,
+  bills,
+];
 
 const totalOf = (bills: readonly Bill[]): number => inFull(bills.reduce((sum, { total }) => sum + total, 0));
 
@@ -319,54 +276,5 @@ function withChange(past: Past, before: Rule, rule: Rule, inARow: readonly Seen[
     const change = { verdict: 'rule_changed', rule, changed, together: null, ...amounts } as const;
     checks.set(bill.id, { ...(checks.get(bill.id) as BillCheck), ...change });
   }
-  return { checks, seen: kept, strays: [], rule, changed };
-}
-
-export type BillForecast = ReturnType<typeof forecastBill>;
-
-/** Half a year of months, and their middle one: a change of the length soon counts. */
-const NEWEST_PERIODS = 7;
-/** February, less a day at each end. */
-const SHORTEST_MONTH_DAYS = 26;
-
-/**
- * The days of the next bill: from the end of the newest one on, for as long as its periods usually are, in whole months or days below
- * a month. `null`: no invoice has a period, or two more should have come since.
- */
-export function nextBillSpan(invoices: readonly Invoice[], today: Day, zone: Zone): DaySpan | null {
-  const periods = billPeriods(invoices, zone).slice(-NEWEST_PERIODS);
-  const from = periods.at(-1)?.to;
-  if (from === undefined) return null;
-  const usual = median(periods.map((period) => daysBetween(period.from, period.to)));
-  const to = later(from, usual);
-  return later(to, usual) < today ? null : { from, to };
-}
-
-/** The same day of the month, or the last one of a shorter month. */
-function later(day: Day, length: number): Day {
-  if (length < SHORTEST_MONTH_DAYS) return addDays(day, length);
-  const months = Math.round((12 * length) / YEAR_DAYS);
-  const within = addDays(addMonths(day, months), Number(day.slice(8)) - 1);
-  const next = addMonths(day, months + 1);
-  return within < next ? within : addDays(next, -1);
-}
-
-/**
- * Sums all meters of the account. `rule`: of the newest bill that has one. The weather is the same for all: so are errors. An amount
- * is `null` while one of the meters does not know its own.
- */
-export function forecastBill(span: DaySpan, meters: readonly Forecasts[], rule: Rule | null) {
-  const days = daysBetween(span.from, span.to);
-  const billed = (sum: Micro): Micro =>
-    rule ? toMicro(predict(rule, termsOf({ sum, days })).expected) : sum;
-  const sumOf = (kind: keyof Forecasts, told = (sum: Micro) => sum): Forecast | null => {
-    const part = (part: keyof Forecast): Micro | null => {
-      const amounts = meters.map((meter) => meter[kind]?.[part] ?? null);
-      const sum = amounts.includes(null) ? null : sumKnown(amounts);
-      return sum === null ? null : told(sum);
-    };
-    const amount = part('amount');
-    return amount === null ? null : { amount, low: part('low'), high: part('high') };
-  };
-  return { span, energy: sumOf('energy'), cost: sumOf('cost', billed) };
+  return { checks, seen: kept, strays: [], changed };
 }

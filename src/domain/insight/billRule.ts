@@ -6,18 +6,16 @@ import {
   median,
   NORMAL_PER_DEVIATION,
   quadratic,
-  residualsOf,
   student,
-} from './leastSquares.ts';
+} from '../leastSquares.ts';
 
-/** What a bill may charge: the cost of its days, each day, and the bill itself; or a rate for each. */
+/** What a bill is made of: the cost of its days in units of the currency, how many they are, and the bill itself; or a rate for each. */
 export type Terms = readonly number[];
 const SUM: Terms = [1, 0, 0];
 const DAYS: Terms = [0, 1, 0];
 const BILLS: Terms = [0, 0, 1];
 
 interface Observation {
-  /** Units of the currency, days, and bills. */
   readonly terms: Terms;
   /** What is billed, in units of the currency. */
   readonly total: number;
@@ -35,10 +33,7 @@ const FORMS = [0, 1, 2, 3].flatMap((count) =>
 );
 /** Fewer bills than these beyond those of the terms fit any rule. Of three bills one has to do, or no rule of two terms is asked. */
 const BILLS_TO_SPARE = 2;
-/**
- * Standard deviation by rounding to cents, of the bill and of its days: like days are rounded alike. It is believed as if six
- * bills had told it.
- */
+/** Standard deviation by rounding to cents, of the bill and of its days: like days are rounded alike. Believed as if six bills had told it. */
 const ROUNDING = 0.035;
 const ROUNDING_BILLS = 6;
 /** Bills further off than so many scatters are outliers (Rousseeuw and Leroy, 1987). */
@@ -51,10 +46,15 @@ const OCCAMS_WINDOW = 2 * Math.log(20);
 const LIMIT = 3.29;
 /** A rule that is not surer than this, in units of the currency, acquits nothing. */
 export const LARGEST_LIMIT = 0.75;
-/** People set tenths of a percent and cents, or finer rates where bills tell so. */
-const DECIMALS = { fewest: 3, most: 4 };
-/** Amounts that are nearer, in units of the currency, are the same. */
-export const CENT = 0.01;
+
+/** `scatter`: the standard deviation of bills about it; `inverse`: the covariance of what is fitted for a scatter of 1. */
+export interface Rule {
+  readonly rates: Terms;
+  readonly fitted: readonly Terms[];
+  readonly inverse: readonly Terms[];
+  readonly scatter: number;
+  readonly freedom: number;
+}
 
 /** What the rule makes of the terms, and Student's prediction limit: how far off a correct bill may be. */
 export function predict({ rates, fitted, inverse, scatter, freedom }: Rule, terms: Terms) {
@@ -71,7 +71,7 @@ export function isKept(rule: Rule, { terms, total }: Observation): boolean {
 
 /** Rules in Occam's window by Schwarz's criterion, the likeliest first. Empty: there is none, or there are too few bills. */
 export function findRules(bills: readonly Observation[], forms = FORMS): Rule[] {
-  const found = forms.flatMap((form) => fitForm(form, bills)).sort((a, b) => a.criterion - b.criterion);
+  const found = forms.flatMap((form) => rulesOf(form, bills)).sort((a, b) => a.criterion - b.criterion);
   const most = (found[0]?.criterion ?? 0) + OCCAMS_WINDOW;
   return found.filter(({ criterion }) => criterion <= most).map(({ rule }) => rule);
 }
@@ -88,50 +88,44 @@ export function changedRule({ rates }: Rule, newest: readonly Observation[], all
   return rules.find((rule) => newest.every((bill) => isKept(rule, bill))) ?? null;
 }
 
-/** One bill: what is fitted of it, and what the rates that are charged in any case leave of its total. */
-interface Line {
-  readonly row: Terms;
-  readonly value: number;
+/** By the bills that are no outliers, where more than enough are left. */
+function rulesOf(form: Form, bills: readonly Observation[]) {
+  const fewest = form.fitted.length + BILLS_TO_SPARE;
+  if (bills.length < fewest) return [];
+  const kept = leastMedianOfSquares(form, bills);
+  return ruleOf(form, kept.length > fewest ? kept : bills, bills.length) ?? [];
 }
 
-const columnsOf = (lines: readonly Line[]): number[][] =>
-  (lines[0]?.row ?? []).map((_, term) => lines.map(({ row }) => row[term] as number));
-const valuesOf = (lines: readonly Line[]): number[] => lines.map(({ value }) => value);
+const offBy = (rates: Terms, { terms, total }: Observation): number => total - dot(rates, terms);
 
-/** Over all bills, and over those that least median of squares does not call outliers: a summer's bills may be a line of their own. */
-function fitForm({ start, fitted }: Form, bills: readonly Observation[]) {
-  const lines = bills.map(({ terms, total }) => ({
-    row: fitted.map((one) => dot(one, terms)),
-    value: total - dot(start, terms),
-  }));
-  const spare = Math.min(BILLS_TO_SPARE, lines.length - BILLS_TO_SPARE);
-  if (spare < 1 || lines.length < fitted.length + spare) return [];
-  const kept = leastMedianOfSquares(lines);
-  // One more has to keep to it where a bill does not.
-  const isRobust = kept.length < lines.length && kept.length > fitted.length + BILLS_TO_SPARE;
-  return (isRobust ? [lines, kept] : [lines]).flatMap((some) => {
-    return ruleOf({ start, fitted }, some, lines.length) ?? [];
-  });
+/** Least squares. `null`: these bills cannot tell the terms apart. */
+function regress({ start, fitted }: Form, bills: readonly Observation[]) {
+  const columns = fitted.map((one) => bills.map(({ terms }) => dot(one, terms)));
+  const values = bills.map((bill) => offBy(start, bill));
+  const found = leastSquares(columns, values);
+  if (found === null) return null;
+  const rates = [...start];
+  for (const [at, one] of fitted.entries()) addTo(rates, found.coefficients[at] as number, one);
+  return { ...found, rates };
 }
 
 /**
  * The bills that keep to the line through as many of them as it has terms of which the median of squares is the least: nearly half of them
  * may be wrong. Huber's line scatters so much by two wrong ones of the first ten that it takes them for right ones.
  */
-function leastMedianOfSquares(lines: readonly Line[]): readonly Line[] {
-  const [columns, values] = [columnsOf(lines), valuesOf(lines)];
+function leastMedianOfSquares(form: Form, bills: readonly Observation[]): readonly Observation[] {
   let best = { median: Number.POSITIVE_INFINITY, off: [] as readonly number[] };
-  for (const sample of choices(lines, columns.length)) {
-    const fit = leastSquares(columnsOf(sample), valuesOf(sample));
-    if (fit === null) continue;
-    const off = residualsOf(columns, values, fit.coefficients).map(Math.abs);
+  for (const sample of choices(bills, form.fitted.length)) {
+    const found = regress(form, sample);
+    if (found === null) continue;
+    const off = bills.map((bill) => Math.abs(offBy(found.rates, bill)));
     const middle = median(off);
     if (middle < best.median) best = { median: middle, off };
   }
   // The scale of normal noise, corrected for few bills (Rousseeuw and Leroy); rounding is always there.
-  const few = 1 + 5 / (lines.length - columns.length);
+  const few = 1 + 5 / (bills.length - form.fitted.length);
   const far = OUTLIER * Math.max(ROUNDING, NORMAL_PER_DEVIATION * few * best.median);
-  return lines.filter((_, at) => (best.off[at] ?? Number.POSITIVE_INFINITY) <= far);
+  return bills.filter((_, at) => (best.off[at] ?? Number.POSITIVE_INFINITY) <= far);
 }
 
 /** All choices of so many of them. */
@@ -140,73 +134,20 @@ function choices<T>(all: readonly T[], count: number): T[][] {
   return all.flatMap((one, at) => choices(all.slice(at + 1), count - 1).map((others) => [one, ...others]));
 }
 
-export type Rule = NonNullable<ReturnType<typeof ruleOf>>['rule'];
-
-/**
- * Least squares over `kept`; the other ones of `all` bills are outliers. The scatter of a rule is the standard deviation of bills about it,
- * and its inverse the covariance of what is fitted for a scatter of 1.
- */
-function ruleOf({ start, fitted }: Form, kept: readonly Line[], all: number) {
-  const fit = leastSquares(columnsOf(kept), valuesOf(kept));
-  if (fit === null) return null;
+/** The rule by the bills that are kept, and how likely it is; the others of `all` are outliers. */
+function ruleOf(form: Form, kept: readonly Observation[], all: number) {
+  const found = regress(form, kept);
+  if (found === null) return null;
+  const { rates, inverse, residuals } = found;
+  const { fitted } = form;
+  const squares = dot(residuals, residuals);
   // Few bills cannot tell how much they scatter.
   const freedom = ROUNDING_BILLS + kept.length - fitted.length;
-  const scatter = Math.sqrt((ROUNDING_BILLS * ROUNDING ** 2 + fit.squares) / freedom);
+  const scatter = Math.sqrt((ROUNDING_BILLS * ROUNDING ** 2 + squares) / freedom);
   const criterion =
     2 * kept.length * Math.log(scatter) +
-    fit.squares / scatter ** 2 +
+    squares / scatter ** 2 +
     2 * (all - kept.length) * Math.log(OUTLIER_RANGE) +
     fitted.length * Math.log(all);
-  const rates = [...start];
-  for (const [at, size] of roundedSizes(columnsOf(kept), valuesOf(kept), scatter).entries())
-    addTo(rates, size, fitted[at] as Terms);
-  return { rule: { rates, fitted, scatter, freedom, inverse: fit.inverse }, criterion };
-}
-
-/** With as few decimals as are within two standard errors; what one is rounded by, those after it make up for. */
-function roundedSizes(columns: readonly Terms[], values: readonly number[], scatter: number): number[] {
-  const [first, ...others] = columns;
-  const { coefficients: [value] = [], inverse } = leastSquares(columns, values) ?? {};
-  if (first === undefined || value === undefined) return [];
-  const error = 2 * scatter * Math.sqrt(inverse?.[0]?.[0] ?? 0);
-  let decimals = DECIMALS.fewest;
-  while (decimals < DECIMALS.most && Math.abs(Number(value.toFixed(decimals)) - value) > error) decimals += 1;
-  const size = Number(value.toFixed(decimals));
-  return [size, ...roundedSizes(others, residualsOf([first], values, [size]), scatter)];
-}
-
-/** The share of the sum in percent, and the amount of each bill, of a rule that charges no days; `null` of another. */
-export function plainMarkup({ rates: [sum = 1, days, bills = 0] }: Rule) {
-  return days === 0 ? { percent: inPercent(sum - 1), amount: Number(bills.toFixed(2)) } : null;
-}
-
-const inPercent = (share: number): number => Number((100 * share).toFixed(2)) || 0;
-
-/** The words for more and for less. */
-const ON_TOP = ['on top', 'off'] as const;
-const ON_ENERGY = ['on the energy', 'off the energy'] as const;
-const A_DAY = ['more a day', 'less a day'] as const;
-const ON_BILLS = ['on each bill', 'off each bill'] as const;
-export const NOTHING = 'nothing on top';
-
-/**
- * `13.5 % and 3.50 on top`, `2 % off`, `13.5 % on the energy and 22.70 on each bill in place of the standing charges`. A rule that
- * charges less for each day by the tax on the `standing` charge taxes the energy only; by all of that charge, it has another one.
- */
-export function ruleWords({ rates: [sum = 1, days = 0, bills = 0] }: Rule, standing: number): string {
-  const isLessBy = (charge: number) => days !== 0 && Math.abs(days + charge) < CENT;
-  const isReplaced = isLessBy(sum * standing);
-  const isOnEnergy = isReplaced || isLessBy((sum - 1) * standing);
-  const percent = inPercent(sum - 1);
-  const parts = [
-    { size: percent, amount: `${Math.abs(percent)} %`, words: isOnEnergy ? ON_ENERGY : ON_TOP },
-    { size: isOnEnergy ? 0 : days, amount: Math.abs(days).toFixed(2), words: A_DAY },
-    { size: bills, amount: Math.abs(bills).toFixed(2), words: days === 0 ? ON_TOP : ON_BILLS },
-  ].flatMap(({ size, amount, words: [more, less] }) =>
-    size === 0 ? [] : [{ amount, words: size > 0 ? more : less }],
-  );
-  const told = parts.map(({ amount, words }, at) =>
-    parts[at + 1]?.words === words ? amount : `${amount} ${words}`,
-  );
-  return (told.join(' and ') || NOTHING) + (isReplaced ? ' in place of the standing charges' : '');
+  return { criterion, rule: { rates, fitted, inverse, scatter, freedom } satisfies Rule };
 }

@@ -1,13 +1,14 @@
 // The check of a bill as it is published, and as one sentence.
 import { inFull, knownUnits, type Micro, toUnits } from '../amount.ts';
 import type { BillCheck } from './bill.ts';
-import { LARGEST_LIMIT, NOTHING, plainMarkup, ruleWords } from './billRule.ts';
+import { LARGEST_LIMIT, type Rule } from './billRule.ts';
 
 const CENT = 10_000;
 
 /** Amounts in units of the currency; what is expected and unexplained is rounded to the cent, as bills are. */
 export function billCheckRecord(check: BillCheck, currency: string) {
-  const plain = check.rule && plainMarkup(check.rule);
+  const { rates: [sum = 1, days = 0, bills = 0] = [] } = check.rule ?? {};
+  const isPlain = check.rule !== null && days === 0;
   const unexplained = check.verdict === 'unknown' ? null : knownUnits(inCents(check.unexplained));
   return {
     verdict: check.verdict,
@@ -17,9 +18,9 @@ export function billCheckRecord(check: BillCheck, currency: string) {
     expected: knownUnits(inCents(check.expected)),
     unexplained,
     doubt: toUnits(check.doubt),
-    explained_percent: plain?.percent ?? null,
-    explained_amount: plain?.amount ?? null,
-    rest: plain && unexplained,
+    explained_percent: isPlain ? Number((100 * sum - 100).toFixed(2)) || 0 : null,
+    explained_amount: isPlain ? Number(bills.toFixed(2)) || 0 : null,
+    rest: isPlain ? unexplained : null,
     days_missing: check.missing,
     days_estimated: check.estimated,
     sentence: billSentence(check, currency),
@@ -49,31 +50,39 @@ const REASONS = {
   },
 } as const;
 
-function verdictWords(check: BillCheck): string {
-  const { verdict, reason, rule, changed, doubt, together, unexplained } = check;
-  if (rule === null) return REASONS[reason ?? 'no_rule'](check);
-  const standing = inFull(check.standing);
-  const words = ruleWords(rule, standing);
-  if (verdict === 'rule_changed' && changed)
-    return `the rule has changed: ${words} since ${changed.on}, ${ruleWords(changed.before, standing)} before`;
-  const open =
-    inFull(doubt) > LARGEST_LIMIT
-      ? `; ${money(doubt)} more or less is left open by readings at its ends or by few bills`
-      : '';
-  if (verdict === 'differs') {
-    const made = words === NOTHING ? 'the days make' : `the days and ${words} make`;
-    return `${moreOrLess(unexplained ?? 0)} than ${made}${open}`;
-  }
-  const since = changed ? `, since ${changed.on}` : '';
-  return `${words}${since}, ${together ? TOGETHER[together.how](together.bills) : 'as before'}${open}`;
-}
-
 const TOGETHER = {
   same_days: () => 'together with the other bill for these days',
   before: (bills: number) =>
     `together with the ${bills === 1 ? 'bill' : `${bills} bills`} before it, which it puts right`,
   within: (bills: number) => `together with the ${bills} bills within its period`,
 } as const;
+
+function verdictWords(check: BillCheck): string {
+  const { verdict, reason, rule, changed, doubt, together, unexplained } = check;
+  if (rule === null) return REASONS[reason ?? 'no_rule'](check);
+  const words = ruleWords(rule);
+  if (verdict === 'rule_changed' && changed)
+    return `the rule has changed: ${words} since ${changed.on}, ${ruleWords(changed.before)} before`;
+  const isOpen = inFull(doubt) > LARGEST_LIMIT;
+  const open = isOpen
+    ? `; ${money(doubt)} more or less is left open by readings at its ends or by few bills`
+    : '';
+  if (verdict === 'differs') return `${moreOrLess(unexplained ?? 0)} than the days with ${words} make${open}`;
+  const since = changed ? `, since ${changed.on}` : '';
+  return `${words}${since}, ${together ? TOGETHER[together.how](together.bills) : 'as before'}${open}`;
+}
+
+/** `13.5 % on top and 3.50 on each bill`, `2 % off`; of a tax on the energy only `23 % on top and 0.16 less a day`. */
+function ruleWords({ rates: [sum = 1, perDay = 0, perBill = 0] }: Rule): string {
+  const part = (amount: string, unit: string, more: string, less: string) =>
+    Number(amount) === 0 ? [] : [`${amount.replace('-', '')}${unit} ${amount.startsWith('-') ? less : more}`];
+  const parts = [
+    ...part(String(Number((100 * sum - 100).toFixed(1))), ' %', 'on top', 'off'),
+    ...part(perDay.toFixed(2), '', 'more a day', 'less a day'),
+    ...part(perBill.toFixed(2), '', 'on each bill', 'off each bill'),
+  ];
+  return new Intl.ListFormat('en-GB').format(parts) || 'nothing on top';
+}
 
 const moreOrLess = (amount: Micro): string => `${money(Math.abs(amount))} ${amount < 0 ? 'less' : 'more'}`;
 

@@ -1,10 +1,10 @@
 // What a span of days will come to by its end, with the band that it should lie in four times out of five: Harvey's structural
 // time series model, by a Kalman filter.
 import { inFull, type Micro, toMicro } from '../amount.ts';
+import { addTo, BAND, dot, meanOf, quadratic } from '../leastSquares.ts';
 import type { Amounts } from '../ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, daysOf, monthStart } from '../period.ts';
 import type { Days, Tariff } from '../tariff/tariff.ts';
-import { addTo, BAND, dot, meanOf, quadratic } from './leastSquares.ts';
 import {
   FEWEST_DAYS,
   LONGEST_CARRIED_DAYS,
@@ -107,8 +107,7 @@ function learn(kind: keyof Amounts, { days, today }: Known): Expect | null {
   if (daysIn(points) >= FEWEST_DAYS) return filtered(points, from);
   // With too few days the mean of the newest readings goes on.
   const newest = points.slice(-TWO_WEEKS_DAYS);
-  const used = newest.reduce((sum, one) => sum + one.days * one.root ** 2, 0);
-  const use = used / Math.max(1, daysIn(newest));
+  const use = newest.reduce((sum, { days, root }) => sum + days * root ** 2, 0) / Math.max(1, daysIn(newest));
   return (left) => ({ mean: use * left.length, variance: left.length === 0 ? 0 : null });
 }
 

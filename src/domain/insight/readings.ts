@@ -27,7 +27,7 @@ export const TWO_WEEKS_DAYS = 14;
 /** A reading of more days tells little of each. */
 export const LONGEST_SPAN_DAYS = 7;
 /** The same reading so many days in a row is an estimate, and one day more for whole kWh; heat is not used that evenly. */
-export const FLAT_DAYS = 4;
+const FLAT_DAYS = 4;
 const KWH = toMicro(1);
 
 type Days<Kind extends keyof Amounts> = ReadonlyMap<Day, Pick<Amounts, Kind>>;
@@ -67,48 +67,22 @@ export function readingOfEachDay<Kind extends keyof Amounts>(
 export const sumOf = (readings: readonly (Reading | null)[], { to }: DaySpan): Micro =>
   [...new Set(readings)].reduce((sum, one) => sum + (one && one.day < to ? one.amount : 0), 0);
 
-/** Runs of equal readings of energy: where each begins, and where the reading is that puts it right. */
-export function estimatedRuns(
-  energies: readonly Reading[],
-): { readonly first: number; readonly next: number }[] {
-  const runs: { readonly first: number; readonly next: number }[] = [];
+/**
+ * Runs of equal readings of energy, which are estimates: from `first` until before `next`. The reading at `next` puts them right, and so do
+ * days without energy after it, up to that at `right`.
+ */
+export function estimatedRuns(energies: readonly Reading[]) {
+  const runs: { readonly first: number; readonly next: number; readonly right: number }[] = [];
   let first = 0;
   for (let next = 1; next <= energies.length; next += 1) {
     const amount = energies[first]?.amount ?? 0;
     if (energies[next]?.amount === amount && energies[next]?.missed === 0) continue;
     // A register of whole kWh repeats itself by chance.
     const fewest = amount % KWH === 0 ? FLAT_DAYS + 1 : FLAT_DAYS;
-    if (amount !== 0 && next - first >= fewest) runs.push({ first, next });
+    let right = next;
+    while (energies[right]?.amount === 0 && right - next < FLAT_DAYS) right += 1;
+    if (amount !== 0 && next - first >= fewest) runs.push({ first, next, right });
     first = next;
   }
   return runs;
-}
-
-/**
- * Answers about spans of days, which are kept while none of the days before `to` has changed. Each of the maps that the answers are made
- * of has its place in the list.
- */
-export function keptAnswers<Answer>() {
-  let known: readonly ReadonlyMap<Day, unknown>[] = [];
-  const kept = new Map<string, { readonly to: Day; readonly answer: Answer }>();
-  return (maps: readonly ReadonlyMap<Day, unknown>[]) => {
-    const changed = maps.map((map, at) => firstDifference(known[at] ?? new Map(), map)).sort()[0] ?? '';
-    for (const [key, { to }] of kept) if (to > changed || known.length !== maps.length) kept.delete(key);
-    known = maps;
-    return (key: string, to: Day, find: () => Answer): Answer => {
-      const { answer } = kept.get(key) ?? { answer: find() };
-      kept.set(key, { to, answer });
-      return answer;
-    };
-  };
-}
-
-/** The first day of which the two tell something else; the end of time: there is none. */
-function firstDifference(before: ReadonlyMap<Day, unknown>, after: ReadonlyMap<Day, unknown>): Day {
-  let first = '9999';
-  const look = (day: Day) => {
-    if (day < first && before.get(day) !== after.get(day)) first = day;
-  };
-  if (before !== after) for (const days of [before, after]) for (const day of days.keys()) look(day);
-  return first;
 }

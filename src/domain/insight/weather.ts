@@ -1,12 +1,11 @@
 // Heat against outdoor temperature: a line through degree days whose base temperature is the house's own (PRISM, Fels 1986). It tells
 // what of a month is heating, and what was saved beside the weather.
 import { inFull } from '../amount.ts';
+import { BAND, dot, huber, leastSquares, meanOf, quadratic } from '../leastSquares.ts';
 import type { Ledger } from '../ledger.ts';
-import { addDays, type Day, type DaySpan, daysBetween, daysOf, type Zone } from '../period.ts';
-import { BAND, dot, huber, leastSquares, meanOf, quadratic } from './leastSquares.ts';
+import { addDays, type Day, type DaySpan, daysBetween, daysOf } from '../period.ts';
 import {
   FEWEST_DAYS,
-  keptAnswers,
   LONGEST_SPAN_DAYS,
   readingsIn,
   SEASON_DAYS,
@@ -27,10 +26,6 @@ export interface Weather {
 /** Why the weather tells nothing. */
 export type WeatherSilence = 'days_missing' | 'not_heated' | 'not_sure';
 
-/** A day with fewer has no mean: it is not over yet, or the sensor was away. */
-const FEWEST_HOURS = 20;
-/** °C. No place on earth is colder or warmer: the sensor is wrong. */
-const PLAUSIBLE = { from: -60, to: 60 };
 /** Custom in Ireland and Britain, for a house that does not tell its own. */
 const USUAL_BASE = 15.5;
 /** °C from which houses are heated, from well insulated to old ones. */
@@ -47,18 +42,6 @@ const SHARE_KNOWN = 2 / 3;
 const LEAST_SURE = 0.25;
 /** Where less of the use than this is heating, there is no weather to take out. */
 const LEAST_HEATED = 0.15;
-
-/** Of local days, °C to two decimals, oldest first; `hours`: means in °C by the epoch milliseconds of their beginning. */
-export function dailyMeans(hours: ReadonlyMap<number, number>, zone: Zone): Temperatures {
-  const days = new Map<Day, number[]>();
-  for (const [start, mean] of [...hours].sort(([a], [b]) => a - b)) {
-    if (!(mean >= PLAUSIBLE.from && mean <= PLAUSIBLE.to)) continue;
-    const day = zone.dayAt(start);
-    days.set(day, [...(days.get(day) ?? []), mean]);
-  }
-  const whole = [...days].filter(([, means]) => means.length >= FEWEST_HOURS);
-  return new Map(whole.map(([day, means]) => [day, Math.round(100 * meanOf(means, (one) => one)) / 100]));
-}
 
 /** K·d of a day: how far its mean lies below the base. */
 const degreesBelow = (base: number, mean: number): number => Math.max(0, base - mean);
@@ -78,8 +61,8 @@ interface HeatDay {
 }
 
 /**
- * Heat and felt temperature of the days of a span that have both, oldest first; of a reading with all its days in it and their temperatures
- * known, each has the mean.
+ * Heat and felt temperature of the days that have both, oldest first, and the first day after the newest of them (`null`: there is none);
+ * of a reading with all its days in it and their temperatures known, each has the mean.
  */
 function heatDays(days: Ledger['days'], temperatures: Temperatures) {
   const known = [...temperatures.keys()].sort();
@@ -94,27 +77,31 @@ function heatDays(days: Ledger['days'], temperatures: Temperatures) {
     const mean = { kwh: inFull(amount) / about.length, felt: meanOf(about, (one) => one) };
     if (missed < LONGEST_SPAN_DAYS && !Number.isNaN(mean.felt)) found.fill(mean, at - missed, at + 1);
   }
-  return ({ from, to }: DaySpan): HeatDay[] =>
-    found
-      .slice(Math.max(0, daysBetween(first, from)), Math.max(0, daysBetween(first, to)))
-      .filter((one) => one !== null);
+  const newest = found.findLastIndex((one) => one !== null);
+  const placeOf = (day: Day) => Math.max(0, daysBetween(first, day));
+  return {
+    end: newest === -1 ? null : addDays(first, newest + 1),
+    over: ({ from, to }: DaySpan): HeatDay[] =>
+      found.slice(placeOf(from), placeOf(to)).filter((one) => one !== null),
+  };
 }
 
 export type House = ReturnType<typeof openHouse>;
+export type HeatLine = ReturnType<House['lineBefore']>;
 export type HeatParts = Exclude<ReturnType<House['split']>, string>;
 export type Part = HeatParts['heating'];
 export type WeatherChange = Exclude<ReturnType<House['changeOver']>, string>;
 
-/** What is told of a house by its days and the weather. Each fit costs a year of days. */
+/** What is told of a house by its days and the weather. Each line costs a year of days: several questions may share one. */
 export function openHouse(days: Ledger['days'], { temperatures, base: given }: Weather) {
-  const heatOver = heatDays(days, temperatures);
+  const heat = heatDays(days, temperatures);
 
   /**
    * The line through the days of up to a year before `before`, or why there is none: kWh of a day are `hotWater` and, for each K·d below
    * the base (°C), `slope`. The covariance of the two is that of days correlated as they are.
    */
   function lineBefore(before: Day) {
-    const known = heatOver({ from: addDays(before, -YEAR_DAYS), to: before });
+    const known = heat.over({ from: addDays(before, -YEAR_DAYS), to: before });
     // Two months have days of different temperatures.
     if (known.length < 2 * FEWEST_DAYS) return 'days_missing' as const;
     const kwh = known.map((day) => day.kwh);
@@ -135,13 +122,12 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
    * How much more was used than the year before, at this year's weather, with the 80 % band; percent. Expected is what the same days a year
    * before used, and for other degree days the slope of the year before the span; kWh. `days`: how many of the span's are compared.
    */
-  function changeOver(span: DaySpan) {
+  function changeOver(span: DaySpan, line = lineBefore(span.from)) {
     const { from, to } = span;
-    const now = heatOver(span);
-    const before = heatOver({ from: addDays(from, -YEAR_DAYS), to: addDays(to, -YEAR_DAYS) });
+    const now = heat.over(span);
+    const before = heat.over({ from: addDays(from, -YEAR_DAYS), to: addDays(to, -YEAR_DAYS) });
     if (Math.min(now.length, before.length) < SHARE_KNOWN * daysBetween(from, to))
       return 'days_missing' as const;
-    const line = lineBefore(from);
     if (typeof line === 'string') return line;
     const degreesOf = ({ felt }: HeatDay) => degreesBelow(line.base, felt);
     const [degrees, degreesBefore] = [meanOf(now, degreesOf), meanOf(before, degreesOf)];
@@ -176,14 +162,10 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     lineBefore,
     changeOver,
     /** Compares the newest 90 days with reading and temperature. */
-    newestChange() {
-      let newest: Day = '';
-      for (const day of temperatures.keys())
-        if (day > newest && (days.get(day)?.energy ?? null) !== null) newest = day;
-      if (newest === '') return 'days_missing' as const;
-      const to = addDays(newest, 1);
-      return changeOver({ from: addDays(to, -SEASON_DAYS), to });
-    },
+    newestChange: () =>
+      heat.end === null
+        ? 'days_missing'
+        : changeOver({ from: addDays(heat.end, -SEASON_DAYS), to: heat.end }),
     /** K·d of the days of the span whose temperature is known, and how many these are; `null`: none. */
     degreeDays(span: DaySpan, line = lineBefore(span.to)) {
       const base = typeof line === 'string' ? (given ?? USUAL_BASE) : line.base;
@@ -212,24 +194,12 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
   };
 }
 
-/** The houses of one meter, one after the other. Comparisons are kept while their days are the same: a statement has thirteen. */
-export function houses(): (days: Ledger['days'], weather: Weather) => House {
-  const keptChanges = keptAnswers<WeatherChange | WeatherSilence>();
-  return (days, weather) => {
-    const house = openHouse(days, weather);
-    const kept = keptChanges([days, weather.temperatures]);
-    const changeOver = (span: DaySpan) => {
-      // A reading may have the last days of the span in it.
-      const to = addDays(span.to, LONGEST_SPAN_DAYS);
-      return kept(`${span.from} ${span.to} ${weather.base}`, to, () => house.changeOver(span));
-    };
-    return { ...house, changeOver };
-  };
-}
-
 /** °C: the one with the least squares, where it tells more than the usual one does. `columns`: the terms of the line by its base. */
 function ownBase(columns: (base: number) => number[][], kwh: readonly number[]): number {
-  const squares = BASES.map((base) => leastSquares(columns(base), kwh)?.squares ?? Number.POSITIVE_INFINITY);
+  const squares = BASES.map((base) => {
+    const { residuals } = leastSquares(columns(base), kwh) ?? {};
+    return residuals ? dot(residuals, residuals) : Number.POSITIVE_INFINITY;
+  });
   const least = Math.min(...squares);
   // Schwarz's criterion: a base of its own is one parameter more.
   const gain = kwh.length * Math.log((squares[BASES.indexOf(USUAL_BASE)] as number) / least);

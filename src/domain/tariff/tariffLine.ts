@@ -1,6 +1,7 @@
 // The line that the newest days lie on, cost against energy, and since when: the line that most days agree on (RANSAC, with lines that are
 // always the same ones), and least squares through these days.
 import type { Micro } from '../amount.ts';
+import { dot, leastSquares } from '../leastSquares.ts';
 import type { Day } from '../period.ts';
 
 /** A day that has both energy and cost. */
@@ -123,7 +124,7 @@ function judged(all: readonly BilledDay[], seed: Line, tolerance: Micro): Tariff
   const weight = (day: BilledDay) => (isExplained(seed, day, tolerance) ? 1 : -ODD_DAY_WEIGHT);
   const days = all.slice(newestStretch(all, weight));
   const usual = ordinary(days, seed, tolerance);
-  const estimate = leastSquares(usual, tolerance / 4);
+  const estimate = estimateOf(usual, tolerance / 4);
   const [first] = days;
   if (!first || days.length < FEWEST_DAYS || usual.length * 3 < days.length * 2) return null;
   if (estimate === null || !isSure(estimate, usual, tolerance)) return null;
@@ -225,31 +226,27 @@ function thinned(days: readonly BilledDay[]): readonly BilledDay[] {
 }
 
 /** Least squares; the same amounts twice are rounded alike and count once. `null` when the energies do not differ. */
-function leastSquares(days: readonly BilledDay[], leastScatter: Micro): Estimate | null {
-  const costs = new Map<Micro, readonly Micro[]>();
-  const distinct = days.filter(({ energy, cost }) => {
-    const known = costs.get(energy) ?? [];
-    if (known.includes(cost)) return false;
-    costs.set(energy, [...known, cost]);
-    return true;
-  });
-  const count = distinct.length;
-  const sum = (of: (day: BilledDay) => number) => distinct.reduce((all, day) => all + of(day), 0);
-  const meanEnergy = sum(({ energy }) => energy) / count;
-  const meanCost = sum(({ cost }) => cost) / count;
-  const squares = sum(({ energy }) => (energy - meanEnergy) ** 2);
-  if (count < 3 || squares === 0) return null;
-  const rate = sum(({ energy, cost }) => (energy - meanEnergy) * (cost - meanCost)) / squares;
-  const standing = meanCost - rate * meanEnergy;
-  const off = sum(({ energy, cost }) => (cost - rate * energy - standing) ** 2);
-  const scatter = Math.max(leastScatter, Math.sqrt(off / (count - 2)));
+function estimateOf(days: readonly BilledDay[], leastScatter: Micro): Estimate | null {
+  const distinct = [...new Map(days.map((day) => [`${day.energy} ${day.cost}`, day])).values()];
+  const energies = distinct.map(({ energy }) => energy);
+  const meanEnergy = energies.reduce((all, energy) => all + energy, 0) / distinct.length;
+  const columns = [distinct.map(() => 1), energies.map((energy) => energy - meanEnergy)];
+  const costs = distinct.map(({ cost }) => cost);
+  const line = distinct.length < 3 ? null : leastSquares(columns, costs);
+  if (line === null) return null;
+  const [meanCost, rate] = line.coefficients as [number, number];
+  const [ofMean, ofRate] = line.inverse.map((row, at) => row[at]) as [number, number];
+  const scatter = Math.max(
+    leastScatter,
+    Math.sqrt(dot(line.residuals, line.residuals) / (distinct.length - 2)),
+  );
   const margin = MARGIN_ERRORS * scatter;
   return {
     rate,
-    standing,
-    rateMargin: margin / Math.sqrt(squares),
-    standingMargin: margin * Math.sqrt(1 / count + meanEnergy ** 2 / squares),
-    meanMargin: margin / Math.sqrt(count),
+    standing: meanCost - rate * meanEnergy,
+    rateMargin: margin * Math.sqrt(ofRate),
+    standingMargin: margin * Math.sqrt(ofMean + meanEnergy ** 2 * ofRate),
+    meanMargin: margin * Math.sqrt(ofMean),
     meanEnergy,
     scatter,
   };

@@ -1,7 +1,7 @@
 // What is known of one complete month: what was used and charged, how it compares, and what is not known and why.
 import { inFull, knownUnits, sumKnown, toUnits } from '../../domain/amount.ts';
 import { estimatedRuns, readingOfEachDay, readingsIn, YEAR_DAYS } from '../../domain/insight/readings.ts';
-import type { Part } from '../../domain/insight/weather.ts';
+import type { HeatLine, Part } from '../../domain/insight/weather.ts';
 import { invoiceRecord } from '../../domain/invoice.ts';
 import type { Amounts, Ledger } from '../../domain/ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysOf, monthStart } from '../../domain/period.ts';
@@ -54,12 +54,14 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
   const span = spanOf(month);
   const back = (months: number) => addMonths(span.from, -months).slice(0, 7);
   const { energy, cost } = usedIn(days, month);
-  const weather = weatherAdjusted(meter, span);
+  // One line for all months of the chart.
+  const line = meter.house?.lineBefore(span.from);
+  const weather = weatherAdjusted(meter, span, line);
   const bills = billsOf(account, span);
   const marks = marksOf(days, span);
   const months = Array.from({ length: 13 }, (_, at) => {
     const { month, energy, cost } = usedIn(days, back(12 - at));
-    const adjusted = weatherAdjusted(meter, spanOf(month)).value?.kwh ?? null;
+    const adjusted = weatherAdjusted(meter, spanOf(month), line).value?.kwh ?? null;
     return { month, energy_kwh: energy.value, cost: cost.value, year_before_adjusted_kwh: adjusted };
   });
   const lately = within(days, { from: `${back(12)}-01`, to: span.to });
@@ -109,8 +111,12 @@ function usedIn(days: Ledger['days'], month: string): Statement['month_before'] 
   return { month, energy: field('energy'), cost: field('cost') };
 }
 
-function weatherAdjusted({ house }: MeterFacts, span: DaySpan): Statement['weather_adjusted'] {
-  const change = house?.changeOver(span) ?? 'needs_outdoor_temperature';
+function weatherAdjusted(
+  { house }: MeterFacts,
+  span: DaySpan,
+  line: HeatLine | undefined,
+): Statement['weather_adjusted'] {
+  const change = house?.changeOver(span, line) ?? 'needs_outdoor_temperature';
   if (typeof change === 'string') return unknown(change);
   const { percent, low, high, expected, from, to, days } = change;
   const band = { percent: tenths(percent), low: tenths(low), high: tenths(high) };

@@ -1,8 +1,9 @@
 // The days that bills are about, and the next one: which days it has, and what they come to with what bills have on top.
 import { expect, test } from 'vitest';
-import { billJudge, forecastBill, nextBillSpan } from '../../../src/domain/insight/bill.ts';
+import { billJudge } from '../../../src/domain/insight/bill.ts';
 import type { Rule } from '../../../src/domain/insight/billRule.ts';
 import { forecaster } from '../../../src/domain/insight/forecast.ts';
+import { forecastBill, nextBillSpan } from '../../../src/domain/insight/nextBill.ts';
 import type { Invoice } from '../../../src/domain/invoice.ts';
 import { addDays, type Day } from '../../../src/domain/period.ts';
 import { DUBLIN, Household } from '../../support/household.ts';

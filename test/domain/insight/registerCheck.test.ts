@@ -1,10 +1,10 @@
 // The register against the days: which readings are kept, which two are compared, and what is left between them.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkRegister, withReadings } from '../../../src/domain/insight/registerCheck.ts';
+import { checkRegister } from '../../../src/domain/insight/registerCheck.ts';
 import type { Ledger } from '../../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../../src/domain/period.ts';
-import type { Register, RegisterHistory } from '../../../src/domain/reading.ts';
+import { type Register, type RegisterHistory, withReadings } from '../../../src/domain/reading.ts';
 import { DUBLIN } from '../../support/household.ts';
 import { holds } from '../../support/property.ts';
 import { type Line, ledgerOf, row } from '../ledgers.ts';

@@ -1,18 +1,11 @@
-// The weather: daily means, a saving that is found whatever the winters were like, and nothing told that is not known.
+// The weather: a saving that is found whatever the winters were like, and nothing told that is not known.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toMicro } from '../../../src/domain/amount.ts';
-import {
-  dailyMeans,
-  feltOver,
-  houses,
-  openHouse,
-  type Temperatures,
-  type Weather,
-} from '../../../src/domain/insight/weather.ts';
-import type { DayRecord, Ledger } from '../../../src/domain/ledger.ts';
-import { addDays, type Day, zone } from '../../../src/domain/period.ts';
-import { DUBLIN, Household, type HouseholdOptions } from '../../support/household.ts';
+import { feltOver, openHouse, type Temperatures } from '../../../src/domain/insight/weather.ts';
+import type { Ledger } from '../../../src/domain/ledger.ts';
+import { addDays, type Day } from '../../../src/domain/period.ts';
+import { Household, type HouseholdOptions } from '../../support/household.ts';
 import { holds } from '../../support/property.ts';
 
 const BASE = 15.5;
@@ -153,75 +146,4 @@ test('numbers of any kind: finite ones in order, or nothing', () => {
     expect(change.percent).toBeLessThanOrEqual(change.high);
     expect(Number.isFinite(change.high - change.low)).toBe(true);
   });
-});
-
-const kept = new Household({ seed: 4, from: '2023-01-01', days: 730 });
-const MONTHS = [
-  { from: '2024-03-01', to: '2024-04-01' },
-  { from: '2024-11-01', to: '2024-12-01' },
-];
-const day = fc.integer({ min: 0, max: 800 }).map((at) => addDays('2023-01-01', at));
-const change = fc.oneof(
-  fc.record({ kind: fc.constant('read' as const), day, factor: fc.constantFrom(0.5, 3) }),
-  fc.record({ kind: fc.constant('lost' as const), day }),
-  fc.record({ kind: fc.constant('temperature' as const), day }),
-  fc.record({ kind: fc.constant('base' as const), base: fc.constantFrom(null, 12, 15.5) }),
-);
-
-test('comparisons that are kept are those that would be made anew, after any change of days, temperatures and base', () => {
-  holds(fc.array(change, { maxLength: 3 }), (changes) => {
-    const open = houses();
-    let { days } = kept;
-    let weather: Weather = { temperatures: kept.temperatures, base: BASE };
-    for (const one of [null, ...changes]) {
-      if (one?.kind === 'read') {
-        const record = days.get(one.day) ?? ({ energy: 4_000_000, cost: null } as DayRecord);
-        days = new Map([...days, [one.day, { ...record, energy: (record.energy ?? 1e6) * one.factor }]]);
-      } else if (one?.kind === 'lost') days = new Map([...days].filter(([known]) => known !== one.day));
-      else if (one?.kind === 'temperature')
-        weather = { ...weather, temperatures: new Map([...weather.temperatures, [one.day, 3]]) };
-      else if (one?.kind === 'base') weather = { ...weather, base: one.base };
-      const [known, again] = [open(days, weather), openHouse(days, weather)];
-      for (const span of MONTHS) expect(known.changeOver(span)).toEqual(again.changeOver(span));
-    }
-  });
-});
-
-test('a new day and a new temperature leave past months as they are', () => {
-  const open = houses();
-  const first = open(kept.days, { temperatures: kept.temperatures, base: null });
-  const before = MONTHS.map(first.changeOver);
-  const next = open(new Map([...kept.days, ['2025-01-01', { energy: 1, cost: 1 } as DayRecord]]), {
-    temperatures: new Map([...kept.temperatures, ['2025-01-01', 3]]),
-    base: null,
-  });
-  expect(before[0]).toMatchObject({ from: '2024-03-01' });
-  for (const [at, span] of MONTHS.entries()) expect(next.changeOver(span)).toBe(before[at]);
-});
-
-const HOUR_MS = 3_600_000;
-const BROKEN = [85, -127, Number.NaN, Number.POSITIVE_INFINITY];
-const hoursFrom = (start: number, count: number, mean: (at: number) => number) =>
-  new Map(Array.from({ length: count }, (_, at) => [start + at * HOUR_MS, mean(at)]));
-
-test.each<[string, ReturnType<typeof zone>, string, number, (at: number) => number, number | null]>([
-  ['24 hours', DUBLIN, '2026-01-15', 24, (at) => at, 11.5],
-  ['23 hours', DUBLIN, '2026-03-29', 23, (at) => at, 11],
-  ['25 hours', DUBLIN, '2026-10-25', 25, (at) => at, 12],
-  ['a midnight within an hour of UTC', zone('Asia/Kolkata'), '2026-01-15', 24, () => 21.5, 21.5],
-  ['too few hours', DUBLIN, '2026-01-15', 19, () => 5, null],
-  ['just enough', DUBLIN, '2026-01-15', 20, () => 5, 5],
-  ['four hours of what no thermometer shows', DUBLIN, '2026-01-15', 24, (at) => BROKEN[at] ?? 5, 5],
-  ['five of them', DUBLIN, '2026-01-15', 24, (at) => (at < 5 ? 85 : 5), null],
-])('a day with %s', (_, where, day, hours, mean, expected) => {
-  // The first full hour of the day.
-  const start = Math.ceil(where.startOf(day) / HOUR_MS) * HOUR_MS;
-  const found = dailyMeans(hoursFrom(start, hours, mean), where);
-  expect([...found]).toEqual(expected === null ? [] : [[day, expected]]);
-});
-
-test('days are in order, in whichever order their hours come', () => {
-  const hours = hoursFrom(DUBLIN.startOf('2026-01-15'), 48, () => 5);
-  const means = dailyMeans(new Map([...hours].toReversed()), DUBLIN);
-  expect([...means.keys()]).toEqual(['2026-01-15', '2026-01-16']);
 });

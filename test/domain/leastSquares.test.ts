@@ -1,6 +1,6 @@
 // What the fits of insight stand on: medians of numbers, and a line that outliers and exact days do not spoil.
 import { expect, test } from 'vitest';
-import { huber, leastSquares, median, medianDeviation } from '../../../src/domain/insight/leastSquares.ts';
+import { huber, leastSquares, median, medianDeviation } from '../../src/domain/leastSquares.ts';
 
 test.each<[number[], number]>([
   [[], 0],

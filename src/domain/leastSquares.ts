@@ -1,51 +1,45 @@
-// Least squares by the normal equations, the limits of Student's distribution that go with them, and medians.
+// Least squares by the normal equations, Huber's M-estimate, the limits of Student's distribution, and medians.
 
 /** The values of one term, or of what the terms explain, observation by observation. */
 type Column = readonly number[];
 type Matrix = readonly Column[];
 
 /**
- * `columns`: one for each term. `inverse`: the covariance of the coefficients for a residual variance of 1; `squares`: the weighted sum of
- * those that are left. `null`: the terms cannot be told apart.
+ * `columns`: one for each term. `inverse`: the covariance of the coefficients for a residual variance of 1. `null`: the terms cannot be
+ * told apart.
  */
 export function leastSquares(columns: Matrix, values: Column, weights: Column | null = null) {
-  const weigh = (column: Column) =>
-    weights ? column.map((one, at) => one * (weights[at] as number)) : column;
-  const weighted = columns.map(weigh);
+  const weighted = weights
+    ? columns.map((column) => column.map((one, at) => one * (weights[at] as number)))
+    : columns;
   const inverse = inverted(weighted.map((one) => columns.map((other) => dot(one, other))));
   if (inverse === null) return null;
   const products = weighted.map((column) => dot(column, values));
   const coefficients = inverse.map((line) => dot(line, products));
-  const squares = Math.max(0, dot(weigh(values), values) - dot(coefficients, products));
-  return { coefficients, inverse, squares };
-}
-
-export function residualsOf(columns: Matrix, values: Column, coefficients: Column): number[] {
-  const left = [...values];
-  for (const [term, column] of columns.entries()) addTo(left, -(coefficients[term] as number), column);
-  return left;
+  const residuals = [...values];
+  for (const [term, column] of columns.entries()) addTo(residuals, -(coefficients[term] as number), column);
+  return { coefficients, inverse, residuals };
 }
 
 /** Huber's constant: 95 % efficient for normal noise. */
 const HUBER = 1.345;
-/** More change nothing: the scatter has settled to one part in a hundred, or is that of an exact line. */
-const MOST_ROUNDS = 30;
-const SETTLED = 0.01;
+/** The line has settled by then to a hundredth of its doubt. */
+const ROUNDS = 10;
 
 /** Huber's M-estimate by iterated weights; `scatter`: by the median deviation of the residuals. `null`: as for least squares. */
 export function huber(columns: Matrix, values: Column) {
-  let fit = leastSquares(columns, values);
-  let before = Number.POSITIVE_INFINITY;
-  for (let round = 1; fit !== null; round += 1) {
-    const residuals = residualsOf(columns, values, fit.coefficients);
-    const scatter = medianDeviation(residuals, 0) || Number.MIN_VALUE;
+  const first = leastSquares(columns, values);
+  if (first === null) return null;
+  let fit = { ...first, scatter: medianDeviation(first.residuals, 0) };
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    const { residuals, scatter } = fit;
     const weights = residuals.map((one) => Math.min(1, (HUBER * scatter) / Math.abs(one)));
-    const isSettled = Math.abs(before - scatter) <= SETTLED * scatter || round === MOST_ROUNDS;
-    const next = isSettled ? null : leastSquares(columns, values, weights);
-    if (next === null) return { ...fit, residuals, scatter };
-    [fit, before] = [next, scatter];
+    // Without scatter it is an exact line already.
+    const next = scatter > 0 ? leastSquares(columns, values, weights) : null;
+    if (next === null) break;
+    fit = { ...next, scatter: medianDeviation(next.residuals, 0) };
   }
-  return null;
+  return fit;
 }
 
 export function dot(one: Column, other: Column): number {
@@ -75,8 +69,9 @@ function inverted(matrix: Matrix): Matrix | null {
   for (const [at, line] of lines.entries()) {
     const pivot = line[at] as number;
     if (!(pivot > SINGULAR * (matrix[at]?.[at] as number))) return null;
-    addTo(line, 1 / pivot - 1, line);
-    for (const other of lines) if (other !== line) addTo(other, -(other[at] as number), line);
+    const scaled = line.map((one) => one / pivot);
+    for (const other of lines) addTo(other, -(other[at] as number), scaled);
+    lines[at] = scaled;
   }
   return lines.map((line) => line.slice(matrix.length));
 }

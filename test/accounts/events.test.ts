@@ -42,7 +42,8 @@ const [FIRST, SECOND, THIRD] = ['2026-03-08', '2026-03-09', '2026-03-10'] as con
 const inTime = viewOf(SECOND);
 const late = { ...inTime, late: true };
 
-test.each<[string, readonly MeterView[], readonly string[]]>([
+/** `null`: it is not there. */
+test.each<[string, readonly (MeterView | null)[], readonly string[]]>([
   ['known at first sight', [viewOf(SECOND, FIRST, 'high', true)], []],
   ['that became late', [inTime, late, late], ['late']],
   ['that was late, and is again', [late, inTime, late], ['late']],
@@ -61,9 +62,14 @@ test.each<[string, readonly MeterView[], readonly string[]]>([
     [inTime, viewOf('2026-03-06'), viewOf(SECOND, FIRST, 'low')],
     [],
   ],
+  [
+    'that became late, and its use unusual, while it was gone',
+    [viewOf(FIRST), null, viewOf(SECOND, SECOND, 'high', true)],
+    ['late', 'unusual_use'],
+  ],
 ])('a meter %s', (_, states, expected) => {
   const told = { needsPerson: false, late: {}, use: {} };
   const account = { id: 'home', told, extras: { takeNews: () => [] } } as unknown as Account;
-  const messages = states.flatMap((view) => eventsOfStates(account, [view], context));
+  const messages = states.flatMap((view) => eventsOfStates(account, view ? [view] : [], context));
   expect(messages.map(({ payload }) => JSON.parse(payload).event_type)).toEqual(expected);
 });

@@ -104,7 +104,8 @@ async function openWith(
       reject(refusal(fault, version));
     });
   });
-  // Rejected when the connection ends. A reaction to `ended` for each publish would pile up over the years.
+  // Rejected when the connection ends: mqtt.js does so only where the session ends with it. A reaction to `ended` for each publish would
+  // pile up over the years.
   const unsettled = new Set<(err: Error) => void>();
   void ended.then((why) => {
     for (const settle of unsettled) settle(new Error(why));

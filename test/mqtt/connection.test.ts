@@ -155,6 +155,17 @@ test('close ends within its time although the broker says nothing any more', asy
   await connection.ended;
 });
 
+test('where the session stays on the broker, what it has not acknowledged is refused as soon as the connection ends', async () => {
+  const { url } = await answering((packet) => (packet[0] === 0x10 ? [0x20, 3, 0, 0, 0] : null));
+  const clock = handClock('2025-03-10T12:00:00Z');
+  const options = { will: OFFLINE, willAfterSeconds: 60 };
+  const connection = await openConnection(address(url, { versions: [5] }), clock, options);
+  const told = connection.publish(event('1')).catch(({ message }) => message);
+  const why = await connection.ended;
+  clock.advance(20_000);
+  expect(await told).toBe(why);
+});
+
 test('a connection that the broker gives to another client says so, however its socket breaks', async () => {
   const stack = openStack();
   const connack = Buffer.from([0x20, 3, 0, 0, 0]);

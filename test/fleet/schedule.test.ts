@@ -78,6 +78,15 @@ test('a process that starts between two ticks polls what the last one still owes
   expect(Math.min(...owed)).toBeGreaterThan(NOW);
 });
 
+test('a process whose clock is ahead goes by the time that it is given, also where ticks are seconds apart', () => {
+  const { cron } = open('*/15 * * * * *');
+  const now = NOW - HOUR_MS / 6;
+  const { nextPoll } = openSchedule(cron, now);
+  const first = nextPoll('flat', now);
+  expect(first - now).toBeLessThanOrEqual(15_000);
+  expect(nextPoll('flat', first) - first).toBeCloseTo(15_000, 0);
+});
+
 test('thousands of accounts are due evenly over the shortest time between two ticks', () => {
   const { schedule } = open('0 6,9 * * *');
   const twelfths = new Array<number>(12).fill(0);

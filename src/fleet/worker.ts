@@ -106,9 +106,12 @@ export function afterFailedRun(
   const now = clock.now();
   const isOwn = !signal.aborted && !(err instanceof DatabaseTrouble);
   const otherMs = signal.aborted ? signal.reason.retryAfterMs : AGAIN_MS;
-  const dueAt = new Date(now + (isOwn ? backOffMs(err, row.failures + 1, random) : otherMs));
+  // A run between two polls, such as one that only publishes again, meets the same fault: it is counted already.
+  const isAgain = row.failures > 0 && row.wanted === 0 && row.poll_at > now;
+  const before = isAgain ? { ...row, failures: row.failures - 1 } : row;
+  const dueAt = new Date(now + (isOwn ? backOffMs(err, before.failures + 1, random) : otherMs));
   return {
-    columns: isOwn ? { ...failureColumns(err, row, now), poll_at: dueAt } : {},
+    columns: isOwn ? { ...failureColumns(err, before, now), poll_at: dueAt } : {},
     end: { dueAt, isPolled: isOwn, isPublished: isOwn },
   };
 }

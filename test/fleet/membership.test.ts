@@ -4,8 +4,10 @@ import { zone } from '../../src/domain/period.ts';
 import { joinFleet, readHealth } from '../../src/fleet/membership.ts';
 import { afterFailedRun } from '../../src/fleet/worker.ts';
 import { EXIT, failure } from '../../src/foundation/failure.ts';
+import type { ClaimedRow } from '../../src/store/database/claims.ts';
 import { DatabaseTrouble, sharedClock } from '../../src/store/database/database.ts';
 import { openAccountRow } from '../support/accountRow.ts';
+import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { turn } from '../support/waitFor.ts';
 
@@ -103,6 +105,20 @@ test('what an account meets during a pause, or with the database, is no failure 
   expect(after(fault)).toEqual(noFailure(600_000));
   // The run has stopped, and the account is still ours to give back.
   await claim.giveBack({}, after(fault).end);
+});
+
+test.each<[string, Partial<ClaimedRow> & { readonly inMs: number }, number]>([
+  ['a poll that is due', { inMs: 0 }, 3],
+  ['a poll that is asked for', { inMs: 1, wanted: 1 }, 3],
+  ['what comes between two polls', { inMs: 1 }, 2],
+  ['what comes between two polls, of an account that was well', { inMs: 1, failures: 0 }, 1],
+])('a fault of the whole run counts once: %s', (_, { inMs, ...columns }, failures) => {
+  const clock = handClock('2025-03-10T12:00:00Z');
+  const row = { ...{ poll_at: clock.now() + inMs, wanted: 0, failures: 2 }, ...columns } as ClaimedRow;
+  const { signal } = new AbortController();
+  const fault = failure('of_its_own', 'A fault.', { exit: EXIT.provider, retry: 'later' });
+  const after = afterFailedRun({ row, signal }, fault, { clock, random: () => 0.5 });
+  expect(after.columns).toMatchObject({ failures });
 });
 
 test('the keeper and the database count as there only as long as it answers', async () => {

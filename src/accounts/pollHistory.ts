@@ -76,10 +76,13 @@ export async function openPollHistories({
         return true;
       },
       allowAgain: (what: 'searchedAt' | 'rediscoveredAt'): void => note({ [what]: null }),
-      /** Writes down soon what has been noted: counts alone are not worth a write. */
+      /** Writes down soon what has been noted: counts alone, such as that of a refresh, are not worth a write. */
       save: (): void => journal.changed(),
-      /** Resolves once everything is on the disk, or could not be written. */
-      saved: (): Promise<void> => journal.saved(),
+      /** Resolves once everything is on the disk, counts too, or could not be written. */
+      saved(): Promise<void> {
+        journal.changed();
+        return journal.saved();
+      },
     };
   };
 }

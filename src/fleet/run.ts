@@ -219,19 +219,22 @@ function columnsAfter(
   { context, schedule }: ProcessParts,
 ): Columns & { readonly poll_at?: Date } {
   const { state } = account.upstream.session.status();
+  const { requests, logins } = account.history.today();
+  const now = context.clock.now();
   const columns = {
+    requests_today: requests,
+    logins_today: logins,
+    counted_on: context.zone.dayAt(now),
     auth_state: state,
     needs_user: needsAPerson(state),
     ...(row.repair && { repair: false }),
   };
   if (outcome === null) return columns;
   const { fault } = outcome;
-  const now = context.clock.now();
   const retryMs = account.retryDelayMs(fault, row.failures + 1) ?? Number.POSITIVE_INFINITY;
   const toldToWait = fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0;
   const slot = schedule.nextPoll(row.id, now);
   const pollAt = fault === null ? slot : Math.max(now + toldToWait, Math.min(slot, now + retryMs));
-  const { requests, logins } = account.history.today();
   return {
     ...columns,
     ...failureColumns(fault, row, now),
@@ -239,9 +242,6 @@ function columnsAfter(
     retry_after: new Date(now + toldToWait),
     first_history: isIncomplete(account),
     ...(fault === null && { last_success_at: new Date(now) }),
-    requests_today: requests,
-    logins_today: logins,
-    counted_on: context.zone.dayAt(now),
   };
 }
 

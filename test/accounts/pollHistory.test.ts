@@ -18,9 +18,9 @@ async function openHome(id = 'home', home?: Awaited<ReturnType<typeof place>>) {
 test.each(['home', 'constructor'])('the history of "%s" is there again after a restart', async (id) => {
   const home = await place();
   const { history } = await openHome(id, home);
-  history.countRequest();
   history.notePoll(null);
   history.save();
+  history.countRequest();
   await history.saved();
   const { history: again } = await openHome(id, home);
   expect([again.today(), again.record.lastPollAt]).toEqual([

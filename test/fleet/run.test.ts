@@ -120,6 +120,24 @@ test('a first run: written before it is published, then due for the refresh; its
   expect(scrubber.scrub(ME.password)).toBe(ME.password);
 });
 
+test('a refresh between two polls is counted, and its count is kept', async () => {
+  const { run, row, written, last, clock } = await openRun();
+  await run();
+  const { requests_today } = last().row;
+  row.kept = written()
+    .flat()
+    .map(({ sealed, ...one }) => {
+      return { ...KEPT, ...one, series: null, sealed: sealed && Buffer.from(sealed, 'base64') };
+    });
+  row.columns = { ...row.columns, poll_at: clock.now() + HOUR_MS };
+  clock.advance(25 * MINUTE_MS);
+  await run();
+  const { row: after, documents } = last();
+  expect(after.requests_today).toBe(requests_today + 1);
+  const journal = documents.find(({ name }: { name: string }) => name === 'journal');
+  expect(journal.json.accounts.a.requestsToday).toBe(after.requests_today);
+});
+
 test('without keep_alive it is due for its next poll, and not for a refresh that nobody does', async () => {
   const { run, last } = await openRun({}, { provider: { keep_alive: false } });
   await run();

@@ -204,7 +204,7 @@ export const ACCOUNT_ROWS: readonly Row[] = [
   {
     ...diagnostic,
     key: 'requests_today',
-    help: 'Requests to the provider since local midnight.',
+    help: 'Requests of the running bridge since local midnight. One that is killed forgets those since its last poll.',
     icon: 'mdi:swap-vertical',
     read: ({ requestsToday }) => requestsToday,
   },

@@ -24,7 +24,7 @@ export function leastSquares(columns: Matrix, values: Column, weights: Column | 
 /** Huber's constant: 95 % efficient for normal noise. */
 const HUBER = 1.345;
 /** The line has settled by then to a hundredth of its doubt. */
-const ROUNDS = 10;
+const ROUNDS = 5;
 
 /** Huber's M-estimate by iterated weights; `scatter`: by the median deviation of the residuals. `null`: as for least squares. */
 export function huber(columns: Matrix, values: Column) {

@@ -48,8 +48,10 @@ export const daysBetween = (from: Day, to: Day): number => epochDay(to) - epochD
 
 /** All days of the span. */
 export function daysOf({ from, to }: DaySpan): Day[] {
-  const first = epochDay(from);
-  return Array.from({ length: Math.max(0, epochDay(to) - first) }, (_, at) => fromEpochDay(first + at));
+  const days: Day[] = [];
+  const end = epochDay(to);
+  for (let count = epochDay(from); count < end; count += 1) days.push(fromEpochDay(count));
+  return days;
 }
 
 /** The Monday on or before the day. */

@@ -122,12 +122,13 @@ function knownBills(invoices: readonly Invoice[], meters: readonly MeterDays[], 
   const costs = end === undefined ? [] : meters.map((meter) => openCosts(meter, addDays(end, AROUND_DAYS)));
   return periods.flatMap(({ invoice: { id, total }, from, to }) => {
     if (total === null || meters.some(({ origin }) => origin > from)) return [];
+    const days = daysBetween(from, to);
     // A meter that came later has nothing to do with the bill.
-    const known = costs.map((costsIn) => costsIn({ from, to })).filter(({ own }) => own > 0);
+    const known = costs.map((costsIn) => costsIn(from, days)).filter(({ own }) => own > 0);
     const sumOver = (part: keyof ReturnType<ReturnType<typeof openCosts>>) =>
       known.reduce((sum, costs) => sum + costs[part], 0);
     const bill = {
-      ...{ id, total, from, to, days: daysBetween(from, to), sum: sumOver('sum') },
+      ...{ id, total, from, to, days, sum: sumOver('sum') },
       /** Days of meters without a cost of their own: those that no later reading carries, and those that one does. */
       ...{ missing: sumOver('missing'), estimated: sumOver('carried') },
       /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
@@ -145,8 +146,7 @@ function openCosts({ origin, days }: MeterDays, to: Day) {
   const costOf = (at: number) => days.get(energies[at]?.day ?? '')?.cost ?? 0;
   const estimates = estimatedRuns(energies);
   /** How much may be on the wrong side of the midnight: all of a reading with days on both, and of estimates what puts them right, give or take a day. */
-  function overMidnight(end: Day): Micro {
-    const at = daysBetween(origin, end);
+  function overMidnight(at: number): Micro {
     const reading = inReading[at] ?? null;
     const isCarried = reading !== null && reading === inReading[at - 1];
     const run = estimates.find(
@@ -157,15 +157,16 @@ function openCosts({ origin, days }: MeterDays, to: Day) {
       : 0;
     return (isCarried ? Math.abs(reading.amount) : 0) + estimated;
   }
-  return ({ from, to }: DaySpan) => {
+  return (from: Day, count: number) => {
     const first = daysBetween(origin, from);
-    const readings = inReading.slice(first, first + daysBetween(from, to));
-    const own = [...new Set(readings)].filter((one) => one !== null && one.day < to);
-    const missing = readings.filter((one) => one === null).length;
+    const within = inReading.slice(first, first + count);
+    const missing = within.filter((one) => one === null).length;
+    // The last of its days is that of the reading.
+    const own = within.filter((one, at) => one !== null && one !== inReading[first + at + 1]);
     return {
-      ...{ own: own.length, missing, carried: readings.length - missing - own.length },
+      ...{ own: own.length, missing, carried: count - missing - own.length },
       sum: own.reduce((sum, one) => sum + (one?.amount ?? 0), 0),
-      atEnds: overMidnight(from) + overMidnight(to),
+      atEnds: overMidnight(first) + overMidnight(first + count),
     };
   };
 }

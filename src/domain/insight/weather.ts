@@ -95,19 +95,18 @@ export type WeatherChange = Exclude<ReturnType<House['changeOver']>, string>;
 /** What is told of a house by its days and the weather. Each line costs a year of days: several questions may share one. */
 export function openHouse(days: Ledger['days'], { temperatures, base: given }: Weather) {
   const heat = heatDays(days, temperatures);
+  const yearBefore = (day: Day) => heat.over({ from: addDays(day, -YEAR_DAYS), to: day });
+  const base = given ?? ownBase(heat.end === null ? [] : yearBefore(heat.end));
 
   /**
    * The line through the days of up to a year before `before`, or why there is none: kWh of a day are `hotWater` and, for each K·d below
-   * the base (°C), `slope`. The covariance of the two is that of days correlated as they are.
+   * the base, `slope`. The covariance of the two is that of days correlated as they are.
    */
   function lineBefore(before: Day) {
-    const known = heat.over({ from: addDays(before, -YEAR_DAYS), to: before });
+    const known = yearBefore(before);
     // Two months have days of different temperatures.
     if (known.length < 2 * FEWEST_DAYS) return 'days_missing' as const;
-    const kwh = known.map((day) => day.kwh);
-    const columns = (base: number) => [known.map(() => 1), known.map(({ felt }) => degreesBelow(base, felt))];
-    const base = given ?? ownBase(columns, kwh);
-    const line = huber(columns(base), kwh);
+    const line = huber(...columnsOf(known, base));
     if (line === null) return 'not_heated' as const;
     const { coefficients, residuals, scatter, inverse } = line;
     // The scatter is wider by what days have in common with those after them.
@@ -115,7 +114,7 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     const covariance = inverse.map((line) => line.map((one) => one * variance));
     const [hotWater = 0, slope = 0] = coefficients;
     const isSure = slope > SURE_SLOPE * Math.sqrt(covariance[1]?.[1] ?? 0);
-    return isSure ? { base, hotWater: Math.max(0, hotWater), slope, covariance } : ('not_heated' as const);
+    return isSure ? { hotWater: Math.max(0, hotWater), slope, covariance } : ('not_heated' as const);
   }
 
   /**
@@ -129,7 +128,7 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     if (Math.min(now.length, before.length) < SHARE_KNOWN * daysBetween(from, to))
       return 'days_missing' as const;
     if (typeof line === 'string') return line;
-    const degreesOf = ({ felt }: HeatDay) => degreesBelow(line.base, felt);
+    const degreesOf = ({ felt }: HeatDay) => degreesBelow(base, felt);
     const [degrees, degreesBefore] = [meanOf(now, degreesOf), meanOf(before, degreesOf)];
     const usedBefore = meanOf(before, ({ kwh }) => kwh);
     if (line.slope * Math.max(degrees, degreesBefore) < LEAST_HEATED * usedBefore)
@@ -159,6 +158,8 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
 
   return {
     temperatures,
+    /** °C. */
+    base,
     lineBefore,
     changeOver,
     /** Compares the newest 90 days with reading and temperature. */
@@ -167,8 +168,7 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
         ? 'days_missing'
         : changeOver({ from: addDays(heat.end, -SEASON_DAYS), to: heat.end }),
     /** K·d of the days of the span whose temperature is known, and how many these are; `null`: none. */
-    degreeDays(span: DaySpan, line = lineBefore(span.to)) {
-      const base = typeof line === 'string' ? (given ?? USUAL_BASE) : line.base;
+    degreeDays(span: DaySpan) {
       const known = daysOf(span).flatMap((day) => temperatures.get(day) ?? []);
       const sum = known.reduce((all, mean) => all + degreesBelow(base, mean), 0);
       return known.length === 0 ? null : { sum, days: known.length };
@@ -178,7 +178,7 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
       if (typeof line === 'string') return line;
       const readings = readingsIn('energy', days, span);
       const felt = feltOver(temperatures, span);
-      const degrees = readings.reduce((sum, { at }) => sum + degreesBelow(line.base, felt[at] as number), 0);
+      const degrees = readings.reduce((sum, { at }) => sum + degreesBelow(base, felt[at] as number), 0);
       if (readings.length === 0 || Number.isNaN(degrees)) return 'days_missing' as const;
       const energy = inFull(readings.reduce((sum, { amount }) => sum + amount, 0));
       const total = line.hotWater * readings.length + line.slope * degrees || 1;
@@ -194,16 +194,22 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
   };
 }
 
-/** °C: the one with the least squares, where it tells more than the usual one does. `columns`: the terms of the line by its base. */
-function ownBase(columns: (base: number) => number[][], kwh: readonly number[]): number {
+/** The terms of the line, and the heat of each day, kWh. */
+const columnsOf = (known: readonly HeatDay[], base: number): [columns: number[][], kwh: number[]] => [
+  [known.map(() => 1), known.map(({ felt }) => degreesBelow(base, felt))],
+  known.map(({ kwh }) => kwh),
+];
+
+/** °C: the one with the least squares, where it tells more than the usual one does. */
+function ownBase(known: readonly HeatDay[]): number {
   const squares = BASES.map((base) => {
-    const { residuals } = leastSquares(columns(base), kwh) ?? {};
+    const { residuals } = leastSquares(...columnsOf(known, base)) ?? {};
     return residuals ? dot(residuals, residuals) : Number.POSITIVE_INFINITY;
   });
   const least = Math.min(...squares);
   // Schwarz's criterion: a base of its own is one parameter more.
-  const gain = kwh.length * Math.log((squares[BASES.indexOf(USUAL_BASE)] as number) / least);
-  return gain > Math.log(kwh.length) ? (BASES[squares.indexOf(least)] as number) : USUAL_BASE;
+  const gain = known.length * Math.log((squares[BASES.indexOf(USUAL_BASE)] as number) / least);
+  return gain > Math.log(known.length) ? (BASES[squares.indexOf(least)] as number) : USUAL_BASE;
 }
 
 /** Variance of the sum of residuals, with what one day has in common with those of two weeks after it (Newey and West). */

@@ -194,9 +194,9 @@ function judge(past: Past, bill: Bill): Past {
   const isSharp = within.length === 0 && bill.atEnds === 0;
   const learnt = { seen: isSharp ? [...seen, own] : seen };
   const opinions = findRules(seen).map((rule) => ({ rule, ...predict(rule, terms) }));
-  const [likeliest] = opinions;
-  if (likeliest === undefined || likeliest.limit > LARGEST_LIMIT) return tell({ reason: 'no_rule' }, learnt);
-  const { rule, expected, limit } = likeliest;
+  const [simplest] = opinions;
+  if (simplest === undefined || simplest.limit > LARGEST_LIMIT) return tell({ reason: 'no_rule' }, learnt);
+  const { rule, expected, limit } = simplest;
   // What any of the rules takes for correct.
   const low = Math.min(...opinions.map((one) => one.expected - one.limit));
   const high = Math.max(...opinions.map((one) => one.expected + one.limit));
@@ -206,23 +206,23 @@ function judge(past: Past, bill: Bill): Past {
   const complete = totalOf([bill, ...within]);
   const isRest = within.length > 0 && Math.abs(complete - expected) < Math.abs(added - expected);
   const total = isRest ? complete : added;
-  const isWithin = total >= low - ends && total <= high + ends;
-  const middle = isWithin ? total : expected;
   const off = total - expected;
+  const isExpected = Math.abs(off) <= limit + ends;
+  const middle = isExpected ? total : expected;
   const told = {
     ...{ changed: past.changed, rule, expected: toMicro(expected), unexplained: toMicro(off) },
     doubt: toMicro(Math.max(high - middle, middle - low) + ends),
     together: isRest ? together('within', within) : together('same_days', same),
   };
   const inARow = [...strays, { ...own, off, limit }];
-  const corrected = isWithin ? null : correctedBy(inARow);
-  const isUnsure = high - low > 2 * LARGEST_LIMIT;
-  if ((isWithin && !isUnsure) || corrected) {
+  const corrected = isExpected ? null : correctedBy(inARow);
+  if (isExpected || corrected) {
     const isDone = corrected || isSharp;
-    const next = { seen: isWithin ? learnt.seen : seen, strays: isDone ? [] : strays };
+    const next = { seen: isExpected ? learnt.seen : seen, strays: isDone ? [] : strays };
     return tell({ ...told, ...corrected, verdict: 'as_expected' }, next);
   }
-  if (isWithin || (past.changed === null && seen.length < BILLS_TO_ACCUSE))
+  const isOpen = total >= low - ends && total <= high + ends;
+  if (isOpen || (past.changed === null && seen.length < BILLS_TO_ACCUSE))
     return tell({ reason: 'no_rule' }, learnt);
   const differs = tell({ ...told, verdict: 'differs' }, { strays: isSharp ? inARow : strays });
   const latest = inARow.slice(-BILLS_OF_CHANGE);

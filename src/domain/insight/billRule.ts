@@ -69,11 +69,12 @@ export function isKept(rule: Rule, { terms, total }: Observation): boolean {
   return limit <= LARGEST_LIMIT && Math.abs(total - expected) <= limit;
 }
 
-/** Rules in Occam's window by Schwarz's criterion, the likeliest first. Empty: there is none, or there are too few bills. */
+/** The rules in Occam's window by Schwarz's criterion, the simplest first. Empty: there is none, or there are too few bills. */
 export function findRules(bills: readonly Observation[], forms = FORMS): Rule[] {
   const found = forms.flatMap((form) => rulesOf(form, bills)).sort((a, b) => a.criterion - b.criterion);
   const most = (found[0]?.criterion ?? 0) + OCCAMS_WINDOW;
-  return found.filter(({ criterion }) => criterion <= most).map(({ rule }) => rule);
+  const likely = found.filter(({ criterion }) => criterion <= most).map(({ rule }) => rule);
+  return likely.sort((a, b) => a.fitted.length - b.fitted.length);
 }
 
 /**

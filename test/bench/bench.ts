@@ -1,5 +1,5 @@
 // The bench: `npm run bench`, shorter with `--quick`, single parts by name (start, memory, requests, slow,
-// flood, accounts, history, size, peer, fleet). The last one, which needs PostgreSQL, only by name.
+// flood, accounts, history, insight, size, peer, fleet). The last one, which needs PostgreSQL, only by name.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, release, tmpdir, totalmem, type } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { benchFleet } from './fleet.ts';
 import { benchFlood } from './flood.ts';
 import { benchHistory } from './history.ts';
 import type { Row } from './home.ts';
+import { benchInsight } from './insight.ts';
 import { table } from './numbers.ts';
 import { benchPeer } from './peer.ts';
 import { benchSize } from './size.ts';
@@ -47,6 +48,7 @@ try {
   ]);
   if (rows.length > 0) say(`${table(['what', 'heat2mqtt', 'floor', 'ratio', 'at most'], cells)}\n`);
   if (wants('history')) say(`${await benchHistory([1, 20], isQuick ? 10 : 50)}\n`);
+  if (wants('insight')) say(`${benchInsight(isQuick ? 60 : 200)}\n`);
   if (wants('peer')) say(`${await benchPeer(bench, isQuick ? 5_000 : 60_000, isQuick ? 2 : 3)}\n`);
   const sizes = wanted.map(Number).filter((size) => size > 0);
   const usual = isQuick ? [1, 100] : [1, 100, 1_000];

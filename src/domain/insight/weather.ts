@@ -36,7 +36,7 @@ const OF_YESTERDAY = 1 / 3;
 const OF_LAGS = 1.02;
 /** A slope of fewer standard deviations may be none: one case in forty. */
 const SURE_SLOPE = 2;
-/** Share of the days that has to be known in both years: the others are as these then. */
+/** Share of the days that has to be known, in both years: the others are as these then. */
 const SHARE_KNOWN = 2 / 3;
 /** Half of the band, as a share: a wider one tells nothing of what households save. */
 const LEAST_SURE = 0.25;
@@ -177,14 +177,15 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     split(span: DaySpan, line = lineBefore(span.to)) {
       if (typeof line === 'string') return line;
       const readings = readingsIn('energy', days, span);
-      const felt = feltOver(temperatures, span);
-      const degrees = readings.reduce((sum, { at }) => sum + degreesBelow(base, felt[at] as number), 0);
-      if (readings.length === 0 || Number.isNaN(degrees)) return 'days_missing' as const;
+      const known = heat.over(span);
+      if (readings.length === 0 || known.length < SHARE_KNOWN * readings.length)
+        return 'days_missing' as const;
+      const degrees = known.reduce((sum, { felt }) => sum + degreesBelow(base, felt), 0);
       const energy = inFull(readings.reduce((sum, { amount }) => sum + amount, 0));
-      const total = line.hotWater * readings.length + line.slope * degrees || 1;
+      const total = line.hotWater * known.length + line.slope * degrees || 1;
       const share = (line.slope * degrees) / total;
       // How the share changes with each coefficient.
-      const gradient = [(-share * readings.length) / total, ((1 - share) * degrees) / total];
+      const gradient = [(-share * known.length) / total, ((1 - share) * degrees) / total];
       const half = BAND * energy * Math.sqrt(quadratic(gradient, line.covariance));
       const part = (amount: number) => {
         return { energy: amount, low: Math.max(0, amount - half), high: Math.min(energy, amount + half) };

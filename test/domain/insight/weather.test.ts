@@ -128,6 +128,16 @@ test('heating and hot water add up to what was used, and neither may be more', (
   }
 });
 
+test('a month is told apart although a day has no temperature, and not where most have none', () => {
+  const january = { from: '2025-01-01', to: '2025-02-01' };
+  const apart = (isKnown: (day: Day) => boolean) => {
+    const temperatures = new Map([...TEMPERATURES].filter(([day]) => isKnown(day)));
+    return openHouse(DAYS, { temperatures, base: BASE }).split(january);
+  };
+  expect(apart((day) => day !== '2025-01-12')).toHaveProperty('heating');
+  expect(apart((day) => day < '2025-01-12' || day >= '2025-02-01')).toBe('days_missing');
+});
+
 test('the newest days are those that have both: older temperatures compare older days', () => {
   const older = new Map([...TEMPERATURES].filter(([day]) => day < '2025-03-01'));
   expect(compared(DAYS, older)?.to).toBe('2025-02-28');

@@ -17,7 +17,7 @@ import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 
 type Request = 'backfill' | 'refresh' | 'health';
-const METER = { name: '70418235', view: () => null } as unknown as Meter;
+const METER = { name: '70418235', ledger: { origin: '2025-01-01' }, view: () => null } as unknown as Meter;
 
 /** `neighbour`: another account has the meter of the first one too. */
 function open(fault: unknown = null, { neighbour = false } = {}) {

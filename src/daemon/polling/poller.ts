@@ -68,11 +68,16 @@ export function openPoller(context: Context) {
     return [[id, { fault, failuresInARow: 0, retryAt: null, dueAt: null, postponedUntil }]];
   }
 
-  /** Accounts that the provider has told to wait are left out. */
+  /** Accounts that the provider has told to wait are left out, and those whose totals begin after the days to be read again. */
   async function round(some: readonly Account[], again?: DaySpan): Promise<readonly AccountOutcome[]> {
     const outcomes: AccountOutcome[] = [];
     const readers = readersOf((account) => account.isUsable && !isPostponed(account));
-    const queue = some.filter((account) => !isPostponed(account)).values();
+    // Nothing would be asked of them, which tells nothing about the provider.
+    const beginsLater = (account: Account) => {
+      const meters = readers.get(account) ?? [];
+      return again && meters.length > 0 && meters.every(({ ledger }) => ledger.origin >= again.to);
+    };
+    const queue = some.filter((account) => !isPostponed(account) && !beginsLater(account)).values();
     // Workers, not one long line of steps: refreshes and extras share the limit, and must get their turn in between.
     const work = async () => {
       for (const account of queue) {

@@ -55,7 +55,10 @@ export function requestHandlers(
       return answerOf(await poller.poll());
     },
     async backfill(parameters, tell) {
-      const { from, to } = daysOf(parameters, zone.dayAt(clock.now()));
+      const [origin = null] = accounts
+        .flatMap(({ meters }) => meters?.map(({ ledger }) => ledger.origin) ?? [])
+        .sort();
+      const { from, to } = daysOf(parameters, origin, zone.dayAt(clock.now()));
       const instead = skip('backfill');
       if (instead !== null) return instead;
       const read = answerOf(await poller.backfill({ from, to: addDays(to, 1) }), { from, to });
@@ -82,14 +85,17 @@ export function requestHandlers(
   };
 }
 
-/** First and last day of a backfill. */
-function daysOf(parameters: Parameters, today: Day): { from: Day; to: Day } {
+/** First and last day that a backfill reads. `origin`: where the totals begin, `null` while no meter is known. */
+function daysOf(parameters: Parameters, origin: Day | null, today: Day): { from: Day; to: Day } {
   const { from, to = today } = readParameters(REQUESTS.backfill, parameters);
   const mistakes: string[] = [];
   if (to > today) mistakes.push(mistake('to', to, `a day not after ${today}`));
+  // Nothing would be asked, which is no success.
+  if (origin !== null && to < origin)
+    mistakes.push(mistake('to', to, `a day not before ${origin}, where the totals begin`));
   if (from > to) mistakes.push(mistake('from', from, `a day not after ${to}`));
   if (mistakes.length > 0) throw requestMalformed(mistakes.join(' '));
-  return { from, to };
+  return { from: origin !== null && from < origin ? origin : from, to };
 }
 
 /** `ok` when at least one account could be read; throws the first fault when none could. */

@@ -26,7 +26,8 @@ export const report: Command = async (given, io) => {
     return EXIT.fine;
   } catch (err) {
     if (!(err instanceof ConfigInvalid)) throw err;
-    io.out(written({ 'Configuration is invalid': err.message.split('\n') }, io));
+    const withoutMeters = err.message.replace(/(?<=^meters\.)[^.:]+|(?<=_METERS_).+(?=_NAME)/gm, '…');
+    io.out(written({ 'Configuration is invalid': withoutMeters.split('\n') }, io));
     return EXIT.config;
   }
 };

@@ -344,7 +344,7 @@ const statement = section({
     .describe('What the heat is made from, as the provider declares it.'),
   co2_g_per_kwh: co2.optional().describe('The carbon dioxide of the heat, as the provider declares it.'),
   average_kwh_m2_year: average.optional().describe('What an average user of the same kind takes.'),
-  contacts: optional(z.array(text('a line of text'), 'a list of lines'), [
+  contacts: optional(z.array(text('a line of text').meta({ private: true }), 'a list of lines'), [
     'Energy advice: +353 1 555 0199',
   ]).describe('Lines to print: who advises on energy, and who settles disputes.'),
 }).describe(

@@ -89,7 +89,10 @@ export function commentedConfig(config: RawConfig): string {
   return document.toString({ lineWidth: 0 });
 }
 
-/** A comment behind each value says where it comes from. For strangers names are masked completely. */
+/**
+ * A comment behind each value says where it comes from. For strangers names are masked completely, and meters have numbers in the
+ * place of their identifiers.
+ */
 export function showConfig(
   {
     config,
@@ -99,16 +102,23 @@ export function showConfig(
   reader: 'owner' | 'stranger' = 'owner',
 ): string {
   const document = new yaml.Document(config as RawConfig);
-  eachPair(document.contents, [], ({ value }, path) => {
+  const meters = Object.keys(config.meters);
+  const mask = (scalar: yaml.Scalar, path: Path) => {
+    const value = path.reduce<unknown>((at, name) => Object(at)[name], config);
+    scalar.value = shownValue(path, value, reader);
+  };
+  eachPair(document.contents, [], ({ key, value }, path) => {
+    const meter = reader === 'stranger' && path[0] === 'meters' ? path[1] : undefined;
+    if (meter !== undefined && path.length === 2) key.value = `meter ${meters.indexOf(meter) + 1}`;
     if (yaml.isMap(value) || (yaml.isSeq(value) && value.items.some(yaml.isMap))) return;
-    if (yaml.isSeq(value)) value.flow = true;
-    if (yaml.isScalar(value))
-      value.value = shownValue(
-        path,
-        path.reduce<unknown>((at, name) => Object(at)[name], config),
-        reader,
-      );
-    if (value) value.comment = ` ${origins.get(path.join('.')) ?? 'default'}`;
+    if (yaml.isScalar(value)) mask(value, path);
+    if (yaml.isSeq<yaml.Scalar>(value)) {
+      value.flow = true;
+      for (const [at, item] of value.items.entries()) mask(item, [...path, `${at}`]);
+    }
+    const origin = origins.get(path.join('.')) ?? 'default';
+    // The name of a variable has the identifier of its meter.
+    if (value) value.comment = ` ${meter === undefined ? origin : origin.replace(meter, '<METER>')}`;
   });
   const head = `# ${file === undefined ? 'No configuration file' : `From ${file}`}, environment and defaults.`;
   return `${head}\n${document.toString({ lineWidth: 0, blockQuote: false })}`;
@@ -119,7 +129,8 @@ function shownValue(path: Path, value: unknown, reader: 'owner' | 'stranger'): u
   if (typeof value !== 'string' || schemaAt(path)?.private !== true) return value;
   // What is left of a masked name, such as its domain, may still identify a person.
   if (reader === 'stranger') return '[private]';
-  if (path[0] === 'meters') return value;
+  // Published anyhow.
+  if (path[0] === 'meters' || path[0] === 'statement') return value;
   const domain = value.includes('@') ? value.slice(value.lastIndexOf('@')) : '';
   return `${[...value][0] ?? ''}…${domain}`;
 }

@@ -21,3 +21,10 @@ test('a configuration that is invalid is told, and is the exit code', async () =
   const { out, exitCode } = await typed(['report'], { env: { HEAT2MQTT_MQTT_URL: 'x' } });
   expect([out, exitCode]).toEqual([expect.stringContaining('mqtt.url: found "x"'), 3]);
 });
+
+test('an invalid configuration tells no number of a meter', async () => {
+  const env = { HEAT2MQTT_METERS_70418235_NAME: ' ' };
+  const { out } = await typed(['report'], { env });
+  expect(out).toContain('meters.….name: found a text (not shown) (environment HEAT2MQTT_METERS_…_NAME)');
+  expect(out).not.toContain('70418235');
+});

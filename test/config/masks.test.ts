@@ -12,10 +12,15 @@ const WHOLE = `${PROVIDER}accounts:
 mqtt: { url: 'mqtt://u:Canary-3@broker', key_password: Canary-4 }
 home_assistant: { url: 'ws://ha:8123' }
 meters: { "70418235": { name: Flat of Aoife } }
+statement: { contacts: ['Aoife, 01 555 0199'] }
 `;
 
 test('a configuration is silent about secrets however it is printed, and shown with origins', async () => {
-  const env = { HEAT2MQTT_HOME_ASSISTANT_TOKEN: 'Canary-5', HEAT2MQTT_HTTP: 'false' };
+  const env = {
+    HEAT2MQTT_HOME_ASSISTANT_TOKEN: 'Canary-5',
+    HEAT2MQTT_HTTP: 'false',
+    HEAT2MQTT_METERS_80000002_NAME: 'Flat of Cormac',
+  };
   const loaded = await load(WHOLE, env);
   const { config } = loaded;
   const withoutNames = { ...config, accounts: config.accounts.map(({ username: _, ...more }) => more) };
@@ -32,11 +37,16 @@ test('a configuration is silent about secrets however it is printed, and shown w
     '\n  token: "[secret] (environment HEAT2MQTT_HOME_ASSISTANT_TOKEN)" # environment',
     '\nhttp: false # environment HEAT2MQTT_HTTP\n',
     '\n  scopes: [ openid, service-energy ] # default\n',
-    // The name of a meter is its owner's to see, and nothing for a report.
+    // What is published anyhow is its owner's to see, and nothing for a report.
     '\nmeters:\n  "70418235":\n    name: Flat of Aoife # file\n',
+    '\n  contacts: [ "Aoife, 01 555 0199" ] # file\n',
   ])
     expect(shown).toContain(lines);
-  expect(showConfig(loaded, 'stranger')).toContain('\n  "70418235":\n    name: "[private]" # file\n');
+  const told = showConfig(loaded, 'stranger');
+  expect(told).toContain('\n  meter 1:\n    name: "[private]" # file\n');
+  expect(told).toContain('\n  meter 2:\n    name: "[private]" # environment HEAT2MQTT_METERS_<METER>_NAME\n');
+  expect(told).toContain('\n  contacts: [ "[private]" ] # file\n');
+  expect(told).not.toMatch(/70418235|80000002|Aoife|Cormac|0199/);
 });
 
 // Each with a secret or a name in a wrong place, or of a wrong form.

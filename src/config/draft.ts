@@ -86,8 +86,8 @@ export class Draft {
   /** Does nothing where something else than a mapping or a list is in the way: that is a fault of its own. */
   put(path: Path, value: unknown, origin?: string): void {
     let container: unknown = this.raw;
-    for (const name of path.slice(0, -1)) {
-      const inner = inside(container, name) ?? (name === 'accounts' ? [] : {});
+    for (const [at, name] of path.slice(0, -1).entries()) {
+      const inner = inside(container, name) ?? (schemaAt(path.slice(0, at + 1))?.items ? [] : {});
       setIn(container, name, inner);
       container = inner;
     }

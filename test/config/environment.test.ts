@@ -33,6 +33,14 @@ describe('without a file', () => {
     expect(await config.accounts[1]?.password?.read()).toBe('word-1');
     expect(await faultPaths(undefined, { ...ENOUGH, ...account(2) })).toContain('accounts.1');
   });
+
+  it('so has what the heat is made from', async () => {
+    const gas = { HEAT2MQTT_STATEMENT_HEAT_SOURCE_0_NAME: 'gas' };
+    const percent = { HEAT2MQTT_STATEMENT_HEAT_SOURCE_0_PERCENT: '80' };
+    const { config } = await load(undefined, { ...ENOUGH, ...gas, ...percent });
+    expect(config.statement.heat_source).toEqual([{ name: 'gas', percent: 80 }]);
+    expect(await faultPaths(undefined, { ...ENOUGH, ...gas })).toEqual(['statement.heat_source.0.percent']);
+  });
 });
 
 describe('every kind of value', () => {

@@ -29,9 +29,9 @@ paths in the file start at the folder that it is in; those in environment variab
 - \`heat2mqtt config show\` prints what is in force, and where each value comes from.
 
 **Environment.** Each key has a variable, and the variable wins over the file. An empty variable counts as not set. Lists are
-split at commas and blanks. \`<N>\` counts accounts from 0, and \`<METER>\` is a meter as it is in the topics. A single account may
-also use \`HEAT2MQTT_USERNAME\`, \`HEAT2MQTT_PASSWORD\`, \`HEAT2MQTT_TOTP_SECRET\`, and the same names with \`_FILE\` at the end. An
-unknown \`HEAT2MQTT_\` variable is a mistake, except for those that Kubernetes and Docker set for a service of that name. An option of the Home Assistant app is
+split at commas and blanks, those of free text at line ends. \`<N>\` counts accounts and heat sources from 0, and \`<METER>\` is a meter
+as it is in the topics. A single account may also use \`HEAT2MQTT_USERNAME\`, \`HEAT2MQTT_PASSWORD\`, \`HEAT2MQTT_TOTP_SECRET\`, and the same names with \`_FILE\` at
+the end. An unknown \`HEAT2MQTT_\` variable is a mistake, except for those that Kubernetes and Docker set for a service of that name. An option of the Home Assistant app is
 such a variable in lower case without \`HEAT2MQTT_\`. The environment wins over it.
 
 **Secrets.** Each can be given in three ways: written in the configuration, as the path of a file (\`…_file\`, \`…_FILE\`), or as a

@@ -346,7 +346,9 @@ const statement = section({
   average_kwh_m2_year: average.optional().describe('What an average user of the same kind takes.'),
   contacts: optional(z.array(text('a line of text').meta({ private: true }), 'a list of lines'), [
     'Energy advice: +353 1 555 0199',
-  ]).describe('Lines to print: who advises on energy, and who settles disputes.'),
+  ]).describe(
+    'Lines to print: who advises on energy, and who settles disputes. In the variable, one per line.',
+  ),
 }).describe(
   'What the provider does not tell and the statement of a month has room for. All of it may be left out.',
 );

@@ -94,7 +94,9 @@ function typed(schema: keys.KeySchema = {}, text: string): unknown {
   const word = text.trim().toLowerCase();
   const isA = (...types: string[]) => kinds.some(({ type = '' }) => types.includes(type));
   const words = kinds.flatMap((kind) => [...(kind.enum ?? []), kind.const]);
-  if (isA('array')) return text.split(/[\s,]+/).filter((part) => part !== '');
+  // What is private may be free text.
+  const parts = text.split(schema.items?.private ? '\n' : /[\s,]+/).map((part) => part.trim());
+  if (isA('array')) return parts.filter((part) => part !== '');
   if (isA('number', 'integer') && /^[+-]?\d+(\.\d+)?$/.test(word)) return Number(word);
   if (isA('boolean') && !words.includes(false) && /^(true|false)$/.test(word)) return word === 'true';
   return words.find((known) => known !== undefined && String(known) === word) ?? text;

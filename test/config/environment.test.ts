@@ -50,6 +50,7 @@ describe('every kind of value', () => {
     ['PROVIDER_CLIENT_ID', '42', 'provider.client_id', '42'],
     ['PROVIDER_CLIENT_ID', ' a', 'provider.client_id', ' a'],
     ['PROVIDER_SCOPES', 'openid, a  b,c', 'provider.scopes', ['openid', 'a', 'b', 'c']],
+    ['STATEMENT_CONTACTS', 'A, 01 808\r\n\n B ', 'statement.contacts', ['A, 01 808', 'B']],
     ['LOG_LEVEL', 'DEBUG', 'log.level', 'debug'],
     ['MQTT_PROTOCOL', '5', 'mqtt.protocol', '5'],
     ['MQTT_DISCOVERY_PREFIX', 'false', 'mqtt.discovery_prefix', false],

@@ -325,6 +325,9 @@ const heatSource = section({
   percent: required(positiveNumber(100), 100).describe('Its share in percent.'),
 });
 
+/** Rounded shares may be 34, 34 and 33 percent. */
+const LARGEST_SUM = 101;
+
 const co2 = section({
   value: required(z.number(NOT_NEGATIVE).min(0, NOT_NEGATIVE), 190).describe('Grams for each kWh of heat.'),
   source: source("the provider's web page"),
@@ -340,6 +343,10 @@ const statement = section({
   area_m2: optional(positiveNumber(), 62).describe('The heated area in square metres.'),
   heat_source: z
     .array(heatSource, 'a list, each with name and percent')
+    .superRefine((all, context) => {
+      const sum = Number(all.reduce((before, { percent }) => before + percent, 0).toFixed(2));
+      if (sum > LARGEST_SUM) context.addIssue(`shares that add up to at most 100 percent (these: ${sum})`);
+    })
     .optional()
     .describe('What the heat is made from, as the provider declares it.'),
   co2_g_per_kwh: co2.optional().describe('The carbon dioxide of the heat, as the provider declares it.'),

@@ -67,6 +67,7 @@ web: { hosts: ['http://heat'] } | web.hosts.0 | host name such as
 web: { trusted_proxy: '10.0.0.0/40' } | web.trusted_proxy | IP address or a network
 web: { trusted_proxy: '10.0.0.0/8' } | web.trusted_proxy | no password of the page; allowed: a reverse proxy only with
 statement: { contacts: [018082100] } | statement.contacts.0 | found a number (not shown); allowed: a line of text
+statement: { heat_source: [{ name: gas, percent: 80 }, { name: oil, percent: 50.1 }] } | statement.heat_source | found a list; allowed: shares that add up to at most 100 percent (these: 130.1)
 state_dir: '' | state_dir | path of a directory
 log: { level: verbose } | log.level | trace, debug, info
 constituencies: { base_url: ftp://x.example } | constituencies.base_url | https

@@ -35,6 +35,12 @@ test.each([
   expect(config.home_assistant?.url).toBe(url);
 });
 
+test('rounded shares of what the heat is made from may add up to 101', async () => {
+  const shares = [33.5, 33.5, 34].map((percent) => `{ name: x, percent: ${percent} }`);
+  const { config } = await load(`${BASE}statement: { heat_source: [${shares}] }\n`);
+  expect(config.statement.heat_source).toHaveLength(3);
+});
+
 const PI = { name: 'Pi', isApp: false };
 const WITH_PASSWORD = 'web: { password: correct horse }';
 const NAMED = 'web: { password: correct horse, hosts: [heat.example.org] }';

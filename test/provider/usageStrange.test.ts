@@ -126,6 +126,13 @@ describe('refused', () => {
     ['a key in words', keyed('private'), /key, found a string/],
     ['a key beyond the calendar', keyed(1e20), /key, found a number/],
     ['counts in words', inDays((row) => ({ ...row, doc_count: 'private' })), /doc_count, found a string/],
+    ['fewer than no documents', inDays((row) => ({ ...row, doc_count: -1 })), /doc_count, found a number/],
+    ['half a document', inDays((row) => ({ ...row, doc_count: 0.5 })), /doc_count, found a number/],
+    [
+      'fewer than no documents with amounts',
+      named(['documents'], (row) => ({ ...Object(row), doc_count: -1 })),
+      /documents\.doc_count, found a number/,
+    ],
     ['days as an object', inHistogram((rows) => ({ ...rows })), /expected array/],
     [
       'other names',

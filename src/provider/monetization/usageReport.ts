@@ -134,12 +134,13 @@ const exactly = (id: string): string =>
   /^\w+$/.test(id) && !/^(AND|OR|NOT)$/.test(id) ? id : JSON.stringify(id);
 
 const sum = z.object({ value: z.number().min(-LARGEST_UNITS).max(LARGEST_UNITS).nullable() });
+const documentCount = z.int().min(0);
 const interval = z.object({
   key: z.number().min(0).max(LAST_INSTANT),
-  doc_count: z.number(),
+  doc_count: documentCount,
   // Good to know, and no reason to refuse the amounts.
   newest: z.object({ value: z.number() }).nullish().catch(null),
-  documents: z.object({ doc_count: z.number(), amount: sum, quantity: sum }),
+  documents: z.object({ doc_count: documentCount, amount: sum, quantity: sum }),
 });
 const resource = z.object({
   key: z.string(),

@@ -92,8 +92,11 @@ describe('understood', () => {
     expect(await report(change)).toEqual(honest);
   });
 
-  test('no reading: days that were not asked for, and a sum of null, which is never zero', async () => {
-    expect(await report(moved(366 * 86_400_000))).toEqual([]);
+  test('no reading: a day more at either end, no day at all, and a sum of null, which is never zero', async () => {
+    const only = (day: string) => inHistogram(() => [interval(day, 1)]);
+    expect(await report(only('2026-01-31'))).toEqual([]);
+    expect(await report(only('2026-03-11'))).toEqual([]);
+    expect(await report(inHistogram(() => []))).toEqual([]);
     expect(await report(inSums(() => null))).toEqual([]);
   });
 
@@ -116,6 +119,11 @@ describe('refused', () => {
     ['a list for a number', inSums(() => [1]), /found a list of 1/],
     ['nothing for a number', inSums(() => undefined), /found nothing/],
     ['an astronomical number', inSums(() => 1e300), /value, found a number/],
+    [
+      'other days',
+      moved(366 * 86_400_000),
+      /days from 2026-02-01 to 2026-03-10, found others, such as 2027-03-02/,
+    ],
     ['a day twice', inBuckets((rows) => [...rows, ...rows]), /two for 2026-03-01/],
     [
       'another resource',

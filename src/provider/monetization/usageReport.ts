@@ -185,7 +185,20 @@ function resourcesOf(json: unknown): Resource[] {
   return buckets;
 }
 
+/** Only days: a week or month may begin before the first day asked for. */
+function demandDaysAskedFor(resources: readonly Resource[], question: UsageQuestion): void {
+  const { from, to } = question.span;
+  const keys = resources.flatMap(({ readings }) => readings.intervals.buckets.map(({ key }) => key));
+  // A day more at either end does no harm.
+  const isNear = (day: Day) => day >= addDays(from, -1) && day <= to;
+  if (question.interval !== 'day' || keys[0] === undefined) return;
+  if (keys.some((key) => isNear(dayOf(key, question)))) return;
+  const found = `others, such as ${dayOf(keys[0], question)}`;
+  throw new UnexpectedReply(WHAT, `days from ${from} to ${addDays(to, -1)}`, found);
+}
+
 function toBuckets(resources: readonly Resource[], question: UsageQuestion): Bucket[] {
+  demandDaysAskedFor(resources, question);
   const byDay = new Map<Day, Bucket>();
   // The time of the heat counts before that of the charges.
   const chargesFirst = [COST, ENERGY].flatMap((name) => resources.filter(({ key }) => key === name));

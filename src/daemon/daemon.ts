@@ -142,6 +142,7 @@ export async function startDaemon({
     onMessage: (incoming) =>
       void (incoming.topic === statusTopic ? onHomeAssistantStatus(incoming) : requests.onMessage(incoming)),
     onDelivered: (message) => publisher.delivered(message),
+    onRefusals: () => void signals.emit('bridgeChanged'),
     onPassing: (message) => void signals.emit('passing', message),
     onStatus: () => void signals.emit('brokerChanged'),
     // A broker of our own has nothing retained yet.

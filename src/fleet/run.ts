@@ -162,8 +162,12 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
   // While a history is incomplete, a meter may only be read again.
   const gone = isIncomplete(account) ? [] : diff.gone();
   const retained = [...news, ...gone];
-  const isTold = await publish([...retained, ...events], claim, parts);
-  if (isTold) for (const message of retained) diff.delivered(message);
+  const refused = await publish([...retained, ...events], claim, parts);
+  const isTold = refused !== null;
+  const isRefused = (topic: string) => refused?.has(topic) ?? false;
+  if (isTold) for (const message of retained) if (!isRefused(message.topic)) diff.delivered(message);
+  // The next run tries these again.
+  diff.forget(isRefused);
   await document.write(isTold ? { ...diff.kept(), lists, told: account.told, events: [] } : untold);
   const pollAt = columns.poll_at?.getTime() ?? row.poll_at;
   const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, own));
@@ -174,8 +178,8 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
 /** Clears the topics of an account that is being removed, then deletes it. */
 async function withdraw(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
   const { events, ...kept } = (await claim.document('published', publishedCodec).read()) ?? NOTHING;
-  if (await publish([...events, ...withdrawAll(ofOwnMeters(kept, claim, parts.context))], claim, parts))
-    return claim.deleteAccount();
+  const messages = [...events, ...withdrawAll(ofOwnMeters(kept, claim, parts.context))];
+  if ((await publish(messages, claim, parts)) !== null) return claim.deleteAccount();
   const dueAt = new Date(parts.context.clock.now() + PUBLISH_AGAIN_MS);
   await claim.write({}, { dueAt, isPolled: false, isPublished: false });
 }
@@ -270,14 +274,16 @@ async function refreshAt(
   return clock.now() + Math.max(LEAST_REST_MS, fault === null ? delayMs : backOffMs(fault, 1, random));
 }
 
-/** Resolves to false when the broker has not acknowledged all: the next run publishes it. */
+/** Resolves to the topics that the broker has refused, or to `null` when it has not answered: the next run publishes it. */
 async function publish(messages: readonly Message[], claim: ClaimedAccount, { link, context }: ProcessParts) {
   // A process that was stopped here must not publish what is old by now.
   claim.check();
-  const fault = await faultOf(link.send(messages));
-  if (fault === null) return true;
-  context.log.info({ account: claim.id, ...safeWords(fault) }, 'not published yet: the next run does it');
-  return false;
+  try {
+    return await link.send(messages);
+  } catch (fault) {
+    context.log.info({ account: claim.id, ...safeWords(fault) }, 'not published yet: the next run does it');
+    return null;
+  }
 }
 
 function accountOf(row: ClaimedRow, { opened, context }: ProcessParts): ConfiguredAccount {

@@ -29,6 +29,9 @@ const CONNECT_TIMEOUT_MS = 15_000;
 const ACKNOWLEDGE_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_SECONDS = 30;
 const TAKEN_OVER = 142;
+const NOT_AUTHORIZED = 135;
+/** Reason codes of MQTT 5 from here on are refusals. */
+const FIRST_REFUSAL = 128;
 
 export type Connection = Awaited<ReturnType<typeof openConnection>>;
 
@@ -108,13 +111,13 @@ async function openWith(
   // pile up over the years.
   const unsettled = new Set<(err: Error) => void>();
   void ended.then((why) => {
-    for (const settle of unsettled) settle(new Error(why));
+    for (const settle of unsettled) settle(notAcknowledged(why));
   });
 
   // mqtt.js waits for an acknowledgement without end.
   function within(ms: number, start: (settle: (err?: Error | null) => void) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      const clear = clock.after(ms, () => settle(new Error('no acknowledgement in time')));
+      const clear = clock.after(ms, () => settle(notAcknowledged('no answer in time')));
       const settle = (err?: Error | null) => {
         clear();
         unsettled.delete(settle);
@@ -132,11 +135,16 @@ async function openWith(
     /** Resolves when the connection is gone, with the reason in a few words. */
     ended,
 
-    /** Resolves with the broker's acknowledgement; rejects when none comes in time or the connection ends. */
+    /**
+     * Resolves with the broker's acknowledgement. Rejects with PublishRefused, or with another Failure when no answer comes
+     * in time or the connection ends.
+     */
     publish({ topic, payload, retain, correlationData }: Message): Promise<void> {
       const options: IClientPublishOptions = { qos: 1, retain };
       if (version === 5 && correlationData) options.properties = { correlationData };
-      return within(ACKNOWLEDGE_TIMEOUT_MS, (settle) => client.publish(topic, payload, options, settle));
+      return within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
+        client.publish(topic, payload, options, (err) => settle(err && whatAnswerMeans(topic, err))),
+      );
     },
 
     /** `retainAsPublished` (MQTT 5): filters whose messages keep the retain flag that they are published with. */
@@ -160,6 +168,31 @@ async function openWith(
     },
   };
 }
+
+/** A final answer about one message: the connection stays, and sending the same again is of no use. */
+export class PublishRefused extends Failure {
+  constructor(topic: string, why: string, hint: string) {
+    const options = { exit: EXIT.broker, retry: 'never', hint } as const;
+    super('publish_refused', `The broker refuses ${topic}: ${why}.`, options);
+  }
+}
+
+const BROKER_LOG = "The broker's log may tell why.";
+
+function whatAnswerMeans(topic: string, err: Error): Error {
+  const code: unknown = 'code' in err ? err.code : undefined;
+  if (typeof code !== 'number' || code < FIRST_REFUSAL) return err;
+  if (code === NOT_AUTHORIZED)
+    return new PublishRefused(topic, 'not authorized', 'Give its user the right to write there.');
+  return new PublishRefused(topic, `reason code ${code}`, BROKER_LOG);
+}
+
+const notAcknowledged = (why: string): Failure =>
+  failure('not_acknowledged', `The broker has not acknowledged what was sent (${why}).`, {
+    exit: EXIT.broker,
+    retry: 'soon',
+    hint: BROKER_LOG,
+  });
 
 const SPEAKS_NO_MQTT5 = 'broker_speaks_no_mqtt5';
 const CODES_OF_WRONG_VERSION = new Set<unknown>([1, 132]);

@@ -2,7 +2,13 @@
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import { type BrokerAddress, type Connection, openConnection, type ProtocolVersion } from './connection.ts';
+import {
+  type BrokerAddress,
+  type Connection,
+  openConnection,
+  type ProtocolVersion,
+  PublishRefused,
+} from './connection.ts';
 import type { Incoming, Message } from './message.ts';
 
 export interface LinkOptions {
@@ -26,6 +32,8 @@ export interface LinkConsumers {
   readonly onMessage?: (incoming: Incoming) => void;
   /** The broker has acknowledged the message. */
   readonly onDelivered?: (message: Message) => void;
+  /** The broker has refused a message, or has taken one on a topic that it had refused. */
+  readonly onRefusals?: () => void;
   /** A message was published that is not retained: a listener that is not told now misses it. */
   readonly onPassing?: (message: Message) => void;
   /** The connection has come or gone. */
@@ -43,6 +51,8 @@ const SHORT_LIVED = {
   hint: "If this goes on: another client may use the same client id, or the broker's log tells why it cuts.",
 };
 const MOST_UNDER_WAY = 32;
+// On each connection: who asks may name any response topic.
+const MOST_REFUSALS_LOGGED = 50;
 // Retained messages follow a subscription at once; only a silence shows that the last one has come.
 const SILENCE_MS = 700;
 const MOST_SILENCES = 30;
@@ -68,6 +78,9 @@ export function openLink(options: LinkOptions) {
   let published = 0;
   let drained = false;
   let underWay = 0;
+  /** Retained topics whose newest message the broker has refused. */
+  const refused = new Map<string, PublishRefused>();
+  const logged = new Set<string>();
 
   function pump(): void {
     while (connection !== null && underWay < MOST_UNDER_WAY && !signal.aborted) {
@@ -77,14 +90,34 @@ export function openLink(options: LinkOptions) {
     }
   }
 
+  /** Whether the broker has taken it, rather than refused. Rejects when there is no answer. */
+  async function offer(over: Connection, message: Message): Promise<boolean> {
+    const { topic, retain } = message;
+    try {
+      await over.publish(message);
+    } catch (err) {
+      if (!(err instanceof PublishRefused)) throw err;
+      if (retain) refused.set(topic, err);
+      if (!logged.has(topic) && logged.size < MOST_REFUSALS_LOGGED) {
+        logged.add(topic);
+        const { message: sentence, ...words } = safeWords(err);
+        log.warn(words, sentence);
+      }
+      consumers.onRefusals?.();
+      return false;
+    }
+    published += 1;
+    if (refused.delete(topic)) consumers.onRefusals?.();
+    return true;
+  }
+
   async function deliver(over: Connection, message: Message): Promise<void> {
     underWay += 1;
     try {
-      await over.publish(message);
+      const isTaken = await offer(over, message);
       outbox.done(message);
-      published += 1;
       drained ||= outbox.size() === 0;
-      consumers.onDelivered?.(message);
+      if (isTaken) consumers.onDelivered?.(message);
     } catch (err) {
       // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
       if (over === connection) {
@@ -164,6 +197,7 @@ export function openLink(options: LinkOptions) {
   async function live(opened: Connection): Promise<string> {
     lastWarning = '';
     hasConnected = true;
+    logged.clear();
     outbox.lead(consumers.announcement());
     connection = opened;
     log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
@@ -206,15 +240,18 @@ export function openLink(options: LinkOptions) {
     },
 
     /**
-     * Publishes over the present connection, past what waits. Resolves when the broker has acknowledged all; rejects when
-     * there is no connection, or it ends.
+     * Publishes over the present connection, past what waits. Resolves when the broker has answered all, with the topics
+     * that it has refused; rejects when there is no connection, or it ends.
      */
-    async send(messages: readonly Message[]): Promise<void> {
+    async send(messages: readonly Message[]): Promise<ReadonlySet<string>> {
       const over = connection;
       if (over === null) throw new Error('no connection to the broker');
-      await Promise.all(messages.map((message) => over.publish(message)));
-      published += messages.length;
+      const taken = await Promise.all(messages.map((message) => offer(over, message)));
+      return new Set(messages.filter((_, at) => !taken[at]).map(({ topic }) => topic));
     },
+
+    /** Of the retained topics, in the order in which they were first refused. */
+    refusals: (): readonly PublishRefused[] => [...refused.values()],
 
     status: () => ({
       connected: connection !== null,
@@ -224,7 +261,7 @@ export function openLink(options: LinkOptions) {
       offlineMs: connection !== null ? 0 : clock.monotonic() - offlineSince,
       /** Messages that the broker has not acknowledged yet. */
       waiting: outbox.size(),
-      /** Everything that waited has been delivered at least once. */
+      /** Everything that waited has been delivered or refused at least once. */
       drained,
       published,
     }),
@@ -290,7 +327,7 @@ export function openOutbox() {
       return next;
     },
 
-    /** The broker has acknowledged the message. */
+    /** The broker has answered. */
     done: (message: Message): boolean => underWay.delete(message),
 
     /** The connection is gone: everything not acknowledged waits again; of events only the newest of each topic. */

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'mqtt';
 import { expect, test } from 'vitest';
-import { STATE } from '../support/homes.ts';
+import { HEALTH, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { type CertificateOptions, KEY_PASSWORD, makeCertificates } from './certificates.ts';
@@ -121,4 +121,32 @@ test.each([
   const allowed = await home.configure({ mqtt: { url: broker.url, protocol, username: 'owner' } });
   expect(await outcome(['uninstall', '--yes', '--config', allowed])).toMatchObject({ code: 0 });
   await owner.untilCleared(['heat2mqtt/bridge/info']);
+});
+
+test('a broker that refuses discovery and foreign response topics: told with advice, and the connection stays', async () => {
+  const home = await openHome();
+  const acl = join(home.folder, 'acl');
+  await writeFile(
+    acl,
+    'topic readwrite heat2mqtt/#\ntopic read homeassistant/#\nuser owner\ntopic readwrite #\n',
+  );
+  const broker = home.stack.use(await startMosquitto(['allow_anonymous true', `acl_file ${acl}`]));
+  const own = { username: 'owner', protocolVersion: 5 } as const;
+  const probe = home.stack.use(await startProbe(broker.url, own));
+  const config = await home.configure({ mqtt: { url: broker.url } });
+  const program = home.start(config);
+  const { reasons } = await probe.until(HEALTH, (health) => JSON.stringify(health).includes('_meter_'));
+  expect(reasons).toContainEqual({
+    code: 'publish_refused',
+    message: 'The broker refuses homeassistant/device/heat2mqtt_bridge/config: not authorized.',
+    hint: 'Give its user the right to write there.',
+  });
+  for (let asked = 1; asked <= 3; asked += 1) {
+    await probe.publish('heat2mqtt/bridge/request/health', '', { properties: { responseTopic: 'other/x' } });
+    await waitFor('the answer', () => probe.on('heat2mqtt/bridge/response/health').length === asked);
+  }
+  expect((await program.end('SIGTERM')).code).toBe(0);
+  expect(probe.on(BRIDGE).map(({ payload }) => payload)).toEqual(['online', 'offline']);
+  expect(program.output.split('The broker refuses other/x').length).toBe(2);
+  expect(program.output).not.toMatch(/connection to the broker lost|stack/);
 });

@@ -51,7 +51,7 @@ async function openRun(
     { claim_seconds: 30, requests_per_second: Number.POSITIVE_INFINITY },
     { clock: own, zone: zone('UTC'), log },
   );
-  const broker = { isAway: false, sent: [] as Message[], statementsBefore: 0 };
+  const broker = { isAway: false, refuses: /^never$/, sent: [] as Message[], statementsBefore: 0 };
   const link: Link = {
     ...openLink({
       address: () => Promise.reject(new Error('nowhere')),
@@ -62,6 +62,7 @@ async function openRun(
       if (broker.isAway) throw failure('broker_away', 'Away.', { exit: EXIT.unexpected, retry: 'soon' });
       broker.statementsBefore = statements.length;
       broker.sent.push(...messages);
+      return new Set(messages.map(({ topic }) => topic).filter((topic) => broker.refuses.test(topic)));
     },
   };
   const parts: ProcessParts = {
@@ -164,6 +165,19 @@ test('a refused password without a broker: the event waits for the next run, whi
   ]);
   expect(statements.at(-1)?.text).toContain('wanted = a.wanted - 1, republish = a.republish - 0');
   expect(topics()).toEqual([]);
+});
+
+test('what the broker refuses holds nothing up, and the next run tries it again', async () => {
+  const { run, broker, last, topics } = await openRun();
+  broker.refuses = /^homeassistant/;
+  await run();
+  const { row, documents } = last();
+  const { json } = documents.find(({ name }: { name: string }) => name === 'published');
+  const unsent = Object.keys(json.topics).filter((topic) => json.topics[topic] === '');
+  expect(new Set(unsent)).toEqual(new Set(topics().filter((topic) => topic.startsWith('homeassistant'))));
+  expect([json.events, json.components, unsent.length]).toEqual([[], {}, 2]);
+  expect(row.poll_at).not.toBe(row.due_at);
+  expect(Date.parse(row.due_at)).toBeGreaterThan(Date.parse(row.last_success_at) + MINUTE_MS);
 });
 
 test('a provider that asks for time is not asked before', async () => {

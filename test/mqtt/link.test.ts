@@ -5,6 +5,7 @@ import type { LinkConsumers } from '../../src/mqtt/link.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
+import { startStrictBroker } from '../support/strictBroker.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 import { address, connected, event, ONLINE, openLink, state, wired } from './linked.ts';
@@ -137,4 +138,54 @@ test('what is read back from the broker when stop begins is not taken for the wh
     return whole.link.status().connected;
   });
   expect(taken.map((all) => all.map(({ topic }) => topic))).toEqual([['x/old/1']]);
+});
+
+const NOT_AUTHORIZED = 0x87;
+const DOCUMENT = state('{}', 'homeassistant/device/x/config');
+
+/** A link to a broker that gives its verdict on each topic. */
+async function judged(
+  verdict: (topic: string) => number | null,
+  { limit, version = 5 }: { limit?: number; version?: 4 | 5 } = {},
+) {
+  const broker = await startStrictBroker(verdict, limit);
+  const opened = openLink(openStack(), broker.url, {
+    at: () => ({ versions: [version] }),
+    announcement: () => [ONLINE, DOCUMENT, state('1')],
+  });
+  const { link, lines } = opened;
+  return {
+    ...opened,
+    broker,
+    isQuiet: () => waitFor('an empty outbox', () => link.status().connected && link.status().waiting === 0),
+    told: (words: string) => lines.filter((line) => line.includes(words)),
+  };
+}
+
+test('a message that the broker refuses is done with: the connection stays, others go out, and it is told once', async () => {
+  let isStrict = true;
+  const { broker, link, isQuiet, told } = await judged((topic) =>
+    isStrict && !topic.startsWith('x/') ? NOT_AUTHORIZED : 0,
+  );
+  await isQuiet();
+  expect(broker.taken).toEqual(['x/state', 'x/value']);
+  const words = {
+    code: 'publish_refused',
+    message: `The broker refuses ${DOCUMENT.topic}: not authorized.`,
+    hint: 'Give its user the right to write there.',
+  };
+  expect(link.refusals()).toMatchObject([words]);
+  // An answer to a topic that somebody else has chosen is dropped, and no business of the health.
+  link.publish([{ ...DOCUMENT, payload: '{"a":1}' }, { ...event('1'), topic: 'other/x' }, state('2')]);
+  await isQuiet();
+  expect(await link.send([DOCUMENT, state('3')])).toEqual(new Set([DOCUMENT.topic]));
+  expect([link.status().drained, link.status().published, link.refusals().length]).toEqual([true, 4, 1]);
+  const lines = told('refuses').map((line) => JSON.parse(line));
+  expect(lines.map(({ msg }) => msg)).toEqual([words.message, 'The broker refuses other/x: not authorized.']);
+  expect(lines[0]).toMatchObject({ level: 'warn', hint: words.hint });
+  expect(JSON.stringify(lines)).not.toContain('stack');
+  isStrict = false;
+  link.publish([DOCUMENT]);
+  await isQuiet();
+  expect([link.refusals(), broker.connections, told('not acknowledged')]).toEqual([[], 1, []]);
 });

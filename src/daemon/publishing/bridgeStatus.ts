@@ -23,7 +23,7 @@ export type BridgeStatus = ReturnType<typeof openBridgeStatus>;
 const MOST_NAMED = 50;
 
 export function openBridgeStatus({ poller, schedule, statistics }: Parts, context: Context) {
-  const { accounts, config, zone, clock, state } = context;
+  const { accounts, config, zone, clock, state, link } = context;
   const startedAt = clock.now();
   /** Faults of the daemon itself, such as a port that is taken. */
   const ownReasons: Reason[] = [];
@@ -51,6 +51,7 @@ export function openBridgeStatus({ poller, schedule, statistics }: Parts, contex
     ...metersOf(context).flatMap((meter) => meterReasons(meter, context)),
     ...accounts.flatMap((account) => duplicateReasons(account, accounts)),
     ...accounts.flatMap(({ extras }) => extras.reasons()),
+    ...link.refusals().map(safeWords),
   ];
 
   /** With many accounts only those that are not well, the worst first: each has its own topic too. */

@@ -1,5 +1,5 @@
 // One connection to a broker, from CONNECT to its end, or why there is none. The only import of mqtt.js.
-import { type IClientPublishOptions, MqttClient } from 'mqtt';
+import { type IClientPublishOptions, type IConnackPacket, MqttClient } from 'mqtt';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import type { Incoming, Message } from './message.ts';
@@ -32,6 +32,8 @@ const TAKEN_OVER = 142;
 const NOT_AUTHORIZED = 135;
 /** Reason codes of MQTT 5 from here on are refusals. */
 const FIRST_REFUSAL = 128;
+/** What a publish of MQTT 5 has besides topic, payload and correlation data, rounded up. */
+const PUBLISH_OVERHEAD_BYTES = 16;
 
 export type Connection = Awaited<ReturnType<typeof openConnection>>;
 
@@ -100,13 +102,14 @@ async function openWith(
     // The reason that the broker gave tells more than the socket error that follows.
     client.once('close', () => settle(reason ?? (fault ? whatBroke(fault) : 'closed by the broker')));
   });
-  await new Promise<void>((resolve, reject) => {
-    client.once('connect', () => resolve());
+  const { properties } = await new Promise<IConnackPacket>((resolve, reject) => {
+    client.once('connect', resolve);
     client.once('close', () => {
       client.end(true);
       reject(refusal(fault, version));
     });
   });
+  const largestPacket = properties?.maximumPacketSize ?? Number.POSITIVE_INFINITY;
   // Rejected when the connection ends: mqtt.js does so only where the session ends with it. A reaction to `ended` for each publish would
   // pile up over the years.
   const unsettled = new Set<(err: Error) => void>();
@@ -139,10 +142,12 @@ async function openWith(
      * Resolves with the broker's acknowledgement. Rejects with PublishRefused, or with another Failure when no answer comes
      * in time or the connection ends.
      */
-    publish({ topic, payload, retain, correlationData }: Message): Promise<void> {
+    async publish({ topic, payload, retain, correlationData }: Message): Promise<void> {
+      const bytes = Buffer.byteLength(topic) + Buffer.byteLength(payload) + (correlationData?.length ?? 0);
+      if (bytes + PUBLISH_OVERHEAD_BYTES > largestPacket) throw tooLarge(topic, largestPacket);
       const options: IClientPublishOptions = { qos: 1, retain };
       if (version === 5 && correlationData) options.properties = { correlationData };
-      return within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
+      await within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
         client.publish(topic, payload, options, (err) => settle(err && whatAnswerMeans(topic, err))),
       );
     },
@@ -185,6 +190,11 @@ function whatAnswerMeans(topic: string, err: Error): Error {
   if (code === NOT_AUTHORIZED)
     return new PublishRefused(topic, 'not authorized', 'Give its user the right to write there.');
   return new PublishRefused(topic, `reason code ${code}`, BROKER_LOG);
+}
+
+function tooLarge(topic: string, limit: number): PublishRefused {
+  const why = `larger than the ${limit} bytes that it takes`;
+  return new PublishRefused(topic, why, 'Raise its limit for packets (max_packet_size in Mosquitto).');
 }
 
 const notAcknowledged = (why: string): Failure =>

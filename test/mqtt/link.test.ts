@@ -189,3 +189,13 @@ test('a message that the broker refuses is done with: the connection stays, othe
   await isQuiet();
   expect([link.refusals(), broker.connections, told('not acknowledged')]).toEqual([[], 1, []]);
 });
+
+test('a message that is larger than the broker has announced to take is not sent, and told with the limit', async () => {
+  const { broker, link, isQuiet, told } = await judged(() => 0, { limit: 300 });
+  await isQuiet();
+  link.publish([state('x'.repeat(300), 'x/long'), state('x'.repeat(250), 'x/short')]);
+  await isQuiet();
+  await waitFor('the last', () => broker.taken.includes('x/short'));
+  expect([broker.taken.includes('x/long'), broker.connections]).toEqual([false, 1]);
+  expect(told('The broker refuses x/long: larger than the 300 bytes that it takes.')).toHaveLength(1);
+});

@@ -81,19 +81,25 @@ export function openLink(options: LinkOptions) {
   /** Retained topics whose newest message the broker has refused. */
   const refused = new Map<string, PublishRefused>();
   const logged = new Set<string>();
+  /** The topic whose message was under way when the last connection ended: the next one sends one at a time, to find the culprit. */
+  let suspect: string | null = null;
+  const leftOut = new Set<string>();
 
   function pump(): void {
-    while (connection !== null && underWay < MOST_UNDER_WAY && !signal.aborted) {
+    while (connection !== null && underWay < mostUnderWay() && !signal.aborted) {
       const message = outbox.take();
       if (!message) return;
       void deliver(connection, message);
     }
   }
 
+  const mostUnderWay = () => (suspect === null ? MOST_UNDER_WAY : 1);
+
   /** Whether the broker has taken it, rather than refused. Rejects when there is no answer. */
   async function offer(over: Connection, message: Message): Promise<boolean> {
     const { topic, retain } = message;
     try {
+      if (leftOut.has(topic)) throw new PublishRefused(topic, ENDS_CONNECTION.why, ENDS_CONNECTION.hint);
       await over.publish(message);
     } catch (err) {
       if (!(err instanceof PublishRefused)) throw err;
@@ -116,7 +122,7 @@ export function openLink(options: LinkOptions) {
     try {
       const isTaken = await offer(over, message);
       outbox.done(message);
-      drained ||= outbox.size() === 0;
+      if (outbox.size() === 0) [drained, suspect] = [true, null];
       if (isTaken) consumers.onDelivered?.(message);
     } catch (err) {
       // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
@@ -205,9 +211,20 @@ export function openLink(options: LinkOptions) {
     consumers.onStatus?.();
     const why = await opened.ended;
     leave();
+    blame(outbox.oldestUnderWay());
     outbox.rewind();
     consumers.onStatus?.();
     return why;
+  }
+
+  /** Brokers answer in order: what has no answer yet is what the connection ended with. */
+  function blame(message: Message | undefined): void {
+    // The broker has taken a will for this topic: it is not the message that ends the connection.
+    const topic = message === undefined || message.topic === will.topic ? null : message.topic;
+    // It was something else this time, as it may have been before: what is left out gets another chance.
+    if (topic === null) leftOut.clear();
+    else if (topic === suspect) leftOut.add(topic);
+    suspect = topic;
   }
 
   function leave(): void {
@@ -283,6 +300,11 @@ export function openLink(options: LinkOptions) {
   };
 }
 
+const ENDS_CONNECTION = {
+  why: 'it ends the connection when that is sent',
+  hint: "The broker's log may tell why: the right to write there, or a limit of size.",
+};
+
 const MOST_EVENTS = 500;
 
 /** A retained message is kept by its topic, an event by itself; a step is kept beside the final message of its topic. */
@@ -326,6 +348,8 @@ export function openOutbox() {
       underWay.add(next);
       return next;
     },
+
+    oldestUnderWay: (): Message | undefined => [...underWay][0],
 
     /** The broker has answered. */
     done: (message: Message): boolean => underWay.delete(message),

@@ -199,3 +199,22 @@ test('a message that is larger than the broker has announced to take is not sent
   expect([broker.taken.includes('x/long'), broker.connections]).toEqual([false, 1]);
   expect(told('The broker refuses x/long: larger than the 300 bytes that it takes.')).toHaveLength(1);
 });
+
+test('a message with which the broker ends the connection twice is left out, so that others go out', async () => {
+  let isStrict = true;
+  const verdict = (topic: string) => (isStrict && topic === DOCUMENT.topic ? null : 0);
+  const { broker, link, pass, isQuiet, told } = await judged(verdict, { version: 4 });
+  await pass(10_000);
+  await isQuiet();
+  expect([broker.connections, new Set(broker.taken)]).toEqual([3, new Set(['x/state', 'x/value'])]);
+  expect(
+    told(`The broker refuses ${DOCUMENT.topic}: it ends the connection when that is sent.`),
+  ).toHaveLength(1);
+  expect(link.refusals()).toHaveLength(1);
+  // It may have been something else, so that the loss of a connection at rest gives it another chance.
+  isStrict = false;
+  broker.cut();
+  await pass(5_000);
+  await isQuiet();
+  expect([link.refusals(), broker.taken.includes(DOCUMENT.topic)]).toEqual([[], true]);
+});

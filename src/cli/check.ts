@@ -12,6 +12,8 @@ import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/commands.ts';
 import { checkTemperature } from '../homeassistant/recorder.ts';
 import { openBroker } from '../mqtt/broker.ts';
+import { deviceId } from '../publication/discovery.ts';
+import { clear } from '../publication/topics.ts';
 import { makePrivateDirectory, pathsBelow, refuseLinks } from '../store/privateFiles.ts';
 import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
 import { closingWords, findClosing, openUpstreamBeside } from './account.ts';
@@ -127,11 +129,25 @@ async function tryLive(settings: Settings, attempt: Attempt, io: Io): Promise<vo
   if (mqtt.embedded === false)
     await attempt('broker', async () => {
       const connection = await openBroker(mqtt, 'check', io.clock);
-      await connection.close(1_000);
-      return `connected with MQTT ${connection.version === 5 ? '5' : '3.1.1'}`;
+      const places = writingPlaces(mqtt);
+      try {
+        for (const { topic } of places) await connection.publish(clear(topic));
+      } finally {
+        await connection.close(1_000);
+      }
+      // MQTT 3.1.1 has no word for a refusal.
+      if (connection.version !== 5) return 'connected with MQTT 3.1.1';
+      return `connected with MQTT 5, may write below ${places.map(({ below }) => below).join(' and ')}`;
     });
   if (home_assistant)
     await attempt('Home Assistant', () => tryHomeAssistant(home_assistant, config.usage.timezone, io));
+}
+
+/** Topics beside ours on which nothing is ever retained: to clear them disturbs nobody. */
+function writingPlaces({ base_topic: base, discovery_prefix: prefix }: Config['mqtt']) {
+  const own = { below: base, topic: `${base}/bridge/check` };
+  if (prefix === false) return [own];
+  return [own, { below: prefix, topic: `${prefix}/device/${deviceId(base, 'bridge', 'check')}/config` }];
 }
 
 /** One for each account, in the order in which they were tried. */

@@ -6,6 +6,7 @@ import { startBroker } from '../../src/mqtt/broker.ts';
 import { home, ME, METER, person, quiet } from '../support/homes.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack, type Stack } from '../support/stack.ts';
+import { startStrictBroker } from '../support/strictBroker.ts';
 import { environmentAt, openProviderFor, typed } from '../support/typed.ts';
 import { openWire } from '../support/wire.ts';
 
@@ -151,6 +152,21 @@ test('check --live tries everything, a session that is there without a login; th
   await broker.stop();
   const codes = ['bad_credentials_or_locked', 'broker_unreachable'];
   expect(await check()).toMatchObject({ exitCode: 4, ok: false, codes });
+});
+
+test.each([
+  ['nowhere', 'connected with MQTT 5, may write below heat2mqtt and homeassistant', 0],
+  ['heat2mqtt/', 'The broker refuses heat2mqtt/bridge/check: not authorized.', 6],
+  [
+    'homeassistant/',
+    'The broker refuses homeassistant/device/heat2mqtt_bridge_check/config: not authorized.\n       Give its',
+    6,
+  ],
+])('check --live finds a broker that lets us write nothing below %s', async (place, words, code) => {
+  const { env } = await openProviderFor(person('me', [home(METER, quiet({ since: '2026-01-01' }))]));
+  const { url } = await startStrictBroker((topic) => (topic.startsWith(place) ? 0x87 : 0));
+  const { exitCode, out } = await typed(['check', '--live'], { env: { ...env, HEAT2MQTT_MQTT_URL: url } });
+  expect([exitCode, out]).toEqual([code, expect.stringContaining(words)]);
 });
 
 test.each([

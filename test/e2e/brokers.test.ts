@@ -134,6 +134,8 @@ test('a broker that refuses discovery and foreign response topics: told with adv
   const own = { username: 'owner', protocolVersion: 5 } as const;
   const probe = home.stack.use(await startProbe(broker.url, own));
   const config = await home.configure({ mqtt: { url: broker.url } });
+  const checked = await outcome(['check', '--live', '--config', config]);
+  expect([checked.code, checked.output]).toEqual([6, expect.stringContaining('right to write there')]);
   const program = home.start(config);
   const { reasons } = await probe.until(HEALTH, (health) => JSON.stringify(health).includes('_meter_'));
   expect(reasons).toContainEqual({

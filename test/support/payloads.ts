@@ -40,7 +40,8 @@ export function complaintAbout({ topic, payload, retained }: Said): string | nul
 /** Of a topic of ours that no schema knows. */
 export function schemaMissing(bases: Iterable<string>, topic: string): string | null {
   const isOurs = [...bases].some((base) => topic.startsWith(`${base}/`));
-  if (!isOurs || kindOf(topic) !== undefined || /\/bridge\/request\/[^/]+$/.test(topic)) return null;
+  const isOther = /\/bridge\/(request\/[^/]+|check)$/.test(topic);
+  if (!isOurs || kindOf(topic) !== undefined || isOther) return null;
   return `${topic}: has no schema; enter its payload in src/publication/payloads/payloads.ts (CONTRIBUTING tells how)`;
 }
 

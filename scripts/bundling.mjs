@@ -28,12 +28,11 @@ export const bundling = {
   lineLimit: 2_000,
   plugins: [classNames],
   legalComments: 'none',
-  // CommonJS packages inside an ES module bundle still ask for these three names.
+  // CommonJS packages inside an ES module bundle still ask for these two names.
   banner: {
     js: [
       "import { createRequire as __createRequire } from 'node:module';",
       'const require = __createRequire(import.meta.url);',
-      'const __filename = import.meta.filename;',
       'const __dirname = import.meta.dirname;',
     ].join('\n'),
   },

@@ -1,11 +1,13 @@
 // Files and directories that only their user may read. A command run by root leaves them to the owner of the directory.
+import { randomInt } from 'node:crypto';
 import { lstatSync } from 'node:fs';
-import { chown, mkdir, open, readdir, stat } from 'node:fs/promises';
+import { chown, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
 
 const PRIVATE_DIRECTORY = 0o700;
 export const PRIVATE_FILE = 0o600;
+/** What a document is called until it is whole. */
+export const TEMPORARY_FILE = /\.json\.\d+$/;
 
 /** Makes the directory and those above it, 0700. Rejects with the system's error. */
 export async function makePrivateDirectory(path: string): Promise<void> {
@@ -69,19 +71,45 @@ export function unlessGone(err: NodeJS.ErrnoException): null {
   throw err;
 }
 
-/** Resolves once the file is on the disk. After a crash there is the old file or the new one, never a part. */
+/**
+ * Resolves once the file is on the disk. After a crash there is the old file or the new one, never a part. Rejects with the
+ * system's error, and then the old one stays.
+ */
 export async function replace(file: string, content: string | Buffer): Promise<void> {
   const folder = dirname(file);
-  const write = async () => {
-    const { uid, gid } = await stat(folder);
-    await writeFileAtomic(file, content, { mode: PRIVATE_FILE, chown: { uid, gid } });
-  };
-  await write().catch(async (err: NodeJS.ErrnoException) => {
+  await replaceIn(folder, file, content).catch(async (err: NodeJS.ErrnoException) => {
     if (err.code !== 'ENOENT') throw err;
     await makePrivateDirectory(folder);
-    await write();
+    await replaceIn(folder, file, content);
   });
   // Otherwise a power cut undoes the rename, and the old pair of tokens would be back.
   const directory = await open(folder, 'r');
   await directory.sync().finally(() => directory.close());
+}
+
+async function replaceIn(folder: string, file: string, content: string | Buffer): Promise<void> {
+  const { uid, gid } = await stat(folder);
+  // A configuration may be a link.
+  const target = await realpath(file).catch(() => file);
+  const temporary = `${target}.${randomInt(2 ** 32)}`;
+  const handle = await open(temporary, 'wx', PRIVATE_FILE);
+  try {
+    try {
+      // It writes until all is written: a disk that is nearly full takes a part first, without an error.
+      await handle.writeFile(content);
+      await handle.chown(uid, gid).catch(unlessRefused);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, target);
+  } catch (err) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw err;
+  }
+}
+
+/** Only root can give something away, and not on every disk. */
+function unlessRefused(err: NodeJS.ErrnoException): void {
+  if (!/^(EPERM|EINVAL|ENOSYS)$/.test(err.code ?? '')) throw err;
 }

@@ -7,7 +7,7 @@ import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { finishRestore } from './backup.ts';
 import { DAEMON_LOCK, HALF_TAKEN, type LockHolder, release, withLock } from './locks.ts';
-import { pathsBelow, refuseLinks, replace } from './privateFiles.ts';
+import { pathsBelow, refuseLinks, replace, TEMPORARY_FILE } from './privateFiles.ts';
 import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
 
 export function stateUnwritable(path: string, cause: unknown) {
@@ -48,8 +48,6 @@ export async function directoryNotices(path: string, uid: number | undefined) {
 const WRITABLE_BY_OTHERS = 0o022;
 
 const DAEMON = 'daemon';
-// write-file-atomic calls them `<name>.<digits>`.
-const TEMPORARY_FILE = /\.json\.\d+$/;
 
 export class StateDirectory implements StateStore {
   readonly path: string;

@@ -4,13 +4,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Simulator } from '../../src/simulator/provider.ts';
 import { drawFor } from '../../src/simulator/random.ts';
+import { TEMPORARY_FILE } from '../../src/store/privateFiles.ts';
 import { home, METER, PROPERTY, person } from '../support/homes.ts';
 import { turn } from '../support/waitFor.ts';
 import { openMovingTruth } from './movingTruth.ts';
 import { openHomeWithBroker } from './program.ts';
-
-/** What `write-file-atomic` calls a document until it is whole. */
-const TEMPORARY = /\.json\.\d+$/;
 
 /** What the process is killed after: a request, a write, or nothing; and how many milliseconds later at most. */
 const MOMENTS: readonly (readonly [after: RegExp | 'start' | 'write', longestMs: number])[] = [
@@ -54,7 +52,7 @@ export async function openCrashingHome(seed: number) {
     await new Promise<void>((resolve) => {
       setTimeout(resolve, LONGEST_LIFE_MS);
       watcher.on('change', (_, name) => {
-        if (TEMPORARY.test(String(name)) && ++seen > times) resolve();
+        if (TEMPORARY_FILE.test(String(name)) && ++seen > times) resolve();
       });
     });
     watcher.close();

@@ -1,12 +1,13 @@
 // A full disk: said clearly, lived with from memory, and made good afterwards.
-import { readFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { drawFor } from '../../src/simulator/random.ts';
 import { booked, HEALTH, home, METER, PROPERTY, person, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openMovingTruth } from './movingTruth.ts';
-import { openHomeWithBroker } from './program.ts';
+import { openHome, openHomeWithBroker, outcome } from './program.ts';
 import { canMount, openSmallDisk } from './smallDisk.ts';
 
 const onSmallDisk = test.skipIf(!canMount());
@@ -87,4 +88,24 @@ onSmallDisk('full while running', async () => {
   expect(again.output).not.toMatch(/"level":"(warn|error)"/);
   expect(simulator.counters.passwordGrants.asked).toBe(1);
   await again.end('SIGTERM');
+});
+
+onSmallDisk('room for a part of a backup', async () => {
+  const { stack, configure } = await openHome();
+  const disk = stack.use(await openSmallDisk());
+  const mqtt = { embedded: { port: 0 } };
+  const config = await configure({ mqtt });
+  const file = join(disk.path, 'heat.backup');
+  const backup = () => outcome(['backup', file, '--config', config, '--force']);
+  expect((await backup()).code).toBe(0);
+  const before = await readFile(file);
+  // Cannot be compressed to less than a block of the disk.
+  const contacts = Array.from({ length: 200 }, () => randomBytes(32).toString('hex'));
+  await configure({ mqtt, statement: { contacts } });
+  await disk.fill();
+  await disk.giveBackBlock();
+  const { code, output, errors } = await backup();
+  expect([code, output, errors]).toEqual([2, '', expect.stringContaining('cannot be written (ENOSPC)')]);
+  expect(await readFile(file)).toEqual(before);
+  expect((await readdir(disk.path)).sort()).toEqual(['filler', 'heat.backup']);
 });

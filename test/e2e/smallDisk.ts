@@ -1,7 +1,7 @@
 // A disk of its own of half a megabyte, which a test can fill up: for real, root included.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
-import { mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, open, rm, stat, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -42,6 +42,10 @@ export async function openSmallDisk() {
       } finally {
         await file.close();
       }
+    },
+    /** After `fill`: room for a part of a document. */
+    async giveBackBlock() {
+      await truncate(filler, (await stat(filler)).size - BLOCK_BYTES);
     },
     free: () => rm(filler, { force: true }),
     async stop() {

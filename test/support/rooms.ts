@@ -78,7 +78,6 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'home-assistant-js-websocket': /^homeassistant\/connection\.ts$/,
   pg: /^store\/database\/database\.ts$/,
   'node-cron': /^daemon\/polling\/schedule\.ts$/,
-  'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,
   leven: /^config\/draft\.ts$/,
   zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(simulator\/usage|domain\/(constituency|extras|invoice|reading|recovery|tariff\/tariff)|homeassistant\/(commands|connection)|mqtt\/requests)\.ts$/,

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // The process: what it is given, and how it ends.
+import { fstatSync, writeFileSync } from 'node:fs';
 import { type Io, openPrompt } from './cli/command.ts';
 import { exitCodeOf } from './cli/commands.ts';
 import { systemClock } from './foundation/clock.ts';
@@ -14,22 +15,39 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     interrupted.abort();
   });
 }
-// A reader that closes the pipe (`heat2mqtt usage | head`) is not an error.
-process.stdout.on('error', (err: NodeJS.ErrnoException) => {
-  if (err.code !== 'EPIPE') throw err;
-  process.exit(EXIT.fine);
+const { stdout } = process;
+// A reader that closes the pipe (`heat2mqtt usage | head`) is not an error. Other errors are for `out` alone: the daemon goes on
+// without lines of its log.
+stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+  if (code === 'EPIPE') process.exit(EXIT.fine);
 });
 
-const out = (text: string) => void process.stdout.write(text);
+const isFile = fstatSync(stdout.fd).isFile();
+function out(text: string): void {
+  const told = (err?: NodeJS.ErrnoException | null) => {
+    if (!err || err.code === 'EPIPE') return;
+    process.stderr.write(`The output cannot be written (${err.code}).\n`);
+    process.exit(EXIT.unexpected);
+  };
+  if (!isFile) return void stdout.write(text, told);
+  try {
+    // Node's stream to a file reports no error when a disk that is nearly full takes a part.
+    writeFileSync(stdout.fd, text);
+  } catch (err) {
+    told(err as NodeJS.ErrnoException);
+  }
+}
+
 const io: Io = {
   out,
+  log: (line) => void stdout.write(line),
   err: (text) => process.stderr.write(text),
   ask: openPrompt(process.stdin, out, interrupted.signal),
   clock: systemClock,
   env: process.env,
-  isTerminal: process.stdout.isTTY === true,
+  isTerminal: stdout.isTTY === true,
   isInteractive: process.stdin.isTTY === true,
-  columns: process.stdout.columns ?? 100,
+  columns: stdout.columns ?? 100,
   interrupted: interrupted.signal,
 };
 process.exitCode = await exitCodeOf(process.argv.slice(2), io);

@@ -8,7 +8,10 @@ import { EXIT, type Failure, failure, LAST_VALUES_STAY } from '../foundation/fai
 
 /** What a command sees of the terminal and the process it runs in. */
 export interface Io {
+  /** Text that cannot be written ends the process. */
   readonly out: (text: string) => void;
+  /** A line of the log. One that cannot be written is lost. */
+  readonly log: (line: string) => void;
   readonly err: (text: string) => void;
   /** Asks for one line of input; `null`: there is none. What is typed to a hidden question is not shown. */
   readonly ask: (question: string, isHidden?: boolean) => Promise<string | null>;

@@ -79,16 +79,17 @@ export function secretsOf({ accounts, mqtt, web, home_assistant, fleet }: Config
 /** `auto` is pretty on a terminal and JSON elsewhere. `tail` gets every line, the terminal those that `isPrinted`. */
 export async function openLog(
   { config: { log }, scrubber }: Settings,
-  { isTerminal, out }: Io,
+  io: Io,
   tail: LogTail,
   isPrinted: (line: string) => boolean = () => true,
 ): Promise<Log> {
-  let print = out;
+  const { isTerminal } = io;
+  let print = io.log;
   if (log.format === 'pretty' || (log.format === 'auto' && isTerminal)) {
     const { default: pinoPretty } = await import('pino-pretty');
     const options = { colorize: isTerminal, translateTime: 'SYS:HH:MM:ss', singleLine: true };
     const prettify = pinoPretty.prettyFactory(options);
-    print = (line) => out(prettify(line) ?? '');
+    print = (line) => io.log(prettify(line) ?? '');
   }
   const write = (line: string) => {
     if (isPrinted(line)) print(line);

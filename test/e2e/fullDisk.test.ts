@@ -1,13 +1,14 @@
-// A full disk: said clearly, lived with from memory, and made good afterwards.
+// A full disk: said clearly, lived with from memory, and made good afterwards. And output that finds no room on it.
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { drawFor } from '../../src/simulator/random.ts';
+import { startChild } from '../support/child.ts';
 import { booked, HEALTH, home, METER, PROPERTY, person, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openMovingTruth } from './movingTruth.ts';
-import { openHome, openHomeWithBroker, outcome } from './program.ts';
+import { ENTRY, openHome, openHomeWithBroker, outcome } from './program.ts';
 import { canMount, openSmallDisk } from './smallDisk.ts';
 
 const onSmallDisk = test.skipIf(!canMount());
@@ -108,4 +109,30 @@ onSmallDisk('room for a part of a backup', async () => {
   expect([code, output, errors]).toEqual([2, '', expect.stringContaining('cannot be written (ENOSPC)')]);
   expect(await readFile(file)).toEqual(before);
   expect((await readdir(disk.path)).sort()).toEqual(['filler', 'heat.backup']);
+});
+
+/** `shell` has the command line as `"$0" "$@"`. */
+const inShell = (shell: string, args: readonly string[]) =>
+  startChild('sh', ['-c', shell, process.execPath, ENTRY, ...args]);
+
+test.each([
+  ['no room at all', 'exec "$0" "$@" > /dev/full', 'ENOSPC'],
+  // The system treats a limit of a file's size like a disk that has room for a part.
+  [
+    'room for a part',
+    'file=$(mktemp) && ulimit -f 1 && "$0" "$@" > "$file"; code=$?; rm "$file"; exit $code',
+    'EFBIG',
+  ],
+])('a command whose output finds %s says so, and fails', async (_, shell, code) => {
+  const child = inShell(shell, ['config', 'example']);
+  expect([await child.exited, child.errors]).toEqual([1, `The output cannot be written (${code}).\n`]);
+});
+
+test('the daemon goes on without a log that cannot be written', async () => {
+  const { stack, configure, listen } = await openHomeWithBroker();
+  const probe = await listen();
+  const config = await configure();
+  const program = stack.use(inShell('exec "$0" "$@" > /dev/full', ['run', '--config', config]));
+  await probe.until(STATE, ({ energy_total }) => Number(energy_total) > 0);
+  expect([(await program.end('SIGTERM')).code, program.errors]).toEqual([0, '']);
 });

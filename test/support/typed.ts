@@ -9,6 +9,7 @@ import { openStack } from './stack.ts';
 /** A terminal that notes what is printed, with nobody to answer. */
 export const ioTo = (out: string[], err: string[] = []): Io => ({
   out: (text) => void out.push(text),
+  log: (line) => void out.push(line),
   err: (text) => void err.push(text),
   ask: async () => null,
   clock: systemClock,
@@ -19,7 +20,7 @@ export const ioTo = (out: string[], err: string[] = []): Io => ({
   interrupted: new AbortController().signal,
 });
 
-export interface Typist extends Partial<Omit<Io, 'out' | 'err'>> {
+export interface Typist extends Partial<Omit<Io, 'out' | 'log' | 'err'>> {
   /** Gets whatever is printed, at once; questions too. */
   readonly hear?: (text: string) => void;
 }
@@ -36,7 +37,13 @@ export async function typed(words: readonly string[], { hear = () => {}, ...give
     hear(question);
     return io.ask(question, isHidden);
   };
-  const exitCode = await runCommandLine(words, { ...io, out: heard(io.out), err: heard(io.err), ask });
+  const exitCode = await runCommandLine(words, {
+    ...io,
+    out: heard(io.out),
+    log: heard(io.log),
+    err: heard(io.err),
+    ask,
+  });
   return { out: out.join(''), err: err.join(''), exitCode };
 }
 

@@ -24,7 +24,7 @@ import {
   summary,
 } from '../store/backup.ts';
 import { alreadyRunning, claimDirectory, isDaemonRunning } from '../store/locks.ts';
-import { replace } from '../store/privateFiles.ts';
+import { replace, withoutCustomer } from '../store/privateFiles.ts';
 import { stateUnwritable } from '../store/stateDirectory.ts';
 import {
   type Arguments,
@@ -67,7 +67,9 @@ export const backup: Command = async (given, io) => {
     'Tokens are not in it: after its restore on another machine each account signs in once.',
     ...(leftOut.length === 0 ? [] : ['Left out. Keep apart what another machine will need:']),
     ...leftOut.map((one) => `  ${one}`),
-    ...(damaged.length === 0 ? [] : [`Left out, since it cannot be read: ${damaged.join(', ')}.`]),
+    ...(damaged.length === 0
+      ? []
+      : [`Left out, since it cannot be read: ${damaged.map(withoutCustomer).join(', ')}.`]),
   ];
   io.out(rows.map((row) => `${row}\n`).join(''));
   return EXIT.fine;
@@ -77,7 +79,7 @@ export const restore: Command = async (given, io) => {
   const [file = ''] = given.words;
   mustBeAnswerable('restore', given, io);
   const read = await readBackup(file);
-  const strange = notUnderstood(read.documents);
+  const strange = notUnderstood(read.documents).map(withoutCustomer);
   if (strange.length > 0) {
     const named = `${strange.slice(0, 3).map(shown).join(', ')}, made by heat2mqtt ${shown(read.made_by)}`;
     throw backupUnreadable(named, `what heat2mqtt ${about.version} knows`);
@@ -163,7 +165,7 @@ async function readBefore(stateDir: string, { made_at }: Backup, { options }: Ar
     return refusal('state_newer', message, 'Nothing was changed. --force replaces it all the same.');
   };
   if (options.force) return before;
-  const [strange] = notUnderstood(before);
+  const [strange] = notUnderstood(before).map(withoutCustomer);
   if (strange !== undefined) throw newer(`has ${strange}.json, which this version does not understand`);
   const { newestAt } = summary(before);
   if (newestAt > Date.parse(made_at))

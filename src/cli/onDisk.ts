@@ -17,6 +17,7 @@ import { statementPage, statementText } from '../publication/statement/page.ts';
 import { completeMonths, type StatementFacts, statementOf } from '../publication/statement/statement.ts';
 import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
 import type { LedgerDocument } from '../store/ledgerDocument.ts';
+import { withoutCustomer } from '../store/privateFiles.ts';
 import { loadHousehold, pickAccount } from './account.ts';
 import { type Command, choiceOf, type Io, wrongUsage } from './command.ts';
 import { print, printJson } from './printing.ts';
@@ -87,7 +88,7 @@ async function ledgersOf({ config, state }: Settings, io: Io, only: string | nul
     }
   }
   for (const name of unreadable)
-    io.err(`Left out, as it is damaged, of a newer version or not readable: ${name}.\n`);
+    io.err(`Left out, as it is damaged, of a newer version or not readable: ${withoutCustomer(name)}.\n`);
   return { found, unreadable };
 }
 

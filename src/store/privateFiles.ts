@@ -9,6 +9,9 @@ export const PRIVATE_FILE = 0o600;
 /** What a document is called until it is whole. */
 export const TEMPORARY_FILE = /\.json\.\d+$/;
 
+/** For log and output: a name, a path, or an error of the system with paths in it. The name of a ledger has a customer number. */
+export const withoutCustomer = (text: string): string => text.replace(/\/ledger-[^/\s]*/g, '/ledger-…');
+
 /** Makes the directory and those above it, 0700. Rejects with the system's error. */
 export async function makePrivateDirectory(path: string): Promise<void> {
   // Node's own recursive mkdir never returns below some places, such as /proc.
@@ -37,7 +40,9 @@ export async function refuseLinks(root: string, name: string): Promise<void> {
   for (const at of parts.keys()) {
     const part = parts.slice(0, at + 1).join('/');
     if (isLink(join(root, part)))
-      throw Object.assign(new Error(`${part} is a symbolic link, and is not followed`), { code: 'ELOOP' });
+      throw Object.assign(new Error(`${withoutCustomer(part)} is a symbolic link, and is not followed`), {
+        code: 'ELOOP',
+      });
   }
 }
 

@@ -7,7 +7,7 @@ import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { finishRestore } from './backup.ts';
 import { DAEMON_LOCK, HALF_TAKEN, type LockHolder, release, withLock } from './locks.ts';
-import { pathsBelow, refuseLinks, replace, TEMPORARY_FILE } from './privateFiles.ts';
+import { pathsBelow, refuseLinks, replace, TEMPORARY_FILE, withoutCustomer } from './privateFiles.ts';
 import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
 
 export function stateUnwritable(path: string, cause: unknown) {
@@ -20,7 +20,8 @@ export function stateUnwritable(path: string, cause: unknown) {
     hint: isLink
       ? 'Take the link away, or put the real file or folder in its place; until then a restart may cost a login.'
       : 'Check free space, owner and permissions of state_dir; until then a restart may cost a login.',
-    cause,
+    // The system's error has the path of the document. Any other is a fault of ours, to be found by its stack.
+    cause: code === undefined ? cause : new Error(withoutCustomer(message)),
   });
 }
 
@@ -113,7 +114,11 @@ export class StateDirectory implements StateStore {
           const fault = stateUnwritable(this.path, err);
           this.#unfinished.set(name, { fault, again: () => change(step, fault) });
           // Once for each document until it could be saved: some are written many times a day.
-          if (!before) this.#log.error({ document: name, err: fault }, 'state document could not be saved');
+          if (!before)
+            this.#log.error(
+              { document: withoutCustomer(name), err: fault },
+              'state document could not be saved',
+            );
           return false;
         }
       });
@@ -135,7 +140,7 @@ export class StateDirectory implements StateStore {
             ending = isNewer ? 'newer' : 'damaged';
             const what = isNewer ? 'of a newer version' : 'damaged';
             const told = `state document is ${what}: set aside as .${ending}, starting without it`;
-            this.#log.error({ file, reason: (err as Error).name }, told);
+            this.#log.error({ file: withoutCustomer(file), reason: (err as Error).name }, told);
             // A command has a look: the daemon beside it may be of a newer version, and still needs its file.
             if (this.#holder.kind === DAEMON) await setAside();
             return null;
@@ -183,7 +188,7 @@ export class StateDirectory implements StateStore {
         this.#links.add(message);
         this.#log.error({ reason: message }, 'state documents cannot be read');
       } else if (code !== 'ELOOP' && code !== 'ENOENT')
-        this.#log.error({ file, reason: code }, 'state document cannot be read');
+        this.#log.error({ file: withoutCustomer(file), reason: code }, 'state document cannot be read');
       return null;
     }
   }

@@ -203,6 +203,23 @@ test.each([
   expect(await readFile(join(elsewhere, 'word.json'), 'utf8')).toContain('forged');
 });
 
+test('a ledger that cannot be read or written is named without the number of the customer', async () => {
+  const { open, file, lines } = await place();
+  const state = await open();
+  const name = (id: number) => `accounts/home/ledger-${id}`;
+  // No file; a damaged one, which makes way for the new one; a link.
+  await mkdir(file(`${name(410004)}.json`), { recursive: true });
+  await writeFile(file(`${name(410005)}.json`), '{');
+  await symlink('elsewhere', file(`${name(410006)}.json`));
+  for (const id of [410004, 410005, 410006]) {
+    const document = state.document(name(id), wordCodec);
+    expect([await document.read(), await document.write('new')]).toEqual([null, id === 410005]);
+  }
+  expect(lines).toHaveLength(5);
+  for (const line of lines) expect(line).toContain('accounts/home/ledger-…');
+  expect(lines.join('')).not.toContain('41000');
+});
+
 test('what a killed daemon has left is cleared away, but neither other files nor behind a link', async () => {
   const { open, path, file } = await place();
   const elsewhere = join(path, '..', 'elsewhere');

@@ -143,9 +143,10 @@ test('with --force the configuration is replaced, and the state still goes where
   const { path, type, here, story } = await running();
   await mkdir(join(story.stateDir, 'constituencies'), { recursive: true });
   await writeFile(join(story.stateDir, 'constituencies/dail-34.json'), '{"version":9}');
+  await writeFile(join(story.stateDir, 'accounts/home/ledger-410004.json'), '{');
   // What cannot be read is left out, or the backup could not be restored.
   expect((await type('backup', path('b.gz'), ...here)).out).toContain(
-    'Left out, since it cannot be read: constituencies/dail-34.\n',
+    'Left out, since it cannot be read: accounts/home/ledger-…, constituencies/dail-34.\n',
   );
   const state_dir = path('elsewhere');
   await writeFile(path('new.yaml'), `state_dir: ${state_dir}\n`);
@@ -158,6 +159,10 @@ test('with --force the configuration is replaced, and the state still goes where
   expect(text).toContain(`state_dir: ${state_dir}\n`);
   expect(text).not.toContain(story.stateDir);
   expect(await modeOf(join(state_dir, 'journal.json'))).toBe('600');
+  await writeFile(join(state_dir, 'accounts/home/ledger-410004.json'), '{');
+  await expect(type('restore', path('b.gz'), '--config', path('new.yaml'), '--yes')).rejects.toThrow(
+    'has accounts/home/ledger-….json, which this version does not understand',
+  );
 
   // The name of a state directory cannot write over the question.
   const config = 'state_dir: "./x\\e[2K\\rnothing"\n';

@@ -16,14 +16,15 @@ import {
 } from './readings.ts';
 import { feltOver, type Temperatures } from './weather.ts';
 
-interface Finding {
+export interface UnusualUse {
+  /** The day by which it was found. */
+  readonly since: Day;
   readonly direction: 'high' | 'low';
   /** One day by itself, or several together. */
   readonly reason: 'day' | 'drift';
 }
 
-/** `since`: the day by which it was found. */
-export type UnusualUse = Finding & { readonly since: Day };
+type Finding = Omit<UnusualUse, 'since'>;
 
 /** A day whose reading is of that day alone; by square roots, which stray alike on days of little and of much heat. */
 interface Single {

@@ -193,13 +193,9 @@ function judge(past: Past, bill: Bill): Past {
   const own: Seen = { bill, terms, total: added, off: 0, limit: 0 };
   const isSharp = within.length === 0 && bill.atEnds === 0;
   const learnt = { seen: isSharp ? [...seen, own] : seen };
-  const opinions = findRules(seen).map((rule) => ({ rule, ...predict(rule, terms) }));
-  const [simplest] = opinions;
-  if (simplest === undefined || simplest.limit > LARGEST_LIMIT) return tell({ reason: 'no_rule' }, learnt);
-  const { rule, expected, limit } = simplest;
-  // What any of the rules takes for correct.
-  const low = Math.min(...opinions.map((one) => one.expected - one.limit));
-  const high = Math.max(...opinions.map((one) => one.expected + one.limit));
+  const opinion = opinionOf(seen, terms);
+  if (opinion === null) return tell({ reason: 'no_rule' }, learnt);
+  const { rule, expected, limit } = opinion;
   // Readings over its ends are billed with the tax and all.
   const ends = bill.sum > 0 ? (inFull(bill.atEnds) * expected) / inFull(bill.sum) : 0;
   // A longer statement is the bill of all its days, or what the bills within it left open.
@@ -209,25 +205,34 @@ function judge(past: Past, bill: Bill): Past {
   const off = total - expected;
   const isExpected = Math.abs(off) <= limit + ends;
   const middle = isExpected ? total : expected;
+  const [low, high] = [opinion.low - ends, opinion.high + ends];
   const told = {
     ...{ changed: past.changed, rule, expected: toMicro(expected), unexplained: toMicro(off) },
-    doubt: toMicro(Math.max(high - middle, middle - low) + ends),
+    doubt: toMicro(Math.max(high - middle, middle - low)),
     together: isRest ? together('within', within) : together('same_days', same),
   };
   const inARow = [...strays, { ...own, off, limit }];
   const corrected = isExpected ? null : correctedBy(inARow);
   if (isExpected || corrected) {
-    const isDone = corrected || isSharp;
-    const next = { seen: isExpected ? learnt.seen : seen, strays: isDone ? [] : strays };
+    const next = { seen: isExpected ? learnt.seen : seen, strays: corrected || isSharp ? [] : strays };
     return tell({ ...told, ...corrected, verdict: 'as_expected' }, next);
   }
-  const isOpen = total >= low - ends && total <= high + ends;
-  if (isOpen || (past.changed === null && seen.length < BILLS_TO_ACCUSE))
+  if ((total >= low && total <= high) || (past.changed === null && seen.length < BILLS_TO_ACCUSE))
     return tell({ reason: 'no_rule' }, learnt);
   const differs = tell({ ...told, verdict: 'differs' }, { strays: isSharp ? inARow : strays });
   const latest = inARow.slice(-BILLS_OF_CHANGE);
   const changed = isSharp && latest.length === BILLS_OF_CHANGE ? changedRule(rule, latest, inARow) : null;
   return changed === null ? differs : withChange(differs, rule, changed, inARow);
+}
+
+/** What the simplest likely rule makes of the terms, and what any of them allows, from `low` to `high`. `null`: it is not sure. */
+function opinionOf(seen: readonly Seen[], terms: Terms) {
+  const all = findRules(seen).map((rule) => ({ rule, ...predict(rule, terms) }));
+  const [simplest] = all;
+  if (simplest === undefined || simplest.limit > LARGEST_LIMIT) return null;
+  const low = Math.min(...all.map(({ expected, limit }) => expected - limit));
+  const high = Math.max(...all.map(({ expected, limit }) => expected + limit));
+  return { ...simplest, low, high };
 }
 
 const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other.from && one.to === other.to;

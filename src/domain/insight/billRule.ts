@@ -31,7 +31,9 @@ interface Form {
 const FORMS = [0, 1, 2, 3].flatMap((count) =>
   choices([SUM, DAYS, BILLS], count).map((fitted): Form => ({ start: SUM, fitted })),
 );
-/** Fewer bills than these beyond those of the terms fit any rule. Of three bills one has to do, or no rule of two terms is asked. */
+/** Two may agree by chance; and at least one more than the terms, which fit any others. */
+const FEWEST_BILLS = 3;
+/** Where some bills are left out, more than so many others beyond those of the terms have to agree. */
 const BILLS_TO_SPARE = 2;
 /** Standard deviation by rounding to cents, of the bill and of its days: like days are rounded alike. Believed as if six bills had told it. */
 const ROUNDING = 0.035;
@@ -89,12 +91,11 @@ export function changedRule({ rates }: Rule, newest: readonly Observation[], all
   return rules.find((rule) => newest.every((bill) => isKept(rule, bill))) ?? null;
 }
 
-/** By the bills that are no outliers, where more than enough are left. */
+/** By the bills that are no outliers, where enough are left. */
 function rulesOf(form: Form, bills: readonly Observation[]) {
-  const fewest = form.fitted.length + BILLS_TO_SPARE;
-  if (bills.length < fewest) return [];
+  if (bills.length < Math.max(FEWEST_BILLS, form.fitted.length + 1)) return [];
   const kept = leastMedianOfSquares(form, bills);
-  return ruleOf(form, kept.length > fewest ? kept : bills, bills.length) ?? [];
+  return ruleOf(form, kept.length > form.fitted.length + BILLS_TO_SPARE ? kept : bills, bills.length) ?? [];
 }
 
 const offBy = (rates: Terms, { terms, total }: Observation): number => total - dot(rates, terms);

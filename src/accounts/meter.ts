@@ -232,7 +232,7 @@ function figures(ledger: Ledger, tenancy: Ledger, today: Day, tariff: Tariff | n
     forecast,
     monthForecast: forecastMonth(known, forecast),
     weatherChange: house?.newestChange() ?? null,
-    degreeDaysMonth: house?.degreeDays(month) ?? null,
+    degreeDaysMonth: house?.degreeDays(month, line) ?? null,
     heatParts: house?.split(month, line) ?? null,
     use: judgeUse(days, today, house?.temperatures ?? null, tariff),
   };

@@ -6,7 +6,7 @@ import type { Ledger } from '../ledger.ts';
 import { compareText } from '../order.ts';
 import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
 import { changedRule, findRules, isKept, LARGEST_LIMIT, predict, type Rule, type Terms } from './billRule.ts';
-import { AROUND_DAYS, estimatedRuns, readingOfEachDay, readingsIn, YEAR_AND_MONTH_DAYS } from './readings.ts';
+import { estimatedRuns, readingOfEachDay, readingsIn, YEAR_AND_MONTH_DAYS } from './readings.ts';
 
 export const VERDICTS = ['as_expected', 'differs', 'rule_changed', 'unknown'] as const;
 
@@ -117,20 +117,18 @@ type Bill = ReturnType<typeof knownBills>[number];
 
 /** Without those that have no total, begin before a ledger does, or of whose days no ledger knows a cost. */
 function knownBills(invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone) {
-  const periods = billPeriods(invoices, zone);
-  const end = periods.at(-1)?.to;
-  const costs = end === undefined ? [] : meters.map((meter) => openCosts(meter, addDays(end, AROUND_DAYS)));
-  return periods.flatMap(({ invoice: { id, total }, from, to }) => {
+  const costs = meters.map(openCosts);
+  return billPeriods(invoices, zone).flatMap(({ invoice: { id, total }, from, to }) => {
     if (total === null || meters.some(({ origin }) => origin > from)) return [];
     const days = daysBetween(from, to);
     // A meter that came later has nothing to do with the bill.
     const known = costs.map((costsIn) => costsIn(from, days)).filter(({ own }) => own > 0);
-    const sumOver = (part: keyof ReturnType<ReturnType<typeof openCosts>>) =>
-      known.reduce((sum, costs) => sum + costs[part], 0);
+    const sumOver = (part: 'sum' | 'atEnds') => known.reduce((sum, costs) => sum + costs[part], 0);
+    const countOf = (part: 'missing' | 'carried') => new Set(known.flatMap((costs) => costs[part])).size;
     const bill = {
       ...{ id, total, from, to, days, sum: sumOver('sum') },
-      /** Days of meters without a cost of their own: those that no later reading carries, and those that one does. */
-      ...{ missing: sumOver('missing'), estimated: sumOver('carried') },
+      /** Days without a cost of their own: those that no later reading carries, and those that one does. */
+      ...{ missing: countOf('missing'), estimated: countOf('carried') },
       /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
       atEnds: sumOver('atEnds'),
     };
@@ -138,9 +136,11 @@ function knownBills(invoices: readonly Invoice[], meters: readonly MeterDays[], 
   });
 }
 
-/** What the days of a meter tell of bills that end well before `to`. */
-function openCosts({ origin, days }: MeterDays, to: Day) {
-  const all = { from: origin, to };
+/** What the days of a meter tell of a bill. */
+function openCosts({ origin, days }: MeterDays) {
+  let newest = origin;
+  for (const day of days.keys()) if (day > newest) newest = day;
+  const all = { from: origin, to: addDays(newest, 1) };
   const inReading = readingOfEachDay('cost', days, all);
   const energies = readingsIn('energy', days, all);
   const costOf = (at: number) => days.get(energies[at]?.day ?? '')?.cost ?? 0;
@@ -159,15 +159,16 @@ function openCosts({ origin, days }: MeterDays, to: Day) {
   }
   return (from: Day, count: number) => {
     const first = daysBetween(origin, from);
-    const within = inReading.slice(first, first + count);
-    const missing = within.filter((one) => one === null).length;
-    // The last of its days is that of the reading.
-    const own = within.filter((one, at) => one !== null && one !== inReading[first + at + 1]);
-    return {
-      ...{ own: own.length, missing, carried: count - missing - own.length },
-      sum: own.reduce((sum, one) => sum + (one?.amount ?? 0), 0),
-      atEnds: overMidnight(first) + overMidnight(first + count),
-    };
+    const [missing, carried]: [number[], number[]] = [[], []];
+    let [own, sum] = [0, 0];
+    for (let at = 0; at < count; at += 1) {
+      const reading = inReading[first + at] ?? null;
+      if (reading === null) missing.push(at);
+      // The last of its days is that of the reading.
+      else if (reading === inReading[first + at + 1]) carried.push(at);
+      else [own, sum] = [own + 1, sum + reading.amount];
+    }
+    return { own, sum, missing, carried, atEnds: overMidnight(first) + overMidnight(first + count) };
   };
 }
 

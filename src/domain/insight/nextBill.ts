@@ -17,10 +17,11 @@ const SHORTEST_MONTH_DAYS = 26;
 
 /**
  * From the end of the newest bill on, for as long as its periods usually are, in whole months or days below a month. `null`: no invoice
- * has a period, or two more should have come since.
+ * has a period that has begun, or two more should have come since.
  */
 export function nextBillSpan(invoices: readonly Invoice[], today: Day, zone: Zone): DaySpan | null {
-  const periods = billPeriods(invoices, zone).slice(-NEWEST_PERIODS);
+  const begun = billPeriods(invoices, zone).filter((period) => period.from <= today);
+  const periods = begun.slice(-NEWEST_PERIODS);
   const from = periods.at(-1)?.to;
   if (from === undefined) return null;
   const usual = median(periods.map((period) => daysBetween(period.from, period.to)));

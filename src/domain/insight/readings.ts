@@ -15,7 +15,7 @@ export interface Reading {
 /** Provider's periods are months: a longer gap between two readings is in none of them. */
 export const LONGEST_CARRIED_DAYS = 31;
 /** To see the readings on both sides of such a gap. */
-export const AROUND_DAYS = LONGEST_CARRIED_DAYS + 1;
+const AROUND_DAYS = LONGEST_CARRIED_DAYS + 1;
 /** A month tells what days are like, and three months are a season. */
 export const FEWEST_DAYS = 30;
 export const SEASON_DAYS = 90;

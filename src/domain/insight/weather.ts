@@ -95,17 +95,16 @@ export type WeatherChange = Exclude<ReturnType<House['changeOver']>, string>;
 /** What is told of a house by its days and the weather. Each line costs a year of days: several questions may share one. */
 export function openHouse(days: Ledger['days'], { temperatures, base: given }: Weather) {
   const heat = heatDays(days, temperatures);
-  const yearBefore = (day: Day) => heat.over({ from: addDays(day, -YEAR_DAYS), to: day });
-  const base = given ?? ownBase(heat.end === null ? [] : yearBefore(heat.end));
 
   /**
    * The line through the days of up to a year before `before`, or why there is none: kWh of a day are `hotWater` and, for each K·d below
-   * the base, `slope`. The covariance of the two is that of days correlated as they are.
+   * the base (°C), `slope`. The covariance of the two is that of days correlated as they are.
    */
   function lineBefore(before: Day) {
-    const known = yearBefore(before);
+    const known = heat.over({ from: addDays(before, -YEAR_DAYS), to: before });
     // Two months have days of different temperatures.
     if (known.length < 2 * FEWEST_DAYS) return 'days_missing' as const;
+    const base = given ?? ownBase(known);
     const line = huber(...columnsOf(known, base));
     if (line === null) return 'not_heated' as const;
     const { coefficients, residuals, scatter, inverse } = line;
@@ -114,12 +113,13 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     const covariance = inverse.map((line) => line.map((one) => one * variance));
     const [hotWater = 0, slope = 0] = coefficients;
     const isSure = slope > SURE_SLOPE * Math.sqrt(covariance[1]?.[1] ?? 0);
-    return isSure ? { hotWater: Math.max(0, hotWater), slope, covariance } : ('not_heated' as const);
+    return isSure ? { base, hotWater: Math.max(0, hotWater), slope, covariance } : ('not_heated' as const);
   }
 
   /**
    * How much more was used than the year before, at this year's weather, with the 80 % band; percent. Expected is what the same days a year
-   * before used, and for other degree days the slope of the year before the span; kWh. `days`: how many of the span's are compared.
+   * before used, and for other degree days the slope of the line, as a rule that of the year before the span; kWh. `days`: how many of
+   * the span's are compared.
    */
   function changeOver(span: DaySpan, line = lineBefore(span.from)) {
     const { from, to } = span;
@@ -128,7 +128,7 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     if (Math.min(now.length, before.length) < SHARE_KNOWN * daysBetween(from, to))
       return 'days_missing' as const;
     if (typeof line === 'string') return line;
-    const degreesOf = ({ felt }: HeatDay) => degreesBelow(base, felt);
+    const degreesOf = ({ felt }: HeatDay) => degreesBelow(line.base, felt);
     const [degrees, degreesBefore] = [meanOf(now, degreesOf), meanOf(before, degreesOf)];
     const usedBefore = meanOf(before, ({ kwh }) => kwh);
     if (line.slope * Math.max(degrees, degreesBefore) < LEAST_HEATED * usedBefore)
@@ -158,8 +158,6 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
 
   return {
     temperatures,
-    /** °C. */
-    base,
     lineBefore,
     changeOver,
     /** Compares the newest 90 days with reading and temperature. */
@@ -168,7 +166,8 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
         ? 'days_missing'
         : changeOver({ from: addDays(heat.end, -SEASON_DAYS), to: heat.end }),
     /** K·d of the days of the span whose temperature is known, and how many these are; `null`: none. */
-    degreeDays(span: DaySpan) {
+    degreeDays(span: DaySpan, line = lineBefore(span.to)) {
+      const base = typeof line === 'string' ? (given ?? USUAL_BASE) : line.base;
       const known = daysOf(span).flatMap((day) => temperatures.get(day) ?? []);
       const sum = known.reduce((all, mean) => all + degreesBelow(base, mean), 0);
       return known.length === 0 ? null : { sum, days: known.length };
@@ -178,9 +177,9 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
       if (typeof line === 'string') return line;
       const readings = readingsIn('energy', days, span);
       const known = heat.over(span);
-      if (readings.length === 0 || known.length < SHARE_KNOWN * readings.length)
-        return 'days_missing' as const;
-      const degrees = known.reduce((sum, { felt }) => sum + degreesBelow(base, felt), 0);
+      const told = readings.reduce((sum, { missed }) => sum + missed + 1, 0);
+      if (told === 0 || known.length < SHARE_KNOWN * told) return 'days_missing' as const;
+      const degrees = known.reduce((sum, { felt }) => sum + degreesBelow(line.base, felt), 0);
       const energy = inFull(readings.reduce((sum, { amount }) => sum + amount, 0));
       const total = line.hotWater * known.length + line.slope * degrees || 1;
       const share = (line.slope * degrees) / total;

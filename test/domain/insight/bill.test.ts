@@ -111,6 +111,30 @@ test('two meters: the bill is that of the days of both', () => {
   expect(both.at(-1)?.sum).toBeCloseTo(2e6 * sumOf(9), 0);
 });
 
+test('a day that two meters miss is one day', () => {
+  const days = new Map([...LEDGER.days].filter(([day]) => day !== '2024-10-12'));
+  const [last] = check(
+    billed((sum) => 2 * sum * 1.135),
+    [
+      { ...LEDGER, days },
+      { ...LEDGER, days },
+    ],
+  ).slice(-1);
+  expect(last).toMatchObject({ missing: 0, estimated: 1 });
+});
+
+test('a bill of the far future is about no day that is known, and changes nothing for others', () => {
+  const far = {
+    ...bill(1, 100),
+    id: 'far',
+    startAt: Date.parse('9998-01-01'),
+    endAt: Date.parse('9998-02-01'),
+  };
+  const known = billed((sum) => sum * 1.135);
+  expect(check([...known, far]).at(-1)).toBeUndefined();
+  expect(verdicts([...known, far]).slice(0, -1)).toEqual(verdicts(known));
+});
+
 test('bills that scatter by more than a rule may be unsure of acquit and accuse none', () => {
   const scattered = billed((sum, at) => sum * 1.135 + (at % 2 === 0 ? 0.4 : -0.4) * (at % 3));
   expect(new Set(verdicts(scattered))).toEqual(new Set(['unknown']));

@@ -55,6 +55,12 @@ test('a bill that is cancelled, and one without a period, are left out', () => {
   expect(nextBillSpan([{ ...newest, status: 'CANCELLED' }], '2025-03-10', DUBLIN)).toBeNull();
 });
 
+test('a bill of the far future is not the newest one', () => {
+  const far = { ...(bills('2025-01-01', '2025-02-01')[0] as Invoice), endAt: Date.parse('9999-12-31') };
+  const known = [...bills('2025-01-01', '2025-02-01'), { ...far, startAt: Date.parse('9999-12-01') }];
+  expect(nextBillSpan(known, '2025-02-10', DUBLIN)).toEqual({ from: '2025-02-01', to: '2025-03-01' });
+});
+
 test('all meters, and what bills have on top of their days', () => {
   const span = { from: '2025-03-01', to: '2025-04-01' };
   const known = { amount: 100 * EUR, low: 90 * EUR, high: 110 * EUR };

@@ -97,9 +97,9 @@ test('the base is the one that is given, else that of the house, else the custom
     { from: '2025-01-01', to: '2025-01-02' },
   ];
   const given = openHouse(days, { temperatures, base: 9 });
-  expect(given.base).toBe(9);
+  expect(given.lineBefore('2025-02-01')).toMatchObject({ base: 9 });
   const own = openHouse(days, { temperatures, base: null });
-  expect(own.base).toBe(BASE);
+  expect(own.lineBefore('2025-02-01')).toMatchObject({ base: BASE });
   expect(given.degreeDays(winter)?.sum).toBeLessThan((own.degreeDays(winter)?.sum ?? 0) / 1.5);
   for (const [base, sum] of [
     [9, 4],

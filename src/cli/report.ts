@@ -26,7 +26,10 @@ export const report: Command = async (given, io) => {
     return EXIT.fine;
   } catch (err) {
     if (!(err instanceof ConfigInvalid)) throw err;
-    const withoutMeters = err.message.replace(/(?<=^meters\.)[^.:]+|(?<=_METERS_).+(?=_NAME)/gm, '…');
+    const withoutMeters = err.message.replace(
+      /(?<=^meters\.)[^.:]+|(?<=_METERS_)[^:\s)]+?(?=_NAME\b|[:\s)]|$)/gm,
+      '…',
+    );
     io.out(written({ 'Configuration is invalid': withoutMeters.split('\n') }, io));
     return EXIT.config;
   }

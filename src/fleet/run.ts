@@ -61,6 +61,8 @@ interface Published extends KeptTopics {
 /** Of the life of an access token: no refresh is planned before. */
 const EARLIEST_REFRESH = 0.8;
 const PUBLISH_AGAIN_MS = 2_000;
+/** Somebody has to change the rights at the broker first. */
+const REFUSED_AGAIN_MS = 600_000;
 const LEAST_REST_MS = 1_000;
 /** A document as it is, with these objects in it. */
 export const asItIs = <T>(...objects: readonly (keyof T & string)[]): Codec<T> => ({
@@ -179,8 +181,12 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
 async function withdraw(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
   const { events, ...kept } = (await claim.document('published', publishedCodec).read()) ?? NOTHING;
   const messages = [...events, ...withdrawAll(ofOwnMeters(kept, claim, parts.context))];
-  if ((await publish(messages, claim, parts)) !== null) return claim.deleteAccount();
-  const dueAt = new Date(parts.context.clock.now() + PUBLISH_AGAIN_MS);
+  const refused = await publish(messages, claim, parts);
+  if (refused?.size === 0) return claim.deleteAccount();
+  // What is left on the broker has to be remembered.
+  const dueAt = new Date(
+    parts.context.clock.now() + (refused === null ? PUBLISH_AGAIN_MS : REFUSED_AGAIN_MS),
+  );
   await claim.write({}, { dueAt, isPolled: false, isPublished: false });
 }
 

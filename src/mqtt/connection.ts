@@ -30,8 +30,8 @@ const ACKNOWLEDGE_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_SECONDS = 30;
 const TAKEN_OVER = 142;
 const NOT_AUTHORIZED = 135;
-/** Reason codes of MQTT 5 from here on are refusals. */
-const FIRST_REFUSAL = 128;
+/** Reason codes of MQTT 5 about the message itself, also: topic name invalid, packet too large, payload format invalid. Others may pass. */
+const FINAL_REFUSALS = new Set([NOT_AUTHORIZED, 144, 149, 153]);
 /** What a publish of MQTT 5 has besides topic, payload and correlation data, rounded up. */
 const PUBLISH_OVERHEAD_BYTES = 16;
 
@@ -186,7 +186,8 @@ const BROKER_LOG = "The broker's log may tell why.";
 
 function whatAnswerMeans(topic: string, err: Error): Error {
   const code: unknown = 'code' in err ? err.code : undefined;
-  if (typeof code !== 'number' || code < FIRST_REFUSAL) return err;
+  if (typeof code !== 'number') return err;
+  if (!FINAL_REFUSALS.has(code)) return notAcknowledged(`reason code ${code}`);
   if (code === NOT_AUTHORIZED)
     return new PublishRefused(topic, 'not authorized', 'Give its user the right to write there.');
   return new PublishRefused(topic, `reason code ${code}`, BROKER_LOG);

@@ -78,7 +78,7 @@ export function openLink(options: LinkOptions) {
   let published = 0;
   let drained = false;
   let underWay = 0;
-  /** Retained topics whose newest message the broker has refused. */
+  /** Retained topics whose newest message of the outbox the broker has refused. */
   const refused = new Map<string, PublishRefused>();
   const logged = new Set<string>();
   /** The topic whose message was under way when the last connection ended: the next one sends one at a time, to find the culprit. */
@@ -95,35 +95,35 @@ export function openLink(options: LinkOptions) {
 
   const mostUnderWay = () => (suspect === null ? MOST_UNDER_WAY : 1);
 
-  /** Whether the broker has taken it, rather than refused. Rejects when there is no answer. */
-  async function offer(over: Connection, message: Message): Promise<boolean> {
-    const { topic, retain } = message;
+  /** Resolves to `null` once the broker has taken it, or to its refusal. Rejects when there is no answer. */
+  async function offer(over: Connection, message: Message): Promise<PublishRefused | null> {
+    const { topic } = message;
     try {
       if (leftOut.has(topic)) throw new PublishRefused(topic, ENDS_CONNECTION.why, ENDS_CONNECTION.hint);
       await over.publish(message);
     } catch (err) {
       if (!(err instanceof PublishRefused)) throw err;
-      if (retain) refused.set(topic, err);
       if (!logged.has(topic) && logged.size < MOST_REFUSALS_LOGGED) {
         logged.add(topic);
         const { message: sentence, ...words } = safeWords(err);
         log.warn(words, sentence);
       }
-      consumers.onRefusals?.();
-      return false;
+      return err;
     }
     published += 1;
-    if (refused.delete(topic)) consumers.onRefusals?.();
-    return true;
+    return null;
   }
 
   async function deliver(over: Connection, message: Message): Promise<void> {
+    const { topic, retain } = message;
     underWay += 1;
     try {
-      const isTaken = await offer(over, message);
+      const refusal = await offer(over, message);
       outbox.done(message);
       if (outbox.size() === 0) [drained, suspect] = [true, null];
-      if (isTaken) consumers.onDelivered?.(message);
+      if (refusal === null) consumers.onDelivered?.(message);
+      else if (retain) refused.set(topic, refusal);
+      if (refusal === null ? refused.delete(topic) : retain) consumers.onRefusals?.();
     } catch (err) {
       // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
       if (over === connection) {
@@ -219,11 +219,11 @@ export function openLink(options: LinkOptions) {
 
   /** Brokers answer in order: what has no answer yet is what the connection ended with. */
   function blame(message: Message | undefined): void {
-    // The broker has taken a will for this topic: it is not the message that ends the connection.
-    const topic = message === undefined || message.topic === will.topic ? null : message.topic;
+    const topic = message?.topic ?? null;
     // It was something else this time, as it may have been before: what is left out gets another chance.
     if (topic === null) leftOut.clear();
-    else if (topic === suspect) leftOut.add(topic);
+    // The broker has taken a will for that topic: it is not the message that ends the connection.
+    else if (topic === suspect && topic !== will.topic) leftOut.add(topic);
     suspect = topic;
   }
 
@@ -263,8 +263,8 @@ export function openLink(options: LinkOptions) {
     async send(messages: readonly Message[]): Promise<ReadonlySet<string>> {
       const over = connection;
       if (over === null) throw new Error('no connection to the broker');
-      const taken = await Promise.all(messages.map((message) => offer(over, message)));
-      return new Set(messages.filter((_, at) => !taken[at]).map(({ topic }) => topic));
+      const refusals = await Promise.all(messages.map((message) => offer(over, message)));
+      return new Set(messages.filter((_, at) => refusals[at] !== null).map(({ topic }) => topic));
     },
 
     /** Of the retained topics, in the order in which they were first refused. */

@@ -27,4 +27,7 @@ test('an invalid configuration tells no number of a meter', async () => {
   const { out } = await typed(['report'], { env });
   expect(out).toContain('meters.….name: found a text (not shown) (environment HEAT2MQTT_METERS_…_NAME)');
   expect(out).not.toContain('70418235');
+  const mistyped = await typed(['report'], { env: { HEAT2MQTT_METERS_70418235_NMAE: 'x' } });
+  expect(mistyped.out).toContain('HEAT2MQTT_METERS_…');
+  expect(mistyped.out).not.toContain('70418235');
 });

@@ -222,6 +222,14 @@ describe('an account that is removed', () => {
     expect(home.last().row.due_at).toBe(new Date(home.clock.now() + 2_000).toISOString());
   });
 
+  test('it stays, and waits longer, while the broker refuses a part of that', async () => {
+    const home = await openRemoved();
+    home.broker.refuses = /account/;
+    await home.run();
+    expect(deletes(home)).toBe(0);
+    expect(home.last().row.due_at).toBe(new Date(home.clock.now() + 10 * MINUTE_MS).toISOString());
+  });
+
   test('nothing is published once the claim is over', async () => {
     const home = await openRemoved();
     const over = home.run((claim) => home.clock.advance(claim.remainingMs()));

@@ -218,3 +218,15 @@ test('a message with which the broker ends the connection twice is left out, so 
   await isQuiet();
   expect([link.refusals(), broker.taken.includes(DOCUMENT.topic)]).toEqual([[], true]);
 });
+
+test('a quota that is used up is no final answer: the message is sent again over the next connection', async () => {
+  let isUsedUp = true;
+  const verdict = (topic: string) => (isUsedUp && topic === DOCUMENT.topic ? 0x97 : 0);
+  const { broker, link, pass, isQuiet, told } = await judged(verdict);
+  await waitFor('its answer', () => told('(reason code 151)').length === 1);
+  isUsedUp = false;
+  await waitFor('the end of the connection', () => !link.status().connected);
+  await pass(5_000);
+  await isQuiet();
+  expect([broker.taken.includes(DOCUMENT.topic), link.refusals(), broker.connections]).toEqual([true, [], 2]);
+});

@@ -3,7 +3,7 @@
 import type { AccountOutcome } from '../../accounts/account.ts';
 import type { Constituencies, Postponed } from '../../constituencies/onDemand.ts';
 import { addDays, type Day } from '../../domain/period.ts';
-import { safeWords } from '../../foundation/failure.ts';
+import { EXIT, failure, safeWords } from '../../foundation/failure.ts';
 import { RateLimit } from '../../foundation/limits.ts';
 import {
   type Answer,
@@ -98,8 +98,9 @@ function daysOf(parameters: Parameters, origin: Day | null, today: Day): { from:
   return { from: origin !== null && from < origin ? origin : from, to };
 }
 
-/** `ok` when at least one account could be read; throws the first fault when none could. */
+/** `ok` when at least one account could be read; throws the first fault when none could, and another when none was asked. */
 function answerOf(outcomes: readonly AccountOutcome[], more: Parameters = {}): Answer {
+  if (outcomes.length === 0) throw noneAsked();
   const faults = outcomes.filter(({ fault }) => fault !== null);
   if (faults[0] && faults.length === outcomes.length) throw faults[0].fault;
   const accounts = outcomes.map(({ account, events, fault }) => ({
@@ -108,6 +109,11 @@ function answerOf(outcomes: readonly AccountOutcome[], more: Parameters = {}): A
     ...(fault === null ? {} : { error: safeWords(fault) }),
   }));
   return { status: 'ok', data: { ...more, accounts } };
+}
+
+function noneAsked() {
+  const message = 'No account was asked: those that have these days wait, as the provider has told them to.';
+  return failure('none_asked', message, { exit: EXIT.provider, retry: 'later' });
 }
 
 const WHY_SKIPPED: Readonly<Record<SkippedRequest['reason'], string>> = {

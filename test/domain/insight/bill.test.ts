@@ -1,7 +1,7 @@
 // Bills against their days: rules, wrong bills, changes of the rule, corrections, and what cannot be compared.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { billJudge } from '../../../src/domain/insight/bill.ts';
+import { type BillCheck, billJudge } from '../../../src/domain/insight/bill.ts';
 import { billCheckRecord, billSentence } from '../../../src/domain/insight/billWords.ts';
 import type { Invoice } from '../../../src/domain/invoice.ts';
 import type { Ledger } from '../../../src/domain/ledger.ts';
@@ -109,6 +109,14 @@ test('two meters: the bill is that of the days of both', () => {
   );
   expect(both.at(-1)?.verdict).toBe('as_expected');
   expect(both.at(-1)?.sum).toBeCloseTo(2e6 * sumOf(9), 0);
+});
+
+test('a tax is told as one, although a rule with a term more is a little likelier', () => {
+  const building = new Building({ seed: 11, days: 14 * 31 });
+  const invoices = building.bills({ kind: 'vat' }).map(({ invoice }) => invoice);
+  const checks = billJudge()(invoices, [{ origin: building.from, days: building.days }], DUBLIN);
+  const judged = invoices.slice(5).map(({ id }) => billCheckRecord(checks.get(id) as BillCheck, 'EUR'));
+  for (const { sentence } of judged) expect(sentence).toMatch(/; [\d.]+ % on top, as before\.$/);
 });
 
 test('a day that two meters miss is one day', () => {

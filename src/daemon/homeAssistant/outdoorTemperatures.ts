@@ -1,6 +1,7 @@
 // Daily means of the outdoor temperature: read from Home Assistant now and then, and kept on disk.
 import type { AccountContext } from '../../accounts/context.ts';
 import type { Temperatures, Weather } from '../../domain/insight/weather.ts';
+import { meanOf } from '../../domain/leastSquares.ts';
 import { compareText } from '../../domain/order.ts';
 import { addDays, type Day, type Zone } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';
@@ -101,8 +102,5 @@ export function dailyMeans(hours: ReadonlyMap<number, number>, zone: Zone): Temp
     days.set(day, [...(days.get(day) ?? []), mean]);
   }
   const whole = [...days].filter(([, means]) => means.length >= FEWEST_HOURS);
-  return new Map(whole.map(([day, means]) => [day, meanOf(means)]));
+  return new Map(whole.map(([day, means]) => [day, Math.round(100 * meanOf(means, (one) => one)) / 100]));
 }
-
-const meanOf = (all: readonly number[]): number =>
-  Math.round((100 * all.reduce((sum, one) => sum + one, 0)) / all.length) / 100;

@@ -195,8 +195,6 @@ async function openAccount(
     const outcome = outcomeOf(round, await attempt(round).catch((fault: unknown) => fault));
     // A stop in the middle of a poll says nothing about the provider.
     if (signal.aborted) return outcome;
-    history.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
-    history.save();
     if (outcome.fault === null && entities !== null && meters !== null)
       extras.begin({ ...entities, properties: meters.map(({ property }) => property) }, signal);
     return outcome;

@@ -4,6 +4,7 @@ import { Counters } from '../accounts/metrics.ts';
 import { openReplyShapes } from '../accounts/pollHistory.ts';
 import type { Config, Fleet } from '../config/schema.ts';
 import { zone as zoneOf } from '../domain/period.ts';
+import type { CronTimes } from '../engine/schedule.ts';
 import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
@@ -18,7 +19,7 @@ import { fleetHandlers, serveFleetHealth } from './answers.ts';
 import { openKeeper } from './keeper.ts';
 import { joinFleet } from './membership.ts';
 import { openFleet } from './open.ts';
-import { type CronTimes, openSchedule } from './schedule.ts';
+import { openSchedule } from './schedule.ts';
 import { startWorker } from './worker.ts';
 
 interface FleetOptions extends Pick<AccountContext, 'config' | 'clock' | 'log' | 'scrubber' | 'random'> {

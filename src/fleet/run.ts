@@ -17,6 +17,7 @@ import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
+import { logFailed, pollTurn } from '../engine/turn.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
@@ -192,7 +193,7 @@ async function withdraw(claim: ClaimedAccount, parts: ProcessParts): Promise<voi
 
 /** What is due: a poll, or a refresh of the session, or neither. */
 async function act(account: Account, row: ClaimedRow, signal: AbortSignal, context: AccountContext) {
-  const { clock, config, counters, log } = context;
+  const { clock, config, log } = context;
   const { session } = account.upstream;
   if (row.wanted > 0) await account.upstream.askForLogin();
   else if (row.poll_at > clock.now()) {
@@ -205,13 +206,11 @@ async function act(account: Account, row: ClaimedRow, signal: AbortSignal, conte
   const refused = isAnotherReading ? await faultOf(session.accessToken()) : null;
   const outcome: AccountOutcome =
     refused === null
-      ? await account.poll(signal)
+      ? await pollTurn(account, signal, context)
       : { account: row.id, events: [], unread: [], fault: refused };
   const { fault } = outcome;
-  counters.countPoll(fault);
   if (fault === null) log.debug({ account: row.id, meters: account.meters?.length ?? 0 }, 'polled');
-  else if (fault instanceof Failure) log.warn({ account: row.id, ...safeWords(fault) }, 'poll failed');
-  else log.error({ account: row.id, err: fault }, 'poll failed unexpectedly');
+  else logFailed(row.id, fault, null, log);
   return { outcome, refreshFault: null };
 }
 

@@ -108,7 +108,10 @@ export const announcedCodec = {
   decode: (json: unknown) => announced.decode(announcedBefore.safeParse(json).data ?? json),
 };
 
-/** Counts of one local day, and how polls went. */
+/** What went wrong, in words that hold nothing secret or personal. */
+const trouble = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
+
+/** Counts of one local day, how polls went, and when the next one is due. Earlier versions wrote less. */
 const accountRecord = z.object({
   day: calendarDay,
   requestsToday: z.number().int(),
@@ -121,6 +124,13 @@ const accountRecord = z.object({
   rediscoveredAt: instant.nullable().default(null),
   /** Oldest first, each with the code of what went wrong. */
   polls: z.array(z.tuple([instant, z.string().nullable()])),
+  pollAt: instant.nullable().default(null),
+  /** The provider wants no request before (`Retry-After`). */
+  retryAfter: instant.nullable().default(null),
+  /** Polls in a row that failed, the first of them, and what the last one failed of. */
+  failures: z.number().int().default(0),
+  failingSince: instant.nullable().default(null),
+  lastError: trouble.nullable().default(null),
 });
 export type AccountRecord = Readonly<z.infer<typeof accountRecord>>;
 

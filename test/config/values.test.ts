@@ -6,20 +6,28 @@ import { configReference } from '../../scripts/docs/configuration.ts';
 import { exampleConfig } from '../../scripts/docs/example.ts';
 import { allKeys, configJsonSchema, mappingOf, settableKeys } from '../../src/config/keys.ts';
 import { pageAddress } from '../../src/config/listenAddress.ts';
-import { shortestGapMinutes } from '../../src/config/load.ts';
+import { nextTimes } from '../../src/engine/schedule.ts';
 import { BASE, load } from './loading.ts';
 
 test.each([
-  ['23 */4 * * *', 240],
-  ['* * * * * *', 0],
-  ['5 */15 * * * *', 15],
-  ['*/25 * * * *', 10],
-  ['30 1,2 * * 1-5', 60],
-  ['0 0 1 1 *', 1440],
-  ['10-30/10 6-8 * * MON', 10],
-  ['55,5 0,23 * * *', 10],
-])('two times of %s are at least %i minutes apart', (expression, minutes) => {
-  expect(shortestGapMinutes(expression)).toBe(minutes);
+  ['23 */4 * * *', null],
+  ['5 */15 * * * *', null],
+  ['30 1,2 * * 1-5', null],
+  ['0 0 1 1 *', null],
+  ['* * * * * *', 'at least 15 minutes'],
+  ['*/25 * * * *', 'at least 15 minutes'],
+  ['10-30/10 6-8 * * MON', 'at least 15 minutes'],
+  ['55,5 0,23 * * *', 'at least 15 minutes'],
+  // Ranges that go on after the last value.
+  ['15-10 * * * *', 'at least 15 minutes'],
+  ['*/5 22-2 * * *', 'at least 15 minutes'],
+  // An hour of a Sunday in March that the clock leaves out.
+  ['15 1 29 3 0', 'exist in Europe/Dublin'],
+  ['99 * * * *', '5 or 6 fields'],
+])('the schedule %s: %s', async (expression, mistake) => {
+  const loading = load(`${BASE}usage: { schedule: '${expression}' }\n`, {}, { nextTimes });
+  if (mistake === null) expect((await loading).config.usage.schedule).toBe(expression);
+  else await expect(loading).rejects.toThrow(mistake);
 });
 
 test.each([

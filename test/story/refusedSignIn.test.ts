@@ -63,7 +63,7 @@ test('a restart buys no try, a changed password file does, and health no longer 
   const answer = await probe.until('heat2mqtt/bridge/response/health');
   expect(answer).toMatchObject({ status: 'ok', data: { state: 'degraded', reasons: [] } });
   slow.remove();
-  await story.pass(180_000, 10_000);
+  await story.pass(300_000, 10_000);
   await probe.until(STATE);
   await probe.until('heat2mqtt/bridge/event', ({ event_type }) => event_type === 'recovered');
   await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');

@@ -197,7 +197,7 @@ test('an account whose provider hangs: the others are polled and told in the mea
   const before = counters.requests[USAGE] ?? 0;
   const told = (n: number) => probe.heard.filter(({ topic }) => topic === stateOf(n)).length;
   const toldBefore = OTHERS.map(told);
-  story.tick();
+  await story.tick();
   // No time passes on the clock: whoever waited for the slow one would wait for ever.
   await story.polled(9);
   await untilTrue('states', () => OTHERS.every((n, at) => told(n) > (toldBefore[at] ?? 0)));

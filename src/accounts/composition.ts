@@ -84,16 +84,12 @@ export function meterReasons(
   return found;
 }
 
-/** The meters that it has together with others of these accounts. */
-export function duplicateReasons(account: Account, accounts: readonly Account[]): Reason[] {
-  const turnOf = (id: string) =>
-    accounts.find((one) => one.id === id)?.isUsable
-      ? `It is read once, by ${id}.`
-      : `It counts once. ${id}, which is to read it, cannot sign in at present.`;
-  return account.sharedMeters().map(({ account: owner, readBy, property }) => ({
+/** The meters that other accounts read, and that it has too. */
+export function duplicateReasons(account: Account): Reason[] {
+  return account.sharedMeters().map(({ account: owner, property }) => ({
     code: 'duplicate_meter',
-    message: `The accounts ${owner} and ${account.id} have the same meter. ${turnOf(readBy)}`,
-    hint: 'Take one of the two out of the configuration. Until then the first one that is signed in reads the meter.',
+    message: `The accounts ${owner} and ${account.id} have the same meter. It is read once, by ${owner}.`,
+    hint: `Take one of the two out of the configuration. If ${owner} cannot read it for a day, or needs somebody to sign in, ${account.id} takes it over with its history.`,
     account: account.id,
     meter: seriesName(property),
   }));

@@ -189,8 +189,6 @@ export async function openMeter(
     name,
     friendlyName,
     store,
-    /** The account that has read it last. */
-    readBy: account,
     poll,
     view,
     reading,
@@ -296,16 +294,18 @@ export async function openMeterLedger(
     return openLedger(origin);
   }
 
+  const toDocument = (): LedgerDocument => ({
+    timezone: zone.name,
+    readingCloses: closes,
+    ledger,
+    isNew,
+    tariff: publishedTariff,
+  });
+
   /** A disk that does not take it is no reason to publish nothing. */
   async function save(): Promise<void> {
     const saving = ledger;
-    await document.write({
-      timezone: zone.name,
-      readingCloses: closes,
-      ledger,
-      isNew,
-      tariff: publishedTariff,
-    });
+    await document.write(toDocument());
     // A restoration meanwhile knows more than what was being saved.
     if (ledger === saving) saved = saving;
   }
@@ -331,6 +331,7 @@ export async function openMeterLedger(
   return {
     isOpenToReadings,
     tariffOf,
+    toDocument,
     get ledger(): Ledger {
       return ledger;
     },

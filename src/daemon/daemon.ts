@@ -1,9 +1,9 @@
 // Wires the daemon together, starts it and stops it.
-import { openAccounts } from '../accounts/account.ts';
 import { isIncomplete } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { Counters } from '../accounts/metrics.ts';
 import { strayNamesWarning } from '../accounts/names.ts';
+import { openAccounts } from '../accounts/openAccounts.ts';
 import { openConstituencies } from '../constituencies/onDemand.ts';
 import type { Reason } from '../domain/health.ts';
 import { zone as zoneOf } from '../domain/period.ts';

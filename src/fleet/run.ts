@@ -1,6 +1,6 @@
 // One run of one account under a claim: open what is kept, do what is due, publish, write everything in one statement and
 // give the account back. News are written before they are published.
-import { type Account, type AccountOutcome, openAccounts, type Told } from '../accounts/account.ts';
+import type { Account, AccountOutcome, Told } from '../accounts/account.ts';
 import {
   accountView,
   eventsOfPoll,
@@ -11,6 +11,7 @@ import {
 } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { SeriesNames } from '../accounts/names.ts';
+import { openAccounts } from '../accounts/openAccounts.ts';
 import type { openReplyShapes } from '../accounts/pollHistory.ts';
 import type { IssuerMemory } from '../auth/oidc.ts';
 import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
@@ -207,7 +208,7 @@ async function act(account: Account, row: ClaimedRow, signal: AbortSignal, conte
   const outcome: AccountOutcome =
     refused === null
       ? await pollTurn(account, signal, context)
-      : { account: row.id, events: [], unread: [], fault: refused };
+      : { account: row.id, events: [], fault: refused };
   const { fault } = outcome;
   if (fault === null) log.debug({ account: row.id, meters: account.meters?.length ?? 0 }, 'polled');
   else logFailed(row.id, fault, null, log);

@@ -124,7 +124,8 @@ test.each(versions)('%s: totals, history, entities, topics and session go on', a
 
   const { value } = await stored('accounts/home/tokens.json');
   expect(story.logged('skipping the poll at start: the last one is recent')).toHaveLength(1);
-  for (let passed = 0; passed < HOUR_MS && asked.length === 0; passed += 300_000) await story.pass(300_000, 300_000);
+  for (let passed = 0; passed < HOUR_MS && asked.length === 0; passed += 300_000)
+    await story.pass(300_000, 300_000);
   // Each retained topic is written, known to `uninstall`, or cleared.
   const { topics } = JSON.parse(await readFile(`${story.stateDir}/announced.json`, 'utf8'));
   const isCleared = (topic: string) => probe.last(topic)?.payload === '';

@@ -47,7 +47,7 @@ export function openBridgeStatus({ household, statistics }: Parts, context: Cont
       .map(({ id }) => ({ ...NO_REFRESH_TOKEN, account: id })),
     ...(statistics?.reasons() ?? []),
     ...metersOf(context).flatMap((meter) => meterReasons(meter, context)),
-    ...accounts.flatMap((account) => duplicateReasons(account, accounts)),
+    ...accounts.flatMap((account) => duplicateReasons(account)),
     ...accounts.flatMap(({ extras }) => extras.reasons()),
     ...link.refusals().map(safeWords),
   ];

@@ -28,6 +28,7 @@ type FromAccount = () => Pick<MeterView, 'currency' | 'register'> & { readonly l
 export type Meter = Awaited<ReturnType<typeof openMeter>>;
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const DECISIONS = {
   same_day: 'a reading counts for the day on which it is taken',
   previous_day: 'readings are taken in the first hours of a day: each counts for the day before',
@@ -285,6 +286,14 @@ export async function openMeterLedger(
     return since ?? usage.history_since ?? twoYearsAgo;
   }
 
+  /** Its origin was computed while the clock was ahead, and an earlier one is right. */
+  function isOfClockAhead(): boolean {
+    const isGiven = since !== null || usage.history_since !== undefined;
+    if (isGiven || firstOrigin() >= ledger.origin) return false;
+    const latest = clock.now() + DAY_MS;
+    return [...ledger.days.values()].some(({ receivedAt }) => receivedAt > latest);
+  }
+
   function unlessBoundariesChanged(stored: LedgerDocument): Ledger {
     const { origin } = stored.ledger;
     const isMoved = since === null ? (usage.history_since ?? origin) !== origin : since < origin;
@@ -365,8 +374,16 @@ export async function openMeterLedger(
     },
     /** To be called before the first question of a poll. */
     begin(): void {
-      // Two years before 1970: a Pi without a clock battery had not heard the time when it opened the ledger.
-      if (ledger.origin < EARLIEST_ORIGIN) ledger = openLedger(firstOrigin());
+      const today = zone.dayAt(clock.now());
+      // Two years before 1970, or after today: the clock was not set when the ledger was opened.
+      if (ledger.origin < EARLIEST_ORIGIN || ledger.origin > today) ledger = openLedger(firstOrigin());
+      else if (isOfClockAhead()) {
+        log.warn(
+          { origin: ledger.origin },
+          'the clock was ahead when the history was read: it is read again',
+        );
+        ledger = { ...openLedger(firstOrigin()), days: ledger.days };
+      }
     },
     /** Takes and saves the next ledger. Resolves to the change of the tariff since it was last published, if there is one. */
     async update(next: Ledger): Promise<TariffChange | null> {

@@ -1,9 +1,8 @@
 // Each mistake is told once, at the path where it was made, with what was found and what is allowed.
 import { describe, expect, it } from 'vitest';
+import { nextTimes } from '../../src/engine/schedule.ts';
 import { EXIT } from '../../src/foundation/failure.ts';
 import { BASE, load, PROVIDER, refusal } from './loading.ts';
-
-const nextTimes = (expression: string) => (expression.startsWith('99') ? null : [0]);
 
 const KEY = 'aW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzLCBubyBtb3I=';
 

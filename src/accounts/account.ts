@@ -77,6 +77,8 @@ export class Account {
   readonly extras: AccountExtras;
   /** What events have told of it. */
   told: Told = { needsPerson: false, late: {}, use: {} };
+  /** Its last poll needed a person, as it is known from before it was opened. */
+  hasToSignIn = false;
   readonly #parts: AccountParts;
   readonly #context: AccountContext;
   readonly #bills: Bills;
@@ -177,7 +179,7 @@ export class Account {
     const isKnown = this.#meters !== null;
     if (!isKnown) await this.#discover(round.signal);
     await this.#takeOver();
-    if (isKnown && !this.isUsable) await this.#signIn();
+    if (isKnown && (this.hasToSignIn || !this.isUsable)) await this.#signIn();
     let faults = await this.#pollMeters(round);
     if (isKnown && faults.some(isRefusal) && this.history.tryOnceADay('rediscoveredAt')) {
       this.#context.log.info('the provider refuses a known property: discovering again');

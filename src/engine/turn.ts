@@ -1,31 +1,58 @@
 // A turn of an account: what is done once it is due, in a household as in a fleet, and what log and counters are told of it.
 import type { Account, AccountOutcome } from '../accounts/account.ts';
+import { eventsOfPoll } from '../accounts/composition.ts';
 import type { AccountContext, MeterEvent } from '../accounts/context.ts';
 import { knownUnits } from '../domain/amount.ts';
 import type { Change } from '../domain/ledger.ts';
 import type { DaySpan } from '../domain/period.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
+import type { Message } from '../mqtt/message.ts';
+import { type Due, dueAfterPoll, keptDue, momentOf } from './due.ts';
 
-/** Polls the account, and notes in its record what came of it; `again`: those days instead of what is due. Never rejects. */
+export interface Turn {
+  /** The next poll of the schedule, epoch milliseconds. */
+  readonly slot: () => number;
+  readonly signal: AbortSignal;
+  /** Those days instead of what is due. */
+  readonly again?: DaySpan | undefined;
+  /** The poll before this one failed. */
+  readonly wasFailing: boolean;
+}
+
+export interface Polled {
+  readonly outcome: AccountOutcome;
+  readonly due: Due;
+  /** What is worth an event. */
+  readonly events: readonly Message[];
+}
+
+/** Polls the account: what came of it is in its record, in the log, in the counters and in the events. `null`: it was stopped. Never rejects. */
 export async function pollTurn(
   account: Account,
-  signal: AbortSignal,
-  { counters }: Pick<AccountContext, 'counters'>,
-  again?: DaySpan,
-): Promise<AccountOutcome> {
-  const outcome = await account.poll(signal, again);
+  turn: Turn,
+  context: AccountContext,
+): Promise<Polled | null> {
+  const outcome = await account.poll(turn.signal, turn.again);
   // A stop in the middle of a poll says nothing about the provider.
-  if (signal.aborted) return outcome;
+  if (turn.signal.aborted) return null;
   const { fault } = outcome;
-  account.history.notePoll(fault === null ? null : safeWords(fault));
+  const { history } = account;
+  const { clock, counters, log, zone } = context;
   counters.countPoll(fault);
-  return outcome;
+  history.notePoll(fault === null ? null : safeWords(fault));
+  const retryMs = fault === null ? null : account.retryDelayMs(fault, history.record.failures);
+  const moment = momentOf(clock);
+  const due = dueAfterPoll({ fault, retryMs }, turn.slot(), moment);
+  history.noteDue(keptDue(due, moment));
+  if (fault !== null)
+    logFailed(account.id, fault, retryMs === null ? null : zone.iso(moment.now + retryMs), log);
+  return { outcome, due, events: eventsOfPoll(account, outcome, turn.wasFailing, context) };
 }
 
 type Log = AccountContext['log'];
 
 /** `retryAt`: when it is tried again, as text. */
-export function logFailed(account: string, fault: unknown, retryAt: string | null, log: Log): void {
+function logFailed(account: string, fault: unknown, retryAt: string | null, log: Log): void {
   // A Failure tells everything in its words; anything else is a bug of ours and needs its stack.
   if (fault instanceof Failure) log.warn({ account, ...safeWords(fault), retryAt }, 'poll failed');
   else log.error({ account, err: fault }, 'poll failed unexpectedly');

@@ -36,7 +36,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   constituencies: 'config domain foundation http mqtt/requests.ts provider publication store'
     .split(' ')
     .concat('type mqtt/message.ts'),
-  engine: ['accounts', 'domain', 'foundation'],
+  engine: ['accounts', 'domain', 'foundation', 'type mqtt/message.ts'],
   daemon:
     'accounts auth config constituencies domain engine foundation http mqtt publication homeassistant store web'.split(
       ' ',

@@ -1,11 +1,10 @@
 // The accounts of a household: one loop looks every second at what is due by the clocks as they are now, and gives each account its
 // turn, a few at a time. Scheduled and requested polls, retries, backfills and refreshes all come this way.
 import type { Account, AccountOutcome } from '../../accounts/account.ts';
-import { eventsOfPoll, eventsOfRefresh } from '../../accounts/composition.ts';
+import { eventsOfRefresh } from '../../accounts/composition.ts';
 import type { DaySpan } from '../../domain/period.ts';
-import { dueAfterPoll, momentOf } from '../../engine/due.ts';
 import { type NextTick, nextSlot } from '../../engine/schedule.ts';
-import { countsOf, logFailed, logPolled, pollTurn } from '../../engine/turn.ts';
+import { countsOf, logPolled, type Polled, pollTurn } from '../../engine/turn.ts';
 import { RateLimit } from '../../foundation/limits.ts';
 import type { Context } from '../context.ts';
 import { Seat } from './seat.ts';
@@ -117,32 +116,27 @@ export class Household {
 
   async #poll(seat: Seat): Promise<void> {
     const { signal } = this.#stopping;
-    const { limit } = this.#context;
     const { account } = seat;
-    const asked = seat.begin();
-    const outcome = await limit(() => pollTurn(account, signal, this.#context, asked.again));
+    const { again, end } = seat.begin();
+    const slot = () => this.#schedule().slot;
+    const turn = { slot, signal, again, wasFailing: seat.fault !== null };
+    const polled = await this.#context.limit(() => pollTurn(account, turn, this.#context));
+    if (polled !== null) this.#took(seat, polled);
     seat.polling = null;
-    if (signal.aborted) return asked.end(null);
-    this.#took(seat, outcome);
-    asked.end(outcome);
-    this.#outcomes.push(outcome);
+    end(polled?.outcome ?? null);
+    if (polled === null) return;
+    this.#outcomes.push(polled.outcome);
     if (!this.#all.some((one) => one.polling || one.isAsked || one.isPollDue)) this.#rest();
   }
 
-  #took(seat: Seat, outcome: AccountOutcome): void {
-    const { clock, log, zone, link, signals } = this.#context;
+  #took(seat: Seat, { outcome, due, events }: Polled): void {
+    const { log, link, signals } = this.#context;
     const { account } = seat;
-    const { fault } = outcome;
-    const wasFailing = seat.fault !== null;
-    const retryMs = fault === null ? null : account.retryDelayMs(fault, account.history.record.failures);
-    seat.fault = fault;
-    seat.note(dueAfterPoll({ fault, retryMs }, this.#schedule().slot, momentOf(clock)));
+    seat.took(outcome.fault, due);
     account.history.save();
-    if (fault !== null)
-      logFailed(account.id, fault, retryMs === null ? null : zone.iso(clock.now() + retryMs), log);
-    else if (this.#isCrowd) log.debug({ account: account.id }, 'polled');
-    else logPolled(account, outcome, log);
-    link.publish(eventsOfPoll(account, outcome, wasFailing, this.#context));
+    if (outcome.fault === null && this.#isCrowd) log.debug({ account: account.id }, 'polled');
+    else if (outcome.fault === null) logPolled(account, outcome, log);
+    link.publish(events);
     signals.emit('accountChanged', account.id);
   }
 

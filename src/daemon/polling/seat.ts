@@ -3,15 +3,7 @@ import type { Account, AccountOutcome } from '../../accounts/account.ts';
 import type { AccountContext } from '../../accounts/context.ts';
 import { RefreshPlan } from '../../auth/refreshPlan.ts';
 import type { DaySpan } from '../../domain/period.ts';
-import {
-  type Due,
-  dueAtStart,
-  isPaused,
-  keptDue,
-  momentOf,
-  msUntilPoll,
-  notAfter,
-} from '../../engine/due.ts';
+import { type Due, dueAtStart, isPaused, momentOf, msUntilPoll, notAfter } from '../../engine/due.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, failure } from '../../foundation/failure.ts';
 
@@ -136,12 +128,12 @@ export class Seat {
     this.due = { ...this.due, retryAt: this.#clock.monotonic() };
   }
 
-  /** After a poll: notes when the next one is due, to be written with the rest of the record. */
-  note(due: Due): void {
-    this.due = due;
-    if (this.#isHurried && this.fault !== null) this.due = { ...due, retryAt: this.#clock.monotonic() };
+  /** After a poll. */
+  took(fault: unknown, due: Due): void {
+    this.fault = fault;
+    const isAtOnce = this.#isHurried && fault !== null;
+    this.due = isAtOnce ? { ...due, retryAt: this.#clock.monotonic() } : due;
     this.#isHurried = false;
-    this.account.history.noteDue(keptDue(this.due, momentOf(this.#clock)));
   }
 
   /** Nobody waits any longer. */

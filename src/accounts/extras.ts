@@ -14,7 +14,7 @@ import {
 } from '../domain/extras.ts';
 import type { Reason } from '../domain/health.ts';
 import type { Invoice } from '../domain/invoice.ts';
-import type { Day } from '../domain/period.ts';
+import { type Day, isSameZone } from '../domain/period.ts';
 import { type EntityContext, type Property, type RegisterHistory, withReadings } from '../domain/reading.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { ConcurrencyLimit } from '../foundation/limits.ts';
@@ -269,8 +269,3 @@ function siteReasons({ provider, usage }: Config, site: Site | null): Reason[] {
   }
   return reasons;
 }
-
-/** Time zones have several names. */
-const isSameZone = (one: string, other: string): boolean => one === other || proper(one) === proper(other);
-const proper = (timeZone: string): string =>
-  new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone;

@@ -5,7 +5,7 @@ import { type Forecaster, type Forecasts, forecaster, forecastMonth } from '../d
 import { checkRegister } from '../domain/insight/registerCheck.ts';
 import { type House, openHouse, type Weather } from '../domain/insight/weather.ts';
 import { type Ledger, ledgerSince, markRead, merge, openLedger, questions } from '../domain/ledger.ts';
-import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../domain/period.ts';
+import { addDays, type Day, type DaySpan, daysBetween, isSameZone, monthStart } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, isContradicted, type ReadingCloses } from '../domain/readingCloses.ts';
 import { type RetainedHistory, restoreLedger } from '../domain/recovery.ts';
@@ -256,7 +256,8 @@ export async function openMeterLedger(
   const stored = await document.read();
   /** `usage.reading_closes` leaves it to the readings. */
   const isOpenToReadings = usage.reading_closes === 'auto';
-  const kept = stored?.timezone === usage.timezone ? stored.readingCloses : null;
+  const isOfThisZone = stored !== null && isSameZone(stored.timezone, usage.timezone);
+  const kept = isOfThisZone ? stored.readingCloses : null;
   let closes: ReadingCloses | null = usage.reading_closes === 'auto' ? kept : usage.reading_closes;
   /** Nothing was on disk, and the broker has not been asked yet for its retained history. */
   let isNew = stored?.isNew ?? true;
@@ -279,7 +280,9 @@ export async function openMeterLedger(
 
   function hasSameBoundaries(other: Pick<LedgerDocument, 'timezone' | 'readingCloses'>): boolean {
     const { timezone, readingCloses } = dayBoundaries();
-    return other.timezone === timezone && (other.readingCloses ?? FOR_THE_TIME_BEING) === readingCloses;
+    return (
+      isSameZone(other.timezone, timezone) && (other.readingCloses ?? FOR_THE_TIME_BEING) === readingCloses
+    );
   }
 
   function firstOrigin(): Day {
@@ -323,7 +326,7 @@ export async function openMeterLedger(
 
   /** What was decided before the state was lost stands, whatever a poll has decided meanwhile. */
   function adoptDecision({ timezone, readingCloses, days }: RetainedHistory): void {
-    if (!isOpenToReadings || timezone !== zone.name || days.size === 0) return;
+    if (!isOpenToReadings || !isSameZone(timezone, zone.name) || days.size === 0) return;
     if (readingCloses !== dayBoundaries().readingCloses) ledger = openLedger(ledger.origin);
     closes = readingCloses;
   }

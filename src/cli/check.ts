@@ -5,7 +5,7 @@ import type { Account, Config } from '../config/schema.ts';
 import { keysIn, type Secret, totpParameters } from '../config/secret.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
-import { addDays } from '../domain/period.ts';
+import { addDays, isSameZone } from '../domain/period.ts';
 import { type Property, seriesName } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
@@ -222,7 +222,7 @@ async function tryHomeAssistant(
 ): Promise<string> {
   return visitHomeAssistant({ url, token: await token.read() }, clock, async (home, timezone) => {
     if (sensor !== undefined) await checkTemperature(home, sensor);
-    const isSame = timezone === null || timezone === ours;
+    const isSame = timezone === null || isSameZone(timezone, ours);
     const caution = '; its time zone is not usage.timezone: days may begin at another hour there';
     const temperatures = sensor === undefined ? '' : ', outdoor temperatures can be read';
     return `version ${home.version}, statistics can be written${temperatures}${isSame ? '' : caution}`;

@@ -6,7 +6,13 @@ import { type BillForecast, forecastBill, nextBillSpan } from '../domain/insight
 import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Day, DaySpan } from '../domain/period.ts';
-import { type EntityContext, type Property, seriesName, withFound } from '../domain/reading.ts';
+import {
+  type EntityContext,
+  isSameProperty,
+  type Property,
+  seriesName,
+  withFound,
+} from '../domain/reading.ts';
 import { isClockSet } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
@@ -77,6 +83,8 @@ export type Account = Awaited<ReturnType<typeof openAccount>>;
 
 const DAY_MS = 24 * 3_600_000;
 const DISCOVERY_IS_OLD_MS = 7 * DAY_MS;
+/** A day that is booked late is no exchange yet. */
+const REGISTER_IS_SILENT_MS = 2 * DAY_MS;
 const LONGEST_WAIT_MS = 3_000;
 const NO_INVOICES: readonly Invoice[] = [];
 
@@ -228,10 +236,11 @@ async function openAccount(
       // It helped: the next refusal is a new one.
       if (faults.length === 0) history.allowAgain('rediscoveredAt');
     }
-    if (isKnown && faults.length === 0 && isDiscoveryOld() && history.tryOnceADay('searchedAt')) {
+    const isToSearch = isDiscoveryOld() || isSomeRegisterSilent();
+    if (isKnown && faults.length === 0 && isToSearch && history.tryOnceADay('searchedAt')) {
       // Properties may have appeared since the last discovery.
-      const properties = (meters ?? []).map(({ property }) => property);
-      await discover(signal, properties).catch((err) =>
+      const own = (meters ?? []).map(({ property }) => property);
+      await discover(signal, own).catch((err) =>
         log.warn(safeWords(err), 'new properties could not be looked for'),
       );
       faults = await pollMeters(metersIn(round), round);
@@ -243,6 +252,20 @@ async function openAccount(
     const { discoveredAt } = history.record;
     // A clock that was far ahead must not put it off for long.
     return discoveredAt === null || Math.abs(clock.now() - discoveredAt) >= DISCOVERY_IS_OLD_MS;
+  }
+
+  /** While days go on, a register that stands still hints at an exchange. It is looked into once. */
+  function isSomeRegisterSilent(): boolean {
+    const { discoveredAt } = history.record;
+    return (meters ?? []).some(({ property, reading }) => {
+      const register = extras.register(property);
+      const readingAt = reading()?.readingAt ?? null;
+      if (register === null || readingAt === null) return false;
+      const silentSince = register.readAt + REGISTER_IS_SILENT_MS;
+      // Earlier versions looked, and kept the meter that they knew.
+      const isLookedInto = (discoveredAt ?? 0) > silentSince && property.namedAfter !== undefined;
+      return readingAt > silentSince && !isLookedInto;
+    });
   }
 
   /** What it is to read in the round and has not read: nothing that another account may be reading. */
@@ -287,8 +310,9 @@ async function openAccount(
     changed(account);
   }
 
-  async function discover(signal: AbortSignal, before: readonly Property[] = []): Promise<void> {
-    const finding = findProperties(signal, before);
+  /** `kept`: those that stay though the provider leaves them out. */
+  async function discover(signal: AbortSignal, kept: readonly Property[] = []): Promise<void> {
+    const finding = findProperties(signal, kept);
     discovery = finding
       .catch(() => undefined)
       .finally(() => {
@@ -297,18 +321,31 @@ async function openAccount(
     await finding;
   }
 
-  async function findProperties(signal: AbortSignal, before: readonly Property[]): Promise<void> {
+  async function findProperties(signal: AbortSignal, kept: readonly Property[]): Promise<void> {
     const listed = await upstream.provider.discover(signal);
     history.noteDiscovery();
-    const found = { ...listed, properties: withFound(before, listed.properties) };
+    const before = entities?.properties ?? [];
+    const elsewhere = all.flatMap((one) => one.meters ?? []).map(({ property }) => property);
+    const found = { ...listed, properties: withFound(before, listed.properties, kept, elsewhere) };
     log.info({ properties: found.properties.length }, 'heat meters found');
     await upstream.context.write(found);
+    noteExchanges(before, found.properties);
     await extras.askSite(signal);
     await waitForEarlierOnes();
     const next = await claimed(found);
     meters = await openMeters(next);
     entities = next;
     changed(id);
+  }
+
+  function noteExchanges(before: readonly Property[], now: readonly Property[]): void {
+    for (const property of now) {
+      const known = before.find((one) => isSameProperty(one, property));
+      if (!known || String(known.meterIdentifiers) === String(property.meterIdentifiers)) continue;
+      const [was, is] = [known.meterIdentifiers, property.meterIdentifiers];
+      log.info({ meter: seriesName(property), was, is }, 'other heat meters are at the property now');
+      extras.askRegisterAgain(property);
+    }
   }
 
   /** When two find the same property at once, the first one of the configuration is to keep its ledger. */
@@ -341,7 +378,8 @@ async function openAccount(
         continue;
       }
       const name = names.nameOf(property);
-      const before = meters?.find((meter) => meter.name === name && isSame(meter.property, property));
+      const before = meters?.find((meter) => meter.name === name && isSameProperty(meter.property, property));
+      before?.describe(property);
       // A property that is gone and had this name: its series goes on.
       const predecessor = gone.find((meter) => meter.name === name);
       opened.push(before ?? (await openOne(property, name, predecessor)));
@@ -350,9 +388,9 @@ async function openAccount(
   }
 
   async function openOne(property: Property, name: string, predecessor?: Meter): Promise<Meter> {
-    const fromAccount = () => ({
+    const fromAccount = (now: Property) => ({
       currency: extras.currency,
-      register: extras.register(property),
+      register: extras.register(now),
       lastSuccessAt: history.record.lastSuccessAt,
     });
     const meter = await openMeter({ account: id, property, name }, fromAccount, context);
@@ -423,6 +461,4 @@ async function openAccount(
   };
 }
 
-const isOf = ({ property }: Meter, { propertyCustomerId }: Property): boolean =>
-  property.propertyCustomerId === propertyCustomerId;
-const isSame = (one: Property, other: Property): boolean => JSON.stringify(one) === JSON.stringify(other);
+const isOf = ({ property }: Meter, other: Property): boolean => isSameProperty(property, other);

@@ -23,7 +23,9 @@ import { friendlyNameOf, ledgerFile } from './names.ts';
 
 type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor'>;
 /** What the account knows of the meter beside its usage. */
-type FromAccount = () => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
+type FromAccount = (
+  property: Property,
+) => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
 
 export type Meter = Awaited<ReturnType<typeof openMeter>>;
 
@@ -35,13 +37,17 @@ const DECISIONS = {
 
 /** `name`: of its series in topics. */
 export async function openMeter(
-  { account, property, name }: { account: string; property: Property; name: string },
+  { account, property: found, name }: { account: string; property: Property; name: string },
   fromAccount: FromAccount,
   context: Needs,
 ) {
   const { config, zone, clock, changed, outdoor } = context;
   const { usage } = config;
-  const friendlyName = friendlyNameOf(config.meters, property, name);
+  /** As it was discovered last: its meter may have been exchanged since. */
+  let property = found;
+  const { propertyCustomerId } = property;
+  const nameNow = () => friendlyNameOf(config.meters, property, name);
+  const friendlyName = nameNow();
   const log = context.log.child({ meter: name, ...(friendlyName === null ? {} : { called: friendlyName }) });
   const since = config.accounts.find(({ id }) => id === account)?.history_since;
   const store = await openMeterLedger(ledgerFile(account, property), { ...context, log }, since);
@@ -70,7 +76,6 @@ export async function openMeter(
     if (isToDecide(today, again)) await decide(provider, today, signal);
     const { readingCloses } = store;
     const { origin } = store.ledger;
-    const { propertyCustomerId } = property;
     const changes: MeterEvent['change'][] = [];
     for (const span of questions(store.ledger, today, usage.reread_days, again)) {
       const question = { propertyCustomerId, span, interval: 'day', zone, readingCloses, signal } as const;
@@ -110,7 +115,7 @@ export async function openMeter(
   async function decide(provider: Provider, last: Day, signal: AbortSignal): Promise<void> {
     const wasUndecided = store.isUndecided;
     const span = { from: addDays(last, 1 - DAYS_LOOKED_AT), to: addDays(last, 1) };
-    const question = { propertyCustomerId: property.propertyCustomerId, span, zone, signal };
+    const question = { propertyCustomerId, span, zone, signal };
     const asked = hoursAreRefused ? undefined : provider.readingHours?.(question);
     const hours = await Promise.resolve(asked ?? []).catch((err) => {
       if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
@@ -128,7 +133,7 @@ export async function openMeter(
   function tellHistory(): void {
     const { ledger } = store;
     const { energy, cost } = totals(ledger, zone.dayAt(clock.now())).total;
-    const { currency } = fromAccount();
+    const { currency } = fromAccount(property);
     const sums = { days: ledger.days.size, kwh: knownUnits(energy), cost: knownUnits(cost), currency };
     log.info({ origin: ledger.origin, ...sums }, 'history complete');
   }
@@ -166,12 +171,12 @@ export async function openMeter(
     const { readingCloses } = store;
     const { forecast: _forecast, ...sums } = figuresNow();
     const { ledger } = sums;
-    const { lastSuccessAt, currency, register } = fromAccount();
+    const { lastSuccessAt, currency, register } = fromAccount(property);
     return {
       ...newest,
       ...sums,
       account,
-      friendlyName,
+      friendlyName: nameNow(),
       identifiers: property.meterIdentifiers,
       zone,
       currency,
@@ -185,9 +190,17 @@ export async function openMeter(
 
   return {
     account,
-    property,
+    get property(): Property {
+      return property;
+    },
+    /** The same property as it is now. */
+    describe(now: Property): void {
+      property = now;
+    },
     name,
-    friendlyName,
+    get friendlyName(): string | null {
+      return nameNow();
+    },
     store,
     /** The account that has read it last. */
     readBy: account,

@@ -5,7 +5,7 @@ import { type Forecaster, type Forecasts, forecaster, forecastMonth } from '../d
 import { checkRegister } from '../domain/insight/registerCheck.ts';
 import { type House, openHouse, type Weather } from '../domain/insight/weather.ts';
 import { type Ledger, ledgerSince, markRead, merge, openLedger, questions } from '../domain/ledger.ts';
-import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../domain/period.ts';
+import { addDays, type Day, type DaySpan, daysBetween, isSameZone, monthStart } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, isContradicted, type ReadingCloses } from '../domain/readingCloses.ts';
 import { type RetainedHistory, restoreLedger } from '../domain/recovery.ts';
@@ -23,7 +23,9 @@ import { friendlyNameOf, ledgerFile } from './names.ts';
 
 type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor'>;
 /** What the account knows of the meter beside its usage. */
-type FromAccount = () => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
+type FromAccount = (
+  property: Property,
+) => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
 
 export type Meter = Awaited<ReturnType<typeof openMeter>>;
 
@@ -36,13 +38,17 @@ const DECISIONS = {
 
 /** `name`: of its series in topics. */
 export async function openMeter(
-  { account, property, name }: { account: string; property: Property; name: string },
+  { account, property: found, name }: { account: string; property: Property; name: string },
   fromAccount: FromAccount,
   context: Needs,
 ) {
   const { config, zone, clock, changed, outdoor } = context;
   const { usage } = config;
-  const friendlyName = friendlyNameOf(config.meters, property, name);
+  /** As it was discovered last: its meter may have been exchanged since. */
+  let property = found;
+  const { propertyCustomerId } = property;
+  const nameNow = () => friendlyNameOf(config.meters, property, name);
+  const friendlyName = nameNow();
   const log = context.log.child({ meter: name, ...(friendlyName === null ? {} : { called: friendlyName }) });
   const since = config.accounts.find(({ id }) => id === account)?.history_since;
   const store = await openMeterLedger(ledgerFile(account, property), { ...context, log }, since);
@@ -71,7 +77,6 @@ export async function openMeter(
     if (isToDecide(today, again)) await decide(provider, today, signal);
     const { readingCloses } = store;
     const { origin } = store.ledger;
-    const { propertyCustomerId } = property;
     const changes: MeterEvent['change'][] = [];
     for (const span of questions(store.ledger, today, usage.reread_days, again)) {
       const question = { propertyCustomerId, span, interval: 'day', zone, readingCloses, signal } as const;
@@ -111,7 +116,7 @@ export async function openMeter(
   async function decide(provider: Provider, last: Day, signal: AbortSignal): Promise<void> {
     const wasUndecided = store.isUndecided;
     const span = { from: addDays(last, 1 - DAYS_LOOKED_AT), to: addDays(last, 1) };
-    const question = { propertyCustomerId: property.propertyCustomerId, span, zone, signal };
+    const question = { propertyCustomerId, span, zone, signal };
     const asked = hoursAreRefused ? undefined : provider.readingHours?.(question);
     const hours = await Promise.resolve(asked ?? []).catch((err) => {
       if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
@@ -129,7 +134,7 @@ export async function openMeter(
   function tellHistory(): void {
     const { ledger } = store;
     const { energy, cost } = totals(ledger, zone.dayAt(clock.now())).total;
-    const { currency } = fromAccount();
+    const { currency } = fromAccount(property);
     const sums = { days: ledger.days.size, kwh: knownUnits(energy), cost: knownUnits(cost), currency };
     log.info({ origin: ledger.origin, ...sums }, 'history complete');
   }
@@ -167,12 +172,12 @@ export async function openMeter(
     const { readingCloses } = store;
     const { forecast: _forecast, ...sums } = figuresNow();
     const { ledger } = sums;
-    const { lastSuccessAt, currency, register } = fromAccount();
+    const { lastSuccessAt, currency, register } = fromAccount(property);
     return {
       ...newest,
       ...sums,
       account,
-      friendlyName,
+      friendlyName: nameNow(),
       identifiers: property.meterIdentifiers,
       zone,
       currency,
@@ -186,9 +191,17 @@ export async function openMeter(
 
   return {
     account,
-    property,
+    get property(): Property {
+      return property;
+    },
+    /** The same property as it is now. */
+    describe(now: Property): void {
+      property = now;
+    },
     name,
-    friendlyName,
+    get friendlyName(): string | null {
+      return nameNow();
+    },
     store,
     poll,
     view,
@@ -255,7 +268,8 @@ export async function openMeterLedger(
   const stored = await document.read();
   /** `usage.reading_closes` leaves it to the readings. */
   const isOpenToReadings = usage.reading_closes === 'auto';
-  const kept = stored?.timezone === usage.timezone ? stored.readingCloses : null;
+  const isOfThisZone = stored !== null && isSameZone(stored.timezone, usage.timezone);
+  const kept = isOfThisZone ? stored.readingCloses : null;
   let closes: ReadingCloses | null = usage.reading_closes === 'auto' ? kept : usage.reading_closes;
   /** Nothing was on disk, and the broker has not been asked yet for its retained history. */
   let isNew = stored?.isNew ?? true;
@@ -278,7 +292,9 @@ export async function openMeterLedger(
 
   function hasSameBoundaries(other: Pick<LedgerDocument, 'timezone' | 'readingCloses'>): boolean {
     const { timezone, readingCloses } = dayBoundaries();
-    return other.timezone === timezone && (other.readingCloses ?? FOR_THE_TIME_BEING) === readingCloses;
+    return (
+      isSameZone(other.timezone, timezone) && (other.readingCloses ?? FOR_THE_TIME_BEING) === readingCloses
+    );
   }
 
   function firstOrigin(): Day {
@@ -332,7 +348,7 @@ export async function openMeterLedger(
 
   /** What was decided before the state was lost stands, whatever a poll has decided meanwhile. */
   function adoptDecision({ timezone, readingCloses, days }: RetainedHistory): void {
-    if (!isOpenToReadings || timezone !== zone.name || days.size === 0) return;
+    if (!isOpenToReadings || !isSameZone(timezone, zone.name) || days.size === 0) return;
     if (readingCloses !== dayBoundaries().readingCloses) ledger = openLedger(ledger.origin);
     closes = readingCloses;
   }

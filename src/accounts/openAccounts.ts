@@ -61,6 +61,6 @@ export async function openAccounts(
     opened.push(await Account.open(id, { upstream, history, extras, names, all: opened, restore }, own));
   }
   // When two have the same property, the one that has its ledger keeps it, else the first.
-  for (const account of opened) await account.openKnownMeters();
+  for (const account of opened) await account.own.open();
   return opened;
 }

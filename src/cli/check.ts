@@ -5,8 +5,8 @@ import type { Account, Config } from '../config/schema.ts';
 import { keysIn, type Secret, totpParameters } from '../config/secret.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
-import { addDays } from '../domain/period.ts';
-import { type Property, seriesName } from '../domain/reading.ts';
+import { addDays, isSameZone } from '../domain/period.ts';
+import { type Property, seriesName, withFound } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/commands.ts';
@@ -163,7 +163,8 @@ async function tryProvider(settings: Settings, account: Account, found: FoundMet
   };
   const upstream = openUpstreamBeside(settings, account, io, { onLogin });
   await upstream.askForLogin();
-  const { properties } = await upstream.provider.discover();
+  const known = (await upstream.context.read())?.properties ?? [];
+  const properties = withFound(known, (await upstream.provider.discover()).properties, []);
   if (upstream.session.lacksRefreshToken)
     signedIn += ' without a refresh token, though provider.offline_access is on: the issuer gave none';
   const meters = `${properties.length} heat meter(s): ${numbersOf(properties)}${duplicateWords(properties, found)}`;
@@ -222,7 +223,7 @@ async function tryHomeAssistant(
 ): Promise<string> {
   return visitHomeAssistant({ url, token: await token.read() }, clock, async (home, timezone) => {
     if (sensor !== undefined) await checkTemperature(home, sensor);
-    const isSame = timezone === null || timezone === ours;
+    const isSame = timezone === null || isSameZone(timezone, ours);
     const caution = '; its time zone is not usage.timezone: days may begin at another hour there';
     const temperatures = sensor === undefined ? '' : ', outdoor temperatures can be read';
     return `version ${home.version}, statistics can be written${temperatures}${isSame ? '' : caution}`;

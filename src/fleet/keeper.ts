@@ -20,6 +20,14 @@ const GONE_SECONDS = 120;
 /** Meters that bridge/info names: so many as a person can look at. */
 const MOST_METERS = 500;
 
+interface SeriesRow {
+  readonly meter: string;
+  readonly account: string;
+  readonly readingCloses: ReadingCloses;
+  /** Those of now. */
+  readonly identifiers: readonly string[];
+}
+
 export function openKeeper({ membership, opened, context }: ProcessParts) {
   const { database, installation } = opened;
   const { config, topics, clock, log, random, zone } = context;
@@ -91,15 +99,15 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
   }
 
   async function composeInfo(): Promise<Retained[]> {
-    const rows = await database.query<{ meter: string; account: string; readingCloses: ReadingCloses }>(
-      `SELECT name AS meter, account, coalesce(ledger ->> 'readingCloses', 'same_day') AS "readingCloses" FROM heat2mqtt.series
+    const rows = await database.query<SeriesRow>(
+      `SELECT name AS meter, account, coalesce(ledger ->> 'readingCloses', 'same_day') AS "readingCloses",
+        coalesce(ledger -> 'identifiers', json_build_array(name)) AS identifiers FROM heat2mqtt.series
       WHERE ledger ->> 'complete' = 'true' ORDER BY account, name LIMIT $1`,
       [MOST_METERS],
     );
     const meters = rows.map((one) => ({
       ...one,
-      friendlyName: friendlyNameOf(config.meters, { meterIdentifiers: [one.meter] }, one.meter),
-      identifiers: [one.meter],
+      friendlyName: friendlyNameOf(config.meters, { meterIdentifiers: one.identifiers }, one.meter),
     }));
     const { discovery_prefix: prefix } = mqtt;
     const options = { topics, page: null, constituencies: false, language: homeLanguage(config.language) };

@@ -148,10 +148,14 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
   ];
   const columns = columnsAfter(account, polled, row, parts);
   const { currency } = account.extras;
-  claim.describe = (series) => ({
-    currency,
-    friendlyName: account.meters?.find(({ name }) => name === series)?.friendlyName ?? null,
-  });
+  claim.describe = (series) => {
+    const meter = account.meters?.find(({ name }) => name === series);
+    return {
+      currency,
+      friendlyName: meter?.friendlyName ?? null,
+      ...(meter && { identifiers: meter.property.meterIdentifiers }),
+    };
+  };
   const lists = `${about.version} ${currency}`;
   const areListsSame = before.lists === lists && !claim.hasNews();
   const untold = { ...before, lists: areListsSame ? lists : null, told: account.told, events };

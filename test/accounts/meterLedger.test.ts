@@ -67,6 +67,19 @@ test('what was decided outlives a restart, and another time zone reads all of it
   expect(elsewhere.ledger).toMatchObject({ origin: BEFORE.origin, complete: false });
 });
 
+test('another name of the same time zone is no other time zone: nothing is read again', async () => {
+  const home = await place();
+  const first = await ledgerIn(home, undefined, 'Asia/Calcutta');
+  await first.decide('previous_day');
+  await first.update(BEFORE);
+  const renamed = await ledgerIn(home, undefined, 'Asia/Kolkata');
+  expect([renamed.readingCloses, renamed.isUndecided, renamed.saved.days.size]).toEqual([
+    'previous_day',
+    false,
+    10,
+  ]);
+});
+
 test('a tariff that was published before a restart is the one that a new tariff is told against', async () => {
   const billed = (rate: number, from: number, to: number): Line[] =>
     Array.from({ length: to - from }, (_, at) => {
@@ -92,6 +105,16 @@ const RETAINED: RetainedHistory = {
 test.each([
   ['of the same days: with what was decided', RETAINED, ['previous_day', false, 1]],
   ['without a day, which decides nothing', { ...RETAINED, days: new Map() }, ['same_day', true, 10]],
+  [
+    'of another name of the time zone: as of the same days',
+    { ...RETAINED, timezone: 'Eire' },
+    ['previous_day', false, 1],
+  ],
+  [
+    'of what is no time zone: its origin only',
+    { ...RETAINED, timezone: 'Europe/Atlantis' },
+    ['same_day', true, 10],
+  ],
   [
     'of another time zone: its origin only',
     { ...RETAINED, timezone: 'Europe/Berlin' },

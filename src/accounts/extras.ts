@@ -68,10 +68,10 @@ export async function openExtras(
   const { config, zone, clock, log, limit, changed } = context;
   const { provider } = upstream;
   const wanted = config.extras;
-  /** Invoices that were not known before and are not told yet, oldest first. */
-  let news: readonly Invoice[] = [];
   /** What is known of those that the configuration wants. */
   let known: Extras = onlyWanted((await upstream.extras.read()) ?? NO_EXTRAS, wanted);
+  /** Invoices that were not known before and are not told yet, oldest first. */
+  let news = untoldOf(known);
   let saved = known;
   let round: Promise<void> | null = null;
 
@@ -231,6 +231,14 @@ export async function openExtras(
           round = null;
         });
     },
+    /** The broker has taken the news of these invoices. */
+    async told(ids: readonly string[]): Promise<void> {
+      const { found } = known.invoices;
+      if (!found?.untoldIds?.some((id) => ids.includes(id))) return;
+      const untoldIds = found.untoldIds.filter((id) => !ids.includes(id));
+      keep({ invoices: { ...known.invoices, found: { ...found, untoldIds } } });
+      await save();
+    },
     /** New invoices since the last call, oldest first. */
     takeNews(): readonly Invoice[] {
       const taken = news;
@@ -243,6 +251,10 @@ export async function openExtras(
     },
   };
 }
+
+/** Oldest first. */
+const untoldOf = ({ invoices: { found } }: Extras): readonly Invoice[] =>
+  found?.all.filter(({ id }) => found.untoldIds?.includes(id)).toReversed() ?? [];
 
 /** It will be the same tomorrow. A refused access token (401) will not: that is the session's matter. */
 const isRefusal = (err: unknown): boolean =>

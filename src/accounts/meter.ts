@@ -4,7 +4,15 @@ import { judgeUse } from '../domain/insight/alarm.ts';
 import { type Forecaster, type Forecasts, forecaster, forecastMonth } from '../domain/insight/forecast.ts';
 import { checkRegister } from '../domain/insight/registerCheck.ts';
 import { type House, openHouse, type Weather } from '../domain/insight/weather.ts';
-import { type Ledger, ledgerSince, markRead, merge, openLedger, questions } from '../domain/ledger.ts';
+import {
+  type Change,
+  type Ledger,
+  ledgerSince,
+  markRead,
+  merge,
+  openLedger,
+  questions,
+} from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, isSameZone, monthStart } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, isContradicted, type ReadingCloses } from '../domain/readingCloses.ts';
@@ -86,7 +94,10 @@ export async function openMeter(
         return poll(provider, signal, again);
       const isFirstTime = !store.ledger.complete;
       const merged = merge(store.ledger, buckets, clock.now(), span);
-      const tariffChange = await store.update(markRead(merged.ledger, span, today));
+      const news = await store.update(
+        markRead(merged.ledger, span, today),
+        isFirstTime ? [] : merged.changes,
+      );
       updatedAt = clock.now();
       if (merged.quarantinedNow.length > 0)
         log.warn({ days: merged.quarantinedNow }, 'implausible readings quarantined');
@@ -95,7 +106,7 @@ export async function openMeter(
         log.info({ from: span.from, to: addDays(span.to, -1), days: buckets.length, kwh }, 'history read');
         if (store.ledger.complete) tellHistory();
         changed(account);
-      } else changes.push(...merged.changes, ...(tariffChange ? [tariffChange] : []));
+      } else changes.push(...news);
     }
     if (!store.isUndecided) return changes;
     const newest = [...store.ledger.days.keys()].sort().at(-1);
@@ -273,6 +284,7 @@ export async function openMeterLedger(
   let closes: ReadingCloses | null = usage.reading_closes === 'auto' ? kept : usage.reading_closes;
   /** Nothing was on disk, and the broker has not been asked yet for its retained history. */
   let isNew = stored?.isNew ?? true;
+  let untold: readonly MeterEvent['change'][] = stored?.untold ?? [];
   /** The tariff that was published last: neither a restart nor some unexplained days make it a change again. */
   let publishedTariff: Tariff | null = stored?.tariff ?? null;
   let ledger = stored === null ? openLedger(firstOrigin()) : unlessBoundariesChanged(stored);
@@ -325,6 +337,7 @@ export async function openMeterLedger(
     ledger,
     isNew,
     tariff: publishedTariff,
+    untold,
   });
 
   /** A disk that does not take it is no reason to publish nothing. */
@@ -401,14 +414,28 @@ export async function openMeterLedger(
         ledger = { ...openLedger(firstOrigin()), days: ledger.days };
       }
     },
-    /** Takes and saves the next ledger. Resolves to the change of the tariff since it was last published, if there is one. */
-    async update(next: Ledger): Promise<TariffChange | null> {
+    /** Changes that the broker has not taken yet, oldest first. */
+    get untold(): readonly MeterEvent['change'][] {
+      return untold;
+    },
+    /** Takes and saves the next ledger with what has changed in it. Resolves to that, and the change of the tariff. */
+    async update(next: Ledger, changes: readonly Change[] = []): Promise<readonly MeterEvent['change'][]> {
+      const wasComplete = ledger.complete;
       ledger = next;
-      const change = tariffChange();
+      const ofTariff = tariffChange();
+      const news = [...changes, ...(ofTariff && wasComplete ? [ofTariff] : [])];
+      untold = [...untold, ...news];
       // Most polls bring nothing new, and the file of twenty years is long.
-      if (change === null && isSame(ledger, saved)) ledger = saved;
+      if (ofTariff === null && isSame(ledger, saved)) ledger = saved;
       else await save();
-      return change;
+      return news;
+    },
+    /** The broker has taken these. */
+    async told(changes: readonly MeterEvent['change'][]): Promise<void> {
+      const left = untold.filter((one) => !changes.includes(one));
+      if (left.length === untold.length) return;
+      untold = left;
+      await save();
     },
     /** A new ledger goes on from the retained history; `null`: there is none. */
     async restore(found: RetainedHistory | null): Promise<void> {

@@ -140,7 +140,10 @@ export async function startDaemon({
     announcement: () => publisher.everything(),
     onMessage: (incoming) =>
       void (incoming.topic === statusTopic ? onHomeAssistantStatus(incoming) : requests.onMessage(incoming)),
-    onDelivered: (message) => publisher.delivered(message),
+    onDelivered(message) {
+      message.onTaken?.();
+      publisher.delivered(message);
+    },
     onRefusals: () => void signals.emit('bridgeChanged'),
     onPassing: (message) => void signals.emit('passing', message),
     onStatus: () => void signals.emit('brokerChanged'),

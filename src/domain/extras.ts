@@ -40,6 +40,8 @@ const invoices = z.object({
   /** When the provider was last found to have bills in place of invoices (epoch ms). Earlier versions did not note it. */
   notFoundAt: z.int().nullable().default(null),
   fetchedAt: z.int(),
+  /** News that the broker has not taken yet. */
+  untoldIds: z.array(z.string()).readonly().optional(),
 });
 export type Invoices = Readonly<z.infer<typeof invoices>>;
 
@@ -119,5 +121,6 @@ export function takeInvoices(
   }
   const profiles = [...new Set([...(known?.profiles ?? []), ...byProfile.keys()])];
   const knownIds = [...ids].slice(-MOST_KNOWN_IDS);
-  return { invoices: { all, knownIds, profiles, notFoundAt, fetchedAt }, bills };
+  const untoldIds = [...(known?.untoldIds ?? []), ...bills.map(({ id }) => id)];
+  return { invoices: { all, knownIds, profiles, notFoundAt, fetchedAt, untoldIds }, bills };
 }

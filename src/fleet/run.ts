@@ -146,6 +146,8 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
     ...(refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, own)),
     ...eventsOfStates(account, meters, own),
   ];
+  // They are written with the rest: the documents of the account need not remember them.
+  for (const { onTaken } of events) onTaken?.();
   const columns = columnsAfter(account, polled, row, parts);
   const { currency } = account.extras;
   claim.describe = (series) => {

@@ -66,6 +66,7 @@ const LEDGER: LedgerDocument = {
   readingCloses: 'previous_day',
   isNew: false,
   tariff: null,
+  untold: [{ kind: 'new_day', day: '2025-03-09', before: null, after: { energy: 5_000_000, cost: null } }],
   ledger: {
     ...{ origin: '2025-01-01', readTo: '2025-03-11', complete: true, sweptOn: '2025-03-10' },
     days: new Map([['2025-03-09', { energy: 5_000_000, cost: null, revision: 1, receivedAt: 7 }]]),

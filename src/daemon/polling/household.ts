@@ -1,7 +1,7 @@
 // The accounts of a household: one loop looks every second at what is due by the clocks as they are now, and gives each account its
 // turn, a few at a time. Scheduled and requested polls, retries, backfills and refreshes all come this way.
 import type { Account, AccountOutcome } from '../../accounts/account.ts';
-import { eventsOfRefresh } from '../../accounts/composition.ts';
+import { eventsLeft, eventsOfRefresh } from '../../accounts/composition.ts';
 import type { DaySpan } from '../../domain/period.ts';
 import { type NextTick, nextSlot } from '../../engine/schedule.ts';
 import { countsOf, logPolled, type Polled, pollTurn } from '../../engine/turn.ts';
@@ -61,6 +61,7 @@ export class Household {
     if (accounts.length === 0) log.info('no account is configured: nothing to poll');
     else if (!this.#all.some(({ isPollDue }) => isPollDue))
       log.info('skipping the poll at start: the last one is recent');
+    for (const account of accounts) this.#context.link.publish(eventsLeft(account, this.#context));
     this.#running = this.#run(beats);
   }
 

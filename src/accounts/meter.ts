@@ -1,32 +1,23 @@
-// One property while the daemon runs: its ledger in memory and on disk, how a poll takes new readings in, and what there is to publish.
+// One property while the daemon runs: how a poll takes new readings into its ledger, and what there is to publish.
 import { knownUnits, sumKnown } from '../domain/amount.ts';
 import { judgeUse } from '../domain/insight/alarm.ts';
 import { type Forecaster, type Forecasts, forecaster, forecastMonth } from '../domain/insight/forecast.ts';
 import { checkRegister } from '../domain/insight/registerCheck.ts';
 import { type House, openHouse, type Weather } from '../domain/insight/weather.ts';
-import {
-  type Change,
-  type Ledger,
-  ledgerSince,
-  markRead,
-  merge,
-  openLedger,
-  questions,
-} from '../domain/ledger.ts';
-import { addDays, type Day, type DaySpan, daysBetween, isSameZone, monthStart } from '../domain/period.ts';
+import { type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
+import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, isContradicted, type ReadingCloses } from '../domain/readingCloses.ts';
-import { type RetainedHistory, restoreLedger } from '../domain/recovery.ts';
-import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../domain/tariff/tariff.ts';
+import type { Tariff } from '../domain/tariff/tariff.ts';
 import { totals } from '../domain/totals.ts';
 import type { Provider } from '../provider/provider.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { Health } from '../publication/messages.ts';
 import { completeMonths } from '../publication/statement/statement.ts';
 import type { MeterView } from '../publication/views.ts';
-import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import { lastAnswer } from './lastAnswer.ts';
+import { LedgerBook } from './ledgerBook.ts';
 import { friendlyNameOf, ledgerFile } from './names.ts';
 
 type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor'>;
@@ -38,7 +29,6 @@ type FromAccount = (
 export type Meter = Awaited<ReturnType<typeof openMeter>>;
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const DECISIONS = {
   same_day: 'a reading counts for the day on which it is taken',
   previous_day: 'readings are taken in the first hours of a day: each counts for the day before',
@@ -59,7 +49,7 @@ export async function openMeter(
   const friendlyName = nameNow();
   const log = context.log.child({ meter: name, ...(friendlyName === null ? {} : { called: friendlyName }) });
   const since = config.accounts.find(({ id }) => id === account)?.history_since;
-  const store = await openMeterLedger(ledgerFile(account, property), { ...context, log }, since);
+  const store = await LedgerBook.open(ledgerFile(account, property), { ...context, log }, since);
   const memory = {
     figures: lastAnswer(figures),
     house: lastAnswer((days: Ledger['days'], weather: Weather | null) => weather && openHouse(days, weather)),
@@ -260,200 +250,3 @@ function figures(ledger: Ledger, tenancy: Ledger, today: Day, tariff: Tariff | n
     use: judgeUse(days, today, house?.temperatures ?? null, tariff),
   };
 }
-
-const EARLIEST_ORIGIN = '2000-01-01';
-const FOR_THE_TIME_BEING: ReadingCloses = 'same_day';
-
-type LedgerNeeds = Pick<AccountContext, 'zone' | 'state' | 'clock' | 'log'> & {
-  readonly config: Pick<AccountContext['config'], 'usage'>;
-};
-
-/** `file`: the name of the document in the state directory. `since`: of the account. */
-export async function openMeterLedger(
-  file: string,
-  { zone, state, clock, log, config }: LedgerNeeds,
-  since: Day | null = null,
-) {
-  const { usage } = config;
-  const document = state.document(file, ledgerCodec);
-  const stored = await document.read();
-  /** `usage.reading_closes` leaves it to the readings. */
-  const isOpenToReadings = usage.reading_closes === 'auto';
-  const isOfThisZone = stored !== null && isSameZone(stored.timezone, usage.timezone);
-  const kept = isOfThisZone ? stored.readingCloses : null;
-  let closes: ReadingCloses | null = usage.reading_closes === 'auto' ? kept : usage.reading_closes;
-  /** Nothing was on disk, and the broker has not been asked yet for its retained history. */
-  let isNew = stored?.isNew ?? true;
-  let untold: readonly MeterEvent['change'][] = stored?.untold ?? [];
-  /** The tariff that was published last: neither a restart nor some unexplained days make it a change again. */
-  let publishedTariff: Tariff | null = stored?.tariff ?? null;
-  let ledger = stored === null ? openLedger(firstOrigin()) : unlessBoundariesChanged(stored);
-  /**
-   * The ledger as a restart would find it: only this one is published. A total that is published before it is on
-   * the disk could fall after a crash.
-   */
-  let saved = ledger;
-  const tenancyOf = lastAnswer(ledgerSince);
-  // The search takes milliseconds, and a state is written far more often than a day changes.
-  const tariffOfDays = lastAnswer(fitTariff);
-
-  /** What decides on which day a reading counts. */
-  function dayBoundaries() {
-    return { timezone: zone.name, readingCloses: closes ?? FOR_THE_TIME_BEING };
-  }
-
-  function hasSameBoundaries(other: Pick<LedgerDocument, 'timezone' | 'readingCloses'>): boolean {
-    const { timezone, readingCloses } = dayBoundaries();
-    return (
-      isSameZone(other.timezone, timezone) && (other.readingCloses ?? FOR_THE_TIME_BEING) === readingCloses
-    );
-  }
-
-  function firstOrigin(): Day {
-    const twoYearsAgo = `${Number(zone.dayAt(clock.now()).slice(0, 4)) - 2}-01-01`;
-    return since ?? usage.history_since ?? twoYearsAgo;
-  }
-
-  /** Its origin was computed while the clock was ahead, and an earlier one is right. */
-  function isOfClockAhead(): boolean {
-    const isGiven = since !== null || usage.history_since !== undefined;
-    if (isGiven || firstOrigin() >= ledger.origin) return false;
-    const latest = clock.now() + DAY_MS;
-    return [...ledger.days.values()].some(({ receivedAt }) => receivedAt > latest);
-  }
-
-  function unlessBoundariesChanged(stored: LedgerDocument): Ledger {
-    const { origin } = stored.ledger;
-    const isMoved = since === null ? (usage.history_since ?? origin) !== origin : since < origin;
-    if (isMoved) log.warn({ origin }, 'history_since is ignored: the origin of the totals is frozen');
-    if (hasSameBoundaries(stored)) return stored.ledger;
-    log.warn('usage.timezone or usage.reading_closes has changed: the history is read again');
-    return openLedger(origin);
-  }
-
-  const toDocument = (): LedgerDocument => ({
-    timezone: zone.name,
-    readingCloses: closes,
-    ledger,
-    isNew,
-    tariff: publishedTariff,
-    untold,
-  });
-
-  /** A disk that does not take it is no reason to publish nothing. */
-  async function save(): Promise<void> {
-    const saving = ledger;
-    await document.write(toDocument());
-    // A restoration meanwhile knows more than what was being saved.
-    if (ledger === saving) saved = saving;
-  }
-
-  /** What explains the days of this ledger; `null` while nothing does. */
-  const tariffOf = ({ days }: Ledger): Tariff | null => tariffOfDays(days);
-
-  function tariffChange(): TariffChange | null {
-    const before = publishedTariff;
-    const after = ledger.complete ? tariffOf(ledger) : null;
-    if (after === null || after === before) return null;
-    publishedTariff = after;
-    return before && hasMoved(before, after, ledger.days) ? { kind: 'tariff_changed', before, after } : null;
-  }
-
-  /** What was decided before the state was lost stands, whatever a poll has decided meanwhile. */
-  function adoptDecision({ timezone, readingCloses, days }: RetainedHistory): void {
-    if (!isOpenToReadings || !isSameZone(timezone, zone.name) || days.size === 0) return;
-    if (readingCloses !== dayBoundaries().readingCloses) ledger = openLedger(ledger.origin);
-    closes = readingCloses;
-  }
-
-  return {
-    isOpenToReadings,
-    tariffOf,
-    toDocument,
-    get ledger(): Ledger {
-      return ledger;
-    },
-    get saved(): Ledger {
-      return saved;
-    },
-    get isNew(): boolean {
-      return isNew;
-    },
-    /** What is saved since the account's `history_since`: what is compared, forecast and shown. Totals are those of all. */
-    get tenancy(): Ledger {
-      return since === null ? saved : tenancyOf(saved, since);
-    },
-    /** What another ledger of the same series would be restored from. */
-    get history(): RetainedHistory {
-      return { ...dayBoundaries(), origin: ledger.origin, days: ledger.days };
-    },
-    /** It is not known yet which day a reading closes. */
-    get isUndecided(): boolean {
-      return closes === null;
-    },
-    /** The day that a reading closes: as configured, decided once, or for the time being. */
-    get readingCloses(): ReadingCloses {
-      return dayBoundaries().readingCloses;
-    },
-    /** Saves the decision. What was read by another one is to be read again. */
-    async decide(decision: ReadingCloses): Promise<void> {
-      if (decision !== dayBoundaries().readingCloses) ledger = openLedger(ledger.origin);
-      closes = decision;
-      await save();
-    },
-    /** To be called before the first question of a poll. */
-    begin(): void {
-      const today = zone.dayAt(clock.now());
-      // Two years before 1970, or after today: the clock was not set when the ledger was opened.
-      if (ledger.origin < EARLIEST_ORIGIN || ledger.origin > today) ledger = openLedger(firstOrigin());
-      else if (isOfClockAhead()) {
-        log.warn(
-          { origin: ledger.origin },
-          'the clock was ahead when the history was read: it is read again',
-        );
-        ledger = { ...openLedger(firstOrigin()), days: ledger.days };
-      }
-    },
-    /** Changes that the broker has not taken yet, oldest first. */
-    get untold(): readonly MeterEvent['change'][] {
-      return untold;
-    },
-    /** Takes and saves the next ledger with what has changed in it. Resolves to that, and the change of the tariff. */
-    async update(next: Ledger, changes: readonly Change[] = []): Promise<readonly MeterEvent['change'][]> {
-      const wasComplete = ledger.complete;
-      ledger = next;
-      const ofTariff = tariffChange();
-      const news = [...changes, ...(ofTariff && wasComplete ? [ofTariff] : [])];
-      untold = [...untold, ...news];
-      // Most polls bring nothing new, and the file of twenty years is long.
-      if (ofTariff === null && isSame(ledger, saved)) ledger = saved;
-      else await save();
-      return news;
-    },
-    /** The broker has taken these. */
-    async told(changes: readonly MeterEvent['change'][]): Promise<void> {
-      const left = untold.filter((one) => !changes.includes(one));
-      if (left.length === untold.length) return;
-      untold = left;
-      await save();
-    },
-    /** A new ledger goes on from the retained history; `null`: there is none. */
-    async restore(found: RetainedHistory | null): Promise<void> {
-      if (!isNew) return;
-      isNew = false;
-      if (found !== null) {
-        const { origin } = found;
-        adoptDecision(found);
-        // Days with other boundaries cannot be compared with the provider's own.
-        const days = hasSameBoundaries(found) ? found.days : new Map();
-        log.info({ origin, days: days.size }, 'history restored from the broker');
-        ledger = restoreLedger(ledger, { ...found, days }, clock.now());
-        saved = ledger;
-      }
-      await save();
-    },
-  };
-}
-
-const isSame = (one: Ledger, other: Ledger): boolean =>
-  (Object.keys(one) as (keyof Ledger)[]).every((key) => one[key] === other[key]);

@@ -1,6 +1,7 @@
 // The ledger of a meter: what is published is what a restart would find, and a history that comes back during a poll is gone on from.
 import { expect, test } from 'vitest';
-import { openMeter, openMeterLedger } from '../../src/accounts/meter.ts';
+import { LedgerBook } from '../../src/accounts/ledgerBook.ts';
+import { openMeter } from '../../src/accounts/meter.ts';
 import { fileSchema } from '../../src/config/schema.ts';
 import { addDays, zone } from '../../src/domain/period.ts';
 import type { RetainedHistory } from '../../src/domain/recovery.ts';
@@ -19,7 +20,7 @@ async function ledgerIn(
   clock = handClock('2025-02-01T12:00:00Z'),
   timezone = 'Europe/Dublin',
 ) {
-  return openMeterLedger('ledger', {
+  return LedgerBook.open('ledger', {
     config: { usage: { ...usage, timezone } },
     zone: zone(timezone),
     state: await open(),
@@ -131,6 +132,19 @@ test.each([
   expect([ledger.readingCloses, ledger.isUndecided, ledger.saved.days.size]).toEqual(expected);
   await ledger.restore({ ...RETAINED, origin: '2020-01-01' });
   expect(ledger.ledger.origin).toBe(RETAINED.origin);
+});
+
+test.each<[string, Partial<RetainedHistory>, [string, number]]>([
+  [
+    'days after today',
+    { days: new Map([...RETAINED.days, ['2099-01-01', { energy: 1, cost: 1 }]]) },
+    ['2024-11-01', 1],
+  ],
+  ['an origin after today', { origin: '2099-01-01', days: new Map() }, ['2023-01-01', 0]],
+])('a history that somebody has forged: %s are not taken, and the rest is', async (_, forged, expected) => {
+  const book = await ledgerIn(await place());
+  await book.restore({ ...RETAINED, ...forged });
+  expect([book.ledger.origin, book.ledger.days.size]).toEqual(expected);
 });
 
 async function meterOf(usage: object) {

@@ -179,7 +179,7 @@ describe('files', () => {
   test('the foundation is a closed list', () => {
     const stones = house.map(({ path }) => path).filter((path) => roomOf(path) === 'foundation');
     expect(stones).toEqual(
-      ['about', 'clock', 'failure', 'limits', 'log', 'retry', 'shutdown'].map(
+      ['about', 'clock', 'failure', 'json', 'limits', 'log', 'retry', 'shutdown'].map(
         (name) => `foundation/${name}.ts`,
       ),
     );

@@ -1,5 +1,6 @@
 // Who the access token speaks for: the customer code and site codes, read from its claims.
 import { EXIT, failure } from '../foundation/failure.ts';
+import { parseJson } from '../foundation/json.ts';
 
 export interface Identity {
   readonly customerCode: string;
@@ -44,10 +45,10 @@ export function sessionIdIn(token: string | null): string | null {
   return typeof id === 'string' ? id : null;
 }
 
-/** `null`: not a JWT. The parser's own message would quote the token. */
+/** `null`: not a JWT. */
 function claimsIn(token: string): Record<string, unknown> | null {
   try {
-    const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    const payload = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url'));
     return typeof payload === 'object' && payload !== null ? (payload as Record<string, unknown>) : null;
   } catch {
     return null;

@@ -6,6 +6,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, type FailureOptions, failure, type Retry } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
+import { ReplyTooLarge } from '../http/client.ts';
 import {
   type Classify,
   classifyCodeError,
@@ -415,6 +416,8 @@ function answeredBy({ status, headers }: Response): Told {
 }
 
 function failedBy(root: unknown): Told {
+  if (root instanceof ReplyTooLarge)
+    return ['later', `gave a reply with ${root.excess}, which was refused`, 'Check provider.issuer'];
   const { name = 'unknown error', code, cause } = (root ?? {}) as Partial<Error> & { code?: string };
   const { claim, attribute } = Object(cause) as { claim?: unknown; attribute?: unknown };
   if (name === 'TimeoutError' || name === 'AbortError') return ['soon', 'did not answer in time'];

@@ -164,7 +164,7 @@ const constituencies = section({
     'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
   ),
   house_no: optional(wholeNumber(1, 9999), 34).describe(
-    'The number of the house that is asked for when a request names none. Without it, the sitting house of the chamber: the one with the highest number.',
+    'The number of the house that is asked for when a request names none. Without it, the sitting house of the chamber: the one with the highest number, where a number above 1900 is a year.',
   ),
 }).describe('The public list of constituencies. Needs no account. Fetched on request only.');
 

@@ -1,4 +1,4 @@
-// The HTTP client for the issuer and the provider: follows redirects, unpacks the body, limits its size, counts requests.
+// The HTTP client for the issuer and the provider: follows redirects, unpacks the body, limits its size and its values, counts requests.
 // Not the global `fetch`: measured at three times the cost of `node:http` per request, and with a thousand accounts it
 // leaves 40 MB at each poll for the slow garbage collection.
 import { request as askPlain, type IncomingMessage } from 'node:http';
@@ -7,7 +7,8 @@ import { pipeline, type Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, failure } from '../foundation/failure.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import { excessIn, LARGEST_JSON_BYTES } from '../foundation/json.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -33,19 +34,23 @@ export interface Gate {
   answered(response: HttpResponse): void;
 }
 
-/** A body larger than any honest reply. */
-const replyTooLarge = () =>
-  failure(
-    'reply_too_large',
-    `The reply is larger than ${LARGEST_REPLY_BYTES / 1024 / 1024} MiB and was refused.`,
-    {
+/** The reply has more of something than any honest one. */
+export class ReplyTooLarge extends Failure {
+  /** What it has, in words. */
+  readonly excess: string;
+
+  constructor(excess: string, reply = 'reply') {
+    super('reply_too_large', `The ${reply} has ${excess} and was refused.`, {
       exit: EXIT.provider,
       retry: 'later',
       hint: 'Check the address in the configuration: this does not look like what should answer there.',
-    },
-  );
+    });
+    this.excess = excess;
+  }
+}
 
-const LARGEST_REPLY_BYTES = 16 * 1024 * 1024;
+const TOO_MANY_BYTES = `more than ${LARGEST_JSON_BYTES / 1024 / 1024} MiB`;
+const FIRST_ROOM_BYTES = 64 * 1024;
 const MOST_REDIRECTS = 5;
 const UNPACK = new Map<string, () => Transform & { readonly bytesWritten: number }>([
   ['gzip', createGunzip],
@@ -154,22 +159,48 @@ function redirection(
   return to.protocol === 'https:' || to.protocol === from.protocol ? to : null;
 }
 
-function readWhole(response: IncomingMessage): Promise<Buffer> {
+/** Rejects with reply_too_large before anything has parsed it. */
+async function readWhole(response: IncomingMessage): Promise<Buffer> {
+  const body = await readBytes(response);
+  const excess = excessIn(body);
+  if (excess !== null) throw new ReplyTooLarge(excess);
+  return body;
+}
+
+function readBytes(response: IncomingMessage): Promise<Buffer> {
   const unpack = UNPACK.get((response.headers['content-encoding'] ?? '').trim().toLowerCase())?.();
   const stream: Readable = unpack ? pipeline(response, unpack, () => undefined) : response;
+  // Packed bytes count too: some of them unpack to nothing, without an end.
+  let received = 0;
+  response.on('data', (part: Buffer) => {
+    received += part.length;
+    if (received > LARGEST_JSON_BYTES) stream.destroy(new ReplyTooLarge(TOO_MANY_BYTES));
+  });
   return new Promise((resolve, reject) => {
-    const parts: Buffer[] = [];
+    // Parts are copied: one of a single byte would keep what the socket has read with it.
+    let room: Buffer = Buffer.alloc(0);
     let size = 0;
     stream.on('data', (part: Buffer) => {
-      size += part.length;
-      if (size > LARGEST_REPLY_BYTES) stream.destroy(replyTooLarge());
-      else parts.push(part);
+      if (size + part.length > LARGEST_JSON_BYTES) {
+        stream.destroy(new ReplyTooLarge(TOO_MANY_BYTES));
+        return;
+      }
+      room = withRoomFor(room, size, part.length);
+      size += part.copy(room, size);
     });
-    stream.on('end', () => resolve(Buffer.concat(parts, size)));
+    stream.on('end', () => resolve(room.subarray(0, size)));
     stream.on('error', (err: NodeJS.ErrnoException) => {
       // Some servers send an empty body with a Content-Encoding header.
       if (err.code === 'Z_BUF_ERROR' && unpack?.bytesWritten === 0) resolve(Buffer.alloc(0));
       else reject(err);
     });
   });
+}
+
+/** The same buffer, or one of at least twice the size that begins with the same bytes. */
+function withRoomFor(room: Buffer, size: number, more: number): Buffer {
+  if (size + more <= room.length) return room;
+  const larger = Buffer.alloc(Math.max(size + more, 2 * room.length, FIRST_ROOM_BYTES));
+  room.copy(larger, 0, 0, size);
+  return larger;
 }

@@ -1,8 +1,9 @@
 // One HTTP exchange with the provider: access token, deadline, what a refusal means, JSON or a clear complaint.
 import { type Clock, deadline } from '../foundation/clock.ts';
 import { EXIT, Failure, type FailureOptions, failure, LAST_VALUES_STAY } from '../foundation/failure.ts';
+import { parseJson } from '../foundation/json.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
-import type { HttpRequest, HttpResponse } from '../http/client.ts';
+import { type HttpRequest, type HttpResponse, ReplyTooLarge } from '../http/client.ts';
 
 export interface Exchange {
   readonly method: 'GET' | 'POST';
@@ -75,7 +76,6 @@ export class UnexpectedReply extends Failure {
 
 const PROVIDER_SETTING = 'provider.api_url';
 const LONGEST_REASON = 300;
-// Strips a byte order mark, which JSON.parse does not accept.
 const UTF8 = new TextDecoder();
 // The header is text of the other side: only what looks like a type is told.
 const MEDIA_TYPE = /^[a-z]{1,20}\/[a-z.+-]{1,40}(?=\s*(;|$))/i;
@@ -99,6 +99,7 @@ export function createAsk(options: AskOptions): Ask {
       const text = body === undefined ? null : JSON.stringify(body);
       return await options.send(url, { method, headers, body: text, signal: limit.signal });
     } catch (err) {
+      if (err instanceof ReplyTooLarge) throw new ReplyTooLarge(err.excess, `reply to the ${what}`);
       if (err instanceof Failure) throw err;
       throw unreachable(`No answer to the ${what}: ${networkFault(err)}.`, {
         retry: 'soon',
@@ -160,12 +161,11 @@ export function createAsk(options: AskOptions): Ask {
 }
 
 function read(what: string, { status, headers, body }: HttpResponse): Reply {
-  const text = UTF8.decode(body);
   try {
-    return { what, status, json: JSON.parse(text) };
+    return { what, status, json: parseJson(body) };
   } catch {
     const type = MEDIA_TYPE.exec(headers['content-type'] as string)?.[0] ?? 'an unknown type';
-    return { what, status, foreign: { type, characters: text.length } };
+    return { what, status, foreign: { type, characters: UTF8.decode(body).length } };
   }
 }
 

@@ -73,6 +73,7 @@ const NOT_OPENID: readonly (readonly [string, Fault, RegExp])[] = [
   ['a reply that breaks off', { kind: 'reset_mid_body' }, /could not be reached/],
   ['a hang', { kind: 'hang' }, /did not answer in time/],
   ['too many requests', tooMany(120), /HTTP 429.*passes by itself/],
+  ['a flood', FAULTS.oversized, /gave a reply with more than 2 MiB/],
   ['a realm that is not there', FAULTS.notFound, /realm may be mistyped/],
 ];
 

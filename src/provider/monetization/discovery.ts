@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Site } from '../../domain/extras.ts';
 import type { EntityContext, Property } from '../../domain/reading.ts';
 import type { Log } from '../../foundation/log.ts';
-import { meterIdentifier, opaqueId, parseReply, readList } from '../reply.ts';
+import { listOf, meterIdentifier, opaqueId, parseReply, readList, shortText } from '../reply.ts';
 import { type Ask, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
 
@@ -11,29 +11,29 @@ const service = z.object({
   identifier: meterIdentifier.nullish(),
   serial: meterIdentifier.nullish(),
   serial_number: meterIdentifier.nullish(),
-  service_type: z.union([z.string(), z.object({ code: z.string() })]).nullish(),
+  service_type: z.union([shortText, z.object({ code: shortText })]).nullish(),
   subscription: z.object({ id: opaqueId }).nullish(),
 });
 type Service = z.infer<typeof service>;
 
 const subscription = z.object({
   id: opaqueId,
-  status: z.string().nullish(),
+  status: shortText.nullish(),
   balance_group: z.object({ id: opaqueId }).nullish(),
-  services: z.array(service).nullish(),
+  services: listOf(service).nullish(),
 });
 type Subscription = z.infer<typeof subscription>;
 
 const person = z.object({ id: opaqueId });
 const group = z.object({
   id: opaqueId,
-  type: z.string().nullish(),
+  type: shortText.nullish(),
   owner_billing_profile: z.object({ id: opaqueId }).nullish(),
 });
 const propertyCustomer = z.object({
   id: opaqueId,
-  subscriptions: z.array(subscription).nullish(),
-  services: z.array(service).nullish(),
+  subscriptions: listOf(subscription).nullish(),
+  services: listOf(service).nullish(),
 });
 
 // The first request of an account: an address that is mistyped shows here.

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import type { Register } from '../../domain/reading.ts';
 import type { RegisterQuestion } from '../provider.ts';
-import { looseAmount, looseInstant, meterIdentifier, parseRow, readList } from '../reply.ts';
+import { digestOf, looseAmount, looseInstant, meterIdentifier, parseRow, readList } from '../reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
 
@@ -61,11 +61,11 @@ async function readMeter(
       // Should there be too many, the newest ones are among those that are read.
       'order-dir': 'desc',
     },
-    row: z.unknown(),
-    identity: (row) => JSON.stringify(row),
+    row: eventRow,
+    identity: ({ key }) => key,
     signal,
   });
-  const read = rows.flatMap((row) => toRead(row) ?? []);
+  const read = rows.flatMap((row) => row.read ?? []);
   if (rows.length > 0 && read.length === 0) {
     throw new UnexpectedReply(WHAT, 'readings with meter_value and time_of_read', 'none');
   }
@@ -95,6 +95,8 @@ const event = z.object({
     meter_value_unit: z.string().nullish(),
   }),
 });
+
+const eventRow = z.unknown().transform((row) => ({ read: toRead(row), key: digestOf(row) }));
 
 /** `null` for whatever cannot be read as kWh at a time. */
 function toRead(row: unknown): Read | null {

@@ -172,7 +172,7 @@ export function openUpstream(
       limit.clear();
     }
   }
-  /** Whose session it is. */
+  /** Whose session it is, for a provider that reads by that. */
   const identity = async (): Promise<Identity> => {
     const accessToken = await session.accessToken();
     try {
@@ -180,7 +180,9 @@ export function openUpstream(
       scrubber.register(found.customerCode);
       return found;
     } catch (err) {
-      if (err instanceof Failure) await session.useless(err);
+      // What the provider reads by is no fault of the session: as long as it is renewed, no login follows.
+      const isKept = provider.keep_alive && session.isRenewable;
+      if (err instanceof Failure && !isKept) await session.useless(err);
       throw err;
     }
   };

@@ -22,6 +22,8 @@ export interface FormSignIn {
   readonly mayConsent: boolean;
   readonly send: (url: URL, request: HttpRequest) => Promise<HttpResponse>;
   readonly timeoutSeconds: number;
+  /** `provider.ca_file`. */
+  readonly caFile?: string | undefined;
   readonly clock: Clock;
 }
 
@@ -105,7 +107,7 @@ export async function signInByForm(options: FormSignIn): Promise<URL> {
         cookies.setCookieSync(line, url.href, { ignoreError: true });
       return response;
     } catch (err) {
-      throw err instanceof Failure ? err : unreachable(err, clock.now());
+      throw err instanceof Failure ? err : unreachable(err, clock.now(), options.caFile);
     } finally {
       limit.clear();
     }

@@ -6,6 +6,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, type FailureOptions, failure, type Retry } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
+import { type TlsPlace, type TlsTrouble, tlsTrouble } from '../foundation/tlsTrouble.ts';
 import { ReplyTooLarge } from '../http/client.ts';
 import {
   type Classify,
@@ -22,7 +23,7 @@ import type { Grant } from './tokens.ts';
 /** The section `provider`. `offline_access` asks for the scope besides, and goes on without where the issuer refuses it. */
 type Section = Pick<
   NonNullable<Config['provider']>,
-  'issuer' | 'client_id' | 'scopes' | 'offline_access' | 'timeout_seconds'
+  'issuer' | 'client_id' | 'scopes' | 'offline_access' | 'timeout_seconds' | 'ca_file'
 >;
 
 export interface IssuerDeps extends Section {
@@ -109,7 +110,7 @@ export function openIssuer(deps: IssuerDeps) {
       if (refusal) throw refusal;
       // What was found may be out of date: discover again at the next attempt, unless that was just done.
       if (metadata === null || !mayHaveMoved(library, err)) memory.metadata = null;
-      throw err instanceof Failure ? err : unreachable(err, clock.now());
+      throw err instanceof Failure ? err : unreachable(err, clock.now(), deps.ca_file);
     }
   }
 
@@ -378,8 +379,8 @@ const MISFITS: readonly unknown[] = [
 ];
 const NO_ADDRESS: readonly unknown[] = ['OAUTH_MISSING_SERVER_METADATA', 'OAUTH_INVALID_SERVER_METADATA'];
 
-/** From whatever a request ended with; tells what came, never its text. */
-export function unreachable(err: unknown, now: number): IssuerUnreachable {
+/** From whatever a request ended with; tells what came, never its text. `caFile`: `provider.ca_file`. */
+export function unreachable(err: unknown, now: number, caFile: string | undefined): Failure {
   // The innermost error, and the response that one of them carries.
   let root = err;
   let response: Response | undefined;
@@ -387,6 +388,10 @@ export function unreachable(err: unknown, now: number): IssuerUnreachable {
     root = at;
     response ??= ['response' in at && at.response, at.cause].find((one) => one instanceof Response);
   }
+  // Nothing was asked: a file of the configuration is at fault.
+  if (root instanceof Failure && root.exitCode === EXIT.config) return root;
+  const trouble = tlsTrouble(root, 'the issuer', placeOfIssuer(caFile), now);
+  if (trouble !== null) return notEncrypted(trouble, err);
   const [retry, what, hint = 'If this lasts, check provider.issuer and the network'] = response
     ? answeredBy(response)
     : failedBy(root);
@@ -397,6 +402,18 @@ export function unreachable(err: unknown, now: number): IssuerUnreachable {
     cause: err,
     ...(retryAfter === null ? {} : { retryAfterMs: retryAfter }),
   });
+}
+
+const placeOfIssuer = (caFile: string | undefined): TlsPlace => ({
+  address: 'provider.issuer',
+  authorities: { key: 'provider.ca_file', isGiven: caFile !== undefined, alone: false },
+  ownCertificate: null,
+});
+
+function notEncrypted({ isDistrust, message, hint }: TlsTrouble, cause: unknown): IssuerUnreachable {
+  const code = isDistrust ? 'issuer_not_trusted' : undefined;
+  const more = `${hint} Nothing was sent, and the password is not in doubt.`;
+  return new IssuerUnreachable(message, { retry: 'later', hint: more, cause }, code);
 }
 
 /** What the issuer did, and what to do about it where that is anything special. */

@@ -8,6 +8,7 @@ import { caveat } from '../domain/constituency.ts';
 import { addDays, isSameZone } from '../domain/period.ts';
 import { type Property, seriesName, withFound } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
+import { readAuthorities } from '../foundation/authorities.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/commands.ts';
 import { checkTemperature } from '../homeassistant/recorder.ts';
@@ -58,15 +59,17 @@ export const check: Command = async (given, io) => {
     return advice.length === 0 ? message : { message, hint: advice.join(' ') };
   });
   const settings = await loading.catch(() => null);
-  if (settings) await tryOffline(settings, attempt);
+  if (settings) await tryOffline(settings, attempt, io.clock.now());
   if (settings && live) await tryLive(settings, attempt, io);
   if (json) printJson({ ok: checks.every(({ ok }) => ok), checks }, io);
   return EXIT[WORST_FIRST.find((kind) => exitCodes.has(EXIT[kind])) ?? 'fine'];
 };
 
-async function tryOffline(settings: Settings, attempt: Attempt): Promise<void> {
+async function tryOffline(settings: Settings, attempt: Attempt, now: number): Promise<void> {
   const { config, path } = settings;
   const { fleet } = config;
+  for (const [name, file] of authoritiesOf(config))
+    await attempt(name, () => tryAuthorities(name, file, now));
   for (const [name, secret] of secretsOf(config))
     await attempt(name, async () => {
       const size = sizeOf(name, await secret.read());
@@ -77,6 +80,24 @@ async function tryOffline(settings: Settings, attempt: Attempt): Promise<void> {
     const { accounts, processes } = (await lookAtFleet(fleet, settings)).health.fleet;
     return `${accounts} account(s), ${processes.length} process(es) at work`;
   });
+}
+
+/** The files of authorities that count, each with its key. */
+function authoritiesOf({ provider, mqtt }: Config): [string, string][] {
+  const files = {
+    'provider.ca_file': provider?.ca_file,
+    'mqtt.ca_file': mqtt.reject_unauthorized && mqtt.ca_file,
+  };
+  return Object.entries(files).flatMap(([key, file]): [string, string][] => (file ? [[key, file]] : []));
+}
+
+/** An authority that has lapsed is a fault of every certificate below it, and looks like theirs. */
+async function tryAuthorities(key: string, file: string, now: number): Promise<Found> {
+  const { certificates } = await readAuthorities(key, file);
+  const lapsed = certificates.filter(({ validTo }) => Date.parse(validTo) < now).length;
+  const message = `${certificates.length} certificate(s), file ${file}`;
+  if (lapsed === 0) return { message };
+  return { message, hint: `Expired: ${lapsed} of them. Ask the authority for its present one.` };
 }
 
 function sizeOf(name: string, text: string): string {

@@ -15,8 +15,7 @@ export const login: Command = async (given, io) => {
   const { method, account } = given.options;
   const settings = await loadHousehold(given, io);
   const { id } = pickAccount(settings, account);
-  const { session, identity } = await signInWith(settings, io, { method, account });
-  await identity();
+  const { session } = await signInWith(settings, io, { method, account });
   const { refreshExpiresAt } = session.status();
   const hasEnd = refreshExpiresAt !== null;
   const until = hasEnd ? ` Unless it is refreshed, it ends at ${minuteOf(refreshExpiresAt)} UTC.` : '';

@@ -1,9 +1,9 @@
 // Where the broker is: from the configuration, or the one that the daemon brings along. The only import of aedes.
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import type { Mqtt } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { brokerTls } from './certificates.ts';
 import { type BrokerAddress, type Connection, openConnection } from './connection.ts';
 import type { Incoming } from './message.ts';
 
@@ -26,20 +26,13 @@ async function loginAt(mqtt: Mqtt): Promise<{ username?: string; password?: stri
 
 /** Reads secrets and certificates each time: a renewed one needs no restart. */
 export async function brokerAddress(mqtt: Mqtt, url: string, clientId: string): Promise<BrokerAddress> {
-  const { protocol, ca_file, cert_file, key_file } = mqtt;
-  const passphrase = await mqtt.key_password?.read();
+  const { protocol } = mqtt;
   return {
     url,
     versions: protocol === 'auto' ? [5, 4] : [protocol === '5' ? 5 : 4],
     clientId,
     ...(await loginAt(mqtt)),
-    tls: {
-      ...(ca_file === undefined ? {} : { ca: await readFile(ca_file) }),
-      ...(cert_file === undefined ? {} : { cert: await readFile(cert_file) }),
-      ...(key_file === undefined ? {} : { key: await readFile(key_file) }),
-      ...(passphrase === undefined ? {} : { passphrase }),
-      rejectUnauthorized: mqtt.reject_unauthorized,
-    },
+    tls: await brokerTls(mqtt),
   };
 }
 

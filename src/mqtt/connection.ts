@@ -3,7 +3,7 @@ import { type IClientPublishOptions, type IConnackPacket, MqttClient } from 'mqt
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import type { Incoming, Message } from './message.ts';
-import { type BrokerTls, LARGEST_PACKET_BYTES, streamBuilder } from './stream.ts';
+import { type BrokerTls, LARGEST_PACKET_BYTES, notEncrypted, streamBuilder } from './stream.ts';
 
 /** MQTT 5, or 3.1.1 (which calls itself 4). */
 export type ProtocolVersion = 5 | 4;
@@ -106,7 +106,7 @@ async function openWith(
     client.once('connect', resolve);
     client.once('close', () => {
       client.end(true);
-      reject(refusal(fault, version));
+      reject(notEncrypted(fault, tls, clock.now()) ?? refusal(fault, version));
     });
   });
   const largestPacket = properties?.maximumPacketSize ?? Number.POSITIVE_INFINITY;
@@ -209,26 +209,6 @@ const SPEAKS_NO_MQTT5 = 'broker_speaks_no_mqtt5';
 const CODES_OF_WRONG_VERSION = new Set<unknown>([1, 132]);
 const CODES_OF_REFUSAL = new Set<unknown>([4, 5, 134, 135]);
 
-const UNKNOWN_AUTHORITY = {
-  what: 'is signed by an unknown authority',
-  hint: 'Put the certificate of the authority that signed it into mqtt.ca_file.',
-};
-const OTHER_TIME = 'Renew it; if it should be valid, check the clock of this machine.';
-/** What is wrong with the broker's certificate, by the code of the TLS error. */
-const CERTIFICATE_FAULTS: Readonly<Record<string, { what: string; hint: string }>> = {
-  CERT_HAS_EXPIRED: { what: 'has expired', hint: OTHER_TIME },
-  CERT_NOT_YET_VALID: { what: 'is not valid yet', hint: OTHER_TIME },
-  ERR_TLS_CERT_ALTNAME_INVALID: {
-    what: 'is for another name',
-    hint: 'Put a name that the certificate has into mqtt.url, or renew the certificate with this name.',
-  },
-  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
-  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
-  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
-};
-
 /** `fault`: the last error before the connection was closed. */
 function refusal(fault: Error | undefined, version: ProtocolVersion): Failure {
   const refused = (code: string, message: string, hint: string) =>
@@ -240,12 +220,6 @@ function refusal(fault: Error | undefined, version: ProtocolVersion): Failure {
   if (CODES_OF_REFUSAL.has(code)) {
     const hint = 'Check mqtt.username and mqtt.password.';
     return refused('broker_refused', 'The broker refused the user name or password.', hint);
-  }
-  const certificate = CERTIFICATE_FAULTS[String(code)];
-  if (certificate) {
-    const { what, hint } = certificate;
-    const message = `The certificate of the broker ${what} (${String(code)}).`;
-    return refused('broker_not_trusted', message, hint);
   }
   const why = fault ? whatBroke(fault) : 'closed without a reason';
   return refused(

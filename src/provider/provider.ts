@@ -35,7 +35,7 @@ export interface ProviderParts {
   readonly ask: Ask;
   /** The same for what can be missed: a refusal has no effect on the session. */
   readonly askExtra: Ask;
-  /** Whose access token it is. */
+  /** Whose access token it is. Not every token tells: a provider that does not read by it does not ask. */
   readonly identity: () => Promise<{ readonly customerCode: string; readonly siteCodes: readonly string[] }>;
   readonly log: Log;
 }

@@ -5,6 +5,7 @@ import { keysIn, type Secret, totpParameters } from '../../src/config/secret.ts'
 import { EXIT } from '../../src/foundation/failure.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { brokerAddress, startEmbedded } from '../../src/mqtt/broker.ts';
+import { LOCALHOST } from '../support/certificate.ts';
 import { BASE, faultPaths, folderOfFiles, load, PROVIDER, refusal } from './loading.ts';
 
 const { path: directory, file } = folderOfFiles();
@@ -120,7 +121,8 @@ test.each([
   ['5', [5]],
   ['3.1.1', [4]],
 ])('with protocol %s and TLS the address has what the configuration says', async (protocol, versions) => {
-  const [ca, cert, key] = await Promise.all(['ca', 'cert', 'key'].map((name) => file(name, `of ${name}`)));
+  const ca = await file('ca', 'of ca');
+  const [cert, key] = [await file('cert', LOCALHOST.cert), await file('key', LOCALHOST.key)];
   const files = `ca_file: ${ca}, cert_file: ${cert}, key_file: ${key}, key_password: of the key`;
   const yaml = `mqtt: { ${files}, reject_unauthorized: false, protocol: '${protocol}' }\n`;
   const { config } = await load(`${ACCOUNT_ONLY}${yaml}`);
@@ -128,8 +130,8 @@ test.each([
     ...{ url: 'mqtts://b', clientId: 'me', versions },
     tls: {
       ca: Buffer.from('of ca'),
-      cert: Buffer.from('of cert'),
-      key: Buffer.from('of key'),
+      cert: Buffer.from(LOCALHOST.cert),
+      key: Buffer.from(LOCALHOST.key),
       passphrase: 'of the key',
       rejectUnauthorized: false,
     },

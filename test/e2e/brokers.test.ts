@@ -45,7 +45,7 @@ test('TLS: trusted with ca_file, refused without, accepted unverified when told 
 });
 
 test.each<[string, CertificateOptions, string, string]>([
-  ['has expired', { days: -1 }, 'CERT_HAS_EXPIRED', 'Renew it'],
+  ['has expired', { days: -1 }, 'CERT_HAS_EXPIRED', 'has to be renewed'],
   ['is for another name', { names: 'DNS:elsewhere' }, 'ERR_TLS_CERT_ALTNAME_INVALID', 'mqtt.url'],
 ])(
   'a certificate that %s: said with advice, no crash, and a new one is taken',

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import type { Simulator } from '../../src/simulator/provider.ts';
 import { HEALTH, ME, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { firstPoll, MINUTE_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS, MINUTE_MS, openStory } from '../support/story.ts';
 
 const LOCKED = 'bad_credentials_or_locked';
 
@@ -147,4 +147,20 @@ test('realm, client and user are off in turn: no session lost, no login, no blam
   expect(story.logged('session ended by the issuer')).toEqual([]);
   const { home } = Object(probe.json(HEALTH)?.auth);
   expect(Date.parse(home.access_expires_at)).toBeGreaterThan(story.clock.now());
+});
+
+test('a token without the claim that the provider is read by: one session that stays, and no wait once the claim is there', async () => {
+  const story = await openStory();
+  const { token } = story.simulator.switches;
+  token.claims = { customer_code: undefined };
+  const probe = await story.listen();
+  await story.start();
+  const told = await probe.until(HEALTH, ({ reasons }) => JSON.stringify(reasons).includes('claim_missing'));
+  expect(told).toMatchObject({ auth: { home: { state: 'ok', next_attempt_at: null } } });
+  await story.pass(5 * HOUR_MS, 5 * MINUTE_MS);
+  expect(probe.json(HEALTH)).toMatchObject({ auth: { home: { state: 'ok' } }, logins_today: 1 });
+  token.claims = {};
+  await story.pass(HOUR_MS, 5 * MINUTE_MS);
+  await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+  expect(story.simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
 });

@@ -89,7 +89,7 @@ export async function startDaemon({
   const unsafe = await directoryNotices(config.state_dir, process.getuid?.());
   for (const { message, ...notice } of unsafe) log.warn(notice, message);
 
-  const embedded = await startEmbedded(mqtt);
+  const embedded = await startEmbedded(mqtt, options);
   const brokerUrl = embedded?.url ?? mqtt.url;
   const statusTopic = prefix === false ? null : `${prefix}/status`;
   const link = openLink({

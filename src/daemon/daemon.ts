@@ -132,7 +132,10 @@ export async function startDaemon({
     clock,
     log,
     baseTopic: mqtt.base_topic,
-    protectedTopics: prefix === false ? [] : [prefix],
+    responseTopics: {
+      own: prefix === false ? topics.branches : [...topics.branches, prefix],
+      allowed: mqtt.response_topics,
+    },
     handlers: requestHandlers({ ...parts, statistics, tellSkipped }, context),
     transaction,
     publish: (messages) => link.publish(messages),

@@ -5,6 +5,7 @@ import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Incoming, Message } from './message.ts';
+import { type ResponseTopics, refusalOfResponseTopic } from './responseTopics.ts';
 
 /** What a handler found. `skipped`: understood, but not done now. */
 export interface Answer {
@@ -67,15 +68,13 @@ const LONGEST_SHOWN_REQUEST = 40;
 // An unknown name becomes a level of the topic of its answer.
 const ANSWERABLE_NAME = /^[A-Za-z0-9_-]{1,40}$/;
 // Up to 500 answers may wait for a broker: what each of them carries must not be the asker's to choose freely.
-const LONGEST_RESPONSE_TOPIC = 512;
 const LARGEST_CORRELATION_BYTES = 1_024;
 
 export type Requests = ReturnType<typeof openRequests>;
 
 export function openRequests(parts: {
   readonly baseTopic: string;
-  /** Where answers may not go although a request names it: a requester must not speak in our name there. */
-  readonly protectedTopics: readonly string[];
+  readonly responseTopics: ResponseTopics;
   readonly handlers: Readonly<Record<string, Handler>>;
   /** The schema of the parameter `transaction`; any other is not echoed. */
   readonly transaction: z.ZodType;
@@ -83,13 +82,21 @@ export function openRequests(parts: {
   readonly clock: Clock;
   readonly log: Log;
 }) {
-  const { baseTopic, protectedTopics, handlers, publish, log } = parts;
+  const { baseTopic, responseTopics, handlers, publish, log } = parts;
   const prefix = `${baseTopic}/bridge/request/`;
   const throttledLog = new ThrottledLog(parts.clock);
   const isKnown = (name: string): boolean => Object.hasOwn(handlers, name);
 
-  /** The answer as JSON; `tell` gets how far it is, as JSON too. Never rejects. */
-  async function answer(name: string, payload: Buffer, tell: (progress: string) => void): Promise<string> {
+  /**
+   * The answer as JSON; `tell` gets how far it is, as JSON too. `refusal`: where the answer is wanted is no place for it. Never
+   * rejects.
+   */
+  async function answer(
+    name: string,
+    payload: Buffer,
+    tell: (progress: string) => void,
+    refusal: Failure | null = null,
+  ): Promise<string> {
     const asked = parse(payload);
     const { transaction: given, ...parameters } = asked ?? {};
     const { data: transaction } = parts.transaction.safeParse(given);
@@ -98,6 +105,7 @@ export function openRequests(parts: {
       // The name of such a request is the mistake to tell, whatever its payload is.
       if (!isKnown(name)) throw unknownRequest(name, Object.keys(handlers).sort());
       if (asked === null) throw requestMalformed(NO_REQUEST);
+      if (refusal !== null) throw refusal;
       const handler = handlers[name] as Handler;
       return written(await handler(parameters, (data) => tell(written({ status: 'progress', data }))));
     } catch (err) {
@@ -107,6 +115,19 @@ export function openRequests(parts: {
         );
       return written({ status: 'error', error: safeWords(err) });
     }
+  }
+
+  function refusalOf(
+    responseTopic: Incoming['responseTopic'],
+    correlationData: Incoming['correlationData'],
+  ): Failure | null {
+    if (!responseTopic) return null;
+    const { length = 0 } = correlationData ?? {};
+    if (length > LARGEST_CORRELATION_BYTES) {
+      const allowed = `at most ${LARGEST_CORRELATION_BYTES} bytes`;
+      return requestMalformed(`correlation data: found ${length} bytes; allowed: ${allowed}.`);
+    }
+    return refusalOfResponseTopic(responseTopic, baseTopic, responseTopics);
   }
 
   return {
@@ -126,17 +147,15 @@ export function openRequests(parts: {
       if (!isKnown(name)) warn('asked', 'unknown request');
       const message = { topic: `${baseTopic}/bridge/response/${name}`, retain: false };
       const isAnswerable = ANSWERABLE_NAME.test(name);
-      const reply = await answer(name, payload, (progress) => {
+      const refusal = refusalOf(responseTopic, correlationData);
+      if (refusal !== null) warn('refused', 'request refused: its response topic is no place for an answer');
+      const tell = (progress: string) => {
         if (isAnswerable) publish([{ ...message, payload: progress }]);
-      });
+      };
+      const reply = await answer(name, payload, tell, refusal);
       if (!isAnswerable) return;
       const answers: Message[] = [{ ...message, payload: reply }];
-      const isSmallEnough = (correlationData?.length ?? 0) <= LARGEST_CORRELATION_BYTES;
-      if (
-        responseTopic !== undefined &&
-        isSmallEnough &&
-        isAllowed(responseTopic, baseTopic, protectedTopics)
-      )
+      if (responseTopic && refusal === null)
         answers.push({
           ...message,
           topic: responseTopic,
@@ -160,13 +179,4 @@ function parse(payload: Buffer): Parameters | null {
   } catch {
     return null;
   }
-}
-
-function isAllowed(topic: string, baseTopic: string, protectedTopics: readonly string[]): boolean {
-  if (topic === '' || topic.length > LONGEST_RESPONSE_TOPIC) return false;
-  if (/[+#\0]/.test(topic) || topic.startsWith('$')) return false;
-  if (topic.startsWith(`${baseTopic}/bridge/response/`)) return true;
-  return ![baseTopic, ...protectedTopics].some(
-    (prefix) => topic === prefix || topic.startsWith(`${prefix}/`),
-  );
 }

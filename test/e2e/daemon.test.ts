@@ -68,7 +68,10 @@ test('a request whose answer would switch a lamp is not done and says so; what t
     probe.forget();
     await ask(topic);
     const answer = await probe.until('heat2mqtt/bridge/response/health');
-    expect(answer).toMatchObject({ status: 'error', error: { code, message: expect.stringContaining(topic) } });
+    expect(answer).toMatchObject({
+      status: 'error',
+      error: { code, message: expect.stringContaining(topic) },
+    });
     expect(probe.on(topic)).toEqual([]);
   }
   await ask('phone/inbox/7');

@@ -6,6 +6,7 @@ import { type Handler, openRequests } from '../../src/mqtt/requests.ts';
 import { transaction } from '../../src/publication/payloads/requests.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
+import { turn } from '../support/waitFor.ts';
 
 const OURS = 'heat/bridge/response/refresh';
 const DONE = { schema: 1, status: 'ok', data: { found: 1 } };
@@ -180,6 +181,31 @@ test('MQTT 5: correlation data of more than 1,024 bytes is refused on our respon
   expect(asked).toEqual([]);
 });
 
+test('of a flood twenty a second are answered and two hundred wait; the others are left out and told once; other kinds are not held up', async () => {
+  const { ask, asked, published, lines, clock } = open();
+  const answered: number[] = [];
+  const large = Buffer.alloc(1024 * 1024, ' ');
+  for (let at = 0; at < 5_000; at += 1) void ask(at === 30 ? large : '').then(() => answered.push(at));
+  await turn();
+  expect(asked).toHaveLength(20);
+  // Those that are left out have nothing to wait for.
+  expect(answered.filter((at) => at >= 220)).toHaveLength(4_780);
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: 'warn', msg: expect.stringContaining('left out') },
+  ]);
+  expect(await ask('', {}, 'refrehs')).toMatchObject([{ error: { code: 'unknown_request' } }]);
+  published.splice(0);
+  for (let second = 1; second <= 10; second += 1) {
+    clock.advance(1_000);
+    await turn();
+    expect(published).toHaveLength(20 * second);
+  }
+  expect(answered).toHaveLength(5_000);
+  // One was too large.
+  expect(asked).toHaveLength(219);
+  expect(clock.sleepers).toBe(0);
+});
+
 test('what a handler says: skipped, a Failure in its own safe words, anything else to the log only', async () => {
   const skipped = open(async () => ({ status: 'skipped', data: { next_at: 'later' } }));
   expect(await skipped.ask()).toEqual([{ schema: 1, status: 'skipped', data: { next_at: 'later' } }]);
@@ -202,6 +228,7 @@ test('a flood of what is unknown or retained is told once, shortened, and an hou
   const flood = async () => {
     for (let at = 0; at < 100; at += 1) {
       await ask('', {}, `refrehs${'h'.repeat(1_000)}${at}`);
+      clock.advance(50);
       expect(await ask('', { retained: true })).toEqual([]);
     }
   };

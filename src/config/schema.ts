@@ -230,6 +230,9 @@ const mqtt = section({
     z.union([z.literal(false), topic], `false, or ${TOPIC}`),
     'homeassistant',
   ).describe('Where Home Assistant looks for new devices. false: tell it nothing.'),
+  response_topics: withDefault(z.array(topic, 'a list of topics'), []).describe(
+    'MQTT 5: where answers to requests may go besides, each with all that is below it. Without it only below base_topic, and to topics with a level response, reply or answer.',
+  ),
   embedded: withDefault(
     switchable(embeddedBroker, 'true, false, or port, host, username and password_file'),
     false,

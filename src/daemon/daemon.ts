@@ -8,7 +8,7 @@ import { openConstituencies } from '../constituencies/onDemand.ts';
 import type { Reason } from '../domain/health.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import type { NextTick } from '../engine/schedule.ts';
-import { concurrencyLimit } from '../foundation/limits.ts';
+import { concurrencyLimit, Paced } from '../foundation/limits.ts';
 import type { LogTail } from '../foundation/log.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress, startEmbedded } from '../mqtt/broker.ts';
@@ -32,6 +32,9 @@ import { historyOnBroker, openPublisher } from './publishing/publisher.ts';
 import { requestHandlers, tellingSkipped } from './requests/handlers.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
+const ANNOUNCEMENT_REST_MS = 10_000;
+/** What Home Assistant says when it has started. */
+const BIRTH = Buffer.from('online');
 
 export interface DaemonOptions
   extends Pick<Context, 'config' | 'clock' | 'log' | 'scrubber' | 'random' | 'openProvider' | 'scryptCost'> {
@@ -89,7 +92,7 @@ export async function startDaemon({
   const unsafe = await directoryNotices(config.state_dir, process.getuid?.());
   for (const { message, ...notice } of unsafe) log.warn(notice, message);
 
-  const embedded = await startEmbedded(mqtt);
+  const embedded = await startEmbedded(mqtt, options);
   const brokerUrl = embedded?.url ?? mqtt.url;
   const statusTopic = prefix === false ? null : `${prefix}/status`;
   const link = openLink({
@@ -127,11 +130,19 @@ export async function startDaemon({
   signals.on('pollEnded', () => signals.emit('bridgeChanged'));
 
   const parts = { household, bridgeStatus, constituencies };
+  // It may be told to have started a thousand times, by a broken automation or a hostile client.
+  const announcement = new Paced(clock, ANNOUNCEMENT_REST_MS, () => {
+    link.publish(publisher.forHomeAssistant());
+    statistics?.wakeAnew();
+  });
   const requests = openRequests({
     clock,
     log,
     baseTopic: mqtt.base_topic,
-    protectedTopics: prefix === false ? [] : [prefix],
+    responseTopics: {
+      own: prefix === false ? topics.branches : [...topics.branches, prefix],
+      allowed: mqtt.response_topics,
+    },
     handlers: requestHandlers({ ...parts, statistics, tellSkipped }, context),
     transaction,
     publish: (messages) => link.publish(messages),
@@ -156,12 +167,10 @@ export async function startDaemon({
   household.start(beatsOf(household, context));
 
   /** When Home Assistant has started, it wants to be told what its entities read. */
-  async function onHomeAssistantStatus({ retained, payload }: Incoming): Promise<void> {
-    if (retained || payload.toString('utf8') !== 'online') return;
+  function onHomeAssistantStatus({ retained, payload }: Incoming): void {
+    if (retained || !payload.equals(BIRTH)) return;
     // All its bridges tell it everything at this moment: not all at once.
-    await clock.sleep(random() * LONGEST_STATUS_WAIT_MS);
-    link.publish(publisher.forHomeAssistant());
-    statistics?.wakeAnew();
+    announcement.ask(random() * LONGEST_STATUS_WAIT_MS);
   }
   /** A poll under way may have passed the meter whose history has to be read again. One that failed has its retry. */
   async function pollUntilComplete(): Promise<void> {

@@ -35,6 +35,7 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
   const { log, random, scrubber, fleet } = options;
   const config: Config = { ...options.config, web: false };
   const { mqtt, usage } = config;
+  const { discovery_prefix: prefix } = mqtt;
   // Once the process has joined, it tells the database's time.
   const clock = sharedClock(options.clock);
   const zone = zoneOf(usage.timezone);
@@ -69,7 +70,10 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
     clock,
     log,
     baseTopic: mqtt.base_topic,
-    protectedTopics: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
+    responseTopics: {
+      own: prefix === false ? topics.branches : [...topics.branches, prefix],
+      allowed: mqtt.response_topics,
+    },
     handlers: fleetHandlers(parts),
     transaction,
     publish: (messages) => link.publish(messages),

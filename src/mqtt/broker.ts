@@ -2,16 +2,21 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
 import type { Mqtt } from '../config/schema.ts';
-import type { Clock } from '../foundation/clock.ts';
+import { type Clock, systemClock } from '../foundation/clock.ts';
+import type { Log } from '../foundation/log.ts';
+import { Admission } from './admission.ts';
 import { brokerTls } from './certificates.ts';
 import { type BrokerAddress, type Connection, openConnection } from './connection.ts';
 import type { Incoming } from './message.ts';
 
 /** `null` when the configuration names no embedded broker. Rejects when its port is taken. */
-export async function startEmbedded(mqtt: Mqtt): Promise<EmbeddedBroker | null> {
+export async function startEmbedded(
+  mqtt: Mqtt,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): Promise<EmbeddedBroker | null> {
   if (mqtt.embedded === false) return null;
   const { port, host } = mqtt.embedded;
-  return startBroker({ port, host, ...(await loginAt(mqtt)) });
+  return startBroker({ port, host, clock, log, ...(await loginAt(mqtt)) });
 }
 
 /** The own broker's user if it has one. */
@@ -62,9 +67,11 @@ export async function startBroker(
     readonly host?: string;
     readonly username?: string;
     readonly password?: string;
+    readonly clock?: Clock;
+    readonly log?: Log;
   } = {},
 ) {
-  const { host = '127.0.0.1', port: wanted = 0 } = options;
+  const { host = '127.0.0.1', port: wanted = 0, clock = systemClock, log } = options;
   const { Aedes } = await import('aedes');
   const isOpen = options.username === undefined && options.password === undefined;
   const sockets = new Set<Socket>();
@@ -78,11 +85,17 @@ export async function startBroker(
       done(refusal, null);
     },
   });
+  const admission = new Admission({
+    handle: (stream) => void broker.handle(stream),
+    clock,
+    ...(log && { log }),
+  });
+  broker.on('clientReady', ({ conn }) => admission.accepted(conn));
   // Without it Nagle's algorithm delays small packets by 40 ms each.
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-    broker.handle(socket);
+    admission.knock(socket);
   });
   const close = () => new Promise<void>((resolve) => broker.close(() => resolve()));
   const port = await new Promise<number>((resolve, reject) => {

@@ -123,7 +123,8 @@ export function packetCutter(largest = LARGEST_PACKET_BYTES): (bytes: Buffer) =>
   };
 }
 
-function lengthOf([, ...digits]: readonly number[]): number {
+/** Of what follows the header of a packet, which is given byte by byte. */
+export function lengthOf([, ...digits]: readonly number[]): number {
   return digits.reduce((sum, digit, at) => sum + (digit & 0x7f) * 0x80 ** at, 0);
 }
 

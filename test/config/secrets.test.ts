@@ -2,10 +2,12 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { describe, expect, it, test } from 'vitest';
 import { keysIn, type Secret, totpParameters } from '../../src/config/secret.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
 import { EXIT } from '../../src/foundation/failure.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { brokerAddress, startEmbedded } from '../../src/mqtt/broker.ts';
 import { LOCALHOST } from '../support/certificate.ts';
+import { logLines } from '../support/logLines.ts';
 import { BASE, faultPaths, folderOfFiles, load, PROVIDER, refusal } from './loading.ts';
 
 const { path: directory, file } = folderOfFiles();
@@ -318,7 +320,7 @@ describe('the own broker', () => {
   test("has a user that is also the daemon's own, before that of mqtt", async () => {
     const text = 'port: 0, username: home, password: broker word';
     const { config } = await load(embedded(text, ', username: other, password: other word'));
-    const broker = await startEmbedded(config.mqtt);
+    const broker = await startEmbedded(config.mqtt, { clock: systemClock, log: logLines().log });
     const address = await brokerAddress(config.mqtt, broker?.url ?? '', 'me');
     await broker?.stop();
     expect(address).toMatchObject({ username: 'home', password: 'broker word' });

@@ -13,10 +13,11 @@ import {
   pageOf,
   rowsAskedFor,
 } from '../domain/constituency.ts';
+import { listOf } from '../domain/listOf.ts';
 import { type Clock, deadline } from '../foundation/clock.ts';
 import { createHttpClient } from '../http/client.ts';
 import { type Parameters, readParameters } from '../mqtt/requests.ts';
-import { listOf, parseReply, printable } from '../provider/reply.ts';
+import { parseReply, printable } from '../provider/reply.ts';
 import { type Ask, createAsk, ProviderRefused, UnexpectedReply } from '../provider/request.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 

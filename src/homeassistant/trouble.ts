@@ -66,6 +66,10 @@ const ROWS = {
     message: 'Home Assistant gave an answer that was not understood (%).',
     hint: 'Please report it, with the version of Home Assistant.',
   },
+  too_large: {
+    message: 'Home Assistant gave an answer with %, which was refused.',
+    hint: 'Check home_assistant.url: no answer to what is asked there is that large. Otherwise please report it.',
+  },
   refused: {
     message: 'Home Assistant refused the statistics (%).',
     hint: "Home Assistant's log tells why. If it goes on, please report it with its version.",
@@ -129,8 +133,10 @@ export function troubleWith(command: string, err: unknown): HomeAssistantTrouble
   return new HomeAssistantTrouble(isEnergy ? 'energy_refused' : 'refused', words);
 }
 
+const OF_THE_CONNECTION: readonly TroubleKind[] = ['cut', 'silent', 'too_large'];
+
 /** Trouble with one question, which leaves the others to be tried. Throws any other. */
 export function ofOneQuestion(err: unknown): HomeAssistantTrouble {
-  if (err instanceof HomeAssistantTrouble && err.kind !== 'cut' && err.kind !== 'silent') return err;
+  if (err instanceof HomeAssistantTrouble && !OF_THE_CONNECTION.includes(err.kind)) return err;
   throw err;
 }

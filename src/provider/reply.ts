@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { type Micro, toMicro } from '../domain/amount.ts';
+import { listOf } from '../domain/listOf.ts';
 import type { Log } from '../foundation/log.ts';
 import { type Ask, UnexpectedReply } from './request.ts';
 
@@ -110,27 +111,8 @@ const PAGE_ROWS = 50;
 const MOST_PAGES = 100;
 const MOST_ROWS = MOST_PAGES * PAGE_ROWS;
 
-/**
- * A list of rows, read up to the first that is not as expected: to put down what is wrong with each of a hundred thousand takes
- * seconds and 270 MB.
- */
-export const listOf = <T>(row: z.ZodType<T>, most = MOST_ROWS): z.ZodType<T[]> =>
-  z
-    .array(z.unknown())
-    .refine(({ length }) => length <= most, { error: `at most ${most} rows`, abort: true })
-    .transform((given, { issues }) => {
-      const rows: T[] = [];
-      for (const [at, one] of given.entries()) {
-        const { data, error } = row.safeParse(one);
-        const [issue] = error?.issues ?? [];
-        if (issue !== undefined) {
-          issues.push({ ...issue, input: one, path: [at, ...issue.path] } as z.core.$ZodRawIssue);
-          return z.NEVER;
-        }
-        rows.push(data as T);
-      }
-      return rows;
-    });
+/** As many rows as all pages of a list have. */
+export const rowsOf = <T>(row: z.ZodType<T>): z.ZodType<T[]> => listOf(row, MOST_ROWS);
 
 export interface ListQuestion<T> {
   readonly what: string;
@@ -156,7 +138,7 @@ export const digestOf = (given: unknown): string =>
  */
 export async function readList<T>(ask: Ask, question: ListQuestion<T>): Promise<T[]> {
   const { what, path, query, row, identity, signal, log } = question;
-  const page = z.object({ objects: listOf(row), total_num: z.number().int().min(0).nullish() });
+  const page = z.object({ objects: rowsOf(row), total_num: z.number().int().min(0).nullish() });
   const rows = new Map<string, T>();
   let total: number | null = null;
 

@@ -3,7 +3,14 @@
 import { createServer } from 'node:tls';
 import { expect, test, vi } from 'vitest';
 import * as z from 'zod';
-import { mqttEntities, visitHomeAssistant } from '../../src/homeassistant/commands.ts';
+import {
+  allStoredHours,
+  mqttEntities,
+  readPreferences,
+  standingNotifications,
+  statisticsMetadata,
+  visitHomeAssistant,
+} from '../../src/homeassistant/commands.ts';
 import { LOCALHOST } from '../support/certificate.ts';
 import { listening, webSockets } from '../support/listening.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
@@ -134,17 +141,55 @@ test('a connection that was cut does not come back by itself', async () => {
   expect(ha.connections).toBe(1);
 });
 
-test('an answer may be as large as the list of entities of a large home; one that is no JSON ends it all', async () => {
+const answering = (result: string) => (id: unknown) =>
+  `{"id":${id},"type":"result","success":true,"result":${result}}`;
+const MEBIBYTE = 1024 * 1024;
+
+test.each<[string, string, (id: unknown) => string]>([
+  ['a long text', 'no failure', answering(`"${'x'.repeat(2 * MEBIBYTE - 100)}"`)],
+  ['one that is too long', 'too_large', answering(`"${'x'.repeat(2 * MEBIBYTE)}"`)],
+  ['small objects', 'no failure', answering(`[${Array(99_990).fill('{}').join(',')}]`)],
+  ['too many of them', 'too_large', answering(`[${Array(100_000).fill('{}').join(',')}]`)],
+  ['lists in one another', 'too_large', answering('['.repeat(64) + ']'.repeat(64))],
+  ['no JSON', 'cut', () => '<html>'],
+])('an answer that is %s: %s, in less than a second of this processor', async (_, code, say) => {
   const { ha, connect } = await open();
   const home = await connect();
-  const large = 'x'.repeat(8_000_000);
-  for (const [said, heard] of [
-    [(id: unknown) => JSON.stringify({ id, type: 'result', success: true, result: large }), 'no failure'],
-    [() => '<html>', 'cut'],
+  ha.switches.instead.set('get_config', (socket, id) => socket.send(say(id)));
+  const before = process.cpuUsage();
+  expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe(code);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1000).toBeLessThan(1_000);
+  // What has ended the connection is told of every question after it.
+  expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe(code);
+});
+
+test('an answer in too many pieces is too large as well', async () => {
+  const { ha, connect } = await open();
+  const home = await connect();
+  ha.switches.instead.set('get_config', (socket) => {
+    for (let left = 20_000; left > 0; left -= 1) socket.send('[', { fin: false });
+  });
+  expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe('too_large');
+});
+
+test('a hundred thousand rows of nothing are strange, and found to be so in no time', async () => {
+  const { ha, connect } = await open();
+  const home = await connect();
+  const nothing = `[${Array(99_000).fill('{}').join(',')}]`;
+  const before = process.cpuUsage();
+  for (const [type, result, asking] of [
+    ['recorder/get_statistics_metadata', nothing, () => statisticsMetadata(home, ['x:y'])],
+    ['recorder/statistics_during_period', `{"x:y":${nothing}}`, () => allStoredHours(home, 'x:y', ['sum'])],
+    ['config/entity_registry/list_for_display', `{"entities":${nothing}}`, () => mqttEntities(home)],
+    ['persistent_notification/get', nothing.replaceAll('{}', '1'), () => standingNotifications(home)],
+    ['energy/get_prefs', `{"energy_sources":${nothing.replaceAll('{}', '1')}}`, () => readPreferences(home)],
   ] as const) {
-    ha.switches.instead.set('get_config', (socket, id) => socket.send(said(id)));
-    expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe(heard);
+    ha.switches.instead.set(type, (socket, id) => socket.send(answering(result)(id)));
+    expect(await codeOf(asking()), type).toBe('strange');
   }
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1000).toBeLessThan(2_000);
 });
 
 test('what has ended already connects to nothing, and nobody listens to the end of the daemon for ever', async () => {
@@ -171,6 +216,16 @@ test.each<[string, object, string]>([
   ha.answerNext(type, result);
   const visit = visitHomeAssistant({ url: ha.url, token: ha.switches.token }, clock, async () => undefined);
   expect(await codeOf(visit)).toBe(code);
+});
+
+test('entities of a large home are asked for in pieces', async () => {
+  const { ha, connect } = await open();
+  const platform = 'mqtt';
+  ha.energy.kept.registry = Array.from({ length: 501 }, (_, n) => {
+    return { unique_id: `u${n}`, entity_id: `sensor.e${n}`, platform, disabled_by: null };
+  });
+  expect(await mqttEntities(await connect())).toHaveProperty('size', 501);
+  expect(ha.asked.filter(({ type }) => type === 'config/entity_registry/get_entries')).toHaveLength(3);
 });
 
 test('entities are those of MQTT that a person has not disabled, under the ids that the person gave them', async () => {

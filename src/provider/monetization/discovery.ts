@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Site } from '../../domain/extras.ts';
 import type { EntityContext, Property } from '../../domain/reading.ts';
 import type { Log } from '../../foundation/log.ts';
-import { listOf, meterIdentifier, opaqueId, parseReply, readList, shortText } from '../reply.ts';
+import { meterIdentifier, opaqueId, parseReply, readList, rowsOf, shortText } from '../reply.ts';
 import { type Ask, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
 
@@ -20,7 +20,7 @@ const subscription = z.object({
   id: opaqueId,
   status: shortText.nullish(),
   balance_group: z.object({ id: opaqueId }).nullish(),
-  services: listOf(service).nullish(),
+  services: rowsOf(service).nullish(),
 });
 type Subscription = z.infer<typeof subscription>;
 
@@ -32,8 +32,8 @@ const group = z.object({
 });
 const propertyCustomer = z.object({
   id: opaqueId,
-  subscriptions: listOf(subscription).nullish(),
-  services: listOf(service).nullish(),
+  subscriptions: rowsOf(subscription).nullish(),
+  services: rowsOf(service).nullish(),
 });
 
 // The first request of an account: an address that is mistyped shows here.

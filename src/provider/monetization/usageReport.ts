@@ -8,7 +8,7 @@ import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { EXIT, type Failure, failure, LAST_VALUES_STAY } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { HoursQuestion, UsageQuestion } from '../provider.ts';
-import { LARGEST_UNITS, LAST_INSTANT, listOf, parseReply } from '../reply.ts';
+import { LARGEST_UNITS, LAST_INSTANT, parseReply, rowsOf } from '../reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
 
@@ -144,7 +144,7 @@ const interval = z.object({
 });
 const resource = z.object({
   key: z.string(),
-  readings: z.object({ intervals: z.object({ buckets: listOf(interval) }) }),
+  readings: z.object({ intervals: z.object({ buckets: rowsOf(interval) }) }),
 });
 const count = z.number().nullish();
 const search = z.object({
@@ -153,7 +153,7 @@ const search = z.object({
   _shards: z.object({ total: count, successful: count, failed: count }).nullish(),
 });
 const reply = z.object({
-  aggregations: z.object({ resources: z.object({ buckets: listOf(resource) }) }),
+  aggregations: z.object({ resources: z.object({ buckets: rowsOf(resource) }) }),
 });
 
 type Resource = z.infer<typeof resource>;

@@ -203,8 +203,10 @@ function wordsFor({ about, state, code, message, nextAttemptAt }: Suspension, ti
   const next = nextAttemptAt === null ? null : inMinutes(nextAttemptAt, timeWords);
   if (about === 'tokens')
     return `${message} Each login opens another session at the issuer: the next one waits until ${next}.`;
+  const refused = message ?? rowOf(code, state)?.message ?? 'The last login was refused.';
+  if (about === 'otherwise') return `${refused} The next login waits until ${next}.`;
   // Nothing is being protected: what was refused is all there is to say.
-  if (about !== 'password') return message ?? rowOf(code, state)?.message ?? 'The last login was refused.';
+  if (about !== 'password') return refused;
   const what =
     state === 'backoff' ? 'The program ended in the middle of the last login' : 'The last login was refused';
   const then =
@@ -222,7 +224,7 @@ function hintFor(
 ): string {
   if (hint !== undefined) return hint;
   const asked =
-    askedAt === null || about !== 'password'
+    askedAt === null || (about !== 'password' && about !== 'otherwise')
       ? ''
       : ` An extra try was asked for at ${timeWords(askedAt)}; the next one is possible from ${inMinutes(askedAt + EXTRA_TRY_AFTER_MS, timeWords)}.`;
   const refusal = rowOf(code, state);

@@ -55,6 +55,8 @@ export class Switches {
     lockAfterWrongPasswords: Number.POSITIVE_INFINITY,
     /** For each username the code that the field `totp` or the page for it wants; one that follows the time serves once. */
     oneTimeCodes: new Map<string, string | (() => string)>(),
+    /** So many sessions for each user: one more is refused, and counted by the lock like a wrong password. */
+    mostSessions: Number.POSITIVE_INFINITY,
     passwordGrantAllowed: true,
     codeFlowAllowed: true,
     /** Where the code flow may end. */

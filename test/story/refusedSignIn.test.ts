@@ -164,3 +164,36 @@ test('a token without the claim that the provider is read by: one session that s
   await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
   expect(story.simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
 });
+
+test('a limit of sessions: no word of the password, waits as for the lock, no stop, and well by itself once somebody signs out', async () => {
+  const story = await openStory();
+  const { counters, switches } = story.simulator;
+  switches.token.mostSessions = 0;
+  const probe = await story.listen();
+  await story.start();
+  const health = await probe.until(HEALTH, ({ reasons }) =>
+    JSON.stringify(reasons).includes('session_limit'),
+  );
+  expect(health).toMatchObject({
+    state: 'degraded',
+    auth: { home: { state: 'backoff', next_attempt_at: expect.stringContaining('2025-03-10T12:15') } },
+    reasons: [{ message: expect.stringContaining('somebody is signed in elsewhere') }],
+  });
+  await story.pass(31 * HOUR_MS, 5 * MINUTE_MS);
+  // At once, then after 15 minutes, an hour, and each six hours.
+  expect(counters.passwordGrants).toEqual({ asked: 7, ok: 0 });
+  expect(probe.json(HEALTH)).toMatchObject({
+    reasons: [
+      { code: 'session_limit', hint: expect.stringMatching(/^Sign out where the account is signed in/) },
+    ],
+  });
+  const said = [
+    ...probe.heard.flatMap(({ topic, payload }) => (topic.endsWith('/config') ? [] : payload)),
+    ...story.log.map((line) => JSON.stringify(line)),
+  ];
+  expect(said.filter((text) => /bad_credentials|Check username|auth_needed/.test(text))).toEqual([]);
+  switches.token.mostSessions = 1;
+  await story.pass(6 * HOUR_MS, 5 * MINUTE_MS);
+  await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+  expect(counters.passwordGrants).toEqual({ asked: 8, ok: 1 });
+});

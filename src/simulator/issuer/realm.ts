@@ -30,6 +30,9 @@ export interface Grant {
 export const failed = (status: number, error: string, error_description: string): Refusal =>
   new Refusal(json({ error, error_description }, status));
 
+/** Keycloak's answer to one session too many: the text is that of its configuration, and no code of OAuth. */
+export const TOO_MANY_SESSIONS = 'There are too many sessions';
+
 export const noGrant = (words: string): Refusal => failed(400, 'invalid_grant', words);
 
 export function checkClient({ client_id }: Form, { token }: Switches): void {
@@ -103,10 +106,16 @@ export function openCredentials(
     const now = clock.now();
     const tries = wrong.get(username) ?? { count: 0, lockedUntil: 0 };
     if (now < tries.lockedUntil) return false;
-    if (isRight) return true;
+    if (!isRight) count(username);
+    return isRight;
+  }
+
+  function count(username: string): void {
+    const most = token.lockAfterWrongPasswords;
+    const tries = wrong.get(username) ?? { count: 0, lockedUntil: 0 };
     const count = tries.count + 1;
-    wrong.set(username, count >= most ? { count: 0, lockedUntil: now + LOCK_MS } : { ...tries, count });
-    return false;
+    const next = count >= most ? { count: 0, lockedUntil: clock.now() + LOCK_MS } : { ...tries, count };
+    wrong.set(username, next);
   }
 
   return {
@@ -121,6 +130,8 @@ export function openCredentials(
     oneTimeCodePasses: (exchange: Exchange, account: Account, code: string | undefined): boolean =>
       passes(exchange, account, isCode(account, code)),
     wantsOneTimeCode: ({ username }: Account): boolean => token.oneTimeCodes.has(username),
+    /** What was right is refused for another reason, which counts as if it were wrong. */
+    refused: ({ username }: Account): void => count(username),
     /** The login is complete: wrong tries before it no longer count. */
     succeeded: ({ username }: Account) => void wrong.delete(username),
   };
@@ -157,6 +168,11 @@ export function openSessions({ token: switches }: Switches, issuer: string) {
       const session = { id: randomUUID(), account, scopes, startedAt: at, refreshedAt: at, ...unused };
       sessions.set(session.id, session);
       return session;
+    },
+    /** Whether the user may not have one more. */
+    isFull: (account: Account, now: number): boolean => {
+      const lives = (one: Session) => one.account === account && secondsLeft(one, now) > 0;
+      return [...sessions.values()].filter(lives).length >= switches.mostSessions;
     },
     /** An administrator signs all users out. */
     endAll: () => sessions.clear(),

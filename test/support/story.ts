@@ -226,6 +226,12 @@ export async function openStory({
 
   return {
     accounts,
+    /** The usual configuration with `over` laid over it, in a file. */
+    async configuredAt(over: Readonly<Record<string, unknown>> = {}): Promise<string> {
+      const path = join(await stack.folder(), 'config.yaml');
+      await writeFile(path, configured(over));
+      return path;
+    },
     clock,
     simulator,
     secrets,

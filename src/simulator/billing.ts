@@ -122,7 +122,7 @@ export function propertiesOf({ groups }: Account): Property[] {
 
 function tokenHolder({ headers }: Exchange, { clock, issuer, accounts, switches }: BillingOptions): Account {
   const token = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1];
-  const claims = token === undefined ? undefined : verified(token, switches.token.keyId);
+  const claims = token === undefined ? undefined : verified(token, switches.token);
   const isAlive =
     claims?.typ === 'Bearer' && claims.iss === issuer && Number(claims.exp) > clock.now() / 1000;
   const account = isAlive ? accounts.find(({ userId }) => userId === claims.sub) : undefined;

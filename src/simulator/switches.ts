@@ -90,6 +90,8 @@ export class Switches {
     tlsRequired: false,
     /** Another one stands for keys replaced at once: older tokens are worth nothing. */
     keyId: 'kQ3vVnWqk0-simulated',
+    /** Tokens of another process of the simulator count too, with their sessions: it has neither its key nor its memory. */
+    trustsOthers: false,
     clientId: 'self-care',
     scopes: ['openid', 'service-energy', 'profile', 'email', 'offline_access'] as string[],
     /** Epoch seconds; older tokens are stale. */

@@ -2,9 +2,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { daysOf } from '../../src/domain/period.ts';
 import { look } from '../simulator/visitor.ts';
 import { asked } from '../support/extras.ts';
-import { booked, HEALTH, METER, PROPERTY, STATE } from '../support/homes.ts';
+import { booked, HEALTH, home, METER, PROPERTY, person, reading, STATE } from '../support/homes.ts';
 import type { Probe } from '../support/probe.ts';
 import { firstPoll, HOUR_MS, type Story } from '../support/story.ts';
 
@@ -113,6 +114,25 @@ test('the statement of the month of the exchange has both registers and the sent
     register_first: { reason: null },
     register_last: { reason: null },
   });
+});
+
+test('a register that falls under the same number, as where the number is that of the place', async () => {
+  const events = daysOf({ from: '2025-01-01', to: '2025-03-10' }).map((day, at) => {
+    const register = day < '2025-02-15' ? 17_160 + 10 * at : 10 * at - 447;
+    return reading(day, 10, 1.9, { register });
+  });
+  const { story } = await firstPoll({ accounts: [person('me', [home(METER, { events })])] });
+  const { exchanges } = JSON.parse((await story.type('statement 2025-02 --format json')).out);
+  const at = (day: string) => `2025-02-${day}T00:30:00+00:00`;
+  expect(exchanges).toEqual([
+    {
+      last: { kwh: 17_600, at: at('14'), meter_identifier: METER },
+      first: { kwh: 3, at: at('15'), meter_identifier: METER },
+    },
+  ]);
+  expect((await story.type('statement 2025-02')).out).toMatch(
+    /The register has fallen.*17,600\.0 kWh on 14 February 2025.*3\.0 kWh on 15 February 2025/s,
+  );
 });
 
 test('a refusal that makes the account discover again finds the same series', async () => {

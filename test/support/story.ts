@@ -31,6 +31,10 @@ export interface StoryOptions {
   readonly daemonClock?: (clock: HandClock) => Clock;
   /** Reads the accounts in place of the usual provider. */
   readonly openProvider?: OpenProvider;
+  /** Of the simulated provider; default: any. */
+  readonly port?: number;
+  /** Marks of passwords cost what they cost a household; default: next to nothing. */
+  readonly hasRealMarks?: boolean;
 }
 
 export type Story = Awaited<ReturnType<typeof openStory>>;
@@ -48,12 +52,14 @@ export async function openStory({
   accounts = [ME],
   daemonClock = (clock) => clock,
   openProvider,
+  port = 0,
+  hasRealMarks = false,
 }: StoryOptions = {}) {
   const stack = openStack();
   const clock = handClock(at);
   const stateDir = await stack.folder();
   const secrets = noteSecrets(accounts);
-  const simulator = stack.use(await startSimulator({ clock, accounts, onReply: secrets.onReply }));
+  const simulator = stack.use(await startSimulator({ clock, accounts, port, onReply: secrets.onReply }));
   Object.assign(simulator.switches.token.claims, PERSONAL_CLAIMS);
   let broker: EmbeddedBroker = await startBroker();
   let brokerIsUp = true;
@@ -124,8 +130,8 @@ export async function openStory({
       ingress,
       scrubber,
       random: () => 0.5,
-      scryptCost: 2,
       nextTick,
+      ...(hasRealMarks ? {} : { scryptCost: 2 }),
       ...(openProvider ? { openProvider } : {}),
     });
     stack.defer(() => stop(daemon));

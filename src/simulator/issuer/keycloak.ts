@@ -31,7 +31,7 @@ export function openKeycloak(
   counters: Counters,
 ) {
   const { token } = switches;
-  const sessions = openSessions(switches, issuer);
+  const sessions = openSessions(switches, issuer, accounts);
   const credentials = openCredentials(clock, accounts, switches, counters);
   const realm: Realm = { issuer, clock, switches, counters, sessions, credentials };
   const codeFlow = openCodeFlow(realm);

@@ -27,6 +27,7 @@ import { openStatistics } from './homeAssistant/statistics.ts';
 import { startMonitor } from './monitor/monitor.ts';
 import { openPoller } from './polling/poller.ts';
 import { type StartTicker, startHeartbeat, startSchedule } from './polling/schedule.ts';
+import { watchBaseTopic } from './publishing/baseTopic.ts';
 import { openBridgeStatus } from './publishing/bridgeStatus.ts';
 import { historyOnBroker, openPublisher } from './publishing/publisher.ts';
 import { requestHandlers, tellingSkipped } from './requests/handlers.ts';
@@ -98,7 +99,12 @@ export async function startDaemon({
   const link = openLink({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
     will: stateMessage(topics, 'offline'),
-    subscriptions: [topics.requests, ...(statusTopic === null ? [] : [statusTopic])],
+    subscriptions: [
+      topics.requests,
+      topics.of('bridge/state'),
+      topics.of('bridge/info'),
+      ...(statusTopic === null ? [] : [statusTopic]),
+    ],
     // A retained request would be asked again at each connection.
     retainAsPublished: [topics.requests],
     clock,
@@ -110,7 +116,11 @@ export async function startDaemon({
   const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;
   const schedule = startSchedule(poller, jitterMs, startTicker, context);
   const statistics = openStatistics(outdoor, context);
-  const bridgeStatus = openBridgeStatus({ poller, schedule, statistics }, context);
+  const baseTopic = watchBaseTopic(
+    { everything: () => publisher.everything(), bridge: () => bridgeStatus.bridge() },
+    context,
+  );
+  const bridgeStatus = openBridgeStatus({ poller, schedule, statistics, baseTopic }, context);
   bridgeStatus.ownReasons.push(...notices, ...unsafe);
   const tellSkipped = tellingSkipped(context);
   const constituencies =
@@ -150,8 +160,10 @@ export async function startDaemon({
   });
   link.start({
     announcement: () => publisher.everything(),
-    onMessage: (incoming) =>
-      void (incoming.topic === statusTopic ? onHomeAssistantStatus(incoming) : requests.onMessage(incoming)),
+    onMessage(incoming) {
+      if (incoming.topic === statusTopic) onHomeAssistantStatus(incoming);
+      else if (!baseTopic.hear(incoming)) void requests.onMessage(incoming);
+    },
     onDelivered: (message) => publisher.delivered(message),
     onRefusals: () => void signals.emit('bridgeChanged'),
     onPassing: (message) => void signals.emit('passing', message),
@@ -208,8 +220,9 @@ export async function startDaemon({
   return {
     httpPort: monitor?.port ?? null,
     brokerUrl,
-    stop: () =>
-      shutDown(
+    stop() {
+      baseTopic.stop();
+      return shutDown(
         [
           { name: 'schedule', deadlineMs: 200, run: () => schedule.stop() },
           { name: 'poll', deadlineMs: 2_000, run: () => poller.stop() },
@@ -223,6 +236,7 @@ export async function startDaemon({
         ],
         clock,
         log,
-      ),
+      );
+    },
   };
 }

@@ -27,6 +27,7 @@ import { openStatistics } from './homeAssistant/statistics.ts';
 import { startMonitor } from './monitor/monitor.ts';
 import { beatsOf } from './polling/beats.ts';
 import { Household } from './polling/household.ts';
+import { watchBaseTopic } from './publishing/baseTopic.ts';
 import { openBridgeStatus } from './publishing/bridgeStatus.ts';
 import { historyOnBroker, openPublisher } from './publishing/publisher.ts';
 import { requestHandlers, tellingSkipped } from './requests/handlers.ts';
@@ -98,7 +99,12 @@ export async function startDaemon({
   const link = openLink({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
     will: stateMessage(topics, 'offline'),
-    subscriptions: [topics.requests, ...(statusTopic === null ? [] : [statusTopic])],
+    subscriptions: [
+      topics.requests,
+      topics.of('bridge/state'),
+      topics.of('bridge/info'),
+      ...(statusTopic === null ? [] : [statusTopic]),
+    ],
     // A retained request would be asked again at each connection.
     retainAsPublished: [topics.requests],
     clock,
@@ -109,7 +115,11 @@ export async function startDaemon({
   const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;
   const household = new Household(nextTick, jitterMs, context);
   const statistics = openStatistics(outdoor, context);
-  const bridgeStatus = openBridgeStatus({ household, statistics }, context);
+  const baseTopic = watchBaseTopic(
+    { everything: () => publisher.everything(), bridge: () => bridgeStatus.bridge() },
+    context,
+  );
+  const bridgeStatus = openBridgeStatus({ household, statistics, baseTopic }, context);
   bridgeStatus.ownReasons.push(...notices, ...unsafe);
   const tellSkipped = tellingSkipped(context);
   const constituencies =
@@ -149,8 +159,10 @@ export async function startDaemon({
   });
   link.start({
     announcement: () => publisher.everything(),
-    onMessage: (incoming) =>
-      void (incoming.topic === statusTopic ? onHomeAssistantStatus(incoming) : requests.onMessage(incoming)),
+    onMessage(incoming) {
+      if (incoming.topic === statusTopic) onHomeAssistantStatus(incoming);
+      else if (!baseTopic.hear(incoming)) void requests.onMessage(incoming);
+    },
     onDelivered(message) {
       message.onTaken?.();
       publisher.delivered(message);
@@ -184,8 +196,9 @@ export async function startDaemon({
   return {
     httpPort: monitor?.port ?? null,
     brokerUrl,
-    stop: () =>
-      shutDown(
+    stop() {
+      baseTopic.stop();
+      return shutDown(
         [
           { name: 'poll', deadlineMs: 2_700, run: () => household.stop() },
           { name: 'session', deadlineMs: 1_000, run: stopSessions },
@@ -197,6 +210,7 @@ export async function startDaemon({
         ],
         clock,
         log,
-      ),
+      );
+    },
   };
 }

@@ -50,12 +50,11 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
   const membership = await joinFleet(opened, fleet, { clock, zone, log });
   await membership.beat();
   const { number } = membership;
-  const stateTopic = topics.of('bridge/state');
   const link = openLink({
     address: () => brokerAddress(mqtt, mqtt.url, `${opened.installation}_${number}`),
     will: processMessage(topics, number, 'offline'),
     // Of all processes one gets each request.
-    subscriptions: [`$share/${topics.base.replaceAll('/', '_')}/${topics.requests}`, stateTopic],
+    subscriptions: [`$share/${topics.base.replaceAll('/', '_')}/${topics.requests}`],
     clock,
     log,
     random,
@@ -81,13 +80,7 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
   const stopping = new AbortController();
   link.start({
     announcement: () => [processMessage(topics, number, 'online')],
-    onMessage(incoming) {
-      const isAtWork = !stopping.signal.aborted && !membership.isDatabaseGone();
-      if (incoming.topic !== stateTopic) void requests.onMessage(incoming);
-      // The will of a keeper that died, on a broker that does not let it wait: others live.
-      else if (incoming.payload.toString('utf8') === 'offline' && isAtWork)
-        link.publish([stateMessage(topics, 'online')]);
-    },
+    onMessage: (incoming) => void requests.onMessage(incoming),
   });
   const worker = startWorker(fleet.claim_seconds, parts);
   const keeper = openKeeper(parts);

@@ -1,9 +1,12 @@
 // What one process of a fleet does for all: bridge/state, info and health, and a broker that has forgotten everything.
 // bridge/state has a connection of its own, which the keeper holds under one client id. Its will waits, so that the next keeper
 // takes the session over before a subscriber reads offline; when all are gone, the broker publishes it.
+import { createHash } from 'node:crypto';
 import { friendlyNameOf } from '../accounts/names.ts';
+import type { Reason } from '../domain/health.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { safeWords } from '../foundation/failure.ts';
+import { BaseTopicWatch } from '../mqtt/baseTopicWatch.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
 import { type Link, openLink } from '../mqtt/link.ts';
 import { bridgeDocument } from '../publication/discovery.ts';
@@ -15,6 +18,7 @@ import type { Counted } from './membership.ts';
 import type { ProcessParts } from './run.ts';
 
 const WILL_AFTER_SECONDS = 30;
+const INSTANCE_DIGITS = 32;
 /** A process that is not heard of for so long gives its number away. */
 const GONE_SECONDS = 120;
 /** Meters that bridge/info names: so many as a person can look at. */
@@ -34,16 +38,25 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
   const { mqtt } = config;
   const startedAt = clock.now();
   const stateTopic = topics.of('bridge/state');
+  // Of the fleet, not of this process: what the keeper before it has said is no other installation's.
+  const instance = createHash('sha256').update(installation).digest('hex').slice(0, INSTANCE_DIGITS);
   let link: Link | null = null;
   /** What was published on the present connection. */
   let diff = new RetainedDiff();
   let told: Counted | null = null;
+  let watch: BaseTopicWatch | null = null;
+
+  /** Everything, whether it has changed or not, at the next look. */
+  function tellAgain(): void {
+    diff = new RetainedDiff();
+    told = null;
+  }
 
   async function keep(counted: Counted): Promise<void> {
     link ??= connect();
     if (!link.status().connected || counted === told) return;
     const info = await composeInfo();
-    const health = topics.message('bridge/health', [], counted.health);
+    const health = topics.message('bridge/health', [], withReasons(counted.health, watch?.reasons() ?? []));
     await tell([stateMessage(topics, 'online'), ...info, health]);
     told = counted;
     const gone = await database.query<{ number: number }>(
@@ -54,20 +67,41 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     await link.send(gone.map(({ number }) => clear(topicOf(number))));
   }
 
+  function watchBaseTopic(): BaseTopicWatch {
+    return new BaseTopicWatch({
+      stateTopic,
+      infoTopic: topics.of('bridge/info'),
+      instance,
+      clock,
+      log,
+      sayOnline(isAll) {
+        // Nobody can tell that the fleet works, and `offline` was our own word.
+        if (membership.isDatabaseGone()) return;
+        link?.publish([stateMessage(topics, 'online')]);
+        if (isAll) tellAgain();
+      },
+      sayInfo: tellAgain,
+      onChange: tellAgain,
+    });
+  }
+
   function connect(): Link {
+    const hearing = watchBaseTopic();
+    watch = hearing;
     const next = openLink({
       address: () => brokerAddress(mqtt, mqtt.url, `${installation}_state`),
       will: stateMessage(topics, 'offline'),
       willAfterSeconds: WILL_AFTER_SECONDS,
+      subscriptions: [stateTopic, topics.of('bridge/info')],
       clock,
       log,
       random,
     });
     next.start({
       announcement: () => [stateMessage(topics, 'online')],
+      onMessage: (incoming) => void hearing.hear(incoming),
       onStatus() {
-        diff = new RetainedDiff();
-        told = null;
+        tellAgain();
         // Another process has taken the session over.
         if (!next.status().connected && !membership.isKeeper()) void stop();
       },
@@ -111,7 +145,7 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     }));
     const { discovery_prefix: prefix } = mqtt;
     const options = { topics, page: null, constituencies: false, language: homeLanguage(config.language) };
-    const info = { startedAt, schedule: config.usage.schedule, zone, meters };
+    const info = { startedAt, instance, schedule: config.usage.schedule, zone, meters };
     return [...(prefix === false ? [] : [bridgeDocument({ prefix, ...options })]), infoMessage(topics, info)];
   }
 
@@ -124,6 +158,8 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
   async function stop(): Promise<void> {
     const last = link;
     link = null;
+    watch?.stop();
+    watch = null;
     await last?.stop([], 0);
   }
 
@@ -142,4 +178,11 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
       }
     },
   };
+}
+
+function withReasons(health: Counted['health'], more: readonly Reason[]): Counted['health'] {
+  if (more.length === 0) return health;
+  const { state, fleet, last_error: _last, ...known } = health;
+  const reasons = [...health.reasons, ...more];
+  return { ...healthOf({ ...known, reasons }, state !== 'failing'), fleet };
 }

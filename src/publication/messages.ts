@@ -198,6 +198,7 @@ export function infoMessage(topics: Topics, view: BridgeView): Message {
   return topics.message('bridge/info', [], {
     version: about.version,
     started_at: view.zone.iso(view.startedAt),
+    instance: view.instance,
     schedule: view.schedule,
     timezone: view.zone.name,
     base_topic: topics.base,

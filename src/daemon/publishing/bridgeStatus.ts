@@ -4,6 +4,7 @@ import { duplicateReasons, meterReasons } from '../../accounts/composition.ts';
 import { NO_REFRESH_TOKEN } from '../../auth/refusals.ts';
 import { type AuthStatus, needsAPerson, type Reason } from '../../domain/health.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
+import type { BaseTopicWatch } from '../../mqtt/baseTopicWatch.ts';
 import { type Health, healthOf } from '../../publication/messages.ts';
 import type { BridgeView } from '../../publication/views.ts';
 import { type Context, metersOf } from '../context.ts';
@@ -13,6 +14,7 @@ import type { Household } from '../polling/household.ts';
 interface Parts {
   readonly household: Household;
   readonly statistics: Statistics | null;
+  readonly baseTopic: Pick<BaseTopicWatch, 'instance' | 'reasons'>;
 }
 
 export type BridgeStatus = ReturnType<typeof openBridgeStatus>;
@@ -20,7 +22,7 @@ export type BridgeStatus = ReturnType<typeof openBridgeStatus>;
 // Above this, a list on bridge/health names no more: with thousands of accounts it would be megabytes at each change.
 const MOST_NAMED = 50;
 
-export function openBridgeStatus({ household, statistics }: Parts, context: Context) {
+export function openBridgeStatus({ household, statistics, baseTopic }: Parts, context: Context) {
   const { accounts, config, zone, clock, state, link } = context;
   const startedAt = clock.now();
   /** Faults of the daemon itself, such as a port that is taken. */
@@ -50,6 +52,7 @@ export function openBridgeStatus({ household, statistics }: Parts, context: Cont
     ...accounts.flatMap((account) => duplicateReasons(account)),
     ...accounts.flatMap(({ extras }) => extras.reasons()),
     ...link.refusals().map(safeWords),
+    ...baseTopic.reasons(),
   ];
 
   /** With many accounts only those that are not well, the worst first: each has its own topic too. */
@@ -100,6 +103,7 @@ export function openBridgeStatus({ household, statistics }: Parts, context: Cont
     health,
     bridge: (): BridgeView => ({
       startedAt,
+      instance: baseTopic.instance,
       schedule: accounts.length > 0 ? config.usage.schedule : null,
       zone,
       meters: metersOf(context)

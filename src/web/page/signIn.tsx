@@ -128,7 +128,7 @@ function OnDevice(device: Device) {
   const isWaiting = device.state === 'waiting';
   return (
     <div class="device">
-      {isWaiting && <Qr {...device.qr} />}
+      {isWaiting && device.qr && <Qr {...device.qr} />}
       <div>
         {isWaiting && <p class="code">{device.user_code}</p>}
         {isWaiting && <Address address={device.verification_uri_complete ?? device.verification_uri} />}
@@ -154,7 +154,7 @@ const Address = ({ address }: { address: string }) => (
 );
 
 /** Dark on light in both schemes, with the margin that readers want. */
-const Qr = ({ size, path }: Device['qr']) => (
+const Qr = ({ size, path }: NonNullable<Device['qr']>) => (
   <svg class="qr" viewBox={`-3 -3 ${size + 6} ${size + 6}`} role="img" aria-label={say('signIn.qr')}>
     <rect x="-3" y="-3" width={size + 6} height={size + 6} />
     <path d={path} />

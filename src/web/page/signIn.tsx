@@ -8,6 +8,8 @@ import { say, sayCount, sessionWords, tell } from './words.ts';
 
 const MOST_SHOWN = 3;
 const LOOK_MS = 3_000;
+/** Of a link nobody reads more: it is followed. */
+const MOST_READ = 400;
 
 /** Shown only while the provider wants a person. */
 export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
@@ -145,7 +147,7 @@ const Address = ({ address }: { address: string }) => (
   <p>
     {/^https?:\/\//.test(address) ? (
       <a href={address} target="_blank" rel="noreferrer">
-        {address}
+        {address.length > MOST_READ ? `${address.slice(0, MOST_READ)}…` : address}
       </a>
     ) : (
       address

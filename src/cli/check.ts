@@ -73,7 +73,9 @@ async function tryOffline(settings: Settings, attempt: Attempt, now: number): Pr
   for (const [name, secret] of secretsOf(config))
     await attempt(name, async () => {
       const size = sizeOf(name, await secret.read());
-      return `${size}, ${secret.origin}${await openness(secret, path)}`;
+      const message = `${size}, ${secret.origin}${await openness(secret, path)}`;
+      const caution = await secret.caution();
+      return caution === null ? message : { message, hint: caution };
     });
   if (!fleet) return attempt('state directory', () => tryStateDirectory(config));
   await attempt('database of the fleet', async () => {

@@ -32,11 +32,13 @@ async function loginAt(mqtt: Mqtt): Promise<{ username?: string; password?: stri
 /** Reads secrets and certificates each time: a renewed one needs no restart. */
 export async function brokerAddress(mqtt: Mqtt, url: string, clientId: string): Promise<BrokerAddress> {
   const { protocol } = mqtt;
+  const caution = await mqtt.password?.caution();
   return {
     url,
     versions: protocol === 'auto' ? [5, 4] : [protocol === '5' ? 5 : 4],
     clientId,
     ...(await loginAt(mqtt)),
+    ...(caution ? { caution } : {}),
     tls: await brokerTls(mqtt),
   };
 }

@@ -15,6 +15,8 @@ export interface BrokerAddress {
   readonly clientId: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
+  /** What is odd about the password, as a sentence for the hint of a refusal. */
+  readonly caution?: string | undefined;
   readonly tls: BrokerTls;
 }
 
@@ -39,6 +41,18 @@ export type Connection = Awaited<ReturnType<typeof openConnection>>;
 
 /** Rejects with a Failure: `broker_unreachable`, `broker_refused`, `broker_not_trusted` or `broker_speaks_no_mqtt5`. */
 export async function openConnection(address: BrokerAddress, clock: Clock, options: ConnectOptions = {}) {
+  return openByVersion(address, clock, options).catch((err) => {
+    throw withCaution(err, address.caution);
+  });
+}
+
+function withCaution(err: unknown, caution: string | undefined): unknown {
+  if (!(err instanceof Failure) || err.code !== 'broker_refused' || caution === undefined) return err;
+  const { code, message, exitCode: exit, retry, hint, cause } = err;
+  return failure(code, message, { exit, retry, hint: `${hint} ${caution}`, cause });
+}
+
+async function openByVersion(address: BrokerAddress, clock: Clock, options: ConnectOptions) {
   const [first = 4, second] = address.versions;
   try {
     return await openWith(first, address, clock, options);

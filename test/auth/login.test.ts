@@ -58,6 +58,20 @@ test('while a limit of sessions suspends it, that is said, and when the next one
   await login.attempt();
 });
 
+test('what is odd about the password is in the hint of its refusal, and as long as that is in force', async () => {
+  const caution = 'The file has a blank at its end.';
+  const password = { read: async () => 'demo ', caution: async () => caution };
+  const { login } = account.start({ account: { username: 'me@example.org', password } });
+  const refused = await refusalOf(login.attempt());
+  expect(refused).toMatchObject({ hint: `${REFUSALS.badCredentials.hint} ${caution}` });
+  expect(await refusalOf(login.attempt())).toMatchObject({ hint: expect.stringContaining(caution) });
+  // What was sent was the password as it is.
+  expect(account.asked().logins).toBe(1);
+  const client = account.start({ account: { username: 'me@example.org', password }, context: 'another' });
+  account.simulator.switches.token.clientEnabled = false;
+  expect(await refusalOf(client.login.attempt())).toMatchObject({ hint: REFUSALS.wrongClient.hint });
+});
+
 test('a corrected password is tried at once; going back to the refused one suspends the login again', async () => {
   const { login } = await refusedOnce();
   account.password = 'also wrong';

@@ -39,6 +39,49 @@ test('password and secret of one-time codes are counted, and not shown; what is 
   expect(without).not.toMatch(/password|totp/);
 });
 
+test.each([
+  ['\ufeffcanary bird', 'a byte order mark at its beginning'],
+  ['cana\0ry', 'a NUL'],
+  ['cana\u200bry', 'an invisible character'],
+  ['cana\x07ry', 'a control character'],
+  ['canary \n', 'a blank at its end'],
+  ['canary\u00a0', 'a blank at its end'],
+  ['\tcanary', 'a blank at its beginning'],
+  ['canary\n\n', 'a second newline at its end'],
+  ['canary\r\n\r\n', 'a second newline at its end'],
+  ['canary\r', 'a second newline at its end'],
+  ['cana\nry', 'more than one line'],
+  [
+    '\ufeffpassword \n\n',
+    'a byte order mark at its beginning, a blank at its end and a second newline at its end',
+  ],
+])('what is odd about a password is told, and nothing of it is shown: %j', async (content, oddity) => {
+  const file = join(folder, 'password');
+  await writeFile(file, content, { mode: 0o600 });
+  const out = await checked({ HEAT2MQTT_PASSWORD_FILE: file });
+  expect(out).toMatch(/^ok {5}password of home: \d+ characters, file \S+$/m);
+  expect(out).toContain(
+    `The file ${file} has ${oddity}, and is sent as it is. If that is not meant, take it out.\n`,
+  );
+  expect(out).not.toContain('cana');
+});
+
+test('a password in the configuration or the environment is looked at too; blanks within one are none of ours', async () => {
+  const path = join(folder, 'config.yaml');
+  await writeFile(path, JSON.stringify({ mqtt: { username: 'me', password: 'pass word ' } }), {
+    mode: 0o600,
+  });
+  const out = await checked({ HEAT2MQTT_CONFIG: path, HEAT2MQTT_PASSWORD: ' pass word' });
+  expect(out).toContain('What is in HEAT2MQTT_PASSWORD has a blank at its beginning, and is sent');
+  expect(out).toContain('What is in the configuration has a blank at its end, and is sent');
+  expect(await checked({ HEAT2MQTT_PASSWORD: 'correct horse – bättery\n' })).not.toContain('sent as it is');
+  // Of these the blanks around are no part.
+  const totp = `  ${TOTP} \n\n`;
+  expect(await checked({ HEAT2MQTT_PASSWORD: 'x1', HEAT2MQTT_TOTP_SECRET: totp })).not.toContain(
+    'sent as it is',
+  );
+});
+
 test('every secret that every user of the machine can read is named, with what to do', async () => {
   const path = join(folder, 'config.yaml');
   const file = join(folder, 'secret');

@@ -70,6 +70,38 @@ describe('on another device', () => {
     expect(logins()).toBe(0);
   });
 
+  /** The issuer gives this in place of the address with the code in it, and of the one without. */
+  const giving = (complete: string, short?: string) =>
+    simulator.switches.fault('/auth/realms/energy/protocol/openid-connect/auth/device', {
+      kind: 'change',
+      change: (body) => ({
+        ...Object(body),
+        verification_uri_complete: complete,
+        ...(short === undefined ? {} : { verification_uri: short }),
+      }),
+    });
+
+  test('an address that fits no QR code is shown as a link, beside the code of the short one if that fits', async () => {
+    const long = `https://id.example.org/device?user_code=${'x'.repeat(5_000)}`;
+    giving(long);
+    const agreed = beside((code) => simulator.device.approve(code, ME.username));
+    expect(await type('login', DEVICE, undefined, { isTerminal: true })).toBe(0);
+    await agreed;
+    expect(told).toMatch(/[█▀▄]{8}/);
+    expect(told).toContain(`Open ${long}\n`);
+    told = '';
+    for (const more of [{}, { columns: 30 }]) {
+      simulator.switches.clearFaults();
+      if (!('columns' in more)) giving(long, long);
+      const again = beside((code) => simulator.device.approve(code, ME.username));
+      expect(await type('login', DEVICE, undefined, { isTerminal: true, ...more })).toBe(0);
+      await again;
+    }
+    // Neither where nothing fits, nor on a terminal that would break its lines.
+    expect(told).not.toMatch(/[█▀▄]{8}/);
+    expect(told.match(/session of home is stored/g)).toHaveLength(2);
+  });
+
   test('a person who declines is told so, Ctrl-C ends the wait, and nothing is stored', async () => {
     const denied = beside((code) => simulator.device.deny(code));
     await expect(type('login', DEVICE)).rejects.toMatchObject({ code: 'code_refused', exitCode: 5 });

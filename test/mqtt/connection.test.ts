@@ -104,6 +104,15 @@ test.each<[ProtocolVersion, number, number, Buffer[]]>([
   },
 );
 
+test('what is odd about the password is in the hint of a refusal, and in no other', async () => {
+  const broker = openStack().use(await startBroker({ username: 'me', password: 'right' }));
+  const caution = 'The file has a blank at its end.';
+  const odd = { username: 'me', password: 'right ', caution };
+  const { code, hint } = await refusal(connect(broker.url, { ...odd, versions: [5, 4] }));
+  expect([code, hint]).toEqual(['broker_refused', `Check mqtt.username and mqtt.password. ${caution}`]);
+  expect((await refusal(connect('mqtt://127.0.0.1:9', odd))).hint).not.toContain(caution);
+});
+
 test('subscriptions are acknowledged, and with MQTT 5 a request keeps the retain flag it was published with', async () => {
   const { url, packets } = await answering((packet) => (packet[0] === 0x10 ? [0x20, 3, 0, 0, 0] : []));
   const connection = await connect(url, { versions: [5] });

@@ -70,6 +70,21 @@ test('a restart buys no try, a changed password file does, and health no longer 
   expect(grants).toEqual({ asked: 4, ok: 1 });
 });
 
+test('a password file with a byte order mark and a newline too many: sent as it is, and health says so', async () => {
+  const story = await openStory();
+  const probe = await story.listen();
+  const passwordFile = join(story.stateDir, 'password');
+  await writeFile(passwordFile, `\ufeff${ME.password}\n\n`);
+  await story.start({ accounts: [{ id: 'home', username: ME.username, password_file: passwordFile }] });
+  const { reasons } = await probe.until(HEALTH, ({ state }) => state === 'failing');
+  const odd = `The file ${passwordFile} has a byte order mark at its beginning and a second newline at its end, and is sent as it is.`;
+  expect(reasons).toMatchObject([{ code: LOCKED, hint: expect.stringContaining(odd) }]);
+  await writeFile(passwordFile, `${ME.password}\n`);
+  await story.pass(30_000, 1_000);
+  await untilTrue('good health', () => Object(probe.json(HEALTH)?.auth).home.state === 'ok');
+  expect(story.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
+});
+
 const CALM_STEP_MS = 15_000;
 const BRIDGE_EVENT = 'heat2mqtt/bridge/event';
 type Token = Simulator['switches']['token'];

@@ -11,8 +11,6 @@ const LEAST_LONGEST_PAUSE_MS = 32_000;
 const LONGEST_PAUSE_MS = 30 * 60_000;
 // However long the pauses have become, some retries are left before the session ends.
 const FRACTION_OF_THE_REST = 0.25;
-// However short a token lives, the issuer is not asked more often.
-const LEAST_REST_MS = 5_000;
 
 /** What is new after a refresh: the first failure of its kind, or that the trouble is over. */
 export interface RefreshNews {
@@ -64,7 +62,6 @@ export class RefreshPlan {
     if (current === null || ((await this.msUntilDue()) ?? 1) > 0) return NO_NEWS;
     try {
       const hasTokens = await this.#session.renew();
-      this.#notBefore = this.#clock.monotonic() + LEAST_REST_MS;
       const isOver = this.#trouble !== '' && hasTokens;
       this.#trouble = '';
       if (isOver) this.#log.info('the session has new tokens again');
@@ -91,7 +88,7 @@ export class RefreshPlan {
     if (current !== null && current.set.accessToken !== this.#accessToken) {
       this.#accessToken = current.set.accessToken;
       this.#fraction = drawRefreshFraction(this.#random);
-      if (this.#failures > 0) this.#notBefore = Number.NEGATIVE_INFINITY;
+      this.#notBefore = Number.NEGATIVE_INFINITY;
       this.#failures = 0;
     }
     return current;

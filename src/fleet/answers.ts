@@ -4,8 +4,10 @@ import { openTo } from '../config/listenAddress.ts';
 import { listAnswer, listMessage, listName } from '../constituencies/onDemand.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
+import { safeWords } from '../foundation/failure.ts';
 import { RateLimit } from '../foundation/limits.ts';
 import { type Handler, notConfigured, readParameters } from '../mqtt/requests.ts';
+import { withReasons } from '../publication/messages.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 import { serveHealth } from '../web/server.ts';
 import type { Membership } from './membership.ts';
@@ -45,7 +47,8 @@ export function fleetHandlers(parts: ProcessParts): Readonly<Record<string, Hand
     },
     async health(parameters) {
       readParameters(REQUESTS.health, parameters);
-      const { state, failures_in_a_row, reasons } = (await membership.count()).health;
+      const counted = (await membership.count()).health;
+      const { state, failures_in_a_row, reasons } = withReasons(counted, link.refusals().map(safeWords));
       return { status: 'ok', data: { state, failures_in_a_row, reasons } };
     },
     /** The list of a house is published on its topic; one with gaps, or of unknown shape, is not. */

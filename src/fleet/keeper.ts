@@ -2,14 +2,16 @@
 // bridge/state has a connection of its own, which the keeper holds under one client id. Its will waits, so that the next keeper
 // takes the session over before a subscriber reads offline; when all are gone, the broker publishes it.
 import { friendlyNameOf } from '../accounts/names.ts';
+import type { Reason } from '../domain/health.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { safeWords } from '../foundation/failure.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
 import { type Link, openLink } from '../mqtt/link.ts';
 import { bridgeDocument } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
-import { healthOf, infoMessage, stateMessage } from '../publication/messages.ts';
+import { healthOf, infoMessage, stateMessage, withReasons } from '../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../publication/retainedDiff.ts';
+import { retainedInfo } from '../publication/subscriptions.ts';
 import { clear } from '../publication/topics.ts';
 import type { Counted } from './membership.ts';
 import type { ProcessParts } from './run.ts';
@@ -20,7 +22,7 @@ const GONE_SECONDS = 120;
 /** Meters that bridge/info names: so many as a person can look at. */
 const MOST_METERS = 500;
 
-export function openKeeper({ membership, opened, context }: ProcessParts) {
+export function openKeeper({ membership, opened, context, link: ownLink }: ProcessParts) {
   const { database, installation } = opened;
   const { config, topics, clock, log, random, zone } = context;
   const { mqtt } = config;
@@ -35,8 +37,8 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     link ??= connect();
     if (!link.status().connected || counted === told) return;
     const info = await composeInfo();
-    const health = topics.message('bridge/health', [], counted.health);
-    await tell([stateMessage(topics, 'online'), ...info, health]);
+    const health = withReasons(counted.health, brokerReasons());
+    await tell([stateMessage(topics, 'online'), ...info, topics.message('bridge/health', [], health)]);
     told = counted;
     const gone = await database.query<{ number: number }>(
       'DELETE FROM heat2mqtt.process WHERE seen_at < now() - make_interval(secs => $1) RETURNING number',
@@ -44,6 +46,12 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     );
     const topicOf = (number: number) => topics.of('bridge/process/<number>/state', String(number));
     await link.send(gone.map(({ number }) => clear(topicOf(number))));
+  }
+
+  /** Every process has the same user at the broker: what this one may not do, none may. */
+  function brokerReasons(): Reason[] {
+    const refusals = [...ownLink.refusals(), ...(link?.refusals() ?? [])];
+    return [...new Map(refusals.map((refusal) => [refusal.message, safeWords(refusal)])).values()];
   }
 
   function connect(): Link {
@@ -64,7 +72,7 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
         if (!next.status().connected && !membership.isKeeper()) void stop();
       },
       async restore(read) {
-        if ((await read(topics.of('bridge/info'))).length === 0) await republish();
+        if ((await read(retainedInfo(topics))).length === 0) await republish();
       },
     });
     return next;

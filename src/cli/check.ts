@@ -12,12 +12,10 @@ import { readAuthorities } from '../foundation/authorities.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/commands.ts';
 import { checkTemperature } from '../homeassistant/recorder.ts';
-import { openBroker } from '../mqtt/broker.ts';
-import { deviceId } from '../publication/discovery.ts';
-import { clear } from '../publication/topics.ts';
 import { makePrivateDirectory, pathsBelow, refuseLinks } from '../store/privateFiles.ts';
 import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
 import { closingWords, findClosing, openUpstreamBeside } from './account.ts';
+import { brokerCheck } from './checkBroker.ts';
 import { adviceOf, type Command, type Io } from './command.ts';
 import { lookAtFleet } from './healthcheck.ts';
 import { printJson } from './printing.ts';
@@ -149,28 +147,13 @@ async function tryLive(settings: Settings, attempt: Attempt, io: Io): Promise<vo
       const answered = await publicList.read(publicList.readQuestion({}));
       return caveat(answered) ?? `${answered.list.constituencies?.length} in the configured list`;
     });
-  if (mqtt.embedded === false)
-    await attempt('broker', async () => {
-      const connection = await openBroker(mqtt, 'check', io.clock);
-      const places = writingPlaces(mqtt);
-      try {
-        for (const { topic } of places) await connection.publish(clear(topic));
-      } finally {
-        await connection.close(1_000);
-      }
-      // MQTT 3.1.1 has no word for a refusal.
-      if (connection.version !== 5) return 'connected with MQTT 3.1.1';
-      return `connected with MQTT 5, may write below ${places.map(({ below }) => below).join(' and ')}`;
-    });
+  if (mqtt.embedded === false) {
+    const broker = brokerCheck(config, io.clock);
+    await attempt('broker', broker.tryToWrite);
+    if (broker.isReached()) await attempt('subscriptions', broker.tryToHear);
+  }
   if (home_assistant)
     await attempt('Home Assistant', () => tryHomeAssistant(home_assistant, config.usage.timezone, io));
-}
-
-/** Topics beside ours on which nothing is ever retained: to clear them disturbs nobody. */
-function writingPlaces({ base_topic: base, discovery_prefix: prefix }: Config['mqtt']) {
-  const own = { below: base, topic: `${base}/bridge/check` };
-  if (prefix === false) return [own];
-  return [own, { below: prefix, topic: `${prefix}/device/${deviceId(base, 'bridge', 'check')}/config` }];
 }
 
 /** One for each account, in the order in which they were tried. */

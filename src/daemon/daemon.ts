@@ -17,6 +17,7 @@ import type { Incoming } from '../mqtt/message.ts';
 import { openRequests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
+import { homeAssistantStatus, householdSubscriptions } from '../publication/subscriptions.ts';
 import { Topics } from '../publication/topics.ts';
 import { openInstallation } from '../store/documents.ts';
 import { directoryNotices, StateDirectory } from '../store/stateDirectory.ts';
@@ -95,18 +96,11 @@ export async function startDaemon({
 
   const embedded = await startEmbedded(mqtt, options);
   const brokerUrl = embedded?.url ?? mqtt.url;
-  const statusTopic = prefix === false ? null : `${prefix}/status`;
+  const statusTopic = prefix === false ? null : homeAssistantStatus(prefix);
   const link = openLink({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
     will: stateMessage(topics, 'offline'),
-    subscriptions: [
-      topics.requests,
-      topics.of('bridge/state'),
-      topics.of('bridge/info'),
-      ...(statusTopic === null ? [] : [statusTopic]),
-    ],
-    // A retained request would be asked again at each connection.
-    retainAsPublished: [topics.requests],
+    subscriptions: householdSubscriptions(topics, prefix),
     clock,
     log,
     random,

@@ -5,8 +5,10 @@ import { listAnswer, listMessage, listName } from '../constituencies/onDemand.ts
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { safeWords } from '../foundation/failure.ts';
 import { RateLimit, SingleFlight } from '../foundation/limits.ts';
 import { type Handler, notConfigured, readParameters } from '../mqtt/requests.ts';
+import { withReasons } from '../publication/messages.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 import { serveHealth } from '../web/server.ts';
 import type { Counted, Membership } from './membership.ts';
@@ -33,7 +35,7 @@ function countedSeldom(membership: Pick<Membership, 'count'>, clock: Clock): () 
 interface HandlerParts {
   readonly membership: Pick<Membership, 'count'>;
   readonly opened: Pick<ProcessParts['opened'], 'database'>;
-  readonly link: Pick<ProcessParts['link'], 'publish'>;
+  readonly link: Pick<ProcessParts['link'], 'publish' | 'refusals'>;
   readonly context: Pick<ProcessParts['context'], 'zone' | 'config' | 'clock' | 'topics'>;
 }
 
@@ -70,7 +72,8 @@ export function fleetHandlers(parts: HandlerParts): Readonly<Record<string, Hand
     },
     async health(parameters) {
       readParameters(REQUESTS.health, parameters);
-      const { state, failures_in_a_row, reasons } = (await count()).health;
+      const counted = (await count()).health;
+      const { state, failures_in_a_row, reasons } = withReasons(counted, link.refusals().map(safeWords));
       return { status: 'ok', data: { state, failures_in_a_row, reasons } };
     },
     /** The list of a house is published on its topic; one with gaps, or of unknown shape, is not. */

@@ -12,6 +12,7 @@ import { openLink } from '../mqtt/link.ts';
 import { openRequests } from '../mqtt/requests.ts';
 import { processMessage, stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
+import { processSubscriptions } from '../publication/subscriptions.ts';
 import { Topics } from '../publication/topics.ts';
 import { openClaims } from '../store/database/claims.ts';
 import { sharedClock } from '../store/database/database.ts';
@@ -53,8 +54,7 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
   const link = openLink({
     address: () => brokerAddress(mqtt, mqtt.url, `${opened.installation}_${number}`),
     will: processMessage(topics, number, 'offline'),
-    // Of all processes one gets each request.
-    subscriptions: [`$share/${topics.base.replaceAll('/', '_')}/${topics.requests}`],
+    subscriptions: processSubscriptions(topics),
     clock,
     log,
     random,

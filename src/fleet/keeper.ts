@@ -11,8 +11,9 @@ import { brokerAddress } from '../mqtt/broker.ts';
 import { type Link, openLink } from '../mqtt/link.ts';
 import { bridgeDocument } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
-import { healthOf, infoMessage, stateMessage } from '../publication/messages.ts';
+import { healthOf, infoMessage, stateMessage, withReasons } from '../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../publication/retainedDiff.ts';
+import { bridgeSubscriptions, retainedInfo } from '../publication/subscriptions.ts';
 import { clear } from '../publication/topics.ts';
 import type { Counted } from './membership.ts';
 import type { ProcessParts } from './run.ts';
@@ -32,7 +33,7 @@ interface SeriesRow {
   readonly identifiers: readonly string[];
 }
 
-export function openKeeper({ membership, opened, context }: ProcessParts) {
+export function openKeeper({ membership, opened, context, link: ownLink }: ProcessParts) {
   const { database, installation } = opened;
   const { config, topics, clock, log, random, zone } = context;
   const { mqtt } = config;
@@ -56,7 +57,8 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     link ??= connect();
     if (!link.status().connected || counted === told) return;
     const info = await composeInfo();
-    const health = topics.message('bridge/health', [], withReasons(counted.health, watch?.reasons() ?? []));
+    const reasons = [...brokerReasons(), ...(watch?.reasons() ?? [])];
+    const health = topics.message('bridge/health', [], withReasons(counted.health, reasons));
     await tell([stateMessage(topics, 'online'), ...info, health]);
     told = counted;
     const gone = await database.query<{ number: number }>(
@@ -85,6 +87,12 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     });
   }
 
+  /** Every process has the same user at the broker: what this one may not do, none may. */
+  function brokerReasons(): Reason[] {
+    const refusals = [...ownLink.refusals(), ...(link?.refusals() ?? [])];
+    return [...new Map(refusals.map((refusal) => [refusal.message, safeWords(refusal)])).values()];
+  }
+
   function connect(): Link {
     const hearing = watchBaseTopic();
     watch = hearing;
@@ -92,7 +100,7 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
       address: () => brokerAddress(mqtt, mqtt.url, `${installation}_state`),
       will: stateMessage(topics, 'offline'),
       willAfterSeconds: WILL_AFTER_SECONDS,
-      subscriptions: [stateTopic, topics.of('bridge/info')],
+      subscriptions: bridgeSubscriptions(topics),
       clock,
       log,
       random,
@@ -106,7 +114,7 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
         if (!next.status().connected && !membership.isKeeper()) void stop();
       },
       async restore(read) {
-        if ((await read(topics.of('bridge/info'))).length === 0) await republish();
+        if ((await read(retainedInfo(topics))).length === 0) await republish();
       },
     });
     return next;
@@ -178,11 +186,4 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
       }
     },
   };
-}
-
-function withReasons(health: Counted['health'], more: readonly Reason[]): Counted['health'] {
-  if (more.length === 0) return health;
-  const { state, fleet, last_error: _last, ...known } = health;
-  const reasons = [...health.reasons, ...more];
-  return { ...healthOf({ ...known, reasons }, state !== 'failing'), fleet };
 }

@@ -6,8 +6,7 @@ import { type Clock, systemClock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
 import { Admission } from './admission.ts';
 import { brokerTls } from './certificates.ts';
-import { type BrokerAddress, type Connection, openConnection } from './connection.ts';
-import type { Incoming } from './message.ts';
+import { type BrokerAddress, type Connection, type ConnectOptions, openConnection } from './connection.ts';
 
 /** `null` when the configuration names no embedded broker. Rejects when its port is taken. */
 export async function startEmbedded(
@@ -51,11 +50,11 @@ export async function openBroker(
   mqtt: Mqtt,
   command: string,
   clock: Clock,
-  onMessage?: (incoming: Incoming) => void,
+  options: ConnectOptions = {},
 ): Promise<Connection> {
   const clientId = `heat2mqtt_${command}_${randomBytes(4).toString('hex')}`;
   const address = await brokerAddress(mqtt, mqtt.url, clientId);
-  return openConnection(address, clock, onMessage ? { onMessage } : {});
+  return openConnection(address, clock, options);
 }
 
 export type EmbeddedBroker = Awaited<ReturnType<typeof startBroker>>;

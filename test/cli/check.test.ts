@@ -6,10 +6,11 @@ import { startBroker } from '../../src/mqtt/broker.ts';
 import { home, ME, METER, person, quiet } from '../support/homes.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack, type Stack } from '../support/stack.ts';
-import { startStrictBroker } from '../support/strictBroker.ts';
+import { startStrictBroker, type Verdicts } from '../support/strictBroker.ts';
 import { environmentAt, openProviderFor, typed } from '../support/typed.ts';
 import { openWire } from '../support/wire.ts';
 
+const NOT_AUTHORIZED = 0x87;
 const TOTP = 'HEAT2MQTTEXAMPLE';
 
 let stack: Stack;
@@ -207,9 +208,62 @@ test.each([
   ],
 ])('check --live finds a broker that lets us write nothing below %s', async (place, words, code) => {
   const { env } = await openProviderFor(person('me', [home(METER, quiet({ since: '2026-01-01' }))]));
-  const { url } = await startStrictBroker((topic) => (topic.startsWith(place) ? 0x87 : 0));
+  const { url } = await startStrictBroker({
+    publish: (topic) => (topic.startsWith(place) ? NOT_AUTHORIZED : 0),
+  });
   const { exitCode, out } = await typed(['check', '--live'], { env: { ...env, HEAT2MQTT_MQTT_URL: url } });
   expect([exitCode, out]).toEqual([code, expect.stringContaining(words)]);
+});
+
+test.each<[string, Verdicts, number, readonly string[], string]>([
+  [
+    'takes all subscriptions',
+    {},
+    0,
+    ['ok     subscriptions: the broker takes all: heat2mqtt/bridge/request/+, heat2mqtt/bridge/state, heat2mqtt/bridge/info, homeassistant/status'],
+    'FAILED',
+  ],
+  [
+    'refuses one',
+    { subscribe: (filter) => (filter.startsWith('homeassistant/') ? NOT_AUTHORIZED : 1) },
+    6,
+    [
+      "FAILED subscriptions: The broker refuses the subscription to homeassistant/status: not authorized. Lost with it: Home Assistant's birth message",
+      '\n       Give its user the right to read there',
+    ],
+    'subscription to heat2mqtt',
+  ],
+  [
+    'refuses all',
+    { subscribe: () => NOT_AUTHORIZED },
+    6,
+    ['heat2mqtt/bridge/request/+: not', 'homeassistant/status: not', 'heat2mqtt/meter/+/history: not'],
+    'takes all',
+  ],
+  [
+    'ends the connection over two of them',
+    { subscribe: (filter) => (filter.includes('+') ? null : 1) },
+    6,
+    [
+      'heat2mqtt/bridge/request/+: it ends the connection when that is asked for. Lost with it: requests',
+      'heat2mqtt/meter/+/history: it ends the connection',
+    ],
+    'subscription to homeassistant',
+  ],
+  [
+    'retains and acknowledges nothing',
+    { announced: { retainAvailable: 0, maximumQos: 0 } },
+    0,
+    ['ok     broker: connected with MQTT 5\n       The broker does not retain messages', 'Maximum QoS is 0'],
+    'may write below',
+  ],
+])('check --live beside a broker that %s says so', async (_, verdicts, code, words, missing) => {
+  const { env } = await openProviderFor(person('me', [home(METER, quiet({ since: '2026-01-01' }))]));
+  const { url } = await startStrictBroker(verdicts);
+  const { exitCode, out } = await typed(['check', '--live'], { env: { ...env, HEAT2MQTT_MQTT_URL: url } });
+  for (const part of ['ok     broker: connected', ...words]) expect(out).toContain(part);
+  expect(out).not.toContain(missing);
+  expect(exitCode).toBe(code);
 });
 
 test.each([

@@ -21,7 +21,7 @@ test('a flood of questions for the health of the fleet is one count in two secon
   const { health } = fleetHandlers({
     membership,
     opened: { database },
-    link: { publish: () => undefined },
+    link: { publish: () => undefined, refusals: () => [] },
     context: { zone: zone('UTC'), config, clock: own, topics: new Topics('heat2mqtt') },
   });
   const counts = () => statements.filter(({ text }) => text.includes('AS "toldToWait"')).length;

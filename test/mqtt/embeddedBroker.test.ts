@@ -196,7 +196,7 @@ describe('a client', () => {
     const heard: Incoming[] = [];
     const daemon = await connect(broker.url, { onMessage: (one) => void heard.push(one) });
     stack.defer(() => daemon.close(500));
-    await daemon.subscribe(['heat/meter/+/history']);
+    await daemon.subscribe([{ filter: 'heat/meter/+/history' }]);
     const days = Array.from({ length: 30 * 366 }, () => ['2000-01-01', 1234.567891, 1234.567891]);
     const history = { topic: 'heat/meter/1/history', payload: JSON.stringify({ days }), retain: true };
     await daemon.publish(history);

@@ -84,7 +84,7 @@ test.each(['mqtt', 'ws'])(
     const heard: Incoming[] = [];
     const connection = await connect(url, { onMessage: (one) => void heard.push(one) });
     stack.defer(() => connection.close(500));
-    await connection.subscribe(['x/+']);
+    await connection.subscribe([{ filter: 'x/+' }]);
     await connection.publish({ topic: 'x/large', payload: 'x'.repeat(3 * 1024 * 1024), retain: true });
     await connection.publish({ topic: 'x/small', payload: 'ü', retain: false });
     await waitFor('both', () => heard.length === 2);

@@ -11,7 +11,7 @@ import { deviceId } from '../publication/discovery.ts';
 import {
   householdSubscriptions,
   processSubscriptions,
-  retainedHistories,
+  retainedHistory,
   retainedInfo,
 } from '../publication/subscriptions.ts';
 import { clear, Topics } from '../publication/topics.ts';
@@ -92,7 +92,7 @@ function writingWords({ version, limits }: Connection, places: readonly WritingP
 /** All that `run` asks for. */
 function subscriptionsOf({ fleet, mqtt }: Config): readonly Subscription[] {
   const topics = new Topics(mqtt.base_topic);
-  if (!fleet) return [...householdSubscriptions(topics, mqtt.discovery_prefix), retainedHistories(topics)];
+  if (!fleet) return [...householdSubscriptions(topics, mqtt.discovery_prefix), retainedHistory(topics, '+')];
   return [...processSubscriptions(topics), retainedInfo(topics)].map((one) => ({
     ...one,
     // As one more of those that share it, the check would take requests from the processes.

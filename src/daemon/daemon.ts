@@ -1,5 +1,4 @@
 // Wires the daemon together, starts it and stops it.
-import { isIncomplete } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { Counters } from '../accounts/metrics.ts';
 import { strayNamesWarning } from '../accounts/names.ts';
@@ -30,7 +29,7 @@ import { beatsOf } from './polling/beats.ts';
 import { Household } from './polling/household.ts';
 import { watchBaseTopic } from './publishing/baseTopic.ts';
 import { openBridgeStatus } from './publishing/bridgeStatus.ts';
-import { historyOnBroker, openPublisher } from './publishing/publisher.ts';
+import { HistoryOnBroker, openPublisher } from './publishing/publisher.ts';
 import { requestHandlers, tellingSkipped } from './requests/handlers.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
@@ -87,8 +86,8 @@ export async function startDaemon({
     changed: (account) => void signals.emit('accountChanged', account),
     limit: concurrencyLimit(usage.concurrency),
   };
-  const history = historyOnBroker(topics, log);
-  const accounts = await openAccounts(forAccounts, history.restore);
+  const history = new HistoryOnBroker(topics, log);
+  const accounts = await openAccounts(forAccounts, (meter) => history.restore(meter));
   // The first bridge/health tells how long each session lives, although no poll has used it yet.
   await Promise.all(accounts.map(({ upstream }) => upstream.session.current().catch(() => null)));
   const unsafe = await directoryNotices(config.state_dir, process.getuid?.());
@@ -151,6 +150,8 @@ export async function startDaemon({
     transaction,
     publish: (messages) => link.publish(messages),
   });
+  // A broker of our own has nothing retained yet.
+  if (!embedded) history.open(link, ({ account }) => void household.pollSoon(account, true));
   link.start({
     announcement: () => publisher.everything(),
     onMessage(incoming) {
@@ -164,8 +165,7 @@ export async function startDaemon({
     onRefusals: () => void signals.emit('bridgeChanged'),
     onPassing: (message) => void signals.emit('passing', message),
     onStatus: () => void signals.emit('brokerChanged'),
-    // A broker of our own has nothing retained yet.
-    ...(embedded ? {} : { restore: history.reader(accounts, () => void pollUntilComplete()) }),
+    ...(embedded ? {} : { restore: (read) => history.atConnection(accounts, read) }),
   });
   signals.on('personNeeded', () => statistics?.wake());
   const monitor = await startMonitor({ ...parts, requests, logTail, report, ingress }, context);
@@ -177,11 +177,6 @@ export async function startDaemon({
     if (retained || !payload.equals(BIRTH)) return;
     // All its bridges tell it everything at this moment: not all at once.
     announcement.ask(random() * LONGEST_STATUS_WAIT_MS);
-  }
-  /** A poll under way may have passed the meter whose history has to be read again. One that failed has its retry. */
-  async function pollUntilComplete(): Promise<void> {
-    const mayRead = () => accounts.some((one) => isIncomplete(one) && household.faultOf(one.id) === null);
-    for (let polls = 0; polls < 2 && mayRead(); polls += 1) await household.poll();
   }
   async function stopSessions(): Promise<void> {
     await constituencies?.stop();

@@ -21,7 +21,7 @@ import {
   refusedUnasked,
   SubscribeRefused,
 } from './refusals.ts';
-import { type BrokerTls, LARGEST_PACKET_BYTES, notEncrypted, streamBuilder } from './stream.ts';
+import { BrokerStream, type BrokerTls, LARGEST_PACKET_BYTES, notEncrypted, streamBuilder } from './stream.ts';
 
 /** MQTT 5, or 3.1.1 (which calls itself 4). */
 export type ProtocolVersion = 5 | 4;
@@ -244,6 +244,12 @@ export class Connection {
   /** Resolves when the connection is gone. */
   get ended(): Promise<End> {
     return this.#life.ended;
+  }
+
+  /** So far: a packet that is long on its way shows by them. */
+  get bytesReceived(): number {
+    const { stream } = this.#client;
+    return stream instanceof BrokerStream ? stream.bytesReceived : 0;
   }
 
   /** `null`: it has not ended. */

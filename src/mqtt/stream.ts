@@ -55,13 +55,18 @@ export function notEncrypted(fault: Error | undefined, { ca }: BrokerTls, now: n
   return failure(isDistrust ? 'broker_not_trusted' : 'broker_unreachable', message, options);
 }
 
+/** To a broker. */
+export class BrokerStream extends Duplex {
+  bytesReceived = 0;
+}
+
 /** The same stream, of whose packets too large ones are cut. */
-function withoutOversized(socket: Duplex): Duplex {
+function withoutOversized(socket: Duplex): BrokerStream {
   const cut = packetCutter();
   // What has ended the socket tells more than that it has ended.
   const told = (done: (err?: Error | null) => void) => (err?: Error | null) =>
     done(err && (socket.errored ?? err));
-  const stream = new Duplex({
+  const stream = new BrokerStream({
     allowHalfOpen: false,
     read: () => void socket.resume(),
     // One write for all that waits: in pieces, each of them would be a segment of its own.
@@ -74,6 +79,7 @@ function withoutOversized(socket: Duplex): Duplex {
     },
   });
   socket.on('data', (bytes: Buffer) => {
+    stream.bytesReceived += bytes.length;
     for (const part of cut(bytes)) if (!stream.push(part)) socket.pause();
   });
   finished(socket, { writable: false }, (err) => (err ? stream.destroy(err) : stream.push(null)));

@@ -46,6 +46,9 @@ const STEP_MS = 4 * HOUR_MS;
 const LOOK_MS = 1_000;
 const OPENING_STEP_MS = 20;
 const LONGEST_OPENING_MS = 3_000;
+// Longer than what a new ledger waits for its history on the broker.
+const LOOK_FOR_HISTORY_MS = 1_000;
+const LOOK_STEP_MS = 50;
 
 export async function openStory({
   at = '2025-03-10T12:00:00Z',
@@ -135,7 +138,14 @@ export async function openStory({
       ...(openProvider ? { openProvider } : {}),
     });
     stack.defer(() => stop(daemon));
-    if (brokerIsUp && daemon.brokerUrl === broker.url) await goOnUntilConnected(before);
+    if (brokerIsUp && daemon.brokerUrl === broker.url) {
+      const polls = ended();
+      await goOnUntilConnected(before);
+      for (let passed = 0; passed < LOOK_FOR_HISTORY_MS && ended() === polls; passed += LOOK_STEP_MS) {
+        clock.advance(LOOK_STEP_MS);
+        await rest();
+      }
+    }
     return daemon;
   }
 

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { type Invoice, invoice, newestFirst } from './invoice.ts';
 import { type Day, daysBetween } from './period.ts';
-import { calendarDay, type Property, registerHistory } from './reading.ts';
+import { calendarDay, instant, type Property, registerHistory } from './reading.ts';
 
 export const NEVER_ASKED = { askedOn: null, off: false, found: null } as const;
 
@@ -31,8 +31,8 @@ const invoices = z.object({
   /** Billing profiles that were read before: what is new there is news. */
   profiles: z.array(z.string()).readonly(),
   /** When the provider was last found to have bills in place of invoices (epoch ms). Earlier versions did not note it. */
-  notFoundAt: z.int().nullable().default(null),
-  fetchedAt: z.int(),
+  notFoundAt: instant.nullable().default(null),
+  fetchedAt: instant,
 });
 export type Invoices = Readonly<z.infer<typeof invoices>>;
 

@@ -1,10 +1,13 @@
 // What the provider says of one property: its meters, and one bucket for each day.
 import * as z from 'zod';
 import type { Micro } from './amount.ts';
-import { DAY_SHAPE, type Day, monthStart, type Zone } from './period.ts';
+import { DAY_SHAPE, type Day, isInstant, monthStart, type Zone } from './period.ts';
 
 /** A `Day` in a document; not in period.ts, which the page in the browser loads without zod. */
 export const calendarDay = z.string().regex(DAY_SHAPE);
+
+/** Epoch milliseconds in a document. */
+export const instant = z.int().refine(isInstant);
 
 const texts = z.array(z.string()).readonly();
 
@@ -38,7 +41,7 @@ export interface Bucket {
 }
 
 /** What a meter's own register showed (millionths of a kWh), and when it was read (epoch milliseconds). */
-const register = z.object({ energy: z.int(), readAt: z.int() });
+const register = z.object({ energy: z.int(), readAt: instant });
 export type Register = Readonly<z.infer<typeof register>>;
 
 /** The newest reading of a register, and those that are kept, oldest first. Files of 0.1 had the newest alone. */

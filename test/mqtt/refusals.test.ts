@@ -218,6 +218,37 @@ test('a broker that ends the connection over a subscription and over a topic get
   expect([broker.connections, link.status().connected]).toEqual([before, true]);
 });
 
+test('a broker that says why it ends the connection over something is quoted', async () => {
+  const { broker, link, isQuietInTheEnd, pass, refused } = await judged({
+    subscribe: (filter) => (filter === BIRTH.filter ? { dismiss: NOT_AUTHORIZED } : 1),
+    publish: (topic) => (topic === DOCUMENT.topic ? { dismiss: 0x95 } : 0),
+  });
+  await isQuietInTheEnd();
+  await pass(31_000);
+  await waitFor('a lasting connection', () => refused().length === 2);
+  const ends = 'it ends the connection when that is';
+  expect(refused()).toEqual([
+    `subscribe_refused The broker refuses the subscription to ${BIRTH.filter}: ${ends} asked for: not authorized (reason code 135). Lost with it: the birth message.`,
+    `publish_refused The broker refuses ${DOCUMENT.topic}: ${ends} sent: the packet is too large (reason code 149).`,
+  ]);
+  expect([broker.topics().includes('x/value'), link.status().connected]).toEqual([true, true]);
+});
+
+test('what is under way when another client takes over is not suspected', async () => {
+  let isTakenOver = true;
+  const { broker, pass, isQuietInTheEnd, refused } = await judged({
+    publish: (topic) => (isTakenOver && topic === DOCUMENT.topic ? { dismiss: 0x8e } : 0),
+  });
+  await waitFor('some take-overs', async () => {
+    await pass(1_000);
+    return broker.connections > 4;
+  });
+  isTakenOver = false;
+  await isQuietInTheEnd();
+  expect(broker.topics()).toContain(DOCUMENT.topic);
+  expect(refused().filter((words) => words.startsWith('publish'))).toEqual([]);
+});
+
 test('a broker that never answers a subscription is not waited for without end', async () => {
   const { broker, isQuietInTheEnd, refused } = await judged({
     subscribe: (filter) => (filter === BIRTH.filter ? SILENCE : 1),

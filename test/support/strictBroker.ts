@@ -33,11 +33,13 @@ export interface Taken {
   readonly retain: boolean;
 }
 
-/** Each answers with a reason code; `null` cuts the connection instead. */
+/** A reason code; `null`: the connection is cut instead; `dismiss`: it is ended with a DISCONNECT. */
+type Verdict = number | null | { readonly dismiss: number };
+
 export interface Verdicts {
   readonly connect?: (asked: Asked) => number | null;
-  readonly publish?: (topic: string) => number | null;
-  readonly subscribe?: (filter: string) => number | null;
+  readonly publish?: (topic: string) => Verdict;
+  readonly subscribe?: (filter: string) => Verdict;
   readonly announced?: Announced;
 }
 
@@ -76,7 +78,7 @@ export async function startStrictBroker(verdicts: Verdicts = {}) {
     const message = publishIn(packet);
     const { topic, qos, id } = message;
     const code = publish(topic);
-    if (code === null) return void socket.destroy();
+    if (typeof code !== 'number') return void end(socket, code);
     if (code < 0x80) taken.push({ topic, payload: message.payload, qos, retain: message.retain });
     if (qos === 0) return;
     counts.unanswered += 1;
@@ -92,11 +94,12 @@ export async function startStrictBroker(verdicts: Verdicts = {}) {
   function onSubscribe(socket: Socket, { body, level }: Packet): void {
     const filters = filtersIn(body, level);
     subscribed.push(...filters);
-    const codes = filters.map(subscribe);
-    if (codes.includes(null)) return void socket.destroy();
-    if (codes.includes(SILENCE)) return;
-    const coarse = (code: number) => (level === 4 && code >= 0x80 ? 0x80 : code);
-    const granted = codes.map((code) => coarse(code ?? 0));
+    const granted: number[] = [];
+    for (const verdict of filters.map(subscribe)) {
+      if (typeof verdict !== 'number') return void end(socket, verdict);
+      if (verdict === SILENCE) return;
+      granted.push(level === 4 && verdict >= 0x80 ? 0x80 : verdict);
+    }
     send(socket, 0x90, [...body.subarray(0, 2), ...(level === 4 ? [] : [0]), ...granted]);
   }
 
@@ -134,6 +137,11 @@ export async function startStrictBroker(verdicts: Verdicts = {}) {
     /** Ends all connections with a DISCONNECT. */
     dismiss: (code: number): void => wire.sayAndEnd(Buffer.from([0xe0, 2, code, 0])),
   };
+}
+
+function end(socket: Socket, how: null | { readonly dismiss: number }): void {
+  if (how === null) socket.destroy();
+  else socket.end(Buffer.from([0xe0, 2, how.dismiss, 0]));
 }
 
 function send(socket: Socket, head: number, body: readonly number[]): void {

@@ -14,7 +14,7 @@ import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress, startEmbedded } from '../mqtt/broker.ts';
 import { openLink } from '../mqtt/link.ts';
 import type { Incoming } from '../mqtt/message.ts';
-import { openRequests } from '../mqtt/requests.ts';
+import { Requests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
@@ -146,7 +146,7 @@ export async function startDaemon({
     link.publish(publisher.forHomeAssistant());
     statistics?.wakeAnew();
   });
-  const requests = openRequests({
+  const requests = new Requests({
     clock,
     log,
     baseTopic: mqtt.base_topic,

@@ -13,7 +13,7 @@ import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress, startEmbedded } from '../mqtt/broker.ts';
 import { openLink } from '../mqtt/link.ts';
 import type { Incoming } from '../mqtt/message.ts';
-import { openRequests } from '../mqtt/requests.ts';
+import { Requests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { homeAssistantStatus, householdSubscriptions } from '../publication/subscriptions.ts';
@@ -138,7 +138,7 @@ export async function startDaemon({
     link.publish(publisher.forHomeAssistant());
     statistics?.wakeAnew();
   });
-  const requests = openRequests({
+  const requests = new Requests({
     clock,
     log,
     baseTopic: mqtt.base_topic,

@@ -9,7 +9,7 @@ import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
 import { openLink } from '../mqtt/link.ts';
-import { openRequests } from '../mqtt/requests.ts';
+import { Requests } from '../mqtt/requests.ts';
 import { processMessage, stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { processSubscriptions } from '../publication/subscriptions.ts';
@@ -65,7 +65,7 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
     schedule: openSchedule(options.cron, clock.now()),
     shared: { issuerMemory: { metadata: null }, onReply: await openReplyShapes(opened.replies, { clock }) },
   };
-  const requests = openRequests({
+  const requests = new Requests({
     clock,
     log,
     baseTopic: mqtt.base_topic,

@@ -28,6 +28,11 @@ export class SeriesNames {
     return owner;
   }
 
+  /** The account has the property from now on. */
+  give({ propertyCustomerId }: Property, account: string): void {
+    this.#owners.set(propertyCustomerId, account);
+  }
+
   /** The name of its series in topics. Of two properties with the same meter the first one keeps the plain name. */
   nameOf(property: Property): string {
     const { propertyCustomerId } = property;

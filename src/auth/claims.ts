@@ -36,7 +36,11 @@ export function readIdentity(
 }
 
 const claimMissing = (message: string, hint: string) =>
-  failure('claim_missing', message, { exit: EXIT.provider, retry: 'later', hint });
+  failure('claim_missing', message, {
+    exit: EXIT.provider,
+    retry: 'later',
+    hint: `${hint} The sign-in itself is fine.`,
+  });
 
 /** The session at the issuer that a token belongs to; `null`: it does not tell. */
 export function sessionIdIn(token: string | null): string | null {

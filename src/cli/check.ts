@@ -5,18 +5,17 @@ import type { Account, Config } from '../config/schema.ts';
 import { keysIn, type Secret, totpParameters } from '../config/secret.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
-import { addDays } from '../domain/period.ts';
-import { type Property, seriesName } from '../domain/reading.ts';
+import { addDays, isSameZone } from '../domain/period.ts';
+import { type Property, seriesName, withFound } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
+import { readAuthorities } from '../foundation/authorities.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/commands.ts';
 import { checkTemperature } from '../homeassistant/recorder.ts';
-import { openBroker } from '../mqtt/broker.ts';
-import { deviceId } from '../publication/discovery.ts';
-import { clear } from '../publication/topics.ts';
 import { makePrivateDirectory, pathsBelow, refuseLinks } from '../store/privateFiles.ts';
 import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
 import { closingWords, findClosing, openUpstreamBeside } from './account.ts';
+import { brokerCheck } from './checkBroker.ts';
 import { adviceOf, type Command, type Io } from './command.ts';
 import { lookAtFleet } from './healthcheck.ts';
 import { printJson } from './printing.ts';
@@ -58,25 +57,47 @@ export const check: Command = async (given, io) => {
     return advice.length === 0 ? message : { message, hint: advice.join(' ') };
   });
   const settings = await loading.catch(() => null);
-  if (settings) await tryOffline(settings, attempt);
+  if (settings) await tryOffline(settings, attempt, io.clock.now());
   if (settings && live) await tryLive(settings, attempt, io);
   if (json) printJson({ ok: checks.every(({ ok }) => ok), checks }, io);
   return EXIT[WORST_FIRST.find((kind) => exitCodes.has(EXIT[kind])) ?? 'fine'];
 };
 
-async function tryOffline(settings: Settings, attempt: Attempt): Promise<void> {
+async function tryOffline(settings: Settings, attempt: Attempt, now: number): Promise<void> {
   const { config, path } = settings;
   const { fleet } = config;
+  for (const [name, file] of authoritiesOf(config))
+    await attempt(name, () => tryAuthorities(name, file, now));
   for (const [name, secret] of secretsOf(config))
     await attempt(name, async () => {
       const size = sizeOf(name, await secret.read());
-      return `${size}, ${secret.origin}${await openness(secret, path)}`;
+      const message = `${size}, ${secret.origin}${await openness(secret, path)}`;
+      const caution = await secret.caution();
+      return caution === null ? message : { message, hint: caution };
     });
   if (!fleet) return attempt('state directory', () => tryStateDirectory(config));
   await attempt('database of the fleet', async () => {
     const { accounts, processes } = (await lookAtFleet(fleet, settings)).health.fleet;
     return `${accounts} account(s), ${processes.length} process(es) at work`;
   });
+}
+
+/** The files of authorities that count, each with its key. */
+function authoritiesOf({ provider, mqtt }: Config): [string, string][] {
+  const files = {
+    'provider.ca_file': provider?.ca_file,
+    'mqtt.ca_file': mqtt.reject_unauthorized && mqtt.ca_file,
+  };
+  return Object.entries(files).flatMap(([key, file]): [string, string][] => (file ? [[key, file]] : []));
+}
+
+/** An authority that has lapsed is a fault of every certificate below it, and looks like theirs. */
+async function tryAuthorities(key: string, file: string, now: number): Promise<Found> {
+  const { certificates } = await readAuthorities(key, file);
+  const lapsed = certificates.filter(({ validTo }) => Date.parse(validTo) < now).length;
+  const message = `${certificates.length} certificate(s), file ${file}`;
+  if (lapsed === 0) return { message };
+  return { message, hint: `Expired: ${lapsed} of them. Ask the authority for its present one.` };
 }
 
 function sizeOf(name: string, text: string): string {
@@ -126,28 +147,13 @@ async function tryLive(settings: Settings, attempt: Attempt, io: Io): Promise<vo
       const answered = await publicList.read(publicList.readQuestion({}));
       return caveat(answered) ?? `${answered.list.constituencies?.length} in the configured list`;
     });
-  if (mqtt.embedded === false)
-    await attempt('broker', async () => {
-      const connection = await openBroker(mqtt, 'check', io.clock);
-      const places = writingPlaces(mqtt);
-      try {
-        for (const { topic } of places) await connection.publish(clear(topic));
-      } finally {
-        await connection.close(1_000);
-      }
-      // MQTT 3.1.1 has no word for a refusal.
-      if (connection.version !== 5) return 'connected with MQTT 3.1.1';
-      return `connected with MQTT 5, may write below ${places.map(({ below }) => below).join(' and ')}`;
-    });
+  if (mqtt.embedded === false) {
+    const broker = brokerCheck(config, io.clock);
+    await attempt('broker', broker.tryToWrite);
+    if (broker.isReached()) await attempt('subscriptions', broker.tryToHear);
+  }
   if (home_assistant)
     await attempt('Home Assistant', () => tryHomeAssistant(home_assistant, config.usage.timezone, io));
-}
-
-/** Topics beside ours on which nothing is ever retained: to clear them disturbs nobody. */
-function writingPlaces({ base_topic: base, discovery_prefix: prefix }: Config['mqtt']) {
-  const own = { below: base, topic: `${base}/bridge/check` };
-  if (prefix === false) return [own];
-  return [own, { below: prefix, topic: `${prefix}/device/${deviceId(base, 'bridge', 'check')}/config` }];
 }
 
 /** One for each account, in the order in which they were tried. */
@@ -163,7 +169,8 @@ async function tryProvider(settings: Settings, account: Account, found: FoundMet
   };
   const upstream = openUpstreamBeside(settings, account, io, { onLogin });
   await upstream.askForLogin();
-  const { properties } = await upstream.provider.discover();
+  const known = (await upstream.context.read())?.properties ?? [];
+  const properties = withFound(known, (await upstream.provider.discover()).properties, []);
   if (upstream.session.lacksRefreshToken)
     signedIn += ' without a refresh token, though provider.offline_access is on: the issuer gave none';
   const meters = `${properties.length} heat meter(s): ${numbersOf(properties)}${duplicateWords(properties, found)}`;
@@ -222,7 +229,7 @@ async function tryHomeAssistant(
 ): Promise<string> {
   return visitHomeAssistant({ url, token: await token.read() }, clock, async (home, timezone) => {
     if (sensor !== undefined) await checkTemperature(home, sensor);
-    const isSame = timezone === null || timezone === ours;
+    const isSame = timezone === null || isSameZone(timezone, ours);
     const caution = '; its time zone is not usage.timezone: days may begin at another hour there';
     const temperatures = sensor === undefined ? '' : ', outdoor temperatures can be read';
     return `version ${home.version}, statistics can be written${temperatures}${isSame ? '' : caution}`;

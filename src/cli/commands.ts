@@ -61,6 +61,8 @@ restore FILE: put a backup in the place of what is in the state directory; asks 
   ${YES}
 report: a diagnosis to paste into a bug report; no secret, nothing personal, no request
   ${CONFIG}
+mcp: answer an assistant's questions on standard input and output (Model Context Protocol), from what is on this disk
+  ${CONFIG}
 healthcheck: ask the running daemon; exit 0 healthy, 1 not
   ${CONFIG}
 login: sign in once, beside a running daemon too; a second factor is asked for
@@ -108,6 +110,7 @@ const LOAD: Readonly<Record<string, () => Promise<Command>>> = {
   backup: async () => (await import('./backup.ts')).backup,
   restore: async () => (await import('./backup.ts')).restore,
   report: async () => (await import('./report.ts')).report,
+  mcp: async () => (await import('./mcp.ts')).mcp,
   healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
   login: async () => (await import('./login.ts')).login,
   logout: async () => (await import('./login.ts')).logout,

@@ -4,7 +4,7 @@ import { chosenMonth } from '../accounts/composition.ts';
 import { currencyOf } from '../accounts/extras.ts';
 import { friendlyNameOf, knownMeters } from '../accounts/names.ts';
 import { knownInFull } from '../domain/amount.ts';
-import { registerKey } from '../domain/extras.ts';
+import { registerOf } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
 import { openHouse } from '../domain/insight/weather.ts';
 import { type Ledger, ledgerSince } from '../domain/ledger.ts';
@@ -149,9 +149,10 @@ async function factsOf(settings: Settings, io: Io, account: string): Promise<Sta
     meter: {
       meter,
       friendlyName: friendlyNameOf(config.meters, property, meter),
+      identifiers: property.meterIdentifiers,
       tenancy,
       house: weather && openHouse(tenancy.days, weather),
-      register: extras?.registers[registerKey(property)]?.found ?? null,
+      register: extras ? registerOf(extras, property) : null,
       zone: zoneOf(timezone),
       currency: currencyOf(config, extras?.site.found ?? null),
       readingCloses: readingCloses ?? 'same_day',

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { ConfigInvalid } from '../config/draft.ts';
 import type { Fleet } from '../config/schema.ts';
 import { type Daemon, startDaemon } from '../daemon/daemon.ts';
-import { cronTimes, startCron } from '../daemon/polling/schedule.ts';
+import { cronTimes, ticksOf } from '../engine/schedule.ts';
 import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
@@ -77,7 +77,7 @@ export async function startHousehold(
     scrubber,
     clock: systemClock,
     random: Math.random,
-    startTicker: startCron,
+    nextTick: ticksOf(cronTimes(config.usage.schedule, config.usage.timezone)),
     // What `heat2mqtt report` prints. Seldom wanted, and loaded then.
     async report() {
       const { reportText } = await import('./report.ts');

@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs';
 import { findConfigFile, type Loaded, type LoadOptions, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import type { Secret } from '../config/secret.ts';
-import { isCronExpression } from '../daemon/polling/schedule.ts';
 import { type Zone, zone as zoneOf } from '../domain/period.ts';
+import { nextTimes } from '../engine/schedule.ts';
 import { createLog, createScrubber, type Log, type LogTail, type Scrubber } from '../foundation/log.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Arguments, type Io, refusal } from './command.ts';
@@ -27,7 +27,7 @@ export async function loadSettings(
 ): Promise<Settings> {
   const explicit = typeof options.config === 'string' ? options.config : undefined;
   const path = findConfigFile(explicit, io.env, existsSync);
-  return openSettings({ path, validateCron: isCronExpression, ...more }, io);
+  return openSettings({ path, nextTimes, ...more }, io);
 }
 
 /** The same, of a configuration that need not be a file. */

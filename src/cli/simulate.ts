@@ -217,7 +217,7 @@ async function watch(url: string, { interrupted }: Io) {
       },
     },
   );
-  await connection.subscribe([`${BASE}/#`]);
+  await connection.subscribe([{ filter: `${BASE}/#` }]);
   const patience = systemClock.sleep(LONGEST_WAIT_MS, interrupted).then(() => NO_READING);
   return {
     /** On the meter; after a while that there is none yet. */

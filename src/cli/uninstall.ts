@@ -5,6 +5,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import { openBroker } from '../mqtt/broker.ts';
+import type { Incoming } from '../mqtt/message.ts';
 import { clear, filtersOf, isDiscovery, isOurs, Topics } from '../publication/topics.ts';
 import { announcedCodec } from '../store/documents.ts';
 import { isDaemonRunning } from '../store/locks.ts';
@@ -104,13 +105,14 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
   const filters = filtersOf(topics, mqtt.discovery_prefix);
   const found = new Set<string>();
   let [state, isAnswered, heard] = ['', false, 0];
-  const connection = await openBroker(mqtt, 'uninstall', clock, (incoming) => {
+  const onMessage = (incoming: Incoming): void => {
     const { topic, payload, retained } = incoming;
     heard += 1;
     if (topic === topics.of('bridge/state')) state = payload.toString('utf8');
     if (topic === topics.of('bridge/response/health') && !retained) isAnswered = true;
     if (retained && payload.length > 0 && isOurs(topics, incoming)) found.add(topic);
-  });
+  };
+  const connection = await openBroker(mqtt, 'uninstall', clock, { onMessage });
   return {
     /** `null`: the broker does not let us read. */
     async read(): Promise<readonly string[] | null> {
@@ -118,7 +120,8 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
       try {
         // A second subscription to the same filter is a new one only after the end of the first.
         for (const filter of filters) await connection.unsubscribe(filter);
-        await connection.subscribe(filters);
+        const refusals = await connection.subscribe(filters.map((filter) => ({ filter })));
+        if (refusals.length > 0) return null;
       } catch {
         return null;
       }

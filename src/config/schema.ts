@@ -36,6 +36,9 @@ const WEB = ['https:', 'http:'];
 const providerAddress = address(WEB, 'an https:// address without user name or password in it');
 const SCOPES = 'a list of at least one scope';
 
+const tlsFile = (description: string, file: string) =>
+  optional(filePath, `/etc/heat2mqtt/${file}`).describe(description);
+
 const provider = section({
   issuer: required(providerAddress, 'https://id.example.org/auth/realms/energy').describe(
     'The OpenID issuer where the accounts log in. With Keycloak: <address>/realms/<realm>, without a slash at the end.',
@@ -76,6 +79,10 @@ const provider = section({
     .describe('Names of claims in the access token that lead to the usage reports.'),
   timeout_seconds: withDefault(positiveNumber(600), 30).describe(
     'How long one request to the provider may take, in seconds.',
+  ),
+  ca_file: tlsFile(
+    'Certificates (PEM) of an authority that signed those of issuer and API. They count besides the public ones.',
+    'provider-ca.pem',
   ),
   allow_insecure: flag(false).describe(
     'true: accept http:// addresses of other machines. Password and tokens then travel readable by anyone on the way.',
@@ -186,9 +193,6 @@ const topic = textWhere(
 const brokerUser = (description: string, example: string) =>
   optional(text('a text; required when there is a password'), example).meta({ description, private: true });
 
-const tlsFile = (description: string, file: string) =>
-  optional(filePath, `/etc/heat2mqtt/${file}`).describe(description);
-
 const embeddedBroker = section({
   port: withDefault(wholeNumber(0, 65_535), 1883).describe('The port of the own broker; 0 for any free one.'),
   host: withDefault(text('an address of this machine'), '127.0.0.1').describe(
@@ -226,6 +230,9 @@ const mqtt = section({
     z.union([z.literal(false), topic], `false, or ${TOPIC}`),
     'homeassistant',
   ).describe('Where Home Assistant looks for new devices. false: tell it nothing.'),
+  response_topics: withDefault(z.array(topic, 'a list of topics'), []).describe(
+    'MQTT 5: where answers to requests may go besides, each with all that is below it. Without it only below base_topic, and to topics with a level response, reply or answer.',
+  ),
   embedded: withDefault(
     switchable(embeddedBroker, 'true, false, or port, host, username and password_file'),
     false,

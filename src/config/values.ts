@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { splitHostAndPort } from './listenAddress.ts';
 import { formOf, Secret } from './secret.ts';
+import { isTimeZone, properTimeZone } from './timeZoneName.ts';
 
 /** A key that has to be there, and what it may look like. */
 export const required = <T extends z.ZodType>(schema: T, example: unknown) =>
@@ -74,13 +75,10 @@ export const redirectUri = textWhere(
   'an absolute address such as https://portal.example.org/ or com.example.app:/callback, with : and / where a browser shows %3A and %2F, and without user name, password and #',
 );
 
-export const timeZone = textWhere((value) => {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone !== '';
-  } catch {
-    return false;
-  }
-}, 'the IANA name of a time zone, such as Europe/Dublin');
+export const timeZone = textWhere(
+  isTimeZone,
+  'the IANA name of a time zone, such as Europe/Dublin',
+).overwrite(properTimeZone);
 
 export const currency = textWhere(
   (code) => Intl.supportedValuesOf('currency').includes(code),

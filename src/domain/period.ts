@@ -127,6 +127,17 @@ export function timeWords(zone: Zone, epochMs: number, now: number): string {
   return day === zone.dayAt(now) ? time : `${day} ${time}`;
 }
 
+/** A time zone has several names, and whoever writes one may have misspelt it: what is no time zone is the same as its own text. */
+export function isSameZone(one: string, other: string): boolean {
+  if (one === other) return true;
+  const proper = (timeZone: string) => new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone;
+  try {
+    return proper(one) === proper(other);
+  } catch {
+    return false;
+  }
+}
+
 /** Each is expensive to make, and the same for all accounts. */
 const zones = new Map<string, Zone>();
 

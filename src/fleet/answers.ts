@@ -4,21 +4,46 @@ import { openTo } from '../config/listenAddress.ts';
 import { listAnswer, listMessage, listName } from '../constituencies/onDemand.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
-import { RateLimit } from '../foundation/limits.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { safeWords } from '../foundation/failure.ts';
+import { RateLimit, SingleFlight } from '../foundation/limits.ts';
 import { type Handler, notConfigured, readParameters } from '../mqtt/requests.ts';
+import { withReasons } from '../publication/messages.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 import { serveHealth } from '../web/server.ts';
-import type { Membership } from './membership.ts';
+import type { Counted, Membership } from './membership.ts';
 import type { ProcessParts } from './run.ts';
 import type { Worker } from './worker.ts';
 
 const MOST_FETCHES = 30;
 const FETCHES_WITHIN_MS = 5 * 60_000;
 
+const COUNT_LASTS_MS = 2_000;
+
+/** To count a large fleet costs the database a tenth of a second: a flood of questions is one count in two seconds. */
+function countedSeldom(membership: Pick<Membership, 'count'>, clock: Clock): () => Promise<Counted> {
+  const counting = new SingleFlight<Counted>();
+  let newest: { readonly counted: Counted; readonly at: number } | null = null;
+  return async () => {
+    if (newest !== null && clock.monotonic() - newest.at < COUNT_LASTS_MS) return newest.counted;
+    const counted = await counting.run(() => membership.count());
+    newest = { counted, at: clock.monotonic() };
+    return counted;
+  };
+}
+
+interface HandlerParts {
+  readonly membership: Pick<Membership, 'count'>;
+  readonly opened: Pick<ProcessParts['opened'], 'database'>;
+  readonly link: Pick<ProcessParts['link'], 'publish' | 'refusals'>;
+  readonly context: Pick<ProcessParts['context'], 'zone' | 'config' | 'clock' | 'topics'>;
+}
+
 /** For requests over MQTT. */
-export function fleetHandlers(parts: ProcessParts): Readonly<Record<string, Handler>> {
+export function fleetHandlers(parts: HandlerParts): Readonly<Record<string, Handler>> {
   const { membership, opened, link, context } = parts;
   const { zone, config, clock, topics } = context;
+  const count = countedSeldom(membership, clock);
   const publicList = config.constituencies ? openPublicList(config.constituencies, clock) : null;
   const fetches = new RateLimit(clock, MOST_FETCHES, FETCHES_WITHIN_MS);
   const skipped = (reason: string, next_at: string) =>
@@ -34,8 +59,10 @@ export function fleetHandlers(parts: ProcessParts): Readonly<Record<string, Hand
         SELECT id FROM asked`,
       );
       if (accepted.length === 0) {
-        const { poll_now_at } = (await membership.count()).health;
-        return skipped('cool_down', poll_now_at ?? zone.iso(clock.now()));
+        const [row] = await opened.database.query<{ readonly until: number }>(
+          `SELECT (extract(epoch FROM asked_at + interval '5 minutes') * 1000)::float8 AS until FROM heat2mqtt.fleet`,
+        );
+        return skipped('cool_down', zone.iso(row?.until ?? clock.now()));
       }
       // What comes of it is on the topics of each account.
       return { status: 'ok', data: { accounts: [] } };
@@ -45,7 +72,8 @@ export function fleetHandlers(parts: ProcessParts): Readonly<Record<string, Hand
     },
     async health(parameters) {
       readParameters(REQUESTS.health, parameters);
-      const { state, failures_in_a_row, reasons } = (await membership.count()).health;
+      const counted = (await count()).health;
+      const { state, failures_in_a_row, reasons } = withReasons(counted, link.refusals().map(safeWords));
       return { status: 'ok', data: { state, failures_in_a_row, reasons } };
     },
     /** The list of a house is published on its topic; one with gaps, or of unknown shape, is not. */

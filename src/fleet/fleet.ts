@@ -4,6 +4,7 @@ import { Counters } from '../accounts/metrics.ts';
 import { openReplyShapes } from '../accounts/pollHistory.ts';
 import type { Config, Fleet } from '../config/schema.ts';
 import { zone as zoneOf } from '../domain/period.ts';
+import type { CronTimes } from '../engine/schedule.ts';
 import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
@@ -11,6 +12,7 @@ import { openLink } from '../mqtt/link.ts';
 import { openRequests } from '../mqtt/requests.ts';
 import { processMessage, stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
+import { processSubscriptions } from '../publication/subscriptions.ts';
 import { Topics } from '../publication/topics.ts';
 import { openClaims } from '../store/database/claims.ts';
 import { sharedClock } from '../store/database/database.ts';
@@ -18,7 +20,7 @@ import { fleetHandlers, serveFleetHealth } from './answers.ts';
 import { openKeeper } from './keeper.ts';
 import { joinFleet } from './membership.ts';
 import { openFleet } from './open.ts';
-import { type CronTimes, openSchedule } from './schedule.ts';
+import { openSchedule } from './schedule.ts';
 import { startWorker } from './worker.ts';
 
 interface FleetOptions extends Pick<AccountContext, 'config' | 'clock' | 'log' | 'scrubber' | 'random'> {
@@ -34,6 +36,7 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
   const { log, random, scrubber, fleet } = options;
   const config: Config = { ...options.config, web: false };
   const { mqtt, usage } = config;
+  const { discovery_prefix: prefix } = mqtt;
   // Once the process has joined, it tells the database's time.
   const clock = sharedClock(options.clock);
   const zone = zoneOf(usage.timezone);
@@ -48,12 +51,10 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
   const membership = await joinFleet(opened, fleet, { clock, zone, log });
   await membership.beat();
   const { number } = membership;
-  const stateTopic = topics.of('bridge/state');
   const link = openLink({
     address: () => brokerAddress(mqtt, mqtt.url, `${opened.installation}_${number}`),
     will: processMessage(topics, number, 'offline'),
-    // Of all processes one gets each request.
-    subscriptions: [`$share/${topics.base.replaceAll('/', '_')}/${topics.requests}`, stateTopic],
+    subscriptions: processSubscriptions(topics),
     clock,
     log,
     random,
@@ -68,7 +69,10 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
     clock,
     log,
     baseTopic: mqtt.base_topic,
-    protectedTopics: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
+    responseTopics: {
+      own: prefix === false ? topics.branches : [...topics.branches, prefix],
+      allowed: mqtt.response_topics,
+    },
     handlers: fleetHandlers(parts),
     transaction,
     publish: (messages) => link.publish(messages),
@@ -76,13 +80,7 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
   const stopping = new AbortController();
   link.start({
     announcement: () => [processMessage(topics, number, 'online')],
-    onMessage(incoming) {
-      const isAtWork = !stopping.signal.aborted && !membership.isDatabaseGone();
-      if (incoming.topic !== stateTopic) void requests.onMessage(incoming);
-      // The will of a keeper that died, on a broker that does not let it wait: others live.
-      else if (incoming.payload.toString('utf8') === 'offline' && isAtWork)
-        link.publish([stateMessage(topics, 'online')]);
-    },
+    onMessage: (incoming) => void requests.onMessage(incoming),
   });
   const worker = startWorker(fleet.claim_seconds, parts);
   const keeper = openKeeper(parts);

@@ -1,41 +1,64 @@
 // What one process of a fleet does for all: bridge/state, info and health, and a broker that has forgotten everything.
 // bridge/state has a connection of its own, which the keeper holds under one client id. Its will waits, so that the next keeper
 // takes the session over before a subscriber reads offline; when all are gone, the broker publishes it.
+import { createHash } from 'node:crypto';
 import { friendlyNameOf } from '../accounts/names.ts';
+import type { Reason } from '../domain/health.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { safeWords } from '../foundation/failure.ts';
+import { BaseTopicWatch } from '../mqtt/baseTopicWatch.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
 import { type Link, openLink } from '../mqtt/link.ts';
 import { bridgeDocument } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
-import { healthOf, infoMessage, stateMessage } from '../publication/messages.ts';
+import { healthOf, infoMessage, stateMessage, withReasons } from '../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../publication/retainedDiff.ts';
+import { bridgeSubscriptions, retainedInfo } from '../publication/subscriptions.ts';
 import { clear } from '../publication/topics.ts';
 import type { Counted } from './membership.ts';
 import type { ProcessParts } from './run.ts';
 
 const WILL_AFTER_SECONDS = 30;
+const INSTANCE_DIGITS = 32;
 /** A process that is not heard of for so long gives its number away. */
 const GONE_SECONDS = 120;
 /** Meters that bridge/info names: so many as a person can look at. */
 const MOST_METERS = 500;
 
-export function openKeeper({ membership, opened, context }: ProcessParts) {
+interface SeriesRow {
+  readonly meter: string;
+  readonly account: string;
+  readonly readingCloses: ReadingCloses;
+  /** Those of now. */
+  readonly identifiers: readonly string[];
+}
+
+export function openKeeper({ membership, opened, context, link: ownLink }: ProcessParts) {
   const { database, installation } = opened;
   const { config, topics, clock, log, random, zone } = context;
   const { mqtt } = config;
   const startedAt = clock.now();
   const stateTopic = topics.of('bridge/state');
+  // Of the fleet, not of this process: what the keeper before it has said is no other installation's.
+  const instance = createHash('sha256').update(installation).digest('hex').slice(0, INSTANCE_DIGITS);
   let link: Link | null = null;
   /** What was published on the present connection. */
   let diff = new RetainedDiff();
   let told: Counted | null = null;
+  let watch: BaseTopicWatch | null = null;
+
+  /** Everything, whether it has changed or not, at the next look. */
+  function tellAgain(): void {
+    diff = new RetainedDiff();
+    told = null;
+  }
 
   async function keep(counted: Counted): Promise<void> {
     link ??= connect();
     if (!link.status().connected || counted === told) return;
     const info = await composeInfo();
-    const health = topics.message('bridge/health', [], counted.health);
+    const reasons = [...brokerReasons(), ...(watch?.reasons() ?? [])];
+    const health = topics.message('bridge/health', [], withReasons(counted.health, reasons));
     await tell([stateMessage(topics, 'online'), ...info, health]);
     told = counted;
     const gone = await database.query<{ number: number }>(
@@ -46,25 +69,52 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
     await link.send(gone.map(({ number }) => clear(topicOf(number))));
   }
 
+  function watchBaseTopic(): BaseTopicWatch {
+    return new BaseTopicWatch({
+      stateTopic,
+      infoTopic: topics.of('bridge/info'),
+      instance,
+      clock,
+      log,
+      sayOnline(isAll) {
+        // Nobody can tell that the fleet works, and `offline` was our own word.
+        if (membership.isDatabaseGone()) return;
+        link?.publish([stateMessage(topics, 'online')]);
+        if (isAll) tellAgain();
+      },
+      sayInfo: tellAgain,
+      onChange: tellAgain,
+    });
+  }
+
+  /** Every process has the same user at the broker: what this one may not do, none may. */
+  function brokerReasons(): Reason[] {
+    const refusals = [...ownLink.refusals(), ...(link?.refusals() ?? [])];
+    return [...new Map(refusals.map((refusal) => [refusal.message, safeWords(refusal)])).values()];
+  }
+
   function connect(): Link {
+    const hearing = watchBaseTopic();
+    watch = hearing;
     const next = openLink({
       address: () => brokerAddress(mqtt, mqtt.url, `${installation}_state`),
       will: stateMessage(topics, 'offline'),
       willAfterSeconds: WILL_AFTER_SECONDS,
+      subscriptions: bridgeSubscriptions(topics),
       clock,
       log,
       random,
     });
     next.start({
       announcement: () => [stateMessage(topics, 'online')],
+      onMessage: (incoming) => void hearing.hear(incoming),
       onStatus() {
-        diff = new RetainedDiff();
-        told = null;
+        tellAgain();
         // Another process has taken the session over.
         if (!next.status().connected && !membership.isKeeper()) void stop();
       },
       async restore(read) {
-        if ((await read(topics.of('bridge/info'))).length === 0) await republish();
+        if ((await read(retainedInfo(topics))).length === 0) await republish();
       },
     });
     return next;
@@ -91,19 +141,19 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
   }
 
   async function composeInfo(): Promise<Retained[]> {
-    const rows = await database.query<{ meter: string; account: string; readingCloses: ReadingCloses }>(
-      `SELECT name AS meter, account, coalesce(ledger ->> 'readingCloses', 'same_day') AS "readingCloses" FROM heat2mqtt.series
+    const rows = await database.query<SeriesRow>(
+      `SELECT name AS meter, account, coalesce(ledger ->> 'readingCloses', 'same_day') AS "readingCloses",
+        coalesce(ledger -> 'identifiers', json_build_array(name)) AS identifiers FROM heat2mqtt.series
       WHERE ledger ->> 'complete' = 'true' ORDER BY account, name LIMIT $1`,
       [MOST_METERS],
     );
     const meters = rows.map((one) => ({
       ...one,
-      friendlyName: friendlyNameOf(config.meters, { meterIdentifiers: [one.meter] }, one.meter),
-      identifiers: [one.meter],
+      friendlyName: friendlyNameOf(config.meters, { meterIdentifiers: one.identifiers }, one.meter),
     }));
     const { discovery_prefix: prefix } = mqtt;
     const options = { topics, page: null, constituencies: false, language: homeLanguage(config.language) };
-    const info = { startedAt, schedule: config.usage.schedule, zone, meters };
+    const info = { startedAt, instance, schedule: config.usage.schedule, zone, meters };
     return [...(prefix === false ? [] : [bridgeDocument({ prefix, ...options })]), infoMessage(topics, info)];
   }
 
@@ -116,6 +166,8 @@ export function openKeeper({ membership, opened, context }: ProcessParts) {
   async function stop(): Promise<void> {
     const last = link;
     link = null;
+    watch?.stop();
+    watch = null;
     await last?.stop([], 0);
   }
 

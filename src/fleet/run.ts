@@ -1,9 +1,8 @@
 // One run of one account under a claim: open what is kept, do what is due, publish, write everything in one statement and
 // give the account back. News are written before they are published.
-import { type Account, type AccountOutcome, openAccounts, type Told } from '../accounts/account.ts';
+import type { Account, Told } from '../accounts/account.ts';
 import {
   accountView,
-  eventsOfPoll,
   eventsOfRefresh,
   eventsOfStates,
   isIncomplete,
@@ -11,14 +10,16 @@ import {
 } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { SeriesNames } from '../accounts/names.ts';
+import { openAccounts } from '../accounts/openAccounts.ts';
 import type { openReplyShapes } from '../accounts/pollHistory.ts';
 import type { IssuerMemory } from '../auth/oidc.ts';
 import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
+import { type Polled, pollTurn } from '../engine/turn.ts';
 import { about } from '../foundation/about.ts';
-import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
+import { EXIT, failure, safeWords } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import type { Link } from '../mqtt/link.ts';
@@ -90,6 +91,13 @@ function ofOwnMeters(
   return { topics: own(topics), components: own(components) };
 }
 
+/** What a run has done. */
+interface Acted {
+  /** `null`: no poll was due. */
+  readonly polled: Polled | null;
+  readonly refreshFault: unknown;
+}
+
 /** Rejects when the run is to be dropped: what it has not written never was. */
 export async function runAccount(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
   if (claim.row.removed) return withdraw(claim, parts);
@@ -126,7 +134,7 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
   const document = claim.document('published', publishedCodec);
   const known = (await document.read()) ?? { ...NOTHING, told: account.told };
   account.told = known.told;
-  const { outcome, refreshFault } = await act(account, row, claim.signal, own);
+  const { polled, refreshFault } = await act(account, claim, own, parts.schedule);
   await account.settled();
   claim.check();
 
@@ -134,16 +142,22 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
   const meters = meterViews(account);
   const events = [
     ...before.events,
-    ...(outcome === null ? [] : eventsOfPoll(account, outcome, row.failures > 0, own)),
+    ...(polled?.events ?? []),
     ...(refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, own)),
     ...eventsOfStates(account, meters, own),
   ];
-  const columns = columnsAfter(account, outcome, row, parts);
+  // They are written with the rest: the documents of the account need not remember them.
+  for (const { onTaken } of events) onTaken?.();
+  const columns = columnsAfter(account, polled, row, parts);
   const { currency } = account.extras;
-  claim.describe = (series) => ({
-    currency,
-    friendlyName: account.meters?.find(({ name }) => name === series)?.friendlyName ?? null,
-  });
+  claim.describe = (series) => {
+    const meter = account.meters?.find(({ name }) => name === series);
+    return {
+      currency,
+      friendlyName: meter?.friendlyName ?? null,
+      ...(meter && { identifiers: meter.property.meterIdentifiers }),
+    };
+  };
   const lists = `${about.version} ${currency}`;
   const areListsSame = before.lists === lists && !claim.hasNews();
   const untold = { ...before, lists: areListsSame ? lists : null, told: account.told, events };
@@ -174,7 +188,7 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
   const pollAt = columns.poll_at?.getTime() ?? row.poll_at;
   const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, own));
   const dueAt = new Date(isTold ? restsUntil : context.clock.now() + PUBLISH_AGAIN_MS);
-  await claim.write(columns, { dueAt, isPolled: outcome !== null, isPublished: isTold });
+  await claim.write(columns, { dueAt, isPolled: polled !== null, isPublished: isTold });
 }
 
 /** Clears the topics of an account that is being removed, then deletes it. */
@@ -191,28 +205,28 @@ async function withdraw(claim: ClaimedAccount, parts: ProcessParts): Promise<voi
 }
 
 /** What is due: a poll, or a refresh of the session, or neither. */
-async function act(account: Account, row: ClaimedRow, signal: AbortSignal, context: AccountContext) {
-  const { clock, config, counters, log } = context;
+async function act(
+  account: Account,
+  claim: ClaimedAccount,
+  context: AccountContext,
+  schedule: Schedule,
+): Promise<Acted> {
+  const { row, signal } = claim;
+  const { clock, config, log } = context;
   const { session } = account.upstream;
   if (row.wanted > 0) await account.upstream.askForLogin();
   else if (row.poll_at > clock.now()) {
     const isDue =
       config.provider?.keep_alive && msUntilRefresh(await session.current(), EARLIEST_REFRESH, clock) === 0;
-    return { outcome: null, refreshFault: isDue ? await faultOf(session.renew()) : null };
+    return { polled: null, refreshFault: isDue ? await faultOf(session.renew()) : null };
   }
+  const slot = () => schedule.nextPoll(row.id, clock.now());
   // While others read its meters, no request of its own would show that it is signed in again.
-  const isAnotherReading = row.needs_user && account.meters?.length === 0;
-  const refused = isAnotherReading ? await faultOf(session.accessToken()) : null;
-  const outcome: AccountOutcome =
-    refused === null
-      ? await account.poll(signal)
-      : { account: row.id, events: [], unread: [], fault: refused };
-  const { fault } = outcome;
-  counters.countPoll(fault);
-  if (fault === null) log.debug({ account: row.id, meters: account.meters?.length ?? 0 }, 'polled');
-  else if (fault instanceof Failure) log.warn({ account: row.id, ...safeWords(fault) }, 'poll failed');
-  else log.error({ account: row.id, err: fault }, 'poll failed unexpectedly');
-  return { outcome, refreshFault: null };
+  account.hasToSignIn = row.needs_user && account.meters?.length === 0;
+  const polled = await pollTurn(account, { slot, signal, wasFailing: row.failures > 0 }, context);
+  if (polled?.outcome.fault === null)
+    log.debug({ account: row.id, meters: account.meters?.length ?? 0 }, 'polled');
+  return { polled, refreshFault: null };
 }
 
 const faultOf = (step: Promise<unknown>): Promise<unknown> =>
@@ -221,12 +235,12 @@ const faultOf = (step: Promise<unknown>): Promise<unknown> =>
     (err: unknown) => err,
   );
 
-/** The row after a run; `outcome`: of its poll. */
+/** The row after a run. */
 function columnsAfter(
   account: Account,
-  outcome: AccountOutcome | null,
+  polled: Polled | null,
   row: ClaimedRow,
-  { context, schedule }: ProcessParts,
+  { context }: ProcessParts,
 ): Columns & { readonly poll_at?: Date } {
   const { state } = account.upstream.session.status();
   const { requests, logins } = account.history.today();
@@ -239,17 +253,14 @@ function columnsAfter(
     needs_user: needsAPerson(state),
     ...(row.repair && { repair: false }),
   };
-  if (outcome === null) return columns;
-  const { fault } = outcome;
-  const retryMs = account.retryDelayMs(fault, row.failures + 1) ?? Number.POSITIVE_INFINITY;
-  const toldToWait = fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0;
-  const slot = schedule.nextPoll(row.id, now);
-  const pollAt = fault === null ? slot : Math.max(now + toldToWait, Math.min(slot, now + retryMs));
+  if (polled === null) return columns;
+  const { fault } = polled.outcome;
+  const { pollAt, retryAfter } = account.history.record;
   return {
     ...columns,
     ...failureColumns(fault, row, now),
-    poll_at: new Date(pollAt),
-    retry_after: new Date(now + toldToWait),
+    poll_at: new Date(pollAt ?? now),
+    retry_after: new Date(retryAfter ?? now),
     first_history: isIncomplete(account),
     ...(fault === null && { last_success_at: new Date(now) }),
   };

@@ -2,13 +2,14 @@
 // Not the global `fetch`: measured at three times the cost of `node:http` per request, and with a thousand accounts it
 // leaves 40 MB at each poll for the slow garbage collection.
 import { request as askPlain, type IncomingMessage } from 'node:http';
-import { request as askSecure } from 'node:https';
+import { type Agent, request as askSecure } from 'node:https';
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { excessIn, LARGEST_JSON_BYTES } from '../foundation/json.ts';
+import type { Trust } from './trust.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -59,13 +60,17 @@ const UNPACK = new Map<string, () => Transform & { readonly bytesWritten: number
   ['br', createBrotliDecompress],
 ]);
 
-/** `onRequest` is called after each request; `ok` means that a response came, whatever its status. */
+/**
+ * `onRequest` is called after each request; `ok` means that a response came, whatever its status. `trust`: in place of what Node
+ * trusts.
+ */
 export function createHttpClient(
   clock: Clock,
   onRequest: (seen: { readonly ms: number; readonly ok: boolean }) => void = () => undefined,
   gate?: Gate,
+  trust?: Trust,
 ) {
-  /** Rejects with reply_too_large, the reason of the signal, or the network's own error. */
+  /** Rejects with reply_too_large, ca_file_unusable, the reason of the signal, or the network's own error. */
   async function send(url: URL, request: HttpRequest): Promise<HttpResponse> {
     const ends = [request.signal, await gate?.enter()].filter((each) => each !== undefined);
     const signal = ends.length > 1 ? AbortSignal.any(ends) : ends[0];
@@ -74,7 +79,7 @@ export function createHttpClient(
     try {
       const headers = { ...request.headers, 'user-agent': about.userAgent };
       // Also after a success: an aborted response without a Content-Length looks complete.
-      const response = await exchange(url, { ...request, headers, signal }).finally(() =>
+      const response = await exchange(url, { ...request, headers, signal }, trust).finally(() =>
         signal?.throwIfAborted(),
       );
       ok = true;
@@ -106,10 +111,11 @@ export function createHttpClient(
   return { send, fetch };
 }
 
-async function exchange(url: URL, request: HttpRequest): Promise<HttpResponse> {
+async function exchange(url: URL, request: HttpRequest, trust?: Trust): Promise<HttpResponse> {
   let at = url;
   for (let hops = 0; ; hops += 1) {
-    const response = await begin(at, request);
+    const agent = at.protocol === 'https:' ? await trust?.() : undefined;
+    const response = await begin(at, request, agent);
     const mayMove = request.followRedirects !== false && hops < MOST_REDIRECTS;
     const next = mayMove ? redirection(response, at, request) : null;
     if (next === null) {
@@ -121,13 +127,18 @@ async function exchange(url: URL, request: HttpRequest): Promise<HttpResponse> {
   }
 }
 
-function begin(url: URL, { method, headers, body, signal }: HttpRequest): Promise<IncomingMessage> {
+function begin(
+  url: URL,
+  { method, headers, body, signal }: HttpRequest,
+  agent: Agent | undefined,
+): Promise<IncomingMessage> {
   const ask = url.protocol === 'https:' ? askSecure : askPlain;
   return new Promise((resolve, reject) => {
     const outgoing = ask(url, {
       method,
       headers: { 'accept-encoding': 'gzip, br', ...headers },
       ...(signal ? { signal } : {}),
+      ...(agent ? { agent } : {}),
     });
     outgoing.on('response', resolve);
     outgoing.on('error', reject);

@@ -2,9 +2,10 @@
 import * as z from 'zod';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
-import { ThrottledLog } from '../foundation/limits.ts';
+import { PacedQueue, ThrottledLog } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Incoming, Message } from './message.ts';
+import { type ResponseTopics, refusalOfResponseTopic } from './responseTopics.ts';
 
 /** What a handler found. `skipped`: understood, but not done now. */
 export interface Answer {
@@ -67,15 +68,28 @@ const LONGEST_SHOWN_REQUEST = 40;
 // An unknown name becomes a level of the topic of its answer.
 const ANSWERABLE_NAME = /^[A-Za-z0-9_-]{1,40}$/;
 // Up to 500 answers may wait for a broker: what each of them carries must not be the asker's to choose freely.
-const LONGEST_RESPONSE_TOPIC = 512;
 const LARGEST_CORRELATION_BYTES = 1_024;
+
+/** More than any flow asks for, and a few hundredths of the time: in between everything else has its turn. */
+const FLOOD = { most: 20, windowMs: 1_000, longest: 200 };
+/** Requests of all names that there are not. */
+const UNKNOWN = 'unknown';
+
+/** A request that waits for its turn. */
+interface Asked {
+  readonly name: string;
+  readonly payload: Buffer;
+  /** Where else the answer is wanted; `null`: nowhere. */
+  readonly elsewhere: Pick<Message, 'topic' | 'correlationData'> | null;
+  /** Where the answer is wanted is no place for it. */
+  readonly refusal: Failure | null;
+}
 
 export type Requests = ReturnType<typeof openRequests>;
 
 export function openRequests(parts: {
   readonly baseTopic: string;
-  /** Where answers may not go although a request names it: a requester must not speak in our name there. */
-  readonly protectedTopics: readonly string[];
+  readonly responseTopics: ResponseTopics;
   readonly handlers: Readonly<Record<string, Handler>>;
   /** The schema of the parameter `transaction`; any other is not echoed. */
   readonly transaction: z.ZodType;
@@ -83,13 +97,25 @@ export function openRequests(parts: {
   readonly clock: Clock;
   readonly log: Log;
 }) {
-  const { baseTopic, protectedTopics, handlers, publish, log } = parts;
+  const { baseTopic, responseTopics, handlers, publish, log } = parts;
   const prefix = `${baseTopic}/bridge/request/`;
   const throttledLog = new ThrottledLog(parts.clock);
   const isKnown = (name: string): boolean => Object.hasOwn(handlers, name);
+  /** The keys are names of requests: a flood of one kind holds up no other. */
+  const queues = new Map(
+    [...Object.keys(handlers), UNKNOWN].map((name) => [name, new PacedQueue(parts.clock, FLOOD)]),
+  );
 
-  /** The answer as JSON; `tell` gets how far it is, as JSON too. Never rejects. */
-  async function answer(name: string, payload: Buffer, tell: (progress: string) => void): Promise<string> {
+  /**
+   * The answer as JSON; `tell` gets how far it is, as JSON too. `refusal`: where the answer is wanted is no place for it. Never
+   * rejects.
+   */
+  async function answer(
+    name: string,
+    payload: Buffer,
+    tell: (progress: string) => void,
+    refusal: Failure | null = null,
+  ): Promise<string> {
     const asked = parse(payload);
     const { transaction: given, ...parameters } = asked ?? {};
     const { data: transaction } = parts.transaction.safeParse(given);
@@ -98,6 +124,7 @@ export function openRequests(parts: {
       // The name of such a request is the mistake to tell, whatever its payload is.
       if (!isKnown(name)) throw unknownRequest(name, Object.keys(handlers).sort());
       if (asked === null) throw requestMalformed(NO_REQUEST);
+      if (refusal !== null) throw refusal;
       const handler = handlers[name] as Handler;
       return written(await handler(parameters, (data) => tell(written({ status: 'progress', data }))));
     } catch (err) {
@@ -109,14 +136,23 @@ export function openRequests(parts: {
     }
   }
 
+  /** Resolves when the answer is on its way. */
+  async function reply({ name, payload, elsewhere, refusal }: Asked): Promise<void> {
+    const message = { topic: `${baseTopic}/bridge/response/${name}`, retain: false };
+    const tell = (progress: string) => publish([{ ...message, payload: progress }]);
+    const told = { ...message, payload: await answer(name, payload, tell, refusal) };
+    publish(elsewhere === null ? [told] : [told, { ...told, ...elsewhere }]);
+  }
+
   return {
     isKnown,
     answer,
-    /** Answers every request but retained ones; resolves when the answer is on its way. */
-    async onMessage({ topic: asking, payload, retained, responseTopic, correlationData }: Incoming) {
-      if (!asking.startsWith(prefix)) return;
-      const name = asking.slice(prefix.length);
-      const kind = isKnown(name) ? name : 'unknown';
+    /** Answers every request but retained ones, and those of a flood that comes too fast; resolves when the answer is on its way. */
+    async onMessage(incoming: Incoming): Promise<void> {
+      const { topic, payload, retained } = incoming;
+      if (!topic.startsWith(prefix)) return;
+      const name = topic.slice(prefix.length);
+      const kind = isKnown(name) ? name : UNKNOWN;
       const warn = (about: string, words: string) =>
         throttledLog.write(`${about} ${kind}`, (more) =>
           log.warn({ request: name.slice(0, LONGEST_SHOWN_REQUEST), ...more }, words),
@@ -124,28 +160,41 @@ export function openRequests(parts: {
       if (retained)
         return warn('retained', 'retained request ignored: publish requests without the retain flag');
       if (!isKnown(name)) warn('asked', 'unknown request');
-      const message = { topic: `${baseTopic}/bridge/response/${name}`, retain: false };
-      const isAnswerable = ANSWERABLE_NAME.test(name);
-      const reply = await answer(name, payload, (progress) => {
-        if (isAnswerable) publish([{ ...message, payload: progress }]);
+      if (!ANSWERABLE_NAME.test(name)) return;
+      const refusal = refusalOf(incoming, baseTopic, responseTopics);
+      if (refusal !== null) warn('refused', 'request refused: its response topic is no place for an answer');
+      await new Promise<void>((resolve) => {
+        const asked = {
+          name,
+          // What waits must not keep the whole packet that it came in.
+          payload: Buffer.from(payload.subarray(0, LARGEST_REQUEST_BYTES + 1)),
+          elsewhere: refusal === null ? elsewhereOf(incoming) : null,
+          refusal,
+        };
+        if (queues.get(kind)?.add(() => void reply(asked).then(resolve))) return;
+        warn('flood', 'request left out: they come faster than they are answered');
+        resolve();
       });
-      if (!isAnswerable) return;
-      const answers: Message[] = [{ ...message, payload: reply }];
-      const isSmallEnough = (correlationData?.length ?? 0) <= LARGEST_CORRELATION_BYTES;
-      if (
-        responseTopic !== undefined &&
-        isSmallEnough &&
-        isAllowed(responseTopic, baseTopic, protectedTopics)
-      )
-        answers.push({
-          ...message,
-          topic: responseTopic,
-          payload: reply,
-          ...(correlationData ? { correlationData } : {}),
-        });
-      publish(answers);
     },
   };
+}
+
+function refusalOf(
+  { responseTopic, correlationData }: Incoming,
+  baseTopic: string,
+  topics: ResponseTopics,
+): Failure | null {
+  if (!responseTopic) return null;
+  const { length = 0 } = correlationData ?? {};
+  if (length <= LARGEST_CORRELATION_BYTES) return refusalOfResponseTopic(responseTopic, baseTopic, topics);
+  const allowed = `at most ${LARGEST_CORRELATION_BYTES} bytes`;
+  return requestMalformed(`correlation data: found ${length} bytes; allowed: ${allowed}.`);
+}
+
+function elsewhereOf({ responseTopic, correlationData }: Incoming): Asked['elsewhere'] {
+  if (!responseTopic) return null;
+  const topic = responseTopic;
+  return correlationData ? { topic, correlationData: Buffer.from(correlationData) } : { topic };
 }
 
 const NO_REQUEST = `The request is not a JSON object of at most ${LARGEST_REQUEST_BYTES} bytes; allowed is an empty payload or an object.`;
@@ -160,13 +209,4 @@ function parse(payload: Buffer): Parameters | null {
   } catch {
     return null;
   }
-}
-
-function isAllowed(topic: string, baseTopic: string, protectedTopics: readonly string[]): boolean {
-  if (topic === '' || topic.length > LONGEST_RESPONSE_TOPIC) return false;
-  if (/[+#\0]/.test(topic) || topic.startsWith('$')) return false;
-  if (topic.startsWith(`${baseTopic}/bridge/response/`)) return true;
-  return ![baseTopic, ...protectedTopics].some(
-    (prefix) => topic === prefix || topic.startsWith(`${prefix}/`),
-  );
 }

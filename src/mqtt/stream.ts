@@ -2,6 +2,8 @@
 import { connect, isIP } from 'node:net';
 import { Duplex, finished } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
+import { EXIT, type Failure, failure } from '../foundation/failure.ts';
+import { tlsTrouble } from '../foundation/tlsTrouble.ts';
 
 export interface BrokerTls {
   readonly ca?: Buffer;
@@ -39,15 +41,33 @@ export async function streamBuilder(url: string, tls: BrokerTls): Promise<() => 
   return () => withoutOversized(connectTls({ host, port, ...named, ...tls }));
 }
 
+/** What an error of the stream says about TLS; `null`: it is about something else. */
+export function notEncrypted(fault: Error | undefined, { ca }: BrokerTls, now: number): Failure | null {
+  const place = {
+    address: 'mqtt.url',
+    authorities: { key: 'mqtt.ca_file', isGiven: ca !== undefined, alone: true },
+    ownCertificate: 'mqtt.cert_file and mqtt.key_file',
+  };
+  const trouble = tlsTrouble(fault, 'the broker', place, now);
+  if (trouble === null) return null;
+  const { isDistrust, message, hint } = trouble;
+  const options = { exit: EXIT.broker, retry: 'soon', hint, cause: fault } as const;
+  return failure(isDistrust ? 'broker_not_trusted' : 'broker_unreachable', message, options);
+}
+
 /** The same stream, of whose packets too large ones are cut. */
 function withoutOversized(socket: Duplex): Duplex {
   const cut = packetCutter();
+  // What has ended the socket tells more than that it has ended.
+  const told = (done: (err?: Error | null) => void) => (err?: Error | null) =>
+    done(err && (socket.errored ?? err));
   const stream = new Duplex({
     allowHalfOpen: false,
     read: () => void socket.resume(),
     // One write for all that waits: in pieces, each of them would be a segment of its own.
-    writev: (waiting, done) => void socket.write(Buffer.concat(waiting.map(({ chunk }) => chunk)), done),
-    final: (done) => void socket.end(done),
+    writev: (waiting, done) =>
+      void socket.write(Buffer.concat(waiting.map(({ chunk }) => chunk)), told(done)),
+    final: (done) => void socket.end(told(done)),
     destroy(err, done) {
       socket.destroy();
       done(err);
@@ -103,7 +123,8 @@ export function packetCutter(largest = LARGEST_PACKET_BYTES): (bytes: Buffer) =>
   };
 }
 
-function lengthOf([, ...digits]: readonly number[]): number {
+/** Of what follows the header of a packet, which is given byte by byte. */
+export function lengthOf([, ...digits]: readonly number[]): number {
   return digits.reduce((sum, digit, at) => sum + (digit & 0x7f) * 0x80 ** at, 0);
 }
 

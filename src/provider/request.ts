@@ -3,6 +3,7 @@ import { type Clock, deadline } from '../foundation/clock.ts';
 import { EXIT, Failure, type FailureOptions, failure, LAST_VALUES_STAY } from '../foundation/failure.ts';
 import { parseJson } from '../foundation/json.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
+import { tlsTrouble } from '../foundation/tlsTrouble.ts';
 import { type HttpRequest, type HttpResponse, ReplyTooLarge } from '../http/client.ts';
 
 export interface Exchange {
@@ -29,6 +30,8 @@ export interface AskOptions {
   readonly acceptsErrors?: boolean;
   /** The configuration key of `baseUrl`, for advice. Default: the provider's. */
   readonly setting?: string;
+  /** `provider.ca_file`. */
+  readonly caFile?: string | undefined;
   readonly onReply?: ((reply: Reply) => void) | undefined;
 }
 
@@ -44,9 +47,11 @@ export interface Reply {
 /** Resolves to the parsed JSON of a 2xx answer. */
 export type Ask = (exchange: Exchange) => Promise<unknown>;
 
+const UNREACHABLE = 'provider_unreachable';
+
 /** No answer, or one that says "not now". */
 const unreachable = (message: string, options: Omit<FailureOptions, 'exit'>): Failure =>
-  failure('provider_unreachable', message, { exit: EXIT.provider, ...options });
+  failure(UNREACHABLE, message, { exit: EXIT.provider, ...options });
 
 /** The provider answered with a status that says no. */
 export class ProviderRefused extends Failure {
@@ -100,12 +105,7 @@ export function createAsk(options: AskOptions): Ask {
       return await options.send(url, { method, headers, body: text, signal: limit.signal });
     } catch (err) {
       if (err instanceof ReplyTooLarge) throw new ReplyTooLarge(err.excess, `reply to the ${what}`);
-      if (err instanceof Failure) throw err;
-      throw unreachable(`No answer to the ${what}: ${networkFault(err)}.`, {
-        retry: 'soon',
-        hint: `If this lasts, check the network and ${setting}.`,
-        cause: err,
-      });
+      throw noAnswer(what, err, options);
     } finally {
       limit.clear();
     }
@@ -158,6 +158,31 @@ export function createAsk(options: AskOptions): Ask {
       else throw refusal(reply, response, exchange.notFound);
     }
   };
+}
+
+/** From what a request ended with, to which no answer came. */
+export function noAnswer(
+  what: string,
+  err: unknown,
+  { clock, caFile, setting = PROVIDER_SETTING }: Pick<AskOptions, 'clock' | 'caFile' | 'setting'>,
+): Failure {
+  if (err instanceof Failure) return err;
+  const isProvider = setting === PROVIDER_SETTING;
+  const place = {
+    address: setting,
+    authorities: isProvider ? { key: 'provider.ca_file', isGiven: caFile !== undefined, alone: false } : null,
+    ownCertificate: null,
+  };
+  const trouble = tlsTrouble(err, isProvider ? 'the API' : 'the service', place, clock.now());
+  if (trouble !== null) {
+    const options = { exit: EXIT.provider, retry: 'later', hint: trouble.hint, cause: err } as const;
+    return failure(trouble.isDistrust ? 'provider_not_trusted' : UNREACHABLE, trouble.message, options);
+  }
+  return unreachable(`No answer to the ${what}: ${networkFault(err)}.`, {
+    retry: 'soon',
+    hint: `If this lasts, check the network and ${setting}.`,
+    cause: err,
+  });
 }
 
 function read(what: string, { status, headers, body }: HttpResponse): Reply {

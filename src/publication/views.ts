@@ -85,6 +85,8 @@ export interface AccountView {
 
 export interface BridgeView {
   readonly startedAt: number;
+  /** Drawn at the start. */
+  readonly instance: string;
   readonly schedule: string | null;
   readonly zone: Zone;
   /** Those that have a state. */

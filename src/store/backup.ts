@@ -7,7 +7,16 @@ import * as z from 'zod';
 import { EXIT, failure } from '../foundation/failure.ts';
 import * as codecs from './documents.ts';
 import { ledgerCodec } from './ledgerDocument.ts';
-import { pathsBelow, refuseLinks, replace, unlessGone } from './privateFiles.ts';
+import {
+  clearWay,
+  NoRegularFile,
+  pathsBelow,
+  readRegularFile,
+  refuseLinks,
+  replace,
+  setAside,
+  unlessGone,
+} from './privateFiles.ts';
 import type { Codec } from './stateStore.ts';
 
 /** The file is no backup, or not a whole one. */
@@ -137,13 +146,13 @@ export function plainPart(documents: Documents): Backup['documents'] {
   );
 }
 
-/** Text that is no JSON is given as text. Rejects with state_unreadable. */
+/** What is no JSON, or no file, is `null`. Rejects with state_unreadable. */
 export async function readDocuments(directory: string): Promise<Documents> {
   const found: Record<string, unknown> = {};
   try {
     for (const name of await namesIn(directory)) {
-      const text = await readFile(join(directory, `${name}.json`), 'utf8').catch(unlessGone);
-      if (text !== null) found[name] = parsed(text);
+      const bytes = await readRegularFile(join(directory, `${name}.json`)).catch(unlessOfNoUse);
+      if (bytes !== null) found[name] = parsed(bytes);
     }
   } catch (err) {
     const { code = 'unknown error' } = err as NodeJS.ErrnoException;
@@ -157,43 +166,81 @@ export async function readDocuments(directory: string): Promise<Documents> {
   return found;
 }
 
+/** Nothing where there is no file any more, and no JSON where there is something else. */
+function unlessOfNoUse(err: NodeJS.ErrnoException): Buffer | null {
+  return err instanceof NoRegularFile ? Buffer.alloc(0) : unlessGone(err);
+}
+
 async function namesIn(directory: string): Promise<string[]> {
   const files = await pathsBelow(directory);
   const names = files.filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));
-  return names.filter((name) => CODECS.some(([shape]) => shape.test(name))).sort();
+  return names.filter(isDocument).sort();
 }
 
-function parsed(text: string): unknown {
+/** Whether a document may have this name, which is also its path in the state directory. */
+const isDocument = (name: string): boolean => CODECS.some(([shape]) => shape.test(name));
+
+function parsed(bytes: Buffer): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(bytes.toString('utf8'));
   } catch {
-    return text;
+    return null;
   }
 }
 
 /** No document has this name. */
 const UNDER_WAY = 'restoring.json';
-
 /**
  * Puts these documents in the place of all others. All of it is written to one file first, from which the next start goes on
  * after a crash. The directory is not replaced by another one: in a container it is the root of a volume, and the
- * configuration may lie in it. Rejects with the system's error.
+ * configuration may lie in it. Rejects with the system's error, with ELOOP before anything is changed.
  */
 export async function replaceDocuments(directory: string, write: Documents): Promise<void> {
   const remove = (await namesIn(directory)).filter((name) => !Object.hasOwn(write, name));
+  for (const name of [...remove, ...Object.keys(write)]) await refuseLinks(directory, `${name}.json`);
+  await clearWay(directory, UNDER_WAY);
   await replace(join(directory, UNDER_WAY), JSON.stringify({ write, remove }));
   await finishRestore(directory);
 }
 
-/** Brings a restore to its end that a crash has interrupted. Rejects with the system's error. */
-export async function finishRestore(directory: string): Promise<void> {
+/**
+ * Brings a restore to its end that a crash has interrupted. False: what it had to do is known in part only, or a link is in its
+ * way; then what it should be done from is set aside, as the program has to start. Rejects with the system's error.
+ */
+export async function finishRestore(directory: string): Promise<boolean> {
   const file = join(directory, UNDER_WAY);
-  const text = await readFile(file, 'utf8').catch(() => null);
-  if (text === null) return;
-  const { write, remove }: { write: Documents; remove: readonly string[] } = JSON.parse(text);
-  for (const name of [...remove, ...Object.keys(write)]) await refuseLinks(directory, `${name}.json`);
-  for (const name of remove) await rm(join(directory, `${name}.json`), { force: true });
-  for (const [name, json] of Object.entries(write))
-    await replace(join(directory, `${name}.json`), `${JSON.stringify(json)}\n`);
-  await rm(file, { force: true });
+  const bytes = await readUnderWay(directory).catch(() => Buffer.alloc(0));
+  if (bytes === null) return true;
+  const plan = planIn(parsed(bytes));
+  let isWhole = plan !== null;
+  const carryOut = async (name: string, step: (path: string) => Promise<void>) => {
+    try {
+      await clearWay(directory, `${name}.json`);
+      await step(join(directory, `${name}.json`));
+    } catch (err) {
+      if ((err as NodeJS.ErrnoException).code !== 'ELOOP') throw err;
+      isWhole = false;
+    }
+  };
+  for (const name of plan?.remove ?? []) await carryOut(name, (path) => rm(path, { force: true }));
+  for (const [name, json] of Object.entries(plan?.write ?? {}))
+    await carryOut(name, (path) => replace(path, `${JSON.stringify(json)}\n`));
+  if (isWhole) await rm(file, { force: true });
+  else await setAside(file, 'damaged').catch(() => undefined);
+  return isWhole;
+}
+
+/** `null`: damaged, or about what is no document. */
+function planIn(json: unknown): { readonly write: Documents; readonly remove: readonly string[] } | null {
+  const { write, remove } = Object(json) as Record<string, unknown>;
+  if (typeof write !== 'object' || write === null || !Array.isArray(remove)) return null;
+  const names: readonly unknown[] = [...Object.keys(write), ...remove];
+  if (!names.every((name) => typeof name === 'string' && isDocument(name))) return null;
+  return { write: write as Documents, remove };
+}
+
+/** `null`: there is none. */
+async function readUnderWay(directory: string): Promise<Buffer | null> {
+  await refuseLinks(directory, UNDER_WAY);
+  return readRegularFile(join(directory, UNDER_WAY)).catch(unlessGone);
 }

@@ -1,10 +1,10 @@
 // A ledger as it is kept on disk: its days as short rows, and how they were cut.
 import * as z from 'zod';
-import type { Ledger } from '../domain/ledger.ts';
+import type { Change, Ledger } from '../domain/ledger.ts';
 import { DAY_SHAPE } from '../domain/period.ts';
 import { calendarDay } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
-import { type Tariff, tariff } from '../domain/tariff/tariff.ts';
+import { type Tariff, type TariffChange, tariff } from '../domain/tariff/tariff.ts';
 import { instant, versioned } from './documents.ts';
 import type { Codec } from './stateStore.ts';
 
@@ -20,6 +20,8 @@ export interface LedgerDocument {
   readonly tariff: Tariff | null;
   /** The retained history on the broker has not been read yet. */
   readonly isNew: boolean;
+  /** Changes that are worth an event, and that the broker has not taken yet. Oldest first. */
+  readonly untold?: readonly (Change | TariffChange)[];
 }
 
 const amounts = { energy: micro.nullable(), cost: micro.nullable() };
@@ -40,6 +42,14 @@ function isDayRow(row: unknown): boolean {
   );
 }
 
+const dayChange = z.object({
+  kind: z.enum(['new_day', 'corrected']),
+  day: calendarDay,
+  before: z.object(amounts).nullable(),
+  after: z.object(amounts),
+});
+const tariffChange = z.object({ kind: z.literal('tariff_changed'), before: tariff, after: tariff });
+
 const ledgerSchema = z.object({
   timezone: z.string(),
   readingCloses: z.enum(['same_day', 'previous_day']).nullable(),
@@ -53,6 +63,7 @@ const ledgerSchema = z.object({
   quarantine: z.array(z.tuple([calendarDay, z.number().int(), z.boolean()])).default([]),
   isNew: z.boolean().default(false),
   tariff: tariff.nullable().default(null),
+  untold: z.array(z.union([dayChange, tariffChange])).default([]),
   /** Those of the newest days. Files of 0.1 do not have them. */
   readTimes: z.array(z.tuple([calendarDay, instant])).default([]),
   days: z.custom<DayRow[]>((rows) => Array.isArray(rows) && rows.every(isDayRow)),
@@ -61,7 +72,7 @@ const flat = versioned(ledgerSchema);
 
 export const ledgerCodec: Codec<LedgerDocument> = {
   decode(json) {
-    const { timezone, readingCloses, isNew, tariff, ...kept } = flat.decode(json);
+    const { timezone, readingCloses, isNew, tariff, untold, ...kept } = flat.decode(json);
     const { days, readTimes, held, quarantine, ...rest } = kept;
     const quarantined = new Map(
       held.map(([date, energy, cost]) => {
@@ -76,11 +87,12 @@ export const ledgerCodec: Codec<LedgerDocument> = {
       ]),
     );
     const ledger = { ...rest, readTimes: new Map(readTimes), quarantined, days: records };
-    return { timezone, readingCloses, ledger, isNew, tariff };
+    return { timezone, readingCloses, ledger, isNew, tariff, untold };
   },
-  encode({ ledger: { days, readTimes, quarantined, ...rest }, ...others }) {
+  encode({ ledger: { days, readTimes, quarantined, ...rest }, untold = [], ...others }) {
     return flat.encode({
       ...others,
+      untold: [...untold],
       ...rest,
       readTimes: [...readTimes],
       held: [...quarantined].map(([date, { energy, cost }]) => [date, energy, cost]),

@@ -8,13 +8,25 @@
 // There are no process ids in it: two containers on one volume count their processes separately.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, chown, readdir, rename, rm, rmdir, stat, unlink, utimes, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  lstat,
+  readdir,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  unlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import { makePrivateDirectory, PRIVATE_FILE } from './privateFiles.ts';
+import { makePrivateDirectory, PRIVATE_FILE, setAside } from './privateFiles.ts';
 
 const stateBusy = () =>
   failure('state_busy', 'Another heat2mqtt on this state directory is signing in at the moment.', {
@@ -96,7 +108,7 @@ async function acquire(lock: string, kind: string, clock: Clock): Promise<string
       )}`;
       // This process may have been suspended during the look: it counts from its end, and to the beginning of the next.
       if (touched !== seen) [seen, seenAt] = [touched, clock.monotonic()];
-      else if (lookedAt - seenAt >= STALE_MS) await unlink(holder).catch(() => undefined);
+      else if (lookedAt - seenAt >= STALE_MS) await removeHolder(holder);
     }
     if (clock.monotonic() - began >= LONGEST_WAIT_MS) throw stateBusy();
     await clock.sleep(LOOK_MS);
@@ -104,15 +116,19 @@ async function acquire(lock: string, kind: string, clock: Clock): Promise<string
 }
 
 async function holderOf(lock: string): Promise<string | null> {
+  const entry = await lstat(lock).catch(() => null);
+  if (entry === null) return null;
+  // Earlier versions made a file. Whatever else is in the place of a lock is nobody's either, once it is stale.
+  if (!entry.isDirectory()) return lock;
   const [name] = await readdir(lock).catch(() => []);
-  if (name !== undefined) return join(lock, name);
-  // Earlier versions made a file.
-  const isFile = await stat(lock).then(
-    (found) => found.isFile(),
-    () => false,
-  );
-  return isFile ? lock : null;
+  return name === undefined ? null : join(lock, name);
 }
+
+/** No holder makes a folder: one that has got there is removed with what is in it. */
+const removeHolder = (holder: string): Promise<void> =>
+  unlink(holder)
+    .catch(() => rm(holder, { recursive: true, force: true }))
+    .catch(() => undefined);
 
 /** `undefined` when another process was quicker, `null` where no lock can be made. */
 async function take(lock: string, name: string): Promise<string | null | undefined> {
@@ -174,7 +190,7 @@ export async function claimDirectory(
   const listen = async (file: string) => {
     if (await isDaemonRunning(directory)) throw alreadyRunning(directory);
     await makePrivateDirectory(directory);
-    await rm(file, { force: true });
+    await rm(file, { force: true }).catch(() => setAside(file, 'damaged'));
     await once(server.listen(file), 'listening');
     server.on('error', without).unref();
     const { uid, gid } = await stat(directory);
@@ -185,7 +201,12 @@ export async function claimDirectory(
   const start: LockHolder = { kind: 'start', held: new Set() };
   try {
     const file = socketOf(directory);
-    await withLock(join(directory, 'daemon.lock'), clock, start, () => listen(file));
+    const lock = join(directory, 'daemon.lock');
+    await withLock(lock, clock, start, () => listen(file)).catch((err) => {
+      // Nobody needs a minute to start: the lock is one that cannot be taken away.
+      if (!(err instanceof Failure) || err.code !== 'state_busy') throw err;
+      return listen(file);
+    });
   } catch (err) {
     if (err instanceof Failure) throw err;
     without(err);

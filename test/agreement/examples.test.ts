@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { SCHEMAS } from '../../scripts/docs/schemas.ts';
 import { KNOWN_PROVIDERS, UNTRIED } from '../../src/config/providers.ts';
-import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
+import { nextTimes } from '../../src/engine/schedule.ts';
 import { load } from '../config/loading.ts';
 import { bodyOf, discoveryBelow, discoveryOf } from '../support/inventedHome.ts';
 import { kindOf } from '../support/payloads.ts';
@@ -79,7 +79,7 @@ test('the dashboard shows entities as Home Assistant calls them, and none that h
 
 describe.each(KNOWN_PROVIDERS)('the known provider $id', ({ id, name, source, provider, usage }) => {
   const text = read(`${id}.yaml`);
-  const more = { validateCron: isCronExpression, readFile: async () => 'a password' };
+  const more = { nextTimes, readFile: async () => 'a password' };
 
   test('has an example that loads, with the same addresses', async () => {
     const { config } = await load(text, {}, more);

@@ -6,10 +6,11 @@ import { startBroker } from '../../src/mqtt/broker.ts';
 import { home, ME, METER, person, quiet } from '../support/homes.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack, type Stack } from '../support/stack.ts';
-import { startStrictBroker } from '../support/strictBroker.ts';
+import { startStrictBroker, type Verdicts } from '../support/strictBroker.ts';
 import { environmentAt, openProviderFor, typed } from '../support/typed.ts';
 import { openWire } from '../support/wire.ts';
 
+const NOT_AUTHORIZED = 0x87;
 const TOTP = 'HEAT2MQTTEXAMPLE';
 
 let stack: Stack;
@@ -37,6 +38,49 @@ test('password and secret of one-time codes are counted, and not shown; what is 
   const without = await checked({ HEAT2MQTT_PROVIDER_SIGN_IN: 'device' });
   expect(without).toContain('ok     state directory');
   expect(without).not.toMatch(/password|totp/);
+});
+
+test.each([
+  ['\ufeffcanary bird', 'a byte order mark at its beginning'],
+  ['cana\0ry', 'a NUL'],
+  ['cana\u200bry', 'an invisible character'],
+  ['cana\x07ry', 'a control character'],
+  ['canary \n', 'a blank at its end'],
+  ['canary\u00a0', 'a blank at its end'],
+  ['\tcanary', 'a blank at its beginning'],
+  ['canary\n\n', 'a second newline at its end'],
+  ['canary\r\n\r\n', 'a second newline at its end'],
+  ['canary\r', 'a second newline at its end'],
+  ['cana\nry', 'more than one line'],
+  [
+    '\ufeffpassword \n\n',
+    'a byte order mark at its beginning, a blank at its end and a second newline at its end',
+  ],
+])('what is odd about a password is told, and nothing of it is shown: %j', async (content, oddity) => {
+  const file = join(folder, 'password');
+  await writeFile(file, content, { mode: 0o600 });
+  const out = await checked({ HEAT2MQTT_PASSWORD_FILE: file });
+  expect(out).toMatch(/^ok {5}password of home: \d+ characters, file \S+$/m);
+  expect(out).toContain(
+    `The file ${file} has ${oddity}, and is sent as it is. If that is not meant, take it out.\n`,
+  );
+  expect(out).not.toContain('cana');
+});
+
+test('a password in the configuration or the environment is looked at too; blanks within one are none of ours', async () => {
+  const path = join(folder, 'config.yaml');
+  await writeFile(path, JSON.stringify({ mqtt: { username: 'me', password: 'pass word ' } }), {
+    mode: 0o600,
+  });
+  const out = await checked({ HEAT2MQTT_CONFIG: path, HEAT2MQTT_PASSWORD: ' pass word' });
+  expect(out).toContain('What is in HEAT2MQTT_PASSWORD has a blank at its beginning, and is sent');
+  expect(out).toContain('What is in the configuration has a blank at its end, and is sent');
+  expect(await checked({ HEAT2MQTT_PASSWORD: 'correct horse – bättery\n' })).not.toContain('sent as it is');
+  // Of these the blanks around are no part.
+  const totp = `  ${TOTP} \n\n`;
+  expect(await checked({ HEAT2MQTT_PASSWORD: 'x1', HEAT2MQTT_TOTP_SECRET: totp })).not.toContain(
+    'sent as it is',
+  );
 });
 
 test('every secret that every user of the machine can read is named, with what to do', async () => {
@@ -164,9 +208,62 @@ test.each([
   ],
 ])('check --live finds a broker that lets us write nothing below %s', async (place, words, code) => {
   const { env } = await openProviderFor(person('me', [home(METER, quiet({ since: '2026-01-01' }))]));
-  const { url } = await startStrictBroker((topic) => (topic.startsWith(place) ? 0x87 : 0));
+  const { url } = await startStrictBroker({
+    publish: (topic) => (topic.startsWith(place) ? NOT_AUTHORIZED : 0),
+  });
   const { exitCode, out } = await typed(['check', '--live'], { env: { ...env, HEAT2MQTT_MQTT_URL: url } });
   expect([exitCode, out]).toEqual([code, expect.stringContaining(words)]);
+});
+
+test.each<[string, Verdicts, number, readonly string[], string]>([
+  [
+    'takes all subscriptions',
+    {},
+    0,
+    ['ok     subscriptions: the broker takes all: heat2mqtt/bridge/request/+, heat2mqtt/bridge/state, heat2mqtt/bridge/info, homeassistant/status'],
+    'FAILED',
+  ],
+  [
+    'refuses one',
+    { subscribe: (filter) => (filter.startsWith('homeassistant/') ? NOT_AUTHORIZED : 1) },
+    6,
+    [
+      "FAILED subscriptions: The broker refuses the subscription to homeassistant/status: not authorized. Lost with it: Home Assistant's birth message",
+      '\n       Give its user the right to read there',
+    ],
+    'subscription to heat2mqtt',
+  ],
+  [
+    'refuses all',
+    { subscribe: () => NOT_AUTHORIZED },
+    6,
+    ['heat2mqtt/bridge/request/+: not', 'homeassistant/status: not', 'heat2mqtt/meter/+/history: not'],
+    'takes all',
+  ],
+  [
+    'ends the connection over two of them',
+    { subscribe: (filter) => (filter.includes('+') ? null : 1) },
+    6,
+    [
+      'heat2mqtt/bridge/request/+: it ends the connection when that is asked for. Lost with it: requests',
+      'heat2mqtt/meter/+/history: it ends the connection',
+    ],
+    'subscription to homeassistant',
+  ],
+  [
+    'retains and acknowledges nothing',
+    { announced: { retainAvailable: 0, maximumQos: 0 } },
+    0,
+    ['ok     broker: connected with MQTT 5\n       The broker does not retain messages', 'Maximum QoS is 0'],
+    'may write below',
+  ],
+])('check --live beside a broker that %s says so', async (_, verdicts, code, words, missing) => {
+  const { env } = await openProviderFor(person('me', [home(METER, quiet({ since: '2026-01-01' }))]));
+  const { url } = await startStrictBroker(verdicts);
+  const { exitCode, out } = await typed(['check', '--live'], { env: { ...env, HEAT2MQTT_MQTT_URL: url } });
+  for (const part of ['ok     broker: connected', ...words]) expect(out).toContain(part);
+  expect(out).not.toContain(missing);
+  expect(exitCode).toBe(code);
 });
 
 test.each([

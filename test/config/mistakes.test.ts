@@ -1,9 +1,8 @@
 // Each mistake is told once, at the path where it was made, with what was found and what is allowed.
 import { describe, expect, it } from 'vitest';
+import { nextTimes } from '../../src/engine/schedule.ts';
 import { EXIT } from '../../src/foundation/failure.ts';
 import { BASE, load, PROVIDER, refusal } from './loading.ts';
-
-const validateCron = (expression: string) => !expression.startsWith('99');
 
 const KEY = 'aW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzLCBubyBtb3I=';
 
@@ -131,7 +130,7 @@ const rowsOf = (table: string) =>
     .map((row) => row.split(' | '));
 
 const expectOne = async (yaml: string, path: string, says: string) => {
-  const { faults, message } = await refusal(yaml, {}, { validateCron });
+  const { faults, message } = await refusal(yaml, {}, { nextTimes });
   expect(faults.map((fault) => fault.path)).toEqual([path]);
   expect(message).toContain(says);
 };

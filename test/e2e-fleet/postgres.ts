@@ -94,6 +94,22 @@ export async function startPostgres({ isLasting = false } = {}) {
       });
       return stdout;
     },
+    /** The tables and rows alone, as statements that any later version of PostgreSQL takes. */
+    async dumpStatements(): Promise<string> {
+      const options = ['--no-owner', '--no-privileges', '--rows-per-insert=400', '--schema=heat2mqtt*'];
+      const { stdout } = await promisify(execFile)(program('pg_dump'), [...options, urlAs(OWNER)], {
+        maxBuffer: 2 ** 31,
+        cwd: folder,
+      });
+      // What only psql understands, and what only some versions know.
+      return stdout.replace(/^(\\|SET transaction_timeout).*\n/gm, '');
+    },
+    /** Into an empty database. */
+    async restore(statements: string): Promise<void> {
+      const client = new pg.Client({ connectionString: urlAs(OWNER) });
+      await client.connect();
+      await client.query(statements).finally(() => client.end());
+    },
     async stop(): Promise<void> {
       await server?.end('SIGQUIT');
       server = null;

@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { freePort } from '../e2e/mosquitto.ts';
+import { BRIDGE, hasDynamicSecurity, OWNER, startDynamicSecurity } from '../e2e/otherBrokers.ts';
 import { startChild } from '../support/child.ts';
 import { PROPERTY, STATE } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 import { isRead, openFlat } from './flat.ts';
@@ -183,3 +185,29 @@ test('keys are changed: a second one joins, all is sealed again, the first one g
   await writeFile(file, `${old}\n`);
   expect((await command('accounts', 'list')).errors).toContain('fleet.key is not the key');
 });
+
+test.skipIf(!hasDynamicSecurity)(
+  'a broker that lets no process subscribe: everything is published, health and check name what is lost',
+  async () => {
+    const flat = await openFlat();
+    const { url } = await startDynamicSecurity(flat.stack, []);
+    await flat.configure({ mqtt: { url, ...BRIDGE } });
+    const probe = flat.stack.use(await startProbe(url, { ...OWNER, protocolVersion: 5 }));
+    await flat.import('home');
+    const program = flat.process();
+    await probe.until(STATE);
+    const shared = '$share/heat2mqtt/heat2mqtt/bridge/request/+';
+    const { state, reasons } = await probe.until('heat2mqtt/bridge/health', (health) =>
+      JSON.stringify(health).includes(shared),
+    );
+    expect(state).toBe('degraded');
+    const filters = (reasons as { message: string }[]).map(
+      ({ message }) => message.match(/subscription to (\S+): /)?.[1],
+    );
+    expect(filters.sort()).toEqual([shared, 'heat2mqtt/bridge/info', 'heat2mqtt/bridge/state']);
+    const { code, output } = await flat.command('check', '--live');
+    expect([code, output]).toEqual([6, expect.stringContaining('$share/heat2mqtt_check/')]);
+    expect(program.output.split('"connected to the broker"')).toHaveLength(3);
+    expect(program.output).not.toMatch(/connection to the broker lost|"stack"/);
+  },
+);

@@ -52,19 +52,19 @@ async function openRun(
     { clock: own, zone: zone('UTC'), log },
   );
   const broker = { isAway: false, refuses: /^never$/, sent: [] as Message[], statementsBefore: 0 };
-  const link: Link = {
-    ...openLink({
-      address: () => Promise.reject(new Error('nowhere')),
-      will: { topic: 'will', payload: '', retain: false },
-      ...{ clock, log, random: () => 0.5 },
-    }),
-    async send(messages) {
+  const unconnected = openLink({
+    address: () => Promise.reject(new Error('nowhere')),
+    will: { topic: 'will', payload: '', retain: false },
+    ...{ clock, log, random: () => 0.5 },
+  });
+  const link: Link = Object.assign(unconnected, {
+    async send(messages: readonly Message[]) {
       if (broker.isAway) throw failure('broker_away', 'Away.', { exit: EXIT.unexpected, retry: 'soon' });
       broker.statementsBefore = statements.length;
       broker.sent.push(...messages);
       return new Set(messages.map(({ topic }) => topic).filter((topic) => broker.refuses.test(topic)));
     },
-  };
+  });
   const parts: ProcessParts = {
     context: {
       ...{ config, clock: own, log, scrubber, random: () => 0.5, zone: zone('Europe/Dublin') },

@@ -134,28 +134,107 @@ test('documents replace all others; what is none of ours stays', async () => {
   ]);
 });
 
-test('a restore follows no link to another place', async () => {
+test('a restore follows no link to another place, and changes nothing where there is one', async () => {
   const { path, file } = await place();
   const elsewhere = await openStack().folder();
   await mkdir(path);
   await symlink(elsewhere, file('accounts'));
   await expect(replaceDocuments(path, DOCUMENTS)).rejects.toMatchObject({ code: 'ELOOP' });
   expect(await readdir(elsewhere)).toEqual([]);
+  expect(await readdir(path)).toEqual(['accounts']);
 });
 
+const JOURNAL = { version: 1, accounts: {} };
+/** As a crash leaves it that comes when all is written down, and nothing else is done. */
+async function interrupted(underWay: string | Buffer) {
+  const directory = await place();
+  const { path, file } = directory;
+  await replaceDocuments(path, DOCUMENTS);
+  await writeFile(file('restoring.json'), underWay);
+  const listed = async () => (await readdir(path)).sort();
+  return { ...directory, listed };
+}
+
 test('whatever a crash leaves of a restore, the next start brings it to its end', async () => {
-  const { path, file, open } = await place();
-  const tokens = codecs.tokensCodec.encode({ owner: 'me', value: {} } as never);
-  await replaceDocuments(path, { ...DOCUMENTS, 'accounts/home/tokens': tokens });
-  // As after a crash: all is written down, and nothing else is done.
-  await mkdir(file('installation.json.blocked'));
-  await rm(file('installation.json'));
-  await mkdir(file('installation.json'));
-  const write = { journal: { version: 1, accounts: {} }, ...DOCUMENTS };
-  await expect(replaceDocuments(path, write)).rejects.toThrow();
-  await expect(open()).rejects.toMatchObject({ code: 'state_unwritable' });
-  await rm(file('installation.json'), { recursive: true });
+  const write = { journal: JOURNAL, 'accounts/home/login-budget': BUDGET };
+  const { path, file, open, listed } = await interrupted(
+    JSON.stringify({ write, remove: ['installation', 'announced'] }),
+  );
+  // In the place of a file and of a folder, and both of no use.
+  await mkdir(file('journal.json'));
+  await rm(file('accounts'), { recursive: true });
+  await writeFile(file('accounts'), '');
   await open();
   expect(await readDocuments(path)).toEqual(write);
-  expect(await readdir(path)).not.toContain('restoring.json');
+  expect(await listed()).toEqual(['accounts', 'accounts.damaged', 'journal.json', 'journal.json.damaged']);
+});
+
+test('a link in the way of an interrupted restore is not followed, and the program starts', async () => {
+  const write = { journal: JOURNAL, 'accounts/home/login-budget': BUDGET };
+  const { file, open, listed, messages } = await interrupted(JSON.stringify({ write, remove: [] }));
+  const elsewhere = await openStack().folder();
+  await rm(file('accounts'), { recursive: true });
+  await symlink(elsewhere, file('accounts'));
+  await open();
+  expect(await readdir(elsewhere)).toEqual([]);
+  expect(messages('error')).toEqual([expect.stringContaining('an interrupted restore')]);
+  expect(await listed()).toEqual(['accounts', 'installation.json', 'journal.json', 'restoring.json.damaged']);
+});
+
+const WHOLE = JSON.stringify({ write: { journal: JOURNAL }, remove: ['installation'] });
+
+test.each<[string, string | Buffer]>([
+  ['empty', ''],
+  ['cut off', WHOLE.slice(0, -9)],
+  ['null', 'null'],
+  ['a number', '7'],
+  ['a list', '[]'],
+  ['without its parts', '{}'],
+  ['without what is to be removed', JSON.stringify({ write: { journal: JOURNAL } })],
+  ['with a list of documents', JSON.stringify({ write: [JOURNAL], remove: [] })],
+  ['with null for documents', JSON.stringify({ write: null, remove: [] })],
+  ['with a number for a name', JSON.stringify({ write: {}, remove: [7] })],
+  ['zeros after a power cut', '\0'.repeat(64)],
+  ['not even text', Buffer.from([0xff, 0xfe, 0x00, 0xd8])],
+  ...['../../x', 'accounts/../../x', '/tmp/x', 'config', 'accounts/home/ledger-../../x', '__proto__'].flatMap(
+    (name): [string, string][] => [
+      [`with ${name} to be written`, `{"write":{${JSON.stringify(name)}:{"x":1},"journal":{}},"remove":[]}`],
+      [`with ${name} to be removed`, JSON.stringify({ write: {}, remove: ['installation', name] })],
+    ],
+  ),
+])('what is left of a restore and is %s is set aside, and nothing else is changed', async (_, underWay) => {
+  const { path, open, messages, listed } = await interrupted(underWay);
+  const around = await readdir(join(path, '..'));
+  await open();
+  expect(await readDocuments(path)).toEqual(DOCUMENTS);
+  expect(await listed()).toEqual(['accounts', 'installation.json', 'restoring.json.damaged']);
+  expect(await readdir(join(path, '..'))).toEqual(around);
+  expect(messages('error')).toEqual([expect.stringContaining('set aside')]);
+  // Another restore is not kept from its work.
+  await replaceDocuments(path, { journal: JOURNAL });
+  expect(await listed()).toEqual(['accounts', 'journal.json', 'restoring.json.damaged']);
+});
+
+test.each<[string, (path: string) => unknown]>([
+  ['a directory', (path) => mkdir(join(path, 'more'), { recursive: true })],
+  ['a pipe', (path) => execFileSync('mkfifo', [path])],
+  ['a link into nowhere', (path) => symlink('/nonexistent/x', path)],
+  ['a link to what has no end', (path) => symlink('/dev/zero', path)],
+])('%s in the place of what is left of a restore keeps nobody from a start', async (_, put) => {
+  const { path, file, open, listed } = await interrupted('');
+  await rm(file('restoring.json'));
+  await put(file('restoring.json'));
+  await open();
+  expect(await readDocuments(path)).toEqual(DOCUMENTS);
+  expect(await listed()).toEqual(['accounts', 'installation.json', 'restoring.json.damaged']);
+});
+
+test('a backup waits for no pipe, and leaves out what is no file', async () => {
+  const { path, file } = await place();
+  await replaceDocuments(path, DOCUMENTS);
+  execFileSync('mkfifo', [file('journal.json')]);
+  await mkdir(file('replies.json'));
+  const found = await readDocuments(path);
+  expect(notUnderstood(found)).toEqual(['journal', 'replies']);
+  expect(found).toMatchObject(DOCUMENTS);
 });

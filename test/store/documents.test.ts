@@ -1,6 +1,7 @@
 // What is kept of an account comes back as it was, and what is not quite it is set aside.
 import { expect, test } from 'vitest';
-import { loginBudgetCodec, tokensCodec } from '../../src/store/documents.ts';
+import type { Property } from '../../src/domain/reading.ts';
+import { contextCodec, loginBudgetCodec, tokensCodec } from '../../src/store/documents.ts';
 import { type LedgerDocument, ledgerCodec } from '../../src/store/ledgerDocument.ts';
 import { NewerDocument } from '../../src/store/stateStore.ts';
 
@@ -38,11 +39,34 @@ test('a login budget of an earlier version is read', () => {
   expect(loginBudgetCodec.decode({ version: 1, ...BUDGET })).toEqual({ ...BUDGET, ...BUDGET_LATER });
 });
 
+const HOUSE = {
+  propertyCustomerId: '512001',
+  subscriptionId: null,
+  balanceGroupId: '9',
+  meterIdentifiers: ['70999001'],
+};
+const contextOf = (property: Property) => ({
+  owner: 'me',
+  value: { personCustomerId: '7', siteCodes: [], billingProfileIds: [], properties: [property] },
+});
+
+test('a property comes back with its meters of now and those by which its series is named', () => {
+  const context = contextOf({ ...HOUSE, namedAfter: ['70418235'] });
+  const written = JSON.parse(JSON.stringify(contextCodec.encode(context)));
+  expect(contextCodec.decode(written)).toEqual(context);
+  // A version up to 0.1 names the series by these.
+  expect(written.value.properties).toMatchObject([{ meterIdentifiers: ['70418235'] }]);
+  const before = { version: 1, ...contextOf(HOUSE) };
+  expect(contextCodec.decode(before)).toEqual(contextOf(HOUSE));
+  expect(JSON.parse(JSON.stringify(contextCodec.encode(contextOf(HOUSE))))).toEqual(before);
+});
+
 const LEDGER: LedgerDocument = {
   timezone: 'Europe/Dublin',
   readingCloses: 'previous_day',
   isNew: false,
   tariff: null,
+  untold: [{ kind: 'new_day', day: '2025-03-09', before: null, after: { energy: 5_000_000, cost: null } }],
   ledger: {
     ...{ origin: '2025-01-01', readTo: '2025-03-11', complete: true, sweptOn: '2025-03-10' },
     days: new Map([['2025-03-09', { energy: 5_000_000, cost: null, revision: 1, receivedAt: 7 }]]),

@@ -1,7 +1,8 @@
 // The lock between processes: one at a time, a holder that died, a directory that takes no lock. And two daemons that
 // start at once.
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, rename, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -77,9 +78,13 @@ test('a daemon that starts need not wait for one that was killed, but for a comm
   }
 });
 
-test.each([
+test.each<[string, () => unknown]>([
   ['a lock', leaveLock],
   ['a lock of an earlier version', () => writeFile(join(path, 'session.lock'), 'daemon 1')],
+  ['a pipe in the place of a lock', () => execFileSync('mkfifo', [join(path, 'session.lock')])],
+  ['a link in the place of a lock', () => symlink('/nonexistent/x', join(path, 'session.lock'))],
+  ['a link to a folder in the place of a lock', () => symlink('/usr', join(path, 'session.lock'))],
+  ['a lock in which a folder lies', () => mkdir(join(path, 'session.lock/a/b'), { recursive: true })],
 ])('%s whose holder died is taken after ten seconds', async (_, leave) => {
   await leave();
   const taken = other.withLock('session', clock, async (isHeld) => isHeld);
@@ -175,6 +180,22 @@ test('a second daemon is refused until the first has given the directory up', as
   await giveUp();
   expect(await readdir(path)).toEqual([]);
   await (await claimDirectory(path, systemClock, log))();
+});
+
+test.each<[string, string, (at: string) => unknown]>([
+  ['a directory for the socket', 'daemon.sock', (at) => mkdir(join(at, 'more'), { recursive: true })],
+  ['a pipe for the socket', 'daemon.sock', (at) => execFileSync('mkfifo', [at])],
+  ['a file for the socket', 'daemon.sock', (at) => writeFile(at, 'x')],
+  ['a link for the socket', 'daemon.sock', (at) => symlink('/nonexistent/x', at)],
+  ['a pipe for the lock', 'daemon.lock', (at) => execFileSync('mkfifo', [at])],
+  ['a full directory for the lock', 'daemon.lock', (at) => mkdir(join(at, 'a/b'), { recursive: true })],
+])('%s keeps no daemon from starting', async (_, name, put) => {
+  await put(join(path, name));
+  const claiming = claimDirectory(path, clock, logLines().log);
+  expect(await seconds(claiming)).toBeLessThan(12);
+  const giveUp = await claiming;
+  expect(await isDaemonRunning(path)).toBe(true);
+  await giveUp();
 });
 
 test('where there can be no socket a daemon goes on without', async () => {

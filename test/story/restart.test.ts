@@ -77,7 +77,7 @@ test('without keep_alive the session lapses between polls, though it is known fr
   expect(counters.refreshGrants.asked).toBe(0);
   expect(counters.passwordGrants.ok).toBe(1);
   probe.forget();
-  story.tick();
+  await story.tick();
   await probe.until('heat2mqtt/account/home/state', ({ logins_today }) => logins_today === 2);
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
 });
@@ -262,7 +262,7 @@ test('the provider has forgotten its oldest month as well, and the broker was aw
   story.clock.advance(DAY_MS);
   // A tick during the poll that reads the history again belongs to that one.
   const later = await untilTrue('the new day', async () => {
-    story.tick();
+    await story.tick();
     await story.rest();
     const said = probe.json(STATE);
     return said?.day === '2025-03-11' ? said : null;
@@ -295,7 +295,7 @@ test('published from memory, health says why, and one beat after the cure everyt
   ]);
 
   story.clock.advance(24 * HOUR_MS);
-  story.tick();
+  await story.tick();
   const next = await probe.until(STATE, ({ day }) => day !== first.day);
   expect(next.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(reasons().map(({ code }) => code)).toEqual(['state_unwritable']);

@@ -77,7 +77,8 @@ async function upgradeFrom(name: string, prepare: (stateDir: string) => Promise<
   return { story, probe, asked, retained, before, stored };
 }
 
-const versions = (await readdir(FIXTURES)).sort();
+/** Recordings have tests of their own. */
+const versions = (await readdir(FIXTURES)).filter((name) => !/-(household|refused|fleet)$/.test(name)).sort();
 const METER = Object.keys(
   JSON.parse(await readFile(`${FIXTURES}${versions[0]}/retained.json`, 'utf8')).retained,
 ).find((topic) => /^heat2mqtt\/meter\/.*\/state$/.test(topic)) as string;
@@ -124,7 +125,8 @@ test.each(versions)('%s: totals, history, entities, topics and session go on', a
 
   const { value } = await stored('accounts/home/tokens.json');
   expect(story.logged('skipping the poll at start: the last one is recent')).toHaveLength(1);
-  await story.pass(HOUR_MS, 300_000);
+  for (let passed = 0; passed < HOUR_MS && asked.length === 0; passed += 300_000)
+    await story.pass(300_000, 300_000);
   // Each retained topic is written, known to `uninstall`, or cleared.
   const { topics } = JSON.parse(await readFile(`${story.stateDir}/announced.json`, 'utf8'));
   const isCleared = (topic: string) => probe.last(topic)?.payload === '';
@@ -132,7 +134,7 @@ test.each(versions)('%s: totals, history, entities, topics and session go on', a
   // Neither a login nor a second history.
   expect(asked[0]).toBe(`refresh_token ${value.refreshToken}`);
   expect(asked.filter((one) => !one.startsWith('refresh_token '))).toEqual([]);
-  story.tick();
+  await story.tick();
   await story.polled(1);
   expect(asked.at(-1)).toBe('api Bearer new');
   expect(asked.filter((one) => one.startsWith('password'))).toEqual([]);

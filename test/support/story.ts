@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
-import { isCronExpression, type StartTicker } from '../../src/daemon/polling/schedule.ts';
+import { type NextTick, nextTimes } from '../../src/engine/schedule.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber, LogTail } from '../../src/foundation/log.ts';
 import { type EmbeddedBroker, startBroker } from '../../src/mqtt/broker.ts';
@@ -31,6 +31,10 @@ export interface StoryOptions {
   readonly daemonClock?: (clock: HandClock) => Clock;
   /** Reads the accounts in place of the usual provider. */
   readonly openProvider?: OpenProvider;
+  /** Of the simulated provider; default: any. */
+  readonly port?: number;
+  /** Marks of passwords cost what they cost a household; default: next to nothing. */
+  readonly hasRealMarks?: boolean;
 }
 
 export type Story = Awaited<ReturnType<typeof openStory>>;
@@ -39,6 +43,7 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 const STEP_MS = 4 * HOUR_MS;
+const LOOK_MS = 1_000;
 const OPENING_STEP_MS = 20;
 const LONGEST_OPENING_MS = 3_000;
 
@@ -47,12 +52,14 @@ export async function openStory({
   accounts = [ME],
   daemonClock = (clock) => clock,
   openProvider,
+  port = 0,
+  hasRealMarks = false,
 }: StoryOptions = {}) {
   const stack = openStack();
   const clock = handClock(at);
   const stateDir = await stack.folder();
   const secrets = noteSecrets(accounts);
-  const simulator = stack.use(await startSimulator({ clock, accounts, onReply: secrets.onReply }));
+  const simulator = stack.use(await startSimulator({ clock, accounts, port, onReply: secrets.onReply }));
   Object.assign(simulator.switches.token.claims, PERSONAL_CLAIMS);
   let broker: EmbeddedBroker = await startBroker();
   let brokerIsUp = true;
@@ -75,14 +82,12 @@ export async function openStory({
   }
   // Somebody always listens, so that no message goes unchecked, and forgets: a year of them would fill the memory.
   let ear = stack.use(await startProbe(broker.url, {}, untilAtRest));
-  const tickers = new Set<() => void>();
-  const startTicker: StartTicker = (_expression, _timezone, onTick) => {
-    tickers.add(onTick);
-    return {
-      next: () => Math.floor(clock.now() / STEP_MS + 1) * STEP_MS,
-      step: () => STEP_MS,
-      stop: () => void tickers.delete(onTick),
-    };
+  /** Times of the schedule beside the usual ones. */
+  const ticks: number[] = [];
+  const nextTick: NextTick = (now) => {
+    const usual = Math.floor(now / STEP_MS + 1) * STEP_MS;
+    const at = Math.min(usual, ...ticks.filter((tick) => tick > now));
+    return { at, stepMs: STEP_MS };
   };
 
   /** The usual configuration with `over` laid over it, section by section. */
@@ -106,7 +111,7 @@ export async function openStory({
       env: {},
       now: clock.now,
       scrubber,
-      validateCron: isCronExpression,
+      nextTimes,
     });
     const logTail = new LogTail();
     const log = createLog({
@@ -125,8 +130,8 @@ export async function openStory({
       ingress,
       scrubber,
       random: () => 0.5,
-      scryptCost: 2,
-      startTicker,
+      nextTick,
+      ...(hasRealMarks ? {} : { scryptCost: 2 }),
       ...(openProvider ? { openProvider } : {}),
     });
     stack.defer(() => stop(daemon));
@@ -191,10 +196,13 @@ export async function openStory({
     return printed;
   }
 
-  /** The schedule fires. */
-  function tick(): void {
-    for (const onTick of tickers) onTick();
-    clock.advance(0);
+  /** The schedule fires, for a daemon that looks at it every second. */
+  async function tick(): Promise<void> {
+    ticks.push(clock.now() + LOOK_MS + 1);
+    await rest();
+    clock.advance(LOOK_MS);
+    await rest();
+    clock.advance(LOOK_MS + 1);
   }
 
   const count = (words: RegExp) => lines.filter((line) => words.test(line)).length;
@@ -224,6 +232,12 @@ export async function openStory({
 
   return {
     accounts,
+    /** The usual configuration with `over` laid over it, in a file. */
+    async configuredAt(over: Readonly<Record<string, unknown>> = {}): Promise<string> {
+      const path = join(await stack.folder(), 'config.yaml');
+      await writeFile(path, configured(over));
+      return path;
+    },
     clock,
     simulator,
     secrets,
@@ -267,8 +281,10 @@ export async function openStory({
     /** Time passes at once, the schedule fires, and the poll of each account has ended. */
     async nextPoll(afterMs = 0) {
       const before = ended();
+      const { at } = nextTick(clock.now());
       clock.advance(afterMs);
-      tick();
+      if (clock.now() < at) await tick();
+      else clock.advance(LOOK_MS);
       await polled(before + accounts.length);
     },
   };

@@ -8,7 +8,6 @@ import { ThrottledLog } from '../../foundation/limits.ts';
 import { type Ingress, type Listening, serveHealth, serveIngress } from '../../web/server.ts';
 import { within } from '../../web/visitor.ts';
 import type { Context } from '../context.ts';
-import type { Heartbeat } from '../polling/schedule.ts';
 import type { openPage, PageParts } from './page.ts';
 
 const BROKER_GRACE_MS = 5 * 60_000;
@@ -18,11 +17,7 @@ const METRICS_HINT =
 
 /** Resolves to `null` when HTTP is off. What cannot be served is a reason on bridge/health, and nothing stops. */
 export async function startMonitor(
-  {
-    heartbeat,
-    ingress,
-    ...parts
-  }: Omit<PageParts, 'metrics'> & { readonly heartbeat: Heartbeat; readonly ingress: Ingress | null },
+  { ingress, ...parts }: Omit<PageParts, 'metrics'> & { readonly ingress: Ingress | null },
   context: Context,
 ): Promise<{ readonly port: number | null; stop(): Promise<void> } | null> {
   const { config, clock, counters, log, link, accounts } = context;
@@ -80,7 +75,7 @@ export async function startMonitor(
     }
   };
   const answers = {
-    healthy: () => link.status().offlineMs < BROKER_GRACE_MS && heartbeat.ageMs() < LOOP_GRACE_MS,
+    healthy: () => link.status().offlineMs < BROKER_GRACE_MS && parts.household.ageMs() < LOOP_GRACE_MS,
     ready: () => link.status().drained,
     metrics,
     metricsFor,

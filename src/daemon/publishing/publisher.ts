@@ -9,11 +9,13 @@ import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { readRetainedHistory } from '../../domain/recovery.ts';
 import { Throttle } from '../../foundation/limits.ts';
 import type { Log } from '../../foundation/log.ts';
+import type { ReadRetained } from '../../mqtt/link.ts';
 import type { Incoming, Message } from '../../mqtt/message.ts';
 import { bridgeDocument, type DiscoveryOptions } from '../../publication/discovery.ts';
 import { homeLanguage } from '../../publication/language.ts';
 import { composeAccount, infoMessage, stateMessage } from '../../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
+import { retainedHistories } from '../../publication/subscriptions.ts';
 import { isDiscovery, type Topics } from '../../publication/topics.ts';
 import { autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
@@ -208,10 +210,10 @@ export function historyOnBroker(topics: Topics, log: Log) {
     /** The link calls it. `onReopened`: some history has to be read again. */
     reader:
       (accounts: readonly Account[], onReopened: () => void) =>
-      async (read: (filter: string) => Promise<readonly Incoming[]>): Promise<void> => {
+      async (read: ReadRetained): Promise<void> => {
         if (retained !== null) return;
         const isNew = accounts.some(({ meters }) => meters?.some(({ store }) => store.isNew) ?? true);
-        const found = isNew ? await read(topics.of('meter/<meter>/history', '+')) : [];
+        const found = isNew ? await read(retainedHistories(topics)) : [];
         // What is retained for a meter that appears later than this cannot be ours.
         retained = new Map(found.map((incoming) => [incoming.topic, incoming]));
         const meters = accounts.flatMap((account) => account.meters ?? []);

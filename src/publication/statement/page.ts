@@ -62,9 +62,15 @@ function wordingOf(statement: Statement, language: Language) {
       bills.basis,
     );
   });
-  // Registers only grow: another meter has been put in, or this one has begun again.
-  const begin = register_first.value?.kwh ?? 0;
-  const isLower = (register_last.value?.kwh ?? begin) < begin;
+  const exchanged = statement.exchanges.flatMap(({ last, first }) => {
+    const [old, own] = [last.meter_identifier, first.meter_identifier];
+    const why = old === own ? say('readings.begun_anew') : say('readings.replaced', { old, own });
+    return [
+      row(say('readings.register'), why),
+      row(say('readings.before'), say('readings.at', last)),
+      row(say('readings.after'), say('readings.at', first)),
+    ];
+  });
   const read = days.of - days.missing.length - days.carried.length;
 
   const sections: [Key, ...ReturnType<typeof row>[][]][] = [
@@ -95,7 +101,7 @@ function wordingOf(statement: Statement, language: Language) {
       'heading.readings',
       told('readings.first', register_first, 'readings.at'),
       told('readings.last', register_last, 'readings.at'),
-      isLower ? [row(say('readings.register'), say('readings.begun_anew'))] : [],
+      exchanged,
       [row(say('readings.days'), say('readings.days_of', { read, of: days.of }))],
       marked('missing'),
       marked('carried'),
@@ -115,12 +121,13 @@ function wordingOf(statement: Statement, language: Language) {
     // The others have filled it.
     ['heading.unknown', unknown],
   ];
+  const numbers = statement.meter_identifiers.join(', ');
   const isOneDay = code === 'days_missing' && amount === 1;
   return {
     say,
     write: speak.write,
     title: say('statement.title', statement),
-    meter: statement.meter_name ?? say('statement.meter', statement),
+    meter: statement.meter_name ?? say('statement.meter', { meter: numbers || statement.meter }),
     conclusion: say(isOneDay ? `conclusion.${code}.one` : `conclusion.${code}`, {
       amount: Math.abs(amount ?? 0),
     }),

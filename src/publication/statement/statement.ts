@@ -5,6 +5,7 @@ import type { HeatLine, Part } from '../../domain/insight/weather.ts';
 import { invoiceRecord } from '../../domain/invoice.ts';
 import type { Amounts, Ledger } from '../../domain/ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysOf, monthStart } from '../../domain/period.ts';
+import { type Register, readingsByMeter } from '../../domain/reading.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { fitTariff } from '../../domain/tariff/tariff.ts';
 import type { PayloadByTopic } from '../payloads/payloads.ts';
@@ -16,7 +17,7 @@ export type Field<T> = Omit<Statement['energy'], 'value'> & { readonly value: T 
 type Basis = NonNullable<Field<unknown>['basis']>;
 type Reason = NonNullable<Field<unknown>['reason']>;
 
-type MeterKey = 'meter' | 'friendlyName' | 'tenancy' | 'house' | 'register';
+type MeterKey = 'meter' | 'friendlyName' | 'identifiers' | 'tenancy' | 'house' | 'register';
 type MeterFacts = Pick<MeterView, MeterKey | 'zone' | 'currency' | 'readingCloses'>;
 type AccountKey = 'account' | 'zone' | 'invoices' | 'checks' | 'balance' | 'statement' | 'asked';
 type AccountFacts = Pick<AccountView, AccountKey>;
@@ -75,6 +76,7 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
     account: account.account,
     meter: meter.meter,
     meter_name: meter.friendlyName,
+    meter_identifiers: [...identifiersAt(meter, span)],
     revision: lately.reduce((sum, { revision }) => sum + revision, 0),
     conclusion: conclusionOf(marks.missing.length, bills.value, weather.value),
     energy,
@@ -87,6 +89,7 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
     ...heatParts(meter, span),
     register_first: registerAt(facts, addDays(span.from, -1)),
     register_last: registerAt(facts, addDays(span.to, -1)),
+    exchanges: exchangesIn(meter, span),
     days: { of: daysOf(span).length, ...marks },
     bills,
     due: balance == null ? untold(account, 'balance') : known(toUnits(balance), { kind: 'provider' }),
@@ -172,6 +175,31 @@ function registerAt({ meter, account }: StatementFacts, day: Day): Statement['re
   if (reading === undefined) return unknown('not_recorded');
   const at = zone.iso(reading.readAt);
   return known({ kwh: toUnits(reading.energy), at }, { kind: 'register', at });
+}
+
+/** Of those that are known, the ones after which the register was read in the span for the first time. */
+function exchangesIn({ register, readingCloses, zone }: MeterFacts, span: DaySpan): Statement['exchanges'] {
+  const told = ({ energy, readAt, meter }: Register) => ({
+    kwh: toUnits(energy),
+    at: zone.iso(readAt),
+    meter_identifier: meter ?? null,
+  });
+  const meters = readingsByMeter(register?.readings ?? []);
+  return meters.flatMap(([first], at) => {
+    const last = meters[at - 1]?.at(-1);
+    if (!last || !first) return [];
+    const day = dayClosedBy(first.readAt, readingCloses, zone);
+    return day >= span.from && day < span.to ? [{ last: told(last), first: told(first) }] : [];
+  });
+}
+
+/** The meter at the end of the span, where its register tells; else those of now. */
+function identifiersAt(meter: MeterFacts, span: DaySpan): readonly string[] {
+  const { register, identifiers, readingCloses, zone } = meter;
+  const readings = register?.readings ?? [];
+  const isBeforeEnd = ({ readAt }: Register) => dayClosedBy(readAt, readingCloses, zone) < span.to;
+  const newest = readings.findLast(isBeforeEnd) ?? readings[0];
+  return newest?.meter === undefined ? identifiers : [newest.meter];
 }
 
 function marksOf(days: Ledger['days'], span: DaySpan): Omit<Statement['days'], 'of'> {

@@ -215,7 +215,11 @@ export function claimedAccount(
     /** What the views tell of a series beside its readings. */
     describe: (
       _series: string,
-    ): { readonly currency?: string; readonly friendlyName?: string | null } => ({}),
+    ): {
+      readonly currency?: string;
+      readonly friendlyName?: string | null;
+      readonly identifiers?: readonly string[];
+    } => ({}),
 
     /** Throws the reason once the run is to stop; a stopped process looks here before any timer of its own has run. */
     check(): void {

@@ -28,7 +28,7 @@ const READERS: Readonly<Record<string, (ask: Ask) => Promise<unknown>>> = {
   balance: (ask) => readBalance(ask, { personCustomerId: 'p' }),
   credit: (ask) => readCredit(ask, { personCustomerId: 'p', billingProfileIds: [] }),
   invoices: (ask) => readInvoices(ask, { personCustomerId: 'p', billingProfileIds: [], now: NOW }),
-  register: (ask) => readRegister(ask, { property, knownReadAt: null, now: NOW }),
+  register: (ask) => readRegister(ask, { property, known: null, now: NOW }),
   usage: (ask) =>
     usageReports(ask, log).usage({
       propertyCustomerId,

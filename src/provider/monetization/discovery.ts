@@ -36,6 +36,9 @@ const propertyCustomer = z.object({
   services: rowsOf(service).nullish(),
 });
 
+// Each is a meter with questions, documents and topics of its own: one strange answer must not bring thousands.
+const MOST_PROPERTIES = 500;
+
 // The first request of an account: an address that is mistyped shows here.
 const NO_CUSTOMER = {
   message: 'The customer was not found at provider.api_url (HTTP 404).',
@@ -88,6 +91,13 @@ export async function discover(
       `a property with a service of type ${NAMES.heatService}`,
       `none in ${payment.length} payment group(s)`,
       "Sign in on the provider's own page with this user name. If no heat meter is there either, it is another account that has it; if one is, please report it.",
+    );
+  }
+  if (properties.size > MOST_PROPERTIES) {
+    throw new UnexpectedReply(
+      'discovery of the heat meters',
+      `at most ${MOST_PROPERTIES} properties of one account`,
+      String(properties.size),
     );
   }
   const profiles = payment.flatMap(({ owner_billing_profile }) => owner_billing_profile?.id ?? []);

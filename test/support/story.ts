@@ -141,10 +141,7 @@ export async function openStory({
     if (brokerIsUp && daemon.brokerUrl === broker.url) {
       const polls = ended();
       await goOnUntilConnected(before);
-      for (let passed = 0; passed < LOOK_FOR_HISTORY_MS && ended() === polls; passed += LOOK_STEP_MS) {
-        clock.advance(LOOK_STEP_MS);
-        await rest();
-      }
+      await goOnUntilEnded(polls + accounts.length);
     }
     return daemon;
   }
@@ -154,6 +151,15 @@ export async function openStory({
     await untilAtRest();
     ear.forget();
   };
+
+  /** A meter that is new asks the broker for its history, which takes time on the clock. */
+  async function goOnUntilEnded(polls: number): Promise<void> {
+    const longest = LOOK_FOR_HISTORY_MS * accounts.length;
+    for (let passed = 0; passed < longest && ended() < polls; passed += LOOK_STEP_MS) {
+      clock.advance(LOOK_STEP_MS);
+      await rest();
+    }
+  }
 
   const connections = () => lines.filter((line) => line.includes('connected to the broker')).length;
   /** Reading back what the broker remembers takes its time on the clock. */
@@ -295,6 +301,8 @@ export async function openStory({
       clock.advance(afterMs);
       if (clock.now() < at) await tick();
       else clock.advance(LOOK_MS);
+      await rest();
+      await goOnUntilEnded(before + accounts.length);
       await polled(before + accounts.length);
     },
   };

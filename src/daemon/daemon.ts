@@ -24,7 +24,7 @@ import type { Ingress } from '../web/server.ts';
 import { type Context, Signals } from './context.ts';
 import { openOutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';
 import { openStatistics } from './homeAssistant/statistics.ts';
-import { startMonitor } from './monitor/monitor.ts';
+import { isHealthy, startMonitor } from './monitor/monitor.ts';
 import { openPoller } from './polling/poller.ts';
 import { type StartTicker, startHeartbeat, startSchedule } from './polling/schedule.ts';
 import { openBridgeStatus } from './publishing/bridgeStatus.ts';
@@ -51,6 +51,8 @@ export interface Daemon {
   readonly httpPort: number | null;
   /** The address of the broker in use. */
   readonly brokerUrl: string;
+  /** What /healthz says, also where HTTP is off. */
+  isHealthy(): boolean;
   /** Publishes `offline` and ends everything, within 8 seconds. */
   stop(): Promise<void>;
 }
@@ -199,6 +201,7 @@ export async function startDaemon({
   return {
     httpPort: monitor?.port ?? null,
     brokerUrl,
+    isHealthy: () => isHealthy(heartbeat, context),
     stop: () =>
       shutDown(
         [

@@ -16,6 +16,10 @@ const LOOP_GRACE_MS = 2 * 60_000;
 const METRICS_HINT =
   'Who may see the page may read them; http.metrics: open lets everyone read them who reaches http.listen.';
 
+/** The event loop is alive, and the broker was connected lately. */
+export const isHealthy = (heartbeat: Heartbeat, { link }: Pick<Context, 'link'>): boolean =>
+  link.status().offlineMs < BROKER_GRACE_MS && heartbeat.ageMs() < LOOP_GRACE_MS;
+
 /** Resolves to `null` when HTTP is off. What cannot be served is a reason on bridge/health, and nothing stops. */
 export async function startMonitor(
   {
@@ -80,7 +84,7 @@ export async function startMonitor(
     }
   };
   const answers = {
-    healthy: () => link.status().offlineMs < BROKER_GRACE_MS && heartbeat.ageMs() < LOOP_GRACE_MS,
+    healthy: () => isHealthy(heartbeat, context),
     ready: () => link.status().drained,
     metrics,
     metricsFor,

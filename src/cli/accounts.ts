@@ -145,7 +145,7 @@ async function importFile(isDry: boolean, { words: [file = ''], opened }: Parts)
 async function importHousehold(directory: string, isDry: boolean, parts: Parts, io: Io): Promise<string[]> {
   const { accounts: all } = parts.settings.config;
   const { log } = parts.settings;
-  const giveUp = await claimDirectory(directory, io.clock, log);
+  const { giveUp } = await claimDirectory(directory, io.clock, log);
   const household = new StateDirectory(directory, log);
   const moved = await moveHousehold(all, isDry, { ...parts, household, clock: io.clock }).finally(giveUp);
   const todo = [

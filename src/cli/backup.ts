@@ -92,7 +92,7 @@ async function restoreFrom(opened: FileHandle, given: Arguments, io: Io): Promis
   const before = await readBefore(stateDir, read, given);
   for (const row of planRows(file, read, plan, before)) io.out(`${row}\n`);
   if (!(await isAgreed('Restore it?', given, io))) return false;
-  const giveUp = await claimDirectory(stateDir, io.clock, silentLog());
+  const { giveUp } = await claimDirectory(stateDir, io.clock, silentLog());
   try {
     // A daemon may have worked while the question was open: its tokens are used up, its login attempts count.
     await carryOut(opened, plan, read, await readBefore(stateDir, read, given), io);

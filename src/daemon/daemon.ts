@@ -24,7 +24,7 @@ import type { Ingress } from '../web/server.ts';
 import { type Context, Signals } from './context.ts';
 import { openOutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';
 import { openStatistics } from './homeAssistant/statistics.ts';
-import { startMonitor } from './monitor/monitor.ts';
+import { isHealthy, startMonitor } from './monitor/monitor.ts';
 import { beatsOf } from './polling/beats.ts';
 import { Household } from './polling/household.ts';
 import { watchBaseTopic } from './publishing/baseTopic.ts';
@@ -55,6 +55,8 @@ export interface Daemon {
   readonly httpPort: number | null;
   /** The address of the broker in use. */
   readonly brokerUrl: string;
+  /** What /healthz says, also where HTTP is off. */
+  isHealthy(): boolean;
   /** Publishes `offline` and ends everything, within 8 seconds. */
   stop(): Promise<void>;
 }
@@ -185,6 +187,7 @@ export async function startDaemon({
   return {
     httpPort: monitor?.port ?? null,
     brokerUrl,
+    isHealthy: () => isHealthy(household, context),
     stop() {
       baseTopic.stop();
       return shutDown(

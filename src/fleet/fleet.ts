@@ -16,7 +16,7 @@ import { processSubscriptions } from '../publication/subscriptions.ts';
 import { Topics } from '../publication/topics.ts';
 import { openClaims } from '../store/database/claims.ts';
 import { sharedClock } from '../store/database/database.ts';
-import { fleetHandlers, serveFleetHealth } from './answers.ts';
+import { fleetHandlers, isHealthy, serveFleetHealth } from './answers.ts';
 import { openKeeper } from './keeper.ts';
 import { joinFleet } from './membership.ts';
 import { openFleet } from './open.ts';
@@ -31,8 +31,16 @@ interface FleetOptions extends Pick<AccountContext, 'config' | 'clock' | 'log' |
 
 const BEAT_MS = 2_000;
 
+export interface FleetProcess {
+  /** Among the processes that live no other has it. */
+  readonly number: number;
+  /** What /healthz says, also where HTTP is off. */
+  isHealthy(): boolean;
+  stop(): Promise<void>;
+}
+
 /** Rejects with a Failure when the database cannot be used. */
-export async function startFleet(options: FleetOptions): Promise<{ stop(): Promise<void> }> {
+export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
   const { log, random, scrubber, fleet } = options;
   const config: Config = { ...options.config, web: false };
   const { mqtt, usage } = config;
@@ -106,6 +114,8 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
     await keeper.stop();
   }
   return {
+    number,
+    isHealthy: () => isHealthy(parts),
     stop: () => {
       stopping.abort();
       return shutDown(

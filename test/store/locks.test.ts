@@ -163,13 +163,13 @@ test('of two daemons that find the socket of a dead one at the same moment, one 
     Array(3).fill('already_running'),
   );
   expect(await isDaemonRunning(path)).toBe(true);
-  for (const one of outcomes) if (one.status === 'fulfilled') await one.value();
+  for (const one of outcomes) if (one.status === 'fulfilled') await one.value.giveUp();
 });
 
 test('a second daemon is refused until the first has given the directory up', async () => {
   const { log } = logLines();
   expect(await isDaemonRunning(path)).toBe(false);
-  const giveUp = await claimDirectory(path, systemClock, log);
+  const { giveUp } = await claimDirectory(path, systemClock, log);
   expect(await isDaemonRunning(path)).toBe(true);
   expect(await modeOf(join(path, 'daemon.sock'))).toBe('600');
   await expect(claimDirectory(path, systemClock, log)).rejects.toMatchObject({
@@ -179,7 +179,7 @@ test('a second daemon is refused until the first has given the directory up', as
   });
   await giveUp();
   expect(await readdir(path)).toEqual([]);
-  await (await claimDirectory(path, systemClock, log))();
+  await (await claimDirectory(path, systemClock, log)).giveUp();
 });
 
 test.each<[string, string, (at: string) => unknown]>([
@@ -193,7 +193,7 @@ test.each<[string, string, (at: string) => unknown]>([
   await put(join(path, name));
   const claiming = claimDirectory(path, clock, logLines().log);
   expect(await seconds(claiming)).toBeLessThan(12);
-  const giveUp = await claiming;
+  const { giveUp } = await claiming;
   expect(await isDaemonRunning(path)).toBe(true);
   await giveUp();
 });
@@ -203,7 +203,7 @@ test('where there can be no socket a daemon goes on without', async () => {
   // Root may write everywhere, so a regular file stands where the directory should be.
   await writeFile(join(path, 'file'), 'a file');
   for (const place of [`${path}/${'a'.repeat(100)}`, join(path, 'file')]) {
-    await (await claimDirectory(place, systemClock, log))();
+    await (await claimDirectory(place, systemClock, log)).giveUp();
     expect(await isDaemonRunning(place)).toBe(false);
   }
   expect(lines.map((line) => JSON.parse(line).level)).toEqual(['debug', 'debug']);

@@ -86,7 +86,7 @@ test('each refusal leaves everything as it is', async () => {
 
   const restore = ['restore', path('b.gz'), ...here];
   await refused(restore, 'wrong_usage', /--yes/);
-  const giveUp = await claimDirectory(story.stateDir, story.clock, logLines().log);
+  const { giveUp } = await claimDirectory(story.stateDir, story.clock, logLines().log);
   await refused([...restore, '--yes', '--force'], 'already_running', /already runs/);
   await giveUp();
   await story.nextPoll(4 * 3_600_000);

@@ -71,7 +71,7 @@ test('neither beside a running daemon, nor beside one that is away from the brok
   expect(await retained()).toEqual(before);
 
   await story.stop(daemon);
-  const giveUp = await claimDirectory(story.stateDir, story.clock, logLines().log);
+  const { giveUp } = await claimDirectory(story.stateDir, story.clock, logLines().log);
   await expect(story.type('uninstall --yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
   await giveUp();
   await expect(story.type('uninstall')).rejects.toMatchObject({

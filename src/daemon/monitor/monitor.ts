@@ -8,12 +8,17 @@ import { ThrottledLog } from '../../foundation/limits.ts';
 import { type Ingress, type Listening, serveHealth, serveIngress } from '../../web/server.ts';
 import { within } from '../../web/visitor.ts';
 import type { Context } from '../context.ts';
+import type { Household } from '../polling/household.ts';
 import type { openPage, PageParts } from './page.ts';
 
 const BROKER_GRACE_MS = 5 * 60_000;
 const LOOP_GRACE_MS = 2 * 60_000;
 const METRICS_HINT =
   'Who may see the page may read them; http.metrics: open lets everyone read them who reaches http.listen.';
+
+/** The event loop is alive, and the broker was connected lately. */
+export const isHealthy = (household: Pick<Household, 'ageMs'>, { link }: Pick<Context, 'link'>): boolean =>
+  link.status().offlineMs < BROKER_GRACE_MS && household.ageMs() < LOOP_GRACE_MS;
 
 /** Resolves to `null` when HTTP is off. What cannot be served is a reason on bridge/health, and nothing stops. */
 export async function startMonitor(
@@ -75,7 +80,7 @@ export async function startMonitor(
     }
   };
   const answers = {
-    healthy: () => link.status().offlineMs < BROKER_GRACE_MS && parts.household.ageMs() < LOOP_GRACE_MS,
+    healthy: () => isHealthy(parts.household, context),
     ready: () => link.status().drained,
     metrics,
     metricsFor,

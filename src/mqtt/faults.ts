@@ -17,7 +17,7 @@ const UNKNOWN_AUTHORITY = {
   hint: 'Put the certificate of the authority that signed it into mqtt.ca_file.',
 };
 const OTHER_TIME = 'Renew it; if it should be valid, check the clock of this machine.';
-/** What is wrong with the broker's certificate, by the code of the TLS error. */
+/** Faults of the broker's certificate, by the code of the TLS error. */
 const CERTIFICATE_FAULTS: Readonly<Record<string, { what: string; hint: string }>> = {
   CERT_HAS_EXPIRED: { what: 'has expired', hint: OTHER_TIME },
   CERT_NOT_YET_VALID: { what: 'is not valid yet', hint: OTHER_TIME },

@@ -1,4 +1,4 @@
-// What is heard from the broker, and what is lost where the broker refuses to let it be heard.
+// The topics that are heard, and what is lost where the broker refuses one of them.
 import type { Subscription } from '../mqtt/message.ts';
 import type { Topics } from './topics.ts';
 
@@ -18,7 +18,7 @@ export function householdSubscriptions(topics: Topics, prefix: string | false): 
 
 export const homeAssistantStatus = (prefix: string): string => `${prefix}/status`;
 
-/** Of each process of a fleet: one of them gets each request. */
+/** Each process of a fleet has these; one of them gets each request. */
 export function processSubscriptions(topics: Topics): Subscription[] {
   return [
     { filter: `$share/${topics.base.replaceAll('/', '_')}/${topics.requests}`, lost: REQUESTS },

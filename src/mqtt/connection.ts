@@ -223,7 +223,7 @@ export class Connection {
   readonly #client: MqttClient;
   readonly #life: Life;
   readonly #clock: Clock;
-  /** What waits for an answer is rejected when the connection ends: mqtt.js does so only where the session ends with it. */
+  /** They are rejected when the connection ends, since mqtt.js rejects only where the session ends with it. */
   readonly #unsettled = new Set<Settle>();
   /** The broker's Receive Maximum: a place is free again with its answer only. */
   readonly #places: ConcurrencyLimit;
@@ -315,7 +315,7 @@ export class Connection {
         { qos: 1, rap: retainAsPublished } as const,
       ]),
     );
-    // Of an object, names that are numbers come first, also in the packet that mqtt.js makes of it.
+    // An object puts names that are numbers first, and so does the packet that mqtt.js makes of it.
     const filters = Object.keys(wanted);
     let codes: readonly number[] = [];
     await this.#within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>

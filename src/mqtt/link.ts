@@ -38,7 +38,7 @@ export interface LinkConsumers {
   readonly onMessage?: (incoming: Incoming) => void;
   /** The broker has acknowledged the message. */
   readonly onDelivered?: (message: Message) => void;
-  /** What the broker refuses has changed. */
+  /** The list of `refusals` has changed. */
   readonly onRefusals?: () => void;
   /** A message was published that is not retained: a listener that is not told now misses it. */
   readonly onPassing?: (message: Message) => void;
@@ -78,7 +78,7 @@ export class Link {
   #lastWarning = '';
   /** Why the broker has ended the last connection, until one lasts. */
   #cut: Failure | null = null;
-  /** What is lost by the limits of the present connection, or of the last one. */
+  /** The limits of the present connection, or of the last one, cost these. */
   #losses: readonly Failure[] = [];
   /** Whoever waits for what is retained on a topic. */
   readonly #readers = new Map<string, (incoming: Incoming) => void>();
@@ -302,7 +302,7 @@ export class Link {
     return this.#delivery.send(messages);
   }
 
-  /** What the broker does not allow: in general, of subscriptions, and of retained topics. */
+  /** The broker does not allow these: in general, of subscriptions, and of retained topics. */
   refusals(): readonly Failure[] {
     const cut = this.#cut === null ? [] : [this.#cut];
     return [...cut, ...this.#losses, ...this.#subscriber.refusals, ...this.#delivery.refusals];

@@ -1,4 +1,4 @@
-// What is heard from the broker, and what is lost where the broker refuses to let it be heard.
+// The topics that are heard, and what is lost where the broker refuses one of them.
 import type { Subscription } from '../mqtt/message.ts';
 import type { Topics } from './topics.ts';
 

@@ -1,4 +1,4 @@
-// What a broker announces not to take: it is kept, and told where something is lost by it.
+// Limits that a broker announces: they are kept, and told where something is lost by them.
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { openConnection } from '../../src/mqtt/connection.ts';

@@ -134,6 +134,16 @@ test.each<[string, 4 | 5, string, string[], string]>([
   },
 );
 
+test('the filter that is refused is named, also beside one that is a number', async () => {
+  const number = { filter: '58496405', lost: 'a register' };
+  const { isQuiet, refused } = await judged(
+    { subscribe: (filter) => (filter === REQUESTS.filter ? NOT_AUTHORIZED : 1) },
+    { subscriptions: [REQUESTS, number] },
+  );
+  await isQuiet();
+  expect(refused()).toEqual([expect.stringContaining(`subscription to ${REQUESTS.filter}: not authorized`)]);
+});
+
 test('a refused subscription is asked for again now and then: once it is granted, nothing is told any more', async () => {
   let isStrict = true;
   const changes: number[] = [];

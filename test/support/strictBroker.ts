@@ -3,7 +3,10 @@ import type { Socket } from 'node:net';
 import { openStack } from './stack.ts';
 import { openWire } from './wire.ts';
 
-const [CONNECT, PUBLISH, SUBSCRIBE, UNSUBSCRIBE] = [1, 3, 8, 10];
+const CONNECT = 1;
+const PUBLISH = 3;
+const SUBSCRIBE = 8;
+const UNSUBSCRIBE = 10;
 
 /** In place of a verdict: the packet gets no answer. */
 export const SILENCE = -1;
@@ -19,7 +22,7 @@ export interface Announced {
   readonly topicAliasMaximum?: number;
 }
 
-/** What a client asks for with its CONNECT. */
+/** A client asks for this with its CONNECT. */
 export interface Asked {
   readonly level: number;
   /** `null`: it has none. */
@@ -182,7 +185,7 @@ interface Packet {
   readonly level: number;
 }
 
-/** Of properties, behind their length. */
+/** The place behind properties, which begin with their length. */
 function behindProperties(body: Buffer, at: number, level: number): number {
   // Ours are short.
   return level === 4 ? at : at + 1 + (body[at] ?? 0);

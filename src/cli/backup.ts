@@ -17,9 +17,10 @@ import {
   withBackup,
 } from '../store/backup.ts';
 import { TooLarge } from '../store/documentStream.ts';
-import { alreadyRunning, claimDirectory, isDaemonRunning } from '../store/locks.ts';
+import { alreadyRunning, claimAlone, isDaemonRunning, mayBeRunning } from '../store/locks.ts';
 import { type Content, replace, setAside, withoutCustomer } from '../store/privateFiles.ts';
 import { finishRestore, plainDocuments, replaceDocuments, StateBefore } from '../store/restore.ts';
+import { canListenIn } from '../store/socket.ts';
 import { stateUnwritable } from '../store/stateDirectory.ts';
 import {
   type Arguments,
@@ -87,12 +88,14 @@ async function restoreFrom(opened: FileHandle, given: Arguments, io: Io): Promis
   }
   const plan = await planOf(read, given, io);
   const { stateDir } = plan;
+  const isForced = given.options.force === true;
   if (await isDaemonRunning(stateDir)) throw alreadyRunning(stateDir);
+  if (!isForced && !(await canListenIn(stateDir))) throw mayBeRunning(stateDir);
   await finishRestore(stateDir).catch(() => undefined);
   const before = await readBefore(stateDir, read, given);
   for (const row of planRows(file, read, plan, before)) io.out(`${row}\n`);
   if (!(await isAgreed('Restore it?', given, io))) return false;
-  const { giveUp } = await claimDirectory(stateDir, io.clock, silentLog());
+  const { giveUp } = await claimAlone(stateDir, isForced, io.clock, silentLog());
   try {
     // A daemon may have worked while the question was open: its tokens are used up, its login attempts count.
     await carryOut(opened, plan, read, await readBefore(stateDir, read, given), io);

@@ -57,7 +57,7 @@ backup FILE: write configuration and state directory into one file, beside a run
   --force  replace FILE when it is there
 restore FILE: put a backup in the place of what is in the state directory; asks once
   --config PATH  the configuration file; written when it is not there
-  --force  replace the configuration, and a newer state directory
+  --force  replace the configuration, and a newer state directory; go on where it cannot be told whether a daemon runs
   ${YES}
 report: a diagnosis to paste into a bug report; no secret, nothing personal, no request
   ${CONFIG}
@@ -82,6 +82,7 @@ setup: ask for provider, login and broker, try each answer, and write a configur
   --config PATH  the file to write; default: config.yaml
 uninstall: clear all topics and devices of this installation from the broker; asks once
   ${CONFIG}
+  --force  go on where it cannot be told whether a daemon runs
   ${YES}
 energy-dashboard: show, add or remove the meters in Home Assistant's Energy dashboard; a change is shown first
   ${CONFIG}
@@ -92,6 +93,7 @@ accounts import FILE.csv|list|pause ID…|resume ID…|remove ID…|reseal: the 
   ${CONFIG}
   --from-state DIR  import: the accounts of this configuration, with all that DIR, its state_dir, keeps
   --dry-run  import: only say what it would do
+  --force  import --from-state: go on where it cannot be told whether a daemon runs
   --failing  list: only those that fail, and what to do
   --format table|json|csv  list: how to print; default: table
   --yes  remove: do not ask

@@ -29,6 +29,18 @@ export const alreadyRunning = (directory: string) =>
     hint: 'Stop the other one first, or give this one a state_dir and an mqtt.base_topic of its own.',
   });
 
+/** Nothing may be changed there beside a daemon, and whether there is one is not known. */
+export const mayBeRunning = (directory: string) =>
+  failure(
+    'may_be_running',
+    `Whether heat2mqtt runs with this state directory cannot be told: there can be no socket in ${directory}.`,
+    {
+      exit: EXIT.usage,
+      retry: 'never',
+      hint: 'Nothing was changed. Be sure that nothing runs with it, then give --force.',
+    },
+  );
+
 export interface LockHolder {
   readonly kind: 'command' | 'daemon' | 'start';
   /** The files of the locks that it holds. */
@@ -148,9 +160,11 @@ async function touch(file: string, clock: Clock, released: AbortSignal): Promise
 }
 
 const SOCKET = 'daemon.sock';
+const NOT_NOTICED =
+  'A second daemon with it would not be noticed, and neither would this one by restore. Choose another state_dir.';
 const ASK_MS = 4_000;
 
-/** False as well where there can be no socket, such as on a read-only disk. */
+/** False as well where there can be no socket, such as on a read-only disk: see `canListenIn`. */
 export async function isDaemonRunning(directory: string): Promise<boolean> {
   const socket = await connectIn(directory, SOCKET);
   socket?.destroy();
@@ -163,17 +177,17 @@ export const askDaemon = (directory: string, clock: Clock): Promise<string | nul
 
 /** A state directory that no other daemon uses meanwhile. */
 export interface ClaimedDirectory {
+  /** False where there can be no socket: others can be there without anybody noticing. */
+  readonly isAlone: boolean;
   /** What `askDaemon` is told from now on. */
   answer(words: () => string): void;
   giveUp(): Promise<void>;
 }
 
-/**
- * Rejects with already_running, and never for a daemon that is dead or a socket that cannot be made: then it goes on without.
- */
+/** Rejects with already_running, and never for a daemon that is dead or a socket that cannot be made: then it goes on without. */
 export async function claimDirectory(directory: string, clock: Clock, log: Log): Promise<ClaimedDirectory> {
   let words = () => '';
-  let end = async () => {};
+  let end: (() => Promise<void>) | null = null;
   const listen = async () => {
     if (await isDaemonRunning(directory)) throw alreadyRunning(directory);
     end = await listenIn(directory, SOCKET, () => words());
@@ -188,12 +202,26 @@ export async function claimDirectory(directory: string, clock: Clock, log: Log):
     });
   } catch (err) {
     if (err instanceof Failure) throw err;
-    log.debug({ err }, 'a second daemon would not be noticed: no socket');
+    log.warn({ err, directory, hint: NOT_NOTICED }, 'there can be no socket in the state directory');
   }
   return {
+    isAlone: end !== null,
     answer(more) {
       words = more;
     },
-    giveUp: () => end(),
+    giveUp: async () => end?.(),
   };
+}
+
+/** The same for what must not be done beside a daemon: rejects with may_be_running as well, unless forced. */
+export async function claimAlone(
+  directory: string,
+  isForced: boolean,
+  clock: Clock,
+  log: Log,
+): Promise<ClaimedDirectory> {
+  const claimed = await claimDirectory(directory, clock, log);
+  if (claimed.isAlone || isForced) return claimed;
+  await claimed.giveUp();
+  throw mayBeRunning(directory);
 }

@@ -60,6 +60,7 @@ test('whether there can be a socket, also where the directory is not made yet; n
   await mkdir(join(folder, 'state'));
   for (const name of ['state', 'none', 'none/at/all'])
     expect(await canListenIn(join(folder, name))).toBe(true);
+  for (const name of ['file', 'file/below']) expect(await canListenIn(join(folder, name))).toBe(false);
   expect(await canListenIn('/proc/heat')).toBe(false);
   expect((await readdir(folder, { recursive: true })).sort()).toEqual(['file', 'state']);
 });

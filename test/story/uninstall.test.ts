@@ -87,6 +87,24 @@ test('neither beside a running daemon, nor beside one that is away from the brok
   expect((await retained()).sort()).toEqual([...OTHERS].sort());
 });
 
+test('where it cannot be told whether a daemon runs, it is refused, and done when forced', async () => {
+  const { story, daemon, retained } = await published();
+  await story.stop(daemon);
+  const before = await retained();
+  const state_dir = join(await story.stack.folder(), 'file');
+  await writeFile(state_dir, 'where the directory should be');
+  await expect(story.type('uninstall --yes', { state_dir })).rejects.toMatchObject({
+    code: 'may_be_running',
+    exitCode: 2,
+  });
+  expect(await retained()).toEqual(before);
+  // Only what it would write there fails.
+  await expect(story.type('uninstall --yes --force', { state_dir })).rejects.toMatchObject({
+    code: 'state_unwritable',
+  });
+  expect((await retained()).sort()).toEqual([...OTHERS].sort());
+});
+
 test('a broker of our own keeps nothing; what is left elsewhere is named, with its files', async () => {
   const story = await openStory();
   const folder = await story.stack.folder();

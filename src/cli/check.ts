@@ -8,6 +8,7 @@ import { caveat } from '../domain/constituency.ts';
 import { addDays, isSameZone } from '../domain/period.ts';
 import { type Property, seriesName, withFound } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
+import { nextTimes } from '../engine/schedule.ts';
 import { readAuthorities } from '../foundation/authorities.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/commands.ts';
@@ -77,6 +78,8 @@ async function tryOffline(settings: Settings, attempt: Attempt, now: number): Pr
       const caution = await secret.caution();
       return caution === null ? message : { message, hint: caution };
     });
+  // Without an account nothing is polled.
+  if (fleet || config.accounts.length > 0) await attempt('schedule', async () => scheduleWords(settings));
   if (!fleet) return attempt('state directory', () => tryStateDirectory(config));
   await attempt('database of the fleet', async () => {
     const { accounts, processes } = (await lookAtFleet(fleet, settings)).health.fleet;
@@ -101,6 +104,25 @@ async function tryAuthorities(key: string, file: string, now: number): Promise<F
   if (lapsed === 0) return { message };
   return { message, hint: `Expired: ${lapsed} of them. Ask the authority for its present one.` };
 }
+
+const POLLS_TOLD = 5;
+
+/** Its next polls: a cron expression is easily misread, and means here what it means for node-cron. */
+function scheduleWords({ config: { usage }, zone }: Settings): Found {
+  const { schedule, timezone, jitter_seconds: jitter } = usage;
+  const weekday = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: timezone });
+  const local = (at: number) => `${weekday.format(at)} ${zone.iso(at).slice(0, 16).replace('T', ' ')}`;
+  const times = (nextTimes(schedule, timezone, POLLS_TOLD) ?? []).map(local).join(', ');
+  const later = jitter === 0 ? '' : `, each up to ${jitter} s later (usage.jitter_seconds)`;
+  const message = `${schedule} polls next at ${times} (${timezone})${later}`;
+  const [dayOfMonth = '*', , dayOfWeek = '*'] = schedule.trim().split(/\s+/).slice(-3);
+  return [dayOfMonth, dayOfWeek].some((field) => /^[*?]$/.test(field))
+    ? { message }
+    : { message, hint: BOTH_DAYS };
+}
+
+const BOTH_DAYS =
+  'It names days of the month and days of the week: here a day must be both, where cron(8) is content with either.';
 
 function sizeOf(name: string, text: string): string {
   if (name === 'fleet.key') return `${keysIn(text).length} of 32 bytes`;

@@ -234,3 +234,15 @@ test.each([
   const names = [...heard].map((id) => id.replace(/[0-9a-f]{8}$/, ''));
   expect(names).toEqual(Array(2).fill(`heat2mqtt_${words[0]}_`));
 });
+
+test('the next five polls are told, and that day of month and weekday must both be true', async () => {
+  const given = { HEAT2MQTT_PASSWORD: 'demo-of-the-heat', HEAT2MQTT_USAGE_SCHEDULE: '15 6 13 * 5' };
+  const out = await checked(given);
+  const [line = '', hint] = out.slice(out.indexOf('ok     schedule: ')).split('\n');
+  expect(line.match(/Fri \d{4}-\d{2}-13 06:15/g)).toHaveLength(5);
+  expect(line).toMatch(/ \(Europe\/Dublin\), each up to 600 s later \(usage.jitter_seconds\)$/);
+  expect(hint).toMatch(/^ {7}It names days of the month and days of the week: here a day must be both/);
+  const daily = await checked({ ...given, HEAT2MQTT_USAGE_SCHEDULE: '0 15 6 * * ?' });
+  expect(daily).toMatch(/schedule: 0 15 6 \* \* \? polls next at \w{3} .* 06:15/);
+  expect(daily).not.toContain('cron(8)');
+});

@@ -1,6 +1,7 @@
 // heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
 import { access, constants, stat } from 'node:fs/promises';
 import { strayNames } from '../accounts/names.ts';
+import { openTo, pageAddress, whyNoPage } from '../config/listenAddress.ts';
 import type { Account, Config } from '../config/schema.ts';
 import { keysIn, type Secret, totpParameters } from '../config/secret.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
@@ -10,6 +11,7 @@ import { type Property, seriesName, withFound } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
 import { nextTimes } from '../engine/schedule.ts';
 import { readAuthorities } from '../foundation/authorities.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/commands.ts';
 import { checkTemperature } from '../homeassistant/recorder.ts';
@@ -18,9 +20,10 @@ import { deviceId } from '../publication/discovery.ts';
 import { clear } from '../publication/topics.ts';
 import { makePrivateDirectory, pathsBelow, refuseLinks } from '../store/privateFiles.ts';
 import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
+import { openServer } from '../web/server.ts';
 import { closingWords, findClosing, openUpstreamBeside } from './account.ts';
 import { adviceOf, type Command, type Io } from './command.ts';
-import { lookAtFleet } from './healthcheck.ts';
+import { askHealth, lookAtFleet } from './healthcheck.ts';
 import { printJson } from './printing.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 
@@ -60,17 +63,17 @@ export const check: Command = async (given, io) => {
     return advice.length === 0 ? message : { message, hint: advice.join(' ') };
   });
   const settings = await loading.catch(() => null);
-  if (settings) await tryOffline(settings, attempt, io.clock.now());
+  if (settings) await tryOffline(settings, attempt, io.clock);
   if (settings && live) await tryLive(settings, attempt, io);
   if (json) printJson({ ok: checks.every(({ ok }) => ok), checks }, io);
   return EXIT[WORST_FIRST.find((kind) => exitCodes.has(EXIT[kind])) ?? 'fine'];
 };
 
-async function tryOffline(settings: Settings, attempt: Attempt, now: number): Promise<void> {
+async function tryOffline(settings: Settings, attempt: Attempt, clock: Clock): Promise<void> {
   const { config, path } = settings;
   const { fleet } = config;
   for (const [name, file] of authoritiesOf(config))
-    await attempt(name, () => tryAuthorities(name, file, now));
+    await attempt(name, () => tryAuthorities(name, file, clock.now()));
   for (const [name, secret] of secretsOf(config))
     await attempt(name, async () => {
       const size = sizeOf(name, await secret.read());
@@ -80,6 +83,8 @@ async function tryOffline(settings: Settings, attempt: Attempt, now: number): Pr
     });
   // Without an account nothing is polled.
   if (fleet || config.accounts.length > 0) await attempt('schedule', async () => scheduleWords(settings));
+  const { http } = config;
+  if (http !== false) await attempt('page', () => tryPage(config, http.listen, clock));
   if (!fleet) return attempt('state directory', () => tryStateDirectory(config));
   await attempt('database of the fleet', async () => {
     const { accounts, processes } = (await lookAtFleet(fleet, settings)).health.fleet;
@@ -103,6 +108,23 @@ async function tryAuthorities(key: string, file: string, now: number): Promise<F
   const message = `${certificates.length} certificate(s), file ${file}`;
   if (lapsed === 0) return { message };
   return { message, hint: `Expired: ${lapsed} of them. Ask the authority for its present one.` };
+}
+
+/** Whether the port is free, or taken by heat2mqtt itself, and who is shown a page there. */
+async function tryPage(config: Config, listen: string, clock: Clock): Promise<Found> {
+  const place = config.fleet ? 'health and metrics' : placeOfPage(config, listen);
+  const refused = config.fleet ? null : whyNoPage(config);
+  const { isAnswered } = await askHealth(config);
+  // What answers there is the daemon beside which this runs.
+  if (!isAnswered)
+    await openServer(listen, (_, response) => response.end(), { clock }).then((opened) => opened.stop());
+  if (refused !== null) return refused;
+  return { message: isAnswered ? `${place}, served by the daemon that runs` : place };
+}
+
+function placeOfPage(config: Config, listen: string): string {
+  if (!openTo(config).hasPage) return `switched off (web: false); health and metrics at ${listen}`;
+  return `${pageAddress(config) ?? `http://${listen}/`}`;
 }
 
 const POLLS_TOLD = 5;

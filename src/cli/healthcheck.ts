@@ -14,18 +14,29 @@ export const healthcheck: Command = async (given, io) => {
   return isHealthy ? EXIT.fine : EXIT.unexpected;
 };
 
+interface Health {
+  readonly isHealthy: boolean;
+  readonly words: string;
+  /** In the words that only heat2mqtt has. */
+  readonly isAnswered: boolean;
+}
+
+const SAID = ['healthy', 'not healthy', 'heat2mqtt waits for its options'];
+
 /** What the running daemon says of itself, or why it cannot be asked. Never rejects. */
-export async function askHealth({ http }: Config): Promise<{ isHealthy: boolean; words: string }> {
+export async function askHealth({ http }: Config): Promise<Health> {
+  const silence = { isHealthy: false, isAnswered: false };
   if (http === false)
-    return { isHealthy: false, words: 'The daemon serves no HTTP (http: false), so it cannot be asked.' };
+    return { ...silence, words: 'The daemon serves no HTTP (http: false), so it cannot be asked.' };
   // What listens on all addresses listens on this one.
   const address = http.listen.replace(/^(0\.0\.0\.0|\[::\])(?=:\d+$)/, '127.0.0.1');
   try {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(`http://${address}/healthz`, { signal });
-    return { isHealthy: response.ok, words: (await response.text()).trimEnd() };
+    const words = (await response.text()).trimEnd();
+    return { isHealthy: response.ok, words, isAnswered: SAID.includes(words) };
   } catch {
-    return { isHealthy: false, words: `No daemon answers at ${address}.` };
+    return { ...silence, words: `No daemon answers at ${address}.` };
   }
 }
 

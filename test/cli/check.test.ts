@@ -1,8 +1,11 @@
 // heat2mqtt check: which secrets it names and what it says of them, and what is allowed but probably not meant.
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
+import { openServer } from '../../src/web/server.ts';
 import { home, ME, METER, person, quiet } from '../support/homes.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack, type Stack } from '../support/stack.ts';
@@ -245,4 +248,24 @@ test('the next five polls are told, and that day of month and weekday must both 
   const daily = await checked({ ...given, HEAT2MQTT_USAGE_SCHEDULE: '0 15 6 * * ?' });
   expect(daily).toMatch(/schedule: 0 15 6 \* \* \? polls next at \w{3} .* 06:15/);
   expect(daily).not.toContain('cron(8)');
+});
+
+test('the page: its address, or why there is none; a port that something else has', async () => {
+  const given = { HEAT2MQTT_PASSWORD: 'demo-of-the-heat', HEAT2MQTT_HTTP: '' };
+  const at = (listen: string, more = {}) => checked({ ...given, HEAT2MQTT_HTTP_LISTEN: listen, ...more });
+  expect(await at('127.0.0.1:0')).toContain('ok     page: http://127.0.0.1:0/\n');
+  expect(await at('0.0.0.0:0')).toMatch(
+    /^ok {5}page: There is no page: http\.listen is 0\.0\.0\.0:0, .*no password\.\n {7}Set web\.password or /m,
+  );
+  expect(await at('0.0.0.0:0', { HEAT2MQTT_WEB: 'false' })).toContain(
+    'page: switched off (web: false); health',
+  );
+  for (const [words, said] of [
+    ['healthy', 'ok     page: http://127.0.0.1:PORT/, served by the daemon that runs'],
+    ['something else', 'FAILED page: Cannot listen on 127.0.0.1:PORT (EADDRINUSE).'],
+  ] as const) {
+    const answer: RequestListener = (_, response) => response.end(`${words}\n`);
+    const { port } = stack.use(await openServer('127.0.0.1:0', answer, { clock: systemClock }));
+    expect(await at(`127.0.0.1:${port}`)).toContain(said.replace('PORT', String(port)));
+  }
 });

@@ -39,6 +39,10 @@ export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
     /^(openssl|echo|for) /,
     'makes the secrets of compose.fleet.yaml; test/e2e-fleet has its own, and asks the questions of the page',
   ],
+  [
+    /^(install .*|nano|rm -f|sed .*) (\.env|accounts\.csv)\b|^sed .*> \.env\b/,
+    'about files beside the compose files; test/agreement/compose.test.ts reads .env.example, and types the commands of an upgrade',
+  ],
   [/^(apt|apt-get|systemctl|journalctl) /, 'changes the system, or looks into it'],
   [/^heat2mqtt energy-dashboard/, 'test/e2e-home-assistant types it beside a real Home Assistant'],
   [/^ha /, 'a command of Home Assistant OS'],

@@ -34,6 +34,7 @@ export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
     'needs a release; test/e2e/release.test.ts makes one up to there, and builds it twice',
   ],
   [/^(docker|podman) /, 'test/image builds and runs the image, and types what goes into the container'],
+  [/^broker=/, 'test/agreement/systemd.test.ts types it, and test/image in a Debian of its own'],
   [/^sudo /, 'changes the system; test/image types docs/systemd.md in a Debian of its own'],
   [
     /^(openssl|echo|for) /,

@@ -1,5 +1,6 @@
 // What a command is given, what it gives back, how it refuses its words, and how it asks a person.
 import { once } from 'node:events';
+import { basename, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Readable, Writable } from 'node:stream';
 import { about } from '../foundation/about.ts';
@@ -65,6 +66,10 @@ export async function isAgreed(question: string, { options }: Arguments, { ask, 
   out('Nothing was changed.\n');
   return false;
 }
+
+/** How the program was called, so that what is to be typed next works in the same shell. `file`: that which runs. */
+export const typedAs = (file = about.name): string =>
+  basename(file) === about.name ? about.name : `node ${relative(process.cwd(), file)}`;
 
 /** Its hint, without what is so for the daemon only. */
 export const adviceOf = ({ hint }: Failure): string | undefined => hint?.replace(LAST_VALUES_STAY, '').trim();

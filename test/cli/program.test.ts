@@ -1,6 +1,11 @@
 // How a command line ends: each kind of trouble has its exit code and its words.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { typedAs } from '../../src/cli/command.ts';
 import { exitCodeOf } from '../../src/cli/commands.ts';
+import { pages } from '../support/docCommands.ts';
+import { ROOT } from '../support/sources.ts';
 import { ioTo } from '../support/typed.ts';
 
 const PROVIDER = {
@@ -122,4 +127,18 @@ test.each([
 ])('a mistyped %j is told with the one that was meant', async (words, said) => {
   const { code, err } = await ended(words);
   expect([code, err.split('\n')[0]]).toEqual([2, said]);
+});
+
+test('what is to be typed next is the command as it was typed, never one that a registry would answer', async () => {
+  const { cwd } = process;
+  expect([typedAs('/home/me/.local/bin/heat2mqtt'), typedAs(undefined)]).toEqual(['heat2mqtt', 'heat2mqtt']);
+  expect(typedAs(join(cwd(), 'dist/heat2mqtt.js'))).toBe('node dist/heat2mqtt.js');
+  const words = [...pages(), 'src/cli/simulate.ts', 'src/cli/setup.ts'].map(
+    async (file) => [file, await readFile(join(ROOT, file), 'utf8')] as const,
+  );
+  for (const [file, text] of await Promise.all(words))
+    expect([file, text.replace('do not type `npx heat2mqtt`', '')]).toEqual([
+      file,
+      expect.not.stringContaining('npx heat2mqtt'),
+    ]);
 });

@@ -22,7 +22,7 @@ export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   ],
   [/^zcat .* \| jq /, 'needs jq'],
   [/^heat2mqtt export .* \| influx /, 'needs InfluxDB; test/cli reads the lines'],
-  [/^npx heat2mqtt setup$/, 'asks a person; test/cli/setup.test.ts answers'],
+  [/^node dist\/heat2mqtt\.js setup$/, 'asks a person; test/cli/setup.test.ts answers'],
   [/^sed .* \| sudo tee /, 'changes the system; test/image types docs/systemd.md in a Debian of its own'],
   [
     /^npm (ci|install|i|link|run build|pack)\b/,

@@ -38,6 +38,9 @@ type Attempt = (check: string, run: () => Promise<string | Found>) => Promise<vo
 /** A wrong configuration comes first, then what needs the user, then what may pass by itself. */
 const WORST_FIRST = ['config', 'credentials', 'unexpected', 'provider', 'broker', 'homeAssistant'] as const;
 
+/** What follows the first line of a check. */
+const INDENT = '       ';
+
 export const check: Command = async (given, io) => {
   const { live, json } = given.options;
   const checks: { readonly ok: boolean }[] = [];
@@ -53,8 +56,10 @@ export const check: Command = async (given, io) => {
     );
     checks.push(result);
     if (json) return;
-    io.out(`${result.ok ? 'ok    ' : 'FAILED'} ${check}: ${result.message}\n`);
-    if (result.hint) io.out(`       ${result.hint}\n`);
+    io.out(
+      `${result.ok ? 'ok    ' : 'FAILED'} ${check}: ${result.message.replaceAll('\n', `\n${INDENT}`)}\n`,
+    );
+    if (result.hint) io.out(`${INDENT}${result.hint}\n`);
   };
   const loading = loadSettings(given, io);
   await attempt('configuration', async () => {
@@ -78,7 +83,7 @@ async function tryOffline(settings: Settings, attempt: Attempt, clock: Clock): P
     await attempt(name, async () => {
       const size = sizeOf(name, await secret.read());
       const message = `${size}, ${secret.origin}${await openness(secret, path)}`;
-      const caution = await secret.caution();
+      const caution = (await secret.caution()) ?? (name === PAGE ? shortWords(size) : null);
       return caution === null ? message : { message, hint: caution };
     });
   // Without an account nothing is polled.
@@ -145,6 +150,15 @@ function scheduleWords({ config: { usage }, zone }: Settings): Found {
 
 const BOTH_DAYS =
   'It names days of the month and days of the week: here a day must be both, where cron(8) is content with either.';
+
+const PAGE = 'password of the page';
+const SHORT_PASSWORD = 8;
+
+/** Everyone on the network may try it. The password of an account is somebody else's rule. */
+function shortWords(size: string): string | null {
+  if (Number.parseInt(size, 10) >= SHORT_PASSWORD) return null;
+  return `It is soon guessed by whoever reaches the page: take at least ${SHORT_PASSWORD} characters, such as some words in a row.`;
+}
 
 function sizeOf(name: string, text: string): string {
   if (name === 'fleet.key') return `${keysIn(text).length} of 32 bytes`;

@@ -71,8 +71,12 @@ export async function isAgreed(question: string, { options }: Arguments, { ask, 
 export const typedAs = (file = about.name): string =>
   basename(file) === about.name ? about.name : `node ${relative(process.cwd(), file)}`;
 
-/** Its hint, without what is so for the daemon only. */
-export const adviceOf = ({ hint }: Failure): string | undefined => hint?.replace(LAST_VALUES_STAY, '').trim();
+/** A command has no such button. */
+const POLL_NOW = /press Poll now(?: \(or send to bridge\/request\/refresh\))?/g;
+
+/** Its hint, without what is so for the daemon only. `again`: how to try once more here. */
+export const adviceOf = ({ hint }: Failure, again = 'run this again'): string | undefined =>
+  hint?.replace(LAST_VALUES_STAY, '').replace(POLL_NOW, again).trim();
 
 /**
  * The line without its end; `null` at the end of the input, or when the signal aborts. What is typed to a hidden

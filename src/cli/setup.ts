@@ -6,7 +6,6 @@ import { access, constants, readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { LoginSuspended } from '../auth/login.ts';
-import { POLL_NOW } from '../auth/refusals.ts';
 import { ConfigInvalid } from '../config/draft.ts';
 import { KNOWN_PROVIDERS, UNTRIED } from '../config/providers.ts';
 import { commentedConfig } from '../config/yamlText.ts';
@@ -109,7 +108,7 @@ async function untilGood(
 function adviceFor(fault: Failure): string {
   if (fault instanceof LoginSuspended)
     return 'Correct the user name or the password, or keep this and try heat2mqtt check --live later.';
-  return (adviceOf(fault) ?? '').replace(POLL_NOW, 'try again here');
+  return adviceOf(fault, 'try again here') ?? '';
 }
 
 function settingsFrom({ io, path, folder, typed, answers }: Interview): Promise<Settings> {

@@ -176,12 +176,23 @@ const constituencies = section({
 }).describe('The public list of constituencies. Needs no account. Fetched on request only.');
 
 /** Checked after user name and password were taken out; those that are still there could not be read. */
-const brokerAddress = textWhere((value) => {
-  const url = parseUrl(value, ['mqtt:', 'mqtts:', 'ws:', 'wss:']);
-  if (url === undefined || url.username !== '' || url.password !== '') return false;
-  // An @ further right is a password with an unescaped / ? or #: the host would be a piece of the password.
-  return !`${url.pathname}${url.search}${url.hash}`.includes('@');
-}, 'an address starting with mqtt://, mqtts://, ws:// or wss://; odd characters of a password in it as %XX');
+const brokerAddress = textWhere(
+  (value) => {
+    const url = parseUrl(value, ['mqtt:', 'mqtts:', 'ws:', 'wss:']);
+    if (url === undefined || url.username !== '' || url.password !== '') return false;
+    // An @ further right is a password with an unescaped / ? or #: the host would be a piece of the password.
+    return !`${url.pathname}${url.search}${url.hash}`.includes('@');
+  },
+  'an address starting with mqtt://, mqtts://, ws:// or wss://; odd characters of a password in it as %XX',
+  likelyBroker,
+);
+
+/** A host alone, with or without a port, is most of such an address. */
+function likelyBroker(value: string): string {
+  const [, host, port = '1883'] = /^([\w-]+(?:\.[\w-]+)+|localhost)(?::(\d{1,5}))?$/i.exec(value) ?? [];
+  const scheme = port === '8883' ? 'mqtts' : 'mqtt';
+  return host === undefined ? '' : ` (did you mean ${scheme}://${host}:${port}?)`;
+}
 
 const TOPIC =
   'a topic of at most 128 characters without + and #, not starting with $, no slash at either end';

@@ -269,3 +269,16 @@ test('the page: its address, or why there is none; a port that something else ha
     expect(await at(`127.0.0.1:${port}`)).toContain(said.replace('PORT', String(port)));
   }
 });
+
+test('every mistake of a list stands below the first one; a host alone is nearly an address; a short password', async () => {
+  const given = { HEAT2MQTT_PASSWORD: 'demo-of-the-heat' };
+  const out = await checked({ ...given, HEAT2MQTT_MQTT_URL: '192.168.1.5', HEAT2MQTT_LOG_LEVEL: 'loud' });
+  const [first, ...others] = out.trimEnd().split('\n');
+  expect(first).toMatch(/^FAILED configuration: /);
+  expect(others.filter((line) => !line.startsWith('       '))).toEqual([]);
+  expect(out).toContain('%XX (did you mean mqtt://192.168.1.5:1883?)');
+  const short = 'It is soon guessed by whoever reaches the page: take at least 8 characters';
+  expect(await checked({ ...given, HEAT2MQTT_WEB_PASSWORD: 'abc' })).toContain(short);
+  expect(await checked({ ...given, HEAT2MQTT_WEB_PASSWORD: 'correct horse' })).not.toContain(short);
+  expect(await checked({ HEAT2MQTT_PASSWORD: 'abc' })).not.toContain(short);
+});

@@ -2,8 +2,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { typedAs } from '../../src/cli/command.ts';
+import { POLL_NOW, REFUSALS } from '../../src/auth/refusals.ts';
+import { adviceOf, typedAs } from '../../src/cli/command.ts';
 import { exitCodeOf } from '../../src/cli/commands.ts';
+import { failure } from '../../src/foundation/failure.ts';
 import { pages } from '../support/docCommands.ts';
 import { ROOT } from '../support/sources.ts';
 import { ioTo } from '../support/typed.ts';
@@ -141,4 +143,12 @@ test('what is to be typed next is the command as it was typed, never one that a 
       file,
       expect.not.stringContaining('npx heat2mqtt'),
     ]);
+});
+
+test('the advice of a command names what can be done there, not the button of a page', () => {
+  const [, hint = ''] = [0, REFUSALS.badCredentials.hint];
+  const refused = failure('x', 'x', { exit: 4, retry: 'later', hint });
+  expect(hint).toContain(POLL_NOW);
+  expect(adviceOf(refused)).toContain('wait and run this again');
+  expect(adviceOf(refused, 'try again here')).not.toMatch(/Poll now|bridge\/request/);
 });

@@ -54,8 +54,10 @@ export: print the readings that are on this disk as CSV, JSON or line protocol; 
 statement [MONTH]: one page about one complete month, from what is on this disk; no request is made
   ${CONFIG}
   ${ACCOUNT}
+  --all  every account, with --output
   --meter NAME  one meter of the account; default: all
-  --format text|json|html  default: text
+  --output DIR  a file for each meter in this directory, which only you can read
+  --format text|json|html  default: text, with --output html
 backup FILE: write configuration and state directory into one file, beside a running daemon too
   ${CONFIG}
   --force  replace FILE when it is there

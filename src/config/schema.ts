@@ -155,10 +155,13 @@ const meterName = text(METER_NAME)
   .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u, METER_NAME);
 
 const meter = section({
-  name: required(meterName, 'Flat 3').meta({
+  name: optional(meterName, 'Flat 3').meta({
     description: 'What you call the meter. It is published; ids, topics and entity ids stay as they are.',
     private: true,
   }),
+  area_m2: optional(positiveNumber(), 62).describe(
+    'The area that this meter heats, in square metres, in place of statement.area_m2.',
+  ),
 });
 
 const listAddress = address(WEB, 'an https:// or http:// address without user name or password in it');
@@ -394,9 +397,12 @@ export const fileSchema = section({
     ),
   usage: usage.prefault({}),
   extras: extras.prefault({}),
-  meters: withDefault(z.record(z.string(), meter, 'a mapping of meters, each with its name'), {}).meta({
-    description: 'Names for meters, by their identifier as it is in the topics.',
-    examples: [{ 70418235: { name: 'Flat 3' } }],
+  meters: withDefault(
+    z.record(z.string(), meter, 'a mapping of meters, each with its name or area_m2'),
+    {},
+  ).meta({
+    description: 'Names and areas of meters, by their identifier as it is in the topics.',
+    examples: [{ 70418235: { name: 'Flat 3', area_m2: 62 } }],
   }),
   constituencies: constituencies.optional(),
   mqtt: mqtt.prefault({}),

@@ -39,7 +39,11 @@ test('once a poll has ended well, with a fault, and without an account there is 
 });
 
 test.each(Object.keys(WORDS) as Language[])('in %s the days read so far are told', (language) => {
-  useWords({ language, locale: language, words: WORDS[language].page }, [], () => 0);
+  useWords(
+    { language, locale: language, words: WORDS[language].page, dates: WORDS[language].dates },
+    [],
+    () => 0,
+  );
   const told = say('beginning.reading', { step: 'reading', done: 200, all: 1380 });
   expect(told).toMatch(/200\D+1[.,]?380/);
 });

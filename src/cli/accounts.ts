@@ -174,10 +174,8 @@ async function printAccounts({ options, settings: { zone }, opened }: Parts, io:
     ...{ 'Failing since': 'failing_since', 'Last error': 'last_error' },
     ...(failing && { 'What to do': 'advice' }),
   });
-  const table = () => [
-    ...tableLines(columns, timed(short)),
-    `${listed.length} in all; times in ${zone.name}`,
-  ];
+  const rows = () => [...tableLines(columns, timed(short)), `${listed.length} in all; times in ${zone.name}`];
+  const table = () => (failing && listed.length === 0 ? ['No account fails.'] : rows());
   const names = 'id state last_success_at next_run_at failing_since failures last_error auth_state advice';
   print(formatFrom(wanted, io), { records: timed(at), csv: names.split(' '), table }, io);
 }

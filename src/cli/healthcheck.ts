@@ -22,7 +22,11 @@ export const healthcheck: Command = async (given, io) => {
 interface Told {
   readonly isHealthy: boolean;
   readonly words: string;
+  /** In the words that only heat2mqtt has. */
+  readonly isAnswered: boolean;
 }
+
+const SAID = ['healthy', 'not healthy', 'heat2mqtt waits for its options'];
 
 /** What the running daemon says of itself, or why it cannot be asked. Never rejects. */
 export async function askHealth(config: Config, clock: Clock): Promise<Told> {
@@ -33,15 +37,16 @@ export async function askHealth(config: Config, clock: Clock): Promise<Told> {
   try {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(`http://${address}/healthz`, { signal });
-    return { isHealthy: response.ok, words: (await response.text()).trimEnd() };
+    const words = (await response.text()).trimEnd();
+    return { isHealthy: response.ok, words, isAnswered: SAID.includes(words) };
   } catch {
-    return { isHealthy: false, words: `No daemon answers at ${address}.` };
+    return { isHealthy: false, isAnswered: false, words: `No daemon answers at ${address}.` };
   }
 }
 
 /** Without HTTP, in the state directory. */
 async function askOnSocket({ state_dir, fleet }: Config, clock: Clock): Promise<Told> {
-  const unhealthy = (words: string) => ({ isHealthy: false, words });
+  const unhealthy = (words: string) => ({ isHealthy: false, isAnswered: SAID.includes(words), words });
   const isHidden = await access(state_dir, constants.R_OK | constants.X_OK).then(
     () => false,
     ({ code }) => code === 'EACCES',
@@ -51,13 +56,13 @@ async function askOnSocket({ state_dir, fleet }: Config, clock: Clock): Promise<
   const said = fleet ? await askProcesses(state_dir, clock) : await askDaemon(state_dir, clock);
   if (said !== null) {
     return said === HEALTHY
-      ? { isHealthy: true, words: said }
+      ? { isHealthy: true, isAnswered: true, words: said }
       : unhealthy(said || `What runs with ${state_dir} does not say how it is.`);
   }
   if (await canListenIn(state_dir)) return unhealthy(`No daemon runs with ${state_dir}.`);
   // A container would be restarted again and again, and nothing would change.
   const words = `The daemon cannot be asked: HTTP is off, and there can be no socket in ${state_dir}. Set http.listen.`;
-  return { isHealthy: true, words };
+  return { isHealthy: true, isAnswered: false, words };
 }
 
 /** Of several processes that share a directory, the one that is not well. `null`: none answers. */

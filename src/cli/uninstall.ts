@@ -86,7 +86,7 @@ function whatIsLeft({ config, path }: Settings): string {
     ...(home_assistant
       ? [
           "the meters in Home Assistant's Energy dashboard: heat2mqtt energy-dashboard --remove takes them out",
-          "what is in Home Assistant's statistics: Developer tools, Statistics",
+          "what is in Home Assistant's statistics: Developer tools (since 2026.2 below Settings), Statistics",
           'the access token in Home Assistant: your profile there, Security, deletes it',
         ]
       : []),

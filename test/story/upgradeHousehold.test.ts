@@ -179,13 +179,13 @@ test('a refused password is tried when its hour is over, by nothing before, and 
   expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({
     auth_state: 'bad_credentials_or_locked',
   });
-  story.tick();
+  await story.tick();
   await story.pass(49 * MINUTE_MS, MINUTE_MS);
   expect(passwordGrants.asked).toBe(0);
   await story.pass(HOUR_MS, MINUTE_MS);
   expect(passwordGrants).toMatchObject({ asked: 1, ok: 0 });
   await story.pass(4 * HOUR_MS, 5 * MINUTE_MS);
-  story.tick();
+  await story.tick();
   await story.pass(30 * MINUTE_MS, MINUTE_MS);
   expect(passwordGrants.asked).toBe(1);
   await story.pass(HOUR_MS, MINUTE_MS);

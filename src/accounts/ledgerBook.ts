@@ -221,17 +221,26 @@ export class LedgerBook {
     // What lies in the future is known once the clock is set.
     if (!this.#isNew || (found !== null && !isClockSet(this.#context.clock.now()))) return;
     this.#isNew = false;
-    const history = found && withoutFuture(found, this.#today());
-    if (history !== null) {
-      const { origin } = history;
-      this.#adoptDecision(history);
-      // Days with other boundaries cannot be compared with the provider's own.
-      const days = this.#hasSameBoundaries(history) ? history.days : new Map();
-      this.#context.log.info({ origin, days: days.size }, 'history restored from the broker');
-      this.#ledger = restoreLedger(this.#ledger, { ...history, days }, this.#context.clock.now());
-      this.#saved = this.#ledger;
-    }
+    if (found !== null) this.#merge(found);
     await this.#save();
+  }
+
+  /** The same, of a history that came after nothing was thought to be there. */
+  async restoreLate(found: RetainedHistory): Promise<void> {
+    this.#merge(found);
+    await this.#save();
+  }
+
+  #merge(found: RetainedHistory): void {
+    const history = withoutFuture(found, this.#today());
+    if (history === null) return;
+    const { origin } = history;
+    this.#adoptDecision(history);
+    // Days with other boundaries cannot be compared with the provider's own.
+    const days = this.#hasSameBoundaries(history) ? history.days : new Map();
+    this.#context.log.info({ origin, days: days.size }, 'history restored from the broker');
+    this.#ledger = restoreLedger(this.#ledger, { ...history, days }, this.#context.clock.now());
+    this.#saved = this.#ledger;
   }
 
   /** What was decided before the state was lost stands, whatever a poll has decided meanwhile. */

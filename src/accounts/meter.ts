@@ -18,7 +18,7 @@ import type { MeterView } from '../publication/views.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import { lastAnswer } from './lastAnswer.ts';
 import { LedgerBook } from './ledgerBook.ts';
-import { friendlyNameOf, ledgerFile } from './names.ts';
+import { configuredMeter, friendlyNameOf, ledgerFile } from './names.ts';
 
 type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor'>;
 /** What the account knows of the meter beside its usage. */
@@ -179,6 +179,7 @@ export async function openMeter(
       ...sums,
       account,
       friendlyName: nameNow(),
+      area: configuredMeter(config.meters, property, name)?.area_m2,
       identifiers: property.meterIdentifiers,
       zone,
       currency,

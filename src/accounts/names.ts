@@ -55,9 +55,18 @@ export function friendlyNameOf(
   property: Pick<Property, 'meterIdentifiers'>,
   series: string,
 ): string | null {
+  return configuredMeter(names, property, series)?.name ?? null;
+}
+
+/** What the configuration says of a meter; undefined: nothing. */
+export function configuredMeter(
+  names: Config['meters'],
+  property: Pick<Property, 'meterIdentifiers'>,
+  series: string,
+): Config['meters'][string] | undefined {
   // Identifiers come from the provider: one may be the name of something that every object has.
   const key = [series, ...property.meterIdentifiers].find((each) => Object.hasOwn(names, each));
-  return key === undefined ? null : (names[key]?.name ?? null);
+  return key === undefined ? undefined : names[key];
 }
 
 /** The name of its document in the state directory. */

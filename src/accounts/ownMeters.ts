@@ -136,6 +136,7 @@ export class OwnMeters {
     const gone = (this.#meters ?? []).filter(({ property }) => !present.has(property.propertyCustomerId));
     for (const { property } of gone) names.release(property);
     const opened: Meter[] = [];
+    const added: Meter[] = [];
     for (const property of properties) {
       const owner = names.ownerOf(property, this.#id);
       if (owner !== this.#id) {
@@ -150,13 +151,17 @@ export class OwnMeters {
       before?.describe(property);
       // A property that is gone and had this name: its series goes on.
       const predecessor = gone.find((meter) => meter.name === name);
-      opened.push(before ?? (await this.#openOne(property, name, predecessor)));
+      const meter = before ?? (await this.#openOne(property, name, predecessor));
+      opened.push(meter);
+      if (meter !== before) added.push(meter);
     }
+    // All at once: each may take as long as a silent broker.
+    await Promise.all(added.map((meter) => this.#parts.restore(meter)));
     return opened;
   }
 
   async #openOne(property: Property, name: string, predecessor?: Meter): Promise<Meter> {
-    const { extras, history, restore } = this.#parts;
+    const { extras, history } = this.#parts;
     const fromAccount = (now: Property) => ({
       currency: extras.currency,
       register: extras.register(now),
@@ -164,7 +169,6 @@ export class OwnMeters {
     });
     const meter = await openMeter({ account: this.#id, property, name }, fromAccount, this.#context);
     if (predecessor?.ledger.complete) await meter.store.restore(predecessor.store.history);
-    await restore(meter);
     return meter;
   }
 }

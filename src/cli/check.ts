@@ -1,6 +1,7 @@
 // heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
 import { access, constants, stat } from 'node:fs/promises';
 import { strayNames } from '../accounts/names.ts';
+import { openTo, pageAddress, whyNoPage } from '../config/listenAddress.ts';
 import type { Account, Config } from '../config/schema.ts';
 import { keysIn, type Secret, totpParameters } from '../config/secret.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
@@ -8,17 +9,20 @@ import { caveat } from '../domain/constituency.ts';
 import { addDays, isSameZone } from '../domain/period.ts';
 import { type Property, seriesName, withFound } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
+import { nextTimes } from '../engine/schedule.ts';
 import { readAuthorities } from '../foundation/authorities.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/commands.ts';
 import { checkTemperature } from '../homeassistant/recorder.ts';
 import { proxyNotice } from '../http/proxy.ts';
 import { makePrivateDirectory, pathsBelow, refuseLinks } from '../store/privateFiles.ts';
 import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
+import { openServer } from '../web/server.ts';
 import { closingWords, findClosing, openUpstreamBeside } from './account.ts';
 import { brokerCheck } from './checkBroker.ts';
 import { adviceOf, type Command, type Io } from './command.ts';
-import { lookAtFleet } from './healthcheck.ts';
+import { askHealth, lookAtFleet } from './healthcheck.ts';
 import { printJson } from './printing.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 
@@ -32,6 +36,9 @@ type Attempt = (check: string, run: () => Promise<string | Found>) => Promise<vo
 
 /** A wrong configuration comes first, then what needs the user, then what may pass by itself. */
 const WORST_FIRST = ['config', 'credentials', 'unexpected', 'provider', 'broker', 'homeAssistant'] as const;
+
+/** What follows the first line of a check. */
+const INDENT = '       ';
 
 export const check: Command = async (given, io) => {
   const { live, json } = given.options;
@@ -48,8 +55,10 @@ export const check: Command = async (given, io) => {
     );
     checks.push(result);
     if (json) return;
-    io.out(`${result.ok ? 'ok    ' : 'FAILED'} ${check}: ${result.message}\n`);
-    if (result.hint) io.out(`       ${result.hint}\n`);
+    io.out(
+      `${result.ok ? 'ok    ' : 'FAILED'} ${check}: ${result.message.replaceAll('\n', `\n${INDENT}`)}\n`,
+    );
+    if (result.hint) io.out(`${INDENT}${result.hint}\n`);
   };
   const loading = loadSettings(given, io);
   await attempt('configuration', async () => {
@@ -58,25 +67,29 @@ export const check: Command = async (given, io) => {
     return advice.length === 0 ? message : { message, hint: advice.join(' ') };
   });
   const settings = await loading.catch(() => null);
-  if (settings) await tryOffline(settings, attempt, io.clock.now());
+  if (settings) await tryOffline(settings, attempt, io.clock);
   if (settings) await lookAtProxy(settings, attempt, io);
   if (settings && live) await tryLive(settings, attempt, io);
   if (json) printJson({ ok: checks.every(({ ok }) => ok), checks }, io);
   return EXIT[WORST_FIRST.find((kind) => exitCodes.has(EXIT[kind])) ?? 'fine'];
 };
 
-async function tryOffline(settings: Settings, attempt: Attempt, now: number): Promise<void> {
+async function tryOffline(settings: Settings, attempt: Attempt, clock: Clock): Promise<void> {
   const { config, path } = settings;
   const { fleet } = config;
   for (const [name, file] of authoritiesOf(config))
-    await attempt(name, () => tryAuthorities(name, file, now));
+    await attempt(name, () => tryAuthorities(name, file, clock.now()));
   for (const [name, secret] of secretsOf(config))
     await attempt(name, async () => {
       const size = sizeOf(name, await secret.read());
       const message = `${size}, ${secret.origin}${await openness(secret, path)}`;
-      const caution = await secret.caution();
+      const caution = (await secret.caution()) ?? (name === PAGE ? shortWords(size) : null);
       return caution === null ? message : { message, hint: caution };
     });
+  // Without an account nothing is polled.
+  if (fleet || config.accounts.length > 0) await attempt('schedule', async () => scheduleWords(settings));
+  const { http } = config;
+  if (http !== false) await attempt('page', () => tryPage(config, http.listen, clock));
   if (!fleet) return attempt('state directory', () => tryStateDirectory(config));
   await attempt('database of the fleet', async () => {
     const { accounts, processes } = (await lookAtFleet(fleet, settings)).health.fleet;
@@ -111,6 +124,51 @@ async function tryAuthorities(key: string, file: string, now: number): Promise<F
   const message = `${certificates.length} certificate(s), file ${file}`;
   if (lapsed === 0) return { message };
   return { message, hint: `Expired: ${lapsed} of them. Ask the authority for its present one.` };
+}
+
+/** Whether the port is free, or taken by heat2mqtt itself, and who is shown a page there. */
+async function tryPage(config: Config, listen: string, clock: Clock): Promise<Found> {
+  const place = config.fleet ? 'health and metrics' : placeOfPage(config, listen);
+  const refused = config.fleet ? null : whyNoPage(config);
+  const { isAnswered } = await askHealth(config, clock);
+  // What answers there is the daemon beside which this runs.
+  if (!isAnswered)
+    await openServer(listen, (_, response) => response.end(), { clock }).then((opened) => opened.stop());
+  if (refused !== null) return refused;
+  return { message: isAnswered ? `${place}, served by the daemon that runs` : place };
+}
+
+function placeOfPage(config: Config, listen: string): string {
+  if (!openTo(config).hasPage) return `switched off (web: false); health and metrics at ${listen}`;
+  return `${pageAddress(config) ?? `http://${listen}/`}`;
+}
+
+const POLLS_TOLD = 5;
+
+/** Its next polls: a cron expression is easily misread, and means here what it means for node-cron. */
+function scheduleWords({ config: { usage }, zone }: Settings): Found {
+  const { schedule, timezone, jitter_seconds: jitter } = usage;
+  const weekday = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: timezone });
+  const local = (at: number) => `${weekday.format(at)} ${zone.iso(at).slice(0, 16).replace('T', ' ')}`;
+  const times = (nextTimes(schedule, timezone, POLLS_TOLD) ?? []).map(local).join(', ');
+  const later = jitter === 0 ? '' : `, each up to ${jitter} s later (usage.jitter_seconds)`;
+  const message = `${schedule} polls next at ${times} (${timezone})${later}`;
+  const [dayOfMonth = '*', , dayOfWeek = '*'] = schedule.trim().split(/\s+/).slice(-3);
+  return [dayOfMonth, dayOfWeek].some((field) => /^[*?]$/.test(field))
+    ? { message }
+    : { message, hint: BOTH_DAYS };
+}
+
+const BOTH_DAYS =
+  'It names days of the month and days of the week: here a day must be both, where cron(8) is content with either.';
+
+const PAGE = 'password of the page';
+const SHORT_PASSWORD = 8;
+
+/** Everyone on the network may try it. The password of an account is somebody else's rule. */
+function shortWords(size: string): string | null {
+  if (Number.parseInt(size, 10) >= SHORT_PASSWORD) return null;
+  return `It is soon guessed by whoever reaches the page: take at least ${SHORT_PASSWORD} characters, such as some words in a row.`;
 }
 
 function sizeOf(name: string, text: string): string {

@@ -6,12 +6,12 @@ import { openBroker } from '../mqtt/broker.ts';
 import type { Connection } from '../mqtt/connection.ts';
 import { lossesBy } from '../mqtt/limits.ts';
 import type { Subscription } from '../mqtt/message.ts';
-import { SubscribeRefused } from '../mqtt/refusals.ts';
+import { PublishRefused, SubscribeRefused } from '../mqtt/refusals.ts';
 import { deviceId } from '../publication/discovery.ts';
 import {
   householdSubscriptions,
   processSubscriptions,
-  retainedHistories,
+  retainedHistory,
   retainedInfo,
 } from '../publication/subscriptions.ts';
 import { clear, Topics } from '../publication/topics.ts';
@@ -39,7 +39,7 @@ export function brokerCheck(config: Config, clock: Clock) {
       const connection = await connect();
       const places = writingPlaces(mqtt);
       try {
-        for (const { topic } of places) await connection.publish(clear(topic));
+        for (const { topic } of places) await tryTopic(connection, topic);
       } finally {
         await connection.close(CLOSE_MS);
       }
@@ -62,6 +62,17 @@ export function brokerCheck(config: Config, clock: Clock) {
       });
     },
   };
+}
+
+async function tryTopic(connection: Connection, topic: string): Promise<void> {
+  try {
+    await connection.publish(clear(topic));
+  } catch (err) {
+    if (err instanceof PublishRefused) throw err;
+    // Some brokers end the connection over a topic that they refuse.
+    await connection.close(0);
+    throw PublishRefused.byEnd(topic, await connection.ended);
+  }
 }
 
 interface WritingPlace {
@@ -92,7 +103,7 @@ function writingWords({ version, limits }: Connection, places: readonly WritingP
 /** All that `run` asks for. */
 function subscriptionsOf({ fleet, mqtt }: Config): readonly Subscription[] {
   const topics = new Topics(mqtt.base_topic);
-  if (!fleet) return [...householdSubscriptions(topics, mqtt.discovery_prefix), retainedHistories(topics)];
+  if (!fleet) return [...householdSubscriptions(topics, mqtt.discovery_prefix), retainedHistory(topics, '+')];
   return [...processSubscriptions(topics), retainedInfo(topics)].map((one) => ({
     ...one,
     // As one more of those that share it, the check would take requests from the processes.

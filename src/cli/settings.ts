@@ -87,7 +87,9 @@ export async function openLog(
   let print = io.log;
   if (log.format === 'pretty' || (log.format === 'auto' && isTerminal)) {
     const { default: pinoPretty } = await import('pino-pretty');
-    const options = { colorize: isTerminal, translateTime: 'SYS:HH:MM:ss', singleLine: true };
+    // What goes elsewhere is looked at days later.
+    const translateTime = isTerminal ? 'SYS:HH:MM:ss' : 'SYS:yyyy-mm-dd HH:MM:ss';
+    const options = { colorize: isTerminal, translateTime, singleLine: true };
     const prettify = pinoPretty.prettyFactory(options);
     print = (line) => io.log(prettify(line) ?? '');
   }

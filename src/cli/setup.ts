@@ -6,7 +6,6 @@ import { access, constants, readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { LoginSuspended } from '../auth/login.ts';
-import { POLL_NOW } from '../auth/refusals.ts';
 import { ConfigInvalid } from '../config/draft.ts';
 import { KNOWN_PROVIDERS, UNTRIED } from '../config/providers.ts';
 import { commentedConfig } from '../config/yamlText.ts';
@@ -16,7 +15,7 @@ import { openBroker } from '../mqtt/broker.ts';
 import { makePrivateDirectory, replace } from '../store/privateFiles.ts';
 import { openUpstreamBeside, pickAccount } from './account.ts';
 import { check } from './check.ts';
-import { adviceOf, type Command, type Io, refusal, wrongUsage } from './command.ts';
+import { adviceOf, type Command, type Io, refusal, typedAs, wrongUsage } from './command.ts';
 import { signInWith } from './login.ts';
 import { run } from './run.ts';
 import { openSettings, type Settings } from './settings.ts';
@@ -109,7 +108,7 @@ async function untilGood(
 function adviceFor(fault: Failure): string {
   if (fault instanceof LoginSuspended)
     return 'Correct the user name or the password, or keep this and try heat2mqtt check --live later.';
-  return (adviceOf(fault) ?? '').replace(POLL_NOW, 'try again here');
+  return adviceOf(fault, 'try again here') ?? '';
 }
 
 function settingsFrom({ io, path, folder, typed, answers }: Interview): Promise<Settings> {
@@ -348,10 +347,11 @@ async function write({ io, path, folder, typed, answers }: Interview): Promise<v
 async function offerNext({ io, path, isTried }: Interview): Promise<number> {
   const option = path === 'config.yaml' ? '' : ` --config ${path}`;
   const given = { options: { config: path }, words: [] };
+  const program = typedAs(process.argv[1]);
   const unit = unitOf(process.argv[1] ?? '');
   const offers = [
-    `check it: heat2mqtt check --live${option}${isTried ? '' : ' (not all of it worked)'}`,
-    `try it now, until Ctrl-C: heat2mqtt run${option}`,
+    `check it: ${program} check --live${option}${isTried ? '' : ' (not all of it worked)'}`,
+    `try it now, until Ctrl-C: ${program} run${option}`,
     'nothing more now',
     ...(unit === null ? [] : ['have it start with this machine, as a service']),
   ];

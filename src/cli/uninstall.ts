@@ -1,5 +1,6 @@
 // heat2mqtt uninstall: clears every retained topic and every device that this installation has left on the broker, and tells
 // what else is left.
+import { existsSync } from 'node:fs';
 import type { Mqtt } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
@@ -8,7 +9,8 @@ import { openBroker } from '../mqtt/broker.ts';
 import type { Incoming } from '../mqtt/message.ts';
 import { clear, filtersOf, isDiscovery, isOurs, Topics } from '../publication/topics.ts';
 import { announcedCodec } from '../store/documents.ts';
-import { isDaemonRunning } from '../store/locks.ts';
+import { isDaemonRunning, mayBeRunning } from '../store/locks.ts';
+import { canListenIn } from '../store/socket.ts';
 import { type Command, isAgreed, mustBeAnswerable, refusal } from './command.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 
@@ -38,7 +40,7 @@ export const uninstall: Command = async (given, io) => {
     io.out(whatIsLeft(settings));
     return EXIT.fine;
   }
-  if (!fleet && (await isDaemonRunning(state_dir))) throw stillRunning(state_dir);
+  if (!fleet) await refuseDaemon(state_dir, given.options.force === true);
   const announced = settings.state.document('announced', announcedCodec);
   const broker = await openRetained(mqtt, io.clock);
   try {
@@ -69,6 +71,12 @@ export const uninstall: Command = async (given, io) => {
   return EXIT.fine;
 };
 
+/** A state directory that is not there is nobody's. */
+async function refuseDaemon(stateDir: string, isForced: boolean): Promise<void> {
+  if (await isDaemonRunning(stateDir)) throw stillRunning(stateDir);
+  if (!isForced && existsSync(stateDir) && !(await canListenIn(stateDir))) throw mayBeRunning(stateDir);
+}
+
 function whatIsLeft({ config, path }: Settings): string {
   const { accounts, fleet, state_dir, home_assistant } = config;
   const rows = [
@@ -78,7 +86,7 @@ function whatIsLeft({ config, path }: Settings): string {
     ...(home_assistant
       ? [
           "the meters in Home Assistant's Energy dashboard: heat2mqtt energy-dashboard --remove takes them out",
-          "what is in Home Assistant's statistics: Developer tools, Statistics",
+          "what is in Home Assistant's statistics: Developer tools (since 2026.2 below Settings), Statistics",
           'the access token in Home Assistant: your profile there, Security, deletes it',
         ]
       : []),

@@ -165,8 +165,14 @@ function checkAcross(draft: Draft, now: number, lookedIn: readonly string[], nex
 
   const hasFleet = isGiven('fleet');
   if (Array.isArray(accounts) && ids.length === 0 && !hasFleet && !isGiven('constituencies')) {
-    const noFile = lookedIn.length === 0 ? '' : `, and no configuration file (${lookedIn.join(', ')})`;
-    refuse('accounts', ONE_SECTION, `neither accounts nor constituencies${noFile}`);
+    const [allowed, found] = [ONE_SECTION, 'neither accounts nor constituencies'];
+    if (lookedIn.length === 0) refuse('accounts', `${allowed}; ${EXAMPLE}`, found);
+    else
+      refuse(
+        'accounts',
+        `${allowed}; ${BEGIN}`,
+        `${found}, and no configuration file (${lookedIn.join(', ')})`,
+      );
   }
   if ((ids.length > 0 || hasFleet) && !isGiven('provider'))
     refuse('provider', 'with accounts: issuer, api_url and client_id of their provider');
@@ -203,8 +209,10 @@ function checkAcross(draft: Draft, now: number, lookedIn: readonly string[], nex
 
 const NEEDS_REDIRECT_URI = `with sign_in form or link, an address registered for client_id (here or in HEAT2MQTT_PROVIDER_REDIRECT_URI); to find it, sign in on the provider's own page in a browser: the address bar of its login page carries redirect_uri=…; write : and / where it has %3A and %2F`;
 const NAME_AND_PASSWORD = 'a name and a password, or neither';
-const ONE_SECTION =
-  'at least one of the two sections; `heat2mqtt config example` prints a file to begin with';
+const ONE_SECTION = 'at least one of the two sections';
+const EXAMPLE = '`heat2mqtt config example` prints a file to begin with';
+const BEGIN =
+  '`heat2mqtt setup` asks a few questions and writes the file, `heat2mqtt demo` shows everything with invented readings, `heat2mqtt config example` prints a file to fill in';
 const SHORTEST_GAP_MINUTES = 15;
 const TOO_FAST = `at least ${SHORTEST_GAP_MINUTES} minutes between two polls, or usage.allow_fast_schedule: true; the provider has something new once a day`;
 

@@ -112,7 +112,7 @@ const account = section({
 
 const usage = section({
   schedule: withDefault(cronExpression, '23 */4 * * *').describe(
-    'When to ask the provider: a cron expression, in the time zone below.',
+    'When to ask the provider: a cron expression, in the time zone below. A day of the month and a weekday together mean a day that is both, not either as for cron(8); `heat2mqtt check` says when the next polls are.',
   ),
   allow_fast_schedule: flag(false).describe(
     'true: accept a schedule that asks the provider more often than every 15 minutes.',
@@ -155,10 +155,13 @@ const meterName = text(METER_NAME)
   .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u, METER_NAME);
 
 const meter = section({
-  name: required(meterName, 'Flat 3').meta({
+  name: optional(meterName, 'Flat 3').meta({
     description: 'What you call the meter. It is published; ids, topics and entity ids stay as they are.',
     private: true,
   }),
+  area_m2: optional(positiveNumber(), 62).describe(
+    'The area that this meter heats, in square metres, in place of statement.area_m2.',
+  ),
 });
 
 const listAddress = address(WEB, 'an https:// or http:// address without user name or password in it');
@@ -176,12 +179,23 @@ const constituencies = section({
 }).describe('The public list of constituencies. Needs no account. Fetched on request only.');
 
 /** Checked after user name and password were taken out; those that are still there could not be read. */
-const brokerAddress = textWhere((value) => {
-  const url = parseUrl(value, ['mqtt:', 'mqtts:', 'ws:', 'wss:']);
-  if (url === undefined || url.username !== '' || url.password !== '') return false;
-  // An @ further right is a password with an unescaped / ? or #: the host would be a piece of the password.
-  return !`${url.pathname}${url.search}${url.hash}`.includes('@');
-}, 'an address starting with mqtt://, mqtts://, ws:// or wss://; odd characters of a password in it as %XX');
+const brokerAddress = textWhere(
+  (value) => {
+    const url = parseUrl(value, ['mqtt:', 'mqtts:', 'ws:', 'wss:']);
+    if (url === undefined || url.username !== '' || url.password !== '') return false;
+    // An @ further right is a password with an unescaped / ? or #: the host would be a piece of the password.
+    return !`${url.pathname}${url.search}${url.hash}`.includes('@');
+  },
+  'an address starting with mqtt://, mqtts://, ws:// or wss://; odd characters of a password in it as %XX',
+  likelyBroker,
+);
+
+/** A host alone, with or without a port, is most of such an address. */
+function likelyBroker(value: string): string {
+  const [, host, port = '1883'] = /^([\w-]+(?:\.[\w-]+)+|localhost)(?::(\d{1,5}))?$/i.exec(value) ?? [];
+  const scheme = port === '8883' ? 'mqtts' : 'mqtt';
+  return host === undefined ? '' : ` (did you mean ${scheme}://${host}:${port}?)`;
+}
 
 const TOPIC =
   'a topic of at most 128 characters without + and #, not starting with $, no slash at either end';
@@ -383,9 +397,12 @@ export const fileSchema = section({
     ),
   usage: usage.prefault({}),
   extras: extras.prefault({}),
-  meters: withDefault(z.record(z.string(), meter, 'a mapping of meters, each with its name'), {}).meta({
-    description: 'Names for meters, by their identifier as it is in the topics.',
-    examples: [{ 70418235: { name: 'Flat 3' } }],
+  meters: withDefault(
+    z.record(z.string(), meter, 'a mapping of meters, each with its name or area_m2'),
+    {},
+  ).meta({
+    description: 'Names and areas of meters, by their identifier as it is in the topics.',
+    examples: [{ 70418235: { name: 'Flat 3', area_m2: 62 } }],
   }),
   constituencies: constituencies.optional(),
   mqtt: mqtt.prefault({}),

@@ -30,8 +30,12 @@ export const switchable = <T extends z.ZodType>(keys: T, allowed: string) =>
 export const text = (allowed = 'a text') => z.string(allowed).min(1, allowed);
 
 /** A text that passes one more check. */
-export const textWhere = (isValid: (value: string) => boolean, allowed: string) =>
-  text(allowed).refine(isValid, allowed);
+/** `offer`: what may have been meant, to stand behind what is allowed. */
+export const textWhere = (
+  isValid: (value: string) => boolean,
+  allowed: string,
+  offer: (value: string) => string = () => '',
+) => text(allowed).refine(isValid, { error: ({ input }) => `${allowed}${offer(String(input))}` });
 
 export const matching = (pattern: RegExp, allowed: string) => z.string(allowed).regex(pattern, allowed);
 

@@ -1,5 +1,4 @@
 // Wires the daemon together, starts it and stops it.
-import { isIncomplete } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { Counters } from '../accounts/metrics.ts';
 import { strayNamesWarning } from '../accounts/names.ts';
@@ -14,7 +13,7 @@ import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress, startEmbedded } from '../mqtt/broker.ts';
 import { openLink } from '../mqtt/link.ts';
 import type { Incoming } from '../mqtt/message.ts';
-import { openRequests } from '../mqtt/requests.ts';
+import { Requests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { homeAssistantStatus, householdSubscriptions } from '../publication/subscriptions.ts';
@@ -25,12 +24,12 @@ import type { Ingress } from '../web/server.ts';
 import { type Context, Signals } from './context.ts';
 import { openOutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';
 import { openStatistics } from './homeAssistant/statistics.ts';
-import { startMonitor } from './monitor/monitor.ts';
+import { isHealthy, startMonitor } from './monitor/monitor.ts';
 import { beatsOf } from './polling/beats.ts';
 import { Household } from './polling/household.ts';
 import { watchBaseTopic } from './publishing/baseTopic.ts';
 import { openBridgeStatus } from './publishing/bridgeStatus.ts';
-import { historyOnBroker, openPublisher } from './publishing/publisher.ts';
+import { HistoryOnBroker, openPublisher } from './publishing/publisher.ts';
 import { requestHandlers, tellingSkipped } from './requests/handlers.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
@@ -56,6 +55,8 @@ export interface Daemon {
   readonly httpPort: number | null;
   /** The address of the broker in use. */
   readonly brokerUrl: string;
+  /** What /healthz says, also where HTTP is off. */
+  isHealthy(): boolean;
   /** Publishes `offline` and ends everything, within 8 seconds. */
   stop(): Promise<void>;
 }
@@ -87,8 +88,8 @@ export async function startDaemon({
     changed: (account) => void signals.emit('accountChanged', account),
     limit: concurrencyLimit(usage.concurrency),
   };
-  const history = historyOnBroker(topics, log);
-  const accounts = await openAccounts(forAccounts, history.restore);
+  const history = new HistoryOnBroker(topics, log);
+  const accounts = await openAccounts(forAccounts, (meter) => history.restore(meter));
   // The first bridge/health tells how long each session lives, although no poll has used it yet.
   await Promise.all(accounts.map(({ upstream }) => upstream.session.current().catch(() => null)));
   const unsafe = await directoryNotices(config.state_dir, process.getuid?.());
@@ -139,7 +140,7 @@ export async function startDaemon({
     link.publish(publisher.forHomeAssistant());
     statistics?.wakeAnew();
   });
-  const requests = openRequests({
+  const requests = new Requests({
     clock,
     log,
     baseTopic: mqtt.base_topic,
@@ -151,6 +152,8 @@ export async function startDaemon({
     transaction,
     publish: (messages) => link.publish(messages),
   });
+  // A broker of our own has nothing retained yet.
+  if (!embedded) history.open(link, ({ account }) => void household.pollSoon(account, true));
   link.start({
     announcement: () => publisher.everything(),
     onMessage(incoming) {
@@ -164,8 +167,7 @@ export async function startDaemon({
     onRefusals: () => void signals.emit('bridgeChanged'),
     onPassing: (message) => void signals.emit('passing', message),
     onStatus: () => void signals.emit('brokerChanged'),
-    // A broker of our own has nothing retained yet.
-    ...(embedded ? {} : { restore: history.reader(accounts, () => void pollUntilComplete()) }),
+    ...(embedded ? {} : { restore: (read) => history.atConnection(accounts, read) }),
   });
   signals.on('personNeeded', () => statistics?.wake());
   const monitor = await startMonitor({ ...parts, requests, logTail, report, ingress }, context);
@@ -178,11 +180,6 @@ export async function startDaemon({
     // All its bridges tell it everything at this moment: not all at once.
     announcement.ask(random() * LONGEST_STATUS_WAIT_MS);
   }
-  /** A poll under way may have passed the meter whose history has to be read again. One that failed has its retry. */
-  async function pollUntilComplete(): Promise<void> {
-    const mayRead = () => accounts.some((one) => isIncomplete(one) && household.faultOf(one.id) === null);
-    for (let polls = 0; polls < 2 && mayRead(); polls += 1) await household.poll();
-  }
   async function stopSessions(): Promise<void> {
     await constituencies?.stop();
     await Promise.all(accounts.map((account) => account.settled()));
@@ -190,6 +187,7 @@ export async function startDaemon({
   return {
     httpPort: monitor?.port ?? null,
     brokerUrl,
+    isHealthy: () => isHealthy(household, context),
     stop() {
       baseTopic.stop();
       return shutDown(

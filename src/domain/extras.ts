@@ -4,6 +4,7 @@ import { type Invoice, invoice, newestFirst } from './invoice.ts';
 import { type Day, daysBetween } from './period.ts';
 import {
   calendarDay,
+  instant,
   namedReadings,
   namesOf,
   type Property,
@@ -38,8 +39,8 @@ const invoices = z.object({
   /** Billing profiles that were read before: what is new there is news. */
   profiles: z.array(z.string()).readonly(),
   /** When the provider was last found to have bills in place of invoices (epoch ms). Earlier versions did not note it. */
-  notFoundAt: z.int().nullable().default(null),
-  fetchedAt: z.int(),
+  notFoundAt: instant.nullable().default(null),
+  fetchedAt: instant,
   /** News that the broker has not taken yet. */
   untoldIds: z.array(z.string()).readonly().optional(),
 });

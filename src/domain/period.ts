@@ -8,6 +8,12 @@ export const DAY_SHAPE = /^\d{4}-\d{2}-\d{2}$/;
 export const isDay = (text: string): boolean =>
   DAY_SHAPE.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
 
+const LATEST_MS = 8.6e15;
+
+/** Epoch milliseconds of which a date can be made, and of the years around it: not so far away that formatting it would throw. */
+export const isInstant = (value: unknown): boolean =>
+  Number.isSafeInteger(value) && Math.abs(Number(value)) <= LATEST_MS;
+
 /** `from` inclusive, `to` exclusive. */
 export interface DaySpan {
   readonly from: Day;

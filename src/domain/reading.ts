@@ -1,10 +1,13 @@
 // What the provider says of one property: its meters, and one bucket for each day.
 import * as z from 'zod';
 import type { Micro } from './amount.ts';
-import { DAY_SHAPE, type Day, monthStart, type Zone } from './period.ts';
+import { DAY_SHAPE, type Day, isInstant, monthStart, type Zone } from './period.ts';
 
 /** A `Day` in a document; not in period.ts, which the page in the browser loads without zod. */
 export const calendarDay = z.string().regex(DAY_SHAPE);
+
+/** Epoch milliseconds in a document. */
+export const instant = z.int().refine(isInstant);
 
 const texts = z.array(z.string()).readonly();
 
@@ -43,7 +46,7 @@ export interface Bucket {
  * What a meter's own register showed (millionths of a kWh), when it was read (epoch milliseconds), and the identifier of that meter;
  * without one the provider names none.
  */
-const register = z.object({ energy: z.int(), readAt: z.int(), meter: z.string().optional() });
+const register = z.object({ energy: z.int(), readAt: instant, meter: z.string().optional() });
 export type Register = Readonly<z.infer<typeof register>>;
 
 /** The newest reading of a register, and those that are kept, oldest first. Files of 0.1 had the newest alone. */

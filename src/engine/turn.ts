@@ -2,7 +2,7 @@
 import type { Account, AccountOutcome } from '../accounts/account.ts';
 import { eventsOfPoll } from '../accounts/composition.ts';
 import type { AccountContext, MeterEvent } from '../accounts/context.ts';
-import { knownUnits } from '../domain/amount.ts';
+import { knownUnits, sumKnown } from '../domain/amount.ts';
 import type { Change } from '../domain/ledger.ts';
 import type { DaySpan } from '../domain/period.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
@@ -73,8 +73,21 @@ export function logPolled({ id, meters, extras }: Account, { events }: AccountOu
         change.kind === 'new_day' ? 'new day' : 'day corrected',
       );
   }
-  const newest = meters?.flatMap((meter) => meter.view()?.totals.newestDay ?? []).sort();
-  log.info({ account: id, ...countsOf(events), newestDay: newest?.at(-1) ?? null }, 'polled');
+  const known = { ...countsOf(events), ...newestOf(meters ?? []) };
+  const currency = 'kwh' in known ? { currency: extras.currency } : {};
+  log.info({ account: id, ...known, ...currency }, 'polled');
+}
+
+/** The newest day that any of the meters has, and what all of them used on it. */
+function newestOf(meters: NonNullable<Account['meters']>) {
+  const ledgers = meters.flatMap((meter) => meter.view()?.ledger ?? []);
+  const newestDay = ledgers.flatMap(({ days }) => [...days.keys()]).reduce((a, b) => (a > b ? a : b), '');
+  const entries = ledgers.flatMap(({ days }) => days.get(newestDay) ?? []);
+  if (entries.length === 0) return { newestDay: null };
+  const [kwh, cost] = [entries.map(({ energy }) => energy), entries.map((entry) => entry.cost)].map(
+    (amounts) => knownUnits(sumKnown(amounts)),
+  );
+  return { newestDay, kwh, cost };
 }
 
 /** Only what there was. */

@@ -97,13 +97,17 @@ export function fleetHandlers(parts: HandlerParts): Readonly<Record<string, Hand
 
 const BROKER_GRACE_MS = 5 * 60_000;
 
+export const isHealthy = ({ link, membership }: Pick<ProcessParts, 'link' | 'membership'>): boolean =>
+  link.status().offlineMs < BROKER_GRACE_MS && !membership.isDatabaseGone();
+
 /** Resolves to `null` when HTTP is off, or its port is taken. */
-export async function serveFleetHealth(worker: Worker, { link, membership, context }: ProcessParts) {
+export async function serveFleetHealth(worker: Worker, parts: ProcessParts) {
+  const { link, membership, context } = parts;
   const { config, clock, counters, log } = context;
   if (config.http === false) return null;
   const startedAt = clock.now();
   const answers = {
-    healthy: () => link.status().offlineMs < BROKER_GRACE_MS && !membership.isDatabaseGone(),
+    healthy: () => isHealthy(parts),
     ready: () => link.status().connected && !membership.isDatabaseGone(),
     metrics() {
       const more = { startedAt, accessExpiresAt: {}, meters: [], now: clock.now() };

@@ -9,14 +9,14 @@ import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
 import { openLink } from '../mqtt/link.ts';
-import { openRequests } from '../mqtt/requests.ts';
+import { Requests } from '../mqtt/requests.ts';
 import { processMessage, stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { processSubscriptions } from '../publication/subscriptions.ts';
 import { Topics } from '../publication/topics.ts';
 import { openClaims } from '../store/database/claims.ts';
 import { sharedClock } from '../store/database/database.ts';
-import { fleetHandlers, serveFleetHealth } from './answers.ts';
+import { fleetHandlers, isHealthy, serveFleetHealth } from './answers.ts';
 import { openKeeper } from './keeper.ts';
 import { joinFleet } from './membership.ts';
 import { openFleet } from './open.ts';
@@ -31,8 +31,16 @@ interface FleetOptions extends Pick<AccountContext, 'config' | 'clock' | 'log' |
 
 const BEAT_MS = 2_000;
 
+export interface FleetProcess {
+  /** Among the processes that live no other has it. */
+  readonly number: number;
+  /** What /healthz says, also where HTTP is off. */
+  isHealthy(): boolean;
+  stop(): Promise<void>;
+}
+
 /** Rejects with a Failure when the database cannot be used. */
-export async function startFleet(options: FleetOptions): Promise<{ stop(): Promise<void> }> {
+export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
   const { log, random, scrubber, fleet } = options;
   const config: Config = { ...options.config, web: false };
   const { mqtt, usage } = config;
@@ -65,7 +73,7 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
     schedule: openSchedule(options.cron, clock.now()),
     shared: { issuerMemory: { metadata: null }, onReply: await openReplyShapes(opened.replies, { clock }) },
   };
-  const requests = openRequests({
+  const requests = new Requests({
     clock,
     log,
     baseTopic: mqtt.base_topic,
@@ -106,6 +114,8 @@ export async function startFleet(options: FleetOptions): Promise<{ stop(): Promi
     await keeper.stop();
   }
   return {
+    number,
+    isHealthy: () => isHealthy(parts),
     stop: () => {
       stopping.abort();
       return shutDown(

@@ -114,7 +114,7 @@ export function openKeeper({ membership, opened, context, link: ownLink }: Proce
         if (!next.status().connected && !membership.isKeeper()) void stop();
       },
       async restore(read) {
-        if ((await read(retainedInfo(topics))).length === 0) await republish();
+        if ((await read(retainedInfo(topics))) === null) await republish();
       },
     });
     return next;

@@ -180,6 +180,13 @@ const REASON_BITS = 0x7fffff;
 /** Node's own words, for want of a code. */
 const WITHOUT_TLS = 'before secure TLS connection was established';
 
+/** An error of a connection that is not encrypted yet. A server that knows no TLS may reset it, which by itself says nothing about TLS. */
+export function beforeTls(err: Error): Error {
+  const { code } = err as NodeJS.ErrnoException;
+  if (code !== 'ECONNRESET' || err.message.includes(WITHOUT_TLS)) return err;
+  return Object.assign(new Error(`reset ${WITHOUT_TLS}`), { code });
+}
+
 /**
  * `who` is such as `the broker`; `now`: milliseconds since the Unix epoch. Nothing of the certificate is repeated. `null`: the
  * error is about something else than TLS.

@@ -77,7 +77,7 @@ const ROWS = {
   no_temperatures: {
     message: 'Home Assistant keeps no statistics of the sensor in home_assistant.outdoor_temperature.',
     hint:
-      'Developer tools, Statistics, lists the sensors that have some: those with state_class: measurement. Statistics ' +
+      'Developer tools (since Home Assistant 2026.2 below Settings), Statistics, lists the sensors that have some: those with state_class: measurement. Statistics ' +
       'begin to grow once it has one.',
   },
   not_a_temperature: {

@@ -9,6 +9,7 @@ import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { excessIn, LARGEST_JSON_BYTES } from '../foundation/json.ts';
+import { beforeTls } from '../foundation/tlsTrouble.ts';
 import type { Trust } from './trust.ts';
 
 export interface HttpRequest {
@@ -140,8 +141,16 @@ function begin(
       ...(signal ? { signal } : {}),
       ...(agent ? { agent } : {}),
     });
+    let isEncrypted = url.protocol !== 'https:';
+    outgoing.on('socket', (socket) => {
+      const begin = () => {
+        isEncrypted = true;
+      };
+      if (outgoing.reusedSocket) begin();
+      else socket.once('secureConnect', begin);
+    });
     outgoing.on('response', resolve);
-    outgoing.on('error', reject);
+    outgoing.on('error', (err) => reject(isEncrypted ? err : beforeTls(err)));
     // After a 101 Switching Protocols there is no other event, not even when the signal aborts.
     outgoing.on('close', () =>
       reject(Object.assign(new Error('closed without an answer'), { code: 'ECONNRESET' })),

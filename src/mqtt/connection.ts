@@ -21,7 +21,7 @@ import {
   refusedUnasked,
   SubscribeRefused,
 } from './refusals.ts';
-import { type BrokerTls, LARGEST_PACKET_BYTES, notEncrypted, streamBuilder } from './stream.ts';
+import { BrokerStream, type BrokerTls, LARGEST_PACKET_BYTES, notEncrypted, streamBuilder } from './stream.ts';
 
 /** MQTT 5, or 3.1.1 (which calls itself 4). */
 export type ProtocolVersion = 5 | 4;
@@ -223,7 +223,7 @@ export class Connection {
   readonly #client: MqttClient;
   readonly #life: Life;
   readonly #clock: Clock;
-  /** What waits for an answer is rejected when the connection ends: mqtt.js does so only where the session ends with it. */
+  /** They are rejected when the connection ends, since mqtt.js rejects only where the session ends with it. */
   readonly #unsettled = new Set<Settle>();
   /** The broker's Receive Maximum: a place is free again with its answer only. */
   readonly #places: ConcurrencyLimit;
@@ -244,6 +244,12 @@ export class Connection {
   /** Resolves when the connection is gone. */
   get ended(): Promise<End> {
     return this.#life.ended;
+  }
+
+  /** So far: a packet that is long on its way shows by them. */
+  get bytesReceived(): number {
+    const { stream } = this.#client;
+    return stream instanceof BrokerStream ? stream.bytesReceived : 0;
   }
 
   /** `null`: it has not ended. */
@@ -309,7 +315,7 @@ export class Connection {
         { qos: 1, rap: retainAsPublished } as const,
       ]),
     );
-    // Of an object, names that are numbers come first, also in the packet that mqtt.js makes of it.
+    // An object puts names that are numbers first, and so does the packet that mqtt.js makes of it.
     const filters = Object.keys(wanted);
     let codes: readonly number[] = [];
     await this.#within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>

@@ -60,7 +60,7 @@ export class Delivery {
     return this.#connection;
   }
 
-  /** Of retained topics, in the order in which they were first refused. */
+  /** Only those of retained topics, in the order in which they were first refused. */
   get refusals(): readonly PublishRefused[] {
     return [...this.#refused.values()];
   }

@@ -42,7 +42,7 @@ export function whyNotConnected(
   return refused(
     'broker_unreachable',
     `The broker cannot be reached (${why}).`,
-    'Check mqtt.url, that the broker runs, and for mqtts its certificate and mqtt.ca_file.',
+    'Check mqtt.url (a port with TLS, mostly 8883, wants mqtts://), and that the broker runs.',
   );
 }
 

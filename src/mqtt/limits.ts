@@ -1,4 +1,4 @@
-// What a broker announces in its CONNACK that it does not take, and what is lost by it.
+// The limits that a broker announces in its CONNACK, and what is lost by them.
 import { EXIT, type Failure, failure } from '../foundation/failure.ts';
 import { QOS_NOT_SUPPORTED, RETAIN_NOT_SUPPORTED } from './reasonCodes.ts';
 
@@ -43,7 +43,7 @@ export function limitsOf(announced: Announced = {}, refusedOfWills: ReadonlySet<
 const limited = (code: string, message: string, hint: string): Failure =>
   failure(code, message, { exit: EXIT.broker, retry: 'never', hint });
 
-/** What the person at home should know of them. A limit that can be kept without a loss is not told. */
+/** The person at home should know these. A limit that can be kept without a loss is not told. */
 export function lossesBy({ retains, qos }: BrokerLimits): readonly Failure[] {
   const losses: Failure[] = [];
   if (!retains)

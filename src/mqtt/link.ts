@@ -23,8 +23,14 @@ export interface LinkOptions {
   readonly random: () => number;
 }
 
-/** Gives what is retained below a filter; nothing where the broker does not let us read it. */
-export type ReadRetained = (subscription: Subscription) => Promise<readonly Incoming[]>;
+/**
+ * Gives what is retained on a topic; `null`: nothing, or the broker does not let us read it. `onLate`: called when it comes all the same,
+ * within a minute.
+ */
+export type ReadRetained = (
+  subscription: Subscription,
+  onLate?: (incoming: Incoming) => void,
+) => Promise<Incoming | null>;
 
 export interface LinkConsumers {
   /** The current state of everything, asked for on each connect; it goes out first, in this order. */
@@ -32,7 +38,7 @@ export interface LinkConsumers {
   readonly onMessage?: (incoming: Incoming) => void;
   /** The broker has acknowledged the message. */
   readonly onDelivered?: (message: Message) => void;
-  /** What the broker refuses has changed. */
+  /** The list of `refusals` has changed. */
   readonly onRefusals?: () => void;
   /** A message was published that is not retained: a listener that is not told now misses it. */
   readonly onPassing?: (message: Message) => void;
@@ -49,16 +55,10 @@ const STABLE_MS = 30_000;
 // Not every broker tells a client why it closes the connection.
 const SHORT_LIVED =
   "If this goes on: another client may use the same client id, or the broker's log tells why it cuts.";
-// Retained messages follow a subscription at once; only a silence shows that the last one has come.
+// A retained message follows its subscription at once. Without a byte for so long there is none; while bytes come, it may be on its way.
 const SILENCE_MS = 700;
-const MOST_SILENCES = 30;
-// Other clients may have published there.
-const MOST_RESTORED_BYTES = 64 * 1024 * 1024;
-
-/** Whoever hears what a connection brings; reading what is retained takes its place for a while. */
-interface Ear {
-  hear: (incoming: Incoming) => void;
-}
+const LONGEST_READ_MS = 60_000;
+const LISTEN_EVERY_MS = 50;
 
 export const openLink = (options: LinkOptions): Link => new Link(options);
 
@@ -78,8 +78,10 @@ export class Link {
   #lastWarning = '';
   /** Why the broker has ended the last connection, until one lasts. */
   #cut: Failure | null = null;
-  /** What is lost by the limits of the present connection, or of the last one. */
+  /** The limits of the present connection, or of the last one, cost these. */
   #losses: readonly Failure[] = [];
+  /** Whoever waits for what is retained on a topic. */
+  readonly #readers = new Map<string, (incoming: Incoming) => void>();
 
   constructor(options: LinkOptions) {
     const { clock, log, will, subscriptions = [] } = options;
@@ -129,19 +131,18 @@ export class Link {
   /** Connects, restores, subscribes. Rejects as `openConnection` does, or with a fault of a secret file. */
   async #open(): Promise<Connection> {
     const { address, clock, will, willAfterSeconds = 0 } = this.#options;
-    const { onMessage = () => undefined, restore } = this.#consumers;
-    const ear: Ear = { hear: onMessage };
+    const { restore } = this.#consumers;
     const { versions, ...place } = await address();
     const opened = await openConnection(
       { ...place, versions: this.#version === null ? versions : [this.#version] },
       clock,
-      { onMessage: (incoming) => ear.hear(incoming), will, willAfterSeconds },
+      { onMessage: (incoming) => this.#hear(incoming), will, willAfterSeconds },
     );
     this.#version = opened.version;
     try {
       this.#subscriber.begin();
       this.#losses = lossesBy(opened.limits);
-      await restore?.((subscription) => this.#read(opened, ear, subscription));
+      await restore?.((subscription, onLate) => this.#read(opened, subscription, onLate));
       await this.#subscriber.subscribe(opened, this.#subscriptions);
       this.#stopping.signal.throwIfAborted();
       this.#subscriber.rest();
@@ -153,29 +154,70 @@ export class Link {
     }
   }
 
-  async #read(opened: Connection, ear: Ear, subscription: Subscription): Promise<readonly Incoming[]> {
-    if (!opened.limits.retains) return [];
-    const { signal } = this.#stopping;
-    const usual = ear.hear;
-    const retained: Incoming[] = [];
-    let bytes = 0;
-    ear.hear = (incoming) => {
-      if (incoming.retained && bytes < MOST_RESTORED_BYTES) retained.push(incoming);
-      bytes += incoming.payload.length;
-      usual(incoming);
-    };
+  #hear(incoming: Incoming): void {
+    if (incoming.retained) this.#readers.get(incoming.topic)?.(incoming);
+    this.#consumers.onMessage?.(incoming);
+  }
+
+  async #read(
+    opened: Connection,
+    subscription: Subscription,
+    onLate?: (incoming: Incoming) => void,
+  ): Promise<Incoming | null> {
+    if (!opened.limits.retains) return null;
+    const { filter } = subscription;
+    let found: Incoming | null = null;
+    const heard = () => found;
+    this.#readers.set(filter, (incoming) => {
+      found = incoming;
+    });
     await this.#subscriber.subscribe(opened, [subscription]);
-    if (!this.#subscriber.isRefused(subscription.filter)) {
-      for (let waited = 0, before = -1; waited < MOST_SILENCES && retained.length !== before; waited += 1) {
-        before = retained.length;
-        await this.#options.clock.sleep(SILENCE_MS, signal);
-      }
-      // What has come until then may be a part, which would count as all there is.
-      signal.throwIfAborted();
-      await opened.unsubscribe(subscription.filter);
+    const isRefused = this.#subscriber.isRefused(filter);
+    if (!isRefused) await this.#untilSilent(opened, () => heard() !== null);
+    // What has come until then may be a part, which would count as all there is.
+    this.#stopping.signal.throwIfAborted();
+    const answer = heard();
+    const isOver = isRefused || answer !== null || onLate === undefined;
+    if (isOver) this.#readers.delete(filter);
+    if (isOver && !isRefused) await opened.unsubscribe(filter);
+    if (!isOver) this.#listenOn(opened, filter, onLate);
+    return answer;
+  }
+
+  /** Resolves when it is done, or no byte has come for a while. */
+  async #untilSilent(opened: Connection, isDone: () => boolean): Promise<void> {
+    const { clock } = this.#options;
+    const began = clock.monotonic();
+    let heardAt = began;
+    let bytes = opened.bytesReceived;
+    while (!isDone() && !this.#stopping.signal.aborted) {
+      const now = clock.monotonic();
+      if (bytes !== opened.bytesReceived) heardAt = now;
+      bytes = opened.bytesReceived;
+      if (now - heardAt >= SILENCE_MS || now - began >= LONGEST_READ_MS) return;
+      await clock.sleep(LISTEN_EVERY_MS, this.#stopping.signal);
     }
-    ear.hear = usual;
-    return retained;
+  }
+
+  /** What comes after the silence is told. */
+  #listenOn(opened: Connection, filter: string, onLate: (incoming: Incoming) => void): void {
+    const end = () => {
+      cancel();
+      this.#readers.delete(filter);
+      if (opened.end === null) opened.unsubscribe(filter).catch(() => undefined);
+    };
+    const cancel = this.#options.clock.after(LONGEST_READ_MS, end);
+    this.#readers.set(filter, (incoming) => {
+      end();
+      onLate(incoming);
+    });
+  }
+
+  /** What is retained on a topic, over the present connection. `undefined`: there is none, or it has ended meanwhile. */
+  async readRetained(...question: Parameters<ReadRetained>): Promise<Incoming | null | undefined> {
+    const { connection } = this.#delivery;
+    if (connection === null) return undefined;
+    return this.#read(connection, ...question).catch(() => undefined);
   }
 
   /** Resolves when the connection has ended, with whether it had lasted, or the next one gets further: it needs no longer pause. */
@@ -260,7 +302,7 @@ export class Link {
     return this.#delivery.send(messages);
   }
 
-  /** What the broker does not allow: in general, of subscriptions, and of retained topics. */
+  /** The broker does not allow these: in general, of subscriptions, and of retained topics. */
   refusals(): readonly Failure[] {
     const cut = this.#cut === null ? [] : [this.#cut];
     return [...cut, ...this.#losses, ...this.#subscriber.refusals, ...this.#delivery.refusals];

@@ -1,4 +1,4 @@
-// What goes to the broker, and what is heard from it.
+// Messages to the broker and from it, and what is subscribed to.
 
 /** A message on its way to the broker: with QoS 1 wherever it can. */
 export interface Message {
@@ -25,7 +25,7 @@ export interface Incoming {
   readonly correlationData: Buffer | undefined;
 }
 
-/** What is to be heard. */
+/** One filter whose messages are wanted. */
 export interface Subscription {
   readonly filter: string;
   /** Continues "Lost with it:", where the broker refuses the subscription. */

@@ -1,4 +1,4 @@
-// What waits for the broker: the newest message of each retained topic, and events.
+// Messages that wait for the broker: the newest of each retained topic, and events.
 import type { Message } from './message.ts';
 
 const MOST_EVENTS = 500;
@@ -77,7 +77,7 @@ export class Outbox {
     if (!message.retain) this.#events.add(message);
   }
 
-  /** What was held back goes out behind what waits. */
+  /** The messages that were held back go out behind those that wait. */
   release(): void {
     for (const [key, message] of this.#heldBack) this.#waiting.set(key, message);
     this.#heldBack.clear();

@@ -1,4 +1,4 @@
-// What a reason code of a broker means and what to do about it: one row for each code that MQTT 5 lets a broker send.
+// The reason codes of a broker in words, and what to do about each: one row for each code that MQTT 5 lets a broker send.
 
 export interface BrokerReason {
   /** A few words that continue "The broker refused the connection:". */

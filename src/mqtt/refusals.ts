@@ -1,4 +1,4 @@
-// What a broker refuses, as Failures: a connection, a message, a subscription.
+// Refusals of a broker as Failures: of a connection, a message, a subscription.
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import type { Subscription } from './message.ts';
 import {
@@ -20,7 +20,7 @@ import {
 
 /** The broker was reached, and has said why it takes no connection. */
 export class ConnectRefused extends Failure {
-  /** Of MQTT 5, also where 3.1.1 says the same. */
+  /** The code of MQTT 5, also where 3.1.1 says the same. */
   readonly reasonCode: number;
 
   constructor(code: number) {

@@ -85,9 +85,7 @@ interface Asked {
   readonly refusal: Failure | null;
 }
 
-export type Requests = ReturnType<typeof openRequests>;
-
-export function openRequests(parts: {
+interface RequestParts {
   readonly baseTopic: string;
   readonly responseTopics: ResponseTopics;
   readonly handlers: Readonly<Record<string, Handler>>;
@@ -96,87 +94,106 @@ export function openRequests(parts: {
   readonly publish: (messages: readonly Message[]) => void;
   readonly clock: Clock;
   readonly log: Log;
-}) {
-  const { baseTopic, responseTopics, handlers, publish, log } = parts;
-  const prefix = `${baseTopic}/bridge/request/`;
-  const throttledLog = new ThrottledLog(parts.clock);
-  const isKnown = (name: string): boolean => Object.hasOwn(handlers, name);
+}
+
+export class Requests {
+  readonly #parts: RequestParts;
+  readonly #prefix: string;
+  readonly #throttledLog: ThrottledLog;
   /** The keys are names of requests: a flood of one kind holds up no other. */
-  const queues = new Map(
-    [...Object.keys(handlers), UNKNOWN].map((name) => [name, new PacedQueue(parts.clock, FLOOD)]),
-  );
+  readonly #queues: ReadonlyMap<string, PacedQueue>;
+
+  constructor(parts: RequestParts) {
+    const { clock, handlers } = parts;
+    this.#parts = parts;
+    this.#prefix = `${parts.baseTopic}/bridge/request/`;
+    this.#throttledLog = new ThrottledLog(clock);
+    const kinds = [...Object.keys(handlers), UNKNOWN];
+    this.#queues = new Map(kinds.map((kind) => [kind, new PacedQueue(clock, FLOOD)]));
+  }
+
+  isKnown(name: string): boolean {
+    return Object.hasOwn(this.#parts.handlers, name);
+  }
 
   /**
    * The answer as JSON; `tell` gets how far it is, as JSON too. `refusal`: where the answer is wanted is no place for it. Never
    * rejects.
    */
-  async function answer(
+  async answer(
     name: string,
     payload: Buffer,
     tell: (progress: string) => void,
     refusal: Failure | null = null,
   ): Promise<string> {
+    const { handlers, log } = this.#parts;
     const asked = parse(payload);
     const { transaction: given, ...parameters } = asked ?? {};
-    const { data: transaction } = parts.transaction.safeParse(given);
+    const { data: transaction } = this.#parts.transaction.safeParse(given);
     const written = (reply: object): string => JSON.stringify({ schema: 1, ...reply, transaction });
     try {
       // The name of such a request is the mistake to tell, whatever its payload is.
-      if (!isKnown(name)) throw unknownRequest(name, Object.keys(handlers).sort());
+      if (!this.isKnown(name)) throw unknownRequest(name, Object.keys(handlers).sort());
       if (asked === null) throw requestMalformed(NO_REQUEST);
       if (refusal !== null) throw refusal;
       const handler = handlers[name] as Handler;
       return written(await handler(parameters, (data) => tell(written({ status: 'progress', data }))));
     } catch (err) {
       if (!(err instanceof Failure))
-        throttledLog.write(`failed ${name}`, (more) =>
+        this.#throttledLog.write(`failed ${name}`, (more) =>
           log.error({ err, request: name, ...more }, 'request failed'),
         );
       return written({ status: 'error', error: safeWords(err) });
     }
   }
 
-  /** Resolves when the answer is on its way. */
-  async function reply({ name, payload, elsewhere, refusal }: Asked): Promise<void> {
+  /** Answers every request but retained ones, and those of a flood that comes too fast; resolves when the answer is on its way. */
+  async onMessage(incoming: Incoming): Promise<void> {
+    const { topic, payload, retained } = incoming;
+    if (!topic.startsWith(this.#prefix)) return;
+    const name = topic.slice(this.#prefix.length);
+    if (retained)
+      return this.#warn(name, 'retained request ignored: publish requests without the retain flag');
+    if (!this.isKnown(name)) this.#warn(name, 'unknown request');
+    if (!ANSWERABLE_NAME.test(name)) return;
+    const { baseTopic, responseTopics } = this.#parts;
+    const refusal = refusalOf(incoming, baseTopic, responseTopics);
+    if (refusal !== null) this.#warn(name, 'request refused: its response topic is no place for an answer');
+    await this.#queue({
+      name,
+      // What waits must not keep the whole packet that it came in.
+      payload: Buffer.from(payload.subarray(0, LARGEST_REQUEST_BYTES + 1)),
+      elsewhere: refusal === null ? elsewhereOf(incoming) : null,
+      refusal,
+    });
+  }
+
+  #queue(asked: Asked): Promise<void> {
+    return new Promise((resolve) => {
+      const step = () => void this.#reply(asked).then(resolve);
+      if (this.#queues.get(this.#kindOf(asked.name))?.add(step)) return;
+      this.#warn(asked.name, 'request left out: they come faster than they are answered');
+      resolve();
+    });
+  }
+
+  async #reply({ name, payload, elsewhere, refusal }: Asked): Promise<void> {
+    const { baseTopic, publish } = this.#parts;
     const message = { topic: `${baseTopic}/bridge/response/${name}`, retain: false };
     const tell = (progress: string) => publish([{ ...message, payload: progress }]);
-    const told = { ...message, payload: await answer(name, payload, tell, refusal) };
+    const told = { ...message, payload: await this.answer(name, payload, tell, refusal) };
     publish(elsewhere === null ? [told] : [told, { ...told, ...elsewhere }]);
   }
 
-  return {
-    isKnown,
-    answer,
-    /** Answers every request but retained ones, and those of a flood that comes too fast; resolves when the answer is on its way. */
-    async onMessage(incoming: Incoming): Promise<void> {
-      const { topic, payload, retained } = incoming;
-      if (!topic.startsWith(prefix)) return;
-      const name = topic.slice(prefix.length);
-      const kind = isKnown(name) ? name : UNKNOWN;
-      const warn = (about: string, words: string) =>
-        throttledLog.write(`${about} ${kind}`, (more) =>
-          log.warn({ request: name.slice(0, LONGEST_SHOWN_REQUEST), ...more }, words),
-        );
-      if (retained)
-        return warn('retained', 'retained request ignored: publish requests without the retain flag');
-      if (!isKnown(name)) warn('asked', 'unknown request');
-      if (!ANSWERABLE_NAME.test(name)) return;
-      const refusal = refusalOf(incoming, baseTopic, responseTopics);
-      if (refusal !== null) warn('refused', 'request refused: its response topic is no place for an answer');
-      await new Promise<void>((resolve) => {
-        const asked = {
-          name,
-          // What waits must not keep the whole packet that it came in.
-          payload: Buffer.from(payload.subarray(0, LARGEST_REQUEST_BYTES + 1)),
-          elsewhere: refusal === null ? elsewhereOf(incoming) : null,
-          refusal,
-        };
-        if (queues.get(kind)?.add(() => void reply(asked).then(resolve))) return;
-        warn('flood', 'request left out: they come faster than they are answered');
-        resolve();
-      });
-    },
-  };
+  #kindOf(name: string): string {
+    return this.isKnown(name) ? name : UNKNOWN;
+  }
+
+  #warn(name: string, words: string): void {
+    this.#throttledLog.write(`${words} ${this.#kindOf(name)}`, (more) =>
+      this.#parts.log.warn({ request: name.slice(0, LONGEST_SHOWN_REQUEST), ...more }, words),
+    );
+  }
 }
 
 function refusalOf(

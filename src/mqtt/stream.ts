@@ -3,7 +3,7 @@ import { connect, isIP } from 'node:net';
 import { Duplex, finished } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { EXIT, type Failure, failure } from '../foundation/failure.ts';
-import { tlsTrouble } from '../foundation/tlsTrouble.ts';
+import { beforeTls, tlsTrouble } from '../foundation/tlsTrouble.ts';
 
 export interface BrokerTls {
   readonly ca?: Buffer;
@@ -38,7 +38,14 @@ export async function streamBuilder(url: string, tls: BrokerTls): Promise<() => 
   if (!isSecure) return () => withoutOversized(connect({ host, port }));
   // Without a server name, a broker with several certificates shows the wrong one.
   const named = isIP(host) === 0 ? { servername: host } : {};
-  return () => withoutOversized(connectTls({ host, port, ...named, ...tls }));
+  return () => {
+    const socket = connectTls({ host, port, ...named, ...tls });
+    let isEncrypted = false;
+    socket.once('secureConnect', () => {
+      isEncrypted = true;
+    });
+    return withoutOversized(socket, (err) => (isEncrypted ? err : beforeTls(err)));
+  };
 }
 
 /** What an error of the stream says about TLS; `null`: it is about something else. */
@@ -55,13 +62,18 @@ export function notEncrypted(fault: Error | undefined, { ca }: BrokerTls, now: n
   return failure(isDistrust ? 'broker_not_trusted' : 'broker_unreachable', message, options);
 }
 
-/** The same stream, of whose packets too large ones are cut. */
-function withoutOversized(socket: Duplex): Duplex {
+/** To a broker. */
+export class BrokerStream extends Duplex {
+  bytesReceived = 0;
+}
+
+/** The same stream, of whose packets too large ones are cut. `meant`: what an error of it says. */
+function withoutOversized(socket: Duplex, meant: (err: Error) => Error = (err) => err): BrokerStream {
   const cut = packetCutter();
   // What has ended the socket tells more than that it has ended.
   const told = (done: (err?: Error | null) => void) => (err?: Error | null) =>
-    done(err && (socket.errored ?? err));
-  const stream = new Duplex({
+    done(err && meant(socket.errored ?? err));
+  const stream = new BrokerStream({
     allowHalfOpen: false,
     read: () => void socket.resume(),
     // One write for all that waits: in pieces, each of them would be a segment of its own.
@@ -74,9 +86,10 @@ function withoutOversized(socket: Duplex): Duplex {
     },
   });
   socket.on('data', (bytes: Buffer) => {
+    stream.bytesReceived += bytes.length;
     for (const part of cut(bytes)) if (!stream.push(part)) socket.pause();
   });
-  finished(socket, { writable: false }, (err) => (err ? stream.destroy(err) : stream.push(null)));
+  finished(socket, { writable: false }, (err) => (err ? stream.destroy(meant(err)) : stream.push(null)));
   return stream;
 }
 

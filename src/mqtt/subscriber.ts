@@ -18,7 +18,7 @@ export class Subscriber {
   readonly #culprit = new Culprit();
   /** On the present connection, by filter. */
   readonly #refused = new Map<string, SubscribeRefused>();
-  /** What was said of a filter last, so that it is not said again with each connection. */
+  /** The last words on each filter: they are not said again with each connection. */
   readonly #told = new Map<string, string>();
   #hasFoundCulprit = false;
 
@@ -105,7 +105,7 @@ export class Subscriber {
     onGranted: () => void,
   ): Promise<void> {
     for (;;) {
-      // What has ended a connection would end this one.
+      // A filter that has ended a connection would end this one.
       const refused = wanted.filter(
         ({ filter }) => this.isRefused(filter) && !this.#culprit.isLeftOut(filter),
       );

@@ -1,4 +1,4 @@
-// What is heard from the broker, and what is lost where the broker refuses to let it be heard.
+// The topics that are heard, and what is lost where the broker refuses one of them.
 import type { Subscription } from '../mqtt/message.ts';
 import type { Topics } from './topics.ts';
 
@@ -33,10 +33,10 @@ export const processSubscriptions = (topics: Topics): Subscription[] => [
   { filter: `$share/${topics.base.replaceAll('/', '_')}/${topics.requests}`, lost: REQUESTS },
 ];
 
-/** Read once, for ledgers that are new. */
-export const retainedHistories = (topics: Topics): Subscription => ({
-  filter: topics.of('meter/<meter>/history', '+'),
-  lost: 'the histories that the broker keeps, should the state directory be lost',
+/** Read once, for a ledger that is new. */
+export const retainedHistory = (topics: Topics, meter: string): Subscription => ({
+  filter: topics.of('meter/<meter>/history', meter),
+  lost: 'the history that the broker keeps, should the state directory be lost',
 });
 
 /** Read by the keeper of a fleet with each of its connections. */

@@ -21,6 +21,8 @@ export interface MeterView {
   readonly account: string;
   /** What the configuration calls it. */
   readonly friendlyName: string | null;
+  /** What it heats, in square metres; undefined: what the statement says of all. */
+  readonly area?: number | undefined;
   readonly identifiers: readonly string[];
   readonly ledger: Ledger;
   /** The part of the ledger since `accounts[].history_since`: all of it where that is not given. */

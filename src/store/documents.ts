@@ -3,10 +3,8 @@ import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import { answered } from '../domain/constituency.ts';
 import { type Extras, extras } from '../domain/extras.ts';
-import { calendarDay, type EntityContext, entityContext, property } from '../domain/reading.ts';
+import { calendarDay, type EntityContext, entityContext, instant, property } from '../domain/reading.ts';
 import { type Codec, NewerDocument, type Owned, type StateStore } from './stateStore.ts';
-
-export const instant = z.number().int();
 
 /** Wraps a schema as a document: `{ version, ...fields }`. */
 export function versioned<T extends object>(schema: z.ZodType<T>, version = 1): Codec<T> {
@@ -21,9 +19,12 @@ export function versioned<T extends object>(schema: z.ZodType<T>, version = 1): 
   };
 }
 
+/** Any broker takes such a one. */
+const CLIENT_ID = /^[!-~]{1,100}$/;
+
 /** Drawn once for each installation: its client id at the broker, and its place in the jitter of polls. */
 export const installationCodec = versioned(
-  z.object({ clientId: z.string(), jitterFraction: z.number().min(0).max(1) }),
+  z.object({ clientId: z.string().regex(CLIENT_ID), jitterFraction: z.number().min(0).max(1) }),
 );
 
 /** Where they cannot be kept, they are drawn again at the next start. */

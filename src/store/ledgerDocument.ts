@@ -1,11 +1,11 @@
 // A ledger as it is kept on disk: its days as short rows, and how they were cut.
 import * as z from 'zod';
 import type { Change, Ledger } from '../domain/ledger.ts';
-import { DAY_SHAPE } from '../domain/period.ts';
-import { calendarDay } from '../domain/reading.ts';
+import { DAY_SHAPE, isInstant } from '../domain/period.ts';
+import { calendarDay, instant } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { type Tariff, type TariffChange, tariff } from '../domain/tariff/tariff.ts';
-import { instant, versioned } from './documents.ts';
+import { versioned } from './documents.ts';
 import type { Codec } from './stateStore.ts';
 
 const micro = z.number().int();
@@ -38,7 +38,7 @@ function isDayRow(row: unknown): boolean {
     isAmount(energy) &&
     isAmount(cost) &&
     Number.isSafeInteger(revision) &&
-    Number.isSafeInteger(receivedAt)
+    isInstant(receivedAt)
   );
 }
 

@@ -1,15 +1,25 @@
 // Files and directories that only their user may read. A command run by root leaves them to the owner of the directory.
 import { randomInt } from 'node:crypto';
 import { constants, lstatSync, type Stats } from 'node:fs';
-import { chown, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import {
+  chown,
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { LARGEST } from './documentStream.ts';
 
 const PRIVATE_DIRECTORY = 0o700;
 export const PRIVATE_FILE = 0o600;
 /** What a document is called until it is whole. */
 export const TEMPORARY_FILE = /\.(json|gz)\.\d+$/;
-/** No document comes near it: the largest, which lists the topics of some thousand accounts, has a tenth of it. */
-const LARGEST_FILE_BYTES = 64 * 1024 * 1024;
 
 /** For log and output: a name, a path, or an error of the system with paths in it. The name of a ledger has a customer number. */
 export const withoutCustomer = (text: string): string => text.replace(/\/ledger-[^/\s]*/g, '/ledger-…');
@@ -87,8 +97,8 @@ export async function setAside(path: string, ending: string): Promise<void> {
 /** There is something else than a file with something to read, such as a folder, or a pipe on which a reader would wait for ever. */
 export class NoRegularFile extends Error {}
 
-/** Rejects with NoRegularFile, or with the system's error. */
-export async function readRegularFile(path: string): Promise<Buffer> {
+/** To be closed. Rejects with NoRegularFile, or with the system's error. */
+export async function openRegularFile(path: string): Promise<FileHandle> {
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((err) => {
     // A socket cannot even be opened.
     throw err.code === 'ENXIO' ? new NoRegularFile('a socket') : err;
@@ -96,7 +106,19 @@ export async function readRegularFile(path: string): Promise<Buffer> {
   try {
     const found = await handle.stat();
     if (!found.isFile()) throw new NoRegularFile('no regular file');
-    if (found.size > LARGEST_FILE_BYTES) throw new NoRegularFile('a file that is too large');
+    return handle;
+  } catch (err) {
+    await handle.close();
+    throw err;
+  }
+}
+
+/** Rejects as `openRegularFile`. */
+export async function readRegularFile(path: string): Promise<Buffer> {
+  const handle = await openRegularFile(path);
+  try {
+    const { size } = await handle.stat();
+    if (size > LARGEST.document) throw new NoRegularFile('a file that is too large');
     return await handle.readFile();
   } finally {
     await handle.close();
@@ -123,24 +145,26 @@ export function unlessGone(err: NodeJS.ErrnoException): null {
   throw err;
 }
 
+export type Content = string | Buffer | AsyncIterable<string | Buffer>;
+
 /**
  * Resolves once the file is on the disk. After a crash there is the old file or the new one, never a part. Rejects with the
- * system's error, and then the old one stays.
+ * system's error, or with what the content throws; then the old one stays.
  */
-export async function replace(file: string, content: string | Buffer): Promise<void> {
+export async function replace(file: string, content: Content): Promise<void> {
   const folder = dirname(file);
-  await replaceIn(folder, file, content).catch(async (err: NodeJS.ErrnoException) => {
-    if (err.code !== 'ENOENT') throw err;
+  const owner = await stat(folder).catch(async (err) => {
+    unlessGone(err);
     await makePrivateDirectory(folder);
-    await replaceIn(folder, file, content);
+    return stat(folder);
   });
+  await replaceIn(owner, file, content);
   // Otherwise a power cut undoes the rename, and the old pair of tokens would be back.
   const directory = await open(folder, 'r');
   await directory.sync().finally(() => directory.close());
 }
 
-async function replaceIn(folder: string, file: string, content: string | Buffer): Promise<void> {
-  const { uid, gid } = await stat(folder);
+async function replaceIn({ uid, gid }: Stats, file: string, content: Content): Promise<void> {
   // A configuration may be a link.
   const target = await realpath(file).catch(() => file);
   const temporary = `${target}.${randomInt(2 ** 32)}`;
@@ -148,7 +172,7 @@ async function replaceIn(folder: string, file: string, content: string | Buffer)
   try {
     try {
       // It writes until all is written: a disk that is nearly full takes a part first, without an error.
-      await handle.writeFile(content);
+      await writeFile(handle, content);
       await handle.chown(uid, gid).catch(unlessRefused);
       await handle.sync();
     } finally {

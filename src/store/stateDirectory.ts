@@ -5,7 +5,6 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, type Failure, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
-import { finishRestore } from './backup.ts';
 import { DAEMON_LOCK, HALF_TAKEN, type LockHolder, release, withLock } from './locks.ts';
 import {
   clearWay,
@@ -18,6 +17,7 @@ import {
   TEMPORARY_FILE,
   withoutCustomer,
 } from './privateFiles.ts';
+import { finishRestore } from './restore.ts';
 import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
 
 export function stateUnwritable(path: string, cause: unknown) {

@@ -212,12 +212,14 @@ export interface HealthAnswers {
   readonly metricsRefused: () => void;
   /** Answers everything else. `null`: there is no page. */
   readonly page: RequestListener | null;
+  /** What a person who opens it in a browser is told then. Without it only what machines ask for is named. */
+  readonly whyNoPage?: string | null;
 }
 
 /** `listen` is `host:port`. Rejects with listen_failed. */
 export function serveHealth(
   listen: string,
-  { healthy, ready, metrics, metricsFor, metricsRefused, page }: HealthAnswers,
+  { healthy, ready, metrics, metricsFor, metricsRefused, page, whyNoPage = null }: HealthAnswers,
   options: ServerOptions,
 ): Promise<Listening> {
   const mayReadMetrics = ({ headers }: IncomingMessage) =>
@@ -249,6 +251,7 @@ export function serveHealth(
     } else if (page !== null) page(request, response);
     else if (!isRead) send(405, 'GET only\n');
     else if (path === '/metrics') send(401, 'set http.metrics: open to let everyone read them\n');
+    else if (path === '/' && whyNoPage !== null) send(403, `${whyNoPage}\n`);
     else send(404, 'not found: try /healthz, /readyz or /metrics\n');
   };
   return openServer(listen, answer, options);

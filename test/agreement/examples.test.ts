@@ -6,7 +6,9 @@ import { parse } from 'yaml';
 import { SCHEMAS } from '../../scripts/docs/schemas.ts';
 import { KNOWN_PROVIDERS, UNTRIED } from '../../src/config/providers.ts';
 import { nextTimes } from '../../src/engine/schedule.ts';
+import { seriesOf } from '../../src/homeassistant/recorder.ts';
 import { load } from '../config/loading.ts';
+import { METER } from '../support/homes.ts';
 import { bodyOf, discoveryBelow, discoveryOf } from '../support/inventedHome.ts';
 import { kindOf } from '../support/payloads.ts';
 import { ROOT } from '../support/sources.ts';
@@ -76,6 +78,21 @@ test('the dashboard shows entities as Home Assistant calls them, and none that h
   const entities = enabled.map((body) => body.default_entity_id);
   expect(named.filter((id) => !entities.includes(id))).toEqual([]);
 });
+
+test('each row of the dashboard has a name that a phone does not cut, and its graphs ask for series that are written', () => {
+  const [{ cards }] = parse(read('home-assistant/dashboard.yaml')) as [{ cards: DashboardCard[] }];
+  const rows = cards.flatMap(({ entities = [] }) => entities).filter(({ type }) => type !== 'divider');
+  expect(rows.map(({ name }) => name ?? '').filter((name) => name === '' || name.length > 20)).toEqual([]);
+  const graphs = cards.filter(({ type }) => type === 'statistics-graph');
+  const asked = graphs.flatMap(({ entities = [] }) => entities.map(({ entity }) => entity));
+  const series = seriesOf('heat2mqtt', { meter: METER, friendlyName: null, currency: 'EUR' }, [METER]);
+  expect(asked).toEqual(series.map(({ id }) => id));
+});
+
+interface DashboardCard {
+  readonly type: string;
+  readonly entities?: readonly { readonly entity?: string; readonly name?: string; readonly type?: string }[];
+}
 
 describe.each(KNOWN_PROVIDERS)('the known provider $id', ({ id, name, source, provider, usage }) => {
   const text = read(`${id}.yaml`);

@@ -2,6 +2,7 @@
 // been followed already. And an authority of one's own.
 import { createPrivateKey } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { TlsOptions } from 'node:tls';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -181,6 +182,15 @@ describe('no trouble of trust', () => {
       async () => stack.use(await openWire()).port,
       /ended the connection before it was encrypted \(ECONNRESET\)/,
       (address) => `check the port in ${address}: most likely it is one without TLS`,
+    ],
+    [
+      'one that resets the connection, as Mosquitto does on a plain port',
+      async () => {
+        const reset = (socket: Socket) => socket.resetAndDestroy();
+        return stack.use(await openWire(0, reset)).port;
+      },
+      /ended the connection before it was encrypted \(ECONNRESET\)/,
+      (address) => `check the port in ${address}`,
     ],
     [
       'one that wants a certificate of ours',

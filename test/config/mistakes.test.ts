@@ -27,7 +27,7 @@ usage: { reread_days: '14' } | usage.reread_days | from 1 to 366
 usage: { concurrency: 2.5 } | usage.concurrency | whole number from 1 to 64
 meters: Flat 3 | meters | found "Flat 3"; allowed: a mapping of meters, each with its name
 meters: { "70418235": Flat 3 } | meters.70418235 | not shown); allowed: a mapping with name
-meters: { "70418235": } | meters.70418235.name | or in HEAT2MQTT_METERS_70418235_NAME
+meters: { "70418235": { area_m2: 0 } } | meters.70418235.area_m2 | a number above 0
 meters: { "70418235": { name: '  ' } } | meters.70418235.name | at most 64 characters in one line
 meters: { "70418235": { name: "two\nlines" } } | meters.70418235.name | at most 64 characters in one line
 meters: { "70418235": { name: "half \ud83d" } } | meters.70418235.name | at most 64 characters in one line

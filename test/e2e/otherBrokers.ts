@@ -7,7 +7,7 @@ import type { Stack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { freePort, startMosquitto } from './mosquitto.ts';
 
-/** What `scripts/broker-parts.sh mochi` and `… hivemq` print. */
+/** `scripts/broker-parts.sh mochi` and `… hivemq` print them. */
 const { HEAT2MQTT_MOCHI: MOCHI = '', HEAT2MQTT_HIVEMQ: HIVEMQ = '' } = process.env;
 
 const below = (folder: string, file: RegExp, rest = ''): string | undefined =>
@@ -89,12 +89,10 @@ export async function startHiveMq(stack: Stack, denied: string) {
 /** It ends the connection over a subscription that it refuses. BRIDGE may subscribe below heat2mqtt only. */
 export async function startRabbitMq(stack: Stack) {
   const folder = await stack.folder();
-  const [mqttPort, amqpPort, distributionPort, epmdPort] = [
-    await freePort(),
-    await freePort(),
-    await freePort(),
-    await freePort(),
-  ];
+  const mqttPort = await freePort();
+  const amqpPort = await freePort();
+  const distributionPort = await freePort();
+  const epmdPort = await freePort();
   const vhost = '/';
   const everything = { vhost, configure: '.*', write: '.*', read: '.*' };
   const users = [OWNER, BRIDGE].map(({ username, password }) => ({ name: username, password, tags: '' }));

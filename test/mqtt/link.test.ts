@@ -123,9 +123,9 @@ test('a connection that is made while stopping announces nothing, and is closed'
 test('what is read back from the broker when stop begins is not taken for the whole', async () => {
   const { stack, broker, probe } = await wired();
   await probe.publish('x/old/1', 'kept', { retain: true });
-  const taken: (readonly Incoming[])[] = [];
+  const taken: (Incoming | null)[] = [];
   const restore: LinkConsumers['restore'] = async (read) =>
-    void taken.push(await read({ filter: 'x/old/+' }));
+    void taken.push(await read({ filter: 'x/old/1' }));
   const stopped = openLink(stack, broker.url, { restore });
   await waitFor('the retained message', () => stopped.heard.length === 1);
   await turn(20);
@@ -136,5 +136,5 @@ test('what is read back from the broker when stop begins is not taken for the wh
     await whole.pass(700, 350);
     return whole.link.status().connected;
   });
-  expect(taken.map((all) => all.map(({ topic }) => topic))).toEqual([['x/old/1']]);
+  expect(taken.map((one) => one?.topic)).toEqual(['x/old/1']);
 });

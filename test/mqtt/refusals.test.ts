@@ -134,6 +134,16 @@ test.each<[string, 4 | 5, string, string[], string]>([
   },
 );
 
+test('the filter that is refused is named, also beside one that is a number', async () => {
+  const number = { filter: '58496405', lost: 'a register' };
+  const { isQuiet, refused } = await judged(
+    { subscribe: (filter) => (filter === REQUESTS.filter ? NOT_AUTHORIZED : 1) },
+    { subscriptions: [REQUESTS, number] },
+  );
+  await isQuiet();
+  expect(refused()).toEqual([expect.stringContaining(`subscription to ${REQUESTS.filter}: not authorized`)]);
+});
+
 test('a refused subscription is asked for again now and then: once it is granted, nothing is told any more', async () => {
   let isStrict = true;
   const changes: number[] = [];
@@ -159,13 +169,13 @@ test('a refused subscription is asked for again now and then: once it is granted
 test.each([4, 5] as const)(
   'what a broker (MQTT level %i) does not let be read back is nothing, and everything is published',
   async (version) => {
-    const read: (readonly Incoming[])[] = [];
+    const read: (Incoming | null)[] = [];
     const { isQuiet, refused, broker } = await judged(
       { subscribe: (filter) => (filter === HISTORY.filter ? NOT_AUTHORIZED : 1) },
       { version, restore: async (readRetained) => void read.push(await readRetained(HISTORY)) },
     );
     await isQuiet();
-    expect([read, broker.connections]).toEqual([[[]], 1]);
+    expect([read, broker.connections]).toEqual([[null], 1]);
     expect(refused()).toEqual([expect.stringContaining('Lost with it: old histories.')]);
   },
 );
@@ -216,6 +226,37 @@ test('a broker that ends the connection over a subscription and over a topic get
   const before = broker.connections;
   await pass(120_000, 5_000);
   expect([broker.connections, link.status().connected]).toEqual([before, true]);
+});
+
+test('a broker that says why it ends the connection over something is quoted', async () => {
+  const { broker, link, isQuietInTheEnd, pass, refused } = await judged({
+    subscribe: (filter) => (filter === BIRTH.filter ? { dismiss: NOT_AUTHORIZED } : 1),
+    publish: (topic) => (topic === DOCUMENT.topic ? { dismiss: 0x95 } : 0),
+  });
+  await isQuietInTheEnd();
+  await pass(31_000);
+  await waitFor('a lasting connection', () => refused().length === 2);
+  const ends = 'it ends the connection when that is';
+  expect(refused()).toEqual([
+    `subscribe_refused The broker refuses the subscription to ${BIRTH.filter}: ${ends} asked for: not authorized (reason code 135). Lost with it: the birth message.`,
+    `publish_refused The broker refuses ${DOCUMENT.topic}: ${ends} sent: the packet is too large (reason code 149).`,
+  ]);
+  expect([broker.topics().includes('x/value'), link.status().connected]).toEqual([true, true]);
+});
+
+test('what is under way when another client takes over is not suspected', async () => {
+  let isTakenOver = true;
+  const { broker, pass, isQuietInTheEnd, refused } = await judged({
+    publish: (topic) => (isTakenOver && topic === DOCUMENT.topic ? { dismiss: 0x8e } : 0),
+  });
+  await waitFor('some take-overs', async () => {
+    await pass(1_000);
+    return broker.connections > 4;
+  });
+  isTakenOver = false;
+  await isQuietInTheEnd();
+  expect(broker.topics()).toContain(DOCUMENT.topic);
+  expect(refused().filter((words) => words.startsWith('publish'))).toEqual([]);
 });
 
 test('a broker that never answers a subscription is not waited for without end', async () => {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { failure } from '../../src/foundation/failure.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
-import { type Handler, openRequests } from '../../src/mqtt/requests.ts';
+import { type Handler, Requests } from '../../src/mqtt/requests.ts';
 import { transaction } from '../../src/publication/payloads/requests.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -16,7 +16,7 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
   const { log, lines } = logLines();
   const asked: unknown[] = [];
   const clock = handClock('2026-03-10T12:00:00Z');
-  const requests = openRequests({
+  const requests = new Requests({
     baseTopic: 'heat',
     responseTopics: { own: ['heat/bridge', 'heat/meter', 'homeassistant'], allowed: ['phone/inbox', 'mine'] },
     transaction,

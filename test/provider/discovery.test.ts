@@ -124,6 +124,8 @@ test.each<[string, Given, string]>([
 
 test('a customer without an id; where there is none, the address is in doubt before the account is', async () => {
   const { hints, find } = openHousehold({}, { code: 'x' });
-  expect(String(await refusalOf(find()))).toContain('reply to the customer was not understood');
+  expect(String(await refusalOf(find()))).toContain(
+    'reply to the question for the customer was not understood',
+  );
   expect(hints).toEqual([expect.stringContaining('the address is mistyped')]);
 });

@@ -46,6 +46,9 @@ const STEP_MS = 4 * HOUR_MS;
 const LOOK_MS = 1_000;
 const OPENING_STEP_MS = 20;
 const LONGEST_OPENING_MS = 3_000;
+// Longer than what a new ledger waits for its history on the broker.
+const LOOK_FOR_HISTORY_MS = 1_000;
+const LOOK_STEP_MS = 50;
 
 export async function openStory({
   at = '2025-03-10T12:00:00Z',
@@ -135,7 +138,11 @@ export async function openStory({
       ...(openProvider ? { openProvider } : {}),
     });
     stack.defer(() => stop(daemon));
-    if (brokerIsUp && daemon.brokerUrl === broker.url) await goOnUntilConnected(before);
+    if (brokerIsUp && daemon.brokerUrl === broker.url) {
+      const polls = ended();
+      await goOnUntilConnected(before);
+      await goOnUntilEnded(polls + accounts.length);
+    }
     return daemon;
   }
 
@@ -144,6 +151,15 @@ export async function openStory({
     await untilAtRest();
     ear.forget();
   };
+
+  /** A meter that is new asks the broker for its history, which takes time on the clock. */
+  async function goOnUntilEnded(polls: number): Promise<void> {
+    const longest = LOOK_FOR_HISTORY_MS * accounts.length;
+    for (let passed = 0; passed < longest && ended() < polls; passed += LOOK_STEP_MS) {
+      clock.advance(LOOK_STEP_MS);
+      await rest();
+    }
+  }
 
   const connections = () => lines.filter((line) => line.includes('connected to the broker')).length;
   /** Reading back what the broker remembers takes its time on the clock. */
@@ -285,6 +301,8 @@ export async function openStory({
       clock.advance(afterMs);
       if (clock.now() < at) await tick();
       else clock.advance(LOOK_MS);
+      await rest();
+      await goOnUntilEnded(before + accounts.length);
       await polled(before + accounts.length);
     },
   };

@@ -3,7 +3,10 @@ import type { Socket } from 'node:net';
 import { openStack } from './stack.ts';
 import { openWire } from './wire.ts';
 
-const [CONNECT, PUBLISH, SUBSCRIBE, UNSUBSCRIBE] = [1, 3, 8, 10];
+const CONNECT = 1;
+const PUBLISH = 3;
+const SUBSCRIBE = 8;
+const UNSUBSCRIBE = 10;
 
 /** In place of a verdict: the packet gets no answer. */
 export const SILENCE = -1;
@@ -19,7 +22,7 @@ export interface Announced {
   readonly topicAliasMaximum?: number;
 }
 
-/** What a client asks for with its CONNECT. */
+/** A client asks for this with its CONNECT. */
 export interface Asked {
   readonly level: number;
   /** `null`: it has none. */
@@ -33,11 +36,13 @@ export interface Taken {
   readonly retain: boolean;
 }
 
-/** Each answers with a reason code; `null` cuts the connection instead. */
+/** A reason code; `null`: the connection is cut instead; `dismiss`: it is ended with a DISCONNECT. */
+type Verdict = number | null | { readonly dismiss: number };
+
 export interface Verdicts {
   readonly connect?: (asked: Asked) => number | null;
-  readonly publish?: (topic: string) => number | null;
-  readonly subscribe?: (filter: string) => number | null;
+  readonly publish?: (topic: string) => Verdict;
+  readonly subscribe?: (filter: string) => Verdict;
   readonly announced?: Announced;
   /** MQTT 5: said beside each code that refuses, as reason string, user property and server reference. */
   readonly words?: string;
@@ -81,7 +86,7 @@ export async function startStrictBroker(verdicts: Verdicts = {}) {
     const message = publishIn(packet);
     const { topic, qos, id } = message;
     const code = publish(topic);
-    if (code === null) return void socket.destroy();
+    if (typeof code !== 'number') return void end(socket, code);
     if (code < 0x80) taken.push({ topic, payload: message.payload, qos, retain: message.retain });
     if (qos === 0) return;
     counts.unanswered += 1;
@@ -98,11 +103,12 @@ export async function startStrictBroker(verdicts: Verdicts = {}) {
   function onSubscribe(socket: Socket, { body, level }: Packet): void {
     const filters = filtersIn(body, level);
     subscribed.push(...filters);
-    const codes = filters.map(subscribe);
-    if (codes.includes(null)) return void socket.destroy();
-    if (codes.includes(SILENCE)) return;
-    const coarse = (code: number) => (level === 4 && code >= 0x80 ? 0x80 : code);
-    const granted = codes.map((code) => coarse(code ?? 0));
+    const granted: number[] = [];
+    for (const verdict of filters.map(subscribe)) {
+      if (typeof verdict !== 'number') return void end(socket, verdict);
+      if (verdict === SILENCE) return;
+      granted.push(level === 4 && verdict >= 0x80 ? 0x80 : verdict);
+    }
     const properties = toCode(Math.max(...granted));
     const said = level === 4 ? [] : [properties.length, ...properties];
     send(socket, 0x90, [...body.subarray(0, 2), ...said, ...granted]);
@@ -159,6 +165,11 @@ function reasonSaid(words: string | undefined): number[] {
 const referenceSaid = (words: string | undefined): number[] =>
   words === undefined ? [] : [0x1c, ...stringOf(words)];
 
+function end(socket: Socket, how: null | { readonly dismiss: number }): void {
+  if (how === null) socket.destroy();
+  else socket.end(Buffer.from([0xe0, 2, how.dismiss, 0]));
+}
+
 function send(socket: Socket, head: number, body: readonly number[]): void {
   socket.write(Buffer.from([head, body.length, ...body]));
 }
@@ -197,7 +208,7 @@ interface Packet {
   readonly level: number;
 }
 
-/** Of properties, behind their length. */
+/** The place behind properties, which begin with their length. */
 function behindProperties(body: Buffer, at: number, level: number): number {
   // Ours are short.
   return level === 4 ? at : at + 1 + (body[at] ?? 0);

@@ -192,7 +192,10 @@ export class Household {
 
   /** Epoch milliseconds of the next poll that is planned; `null` without accounts. */
   nextPollAt(): number | null {
-    return this.#seats.size === 0 ? null : Math.min(...this.#all.map(({ pollAt }) => pollAt));
+    if (this.#seats.size === 0) return null;
+    const { slot } = this.#schedule();
+    // The one under way is not the next one.
+    return Math.min(...this.#all.map(({ polling, pollAt }) => (polling === null ? pollAt : slot)));
   }
 
   /** Polls all accounts; those that the provider has told to wait are left out. Calls during that time share its outcome. */

@@ -54,9 +54,9 @@ export async function discover(
 ): Promise<EntityContext> {
   const path = PATHS.customer(identity.customerCode);
   const customer = parseReply(
-    'customer',
+    'question for the customer',
     person,
-    await ask({ method: 'GET', path, what: 'customer', notFound: NO_CUSTOMER, signal }),
+    await ask({ method: 'GET', path, what: 'question for the customer', notFound: NO_CUSTOMER, signal }),
   );
   const groups = await readList(ask, {
     what: 'list of payment groups',
@@ -160,7 +160,7 @@ const site = z.object({ timezone, currency: z.object({ code }).nullish().catch(n
 
 /** The time zone and currency that the provider's site says it has. */
 export async function readSite(ask: Ask, signal?: AbortSignal): Promise<Site> {
-  const json = await ask({ method: 'GET', path: PATHS.site, what: 'site', signal });
+  const json = await ask({ method: 'GET', path: PATHS.site, what: 'question for the site', signal });
   const found = parseReply('site', site, json);
   const told = { timezone: found.timezone ?? null, currency: found.currency?.code ?? null };
   if (told.timezone === null && told.currency === null) {

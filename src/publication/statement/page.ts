@@ -13,7 +13,8 @@ function wordingOf(statement: Statement, language: Language) {
   const { bills, cost, currency, days, prices, register_first, register_last } = statement;
   const { code, amount } = statement.conclusion;
   const sentences = WORDS[language].statement;
-  const manner = { locale: LOCALES[language], unknown: sentences['statement.not_known'] };
+  const { dates } = WORDS[language];
+  const manner = { locale: LOCALES[language], unknown: sentences['statement.not_known'], dates };
   const speak = speaker(sentences, manner, {});
   const say = (key: Key, values: object = {}) => speak.say(key, { currency, ...values });
 

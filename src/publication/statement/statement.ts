@@ -17,7 +17,7 @@ export type Field<T> = Omit<Statement['energy'], 'value'> & { readonly value: T 
 type Basis = NonNullable<Field<unknown>['basis']>;
 type Reason = NonNullable<Field<unknown>['reason']>;
 
-type MeterKey = 'meter' | 'friendlyName' | 'identifiers' | 'tenancy' | 'house' | 'register';
+type MeterKey = 'meter' | 'friendlyName' | 'area' | 'identifiers' | 'tenancy' | 'house' | 'register';
 type MeterFacts = Pick<MeterView, MeterKey | 'zone' | 'currency' | 'readingCloses'>;
 type AccountKey = 'account' | 'zone' | 'invoices' | 'checks' | 'balance' | 'statement' | 'asked';
 type AccountFacts = Pick<AccountView, AccountKey>;
@@ -93,7 +93,7 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
     days: { of: daysOf(span).length, ...marks },
     bills,
     due: balance == null ? untold(account, 'balance') : known(toUnits(balance), { kind: 'provider' }),
-    ...configured(account.statement, energy.value, ofYear.includes(null) ? null : sumKnown(ofYear)),
+    ...configured(account.statement, meter, energy.value, ofYear.includes(null) ? null : sumKnown(ofYear)),
   };
 }
 
@@ -245,13 +245,21 @@ function conclusionOf(
   return { code: 'as_usual', amount: null };
 }
 
+function areaField(key: string, value: number | null): Field<number> {
+  if (value === null) return unknown('not_recorded');
+  return known(value, { kind: 'configuration', keys: [key], source: null });
+}
+
 /** `energy`: of the month; `ofYear`: of the twelve months that end with it; both in kWh. */
 function configured(
   config: StatementConfig,
+  meter: Pick<MeterFacts, 'meter' | 'area'>,
   energy: number | null,
   ofYear: number | null,
 ): Pick<Statement, 'energy_per_m2' | 'heat_source' | 'co2' | 'average_user' | 'contacts'> {
-  const { area_m2, heat_source = null, co2_g_per_kwh: co2, average_kwh_m2_year: average } = config;
+  const { heat_source = null, co2_g_per_kwh: co2, average_kwh_m2_year: average } = config;
+  const area_m2 = meter.area ?? config.area_m2;
+  const areaKey = meter.area === undefined ? 'statement.area_m2' : `meters.${meter.meter}.area_m2`;
   const perArea = (kwh: number | null) =>
     kwh === null || area_m2 === undefined ? null : tenths(kwh / area_m2);
   const given = <T>(key: keyof StatementConfig, value: T | null, source: string | null = null): Field<T> => {
@@ -260,7 +268,7 @@ function configured(
     return known(value, { kind: 'configuration', keys: [`statement.${key}`], source });
   };
   return {
-    energy_per_m2: given('area_m2', perArea(energy)),
+    energy_per_m2: area_m2 === undefined ? unknown('not_configured') : areaField(areaKey, perArea(energy)),
     heat_source: given('heat_source', heat_source),
     co2: given(
       'co2_g_per_kwh',

@@ -27,12 +27,23 @@ export function readIdentity(
   const customerCode = payload[claims.customer_code];
   if (customerCode === '' || (typeof customerCode !== 'string' && typeof customerCode !== 'number'))
     throw claimMissing(
-      `The access token has no claim "${claims.customer_code}" with text; its claims are: ${Object.keys(payload).join(', ')}. It was asked for with the scopes: ${scopes.join(', ')}.`,
+      `The access token has no claim "${claims.customer_code}" with text; its claims are: ${namesOf(payload)}. It was asked for with the scopes: ${scopes.join(', ')}.`,
       'Name the claim that holds the customer code in provider.claims.customer_code, or add the scope that brings it to provider.scopes.',
     );
   const sites = payload[claims.site_code];
   const siteCodes = Array.isArray(sites) ? sites : sites == null ? [] : [sites];
   return { customerCode: String(customerCode), siteCodes: siteCodes.map(String) };
+}
+
+/** Those of a claim's usual shape: any other name may be a text about a person. */
+const CLAIM_NAME = /^[A-Za-z](?!.*\d{3})[\w.:/-]{0,80}$/;
+const MOST_NAMES = 40;
+
+function namesOf(payload: Readonly<Record<string, unknown>>): string {
+  const names = Object.keys(payload);
+  const shown = names.filter((name) => CLAIM_NAME.test(name)).slice(0, MOST_NAMES);
+  const left = names.length - shown.length;
+  return [...shown, ...(left > 0 ? [`${left} more`] : [])].join(', ') || 'none';
 }
 
 const claimMissing = (message: string, hint: string) =>

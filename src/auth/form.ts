@@ -182,7 +182,8 @@ function isErrorPage(body: Buffer): boolean {
   return id?.endsWith('-error') === true || ids.has('kc-error-message');
 }
 
-const PLAIN_ID = /^[a-z-]{1,60}$/;
+// As Keycloak's templates name their pages; any other is a text of the other side.
+const PLAIN_ID = /^login-[a-z]+(-[a-z]+){0,7}$/;
 
 type FormToFill = NonNullable<ReturnType<typeof formToFill>>;
 

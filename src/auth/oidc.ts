@@ -3,11 +3,12 @@
 import type * as OpenIdClient from 'openid-client';
 import type { Config } from '../config/schema.ts';
 import { type Clock, deadline } from '../foundation/clock.ts';
-import { EXIT, Failure, type FailureOptions, failure, type Retry } from '../foundation/failure.ts';
+import { EXIT, Failure, type FailureOptions, failure, faultOf, type Retry } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import { type TlsPlace, type TlsTrouble, tlsTrouble } from '../foundation/tlsTrouble.ts';
 import { ReplyTooLarge } from '../http/client.ts';
+import { mediaTypeIn } from '../http/mediaType.ts';
 import {
   type Classify,
   classifyCodeError,
@@ -456,7 +457,7 @@ function notEncrypted({ isDistrust, message, hint }: TlsTrouble, cause: unknown)
 type Told = readonly [retry: Retry, what: string, hint?: string];
 
 function answeredBy({ status, headers }: Response): Told {
-  const type = headers.get('content-type')?.split(';')[0] ?? 'no content type';
+  const type = mediaTypeIn(headers.get('content-type'));
   const what = `answered with HTTP ${status} (${type}) where OpenID Connect JSON was expected`;
   if (status === 404)
     return [
@@ -493,5 +494,5 @@ function failedBy(root: unknown): Told {
       `answered, but its token does not fit (${claim === undefined ? code : `the claim "${claim}" is another one`})`,
       'Check provider.issuer and provider.client_id; if they are right, report it to the provider',
     ];
-  return ['soon', `could not be reached (${code ?? name})`];
+  return ['soon', `could not be reached (${faultOf(root)})`];
 }

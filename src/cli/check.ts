@@ -15,6 +15,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/commands.ts';
 import { checkTemperature } from '../homeassistant/recorder.ts';
+import { proxyNotice } from '../http/proxy.ts';
 import { makePrivateDirectory, pathsBelow, refuseLinks } from '../store/privateFiles.ts';
 import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
 import { openServer } from '../web/server.ts';
@@ -67,6 +68,7 @@ export const check: Command = async (given, io) => {
   });
   const settings = await loading.catch(() => null);
   if (settings) await tryOffline(settings, attempt, io.clock);
+  if (settings) await lookAtProxy(settings, attempt, io);
   if (settings && live) await tryLive(settings, attempt, io);
   if (json) printJson({ ok: checks.every(({ ok }) => ok), checks }, io);
   return EXIT[WORST_FIRST.find((kind) => exitCodes.has(EXIT[kind])) ?? 'fine'];
@@ -93,6 +95,17 @@ async function tryOffline(settings: Settings, attempt: Attempt, clock: Clock): P
     const { accounts, processes } = (await lookAtFleet(fleet, settings)).health.fleet;
     return `${accounts} account(s), ${processes.length} process(es) at work`;
   });
+}
+
+/** No line where the environment names none. */
+async function lookAtProxy({ config }: Settings, attempt: Attempt, { env }: Io): Promise<void> {
+  const { provider, constituencies } = config;
+  const addresses = [provider?.issuer, provider?.api_url, constituencies?.base_url];
+  const notice = proxyNotice(
+    addresses.filter((address) => address !== undefined),
+    env,
+  );
+  if (notice) await attempt('proxy', async () => notice);
 }
 
 /** The files of authorities that count, each with its key. */

@@ -1,7 +1,7 @@
 // The table of commands: parsing, help and exit code follow from it. The code of a command is loaded when it is called.
 import { parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, Failure, framesOf, kindOf } from '../foundation/failure.ts';
 import { adviceOf, type Command, type Io, wrongUsage } from './command.ts';
 
 const CONFIG = '--config PATH  the configuration file';
@@ -144,11 +144,7 @@ export async function exitCodeOf(argv: readonly string[], io: Io): Promise<numbe
 }
 
 /** Where it was thrown, without the message: that may quote a secret. */
-function placeOf(err: unknown): string {
-  if (!(err instanceof Error)) return typeof err;
-  const lines = err.stack?.split('\n').filter((line) => line.startsWith('    at ')) ?? [];
-  return [err.name, ...lines.slice(0, 5)].join('\n');
-}
+const placeOf = (err: unknown): string => [kindOf(err), ...framesOf(err).slice(0, 5)].join('\n');
 
 /** Options of earlier versions. */
 const GONE = ['with-secrets', 'passphrase-file'];

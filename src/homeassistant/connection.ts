@@ -3,6 +3,7 @@ import type { RawData, WebSocket } from 'ws';
 import type * as z from 'zod';
 import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { codeOf } from '../foundation/failure.ts';
 import { excessIn, LARGEST_JSON_BYTES } from '../foundation/json.ts';
 import { HomeAssistantTrouble, troubleWith } from './trouble.ts';
 
@@ -178,8 +179,7 @@ const UNTRUSTED = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(GET|VE
 function whyUnreachable(err: Error): HomeAssistantTrouble {
   // The address of a redirect, since the configured one has been checked.
   if (err instanceof SyntaxError) return new HomeAssistantTrouble('moved', 'one that cannot be read', err);
-  const code = 'code' in err ? String(err.code) : '';
-  if (UNTRUSTED.test(code)) return new HomeAssistantTrouble('not_trusted', code, err);
-  const isWord = /^[A-Z][A-Z0-9_]{2,40}$/.test(code);
-  return new HomeAssistantTrouble('unreachable', isWord ? code : 'no WebSocket', err);
+  const code = codeOf(err);
+  if (code !== null && UNTRUSTED.test(code)) return new HomeAssistantTrouble('not_trusted', code, err);
+  return new HomeAssistantTrouble('unreachable', code ?? 'no WebSocket', err);
 }

@@ -120,6 +120,24 @@ export class HomeAssistantTrouble extends Failure {
   }
 }
 
+/** The codes of Home Assistant's commands; what it says beside them is not told. */
+const CODES: ReadonlySet<unknown> = new Set([
+  'home_assistant_error',
+  'id_reuse',
+  'invalid_end_time',
+  'invalid_format',
+  'invalid_start_time',
+  'invalid_units',
+  'not_allowed',
+  'not_found',
+  'not_supported',
+  'service_validation_error',
+  'template_error',
+  'timeout',
+  'unknown_error',
+  'unknown_statistic_id',
+]);
+
 /** What became of a command, from what the WebSocket client rejects with. */
 export function troubleWith(command: string, err: unknown): HomeAssistantTrouble {
   if (err instanceof HomeAssistantTrouble) return err;
@@ -129,7 +147,7 @@ export function troubleWith(command: string, err: unknown): HomeAssistantTrouble
   if (code === 'unauthorized') return new HomeAssistantTrouble('not_admin');
   const isEnergy = command.startsWith('energy/');
   if (code === 'unknown_command') return new HomeAssistantTrouble(isEnergy ? 'no_energy' : 'no_recorder');
-  const words = /^[a-z_]{1,40}$/.test(code) ? code : 'without a known reason';
+  const words = CODES.has(code) ? code : 'without a known reason';
   return new HomeAssistantTrouble(isEnergy ? 'energy_refused' : 'refused', words);
 }
 

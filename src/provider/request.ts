@@ -1,10 +1,18 @@
 // One HTTP exchange with the provider: access token, deadline, what a refusal means, JSON or a clear complaint.
 import { type Clock, deadline } from '../foundation/clock.ts';
-import { EXIT, Failure, type FailureOptions, failure, LAST_VALUES_STAY } from '../foundation/failure.ts';
+import {
+  EXIT,
+  Failure,
+  type FailureOptions,
+  failure,
+  faultOf,
+  LAST_VALUES_STAY,
+} from '../foundation/failure.ts';
 import { parseJson } from '../foundation/json.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import { tlsTrouble } from '../foundation/tlsTrouble.ts';
 import { type HttpRequest, type HttpResponse, ReplyTooLarge } from '../http/client.ts';
+import { mediaTypeIn } from '../http/mediaType.ts';
 
 export interface Exchange {
   readonly method: 'GET' | 'POST';
@@ -53,16 +61,26 @@ const UNREACHABLE = 'provider_unreachable';
 const unreachable = (message: string, options: Omit<FailureOptions, 'exit'>): Failure =>
   failure(UNREACHABLE, message, { exit: EXIT.provider, ...options });
 
+/** What a search engine says is wrong with a query: text of the other side, which is never told. */
+export interface Complaint {
+  readonly type: string;
+  readonly reason: string;
+}
+
 /** The provider answered with a status that says no. */
 export class ProviderRefused extends Failure {
   readonly status: number;
-  /** What a search engine says is wrong with the query. For the log only. */
-  readonly reason: string | null;
+  // Private, so that no log writes it.
+  readonly #complaint: Complaint | null;
 
-  constructor(status: number, words: { message: string; hint: string }, reason: string | null = null) {
+  constructor(status: number, words: { message: string; hint: string }, complaint: Complaint | null = null) {
     super('provider_refused', words.message, { exit: EXIT.provider, retry: 'later', hint: words.hint });
     this.status = status;
-    this.reason = reason;
+    this.#complaint = complaint;
+  }
+
+  get complaint(): Complaint | null {
+    return this.#complaint;
   }
 }
 
@@ -80,10 +98,7 @@ export class UnexpectedReply extends Failure {
 }
 
 const PROVIDER_SETTING = 'provider.api_url';
-const LONGEST_REASON = 300;
 const UTF8 = new TextDecoder();
-// The header is text of the other side: only what looks like a type is told.
-const MEDIA_TYPE = /^[a-z]{1,20}\/[a-z.+-]{1,40}(?=\s*(;|$))/i;
 
 export function createAsk(options: AskOptions): Ask {
   const { timeoutSeconds, clock, accessToken, acceptsErrors = false, setting = PROVIDER_SETTING } = options;
@@ -142,7 +157,7 @@ export function createAsk(options: AskOptions): Ask {
       hint: `If this lasts, check ${setting}${access}.`,
     };
     const words = status === 404 && notFound ? notFound : status < 400 ? moved : refused;
-    return new ProviderRefused(status, words, reasonIn(json));
+    return new ProviderRefused(status, words, complaintIn(json));
   }
 
   return async (exchange) => {
@@ -189,21 +204,21 @@ function read(what: string, { status, headers, body }: HttpResponse): Reply {
   try {
     return { what, status, json: parseJson(body) };
   } catch {
-    const type = MEDIA_TYPE.exec(headers['content-type'] as string)?.[0] ?? 'an unknown type';
+    const type = mediaTypeIn(headers['content-type']?.toString());
     return { what, status, foreign: { type, characters: UTF8.decode(body).length } };
   }
 }
 
-/** Elasticsearch and OpenSearch put it at `error.root_cause[0].reason`. */
-function reasonIn(json: unknown): string | null {
-  const { error } = Object(json) as { error?: { root_cause?: readonly { reason?: unknown }[] } };
-  const reason = error?.root_cause?.[0]?.reason;
-  return typeof reason === 'string' ? reason.slice(0, LONGEST_REASON) : null;
+/** Elasticsearch and OpenSearch put it at `error.root_cause[0]`. */
+function complaintIn(json: unknown): Complaint | null {
+  const { error } = Object(json) as { error?: { root_cause?: readonly unknown[] } };
+  const { type, reason } = Object(error?.root_cause?.[0]) as { type?: unknown; reason?: unknown };
+  return type === undefined && reason === undefined ? null : { type: String(type), reason: String(reason) };
 }
 
 function networkFault(err: unknown): string {
-  const { name, code } = Object(err) as { name?: string; code?: unknown };
+  const { name } = Object(err) as { name?: string };
   if (name === 'TimeoutError') return 'time ran out';
   if (name === 'AbortError') return 'interrupted';
-  return String(code ?? name ?? 'unknown fault');
+  return faultOf(err);
 }

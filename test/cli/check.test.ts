@@ -43,6 +43,15 @@ test('password and secret of one-time codes are counted, and not shown; what is 
   expect(without).not.toMatch(/password|totp/);
 });
 
+test('a proxy that the environment names has a line, with what to do where it is not used', async () => {
+  const usual = { HEAT2MQTT_PASSWORD: 'demo' };
+  expect(await checked(usual)).not.toContain('proxy');
+  const out = await checked({ ...usual, HTTPS_PROXY: 'http://me:secret-word@proxy.example.org:3128' });
+  expect(out).toContain('ok     proxy: HTTPS_PROXY: set and not used, everything is reached directly\n');
+  expect(out).toContain('NODE_USE_ENV_PROXY=1');
+  expect(out).not.toMatch(/secret-word|proxy\.example/);
+});
+
 test.each([
   ['\ufeffcanary bird', 'a byte order mark at its beginning'],
   ['cana\0ry', 'a NUL'],
@@ -223,7 +232,9 @@ test.each<[string, Verdicts, number, readonly string[], string]>([
     'takes all subscriptions',
     {},
     0,
-    ['ok     subscriptions: the broker takes all: heat2mqtt/bridge/request/+, heat2mqtt/bridge/state, heat2mqtt/bridge/info, homeassistant/status'],
+    [
+      'ok     subscriptions: the broker takes all: heat2mqtt/bridge/request/+, heat2mqtt/bridge/state, heat2mqtt/bridge/info, homeassistant/status',
+    ],
     'FAILED',
   ],
   [

@@ -46,6 +46,24 @@ test('a damaged row, and a login of another row: counted, told, never used for a
   expect(await flat.days()).toBe(simulator.truth(PROPERTY).size);
 });
 
+test('an error of PostgreSQL that quotes a person is told by its code, and nothing of its text', async () => {
+  const flat = await openFlat();
+  const person = 'Órla Canarywood, 4711083599';
+  await flat.configure({ fleet: flat.fleet, log: { level: 'trace' } });
+  const probe = await flat.listen();
+  await flat.import('home');
+  const beside = ['DETAIL', 'HINT', 'TABLE', 'CONSTRAINT'].map((field) => `${field} = '${person}'`);
+  await flat.postgres.run(`CREATE FUNCTION public.quote() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'Dear ${person}' USING ERRCODE = 'P0001', ${beside}; END $$;
+    CREATE TRIGGER quote BEFORE UPDATE ON heat2mqtt.account FOR EACH ROW EXECUTE FUNCTION public.quote()`);
+  const program = flat.process();
+  await program.says(/The database of the fleet cannot be used \(P0001\)/);
+  const listed = await flat.command('accounts', 'list');
+  const said = [program.output, program.errors, listed.output, listed.errors];
+  const heard = probe.heard.map(({ payload }) => payload);
+  expect([...said, ...heard].join('\n')).not.toMatch(/canary|4711083599/i);
+});
+
 test('a database that is gone is told by everything within a minute, and so is its return', async () => {
   const flat = await openFlat();
   const { postgres } = flat;

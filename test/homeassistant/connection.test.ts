@@ -1,8 +1,10 @@
 // The connection to Home Assistant: each command gets its own reply, and the token goes nowhere else.
 
+import { createServer as createPlainServer } from 'node:net';
 import { createServer } from 'node:tls';
 import { expect, test, vi } from 'vitest';
 import * as z from 'zod';
+import { safeWords } from '../../src/foundation/failure.ts';
 import {
   allStoredHours,
   mqttEntities,
@@ -13,6 +15,7 @@ import {
 } from '../../src/homeassistant/commands.ts';
 import { LOCALHOST } from '../support/certificate.ts';
 import { listening, webSockets } from '../support/listening.ts';
+import { logLines } from '../support/logLines.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import type { Stack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
@@ -239,23 +242,58 @@ test('entities are those of MQTT that a person has not disabled, under the ids t
   expect([...(await mqttEntities(await connect()))]).toEqual([['heat2mqtt_meter_x_energy', 'sensor.cellar']]);
 });
 
-test.each([
-  ['unauthorized', 'not_admin'],
-  ['unknown_command', 'no_recorder'],
-  ['home_assistant_error', 'refused'],
-  ['some <b>text</b>', 'refused'],
-])('the error %s is %s, and only a plain code is told', async (error, code) => {
-  const { ha, connect } = await open();
-  ha.switches.instead.set('get_config', (socket, id) => {
-    socket.send(JSON.stringify({ id, type: 'event', event: 'unasked' }));
-    socket.send(JSON.stringify({ id: 99, type: 'result', success: true }));
-    socket.send(JSON.stringify({ id, type: 'result', success: false, error: { code: error } }));
+const PERSON = 'Órla Canarywood, 4711083599';
+
+test.each<[string, unknown, string]>([
+  ['unauthorized', 'unauthorized', 'not_admin'],
+  ['unknown_command', 'unknown_command', 'no_recorder'],
+  ['home_assistant_error', 'home_assistant_error', 'refused'],
+  ['a code of its own', 'orla_canarywood', 'refused'],
+  ['a text', PERSON, 'refused'],
+  ['a number', 4711083599, 'refused'],
+])(
+  'the error %s is told by its code, in our own words, and nothing of what stands beside it',
+  async (_, error, code) => {
+    const { ha, connect } = await open();
+    ha.switches.instead.set('get_config', (socket, id) => {
+      socket.send(JSON.stringify({ id, type: 'event', event: 'unasked' }));
+      socket.send(JSON.stringify({ id: 99, type: 'result', success: true }));
+      const beside = { message: PERSON, translation_key: PERSON, translation_placeholders: { name: PERSON } };
+      socket.send(JSON.stringify({ id, type: 'result', success: false, error: { code: error, ...beside } }));
+    });
+    const home = await connect();
+    const err = await home.send(CONFIG, z.unknown()).catch((fault) => fault);
+    expect(err).toHaveProperty('code', `home_assistant_${code}`);
+    const { log, lines } = logLines();
+    log.warn({ err }, 'told');
+    expect(`${lines} ${JSON.stringify(safeWords(err))}`).not.toMatch(/canary|4711083599/i);
+  },
+);
+
+test.each<[string, string]>([
+  ['a refused token', JSON.stringify({ type: 'auth_invalid', message: PERSON })],
+  ['a version of its own', JSON.stringify({ type: 'auth_required', ha_version: `2024.1 ${PERSON}` })],
+  ['a greeting of its own', JSON.stringify({ type: PERSON, message: PERSON })],
+  ['no JSON', PERSON],
+])('nothing of the text is told of %s', async (_, said) => {
+  const { stack, connect } = await open();
+  const err = await connect(await speaking(stack, said, [])).catch((fault) => fault);
+  const { log, lines } = logLines();
+  log.warn({ err }, 'told');
+  expect(err).toHaveProperty('code', expect.stringMatching(/^home_assistant_/));
+  expect(`${lines} ${JSON.stringify(safeWords(err))}`).not.toMatch(/canary|4711083599/i);
+});
+
+test('an upgrade that is refused with words is told by its status', async () => {
+  const { stack, connect } = await open();
+  const server = createPlainServer((socket) => {
+    socket.once('data', () => socket.end(`HTTP/1.1 418 ${PERSON}\r\nx-name: ${PERSON}\r\n\r\n`, 'latin1'));
   });
-  const home = await connect();
-  const failure = (await home.send(CONFIG, z.unknown()).catch((err) => err)) as {
-    code: string;
-    message: string;
-  };
-  expect(failure.code).toBe(`home_assistant_${code}`);
-  expect(failure.message).not.toContain('<b>');
+  const port = await listening(server);
+  stack.defer(() => void server.close());
+  const err = await connect(`ws://127.0.0.1:${port}`).catch((fault: Error) => fault);
+  expect(err).toHaveProperty('message', expect.stringContaining('HTTP 418'));
+  const { log, lines } = logLines();
+  log.warn({ err }, 'told');
+  expect(`${lines} ${JSON.stringify(safeWords(err))}`).not.toMatch(/canary|4711083599/i);
 });

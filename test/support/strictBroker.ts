@@ -44,10 +44,15 @@ export interface Verdicts {
   readonly publish?: (topic: string) => Verdict;
   readonly subscribe?: (filter: string) => Verdict;
   readonly announced?: Announced;
+  /** MQTT 5: said beside each code that refuses, as reason string, user property and server reference. */
+  readonly words?: string;
 }
 
 export async function startStrictBroker(verdicts: Verdicts = {}) {
   const { connect = () => 0, publish = () => 0, subscribe = () => 1, announced = {} } = verdicts;
+  const reason = reasonSaid(verdicts.words);
+  const reference = referenceSaid(verdicts.words);
+  const toCode = (code: number) => (code >= 0x80 ? reason : []);
   const taken: Taken[] = [];
   const connects: Asked[] = [];
   const subscribed: string[] = [];
@@ -72,7 +77,7 @@ export async function startStrictBroker(verdicts: Verdicts = {}) {
     counts.unanswered = 0;
     const code = connect({ level, will });
     if (code === null) return void socket.destroy();
-    const properties = code === 0 ? written(announced) : [];
+    const properties = code === 0 ? written(announced) : [...reason, ...reference];
     send(socket, 0x20, level === 4 ? [0, code] : [0, code, properties.length, ...properties]);
     if (code > 0) socket.end();
   }
@@ -88,7 +93,8 @@ export async function startStrictBroker(verdicts: Verdicts = {}) {
     counts.mostUnanswered = Math.max(counts.mostUnanswered, counts.unanswered);
     const answer = () => {
       counts.unanswered -= 1;
-      send(socket, 0x40, [...id, ...(packet.level === 4 ? [] : [code, 0])]);
+      const properties = toCode(code);
+      send(socket, 0x40, [...id, ...(packet.level === 4 ? [] : [code, properties.length, ...properties])]);
     };
     if (counts.isHolding) held.push(answer);
     else answer();
@@ -103,7 +109,9 @@ export async function startStrictBroker(verdicts: Verdicts = {}) {
       if (verdict === SILENCE) return;
       granted.push(level === 4 && verdict >= 0x80 ? 0x80 : verdict);
     }
-    send(socket, 0x90, [...body.subarray(0, 2), ...(level === 4 ? [] : [0]), ...granted]);
+    const properties = toCode(Math.max(...granted));
+    const said = level === 4 ? [] : [properties.length, ...properties];
+    send(socket, 0x90, [...body.subarray(0, 2), ...said, ...granted]);
   }
 
   function onUnsubscribe(socket: Socket, { body, level }: Packet): void {
@@ -138,9 +146,24 @@ export async function startStrictBroker(verdicts: Verdicts = {}) {
     },
     cut: wire.cut,
     /** Ends all connections with a DISCONNECT. */
-    dismiss: (code: number): void => wire.sayAndEnd(Buffer.from([0xe0, 2, code, 0])),
+    dismiss(code: number): void {
+      const properties = [...reason, ...reference];
+      const length = properties.length + 2;
+      wire.sayAndEnd(Buffer.from([0xe0, length, code, properties.length, ...properties]));
+    },
   };
 }
+
+const stringOf = (text: string): number[] => {
+  const bytes = Buffer.from(text);
+  return [0, bytes.length, ...bytes];
+};
+/** Short enough for a length of one byte. */
+function reasonSaid(words: string | undefined): number[] {
+  return words === undefined ? [] : [0x1f, ...stringOf(words), 0x26, ...stringOf('who'), ...stringOf(words)];
+}
+const referenceSaid = (words: string | undefined): number[] =>
+  words === undefined ? [] : [0x1c, ...stringOf(words)];
 
 function end(socket: Socket, how: null | { readonly dismiss: number }): void {
   if (how === null) socket.destroy();

@@ -10,6 +10,7 @@ import type { Log } from '../../foundation/log.ts';
 import type { HoursQuestion, UsageQuestion } from '../provider.ts';
 import { LARGEST_UNITS, LAST_INSTANT, parseReply, rowsOf } from '../reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
+import { toldOf } from './complaint.ts';
 import { NAMES, PATHS } from './names.ts';
 
 type Asked = Omit<UsageQuestion, 'interval'> & { readonly interval: Interval | 'hour' };
@@ -28,7 +29,7 @@ export function usageReports(ask: Ask, log: Log) {
 
   /** The buckets of each resource. */
   async function report(question: Asked): Promise<Resource[]> {
-    const { propertyCustomerId, signal } = question;
+    const { signal } = question;
     const askWith = async (intervalKey: IntervalKey) => {
       const body = usageQuery(question, intervalKey);
       const json = await ask({ method: 'POST', path: PATHS.usage, body, what: WHAT, signal });
@@ -40,9 +41,8 @@ export function usageReports(ask: Ask, log: Log) {
       return await askWith(intervalKey);
     } catch (err) {
       if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
-      // The reason may repeat parts of the query.
-      const reason = err.reason?.replaceAll(propertyCustomerId, '<id>') ?? 'not given';
-      log.warn({ intervalKey, reason }, 'the provider does not understand the usage query');
+      const told = toldOf(err.complaint, usageQuery(question, intervalKey));
+      log.warn({ intervalKey, ...told }, 'the provider does not understand the usage query');
       // Either key may be the one it does not know. When both are refused, the first refusal counts.
       return askWith(intervalKey === 'interval' ? 'calendar_interval' : 'interval').catch((second) => {
         throw second instanceof ProviderRefused ? err : second;

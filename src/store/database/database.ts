@@ -3,7 +3,7 @@
 // pooler may give each statement another connection.
 import pg from 'pg';
 import type { Clock } from '../../foundation/clock.ts';
-import { EXIT, Failure } from '../../foundation/failure.ts';
+import { codeOf, EXIT, Failure } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
 
 /** Why a database cannot be used: a sentence, and what to do. Keys are SQLSTATEs, or codes of the system. */
@@ -43,7 +43,7 @@ export class DatabaseTrouble extends Failure {
   readonly reason: string;
 
   constructor(cause: unknown) {
-    const reason = String(Object(cause).code ?? 'no answer');
+    const reason = codeOf(cause) ?? 'no answer';
     const [sentence, hint] = SENTENCES[reason] ?? [
       `The database of the fleet cannot be used (${reason}).`,
       OTHERWISE,

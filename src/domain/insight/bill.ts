@@ -1,12 +1,10 @@
 // Is my bill right? Each is judged by the rule of the bills before it, and a lasting change of the rule is told as one.
 import { inFull, type Micro, toMicro } from '../amount.ts';
-import { type Invoice, invoiceRecord } from '../invoice.ts';
+import type { Invoice } from '../invoice.ts';
 import { median } from '../leastSquares.ts';
-import type { Ledger } from '../ledger.ts';
-import { compareText } from '../order.ts';
-import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
+import { addDays, type Day, type DaySpan, type Zone } from '../period.ts';
+import { type Bill, type MeterDays, openKnownBills } from './billDays.ts';
 import { changedRule, findRules, isKept, LARGEST_LIMIT, predict, type Rule, type Terms } from './billRule.ts';
-import { estimatedRuns, readingOfEachDay, readingsIn, YEAR_AND_MONTH_DAYS } from './readings.ts';
 
 export const VERDICTS = ['as_expected', 'differs', 'rule_changed', 'unknown'] as const;
 
@@ -52,8 +50,6 @@ interface Past {
   readonly changed: BillCheck['changed'];
 }
 
-type MeterDays = Pick<Ledger, 'origin' | 'days'>;
-
 const NO_PAST: Past = { checks: new Map(), seen: [], strays: [], changed: null };
 const NOTHING_TOLD = {
   ...({ verdict: 'unknown', reason: null, rule: null, changed: null } as const),
@@ -68,6 +64,7 @@ const BILLS_OF_CHANGE = 3;
 
 /** Judges the bills in the order of their periods. What was found of the first ones is kept while what is known of them is the same. */
 export function billJudge() {
+  const knownBills = openKnownBills();
   let judged: readonly { readonly known: string; readonly past: Past }[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
     const before = judged;
@@ -80,95 +77,6 @@ export function billJudge() {
       return { known, past };
     });
     return past.checks;
-  };
-}
-
-/**
- * The periods by their ends; of those that end together the longest comes last, and of one period by the day they are due. Without bills
- * that are cancelled, or have no period that can be.
- */
-export function billPeriods(invoices: readonly Invoice[], zone: Zone) {
-  const periods = invoices
-    .flatMap((invoice) => {
-      const { period_start: from, period_end: last, status } = invoiceRecord(invoice, zone);
-      const isCancelled = /^(cancell?ed|void(ed)?)$/i.test(status ?? '');
-      if (isCancelled || from === null || last === null || last < from) return [];
-      return daysBetween(from, last) < YEAR_AND_MONTH_DAYS ? [{ invoice, from, to: addDays(last, 1) }] : [];
-    })
-    .sort(
-      (a, b) =>
-        compareText(a.to, b.to) ||
-        compareText(b.from, a.from) ||
-        (a.invoice.dueAt ?? 0) - (b.invoice.dueAt ?? 0) ||
-        compareText(a.invoice.id, b.invoice.id),
-    );
-  const gaps = periods.map(({ from }, at) => daysBetween(periods[at - 1]?.to ?? from, from));
-  return periods.map((period, at) => {
-    // Most periods follow one another: an end at the beginning of the last day leaves a day between two, and an end within
-    // the first day of the next names that day twice. Once may be another bill for the same days.
-    const before = gaps.slice(1, at + 1);
-    const isUsual = (days: number) =>
-      before.filter((gap) => gap === days).length > Math.max(1, before.length / 2);
-    return { ...period, to: addDays(period.to, [1, -1].find(isUsual) ?? 0) };
-  });
-}
-
-type Bill = ReturnType<typeof knownBills>[number];
-
-/** Without those that have no total, begin before a ledger does, or of whose days no ledger knows a cost. */
-function knownBills(invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone) {
-  const costs = meters.map(openCosts);
-  return billPeriods(invoices, zone).flatMap(({ invoice: { id, total }, from, to }) => {
-    if (total === null || meters.some(({ origin }) => origin > from)) return [];
-    const days = daysBetween(from, to);
-    // A meter that came later has nothing to do with the bill.
-    const known = costs.map((costsIn) => costsIn(from, days)).filter(({ own }) => own > 0);
-    const sumOver = (part: 'sum' | 'atEnds') => known.reduce((sum, costs) => sum + costs[part], 0);
-    const countOf = (part: 'missing' | 'carried') => new Set(known.flatMap((costs) => costs[part])).size;
-    const bill = {
-      ...{ id, total, from, to, days, sum: sumOver('sum') },
-      /** Days without a cost of their own: those that no later reading carries, and those that one does. */
-      ...{ missing: countOf('missing'), estimated: countOf('carried') },
-      /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
-      atEnds: sumOver('atEnds'),
-    };
-    return known.length === 0 ? [] : [bill];
-  });
-}
-
-/** What the days of a meter tell of a bill. */
-function openCosts({ origin, days }: MeterDays) {
-  let newest = origin;
-  for (const day of days.keys()) if (day > newest) newest = day;
-  const all = { from: origin, to: addDays(newest, 1) };
-  const inReading = readingOfEachDay('cost', days, all);
-  const energies = readingsIn('energy', days, all);
-  const costOf = (at: number) => days.get(energies[at]?.day ?? '')?.cost ?? 0;
-  const estimates = estimatedRuns(energies);
-  /** How much may be on the wrong side of the midnight: all of a reading with days on both, and of estimates what puts them right, give or take a day. */
-  function overMidnight(at: number): Micro {
-    const reading = inReading[at] ?? null;
-    const isCarried = reading !== null && reading === inReading[at - 1];
-    const run = estimates.find(
-      ({ first, right }) => (energies[first]?.at ?? 0) < at && (energies[right]?.at ?? at) >= at,
-    );
-    const estimated = run
-      ? costOf(run.first) * (1 + run.right - run.next) + Math.abs(costOf(run.right) - costOf(run.first))
-      : 0;
-    return (isCarried ? Math.abs(reading.amount) : 0) + estimated;
-  }
-  return (from: Day, count: number) => {
-    const first = daysBetween(origin, from);
-    const [missing, carried]: [number[], number[]] = [[], []];
-    let [own, sum] = [0, 0];
-    for (let at = 0; at < count; at += 1) {
-      const reading = inReading[first + at] ?? null;
-      if (reading === null) missing.push(at);
-      // The last of its days is that of the reading.
-      else if (reading === inReading[first + at + 1]) carried.push(at);
-      else [own, sum] = [own + 1, sum + reading.amount];
-    }
-    return { own, sum, missing, carried, atEnds: overMidnight(first) + overMidnight(first + count) };
   };
 }
 
@@ -192,13 +100,13 @@ function judge(past: Past, bill: Bill): Past {
 
   const terms = termsOf(bill, Math.max(1, within.length));
   const own: Seen = { bill, terms, total: added, off: 0, limit: 0 };
-  const isSharp = within.length === 0 && bill.atEnds === 0;
+  const isSharp = within.length === 0 && bill.open === 0;
   const learnt = { seen: isSharp ? [...seen, own] : seen };
   const opinion = opinionOf(seen, terms);
   if (opinion === null) return tell({ reason: 'no_rule' }, learnt);
   const { rule, expected, limit } = opinion;
   // Readings over its ends are billed with the tax and all.
-  const ends = bill.sum > 0 ? (inFull(bill.atEnds) * expected) / inFull(bill.sum) : 0;
+  const ends = bill.sum > 0 ? (inFull(bill.open) * expected) / inFull(bill.sum) : 0;
   // A longer statement is the bill of all its days, or what the bills within it left open.
   const complete = totalOf([bill, ...within]);
   const isRest = within.length > 0 && Math.abs(complete - expected) < Math.abs(added - expected);

@@ -40,7 +40,7 @@ export function billSentence(check: BillCheck, currency: string): string {
 
 const REASONS = {
   days_missing: ({ missing }: BillCheck) =>
-    `the cost of ${days(missing)} is missing there, so that the two cannot be compared`,
+    `the cost of ${days(missing)} is in no reading that shows it, so that the two cannot be compared`,
   overlaps: () => 'its period overlaps that of another bill, so that the two cannot be compared',
   more_to_come: () => 'another bill for these days is to come, as before',
   cancelled_out: () => 'the bills for these days cancel out',

@@ -48,17 +48,26 @@ export function readingsIn<Kind extends keyof Amounts>(
   return found;
 }
 
-/** For each day of the span the reading that it is in: its own, or the next one after a gap. `null`: in none. */
+/** Which reading has the days of the gap before the reading in it. */
+export type HeldBy = (reading: Reading) => 'next' | 'previous' | 'none';
+
+/** For each day of the span the reading that it is in: its own, or that of a gap, as a rule the next one. `null`: in none. */
 export function readingOfEachDay<Kind extends keyof Amounts>(
   kind: Kind,
   days: Days<Kind>,
   span: DaySpan,
+  heldBy: HeldBy = () => 'next',
 ): readonly (Reading | null)[] {
   const around = { from: addDays(span.from, -AROUND_DAYS), to: addDays(span.to, AROUND_DAYS) };
   const found = daysOf(around).map((): Reading | null => null);
+  let previous: Reading | null = null;
   for (const reading of readingsIn(kind, days, around)) {
-    const carried = reading.missed <= LONGEST_CARRIED_DAYS ? reading.missed : 0;
-    found.fill(reading, reading.at - carried, reading.at + 1);
+    const { at, missed } = reading;
+    const isGap = missed > 0 && missed <= LONGEST_CARRIED_DAYS;
+    const holder = isGap ? heldBy(reading) : 'none';
+    if (holder !== 'none') found.fill(holder === 'next' ? reading : previous, at - missed, at);
+    found[at] = reading;
+    previous = reading;
   }
   return found.slice(AROUND_DAYS, -AROUND_DAYS);
 }

@@ -53,9 +53,9 @@ export function gapEvidence(days: Days, day: Day, missed: number): GapEvidence {
   return { heldBy: 'next', unbilled };
 }
 
-/** Whether the day's cost has the standing charge of the day after it as well. */
+/** Whether the day's cost has the standing charge of the day after it as well, and cannot have that of the day before. */
 function holdsNextDay(days: Days, day: Day): boolean {
-  return chargesByNeighbours(days, day, day)?.charges === 2;
+  return days.has(addDays(day, -1)) && chargesByNeighbours(days, day, day)?.charges === 2;
 }
 
 /** Of energy, which no tariff changes, where it is known. Tests the logarithm of the reading against those of the days before the gap: too large for one day, and right for all of them. */

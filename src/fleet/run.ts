@@ -17,6 +17,7 @@ import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
+import type { Property } from '../domain/reading.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
@@ -27,7 +28,9 @@ import { deviceId } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { composeAccount } from '../publication/messages.ts';
 import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
-import type { ClaimedAccount, ClaimedRow, Claims, Columns } from '../store/database/claims.ts';
+import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
+import type { ClaimedRow, Columns } from '../store/database/claimedRow.ts';
+import type { Claims } from '../store/database/claims.ts';
 import type { Codec } from '../store/stateStore.ts';
 import type { Membership } from './membership.ts';
 import type { OpenFleet } from './open.ts';
@@ -80,13 +83,15 @@ const NOTHING = { topics: {}, components: {}, lists: null, events: [] };
 /** Without topics of meters that another account has taken over: that one publishes them. */
 function ofOwnMeters(
   { topics, components }: KeptTopics,
-  { hasSeries }: ClaimedAccount,
+  claim: ClaimedAccount,
   { topics: { base } }: Pick<AccountContext, 'topics'>,
 ): KeptTopics {
   const places = [`${base}/meter/`, `/${deviceId(base, 'meter', '')}`];
   const meterIn = (topic: string) => places.flatMap((place) => topic.split(place)[1]?.split('/')[0] ?? []);
   const own = <T>(all: Readonly<Record<string, T>>) =>
-    Object.fromEntries(Object.entries(all).filter(([topic]) => meterIn(topic).every(hasSeries)));
+    Object.fromEntries(
+      Object.entries(all).filter(([topic]) => meterIn(topic).every((series) => claim.hasSeries(series))),
+    );
   return { topics: own(topics), components: own(components) };
 }
 
@@ -119,7 +124,10 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
     state: claim,
   };
   // Of all accounts of the fleet the lowest id that is usable reads a property, under a name that no other has.
-  const names = Object.assign(new SeriesNames(), { claim: claim.takeSeries, nameOf: claim.nameOf });
+  const names = Object.assign(new SeriesNames(), {
+    claim: (properties: readonly Property[]) => claim.takeSeries(properties),
+    nameOf: (property: Property) => claim.nameOf(property),
+  });
   const gate = membership.gateOf(claim, claims);
   const [account] = await openAccounts(own, (meter) => meter.store.restore(null), { ...shared, names, gate });
   if (account === undefined) return;

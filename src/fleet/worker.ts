@@ -2,7 +2,8 @@
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
-import type { ClaimedAccount, Columns, End } from '../store/database/claims.ts';
+import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
+import type { Columns, End } from '../store/database/claimedRow.ts';
 import { DatabaseTrouble } from '../store/database/database.ts';
 import { failureColumns, type ProcessParts, runAccount } from './run.ts';
 

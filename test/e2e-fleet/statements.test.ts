@@ -4,14 +4,10 @@ import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
 import { readHealth } from '../../src/fleet/membership.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
-import {
-  type ClaimedAccount,
-  type Claims,
-  claimedAccount,
-  openClaims,
-  readKept,
-} from '../../src/store/database/claims.ts';
+import { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
+import { type Claims, openClaims } from '../../src/store/database/claims.ts';
 import { type Database, openDatabase } from '../../src/store/database/database.ts';
+import { readKept } from '../../src/store/database/kept.ts';
 import { prepareTables } from '../../src/store/database/schema.ts';
 import { Seal } from '../../src/store/database/seal.ts';
 import { tokensCodec } from '../../src/store/documents.ts';
@@ -46,7 +42,7 @@ async function openAccount(ids: readonly string[] = ['home']) {
   /** The same claim, with what is kept by now, of a process that has not noticed that it may be over. */
   const stateOf = async ({ row }: ClaimedAccount) => {
     const endsAt = systemClock.monotonic() + 60_000;
-    const state = claimedAccount(row, endsAt, readKept(database, [row.id]), tools);
+    const state = new ClaimedAccount(row, endsAt, readKept(database, [row.id]), tools);
     await state.open();
     return state;
   };

@@ -4,7 +4,8 @@ import { zone } from '../../src/domain/period.ts';
 import { joinFleet, readHealth } from '../../src/fleet/membership.ts';
 import { afterFailedRun } from '../../src/fleet/worker.ts';
 import { EXIT, failure } from '../../src/foundation/failure.ts';
-import type { ClaimedRow } from '../../src/store/database/claims.ts';
+import { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
+import type { ClaimedRow } from '../../src/store/database/claimedRow.ts';
 import { DatabaseTrouble, sharedClock } from '../../src/store/database/database.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 import { handClock } from '../support/clock.ts';
@@ -22,7 +23,10 @@ async function join(changes = {}) {
     { clock: own, zone: zone('UTC'), log: logLines().log },
   );
   const claim = await found.taken();
-  const gate = (to: 'issuer' | 'provider', id = 'a') => membership.gateOf({ ...claim, id }, claims)(to);
+  const claimOf = (id: string) =>
+    new ClaimedAccount({ ...claim.row, id }, clock.monotonic() + 3_600_000, Promise.resolve([]), found);
+  const gate = (to: 'issuer' | 'provider', id = 'a') =>
+    membership.gateOf(id === claim.id ? claim : claimOf(id), claims)(to);
   return { ...found, own, membership, claim, gate };
 }
 

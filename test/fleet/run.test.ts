@@ -13,7 +13,7 @@ import { type Link, openLink } from '../../src/mqtt/link.ts';
 import type { Message } from '../../src/mqtt/message.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
-import type { ClaimedAccount } from '../../src/store/database/claims.ts';
+import type { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
 import { sharedClock } from '../../src/store/database/database.ts';
 import { load } from '../config/loading.ts';
 import { openAccountRow } from '../support/accountRow.ts';
@@ -102,7 +102,7 @@ async function openRun(
   };
 }
 
-const KEPT = { account: 'a', json: null, sealed: null, days: null };
+const KEPT = { account: 'a', json: null, sealed: null, block: null, days: null };
 
 test('a first run: written before it is published, then due for the refresh; its secrets are forgotten', async () => {
   const { run, statements, broker, last, topics, clock, scrubber } = await openRun();

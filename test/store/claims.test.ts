@@ -1,7 +1,9 @@
 // Claims of a fleet on PostgreSQL's wire: when they end, and that nothing is written or opened for another row than their own.
 import { describe, expect, test } from 'vitest';
 import type { Claims } from '../../src/store/database/claims.ts';
+import { pack } from '../../src/store/database/days.ts';
 import { PLACES } from '../../src/store/database/seal.ts';
+import type { DayRow } from '../../src/store/ledgerDocument.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 
 test('a claim lasts from the question, however late the answer comes; so does its renewal', async () => {
@@ -112,7 +114,7 @@ describe('what is kept', () => {
   const tokensOf =
     (account: string, place = account): Kept =>
     (seal) => ({
-      ...{ account, name: 'tokens', json: null, series: null, days: null },
+      ...{ account, name: 'tokens', json: null, series: null, block: null, days: null },
       sealed: seal.close(PLACES.document(place, 'tokens'), { accessToken: 'x' }),
     });
 
@@ -144,21 +146,75 @@ describe('what is kept', () => {
     }
   });
 
-  test('of a ledger is read under its series; one that has none here is not written', async () => {
+  async function openLedgers(...ledgers: readonly Readonly<Record<string, unknown>>[]) {
     const { row, seal, taken, statements, written } = await openAccountRow();
-    const mine = { account: 'a', name: seal.mark('P1'), json: { complete: true }, sealed: null };
-    row.kept = [{ ...mine, series: 'heat', days: [['2025-03-01', 1, 2, 0, 3]] }];
+    row.kept = ledgers.map((ledger, at) => ({
+      ...{ account: 'a', name: seal.mark(`P${at + 1}`), sealed: null, series: `heat-${at + 1}`, block: null },
+      ...ledger,
+    }));
     const claim = await taken();
     await claim.open();
     const ledger = (property: string) => claim.document(`accounts/a/ledger-${property}`, AS_IT_IS);
-    expect(await ledger('P1').read()).toEqual({ complete: true, days: [['2025-03-01', 1, 2, 0, 3]] });
+    const writtenLedgers = () => JSON.parse(statements.at(-1)?.values[2] ?? '').ledgers;
+    return { claim, ledger, seal, written, writtenLedgers };
+  }
+
+  test('of a ledger is read under its series; one that has none here is not written', async () => {
+    const days = [['2025-03-01', 1, 2, 0, 3]];
+    const { claim, ledger, seal, written, writtenLedgers } = await openLedgers({
+      json: { complete: true },
+      days,
+    });
+    expect(await ledger('P1').read()).toEqual({ complete: true, days });
     await ledger('P2').write({ complete: true, days: [] });
     expect(claim.hasNews()).toBe(false);
     await ledger('P1').write({ complete: true, days: [] });
     expect(claim.hasNews()).toBe(true);
     await claim.write({});
-    const { ledgers } = JSON.parse(statements.at(-1)?.values[2] ?? '');
     expect(written()).toEqual([[]]);
-    expect(ledgers).toEqual([{ mark: seal.mark('P1'), ledger: { complete: true }, days: [] }]);
+    expect(writtenLedgers()).toEqual([
+      { mark: seal.mark('P1'), ledger: { complete: true }, days: [], gone: ['2025-03-01'], block: null },
+    ]);
+  });
+
+  const PACKED: readonly DayRow[] = [
+    ['2024-12-30', 1, null, 0, 3],
+    ['2025-01-01', null, 5, 1, 4],
+  ];
+  const LOOSE: readonly DayRow[] = [['2025-03-01', 7, 8, 0, 9]];
+
+  test('of a ledger has the days of its block before the others, and the end of the block stays with it', async () => {
+    const { claim, ledger, writtenLedgers } = await openLedgers({
+      json: { complete: true, blockTo: '2025-02-01' },
+      block: pack(PACKED),
+      days: LOOSE,
+    });
+    expect(await ledger('P1').read()).toEqual({ complete: true, days: [...PACKED, ...LOOSE] });
+    const corrected: DayRow = ['2025-03-01', 77, 8, 1, 10];
+    await ledger('P1').write({ complete: true, days: [...PACKED, corrected] });
+    await claim.write({});
+    expect(writtenLedgers()).toMatchObject([
+      { ledger: { complete: true, blockTo: '2025-02-01' }, days: [corrected], gone: [], block: null },
+    ]);
+    // What is written is what the next commit compares with.
+    await ledger('P1').write({ complete: true, days: [...PACKED, corrected] });
+    await claim.write({});
+    expect(writtenLedgers()).toMatchObject([{ days: [], gone: [] }]);
+  });
+
+  test('of a ledger whose block is gone or damaged is never taken for a ledger with fewer days', async () => {
+    for (const block of [{}, { ...pack(PACKED), cost: [1] }, { ...pack(PACKED), day: 'x' }]) {
+      const { ledger } = await openLedgers({ json: { blockTo: '2025-02-01' }, block, days: LOOSE });
+      expect(await ledger('P1').read()).toEqual({ days: null });
+    }
+    // Without its block the database gives all days as rows; the end that the ledger tells does not count.
+    const { claim, ledger, writtenLedgers } = await openLedgers({
+      json: { blockTo: '2025-02-01' },
+      days: [...PACKED, ...LOOSE],
+    });
+    await ledger('P1').write({ days: [...PACKED, ...LOOSE] });
+    await claim.write({});
+    expect(writtenLedgers()).toMatchObject([{ ledger: {}, days: [], gone: [] }]);
+    expect(writtenLedgers()[0].ledger.blockTo).toBeUndefined();
   });
 });

@@ -32,8 +32,10 @@ import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
 import type { ClaimedRow, Columns } from '../store/database/claimedRow.ts';
 import type { Claims } from '../store/database/claims.ts';
 import type { Codec } from '../store/stateStore.ts';
+import type { FleetCounts } from './health.ts';
 import type { Membership } from './membership.ts';
 import type { OpenFleet } from './open.ts';
+import type { Pace } from './pace.ts';
 import { loginOf } from './roster.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -42,6 +44,8 @@ export interface ProcessParts {
   readonly context: Omit<AccountContext, 'state' | 'changed'>;
   readonly opened: OpenFleet;
   readonly membership: Membership;
+  readonly pace: Pace;
+  readonly counts: FleetCounts;
   readonly claims: Claims;
   readonly schedule: Schedule;
   readonly link: Link;
@@ -115,7 +119,7 @@ export async function runAccount(claim: ClaimedAccount, parts: ProcessParts): Pr
 
 async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
   const { row } = claim;
-  const { context, shared, membership, claims } = parts;
+  const { context, shared, pace, claims } = parts;
   const own: AccountContext = {
     ...context,
     config: { ...context.config, accounts: [accountOf(row, parts)] },
@@ -128,7 +132,7 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
     claim: (properties: readonly Property[]) => claim.takeSeries(properties),
     nameOf: (property: Property) => claim.nameOf(property),
   });
-  const gate = membership.gateOf(claim, claims);
+  const gate = pace.gateOf(claim, claims);
   const [account] = await openAccounts(own, (meter) => meter.store.restore(null), { ...shared, names, gate });
   if (account === undefined) return;
   const document = claim.document('published', publishedCodec);

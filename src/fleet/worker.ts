@@ -18,7 +18,7 @@ const SHARE_OF_FIRST_HISTORIES = 0.25;
 export type Worker = ReturnType<typeof startWorker>;
 
 export function startWorker(claimSeconds: number, parts: ProcessParts) {
-  const { context, link, membership, claims } = parts;
+  const { context, link, pace, claims } = parts;
   const { clock, log } = context;
   const { concurrency } = context.config.usage;
   const share = Math.max(1, Math.floor(concurrency * SHARE_OF_FIRST_HISTORIES));
@@ -31,7 +31,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
     while (!signal.aborted) {
       const free = concurrency - running.size;
       // What could not be published would keep the account from others.
-      const mayWork = free > 0 && link.status().connected && membership.pausedMs() === 0;
+      const mayWork = free > 0 && link.status().connected && pace.pausedMs() === 0;
       const fresh = [...running.keys()].filter(({ row }) => row.first_history).length;
       const firstHistories = Math.min(free, Math.max(0, share - fresh));
       const taken = mayWork ? ((await claims.take(free, firstHistories).catch(tell)) ?? []) : [];

@@ -2,7 +2,7 @@
 // itself (pg_stat_statements), as the program sends them.
 import { randomUUID } from 'node:crypto';
 import { zone as zoneOf } from '../../src/domain/period.ts';
-import { readHealth } from '../../src/fleet/membership.ts';
+import { readHealth } from '../../src/fleet/health.ts';
 import { listAccounts, sealLogin } from '../../src/fleet/roster.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
-import { readHealth } from '../../src/fleet/membership.ts';
+import { readHealth } from '../../src/fleet/health.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
 import { type Claims, openClaims } from '../../src/store/database/claims.ts';

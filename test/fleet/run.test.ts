@@ -3,7 +3,9 @@
 import { describe, expect, test } from 'vitest';
 import { Counters } from '../../src/accounts/metrics.ts';
 import { zone } from '../../src/domain/period.ts';
-import { joinFleet } from '../../src/fleet/membership.ts';
+import { FleetCounts } from '../../src/fleet/health.ts';
+import { Membership } from '../../src/fleet/membership.ts';
+import { Pace } from '../../src/fleet/pace.ts';
 import { sealLogin } from '../../src/fleet/roster.ts';
 import { type ProcessParts, runAccount } from '../../src/fleet/run.ts';
 import { openSchedule } from '../../src/fleet/schedule.ts';
@@ -46,11 +48,9 @@ async function openRun(
     close: async () => undefined,
   };
   const own = sharedClock(clock);
-  const membership = await joinFleet(
-    opened,
-    { claim_seconds: 30, requests_per_second: Number.POSITIVE_INFINITY },
-    { clock: own, zone: zone('UTC'), log },
-  );
+  const pace = new Pace(Number.POSITIVE_INFINITY, { database, clock: own, log });
+  const counts = new FleetCounts(database, 30, zone('UTC'), own);
+  const membership = await Membership.join({ ...opened, clock: own, log, pace, counts });
   const broker = { isAway: false, refuses: /^never$/, sent: [] as Message[], statementsBefore: 0 };
   const link: Link = {
     ...openLink({
@@ -71,7 +71,7 @@ async function openRun(
       ...{ topics: new Topics('heat2mqtt'), counters: new Counters(), outdoor: { weather: null } },
       ...{ limit: concurrencyLimit(1), scryptCost: 2 },
     },
-    ...{ opened, membership, claims, link },
+    ...{ opened, membership, pace, counts, claims, link },
     schedule: openSchedule(
       {
         next: (count) => Array.from({ length: count }, (_, n) => clock.now() + (n + 1) * tickMs),

@@ -18,6 +18,8 @@ import {
 import { type Bench, isStateBelow, monthsAgo } from './home.ts';
 import { table } from './numbers.ts';
 
+/** How long the history of each account is. */
+const { HEAT2MQTT_BENCH_MONTHS: MONTHS = '1' } = process.env;
 const PROCESSES = 3;
 const CONCURRENCY = 16;
 const BASE = 'fleet';
@@ -136,7 +138,7 @@ async function configure(folder: string, { provider, postgres, broker }: Service
       schedule: '23 3 1 1 *',
       timezone: 'UTC',
       reading_closes: 'same_day',
-      history_since: monthsAgo(1),
+      history_since: monthsAgo(Number(MONTHS)),
       concurrency: CONCURRENCY,
     },
     extras: { meter_reading: false, balance: false, invoices: false },

@@ -2,8 +2,9 @@
 // itself (pg_stat_statements), as the program sends them.
 import { randomUUID } from 'node:crypto';
 import { zone as zoneOf } from '../../src/domain/period.ts';
-import { readHealth } from '../../src/fleet/health.ts';
-import { listAccounts, sealLogin } from '../../src/fleet/roster.ts';
+import { FleetCounts } from '../../src/fleet/health.ts';
+import { listMeters } from '../../src/fleet/keeper.ts';
+import { listAccounts, resealAll, sealLogin } from '../../src/fleet/roster.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import type { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
@@ -20,7 +21,7 @@ const AT_ONCE = 16;
 const FIRST_HISTORIES = 4;
 const DAYS = 60;
 /** So many accounts have three years of days, which came day by day, each between those of the others. */
-const LONG_ACCOUNTS = 640;
+const LONG_ACCOUNTS = 320;
 const LONG_DAYS = 1_095;
 const BATCH = 5_000;
 const ROUNDS = 20;
@@ -29,12 +30,14 @@ const LOOKS = 5;
 const LATER_MS = 6 * 3_600_000;
 const LONGEST_STATEMENT_MS = 600_000;
 
+const zone = zoneOf('Europe/Dublin');
 const asItIs: Codec<object> = { encode: (value) => value, decode: (json) => Object(json) };
 
 interface Parts {
   readonly postgres: Postgres;
   readonly database: Database;
   readonly claims: Claims;
+  readonly seal: Seal;
 }
 
 export async function benchStatements(accounts: number): Promise<string> {
@@ -51,7 +54,7 @@ export async function benchStatements(accounts: number): Promise<string> {
     seal.markKey = 'bench';
     await fill(postgres, seal, accounts);
     const claims = openClaims({ database, seal, clock: systemClock }, randomUUID(), CLAIM_SECONDS);
-    return await measureAll({ postgres, database, claims });
+    return await measureAll({ postgres, database, claims, seal });
   } finally {
     await database.close();
     await postgres.stop();
@@ -59,7 +62,7 @@ export async function benchStatements(accounts: number): Promise<string> {
 }
 
 async function measureAll(parts: Parts): Promise<string> {
-  const { postgres, database, claims } = parts;
+  const { postgres, claims } = parts;
   const lines: string[][] = [];
   const measure = async (situation: string, step: () => Promise<unknown>) => {
     await postgres.run('SELECT pg_stat_statements_reset()');
@@ -77,20 +80,32 @@ async function measureAll(parts: Parts): Promise<string> {
   await due(`id < 'a2' AND id >= 'a19'`);
   await measure('few due', () => rounds(claims, ROUNDS, nothingNew));
   await due(`id LIKE 'long%'`);
+  await measure('three years, as rows', () => rounds(claims, ROUNDS, nothingNew));
+  await due(`id LIKE 'long%'`);
+  await measure('three years, a day that packs them', () => rounds(claims, ROUNDS, newDay));
+  await due(`id LIKE 'long%'`);
   await measure('three years', () => rounds(claims, ROUNDS, nothingNew));
+  await due(`id LIKE 'long%'`);
   await measure('three years, a new day', () => rounds(claims, ROUNDS, newDay));
-  await measure('looks', async () => {
-    for (let n = 0; n < LOOKS; n += 1) {
-      await readHealth(database, CLAIM_SECONDS, zoneOf('Europe/Dublin'));
-      await listAccounts(database, true);
-    }
-  });
+  await measure('of all', () => looks(parts));
   await due('true');
   const release = await holdSnapshot(postgres);
   await rounds(claims, FOREIGN_ROUNDS, nothingNew);
   await measure('a foreign snapshot', () => rounds(claims, ROUNDS, nothingNew));
   await release();
   return table(['situation', 'calls', 'ms', 'planning, ms', 'blocks', 'WAL, kB', 'statement'], lines);
+}
+
+/** What looks at all accounts, or is done with all. */
+async function looks({ database, seal }: Parts): Promise<void> {
+  const counts = new FleetCounts(database, CLAIM_SECONDS, zone, systemClock);
+  for (let n = 0; n < LOOKS; n += 1) {
+    await counts.look(true);
+    await counts.look(false);
+    await listMeters(database);
+    await listAccounts(database, true);
+  }
+  await resealAll({ database, seal });
 }
 
 /** Somebody's transaction that stays open. Resolves to what ends it. */
@@ -188,7 +203,8 @@ export async function fill(
     );
   }
   const insert = (days: number, which: string) => `INSERT INTO heat2mqtt.reading
-    SELECT s.id, d.day::date, 12345678, 1234567, 1, d.day + interval '30 h' FROM heat2mqtt.series s,
+    SELECT s.id, d.day::date, (random() * 3e7)::int, (random() * 5e6)::int, (random() * 1.1)::int,
+      d.day + interval '30 h' + random() * interval '6 h' FROM heat2mqtt.series s,
     generate_series(date '2026-11-01' - ${days}, date '2026-10-31', interval '1 day') AS d(day) WHERE ${which} ORDER BY d.day, s.id`;
   await postgres.run(insert(DAYS, `s.name NOT LIKE 'long%'`));
   await postgres.run(insert(LONG_DAYS, `s.name LIKE 'long%'`));

@@ -8,7 +8,8 @@ import { systemClock } from '../../src/foundation/clock.ts';
 import { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
 import { type Claims, openClaims } from '../../src/store/database/claims.ts';
 import { type Database, openDatabase } from '../../src/store/database/database.ts';
-import { readKept } from '../../src/store/database/kept.ts';
+import { Kept, readKept } from '../../src/store/database/kept.ts';
+import { KeptMemory } from '../../src/store/database/keptMemory.ts';
 import { prepareTables } from '../../src/store/database/schema.ts';
 import { Seal } from '../../src/store/database/seal.ts';
 import { tokensCodec } from '../../src/store/documents.ts';
@@ -48,7 +49,9 @@ async function openAccount(ids: readonly string[] = ['home']) {
   /** The same claim, with what is kept by now, of a process that has not noticed that it may be over. */
   const stateOf = async ({ row }: ClaimedAccount) => {
     const endsAt = systemClock.monotonic() + 60_000;
-    const state = new ClaimedAccount(row, endsAt, readKept(database, [row.id]), tools);
+    const kept = new Kept(row.id, seal, false);
+    kept.load(await readKept(database, [row.id]));
+    const state = new ClaimedAccount(row, endsAt, async () => kept, new KeptMemory(randomUUID()), tools);
     await state.open();
     return state;
   };
@@ -158,6 +161,23 @@ test('while others are overdue, first histories have their share of what is take
   const second = await own.take(8, 0);
   expect([second.length, fresh(second)]).toEqual([8, 0]);
   expect(fresh(await own.take(30, 30))).toBe(1);
+});
+
+test('an account is left for a moment to the process that knows what is kept of it, and then to all', async () => {
+  const { claims, database, stateOf } = await openAccount();
+  const [own, other] = [claims(), claims()];
+  const claim = await take(own);
+  await claim.open();
+  await claim.write({}, END);
+  const becomesDue = (ago: string) =>
+    database.query(`UPDATE heat2mqtt.account SET first_history = false, due_at = now() - $1::interval`, [
+      ago,
+    ]);
+  await becomesDue('0');
+  expect(await other.take(1, 1)).toEqual([]);
+  await (await stateOf(await take(own))).write({}, END);
+  await becomesDue('3 s');
+  expect(await other.take(1, 1)).toHaveLength(1);
 });
 
 test('an account that is told to wait is not taken, and told; a paused one counts as paused only', async () => {

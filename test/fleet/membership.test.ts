@@ -9,6 +9,8 @@ import { EXIT, failure } from '../../src/foundation/failure.ts';
 import { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
 import type { ClaimedRow } from '../../src/store/database/claimedRow.ts';
 import { DatabaseTrouble, sharedClock } from '../../src/store/database/database.ts';
+import { Kept } from '../../src/store/database/kept.ts';
+import { KeptMemory } from '../../src/store/database/keptMemory.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -26,7 +28,13 @@ async function join(changes = {}) {
   const membership = await Membership.join({ database, readSecretsAgain, clock: own, log, pace, counts });
   const claim = await found.taken();
   const claimOf = (id: string) =>
-    new ClaimedAccount({ ...claim.row, id }, clock.monotonic() + 3_600_000, Promise.resolve([]), found);
+    new ClaimedAccount(
+      { ...claim.row, id },
+      clock.monotonic() + 3_600_000,
+      async () => new Kept(id, found.seal, false),
+      new KeptMemory('process'),
+      found,
+    );
   const gate = (to: 'issuer' | 'provider', id = 'a') =>
     pace.gateOf(id === claim.id ? claim : claimOf(id), claims)(to);
   return { ...found, own, pace, counts, membership, claim, gate };

@@ -1,8 +1,12 @@
 // Claims of a fleet on PostgreSQL's wire: when they end, and that nothing is written or opened for another row than their own.
 import { describe, expect, test } from 'vitest';
+import { addDays } from '../../src/domain/period.ts';
+import type { ClaimedRow } from '../../src/store/database/claimedRow.ts';
 import type { Claims } from '../../src/store/database/claims.ts';
 import { pack } from '../../src/store/database/days.ts';
-import { PLACES } from '../../src/store/database/seal.ts';
+import { Kept } from '../../src/store/database/kept.ts';
+import { KeptMemory } from '../../src/store/database/keptMemory.ts';
+import { PLACES, Seal } from '../../src/store/database/seal.ts';
 import type { DayRow } from '../../src/store/ledgerDocument.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 
@@ -216,5 +220,110 @@ describe('what is kept', () => {
     await claim.write({});
     expect(writtenLedgers()).toMatchObject([{ ledger: {}, days: [], gone: [] }]);
     expect(writtenLedgers()[0].ledger.blockTo).toBeUndefined();
+  });
+});
+
+describe('what is kept of an account that was given back', () => {
+  async function openGivenBack() {
+    const found = await openClaim();
+    const { row, seal, taken, statements, claim, put } = found;
+    await put('journal', { polls: 1 });
+    await claim.write({}, END);
+    /** What the next claim of this process finds, and how often everything was read for it. */
+    async function next() {
+      const before = statements.length;
+      const claimed = await taken();
+      await claimed.open();
+      const reads = statements.slice(before).filter(({ text }) => text.startsWith('SELECT account, name'));
+      return { journal: await claimed.document('journal', AS_IT_IS).read(), reads: reads.length, claimed };
+    }
+    const series = { account: 'a', name: seal.mark('P1'), json: {}, sealed: null, block: null, days: [] };
+    row.kept = [
+      {
+        account: 'a',
+        name: 'journal',
+        json: { polls: 2 },
+        sealed: null,
+        series: null,
+        block: null,
+        days: null,
+      },
+    ];
+    return { ...found, next, series: { ...series, series: 'heat' } };
+  }
+  const FRESH = { journal: { polls: 2 }, reads: 1 };
+
+  test('is not read again while no other process has had it, claim after claim', async () => {
+    const { next } = await openGivenBack();
+    for (let round = 0; round < 3; round += 1) {
+      const { claimed, ...found } = await next();
+      expect(found).toEqual({ journal: { polls: 1 }, reads: 0 });
+      await claimed.write({}, END);
+    }
+  });
+
+  test.each<[string, (row: Awaited<ReturnType<typeof openGivenBack>>['row']) => void]>([
+    ['another process has had it', (row) => (row.fence += 2)],
+    ['another process has it, and lets it go by itself', (row) => (row.fence += 1)],
+    ['it was removed and imported again, and has come to the same fence', (row) => (row.keptBy = 'another')],
+    ['it was imported again', (row) => (row.columns = { repair: true })],
+    ['it is being removed', (row) => (row.columns = { removed: true })],
+  ])('is read again when %s', async (_, happen) => {
+    const { row, next } = await openGivenBack();
+    happen(row);
+    expect(await next()).toMatchObject(FRESH);
+  });
+
+  test('is read again when another account has taken a series of it, which no fence tells', async () => {
+    const { row, next, series } = await openGivenBack();
+    row.fence += 1;
+    row.kept = [...row.kept, series];
+    const { claimed } = await next();
+    expect(claimed.hasSeries('heat')).toBe(true);
+    await claimed.write({}, END);
+    row.kept = row.kept.slice(0, 1);
+    const { claimed: later, reads } = await next();
+    expect([later.hasSeries('heat'), reads]).toEqual([false, 1]);
+  });
+
+  test('is read again after a run that was dropped in the middle, or whose end was not answered', async () => {
+    const dropped = await openGivenBack();
+    const { claimed } = await dropped.next();
+    await claimed.document('accounts/a/extras', AS_IT_IS).write({ value: {} });
+    await claimed.giveBack({}, END);
+    expect(await dropped.next()).toMatchObject(FRESH);
+
+    const { next, row } = await openGivenBack();
+    const unanswered = (await next()).claimed;
+    row.fence += 1;
+    await expect(unanswered.write({}, END)).rejects.toMatchObject({ code: 'fence_lost' });
+    expect(await next()).toMatchObject(FRESH);
+  });
+
+  test('is read again when it could not be read before', async () => {
+    const { row, next, taken } = await openGivenBack();
+    row.fence += 1;
+    const kept = row.kept;
+    row.kept = [{ ...kept[0], sealed: Buffer.from('damaged') }];
+    const damaged = await taken();
+    await expect(damaged.open()).rejects.toMatchObject({ code: 'damaged_document' });
+    await damaged.giveBack({}, END);
+    row.kept = kept;
+    expect(await next()).toMatchObject(FRESH);
+  });
+
+  test('is forgotten oldest first, once there are too many days', () => {
+    const memory = new KeptMemory('own');
+    const keptOf = (account: string) => {
+      const kept = new Kept(account, new Seal([]), false);
+      const day = (at: number): DayRow => [addDays('1980-01-01', at), 1, 1, 0, 1];
+      const days = Array.from({ length: 40_000 }, (_, at) => day(at));
+      kept.load([{ account, name: 'm', json: {}, sealed: null, series: 'heat', block: null, days }]);
+      return kept;
+    };
+    for (const account of ['a', 'b', 'c']) memory.remember(account, 2, keptOf(account));
+    const row = { fence: 3, kept_by: 'own', repair: false, removed: false };
+    const isRemembered = (id: string) => memory.take({ ...row, id } as ClaimedRow) !== null;
+    expect(['a', 'b', 'c', 'c'].map(isRemembered)).toEqual([false, true, true, false]);
   });
 });

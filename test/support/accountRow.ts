@@ -25,6 +25,9 @@ function cell(value: unknown): Buffer {
 }
 const READY = message('Z', Buffer.from('I'));
 
+const marksOf = (kept: readonly Readonly<Record<string, unknown>>[]) =>
+  kept.filter(({ series }) => series !== null).map(({ name }) => name);
+
 interface Written {
   readonly name: string;
   readonly json: unknown;
@@ -46,6 +49,8 @@ export async function openAccountRow() {
     columns: {} as Readonly<Record<string, unknown>>,
     /** What is kept of it: documents and ledgers. */
     kept: [] as readonly Readonly<Record<string, unknown>>[],
+    /** The process that has given it back last. */
+    keptBy: null as string | null,
     /** What is counted of the fleet. */
     counted: {
       health: { failures_in_a_row: 0 },
@@ -61,6 +66,7 @@ export async function openAccountRow() {
   };
   const statements: { readonly text: string; readonly values: readonly string[] }[] = [];
   function rowsFor(text: string, values: readonly string[]): readonly Readonly<Record<string, unknown>>[] {
+    if (text.startsWith('SELECT account, json_agg')) return [{ account: 'a', marks: marksOf(row.kept) }];
     if (text.startsWith('SELECT account')) return row.kept;
     clock.advance(row.answersAfterMs);
     if (text.includes('AS "toldToWait"')) return [{ counted: row.counted }];
@@ -74,7 +80,9 @@ export async function openAccountRow() {
     const holds = { '=': fence === own, '<=': fence <= own, '>=': fence >= own };
     const isFound = compared === undefined || Object(holds)[compared];
     if (isFound && text.includes('fence = a.fence + 1')) row.fence += 1;
-    return isFound ? [{ id: 'a', fence: row.fence, failures: 0, ...row.columns }] : [];
+    if (isFound && text.includes('kept_by = given.kept_by'))
+      row.keptBy = JSON.parse(values[2] ?? '').row.kept_by;
+    return isFound ? [{ id: 'a', fence: row.fence, failures: 0, kept_by: row.keptBy, ...row.columns }] : [];
   }
   /** `isPrepared`: a statement with values is parsed and bound first. */
   function answer(text: string, values: readonly string[], isPrepared = true): Buffer {

@@ -7,7 +7,8 @@ import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
 import type { Codec, Document, StateStore } from '../stateStore.ts';
 import { type ClaimedRow, type Columns, commitStatement, type End, TAKE_SERIES } from './claimedRow.ts';
 import { type Database, DatabaseTrouble } from './database.ts';
-import { Kept, type KeptRow, propertyOf, readKept, type SeriesWords } from './kept.ts';
+import { Kept, propertyOf, readKept, type SeriesWords } from './kept.ts';
+import type { KeptMemory } from './keptMemory.ts';
 import type { Seal } from './seal.ts';
 
 /** The claim is over, or another process has the account now: everything of this run is dropped. */
@@ -34,23 +35,30 @@ export class ClaimedAccount implements StateStore {
   /** What the views tell of a series beside its readings. */
   describe: (series: string) => SeriesWords = () => ({});
   readonly #tools: Tools;
-  readonly #rows: Promise<readonly KeptRow[]>;
-  readonly #kept: Kept;
+  readonly #memory: KeptMemory;
+  readonly #readKept: () => Promise<Kept>;
+  /** Nothing, until it is opened. */
+  #kept: Kept;
+  #isOpened = false;
   readonly #stopping = new AbortController();
   /** On the monotonic clock. */
   #endsAt: number;
 
-  /**
-   * `endsAt`: on the monotonic clock. `rows`: what is kept of it, and of others; asked for after the claim, when no other process can
-   * change it any more.
-   */
-  constructor(row: ClaimedRow, endsAt: number, rows: Promise<readonly KeptRow[]>, tools: Tools) {
+  /** `endsAt`: on the monotonic clock. `readKept`: gives what was read after the claim, when no other process can change it. */
+  constructor(
+    row: ClaimedRow,
+    endsAt: number,
+    readKept: () => Promise<Kept>,
+    memory: KeptMemory,
+    tools: Tools,
+  ) {
     this.id = row.id;
     this.row = row;
     this.#endsAt = endsAt;
-    this.#rows = rows;
+    this.#readKept = readKept;
+    this.#memory = memory;
     this.#tools = tools;
-    this.#kept = new Kept(row.id, tools.seal, row.repair || row.removed);
+    this.#kept = new Kept(row.id, tools.seal, true);
   }
 
   /** Aborts when the run is to stop, with the reason. */
@@ -85,7 +93,8 @@ export class ClaimedAccount implements StateStore {
 
   /** To be called before any document is asked for. Rejects with damaged_document, or DatabaseTrouble. */
   async open(): Promise<void> {
-    this.#kept.load(await this.#rows);
+    this.#kept = await this.#readKept();
+    this.#isOpened = true;
   }
 
   document<T>(path: string, codec: Codec<T>): Document<T> {
@@ -175,10 +184,14 @@ export class ClaimedAccount implements StateStore {
   }
 
   async #commit(isWanted: (name: string) => boolean, columns: Columns = {}, end?: End): Promise<void> {
+    const { process } = this.#memory;
     const changes = this.#kept.changes(isWanted, this.describe);
-    const { text, values } = commitStatement(this.row, changes, columns, end);
+    const { text, values } = commitStatement(this.row, changes, columns, end && { ...end, keptBy: process });
     await this.#insist(text, values);
     changes.written();
+    // The end has raised the fence again. What a run has changed and not written never was.
+    if (end && this.#isOpened && this.#kept.isClean())
+      this.#memory.remember(this.id, this.row.fence + 1, this.#kept);
   }
 
   /** Runs a statement that finds the row of the account; tried for as long as the claim lasts. */

@@ -22,6 +22,8 @@ export interface ClaimedRow {
   readonly failures: number;
   readonly failing_since: number | null;
   readonly needs_user: boolean;
+  /** The process that knows what was kept of it when it was given back last; a process of before does not note itself. */
+  readonly kept_by: string | null;
 }
 
 /** What a run makes of the account's row. */
@@ -36,14 +38,23 @@ export interface End {
   readonly isPublished: boolean;
 }
 
+/** The end of a claim, and the process that knows what is kept of the account; `null`: none does. */
+interface EndOfClaim extends End {
+  readonly keptBy: string | null;
+}
+
 /** Writes columns, documents and ledgers together; it finds the account's id. */
 export function commitStatement(
   row: ClaimedRow,
   { documents, ledgers }: Changes,
   columns: Columns,
-  end: End | undefined,
+  end: EndOfClaim | undefined,
 ): { readonly text: string; readonly values: readonly unknown[] } {
-  const given = JSON.stringify({ row: { ...columns, due_at: end?.dueAt }, documents, ledgers });
+  const given = JSON.stringify({
+    row: { ...columns, due_at: end?.dueAt, kept_by: end?.keptBy },
+    documents,
+    ledgers,
+  });
   // PostgreSQL plans each statement when it comes: most runs have no new day.
   const parts = [`held AS (${updateOfRow(row, columns, end)})`, DOCUMENTS];
   if (ledgers.length > 0) parts.push(LEDGERS, daysPart(ledgers.some(({ gone }) => gone === null)));
@@ -55,7 +66,7 @@ function updateOfRow({ wanted, republish }: ClaimedRow, columns: Columns, end: E
   const set = Object.keys(columns).map((name) => `${name} = given.${name}`);
   if (end !== undefined)
     set.push(
-      "fence = a.fence + 1, claimed_until = 'epoch', claimed_by = NULL",
+      "fence = a.fence + 1, claimed_until = 'epoch', claimed_by = NULL, kept_by = given.kept_by",
       `wanted = a.wanted - ${end.isPolled ? wanted : 0}, republish = a.republish - ${end.isPublished ? republish : 0}`,
       `due_at = CASE WHEN a.wanted > ${wanted} OR a.republish > ${republish} THEN now() ELSE given.due_at END`,
     );

@@ -2,14 +2,18 @@
 import type { Day } from '../../domain/period.ts';
 import { ClaimedAccount, type Tools } from './claimedAccount.ts';
 import type { ClaimedRow } from './claimedRow.ts';
-import { readKept } from './kept.ts';
+import { Kept, readKept, readMarks } from './kept.ts';
+import { KeptMemory } from './keptMemory.ts';
 
 /** Accounts that are due and that no process has. Their two kinds are asked for apart, so that the index gives each in its order. */
 const DUE = 'NOT paused AND due_at <= now() AND claimed_until <= now() AND retry_after <= now()';
+/** For so long an account is left to the process that knows what is kept of it. */
+const ANOTHERS_TURN = '2 s';
 const TAKE = `
 WITH fresh AS (SELECT id FROM heat2mqtt.account WHERE first_history AND ${DUE}
   ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED),
 known AS (SELECT id FROM heat2mqtt.account WHERE NOT first_history AND ${DUE}
+    AND (kept_by IS NULL OR kept_by = $1 OR due_at <= now() - interval '${ANOTHERS_TURN}')
   ORDER BY due_at LIMIT $3 - (SELECT count(*) FROM fresh) FOR UPDATE SKIP LOCKED),
 more AS (SELECT id FROM heat2mqtt.account WHERE first_history AND ${DUE} AND id <> ALL (ARRAY(SELECT id FROM fresh))
   ORDER BY due_at LIMIT $3 - (SELECT count(*) FROM fresh) - (SELECT count(*) FROM known) FOR UPDATE SKIP LOCKED)`;
@@ -20,7 +24,8 @@ export type Claims = ReturnType<typeof openClaims>;
 
 /** `process`: a UUID. `seconds`: how long a claim lasts unless it is renewed, by the clock of the database. */
 export function openClaims(tools: Tools, process: string, seconds: number) {
-  const { database, clock } = tools;
+  const { database, seal, clock } = tools;
+  const memory = new KeptMemory(process);
   const UNTIL = 'clock_timestamp() + make_interval(secs => $2)';
   // From before the statement is sent: the database's claim ends later than ours.
   const nextEnd = () => clock.monotonic() + seconds * 1000;
@@ -29,11 +34,28 @@ export function openClaims(tools: Tools, process: string, seconds: number) {
   async function raise(text: string, values: readonly unknown[]): Promise<ClaimedAccount[]> {
     const endsAt = nextEnd();
     const rows = await database.query<ClaimedRow>(`${text} RETURNING a.*`, [process, seconds, ...values]);
-    const ids = rows.map(({ id }) => id);
-    const kept = ids.length > 0 ? readKept(database, ids) : Promise.resolve([]);
+    const keptOf = readAll(rows);
+    return rows.map((row) => new ClaimedAccount(row, endsAt, () => keptOf(row), memory, tools));
+  }
+
+  /** Begins to read what is kept of all of them, but for what is remembered. */
+  function readAll(rows: readonly ClaimedRow[]): (row: ClaimedRow) => Promise<Kept> {
+    const remembered = new Map(rows.map((row) => [row.id, memory.take(row)]));
+    const ids = (isRemembered: boolean) =>
+      rows.map(({ id }) => id).filter((id) => (remembered.get(id) !== null) === isRemembered);
+    const read = (some: readonly string[]) => (some.length > 0 ? readKept(database, some) : []);
+    const kept = Promise.resolve(read(ids(false)));
+    // Another account can take a series over from one that nobody has claimed, without its fence.
+    const marks = ids(true).length > 0 ? readMarks(database, ids(true)) : Promise.resolve(new Map());
     // Opening a claim tells of a failure; this only avoids an unhandled rejection.
-    kept.catch(() => undefined);
-    return rows.map((row) => new ClaimedAccount(row, endsAt, kept, tools));
+    for (const reading of [kept, marks]) reading.catch(() => undefined);
+    return async (row) => {
+      const known = remembered.get(row.id);
+      if (known?.hasSeriesOf((await marks).get(row.id) ?? [])) return known;
+      const own = new Kept(row.id, seal, row.repair || row.removed);
+      own.load(known ? await read([row.id]) : await kept);
+      return own;
+    };
   }
 
   return {

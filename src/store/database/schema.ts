@@ -89,6 +89,7 @@ CREATE TABLE heat2mqtt.reading (
  */
 const ADDITIONS = [
   `
+ALTER TABLE heat2mqtt.account ADD COLUMN kept_by uuid;
 ALTER TABLE heat2mqtt.fleet ADD COLUMN counted json, ADD COLUMN counted_at timestamptz NOT NULL DEFAULT 'epoch';
 ALTER TABLE heat2mqtt.series
   ADD COLUMN block json,

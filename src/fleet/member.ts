@@ -13,6 +13,7 @@ import { fleetHandlers } from './answers.ts';
 import { FleetCounts } from './health.ts';
 import { Keeper } from './keeper.ts';
 import { Membership } from './membership.ts';
+import { OpenAccounts } from './openAccounts.ts';
 import { Pace } from './pace.ts';
 import type { ProcessParts } from './run.ts';
 import { type CronTimes, openSchedule } from './schedule.ts';
@@ -44,7 +45,8 @@ export async function startMember(machine: Machine) {
   const claims = openClaims({ ...opened, clock }, membership.id, fleet.claim_seconds);
   // The clock tells the database's time by now.
   const schedule = openSchedule(machine.cron, clock.now());
-  const parts: ProcessParts = { ...machine, pace, counts, membership, link, claims, schedule };
+  const openAccounts = new OpenAccounts();
+  const parts: ProcessParts = { ...machine, pace, counts, membership, link, claims, schedule, openAccounts };
   const leaving = new AbortController();
   startLink(parts, () => !leaving.signal.aborted && !membership.isDatabaseGone());
   const worker = startWorker(fleet.claim_seconds, parts);

@@ -55,10 +55,11 @@ export class Pace {
     return Math.max(0, this.#pausedUntil - this.#tools.clock.monotonic());
   }
 
-  /** What stands before each request of an account: the pace, a pause and, before a token, the claim. */
-  gateOf(claim: ClaimedAccount, claims: Pick<Claims, 'renew'>) {
-    return (to: 'issuer' | 'provider'): Gate => ({
+  /** What stands before each request of an account: the pace, a pause and, before a token, the claim of the present run. */
+  gateTo(to: 'issuer' | 'provider', present: () => ClaimedAccount, claims: Pick<Claims, 'renew'>): Gate {
+    return {
       enter: async () => {
+        const claim = present();
         claim.check();
         await this.#turn(claim.signal);
         // What an account has met during a pause is no failure of its own.
@@ -71,9 +72,9 @@ export class Pace {
       answered: ({ status, headers }) => {
         if (!ASKS_FOR_TIME.includes(status)) return;
         const ms = retryAfterMs(headers['retry-after'], this.#tools.clock.now());
-        if (ms) this.#noteWait(claim.id, ms);
+        if (ms) this.#noteWait(present().id, ms);
       },
-    });
+    };
   }
 
   /** Resolves when one request may be sent. */

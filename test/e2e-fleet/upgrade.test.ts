@@ -125,7 +125,8 @@ test('days are read as they were last written, by a process of before or of now'
   expect(await run((days) => [...days, dayRow(newest)])).toEqual(rows(DAYS + 1));
   expect(await run()).toEqual(rows(DAYS + 2));
 
-  // A process of before corrects a day within the block, loses another, and reads a new one.
+  // A process of before corrects a day within the block, loses another, and reads a new one: it claims, writes and ends its claim.
+  await postgres.query('UPDATE heat2mqtt.account SET fence = fence + 2');
   await postgres.query('UPDATE heat2mqtt.reading SET energy = 999, revision = 1 WHERE day = $1', [
     dayRow(3)[0],
   ]);

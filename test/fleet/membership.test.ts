@@ -35,8 +35,10 @@ async function join(changes = {}) {
       new KeptMemory('process'),
       found,
     );
-  const gate = (to: 'issuer' | 'provider', id = 'a') =>
-    pace.gateOf(id === claim.id ? claim : claimOf(id), claims)(to);
+  const gate = (to: 'issuer' | 'provider', id = 'a') => {
+    const present = id === claim.id ? claim : claimOf(id);
+    return pace.gateTo(to, () => present, claims);
+  };
   return { ...found, own, pace, counts, membership, claim, gate };
 }
 

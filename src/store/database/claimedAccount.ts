@@ -91,6 +91,11 @@ export class ClaimedAccount implements StateStore {
     if (this.remainingMs() > 0) this.#endsAt = until;
   }
 
+  /** The same object from claim to claim, while no other process has the account in between; once it is opened. */
+  get continuity(): object {
+    return this.#kept;
+  }
+
   /** To be called before any document is asked for. Rejects with damaged_document, or DatabaseTrouble. */
   async open(): Promise<void> {
     this.#kept = await this.#readKept();

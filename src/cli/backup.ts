@@ -90,9 +90,11 @@ async function restoreFrom(opened: FileHandle, given: Arguments, io: Io): Promis
   const { stateDir } = plan;
   const isForced = given.options.force === true;
   if (await isDaemonRunning(stateDir)) throw alreadyRunning(stateDir);
-  if (!isForced && !(await canListenIn(stateDir))) throw mayBeRunning(stateDir);
   await finishRestore(stateDir).catch(() => undefined);
   const before = await readBefore(stateDir, read, given);
+  const obstacle = await obstacleIn(stateDir);
+  if (obstacle !== null) throw unwritable(stateDir, obstacle);
+  if (!isForced && !(await canListenIn(stateDir))) throw mayBeRunning(stateDir);
   for (const row of planRows(file, read, plan, before)) io.out(`${row}\n`);
   if (!(await isAgreed('Restore it?', given, io))) return false;
   const { giveUp } = await claimAlone(stateDir, isForced, io.clock, silentLog());
@@ -131,9 +133,10 @@ async function planOf({ config, secrets_taken }: BackupHead, { options }: Argume
   const configPath = named ?? findConfigFile(undefined, env, existsSync) ?? 'config.yaml';
   const there = existsSync(configPath) ? decodeText(await readFile(configPath)) : null;
   const isWritten = config !== null && (there === null || options.force === true);
-  if (isWritten && !(await canBeWritten(dirname(configPath)))) throw unwritable(configPath, 'EACCES');
+  const obstacle = isWritten ? await obstacleIn(dirname(configPath)) : null;
+  if (obstacle !== null) throw unwritable(configPath, obstacle);
   const usualDir = outlineOf(there ?? config, configPath, env).stateDir;
-  const isMoved = isWritten && there === null && !(await canBeWritten(usualDir));
+  const isMoved = isWritten && there === null && (await obstacleIn(usualDir)) !== null;
   const hasOwnDir = there !== null || isMoved;
   const changed = (text: string) => withStateDir(text, configPath, isMoved ? './state' : usualDir);
   const text = isWritten ? (hasOwnDir ? changed(config) : config) : null;
@@ -157,14 +160,14 @@ async function planOf({ config, secrets_taken }: BackupHead, { options }: Argume
 
 type Plan = Awaited<ReturnType<typeof planOf>>;
 
-/** Whether this user may write there, or make it. */
-async function canBeWritten(path: string): Promise<boolean> {
+/** Why this user can neither write there nor make it, as the system calls it; `null`: nothing is in the way. */
+async function obstacleIn(path: string): Promise<string | null> {
   let nearest = resolve(path);
   while (!existsSync(nearest)) nearest = dirname(nearest);
   return mkdtemp(join(nearest, '.heat2mqtt-'))
     .then(rmdir)
-    .then(() => true)
-    .catch(() => false);
+    .then(() => null)
+    .catch(({ code }: NodeJS.ErrnoException) => code ?? 'unknown error');
 }
 
 /** What is in the state directory now. Rejects with state_newer, unless forced. */
@@ -244,7 +247,7 @@ async function carryOut(
   }
 }
 
-/** What could not be restored again is no copy: then nothing is changed. */
+/** A copy that could not be restored is none, and without one nothing is changed. */
 async function keepBefore(stateDir: string, io: Io): Promise<void> {
   const survey = new Survey();
   const file = join(stateDir, BEFORE);

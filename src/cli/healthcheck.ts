@@ -65,7 +65,7 @@ async function askOnSocket({ state_dir, fleet }: Config, clock: Clock): Promise<
   return { isHealthy: true, isAnswered: false, words };
 }
 
-/** Of several processes that share a directory, the one that is not well. `null`: none answers. */
+/** One process that is not well speaks for all that share the directory. `null`: none answers. */
 async function askProcesses(directory: string, clock: Clock): Promise<string | null> {
   const names = (await readdir(directory).catch(() => [])).filter((name) => PROCESS_SOCKET.test(name));
   const all = await Promise.all(names.map((name) => askIn(directory, name, TIMEOUT_MS, clock)));

@@ -123,7 +123,7 @@ async function startFleetProcess(
   }
 }
 
-/** Where HTTP is off, `healthcheck` asks on a socket. Resolves to the function that ends that. */
+/** `healthcheck` asks on a socket where HTTP is off. Resolves to the function that ends that. */
 async function answerHealth(stateDir: string, { number, isHealthy }: FleetProcess, log: Log) {
   const words = () => healthWords(isHealthy());
   return listenIn(stateDir, processSocket(number), words).catch((err) => {

@@ -55,7 +55,7 @@ export interface Daemon {
   readonly httpPort: number | null;
   /** The address of the broker in use. */
   readonly brokerUrl: string;
-  /** What /healthz says, also where HTTP is off. */
+  /** The same as /healthz says, also while HTTP is off. */
   isHealthy(): boolean;
   /** Publishes `offline` and ends everything, within 8 seconds. */
   stop(): Promise<void>;

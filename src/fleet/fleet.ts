@@ -26,7 +26,7 @@ const BEAT_MS = 2_000;
 export interface FleetProcess {
   /** Among the processes that live no other has it. */
   readonly number: number;
-  /** What /healthz says, also where HTTP is off. */
+  /** The same as /healthz says, also while HTTP is off. */
   isHealthy(): boolean;
   stop(): Promise<void>;
 }

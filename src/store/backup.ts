@@ -33,7 +33,7 @@ const backupFile = z.object({
   documents: z.record(z.string(), z.unknown()),
 });
 
-/** What a backup holds beside the documents. */
+/** All that a backup holds beside the documents. */
 export type BackupHead = Omit<z.infer<typeof backupFile>, 'heat2mqtt_backup' | 'documents'>;
 
 const DOCUMENTS = 'documents';
@@ -43,11 +43,14 @@ export const pack = (head: BackupHead, documents: AsyncIterable<NamedDocument>):
   pipeline(
     Readable.from(textOf({ heat2mqtt_backup: 1, ...head }, DOCUMENTS, documents)),
     createGzip(),
-    // Who reads the bytes gets the error.
+    // The reader of the bytes gets the error.
     () => undefined,
   );
 
-/** `step` may read the backup several times, also after another file has taken its place. Rejects with backup_unreadable, or with what the step does. */
+/**
+ * `step` may read the backup several times, also after another file has taken its place. Rejects with backup_unreadable, or
+ * with the error of the step.
+ */
 export async function withBackup<T>(path: string, step: (backup: FileHandle) => Promise<T>): Promise<T> {
   const backup = await openRegularFile(path).catch((err) => {
     if (err instanceof NoRegularFile) throw backupUnreadable('something else than a file');
@@ -140,10 +143,10 @@ export function plainDocument(name: string, json: unknown): unknown {
   return name.endsWith('/login-budget') ? { ...Object(json), secretMark: null } : json;
 }
 
-/** What is learned of documents that pass by. */
+/** Collects what is to be known of documents while they pass by. */
 export class Survey {
   readonly names = new Set<string>();
-  /** What this version cannot use, by name: of a newer version, or damaged or of another name. */
+  /** Documents that this version cannot use, by name: a newer one wrote them, or they are damaged or no document of ours. */
   readonly strange = new Map<string, 'newer' | 'damaged'>();
   /** A digest of each that goes into a backup. */
   readonly marks = new Map<string, string>();

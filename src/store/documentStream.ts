@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 export const LARGEST = { document: 64 * MIB, all: 4096 * MIB };
 type Limits = typeof LARGEST;
 
-/** There is more than the other side would take. */
+/** One side has more than the other would take. */
 export class TooLarge extends Error {
   readonly found: string;
   readonly allowed: string;
@@ -93,7 +93,7 @@ class Scanner {
   /** Within the object that has the documents. */
   #isInside = false;
   #all = 0;
-  /** What has come since the last cut. */
+  /** The bytes since the last cut. */
   #parts: Buffer[] = [];
   #bytes = 0;
   /** The text around the documents. */
@@ -128,7 +128,7 @@ class Scanner {
     return this.#rest + Buffer.concat(this.#parts).toString('utf8');
   }
 
-  /** Where the documents begin, where one makes way for the next, and where they end. */
+  /** Tells whether the documents begin here, one makes way for the next, or they end. */
   #boundaryAt(chunk: Buffer, from: number, at: number): 'begin' | 'between' | 'end' | null {
     const byte = chunk[at];
     if (this.#isInText) return this.#readText(byte);

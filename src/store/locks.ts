@@ -171,7 +171,7 @@ export async function isDaemonRunning(directory: string): Promise<boolean> {
   return socket !== null;
 }
 
-/** What the daemon on this directory says of itself; `null`: none answers. */
+/** Resolves to the daemon's words about itself; `null`: none answers. */
 export const askDaemon = (directory: string, clock: Clock): Promise<string | null> =>
   askIn(directory, SOCKET, ASK_MS, clock);
 
@@ -179,7 +179,7 @@ export const askDaemon = (directory: string, clock: Clock): Promise<string | nul
 export interface ClaimedDirectory {
   /** False where there can be no socket: others can be there without anybody noticing. */
   readonly isAlone: boolean;
-  /** What `askDaemon` is told from now on. */
+  /** From now on `askDaemon` is told these words. */
   answer(words: () => string): void;
   giveUp(): Promise<void>;
 }

@@ -83,7 +83,7 @@ function entryAt(path: string): Stats | undefined {
   }
 }
 
-/** What is of no use gets this ending; what was set aside before makes room. Rejects with the system's error. */
+/** Gives a file or folder that is of no use this ending; one that was set aside before makes room. Rejects with the system's error. */
 export async function setAside(path: string, ending: string): Promise<void> {
   const aside = `${path}.${ending}`;
   await rename(path, aside).catch(async (err: NodeJS.ErrnoException) => {

@@ -18,7 +18,7 @@ import {
   unlessGone,
 } from './privateFiles.ts';
 
-/** What is no JSON, not what was written, or no file, is `null`. Throws state_unreadable. */
+/** A file that is no JSON or not as it was written gives `null`, and so does anything but a file. Throws state_unreadable. */
 export async function* documentsOf(directory: string): AsyncGenerator<NamedDocument> {
   try {
     for (const name of await namesIn(directory)) {
@@ -66,7 +66,7 @@ export async function* plainDocuments(directory: string, survey: Survey): AsyncG
 const TOKENS = /\/tokens$/;
 const LOGIN_BUDGET = /\/login-budget$/;
 
-/** What is in a state directory, and of it what a restore leaves: sessions, and refused logins with their waits. */
+/** A state directory before a restore, which leaves its sessions, and refused logins with their waits. */
 export class StateBefore {
   readonly survey = new Survey();
   readonly kept = new Map<string, unknown>();
@@ -80,7 +80,7 @@ export class StateBefore {
     return before;
   }
 
-  /** What is there once the backup is restored. Throws backup_unreadable. */
+  /** The documents that are there once the backup is restored. Throws backup_unreadable. */
   async *restored(backup: FileHandle): AsyncGenerator<NamedDocument> {
     const kept = new Map(this.kept);
     for await (const [name, json] of readBackup(backup)) {

@@ -24,7 +24,7 @@ async function addressOf(directory: string, name: string): Promise<Address> {
   return { path: `/proc/self/fd/${folder.fd}/${name}`, close: () => folder.close() };
 }
 
-/** What a process says on its socket. */
+/** The words of a process on its socket. */
 export const healthWords = (isHealthy: boolean): string => (isHealthy ? HEALTHY : `not ${HEALTHY}`);
 export const HEALTHY = 'healthy';
 
@@ -77,7 +77,7 @@ export async function connectIn(directory: string, name: string): Promise<Socket
   }
 }
 
-/** What whoever listens there says; `null`: nobody does. Nothing, where nothing comes in time. */
+/** Resolves to the words of whoever listens there, which are empty when none come in time; `null`: nobody listens. */
 export async function askIn(
   directory: string,
   name: string,

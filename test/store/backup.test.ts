@@ -50,7 +50,7 @@ async function whole(documents: AsyncIterable<readonly [string, unknown]>): Prom
 }
 const readDocuments = (path: string) => whole(documentsOf(path));
 
-/** What a file is read as. */
+/** Reads a file that has these bytes. */
 async function readFileAs(bytes: Buffer | AsyncIterable<Buffer>) {
   const file = join(await openStack().folder(), 'b.gz');
   await replace(file, bytes);

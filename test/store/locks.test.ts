@@ -204,7 +204,7 @@ test('a directory is claimed whatever its path', async () => {
   const { isAlone, answer, giveUp } = await claimDirectory(long, systemClock, log);
   expect(isAlone).toBe(true);
   answer(() => 'well');
-  // Of the directory itself, not of the words that lead there.
+  // The claim is for the directory itself, not for the words that lead there.
   await symlink(long, join(path, 'short'));
   for (const way of [long, join(path, 'short')]) {
     expect([await isDaemonRunning(way), await askDaemon(way, systemClock)]).toEqual([true, 'well']);

@@ -23,7 +23,7 @@ import { owned } from '../../src/store/stateStore.ts';
 import { handClock } from '../support/clock.ts';
 import { modeOf, place, wordCodec } from './directory.ts';
 
-/** What a damaged disk, or somebody else, can put where a file should be. */
+/** A damaged disk, or somebody else, can put these where a file should be. */
 const NO_FILES: readonly (readonly [string, (path: string) => Promise<unknown> | unknown])[] = [
   ['a directory', (path) => mkdir(path)],
   ['a full directory', (path) => mkdir(join(path, 'more'), { recursive: true })],

@@ -154,17 +154,17 @@ const ROWS: Readonly<Record<string, Row>> = {
   'a refusal in JSON': {
     below: CUSTOMERS,
     fault: reply(403, { code: QUOTED, message: QUOTED, error: QUOTED, [QUOTED]: QUOTED }),
-    words: /refused the customer with HTTP 403/,
+    words: /refused the question for the customer with HTTP 403/,
   },
   'a refusal in HTML': {
     below: CUSTOMERS,
     fault: reply(418, `<title>${QUOTED}</title>`, { 'content-type': `text/html; name="${HOST}"` }),
-    words: /refused the customer with HTTP 418/,
+    words: /refused the question for the customer with HTTP 418/,
   },
   'a fault that is to be waited for': {
     below: CUSTOMERS,
     fault: reply(503, { message: QUOTED }, { 'retry-after': HOST }),
-    words: /answered the customer with HTTP 503/,
+    words: /answered the question for the customer with HTTP 503/,
   },
   'an answer in a format of its own': {
     below: CUSTOMERS,
@@ -179,17 +179,17 @@ const ROWS: Readonly<Record<string, Row>> = {
   'a redirect': {
     below: CUSTOMERS,
     fault: reply(307, QUOTED, { location: `https://${HOST}/${NUMBER}` }),
-    words: /redirected the customer to another address \(HTTP 307\)/,
+    words: /redirected the question for the customer to another address \(HTTP 307\)/,
   },
   'an API that speaks no HTTP': {
     below: CUSTOMERS,
     config: (stack) => api(saying(stack, `HTTP/1.1 Dear ${HOST}\r\n\r\n`)),
-    words: /No answer to the customer: HPE_\w+/,
+    words: /No answer to the question for the customer: HPE_\w+/,
   },
   'an API with words beside its status': {
     below: CUSTOMERS,
     config: (stack) => api(saying(stack, `HTTP/1.1 409 ${HOST} ${NUMBER}\r\ncontent-length: 0\r\n\r\n`)),
-    words: /refused the customer with HTTP 409/,
+    words: /refused the question for the customer with HTTP 409/,
   },
   'an API with the certificate of somebody': {
     below: CUSTOMERS,

@@ -21,6 +21,25 @@ export function leastSquares(columns: Matrix, values: Column, weights: Column | 
   return { coefficients, inverse, residuals };
 }
 
+/** The coefficients with which as many observations as there are terms are met exactly. `null`: they cannot tell the terms apart. */
+export function solved(columns: Matrix, values: Column): Column | null {
+  const size = columns.length;
+  const lines = values.map((value, at) => [...columns.map((column) => column[at] as number), value]);
+  const largest = Math.max(...lines.flat().map(Math.abs));
+  for (let term = 0; term < size; term += 1) {
+    let best = term;
+    for (let at = term; at < size; at += 1)
+      if (Math.abs(lines[at]?.[term] as number) > Math.abs(lines[best]?.[term] as number)) best = at;
+    const pivot = lines[best] as number[];
+    lines[best] = lines[term] as number[];
+    lines[term] = pivot;
+    if (Math.abs(pivot[term] as number) <= SINGULAR * largest) return null;
+    for (const line of lines)
+      if (line !== pivot) addTo(line, -(line[term] as number) / (pivot[term] as number), pivot);
+  }
+  return lines.map((line, term) => (line[size] as number) / (line[term] as number));
+}
+
 /** Huber's constant: 95 % efficient for normal noise. */
 const HUBER = 1.345;
 /** The line has settled by then to a hundredth of its doubt. */

@@ -1,5 +1,6 @@
 // The statement of a month: every figure is that of its days, and what is not known says why.
 import { expect, test } from 'vitest';
+import type { DayRecord } from '../../src/domain/ledger.ts';
 import type { Day } from '../../src/domain/period.ts';
 import type { Language } from '../../src/publication/language.ts';
 import { statementPage, statementText } from '../../src/publication/statement/page.ts';
@@ -59,7 +60,11 @@ test('the weather-adjusted year is within a few percent of the truth', () => {
   const { value } = statementOf('2025-02', facts).weather_adjusted;
   expect(value?.percent).toBeGreaterThan(-28);
   expect(value?.percent).toBeLessThan(-12);
-  expect(statementOf('2025-02', facts).conclusion).toEqual({ code: 'less', amount: -(value?.percent ?? 0) });
+  expect(statementOf('2025-02', facts).conclusion).toEqual({
+    code: 'less',
+    amount: -(value?.percent ?? 0),
+    day: null,
+  });
 });
 
 test('a field without a value says why', () => {
@@ -115,8 +120,8 @@ test('gaps, estimates and corrections are marked, and a correction raises the re
   expect(statementOf('2025-05', facts)).toMatchObject({
     revision: 2,
     days: {
-      missing: [],
-      carried: ['2025-05-04', '2025-05-05'],
+      missing: ['2025-05-04', '2025-05-05'],
+      carried: [],
       estimated: ['2025-05-10', '2025-05-11', '2025-05-12', '2025-05-13'],
       corrected: ['2025-05-20'],
     },
@@ -183,6 +188,62 @@ test('a change of tariff within the month is two prices', () => {
   ]);
 });
 
+/** Days that are not read, and whose heat and charges are in the reading of another day. */
+function carriedBy(reading: Day, gone: readonly Day[]) {
+  return (days: Map<Day, DayRecord>) => {
+    const record = days.get(reading);
+    const lost = gone.flatMap((day) => days.get(day) ?? []);
+    for (const day of gone) days.delete(day);
+    const sumOfAll = (kind: 'energy' | 'cost') =>
+      lost.reduce((sum, one) => sum + (one[kind] ?? 0), record?.[kind] ?? 0);
+    if (record) days.set(reading, { ...record, energy: sumOfAll('energy'), cost: sumOfAll('cost') });
+  };
+}
+
+test('a gap over the end of a month: its figures are the sum of its buckets, it is compared with nothing, and that is said', () => {
+  const gone = ['2025-04-28', '2025-04-29', '2025-04-30', '2025-05-01'];
+  const { house, facts } = factsOf({ change: carriedBy('2025-05-02', gone) });
+  const april = statementOf('2025-04', facts);
+  const read = house.readings.filter(({ day }) => day.startsWith('2025-04') && !gone.includes(day));
+  expect(april.energy.value).toBeCloseTo(read.reduce((sum, { energy }) => sum + energy, 0) / 1e6, 3);
+  expect(april.conclusion).toEqual({ code: 'gap_at_end', amount: 3, day: '2025-05-02' });
+  for (const field of [april.weather_adjusted, april.heating, april.hot_water])
+    expect(field).toMatchObject({ value: null, reason: 'gap_at_edge' });
+  expect(april.months.at(-1)?.year_before_adjusted_kwh).toBeNull();
+  const may = statementOf('2025-05', facts);
+  expect(may.conclusion).toEqual({ code: 'gap_at_start', amount: 3, day: '2025-05-02' });
+  expect(may.month_before.energy).toMatchObject({ value: null, reason: 'gap_at_edge' });
+  expect(statementText(april, 'en')).toMatch(/too low by their heat/);
+  expect(statementText(may, 'de')).toMatch(/zu hoch/);
+});
+
+test.each<[Language, RegExp, RegExp]>([
+  ['en', /2 days have no reading of their own/, /All days/],
+  ['de', /2 Tage haben keine eigene Ablesung/, /Alle Tage/],
+  ['ga', /Níl a léamh féin ag 2 lá/, /gach lá/],
+])('days in a later reading are named in the headline, in %s', (language, named, denied) => {
+  const change = carriedBy('2025-05-12', ['2025-05-10', '2025-05-11']);
+  const { facts } = factsOf({ change, meter: { house: null } });
+  const statement = statementOf('2025-05', facts);
+  expect(statement.days).toMatchObject({ missing: [], carried: ['2025-05-10', '2025-05-11'] });
+  const text = statementText(statement, language);
+  expect(text).toMatch(named);
+  expect(text).not.toMatch(denied);
+});
+
+test('prices that began on the last days of a month are told with the days after it', () => {
+  const { facts } = factsOf({
+    tariffs: [
+      { from: '2000-01-01', unitRate: 0.124, standing: 0.686 },
+      { from: '2025-05-28', unitRate: 0.141, standing: 0.72 },
+    ],
+  });
+  expect(statementOf('2025-05', facts).prices.value).toMatchObject([
+    { from: '2025-05-01', to: '2025-05-27', unit_rate: expect.closeTo(0.124, 3) },
+    { from: '2025-05-28', to: '2025-05-31', unit_rate: expect.closeTo(0.141, 3) },
+  ]);
+});
+
 const withoutDays = (days: Map<Day, unknown>) => {
   for (const day of days.keys()) if (day > '2025-05-19' || day < '2024-07-01') days.delete(day);
 };
@@ -201,7 +262,7 @@ test.each<[string, Parameters<typeof factsOf>[0], object]>([
 ])('what is told first: %s', (_, options, expected) => {
   const { facts } = factsOf(options);
   const statement = statementOf('2025-05', facts);
-  expect(statement.conclusion).toEqual(expected);
+  expect(statement.conclusion).toEqual({ day: null, ...expected });
   // The amount has no sign in words.
   expect(statementText(statement, 'en').slice(0, 400)).not.toMatch(/[-−]€?2\d\.\d\d/);
   // A year that is not whole is not compared.

@@ -89,6 +89,7 @@ const WEATHER: Pick<MeterView, 'house' | 'degreeDaysMonth' | 'weatherChange'> = 
   house: openHouse(new Map(), { temperatures: new Map([['2025-06-29', 14.2]]), base: 15.5 }),
   degreeDaysMonth: { sum: 41.34, days: 29 },
   weatherChange: {
+    isSure: true,
     percent: -8.34,
     low: -12.2,
     high: -4.48,

@@ -1,29 +1,48 @@
 // Is my bill right? Each is judged by the rule of the bills before it, and a lasting change of the rule is told as one.
 import { inFull, type Micro, toMicro } from '../amount.ts';
-import { type Invoice, invoiceRecord } from '../invoice.ts';
+import type { Invoice } from '../invoice.ts';
 import { median } from '../leastSquares.ts';
-import type { Ledger } from '../ledger.ts';
-import { compareText } from '../order.ts';
-import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
-import { changedRule, findRules, isKept, LARGEST_LIMIT, predict, type Rule, type Terms } from './billRule.ts';
-import { estimatedRuns, readingOfEachDay, readingsIn, YEAR_AND_MONTH_DAYS } from './readings.ts';
+import { addDays, type Day, type DaySpan, type Zone } from '../period.ts';
+import { type Bill, type MeterDays, openKnownBills } from './billDays.ts';
+import { roundingOf } from './billRounding.ts';
+import {
+  changedRule,
+  findRules,
+  isKept,
+  isOfInstalments,
+  type Observation,
+  predict,
+  type Rule,
+  sureLimit,
+} from './billRule.ts';
 
 export const VERDICTS = ['as_expected', 'differs', 'rule_changed', 'unknown'] as const;
+
+type Reason =
+  | 'days_missing'
+  | 'no_rule'
+  | 'overlaps'
+  | 'more_to_come'
+  | 'cancelled_out'
+  | 'instalments'
+  | 'credit_alone';
 
 /** What is told of a bill, by the bills before it. */
 export interface BillCheck extends Bill {
   readonly verdict: (typeof VERDICTS)[number];
   /** Why nothing can be told; `null` unless the verdict is unknown. */
-  readonly reason: 'days_missing' | 'no_rule' | 'overlaps' | 'more_to_come' | 'cancelled_out' | null;
+  readonly reason: Reason | null;
   /** The rule by which it was judged, and the one that held until it changed, with the first day of the first bill since. */
   readonly rule: Rule | null;
   readonly changed: { readonly before: Rule; readonly on: Day } | null;
   /** What the rule makes of the days, and what the bill is beside that. */
   readonly expected: Micro | null;
   readonly unexplained: Micro | null;
+  /** What the instalments within its period have paid of its days; `null`: there are none. */
+  readonly paid: Micro | null;
   /**
-   * How far off the right bill may be: from what is billed where that is as expected, from what is expected otherwise. By readings over
-   * the ends of its period, and by what few bills leave open.
+   * Half-width of the interval that holds a correct bill: about what is billed where that is as expected, else about what is expected. In
+   * it are readings over the ends of its period, and what few bills leave open.
    */
   readonly doubt: Micro;
   /** Bills that were judged with it: those of the same days, directly before it, or within its longer period. */
@@ -33,11 +52,13 @@ export interface BillCheck extends Bill {
 /** A check for each id of an invoice; none for those that are cancelled, have no total or period, or begin before the ledgers do. */
 export type BillChecks = ReadonlyMap<string, BillCheck>;
 
-/** A bill with the others of its days, as the regression sees it: by how much it differs, and what was allowed. */
-interface Seen {
+/** A bill with the others of its days, as the regression sees it. */
+interface Seen extends Observation {
   readonly bill: Bill;
-  readonly terms: Terms;
-  readonly total: number;
+}
+
+/** One that differs: by how much, and what was allowed. */
+interface Stray extends Seen {
   readonly off: number;
   readonly limit: number;
 }
@@ -45,20 +66,26 @@ interface Seen {
 /** What is known after a bill has been judged. */
 interface Past {
   readonly checks: BillChecks;
-  /** The bills that rules are learnt by. */
+  /** The bills that rules are learnt by; and those of all the days of several instalments, with what these have paid. */
   readonly seen: readonly Seen[];
+  readonly settlements: readonly Seen[];
   /** The bills that differ, since the newest one that does not. */
-  readonly strays: readonly Seen[];
+  readonly strays: readonly Stray[];
   readonly changed: BillCheck['changed'];
 }
 
-type MeterDays = Pick<Ledger, 'origin' | 'days'>;
-
-const NO_PAST: Past = { checks: new Map(), seen: [], strays: [], changed: null };
+const NO_PAST: Past = { checks: new Map(), seen: [], settlements: [], strays: [], changed: null };
 const NOTHING_TOLD = {
-  ...({ verdict: 'unknown', reason: null, rule: null, changed: null } as const),
-  ...({ expected: null, unexplained: null, together: null, doubt: 0 } as const),
-};
+  verdict: 'unknown',
+  reason: null,
+  rule: null,
+  changed: null,
+  expected: null,
+  unexplained: null,
+  paid: null,
+  together: null,
+  doubt: 0,
+} as const;
 /** A year of months: more tell no more, and take longer. */
 const BILLS_OF_RULE = 12;
 /** Of fewer, each may have a fee of its own. */
@@ -66,8 +93,12 @@ const BILLS_TO_ACCUSE = 4;
 /** One bill may be wrong, and two may be so by chance. */
 const BILLS_OF_CHANGE = 3;
 
+const FEWEST_OFF = 2;
+const SHARE_OFF = 0.25;
+
 /** Judges the bills in the order of their periods. What was found of the first ones is kept while what is known of them is the same. */
 export function billJudge() {
+  const knownBills = openKnownBills();
   let judged: readonly { readonly known: string; readonly past: Past }[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
     const before = judged;
@@ -83,157 +114,167 @@ export function billJudge() {
   };
 }
 
-/**
- * The periods by their ends; of those that end together the longest comes last, and of one period by the day they are due. Without bills
- * that are cancelled, or have no period that can be.
- */
-export function billPeriods(invoices: readonly Invoice[], zone: Zone) {
-  const periods = invoices
-    .flatMap((invoice) => {
-      const { period_start: from, period_end: last, status } = invoiceRecord(invoice, zone);
-      const isCancelled = /^(cancell?ed|void(ed)?)$/i.test(status ?? '');
-      if (isCancelled || from === null || last === null || last < from) return [];
-      return daysBetween(from, last) < YEAR_AND_MONTH_DAYS ? [{ invoice, from, to: addDays(last, 1) }] : [];
-    })
-    .sort(
-      (a, b) =>
-        compareText(a.to, b.to) ||
-        compareText(b.from, a.from) ||
-        (a.invoice.dueAt ?? 0) - (b.invoice.dueAt ?? 0) ||
-        compareText(a.invoice.id, b.invoice.id),
-    );
-  const gaps = periods.map(({ from }, at) => daysBetween(periods[at - 1]?.to ?? from, from));
-  return periods.map((period, at) => {
-    // Most periods follow one another: an end at the beginning of the last day leaves a day between two, and an end within
-    // the first day of the next names that day twice. Once may be another bill for the same days.
-    const before = gaps.slice(1, at + 1);
-    const isUsual = (days: number) =>
-      before.filter((gap) => gap === days).length > Math.max(1, before.length / 2);
-    return { ...period, to: addDays(period.to, [1, -1].find(isUsual) ?? 0) };
-  });
+/** A bill among those that were judged before it. */
+interface Case {
+  readonly past: Past;
+  readonly bill: Bill;
+  /** Others of the same days, and those within its longer period. */
+  readonly same: readonly BillCheck[];
+  readonly within: readonly BillCheck[];
+  readonly others: readonly BillCheck[];
+  /** It and the others of its days, as rules are learnt by. */
+  readonly own: Seen;
+  /** It has no open ends, and is of a period of its own: rules may be learnt by it. */
+  readonly isSharp: boolean;
 }
 
-type Bill = ReturnType<typeof knownBills>[number];
-
-/** Without those that have no total, begin before a ledger does, or of whose days no ledger knows a cost. */
-function knownBills(invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone) {
-  const costs = meters.map(openCosts);
-  return billPeriods(invoices, zone).flatMap(({ invoice: { id, total }, from, to }) => {
-    if (total === null || meters.some(({ origin }) => origin > from)) return [];
-    const days = daysBetween(from, to);
-    // A meter that came later has nothing to do with the bill.
-    const known = costs.map((costsIn) => costsIn(from, days)).filter(({ own }) => own > 0);
-    const sumOver = (part: 'sum' | 'atEnds') => known.reduce((sum, costs) => sum + costs[part], 0);
-    const countOf = (part: 'missing' | 'carried') => new Set(known.flatMap((costs) => costs[part])).size;
-    const bill = {
-      ...{ id, total, from, to, days, sum: sumOver('sum') },
-      /** Days without a cost of their own: those that no later reading carries, and those that one does. */
-      ...{ missing: countOf('missing'), estimated: countOf('carried') },
-      /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
-      atEnds: sumOver('atEnds'),
-    };
-    return known.length === 0 ? [] : [bill];
-  });
-}
-
-/** What the days of a meter tell of a bill. */
-function openCosts({ origin, days }: MeterDays) {
-  let newest = origin;
-  for (const day of days.keys()) if (day > newest) newest = day;
-  const all = { from: origin, to: addDays(newest, 1) };
-  const inReading = readingOfEachDay('cost', days, all);
-  const energies = readingsIn('energy', days, all);
-  const costOf = (at: number) => days.get(energies[at]?.day ?? '')?.cost ?? 0;
-  const estimates = estimatedRuns(energies);
-  /** How much may be on the wrong side of the midnight: all of a reading with days on both, and of estimates what puts them right, give or take a day. */
-  function overMidnight(at: number): Micro {
-    const reading = inReading[at] ?? null;
-    const isCarried = reading !== null && reading === inReading[at - 1];
-    const run = estimates.find(
-      ({ first, right }) => (energies[first]?.at ?? 0) < at && (energies[right]?.at ?? at) >= at,
-    );
-    const estimated = run
-      ? costOf(run.first) * (1 + run.right - run.next) + Math.abs(costOf(run.right) - costOf(run.first))
-      : 0;
-    return (isCarried ? Math.abs(reading.amount) : 0) + estimated;
-  }
-  return (from: Day, count: number) => {
-    const first = daysBetween(origin, from);
-    const [missing, carried]: [number[], number[]] = [[], []];
-    let [own, sum] = [0, 0];
-    for (let at = 0; at < count; at += 1) {
-      const reading = inReading[first + at] ?? null;
-      if (reading === null) missing.push(at);
-      // The last of its days is that of the reading.
-      else if (reading === inReading[first + at + 1]) carried.push(at);
-      else [own, sum] = [own + 1, sum + reading.amount];
-    }
-    return { own, sum, missing, carried, atEnds: overMidnight(first) + overMidnight(first + count) };
-  };
-}
-
-function judge(past: Past, bill: Bill): Past {
-  const known = [...past.checks.values()];
+function judge(before: Past, bill: Bill): Past {
+  const known = [...before.checks.values()];
   const same = known.filter((one) => isSameSpan(one, bill));
   const others = known.filter((one) => !isSameSpan(one, bill));
   const within = others.filter(({ from, to }) => from >= bill.from && to <= bill.to);
-  const newest = (some: readonly Seen[]) =>
+  const newest = <One extends Seen>(some: readonly One[]): readonly One[] =>
     some.filter((one) => !isSameSpan(one.bill, bill)).slice(-BILLS_OF_RULE);
-  const [seen, strays] = [newest(past.seen), newest(past.strays)];
-  const tell = (check: Partial<BillCheck>, more: Partial<Past> = {}): Past => {
-    const checks = new Map([...past.checks, [bill.id, { ...NOTHING_TOLD, ...bill, ...check }]]);
-    return { ...past, seen, strays, ...more, checks };
+  const past: Past = {
+    ...before,
+    seen: newest(before.seen),
+    settlements: newest(before.settlements),
+    strays: newest(before.strays),
   };
-  const added = totalOf([bill, ...same]);
-  if (bill.missing > 0) return tell({ reason: 'days_missing' });
-  if (within.length === 0 && others.some((one) => isOver(one, bill))) return tell({ reason: 'overlaps' });
-  if (same.length > 0 && added === 0) return tell({ reason: 'cancelled_out' });
-  if (same.length + 1 < usualCount(others)) return tell({ reason: 'more_to_come' });
+  const own = seenOf(bill, totalOf([bill, ...same]), Math.max(1, within.length));
+  const isSharp = within.length === 0 && bill.open === 0;
+  const one: Case = { past, bill, same, within, others, own, isSharp };
+  const silence = silenceOf(one);
+  if (silence !== null) return told(past, bill, { reason: silence });
+  if (within.some(({ reason }) => reason === 'instalments')) return judgeSettlement(one);
+  return judgeByRule(one);
+}
 
-  const terms = termsOf(bill, Math.max(1, within.length));
-  const own: Seen = { bill, terms, total: added, off: 0, limit: 0 };
-  const isSharp = within.length === 0 && bill.atEnds === 0;
-  const learnt = { seen: isSharp ? [...seen, own] : seen };
-  const opinion = opinionOf(seen, terms);
-  if (opinion === null) return tell({ reason: 'no_rule' }, learnt);
+const told = (past: Past, bill: Bill, check: Partial<BillCheck>): Past => {
+  const whole: BillCheck = { ...NOTHING_TOLD, ...bill, ...check };
+  return { ...past, checks: new Map([...past.checks, [bill.id, whole]]) };
+};
+
+/** Why a bill cannot be compared with its days; `null`: it can be. */
+function silenceOf({ bill, same, within, others, own }: Case): Reason | null {
+  if (bill.missing > 0) return 'days_missing';
+  if (within.length === 0 && others.some((one) => isOver(one, bill))) return 'overlaps';
+  if (same.length > 0 && own.total === 0) return 'cancelled_out';
+  return same.length + 1 < usualCount(others) ? 'more_to_come' : null;
+}
+
+/** What its instalments have paid and it are together the bill of all its days. Years teach a rule, as months do not. */
+function judgeSettlement({ past, bill, within, own }: Case): Past {
+  const paid = totalOf(within);
+  const settled: Seen = { ...own, bills: 1, total: own.total + paid };
+  const next: Past = { ...past, settlements: [...past.settlements, settled] };
+  const opinion = opinionOf(past.settlements, settled);
+  if (opinion === null) return told(next, bill, { reason: 'no_rule', paid: toMicro(paid) });
+  const { rule, expected, limit, low, high } = opinion;
+  const off = settled.total - expected;
+  const isExpected = Math.abs(off) <= limit;
+  const isOpen = settled.total >= low && settled.total <= high;
+  if (!isExpected && (isOpen || past.settlements.length < BILLS_TO_ACCUSE))
+    return told(next, bill, { reason: 'no_rule', paid: toMicro(paid) });
+  const middle = isExpected ? settled.total : expected;
+  const check: Partial<BillCheck> = {
+    verdict: isExpected ? 'as_expected' : 'differs',
+    rule,
+    expected: toMicro(expected - paid),
+    unexplained: toMicro(off),
+    paid: toMicro(paid),
+    doubt: toMicro(Math.max(high - middle, middle - low)),
+    together: together('within', within),
+  };
+  return told(isExpected ? next : past, bill, check);
+}
+
+function judgeByRule(one: Case): Past {
+  const { past, bill, same, within, own, isSharp } = one;
+  const learnt: Past = isSharp ? { ...past, seen: [...past.seen, own] } : past;
+  const opinion = opinionOf(past.seen, own);
+  if (opinion === null) return told(learnt, bill, { reason: 'no_rule' });
   const { rule, expected, limit } = opinion;
-  // Readings over its ends are billed with the tax and all.
-  const ends = bill.sum > 0 ? (inFull(bill.atEnds) * expected) / inFull(bill.sum) : 0;
+  if (isOfInstalments(rule)) return told(learnt, bill, { reason: 'instalments' });
+  // What is open of its days is billed with the tax and all.
+  const open = bill.sum > 0 ? (inFull(bill.open) * expected) / inFull(bill.sum) : 0;
   // A longer statement is the bill of all its days, or what the bills within it left open.
   const complete = totalOf([bill, ...within]);
-  const isRest = within.length > 0 && Math.abs(complete - expected) < Math.abs(added - expected);
-  const total = isRest ? complete : added;
+  const isRest = within.length > 0 && Math.abs(complete - expected) < Math.abs(own.total - expected);
+  const total = isRest ? complete : own.total;
   const off = total - expected;
-  const isExpected = Math.abs(off) <= limit + ends;
+  const isExpected = Math.abs(off) <= limit + open;
   const middle = isExpected ? total : expected;
-  const [low, high] = [opinion.low - ends, opinion.high + ends];
-  const told = {
-    ...{ changed: past.changed, rule, expected: toMicro(expected), unexplained: toMicro(off) },
+  const [low, high] = [opinion.low - open, opinion.high + open];
+  const check: Partial<BillCheck> = {
+    changed: past.changed,
+    rule,
+    expected: toMicro(expected),
+    unexplained: toMicro(off),
     doubt: toMicro(Math.max(high - middle, middle - low)),
     together: isRest ? together('within', within) : together('same_days', same),
   };
-  const inARow = [...strays, { ...own, off, limit }];
-  const corrected = isExpected ? null : correctedBy(inARow);
-  if (isExpected || corrected) {
-    const next = { seen: isExpected ? learnt.seen : seen, strays: corrected || isSharp ? [] : strays };
-    return tell({ ...told, ...corrected, verdict: 'as_expected' }, next);
+  if (isExpected) {
+    const strays = isSharp ? [] : past.strays;
+    return told({ ...learnt, strays }, bill, { ...check, verdict: 'as_expected' });
   }
-  if ((total >= low && total <= high) || (past.changed === null && seen.length < BILLS_TO_ACCUSE))
-    return tell({ reason: 'no_rule' }, learnt);
-  const differs = tell({ ...told, verdict: 'differs' }, { strays: isSharp ? inARow : strays });
+  const stray: Stray = { ...own, off, limit };
+  const corrected = correctedBy([...past.strays, stray]);
+  if (corrected)
+    return told({ ...past, strays: [] }, bill, { ...check, ...corrected, verdict: 'as_expected' });
+  const isLeftOpen = total >= low && total <= high;
+  const isFew = past.changed === null && past.seen.length < BILLS_TO_ACCUSE;
+  if (isLeftOpen || isFew || isOftenOff(past, rule)) return told(learnt, bill, { reason: 'no_rule' });
+  if (own.total < 0 && within.length === 0) return told(past, bill, { reason: 'credit_alone' });
+  return judgeStray(one, rule, stray, check);
+}
+
+/**
+ * A rule that more than a quarter of the newest bills do not keep to accuses none: they differ by something that it does not know. Not
+ * counted are those that were put right, and those since the newest one that was as expected, which may be a change.
+ */
+function isOftenOff({ seen, strays, checks }: Past, { kept }: Rule): boolean {
+  const newest = [...checks.values()].slice(-BILLS_OF_RULE);
+  const differing = newest.filter(({ verdict }) => verdict === 'differs').length;
+  const corrected = newest.filter(({ together }) => together?.how === 'before').length;
+  const off = seen.length - kept + Math.max(0, differing - corrected - strays.length);
+  return off >= FEWEST_OFF && off > SHARE_OFF * (seen.length + differing);
+}
+
+/** A bill that differs: it may be the one by which a change of the rule is told. */
+function judgeStray({ past, bill, isSharp }: Case, rule: Rule, stray: Stray, check: Partial<BillCheck>) {
+  const inARow = [...past.strays, stray];
+  const strays = isSharp ? inARow : past.strays;
+  const differs = told({ ...past, strays }, bill, { ...check, verdict: 'differs' });
   const latest = inARow.slice(-BILLS_OF_CHANGE);
   const changed = isSharp && latest.length === BILLS_OF_CHANGE ? changedRule(rule, latest, inARow) : null;
   return changed === null ? differs : withChange(differs, rule, changed, inARow);
 }
 
-/** What the simplest likely rule makes of the terms, and what any of them allows, from `low` to `high`. `null`: it is not sure. */
-function opinionOf(seen: readonly Seen[], terms: Terms) {
-  const all = findRules(seen).map((rule) => ({ rule, ...predict(rule, terms) }));
+/** What the simplest likely rule makes of the days, and what any of them allows, from `low` to `high`. `null`: it is not sure. */
+function opinionOf(seen: readonly Seen[], own: Seen) {
+  const rounding = roundingOf([...seen, own].map(({ bill }) => bill));
+  const all = findRules(seen, rounding).flatMap((rule) => {
+    const prediction = predict(rule, own);
+    return prediction === null ? [] : [{ rule, ...prediction }];
+  });
   const [simplest] = all;
-  if (simplest === undefined || simplest.limit > LARGEST_LIMIT) return null;
+  if (simplest === undefined || simplest.limit > sureLimit(simplest.rule)) return null;
   const low = Math.min(...all.map(({ expected, limit }) => expected - limit));
   const high = Math.max(...all.map(({ expected, limit }) => expected + limit));
   return { ...simplest, low, high };
+}
+
+function seenOf(bill: Bill, total: number, bills: number): Seen {
+  const { sum, shifted, days } = bill;
+  const known = (amount: Micro | null) => (amount === null ? null : inFull(amount));
+  const sums = {
+    printed: inFull(sum),
+    day_earlier: known(shifted.day_earlier),
+    day_later: known(shifted.day_later),
+    night: known(shifted.night),
+  };
+  return { bill, sums, days, bills, total };
 }
 
 const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other.from && one.to === other.to;
@@ -241,13 +282,6 @@ const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other
 /** One day in common is how some providers write the ends of periods. */
 const isOver = (one: DaySpan, other: DaySpan): boolean =>
   addDays(one.to, -1) > other.from && one.from < addDays(other.to, -1);
-
-/** What the regression is about: see `Terms`. */
-export const termsOf = ({ sum, days }: Pick<Bill, 'sum' | 'days'>, bills = 1): Terms => [
-  inFull(sum),
-  days,
-  bills,
-];
 
 const totalOf = (bills: readonly Bill[]): number => inFull(bills.reduce((sum, { total }) => sum + total, 0));
 
@@ -263,7 +297,7 @@ function usualCount(bills: readonly Bill[]): number {
 }
 
 /** What was estimated too high, one of the next two bills gives back: the newest strays make up for one another. */
-function correctedBy(strays: readonly Seen[]): Pick<BillCheck, 'unexplained' | 'together'> | null {
+function correctedBy(strays: readonly Stray[]): Pick<BillCheck, 'unexplained' | 'together'> | null {
   for (const all of [strays.slice(-2), strays.slice(-3)]) {
     const sum = all.reduce((total, { off }) => total + off, 0);
     if (all.length > 1 && Math.abs(sum) <= Math.hypot(...all.map(({ limit }) => limit)))
@@ -273,15 +307,21 @@ function correctedBy(strays: readonly Seen[]): Pick<BillCheck, 'unexplained' | '
 }
 
 /** The bills that keep to the new rule are told so; they differed when they came. */
-function withChange(past: Past, before: Rule, rule: Rule, inARow: readonly Seen[]): Past {
-  const kept = inARow.filter((seen) => isKept(rule, seen));
+function withChange(past: Past, before: Rule, rule: Rule, inARow: readonly Stray[]): Past {
+  const kept = inARow.filter((one) => isKept(rule, one));
   const changed = { before, on: kept[0]?.bill.from ?? '' };
   const checks = new Map(past.checks);
-  for (const { bill, terms, total } of kept) {
-    const { expected } = predict(rule, terms);
-    const amounts = { expected: toMicro(expected), unexplained: toMicro(total - expected) };
-    const change = { verdict: 'rule_changed', rule, changed, together: null, ...amounts } as const;
-    checks.set(bill.id, { ...(checks.get(bill.id) as BillCheck), ...change });
+  for (const one of kept) {
+    const { expected = 0 } = predict(rule, one) ?? {};
+    const change: Partial<BillCheck> = {
+      verdict: 'rule_changed',
+      rule,
+      changed,
+      together: null,
+      expected: toMicro(expected),
+      unexplained: toMicro(one.total - expected),
+    };
+    checks.set(one.bill.id, { ...(checks.get(one.bill.id) as BillCheck), ...change });
   }
-  return { checks, seen: kept, strays: [], changed };
+  return { ...past, checks, seen: kept, strays: [], changed };
 }

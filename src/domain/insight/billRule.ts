@@ -6,8 +6,10 @@ import {
   median,
   NORMAL_PER_DEVIATION,
   quadratic,
+  solved,
   student,
 } from '../leastSquares.ts';
+import { SHIFTS, type Shift } from './billDays.ts';
 
 /** What a bill is made of: the cost of its days in units of the currency, how many they are, and the bill itself; or a rate for each. */
 export type Terms = readonly number[];
@@ -15,9 +17,21 @@ const SUM: Terms = [1, 0, 0];
 const DAYS: Terms = [0, 1, 0];
 const BILLS: Terms = [0, 0, 1];
 
-interface Observation {
+/** Which days a bill is about: those that are printed on it, or as they lie beside these. */
+export type Placing = 'printed' | Shift;
+
+/** A bill, in units of the currency. */
+export interface Observation {
+  /** What its days cost by each placing; `null` where that is not known. */
+  readonly sums: Readonly<Record<Placing, number | null>>;
+  readonly days: number;
+  /** How many bills it is. */
+  readonly bills: number;
+  readonly total: number;
+}
+
+interface PlacedBill {
   readonly terms: Terms;
-  /** What is billed, in units of the currency. */
   readonly total: number;
 }
 
@@ -33,100 +47,173 @@ const FORMS = [0, 1, 2, 3].flatMap((count) =>
 );
 /** Two may agree by chance; and at least one more than the terms, which fit any others. */
 const FEWEST_BILLS = 3;
+/** Of days that are not printed more have to agree: there are four times as many lines to choose from. */
+const FEWEST_SHIFTED = 5;
+const SHIFTED_TO_SPARE = 2;
 /** Where some bills are left out, more than so many others beyond those of the terms have to agree. */
 const BILLS_TO_SPARE = 2;
-/** Standard deviation by rounding to cents, of the bill and of its days: like days are rounded alike. Believed as if six bills had told it. */
-const ROUNDING = 0.035;
-const ROUNDING_BILLS = 6;
 /** Bills further off than so many scatters are outliers (Rousseeuw and Leroy, 1987). */
 const OUTLIER = 2.5;
-/** An outlier may be anywhere within so much, in units of the currency: that is its likelihood. */
-const OUTLIER_RANGE = 100;
+/** Rounding is believed as if so many bills had told it. */
+const ROUNDING_BILLS = 6;
+/** An outlier may be anywhere within so many scatters of rounding, 100 EUR of bills in cents: that is its likelihood. */
+const OUTLIER_RANGE = 100 / 0.035;
 /** Occam's window (Madigan and Raftery): rules that are twenty times less likely than the best are dropped. */
 const OCCAMS_WINDOW = 2 * Math.log(20);
 /** Two-sided 99.9 %: of a thousand correct bills one is accused. */
 const LIMIT = 3.29;
-/** A rule that is not surer than this, in units of the currency, acquits nothing. */
-export const LARGEST_LIMIT = 0.75;
+/** A rule that is not surer than so many scatters of rounding, 0.75 EUR of bills in cents, acquits nothing. */
+const SURE = 0.75 / 0.035;
+/** Where the printed days leave no more scatter than so many of rounding, and few outliers, no other placing is tried. */
+const EXACT = 2;
+const SHARE_EXACT = 0.75;
+/** Below this share of what its days cost a bill does not depend on them. */
+const LEAST_SHARE = 0.1;
 
 /** `scatter`: the standard deviation of bills about it; `inverse`: the covariance of what is fitted for a scatter of 1. */
 export interface Rule {
+  readonly placing: Placing;
   readonly rates: Terms;
   readonly fitted: readonly Terms[];
   readonly inverse: readonly Terms[];
   readonly scatter: number;
   readonly freedom: number;
+  /** How many of the bills that it was learnt by keep to it. */
+  readonly kept: number;
+  /** The standard deviation by rounding, which all limits are measured in. */
+  readonly rounding: number;
 }
 
-/** What the rule makes of the terms, and Student's prediction limit: how far off a correct bill may be. */
-export function predict({ rates, fitted, inverse, scatter, freedom }: Rule, terms: Terms) {
+/** The largest limit of a rule that may acquit. */
+export const sureLimit = ({ rounding }: Pick<Rule, 'rounding'>): number => SURE * rounding;
+
+/** Instalments: the same amount whatever was used. */
+export const isOfInstalments = ({ rates }: Rule): boolean => Math.abs(rates[0] ?? 0) < LEAST_SHARE;
+
+function termsOf(placing: Placing, { sums, days, bills }: Omit<Observation, 'total'>): Terms | null {
+  const sum = sums[placing];
+  return sum === null ? null : [sum, days, bills];
+}
+
+/**
+ * What the rule makes of the days, and Student's prediction limit: how far off a correct bill may be. `null`: the days that it is about
+ * are not known.
+ */
+export function predict(rule: Rule, days: Omit<Observation, 'total'>) {
+  const { placing, rates, fitted, inverse, scatter, freedom } = rule;
+  const terms = termsOf(placing, days);
+  if (terms === null) return null;
   const row = fitted.map((one) => dot(one, terms));
   const variance = 1 + quadratic(row, inverse);
   return { expected: dot(rates, terms), limit: student(LIMIT, freedom) * scatter * Math.sqrt(variance) };
 }
 
 /** Whether the rule is sure of the bill, and the bill is within its limit. */
-export function isKept(rule: Rule, { terms, total }: Observation): boolean {
-  const { expected, limit } = predict(rule, terms);
-  return limit <= LARGEST_LIMIT && Math.abs(total - expected) <= limit;
+export function isKept(rule: Rule, bill: Observation): boolean {
+  const prediction = predict(rule, bill);
+  if (prediction === null) return false;
+  const { expected, limit } = prediction;
+  return limit <= sureLimit(rule) && Math.abs(bill.total - expected) <= limit;
 }
 
-/** The rules in Occam's window by Schwarz's criterion, the simplest first. Empty: there is none, or there are too few bills. */
-export function findRules(bills: readonly Observation[], forms = FORMS): Rule[] {
-  const found = forms.flatMap((form) => rulesOf(form, bills)).sort((a, b) => a.criterion - b.criterion);
-  const most = (found[0]?.criterion ?? 0) + OCCAMS_WINDOW;
-  const likely = found.filter(({ criterion }) => criterion <= most).map(({ rule }) => rule);
-  return likely.sort((a, b) => a.fitted.length - b.fitted.length);
+/**
+ * The rules in Occam's window by Schwarz's criterion, the simplest first. Empty: there is none, or there are too few bills.
+ * `rounding`: the standard deviation of a bill by that of itself and of its days.
+ */
+export function findRules(bills: readonly Observation[], rounding: number): Rule[] {
+  const printed = rulesOf('printed', FORMS, bills, rounding);
+  const isExact = printed.some(
+    ({ rule: { scatter, kept } }) => scatter <= EXACT * rounding && kept >= SHARE_EXACT * bills.length,
+  );
+  const others = isExact ? [] : SHIFTS.flatMap((shift) => rulesOf(shift, FORMS, bills, rounding));
+  const all = [...printed, ...others].sort((a, b) => a.criterion - b.criterion);
+  const most = (all[0]?.criterion ?? 0) + OCCAMS_WINDOW;
+  const likely = all.filter(({ criterion }) => criterion <= most).map(({ rule }) => rule);
+  return likely.sort((a, b) => parametersOf(a) - parametersOf(b));
 }
+
+const parametersOf = ({ fitted, placing }: Pick<Rule, 'fitted' | 'placing'>): number =>
+  fitted.length + Number(placing !== 'printed');
 
 /**
  * A rule that all the newest bills keep to: the one of before but for one of its terms or a share of all, or one that most
  * of all these bills have. `null`: there is none.
  */
-export function changedRule({ rates }: Rule, newest: readonly Observation[], all: readonly Observation[]) {
+export function changedRule(
+  { rates, placing, rounding }: Rule,
+  newest: readonly Observation[],
+  all: readonly Observation[],
+): Rule | null {
   // A tax is set in percent, and what it does to a fee follows from that.
   const share = rates.map((rate) => rate / (rates[0] as number));
-  const changes = [SUM, DAYS, BILLS, share].map((one) => ({ start: rates, fitted: [one] }));
-  const rules = [...findRules(newest, changes), ...findRules(all)];
+  const changes = [SUM, DAYS, BILLS, share].map((one): Form => ({ start: rates, fitted: [one] }));
+  const changed = rulesOf(placing, changes, newest, rounding)
+    .sort((a, b) => a.criterion - b.criterion)
+    .map(({ rule }) => rule);
+  const rules = [...changed, ...findRules(all, rounding)];
   return rules.find((rule) => newest.every((bill) => isKept(rule, bill))) ?? null;
 }
 
 /** By the bills that are no outliers, where enough are left. */
-function rulesOf(form: Form, bills: readonly Observation[]) {
-  if (bills.length < Math.max(FEWEST_BILLS, form.fitted.length + 1)) return [];
-  const kept = leastMedianOfSquares(form, bills);
-  return ruleOf(form, kept.length > form.fitted.length + BILLS_TO_SPARE ? kept : bills, bills.length) ?? [];
+function rulesOf(placing: Placing, forms: readonly Form[], bills: readonly Observation[], rounding: number) {
+  const placed = bills.flatMap((bill): PlacedBill[] => {
+    const terms = termsOf(placing, bill);
+    return terms === null ? [] : [{ terms, total: bill.total }];
+  });
+  return forms.flatMap((form) => {
+    const { length } = form.fitted;
+    const isShifted = placing !== 'printed';
+    const fewest = isShifted
+      ? Math.max(FEWEST_SHIFTED, length + SHIFTED_TO_SPARE)
+      : Math.max(FEWEST_BILLS, length + 1);
+    if (placed.length < fewest) return [];
+    const near = leastMedianOfSquares(form, placed, rounding);
+    const kept = near.length > length + BILLS_TO_SPARE ? near : placed;
+    const found = ruleOf(placing, form, kept, bills.length, rounding);
+    // Where even the bills nearest to the line scatter by more than rounding does, the others are no outliers of it.
+    const isNoisy = found !== null && found.rule.scatter > EXACT * rounding;
+    return (isNoisy ? ruleOf(placing, form, placed, bills.length, rounding) : found) ?? [];
+  });
 }
 
-const offBy = (rates: Terms, { terms, total }: Observation): number => total - dot(rates, terms);
+const offBy = (rates: Terms, { terms, total }: PlacedBill): number => total - dot(rates, terms);
 
-/** Least squares. `null`: these bills cannot tell the terms apart. */
-function regress({ start, fitted }: Form, bills: readonly Observation[]) {
-  const columns = fitted.map((one) => bills.map(({ terms }) => dot(one, terms)));
-  const values = bills.map((bill) => offBy(start, bill));
-  const found = leastSquares(columns, values);
-  if (found === null) return null;
+/** What is fitted, bill by bill, and what is left for it to explain. */
+function regressionOf({ start, fitted }: Form, bills: readonly PlacedBill[]) {
+  return {
+    columns: fitted.map((one) => bills.map(({ terms }) => dot(one, terms))),
+    values: bills.map((bill) => offBy(start, bill)),
+  };
+}
+
+function ratesOf({ start, fitted }: Form, coefficients: readonly number[]): Terms {
   const rates = [...start];
-  for (const [at, one] of fitted.entries()) addTo(rates, found.coefficients[at] as number, one);
-  return { ...found, rates };
+  for (const [at, one] of fitted.entries()) addTo(rates, coefficients[at] as number, one);
+  return rates;
 }
 
 /**
  * The bills that keep to the line through as many of them as it has terms of which the median of squares is the least: nearly half of them
  * may be wrong. Huber's line scatters so much by two wrong ones of the first ten that it takes them for right ones.
  */
-function leastMedianOfSquares(form: Form, bills: readonly Observation[]): readonly Observation[] {
+function leastMedianOfSquares(
+  form: Form,
+  bills: readonly PlacedBill[],
+  rounding: number,
+): readonly PlacedBill[] {
   let best = { median: Number.POSITIVE_INFINITY, off: [] as readonly number[] };
   for (const sample of choices(bills, form.fitted.length)) {
-    const found = regress(form, sample);
-    if (found === null) continue;
-    const off = bills.map((bill) => Math.abs(offBy(found.rates, bill)));
+    const { columns, values } = regressionOf(form, sample);
+    const coefficients = solved(columns, values);
+    if (coefficients === null) continue;
+    const rates = ratesOf(form, coefficients);
+    const off = bills.map((bill) => Math.abs(offBy(rates, bill)));
     const middle = median(off);
     if (middle < best.median) best = { median: middle, off };
   }
   // The scale of normal noise, corrected for few bills (Rousseeuw and Leroy); rounding is always there.
   const few = 1 + 5 / (bills.length - form.fitted.length);
-  const far = OUTLIER * Math.max(ROUNDING, NORMAL_PER_DEVIATION * few * best.median);
+  const far = OUTLIER * Math.max(rounding, NORMAL_PER_DEVIATION * few * best.median);
   return bills.filter((_, at) => (best.off[at] ?? Number.POSITIVE_INFINITY) <= far);
 }
 
@@ -137,19 +224,32 @@ function choices<T>(all: readonly T[], count: number): T[][] {
 }
 
 /** The rule by the bills that are kept, and how likely it is; the others of `all` are outliers. */
-function ruleOf(form: Form, kept: readonly Observation[], all: number) {
-  const found = regress(form, kept);
-  if (found === null) return null;
-  const { rates, inverse, residuals } = found;
+function ruleOf(placing: Placing, form: Form, kept: readonly PlacedBill[], all: number, rounding: number) {
+  const { columns, values } = regressionOf(form, kept);
+  const regression = leastSquares(columns, values);
+  if (regression === null) return null;
+  const { coefficients, inverse, residuals } = regression;
   const { fitted } = form;
   const squares = dot(residuals, residuals);
-  // Few bills cannot tell how much they scatter.
-  const freedom = ROUNDING_BILLS + kept.length - fitted.length;
-  const scatter = Math.sqrt((ROUNDING_BILLS * ROUNDING ** 2 + squares) / freedom);
+  // Few bills cannot tell how much they scatter; but that it is more than rounding.
+  const own = kept.length - fitted.length;
+  const isNoisy = squares > own * (EXACT * rounding) ** 2;
+  const freedom = isNoisy ? own : ROUNDING_BILLS + own;
+  const scatter = Math.sqrt((isNoisy ? squares : ROUNDING_BILLS * rounding ** 2 + squares) / freedom);
   const criterion =
-    2 * kept.length * Math.log(scatter) +
+    kept.length * Math.log(2 * Math.PI * scatter ** 2) +
     squares / scatter ** 2 +
-    2 * (all - kept.length) * Math.log(OUTLIER_RANGE) +
-    fitted.length * Math.log(all);
-  return { criterion, rule: { rates, fitted, inverse, scatter, freedom } satisfies Rule };
+    2 * (all - kept.length) * Math.log(OUTLIER_RANGE * rounding) +
+    parametersOf({ fitted, placing }) * Math.log(all);
+  const rule: Rule = {
+    placing,
+    rates: ratesOf(form, coefficients),
+    fitted,
+    inverse,
+    scatter,
+    freedom,
+    kept: kept.length,
+    rounding,
+  };
+  return { criterion, rule };
 }

@@ -1,7 +1,7 @@
 // The check of a bill as it is published, and as one sentence.
 import { inFull, knownUnits, type Micro, toUnits } from '../amount.ts';
 import type { BillCheck } from './bill.ts';
-import { LARGEST_LIMIT, type Rule } from './billRule.ts';
+import { type Placing, type Rule, sureLimit } from './billRule.ts';
 
 const CENT = 10_000;
 
@@ -13,7 +13,7 @@ export function billCheckRecord(check: BillCheck, currency: string) {
   return {
     verdict: check.verdict,
     sum_of_days: toUnits(check.sum),
-    difference: toUnits(check.total - check.sum),
+    difference: toUnits(differenceOf(check)),
     difference_percent: percentOf(check),
     expected: knownUnits(inCents(check.expected)),
     unexplained,
@@ -30,7 +30,7 @@ export function billCheckRecord(check: BillCheck, currency: string) {
 /** `146.20 EUR billed; the days add up to 128.81; 13.5 % on top, as before.` */
 export function billSentence(check: BillCheck, currency: string): string {
   const told = [
-    `${money(check.total)} ${currency} billed`,
+    `${money(check.total)} ${currency} billed${paidWords(check)}`,
     `the days add up to ${money(check.sum)}`,
     verdictWords(check),
     ...(check.estimated > 0 ? [`${days(check.estimated)} came with a later reading`] : []),
@@ -40,13 +40,15 @@ export function billSentence(check: BillCheck, currency: string): string {
 
 const REASONS = {
   days_missing: ({ missing }: BillCheck) =>
-    `the cost of ${days(missing)} is missing there, so that the two cannot be compared`,
+    `the cost of ${days(missing)} is in no reading that shows it, so that the two cannot be compared`,
   overlaps: () => 'its period overlaps that of another bill, so that the two cannot be compared',
   more_to_come: () => 'another bill for these days is to come, as before',
   cancelled_out: () => 'the bills for these days cancel out',
+  instalments: () => 'it is an instalment, the same whatever was used, and tells nothing of its days',
+  credit_alone: () => 'it is a credit, and the bill that it belongs to is not known',
   no_rule: (check: BillCheck) => {
     const percent = percentOf(check) === null ? '' : ` (${percentOf(check)} %)`;
-    return `${moreOrLess(check.total - check.sum)}${percent}, which too few bills before it explain`;
+    return `${moreOrLess(differenceOf(check))}${percent}, which too few bills before it explain`;
   },
 } as const;
 
@@ -63,7 +65,7 @@ function verdictWords(check: BillCheck): string {
   const words = ruleWords(rule);
   if (verdict === 'rule_changed' && changed)
     return `the rule has changed: ${words} since ${changed.on}, ${ruleWords(changed.before)} before`;
-  const isOpen = inFull(doubt) > LARGEST_LIMIT;
+  const isOpen = inFull(doubt) > sureLimit(rule);
   const open = isOpen
     ? `; ${money(doubt)} more or less is left open by readings at its ends or by few bills`
     : '';
@@ -73,7 +75,7 @@ function verdictWords(check: BillCheck): string {
 }
 
 /** `13.5 % on top and 3.50 on each bill`, `2 % off`; of a tax on the energy only `23 % on top and 0.16 less a day`. */
-function ruleWords({ rates: [sum = 1, perDay = 0, perBill = 0] }: Rule): string {
+function ruleWords({ placing, rates: [sum = 1, perDay = 0, perBill = 0] }: Rule): string {
   const part = (amount: string, unit: string, more: string, less: string) =>
     Number(amount) === 0 ? [] : [`${amount.replace('-', '')}${unit} ${amount.startsWith('-') ? less : more}`];
   const parts = [
@@ -81,16 +83,29 @@ function ruleWords({ rates: [sum = 1, perDay = 0, perBill = 0] }: Rule): string 
     ...part(perDay.toFixed(2), '', 'more a day', 'less a day'),
     ...part(perBill.toFixed(2), '', 'on each bill', 'off each bill'),
   ];
-  return new Intl.ListFormat('en-GB').format(parts) || 'nothing on top';
+  return (new Intl.ListFormat('en-GB').format(parts) || 'nothing on top') + PLACINGS[placing];
 }
 
 const moreOrLess = (amount: Micro): string => `${money(Math.abs(amount))} ${amount < 0 ? 'less' : 'more'}`;
 
 const inCents = (amount: Micro | null): Micro | null => amount && Math.round(amount / CENT) * CENT;
 
+/** With what was paid of its days before. */
+const differenceOf = ({ total, paid, sum }: BillCheck): Micro => total + (paid ?? 0) - sum;
+
 /** Rounded to a tenth; `null` of no sum. */
-const percentOf = ({ total, sum }: BillCheck): number | null =>
-  sum > 0 ? Math.round((1000 * (total - sum)) / sum) / 10 || 0 : null;
+const percentOf = (check: BillCheck): number | null =>
+  check.sum > 0 ? Math.round((1000 * differenceOf(check)) / check.sum) / 10 || 0 : null;
+
+const paidWords = ({ paid }: BillCheck): string =>
+  paid === null ? '' : `, and ${money(paid)} paid in instalments`;
+
+const PLACINGS: Readonly<Record<Placing, string>> = {
+  printed: '',
+  day_earlier: ', of days that begin and end a day earlier than is printed',
+  day_later: ', of days that begin and end a day later than is printed',
+  night: ', of days that end at midnight, before the register is read',
+};
 
 const days = (count: number): string => (count === 1 ? '1 day' : `${count} days`);
 

@@ -1,12 +1,15 @@
 // What will the next bill be? Its days, and what they come to by the rule of the bills before.
-import { type Micro, sumKnown, toMicro } from '../amount.ts';
+import { inFull, type Micro, sumKnown, toMicro } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { median } from '../leastSquares.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
-import { billPeriods, termsOf } from './bill.ts';
+import { billPeriods } from './billDays.ts';
 import { predict, type Rule } from './billRule.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
 import { YEAR_DAYS } from './readings.ts';
+
+/** Of days to come it makes no difference where exactly they begin. */
+const wherever = (sum: number) => ({ printed: sum, day_earlier: sum, day_later: sum, night: sum });
 
 export type BillForecast = ReturnType<typeof forecastBill>;
 
@@ -44,7 +47,9 @@ function later(day: Day, length: number): Day {
 export function forecastBill(span: DaySpan, meters: readonly Forecasts[], rule: Rule | null) {
   const days = daysBetween(span.from, span.to);
   const billed = (sum: Micro): Micro =>
-    rule ? toMicro(predict(rule, termsOf({ sum, days })).expected) : sum;
+    rule
+      ? toMicro(predict(rule, { sums: wherever(inFull(sum)), days, bills: 1 })?.expected ?? inFull(sum))
+      : sum;
   const sumOf = (kind: keyof Forecasts, told = (sum: Micro) => sum): Forecast | null => {
     const part = (part: keyof Forecast): Micro | null => {
       const amounts = meters.map((meter) => meter[kind]?.[part] ?? null);

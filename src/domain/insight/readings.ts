@@ -26,8 +26,23 @@ export const YEAR_AND_MONTH_DAYS = 400;
 export const TWO_WEEKS_DAYS = 14;
 /** A reading of more days tells little of each. */
 export const LONGEST_SPAN_DAYS = 7;
-/** The same reading so many days in a row is an estimate, and one day more for whole kWh; heat is not used that evenly. */
-const FLAT_DAYS = 4;
+/** The same reading so many days in a row is an estimate where readings are seldom equal by chance; heat is not used that evenly. */
+const FEWEST_EQUAL = 4;
+/** As many runs of equal readings as that may come by chance in a year: where they are named, and where they leave a bill in doubt. */
+const NAMED_BY_CHANCE = 0.2;
+export const DOUBTED_BY_CHANCE = 2;
+/** A register cannot show what is no multiple of its step: two such readings that are equal are estimates. */
+const FEWEST_OFF_STEP = 2;
+/** Readings that tell how often the next one is equal by chance; believed as if ten others had told what registers of such steps do. */
+const READINGS_COMPARED = SEASON_DAYS;
+const READINGS_BELIEVED = 10;
+const EQUAL_OF_FINE = 0.005;
+const EQUAL_OF_WHOLE = 0.15;
+/** Steps of registers, kWh, coarsest first. */
+const STEPS = [10, 5, 1, 0.5, 0.1, 0.01].map(toMicro);
+const FINEST_STEP = toMicro(0.001);
+/** Estimates and readings that were put right are no multiples. */
+const SHARE_OF_STEP = 0.8;
 const KWH = toMicro(1);
 
 type Days<Kind extends keyof Amounts> = ReadonlyMap<Day, Pick<Amounts, Kind>>;
@@ -48,17 +63,26 @@ export function readingsIn<Kind extends keyof Amounts>(
   return found;
 }
 
-/** For each day of the span the reading that it is in: its own, or the next one after a gap. `null`: in none. */
+/** Which reading has the days of the gap before the reading in it. */
+export type HeldBy = (reading: Reading) => 'next' | 'previous' | 'none';
+
+/** For each day of the span the reading that it is in: its own, or that of a gap, as a rule the next one. `null`: in none. */
 export function readingOfEachDay<Kind extends keyof Amounts>(
   kind: Kind,
   days: Days<Kind>,
   span: DaySpan,
+  heldBy: HeldBy = () => 'next',
 ): readonly (Reading | null)[] {
   const around = { from: addDays(span.from, -AROUND_DAYS), to: addDays(span.to, AROUND_DAYS) };
   const found = daysOf(around).map((): Reading | null => null);
+  let previous: Reading | null = null;
   for (const reading of readingsIn(kind, days, around)) {
-    const carried = reading.missed <= LONGEST_CARRIED_DAYS ? reading.missed : 0;
-    found.fill(reading, reading.at - carried, reading.at + 1);
+    const { at, missed } = reading;
+    const isGap = missed > 0 && missed <= LONGEST_CARRIED_DAYS;
+    const holder = isGap ? heldBy(reading) : 'none';
+    if (holder !== 'none') found.fill(holder === 'next' ? reading : previous, at - missed, at);
+    found[at] = reading;
+    previous = reading;
   }
   return found.slice(AROUND_DAYS, -AROUND_DAYS);
 }
@@ -67,22 +91,63 @@ export function readingOfEachDay<Kind extends keyof Amounts>(
 export const sumOf = (readings: readonly (Reading | null)[], { to }: DaySpan): Micro =>
   [...new Set(readings)].reduce((sum, one) => sum + (one && one.day < to ? one.amount : 0), 0);
 
-/**
- * Runs of equal readings of energy, which are estimates: from `first` until before `next`. The reading at `next` puts them right, and so do
- * days without energy after it, up to that at `right`.
- */
-export function estimatedRuns(energies: readonly Reading[]) {
-  const runs: { readonly first: number; readonly next: number; readonly right: number }[] = [];
-  let first = 0;
-  for (let next = 1; next <= energies.length; next += 1) {
-    const amount = energies[first]?.amount ?? 0;
-    if (energies[next]?.amount === amount && energies[next]?.missed === 0) continue;
-    // A register of whole kWh repeats itself by chance.
-    const fewest = amount % KWH === 0 ? FLAT_DAYS + 1 : FLAT_DAYS;
+/** The coarsest step that nearly all readings are multiples of. */
+export function registerStep(amounts: readonly Micro[]): Micro {
+  const isOf = (step: Micro) =>
+    amounts.filter((amount) => amount % step === 0).length >= SHARE_OF_STEP * amounts.length;
+  return amounts.length === 0 ? FINEST_STEP : (STEPS.find(isOf) ?? FINEST_STEP);
+}
+
+export interface EstimatedRun {
+  /** The run begins with the reading at `first` and ends before that at `next`. */
+  readonly first: number;
+  readonly next: number;
+  /** The reading at `next` puts it right, and so do days without energy after it, up to that at `right`. */
+  readonly right: number;
+}
+
+/** Runs of equal readings of energy that are too long to have come by chance; `byChance`: but for so many in a year. */
+export function estimatedRuns(energies: readonly Reading[], byChance = NAMED_BY_CHANCE): EstimatedRun[] {
+  const runs = equalRuns(energies);
+  return runs.flatMap(({ first, next }, at) => {
+    if (next - first < FEWEST_OFF_STEP || energies[first]?.amount === 0) return [];
+    // A run holds one reading at least.
+    const newest = runs.slice(Math.max(0, at - READINGS_COMPARED), at);
+    const earlier = newest.filter((run) => first - run.first <= READINGS_COMPARED);
+    if (next - first < fewestEqual(energies, first, earlier, byChance)) return [];
     let right = next;
-    while (energies[right]?.amount === 0 && right - next < FLAT_DAYS) right += 1;
-    if (amount !== 0 && next - first >= fewest) runs.push({ first, next, right });
-    first = next;
-  }
-  return runs;
+    while (energies[right]?.amount === 0 && right - next < FEWEST_EQUAL) right += 1;
+    return [{ first, next, right }];
+  });
+}
+
+export type Run = Pick<EstimatedRun, 'first' | 'next'>;
+
+/** All readings as runs of equal ones, most of them of one; a reading after missed days begins another run. */
+export function equalRuns(energies: readonly Reading[]): Run[] {
+  const begins = energies.flatMap(({ amount, missed }, at) =>
+    missed === 0 && energies[at - 1]?.amount === amount ? [] : [at],
+  );
+  return begins.map((first, at) => ({ first, next: begins[at + 1] ?? energies.length }));
+}
+
+/** So many readings equal to that at `first` are an estimate: the lengths of runs that come by chance fall geometrically. */
+function fewestEqual(
+  energies: readonly Reading[],
+  first: number,
+  earlier: readonly Run[],
+  byChance: number,
+): number {
+  const used = earlier.filter((run) => energies[run.first]?.amount !== 0);
+  const step = registerStep(used.map((run) => energies[run.first]?.amount ?? 0));
+  if ((energies[first]?.amount ?? 0) % step !== 0) return FEWEST_OFF_STEP;
+  // Longer ones may be estimates themselves.
+  const [ones = 0, twos = 0, threes = 0] = [1, 2, 3].map(
+    (length) => used.filter((run) => run.next - run.first === length).length,
+  );
+  const believed = READINGS_BELIEVED * (step >= KWH ? EQUAL_OF_WHOLE : EQUAL_OF_FINE);
+  const chance = (twos + threes + believed) / (ones + twos + READINGS_BELIEVED);
+  if (chance >= 1) return Number.POSITIVE_INFINITY;
+  const begun = (1 - chance) * YEAR_DAYS;
+  return Math.max(FEWEST_EQUAL, 1 + Math.ceil(Math.log(byChance / begun) / Math.log(chance)));
 }

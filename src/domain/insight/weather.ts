@@ -29,11 +29,18 @@ export type WeatherSilence = 'days_missing' | 'not_heated' | 'not_sure';
 /** Custom in Ireland and Britain, for a house that does not tell its own. */
 const USUAL_BASE = 15.5;
 /** °C from which houses are heated, from well insulated to old ones. */
-const BASES = [8, 9, 10, 11, 12, 13, 14, USUAL_BASE, 17, 18];
+const BASES = [8, 9, 10, 11, 12, 13, 14, USUAL_BASE, 17, 18, 19, 20, 21, 22];
 /** Walls keep a third of yesterday's cold: the middle of what houses of stone and of timber do. */
 const OF_YESTERDAY = 1 / 3;
 /** How much wider a band of 80 % is, by the share of lags in the days it is told by (Kiefer and Vogelsang, 2005: 1.3040 of 1.2816). */
 const OF_LAGS = 1.02;
+/** The standard deviation of a month's hot water as a share of it: guests, habits, and what of it the line cannot tell from heating. */
+const WATER_STRAYS = 0.3;
+/**
+ * Critical values of Kiefer and Vogelsang (2005, table 1, Bartlett's kernel), by the share of lags: two-sided 95 %. Headlines are told
+ * by these.
+ */
+const SURE_BY_LAGS = [1.96, 2.9694, 0.416, -0.5324] as const;
 /** A slope of fewer standard deviations may be none: one case in forty. */
 const SURE_SLOPE = 2;
 /** Share of the days that has to be known, in both years: the others are as these then. */
@@ -147,7 +154,10 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     const ofSlope = (line.covariance[1]?.[1] ?? 0) * (degrees - degreesBefore) ** 2;
     const band = (BAND * Math.sqrt(own + ratio ** 2 * (others + ofSlope))) / expected;
     if (!(band <= LEAST_SURE)) return 'not_sure' as const;
+    const sureBand = (band * sureQuantile(now.length)) / (BAND * widerBy(now.length));
     return {
+      /** Its 95 % band holds no change of nothing. */
+      isSure: Math.abs(ratio - 1) > sureBand,
       percent: 100 * (ratio - 1),
       low: 100 * Math.max(-1, ratio - 1 - band),
       high: 100 * (ratio - 1 + band),
@@ -185,7 +195,8 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
       const share = (line.slope * degrees) / total;
       // How the share changes with each coefficient.
       const gradient = [(-share * known.length) / total, ((1 - share) * degrees) / total];
-      const half = BAND * energy * Math.sqrt(quadratic(gradient, line.covariance));
+      const ofWater = (WATER_STRAYS * (1 - share)) ** 2;
+      const half = BAND * energy * Math.sqrt(quadratic(gradient, line.covariance) + ofWater);
       const part = (amount: number) => {
         return { energy: amount, low: Math.max(0, amount - half), high: Math.min(energy, amount + half) };
       };
@@ -219,5 +230,15 @@ function longRun(residuals: readonly number[]): number {
   for (let lag = 1; lag <= TWO_WEEKS_DAYS; lag += 1)
     variance += 2 * (1 - lag / (TWO_WEEKS_DAYS + 1)) * common(lag);
   // With so many lags of so few residuals it is told too small.
-  return Math.max(0, variance) * (1 + (OF_LAGS * (TWO_WEEKS_DAYS + 1)) / residuals.length) ** 2;
+  return Math.max(0, variance) * widerBy(residuals.length) ** 2;
 }
+
+/** The share that the lags of `longRun` have in so many days. */
+const shareOfLags = (days: number): number => (TWO_WEEKS_DAYS + 1) / days;
+
+/** By how much a band of 80 % is wider than the variance alone says. */
+const widerBy = (days: number): number => 1 + OF_LAGS * shareOfLags(days);
+
+/** The critical value of 95 %, in standard deviations. */
+const sureQuantile = (days: number): number =>
+  SURE_BY_LAGS.reduce((sum, one, power) => sum + one * shareOfLags(days) ** power, 0);

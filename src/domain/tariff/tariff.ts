@@ -56,6 +56,47 @@ export function chargesOn(tariff: Tariff, days: Days, day: Day): number | null {
   return billed && chargesIn(tariff, billed);
 }
 
+/** Two months tell a tariff, and are seldom of two. A register of 10 kWh needs longer for days that differ. */
+export const DAYS_AROUND_GAP = 60;
+export const LONG_BEFORE_GAP = 180;
+/** A standing charge that rounding could hide tells nothing. */
+const LEAST_CHARGE_IN_TOLERANCES = 4;
+
+export interface ChargesFound {
+  readonly charges: number;
+  readonly standingCharge: Micro;
+}
+
+/**
+ * How many standing charges the cost of a day holds, by the tariff of the two months before `gap`, or else of those after the day, or of
+ * half a year before. `null`: none of them explains the cost, or has a standing charge that can be told apart.
+ */
+export function chargesByNeighbours(days: Days, day: Day, gap: Day): ChargesFound | null {
+  const before = (count: number) => daysOf({ from: addDays(gap, -count), to: gap });
+  const after = daysOf({ from: addDays(day, 1), to: addDays(day, 1 + DAYS_AROUND_GAP) });
+  return (
+    chargesByDaysOf(days, day, before(DAYS_AROUND_GAP)) ??
+    chargesByDaysOf(days, day, after.toReversed()) ??
+    chargesByDaysOf(days, day, before(LONG_BEFORE_GAP))
+  );
+}
+
+/** `others`: the days whose tariff it is; where that changes among them, the last ones count. */
+function chargesByDaysOf(days: Days, day: Day, others: readonly Day[]): ChargesFound | null {
+  const amounts = days.get(day);
+  const found = isBilled(amounts)
+    ? findTariffLine(others.flatMap((one) => billedDay(days, one) ?? []))
+    : null;
+  if (!isBilled(amounts) || found === null) return null;
+  const { line, tolerance } = found;
+  const standingCharge = Math.round(line.standing);
+  if (standingCharge < LEAST_CHARGE_IN_TOLERANCES * tolerance) return null;
+  const rest = amounts.cost - line.rate * amounts.energy;
+  const charges = Math.round(rest / standingCharge);
+  const isExplained = charges >= 1 && Math.abs(rest - charges * standingCharge) <= tolerance;
+  return isExplained ? { charges, standingCharge } : null;
+}
+
 /** The part of a day's cost that is standing charge; `null` when the tariff does not explain the day. */
 export function standingPart(tariff: Tariff, days: Days, day: Day): Micro | null {
   const billed = billedDay(days, day);

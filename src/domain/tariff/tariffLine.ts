@@ -77,11 +77,17 @@ export function findTariffLine(seen: readonly BilledDay[]): TariffLine | null {
 
 /** Bills in whole cents, but for an odd one, cannot be told more exactly than that; some currencies have no cents. */
 function tolerances(plain: readonly BilledDay[]): readonly Micro[] {
-  let step = 1_000_000;
-  const uneven = () => plain.filter(({ cost }) => cost % step !== 0).length;
-  while (step > 1 && uneven() * (ODD_DAY_WEIGHT + 1) > plain.length) step /= 10;
+  const step = stepOf(plain.map(({ cost }) => cost));
   const possible = TOLERANCES.filter((tolerance) => tolerance >= Math.min(step, WHOLE_CENT));
   return step > WHOLE_CENT ? [...possible, step] : possible;
+}
+
+/** The coarsest power of ten up to a unit that nearly all amounts are multiples of: what they are rounded to. */
+export function stepOf(amounts: readonly Micro[]): Micro {
+  let step = 1_000_000;
+  const uneven = () => amounts.filter((amount) => amount % step !== 0).length;
+  while (step > 1 && uneven() * (ODD_DAY_WEIGHT + 1) > amounts.length) step /= 10;
+  return step;
 }
 
 /** The line, or the number of days since a change that are still too few or too strange to tell the new one. */

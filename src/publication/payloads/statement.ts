@@ -18,6 +18,7 @@ const basis = z
 const reason = z.enum([
   'not_recorded',
   'days_missing',
+  'gap_at_edge',
   'needs_outdoor_temperature',
   'not_heated',
   'not_sure',
@@ -52,15 +53,19 @@ const bill = { id: text, from: day, to: day, amount: known, amount_due: known, d
 const days = z.array(day);
 const code = z.enum([
   'days_missing',
+  'gap_at_end',
+  'gap_at_start',
   'bill_differs',
   'rule_changed',
   'more',
   'less',
+  'perhaps_more',
+  'perhaps_less',
   'as_usual',
   'not_compared',
 ]);
 const amount = known.describe(
-  'Of money with bill_differs, of percent with more and less, of days with days_missing.',
+  'Of money with bill_differs, of percent with more and less and where that is not sure, of days with days_missing and with a gap.',
 );
 const adjusted = known.describe('The same month a year before, at the weather of this one.');
 
@@ -75,7 +80,13 @@ export const meterStatement = payload({
   meter_name: text.nullable().describe('What the configuration calls the meter.'),
   meter_identifiers: z.array(text).describe('The heat meters at the end of the month.'),
   revision: count.describe('Grows with each correction of a day that the statement rests on.'),
-  conclusion: z.strictObject({ code, amount }).describe('The one thing to know.'),
+  conclusion: z
+    .strictObject({
+      code,
+      amount,
+      day: day.nullable().describe('Of the reading that carries the days of a gap.'),
+    })
+    .describe('The one thing to know.'),
   ...use('Used in the month'),
   month_before: z.strictObject({ month, ...use('The month before') }),
   year_before: z.strictObject({ month, ...use('The same month a year before') }),

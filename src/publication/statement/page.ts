@@ -8,10 +8,13 @@ import type { Field, Statement } from './statement.ts';
 type Key = keyof (typeof WORDS)['en']['statement'];
 type Wording = ReturnType<typeof wordingOf>;
 
+/** Conclusions whose amount is a number of days. */
+const COUNTS_DAYS: ReadonlySet<string> = new Set(['days_missing', 'gap_at_end', 'gap_at_start']);
+
 /** In sections of rows. `basis`: what the value rests on; '' where that is said in the row above. */
 function wordingOf(statement: Statement, language: Language) {
   const { bills, cost, currency, days, prices, register_first, register_last } = statement;
-  const { code, amount } = statement.conclusion;
+  const { code, amount, day } = statement.conclusion;
   const sentences = WORDS[language].statement;
   const { dates } = WORDS[language];
   const manner = { locale: LOCALES[language], unknown: sentences['statement.not_known'], dates };
@@ -123,15 +126,23 @@ function wordingOf(statement: Statement, language: Language) {
     ['heading.unknown', unknown],
   ];
   const numbers = statement.meter_identifiers.join(', ');
-  const isOneDay = code === 'days_missing' && amount === 1;
+  const isOneDay = COUNTS_DAYS.has(code) && amount === 1;
+  const headline = say(isOneDay ? (`conclusion.${code}.one` as Key) : `conclusion.${code}`, {
+    amount: Math.abs(amount ?? 0),
+    day,
+  });
+  const count = days.carried.length;
+  // A gap at an end has named them.
+  const carried =
+    count === 0 || code === 'gap_at_end'
+      ? ''
+      : say(count === 1 ? 'conclusion.carried.one' : 'conclusion.carried', { count });
   return {
     say,
     write: speak.write,
     title: say('statement.title', statement),
     meter: statement.meter_name ?? say('statement.meter', { meter: numbers || statement.meter }),
-    conclusion: say(isOneDay ? `conclusion.${code}.one` : `conclusion.${code}`, {
-      amount: Math.abs(amount ?? 0),
-    }),
+    conclusion: [headline, carried].filter(Boolean).join(' '),
     // The first two have what was used and how that compares: the chart stands below them.
     sections: sections
       .map(([heading, ...rows], at) => ({ heading: say(heading), rows: rows.flat(), isFirst: at < 2 }))

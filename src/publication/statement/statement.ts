@@ -1,10 +1,27 @@
 // What is known of one complete month: what was used and charged, how it compares, and what is not known and why.
 import { inFull, knownUnits, sumKnown, toUnits } from '../../domain/amount.ts';
-import { estimatedRuns, readingOfEachDay, readingsIn, YEAR_DAYS } from '../../domain/insight/readings.ts';
+import { gapEvidence } from '../../domain/insight/gaps.ts';
+import {
+  estimatedRuns,
+  LONGEST_SPAN_DAYS,
+  type Reading,
+  readingOfEachDay,
+  readingsIn,
+  SEASON_DAYS,
+  YEAR_DAYS,
+} from '../../domain/insight/readings.ts';
 import type { HeatLine, Part } from '../../domain/insight/weather.ts';
 import { invoiceRecord } from '../../domain/invoice.ts';
 import type { Amounts, Ledger } from '../../domain/ledger.ts';
-import { addDays, addMonths, type Day, type DaySpan, daysOf, monthStart } from '../../domain/period.ts';
+import {
+  addDays,
+  addMonths,
+  type Day,
+  type DaySpan,
+  daysBetween,
+  daysOf,
+  monthStart,
+} from '../../domain/period.ts';
 import { type Register, readingsByMeter } from '../../domain/reading.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { fitTariff } from '../../domain/tariff/tariff.ts';
@@ -57,12 +74,13 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
   const { energy, cost } = usedIn(days, month);
   // One line for all months of the chart.
   const line = meter.house?.lineBefore(span.from);
-  const weather = weatherAdjusted(meter, span, line);
+  const edges = edgesOf(days, span);
+  const { change: weather, isSure } = weatherAdjusted(meter, span, line);
   const bills = billsOf(account, span);
   const marks = marksOf(days, span);
   const months = Array.from({ length: 13 }, (_, at) => {
     const { month, energy, cost } = usedIn(days, back(12 - at));
-    const adjusted = weatherAdjusted(meter, spanOf(month), line).value?.kwh ?? null;
+    const adjusted = weatherAdjusted(meter, spanOf(month), line).change.value?.kwh ?? null;
     return { month, energy_kwh: energy.value, cost: cost.value, year_before_adjusted_kwh: adjusted };
   });
   const lately = within(days, { from: `${back(12)}-01`, to: span.to });
@@ -78,11 +96,18 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
     meter_name: meter.friendlyName,
     meter_identifiers: [...identifiersAt(meter, span)],
     revision: lately.reduce((sum, { revision }) => sum + revision, 0),
-    conclusion: conclusionOf(marks.missing.length, bills.value, weather.value),
+    conclusion: conclusionOf({
+      missing: marks.missing.length,
+      edges,
+      bills: bills.value,
+      checks: account.checks,
+      change: weather.value,
+      isSure,
+    }),
     energy,
     cost,
-    month_before: usedIn(days, back(1)),
-    year_before: usedIn(days, back(12)),
+    month_before: comparedIn(days, back(1)),
+    year_before: comparedIn(days, back(12)),
     weather_adjusted: weather,
     months,
     prices: pricesIn(days, span),
@@ -114,23 +139,79 @@ function usedIn(days: Ledger['days'], month: string): Statement['month_before'] 
   return { month, energy: field('energy'), cost: field('cost') };
 }
 
+/** Another month to compare with: none of which a reading carries days over an end. */
+function comparedIn(days: Ledger['days'], month: string): Statement['month_before'] {
+  if (!hasGapAtEdge(edgesOf(days, spanOf(month)))) return usedIn(days, month);
+  const silent = unknown('gap_at_edge');
+  return { month, energy: silent, cost: silent };
+}
+
+/** A gap over an end of a month, and the reading that has its days in it. */
+interface EdgeGap {
+  readonly days: number;
+  readonly reading: Day;
+}
+interface Edges {
+  /** Days of the month before in the first reading, and days of the month in a reading after it. */
+  readonly atStart: EdgeGap | null;
+  readonly atEnd: EdgeGap | null;
+}
+
+const hasGapAtEdge = ({ atStart, atEnd }: Edges): boolean => atStart !== null || atEnd !== null;
+
+function edgesOf(days: Ledger['days'], span: DaySpan): Edges {
+  const around = readingsOf(days, { from: addDays(span.from, -1), to: addDays(span.to, 1) });
+  const [before, ...within] = around.slice(0, -1);
+  const [first] = within;
+  const after = within.filter((reading) => reading !== null && reading.day >= span.to);
+  const reading = after[0] ?? null;
+  const isAtStart = before != null && before === first && first.day < span.to;
+  return {
+    atStart: isAtStart
+      ? { days: daysBetween(addDays(first.day, -first.missed), span.from), reading: first.day }
+      : null,
+    atEnd: reading === null ? null : { days: after.length, reading: reading.day },
+  };
+}
+
+/** For each day of the span the reading that shows that it has its heat in it. */
+const readingsOf = (days: Ledger['days'], span: DaySpan): readonly (Reading | null)[] =>
+  readingOfEachDay('energy', days, span, ({ day, missed }) => gapEvidence(days, day, missed).heldBy);
+
 function weatherAdjusted(
-  { house }: MeterFacts,
+  { house, tenancy: { days } }: MeterFacts,
   span: DaySpan,
   line: HeatLine | undefined,
-): Statement['weather_adjusted'] {
-  const change = house?.changeOver(span, line) ?? 'needs_outdoor_temperature';
-  if (typeof change === 'string') return unknown(change);
-  const { percent, low, high, expected, from, to, days } = change;
-  const band = { percent: tenths(percent), low: tenths(low), high: tenths(high) };
-  return known({ ...band, kwh: Number(expected.toFixed(3)) }, { kind: 'fit', from, to, days });
+): { readonly change: Statement['weather_adjusted']; readonly isSure: boolean } {
+  const yearBefore = spanOf(addMonths(span.from, -12).slice(0, 7));
+  const isWhole = ![span, yearBefore].some((one) => hasGapAtEdge(edgesOf(days, one)));
+  const compared = isWhole ? house?.changeOver(span, line) : 'gap_at_edge';
+  const change = house ? (compared ?? 'days_missing') : 'needs_outdoor_temperature';
+  if (typeof change === 'string') return { change: unknown(change), isSure: false };
+  const { percent, low, high, expected, isSure } = change;
+  const value = {
+    percent: tenths(percent),
+    low: tenths(low),
+    high: tenths(high),
+    kwh: Number(expected.toFixed(3)),
+  };
+  const learnt = { from: addDays(span.from, -YEAR_DAYS), to: span.from };
+  const basis: Basis = {
+    kind: 'fit',
+    from: learnt.from,
+    to: addDays(learnt.to, -1),
+    days: within(days, learnt).length,
+  };
+  return { change: known(value, basis), isSure };
 }
 
 function heatParts(
   { house, tenancy: { days } }: MeterFacts,
   span: DaySpan,
 ): Pick<Statement, 'heating' | 'hot_water'> {
-  const split = house?.split(span) ?? 'needs_outdoor_temperature';
+  const isWhole = !hasGapAtEdge(edgesOf(days, span));
+  const parts = isWhole ? house?.split(span) : 'gap_at_edge';
+  const split = house ? (parts ?? 'days_missing') : 'needs_outdoor_temperature';
   if (typeof split === 'string') {
     const silent = unknown(split);
     return { heating: silent, hot_water: silent };
@@ -143,23 +224,30 @@ function heatParts(
   return { heating: told(split.heating), hot_water: told(split.hotWater) };
 }
 
-/** The tariffs that explain days of the span, oldest first. */
+/**
+ * The tariffs that explain days of the span, oldest first: fitted with the days of the season after it too, as a tariff that began on its
+ * last days is not known by these alone.
+ */
 function pricesIn(days: Ledger['days'], span: DaySpan): Statement['prices'] {
-  const found: NonNullable<Statement['prices']['value']>[number][] = [];
+  const prices: NonNullable<Statement['prices']['value']>[number][] = [];
   let explained = 0;
-  let since = span.to;
+  let since = addDays(span.to, SEASON_DAYS);
   while (since > span.from) {
     const tariff = fitTariff(new Map([...days].filter(([day]) => day < since)));
     if (tariff === null || tariff.to < span.from) break;
-    const { from, to, unitRate: unit_rate, standingCharge } = tariff;
-    const standing_charge = inFull(standingCharge);
-    found.unshift({ from: from < span.from ? span.from : from, to, unit_rate, standing_charge });
+    since = tariff.from;
+    if (tariff.from >= span.to) continue;
+    prices.unshift({
+      from: tariff.from < span.from ? span.from : tariff.from,
+      to: tariff.to < span.to ? tariff.to : addDays(span.to, -1),
+      unit_rate: tariff.unitRate,
+      standing_charge: inFull(tariff.standingCharge),
+    });
     explained += tariff.daysExplained;
-    since = from;
   }
-  const last = found.at(-1);
+  const last = prices.at(-1);
   if (last === undefined) return unknown('not_explained');
-  return known(found, { kind: 'fit', from: since, to: last.to, days: explained });
+  return known(prices, { kind: 'fit', from: since, to: last.to, days: explained });
 }
 
 const untold = ({ asked }: AccountFacts, extra: keyof AccountView['asked']) =>
@@ -204,9 +292,13 @@ function identifiersAt(meter: MeterFacts, span: DaySpan): readonly string[] {
 
 function marksOf(days: Ledger['days'], span: DaySpan): Omit<Statement['days'], 'of'> {
   const all = daysOf(span);
-  const inReading = readingOfEachDay('energy', days, span);
-  const readings = readingsIn('energy', days, span);
-  const estimates = estimatedRuns(readings).flatMap(({ first, next }) => readings.slice(first, next));
+  const inReading = readingsOf(days, span);
+  // With the season before, which tells how often readings are equal by chance.
+  const season = { from: addDays(span.from, -SEASON_DAYS), to: addDays(span.to, LONGEST_SPAN_DAYS) };
+  const readings = readingsIn('energy', days, season);
+  const estimates = estimatedRuns(readings)
+    .flatMap(({ first, next }) => readings.slice(first, next))
+    .filter(({ day }) => day >= span.from && day < span.to);
   return {
     missing: all.filter((_, at) => (inReading[at] ?? null) === null),
     carried: all.filter((day, at) => inReading[at] && !isRead(days, day)),
@@ -229,20 +321,49 @@ function billsOf(account: AccountFacts, { from, to }: DaySpan): Statement['bills
   return known(found, { kind: 'bills', ids: found.map(({ id }) => id) });
 }
 
+interface ConclusionFacts {
+  readonly missing: number;
+  readonly edges: Edges;
+  readonly bills: Statement['bills']['value'];
+  readonly checks: AccountFacts['checks'];
+  readonly change: Statement['weather_adjusted']['value'];
+  readonly isSure: boolean;
+}
+
 /** First what makes the figures incomplete, then the bill, then the use. */
-function conclusionOf(
-  missing: number,
-  bills: Statement['bills']['value'],
-  change: Statement['weather_adjusted']['value'],
-): Statement['conclusion'] {
-  const wrong = bills?.find(({ verdict }) => verdict === 'differs');
-  if (missing > 0) return { code: 'days_missing', amount: missing };
-  if (wrong) return { code: 'bill_differs', amount: wrong.unexplained };
-  if (bills?.some(({ verdict }) => verdict === 'rule_changed')) return { code: 'rule_changed', amount: null };
-  if (change === null) return { code: 'not_compared', amount: null };
-  if (change.low > 0) return { code: 'more', amount: change.percent };
-  if (change.high < 0) return { code: 'less', amount: -change.percent };
-  return { code: 'as_usual', amount: null };
+function conclusionOf(facts: ConclusionFacts): Statement['conclusion'] {
+  const { missing, edges, bills, checks, change, isSure } = facts;
+  const tell = (
+    code: Statement['conclusion']['code'],
+    amount: number | null = null,
+    day: Day | null = null,
+  ) => {
+    return { code, amount, day };
+  };
+  if (missing > 0) return tell('days_missing', missing);
+  if (edges.atEnd) return tell('gap_at_end', edges.atEnd.days, edges.atEnd.reading);
+  if (edges.atStart) return tell('gap_at_start', edges.atStart.days, edges.atStart.reading);
+  const standing = bills?.filter((bill) => !isSettled(bill, bills, checks));
+  const wrong = standing?.find(({ verdict }) => verdict === 'differs');
+  if (wrong) return tell('bill_differs', wrong.unexplained);
+  if (standing?.some(({ verdict }) => verdict === 'rule_changed')) return tell('rule_changed');
+  if (change === null) return tell('not_compared');
+  if (change.low <= 0 && change.high >= 0) return tell('as_usual');
+  const isMore = change.percent > 0;
+  if (isSure) return tell(isMore ? 'more' : 'less', Math.abs(change.percent));
+  return tell(isMore ? 'perhaps_more' : 'perhaps_less', Math.abs(change.percent));
+}
+
+type ToldBill = NonNullable<Statement['bills']['value']>[number];
+
+/** Another bill of the same days was judged together with this one: it has the verdict on both. */
+function isSettled(bill: ToldBill, bills: readonly ToldBill[], checks: AccountFacts['checks']): boolean {
+  const own =
+    checks.get(bill.id)?.together?.how === 'same_days' ? (checks.get(bill.id)?.together?.bills ?? 0) : 0;
+  return bills.some(({ id, from, to }) => {
+    const { how, bills: others = 0 } = checks.get(id)?.together ?? {};
+    return id !== bill.id && from === bill.from && to === bill.to && how === 'same_days' && others > own;
+  });
 }
 
 function areaField(key: string, value: number | null): Field<number> {

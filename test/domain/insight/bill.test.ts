@@ -5,41 +5,11 @@ import { type BillCheck, billJudge } from '../../../src/domain/insight/bill.ts';
 import { billCheckRecord, billSentence } from '../../../src/domain/insight/billWords.ts';
 import type { Invoice } from '../../../src/domain/invoice.ts';
 import type { Ledger } from '../../../src/domain/ledger.ts';
-import { addDays, addMonths, type Day, daysBetween } from '../../../src/domain/period.ts';
+import { addDays, type Day } from '../../../src/domain/period.ts';
 import { BILLINGS, type Billing, Building, DUBLIN, invoiceOf } from '../../support/building.ts';
 import { holds, RUNS } from '../../support/property.ts';
 import { type Line, ledgerOf, row } from '../ledgers.ts';
-
-const start = (at: number): Day => addMonths('2024-01-01', at);
-const EUR = [4.2, 4.37, 3.9, 4.61, 2.6003, 3.1, 1.7, 2.2, 5.1, 4.05];
-const lengthOf = (at: number) => daysBetween(start(at), start(at + 1));
-/** As different from one another as days are. */
-const lines = EUR.flatMap((eur, at) =>
-  Array.from({ length: lengthOf(at) }, (_, day): Line => {
-    const more = ((5 * day) % 7) - 3;
-    return [addDays(start(at), day), 10 + more, eur + more / 10];
-  }),
-);
-const sumOf = (at: number) =>
-  lines.reduce((sum, [day, , eur]) => (day >= start(at) && day < start(at + 1) ? sum + (eur ?? 0) : sum), 0);
-const LEDGER = ledgerOf(lines, { origin: '2024-01-01', today: '2025-12-31' });
-
-const bill = (at: number, eur: number, more: Partial<Invoice> = {}) =>
-  invoiceOf(`B${at}`, start(at), start(at + 1), Math.round(eur * 100) * 10_000, more);
-
-/** Bills of months in a row; `total`: of a month by its sum and number. */
-const billed = (total: (sum: number, at: number) => number, count = EUR.length) =>
-  Array.from({ length: count }, (_, at) => bill(at, total(sumOf(at), at)));
-
-const check = (invoices: readonly Invoice[], ledgers: readonly Ledger[] = [LEDGER]) => {
-  const checks = billJudge()(invoices.toReversed(), ledgers, DUBLIN);
-  return invoices.map(({ id }) => checks.get(id));
-};
-const verdicts = (invoices: readonly Invoice[]) => check(invoices).map((one) => one?.verdict);
-const sentenceOf = (invoices: readonly Invoice[], at = -1) => {
-  const found = check(invoices).at(at);
-  return found && billSentence(found, 'EUR');
-};
+import { bill, billed, check, LEDGER, lines, sentenceOf, start, sumOf, verdicts } from './monthsOfBills.ts';
 
 test.each<[string, (sum: number) => number, string, number | null, number | null]>([
   ['nothing on top', (sum) => sum, 'nothing on top', 0, 0],
@@ -128,7 +98,7 @@ test('a day that two meters miss is one day', () => {
       { ...LEDGER, days },
     ],
   ).slice(-1);
-  expect(last).toMatchObject({ missing: 0, estimated: 1 });
+  expect(last).toMatchObject({ missing: 1, estimated: 0, reason: 'days_missing' });
 });
 
 test('a bill of the far future is about no day that is known, and changes nothing for others', () => {
@@ -206,6 +176,28 @@ describe('bills of a period add up', () => {
     expect(sentenceOf([...wrong, note])).toMatch(/together with the other bill for these days/);
   });
 
+  test.each([
+    ['of the same due day', 'A7', 14],
+    ['that is due before it', 'C7', 2],
+  ])('a credit note %s accuses nothing by itself', (_, id, days) => {
+    const dueAt = DUBLIN.startOf(addDays(start(8), days));
+    const note = { ...bill(7, -20), id, dueAt };
+    const wrong = taxed.map((one, at) => (at === 7 ? { ...one, total: (one.total ?? 0) + 20_000_000 } : one));
+    const told = check([...wrong, note]).map((one) => [one?.verdict, one?.reason]);
+    expect(told.filter(([verdict]) => verdict === 'as_expected').length).toBeGreaterThan(4);
+    const [ofBill, ofNote] = told.slice(-2);
+    if (days === 14)
+      expect([ofBill, ofNote]).toEqual([
+        ['differs', null],
+        ['as_expected', null],
+      ]);
+    else
+      expect([ofBill, ofNote]).toEqual([
+        ['as_expected', null],
+        ['unknown', 'credit_alone'],
+      ]);
+  });
+
   test('one that is taken back and replaced', () => {
     const [last] = taxed.slice(-1) as [Invoice];
     const late = (id: string, total: number, day: Day) => ({
@@ -275,21 +267,56 @@ describe('days', () => {
       reason: 'days_missing',
       unexplained: null,
     });
-    expect(last && billSentence(last, 'EUR')).toMatch(/the cost of 12 days is missing there/);
+    expect(last && billSentence(last, 'EUR')).toMatch(/the cost of 12 days is in no reading/);
   });
 
+  /** Without a day, whose kWh and EUR are then in the reading of another one, or in none. */
+  function ledgerWithout(day: Day, inReadingOf: Day | null, ledger = LEDGER) {
+    const days = new Map(ledger.days);
+    const gone = days.get(day);
+    days.delete(day);
+    const other = inReadingOf === null ? undefined : days.get(inReadingOf);
+    if (inReadingOf && gone && other) {
+      const energy = (other.energy ?? 0) + (gone.energy ?? 0);
+      days.set(inReadingOf, { ...other, energy, cost: (other.cost ?? 0) + (gone.cost ?? 0) });
+    }
+    return { ...ledger, days };
+  }
+
+  test.each(['2024-08-31', '2024-08-10', '2024-08-02'])('that never come accuse no bill: %s', (day) => {
+    const [last] = check([...taxed, bill(7, sumOf(7) * 1.135)], [ledgerWithout(day, null)]).slice(-1);
+    expect(last).toMatchObject({ verdict: 'unknown', reason: 'days_missing', missing: 1, estimated: 0 });
+    expect(last && billSentence(last, 'EUR')).toMatch(/the cost of 1 day is in no reading/);
+  });
+
+  test.each(['2024-08-10', '2024-08-12'])(
+    'that the reading of %s has with their charges are known',
+    (reading) => {
+      const ledger = ledgerWithout('2024-08-11', reading);
+      const [last] = check([...taxed, bill(7, sumOf(7) * 1.135)], [ledger]).slice(-1);
+      expect(last).toMatchObject({ verdict: 'as_expected', missing: 0, estimated: 1 });
+      expect(Math.abs(last?.unexplained ?? 1e9)).toBeLessThan(10_000);
+      expect(last?.doubt).toBeLessThan(700_000);
+    },
+  );
+
   test('that were carried over the end of the period leave a doubt, which is told', () => {
-    const days = new Map([...LEDGER.days].filter(([day]) => day !== '2024-08-31'));
-    const first = days.get('2024-09-01');
-    if (!first) throw new Error('no 1 September');
-    days.set('2024-09-01', { ...first, cost: (first.cost ?? 0) + 2_200_000 });
-    const [last] = check([...taxed, bill(7, sumOf(7) * 1.135)], [{ ...LEDGER, days }]).slice(-1);
-    expect(last).toMatchObject({
-      verdict: 'as_expected',
-      estimated: 1,
-      doubt: expect.closeTo(10_586_000, -4),
-    });
-    expect(last && billSentence(last, 'EUR')).toMatch(/10\.59 more or less is left open/);
+    const even = ledgerOf(
+      lines.map(([day, kwh]): Line => [day, kwh, 2 + (kwh ?? 0) / 10]),
+      { origin: '2024-01-01', today: '2025-12-31' },
+    );
+    const costIn = (at: number) =>
+      [...even.days].reduce(
+        (sum, [day, { cost }]) => sum + (day >= start(at) && day < start(at + 1) ? (cost ?? 0) : 0),
+        0,
+      );
+    const bills = Array.from({ length: 8 }, (_, at) => bill(at, (costIn(at) / 1e6) * 1.135));
+    const ledger = ledgerWithout('2024-08-31', '2024-09-01', even);
+    const [last] = check(bills, [ledger]).slice(-1);
+    const carried = ledger.days.get('2024-09-01')?.cost ?? 0;
+    expect(last).toMatchObject({ verdict: 'as_expected', estimated: 1 });
+    expect(last?.doubt).toBeGreaterThan(1.135 * carried);
+    expect(last && billSentence(last, 'EUR')).toMatch(/ more or less is left open/);
   });
 });
 

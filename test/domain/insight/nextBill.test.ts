@@ -65,7 +65,16 @@ test('all meters, and what bills have on top of their days', () => {
   const span = { from: '2025-03-01', to: '2025-04-01' };
   const known = { amount: 100 * EUR, low: 90 * EUR, high: 110 * EUR };
   const rates = [1.135, 0, 3];
-  const rule: Rule = { fitted: [], rates, scatter: 0.01, freedom: 9, inverse: [] };
+  const rule: Rule = {
+    placing: 'printed',
+    fitted: [],
+    rates,
+    scatter: 0.01,
+    freedom: 9,
+    inverse: [],
+    kept: 9,
+    rounding: 0.035,
+  };
   const meter = { cost: known, energy: { ...known, low: null, high: null } };
   expect(forecastBill(span, [meter, meter], rule)).toEqual({
     span,

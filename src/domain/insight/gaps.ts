@@ -1,0 +1,74 @@
+// Which reading has the days of a gap in it, or whether they are lost: the standing charges of a reading tell, or its size.
+import { inFull, type Micro } from '../amount.ts';
+import { median, medianDeviation } from '../leastSquares.ts';
+import type { Amounts } from '../ledger.ts';
+import { addDays, type Day, daysOf } from '../period.ts';
+import { chargesByNeighbours, DAYS_AROUND_GAP, type Days, LONG_BEFORE_GAP } from '../tariff/tariff.ts';
+
+export interface GapEvidence {
+  /** `previous`: two readings of one day leave the next day without one. `none`: no reading shows that it has these days. */
+  readonly heldBy: 'next' | 'previous' | 'none';
+  /** The standing charges of the gap's days that the cost of the reading lacks. */
+  readonly unbilled: Micro;
+}
+
+/** Days before a gap that tell how large readings are. */
+const DAYS_COMPARED = 14;
+const FEWEST_COMPARED = 5;
+/** However even the days were: the standard deviation of a day's logarithm. */
+const LEAST_DEVIATION = 0.1;
+/** A reading of one day is so many standard deviations larger once in a thousand times. */
+const TOO_LARGE = 3.1;
+/** A reading of all of the days is within so many of their sum 99 times of a hundred. */
+const NEAR = 2.6;
+
+export type GapJudge = (days: Days, day: Day, missed: number) => GapEvidence;
+
+/** Keeps what was found while all the days that it was found by are the same records: a tariff is searched for at each gap. */
+export function gapJudge(): GapJudge {
+  const kept = new Map<
+    Day,
+    { readonly by: readonly (Amounts | undefined)[]; readonly evidence: GapEvidence }
+  >();
+  return (days, day, missed) => {
+    const span = { from: addDays(day, -missed - LONG_BEFORE_GAP), to: addDays(day, 1 + DAYS_AROUND_GAP) };
+    const by = daysOf(span).map((one) => days.get(one));
+    const known = kept.get(day);
+    if (known && known.by.length === by.length && known.by.every((one, at) => one === by[at]))
+      return known.evidence;
+    const evidence = gapEvidence(days, day, missed);
+    kept.set(day, { by, evidence });
+    return evidence;
+  };
+}
+
+/** `missed`: days without a reading directly before that of `day`. */
+export function gapEvidence(days: Days, day: Day, missed: number): GapEvidence {
+  const gap = addDays(day, -missed);
+  const charged = chargesByNeighbours(days, day, gap);
+  if (charged && charged.charges > missed) return { heldBy: 'next', unbilled: 0 };
+  if (missed === 1 && holdsNextDay(days, addDays(gap, -1))) return { heldBy: 'previous', unbilled: 0 };
+  if (!isOfAllDays(days, day, missed)) return { heldBy: 'none', unbilled: 0 };
+  const unbilled = charged ? (1 + missed - charged.charges) * charged.standingCharge : 0;
+  return { heldBy: 'next', unbilled };
+}
+
+/** Whether the day's cost has the standing charge of the day after it as well, and cannot have that of the day before. */
+function holdsNextDay(days: Days, day: Day): boolean {
+  return days.has(addDays(day, -1)) && chargesByNeighbours(days, day, day)?.charges === 2;
+}
+
+/** Of energy, which no tariff changes, where it is known. Tests the logarithm of the reading against those of the days before the gap: too large for one day, and right for all of them. */
+function isOfAllDays(days: Days, day: Day, missed: number): boolean {
+  const kind = days.get(day)?.energy == null ? 'cost' : 'energy';
+  const amount = days.get(day)?.[kind] ?? 0;
+  const compared = Array.from({ length: DAYS_COMPARED }, (_, at) => addDays(day, -missed - 1 - at));
+  const amounts = compared.flatMap((one) => days.get(one)?.[kind] ?? []);
+  if (amount <= 0 || amounts.length < FEWEST_COMPARED || amounts.some((one) => one <= 0)) return false;
+  const logarithms = amounts.map((one) => Math.log(inFull(one)));
+  const usual = median(logarithms);
+  const ofOneDay = Math.max(LEAST_DEVIATION, medianDeviation(logarithms, usual));
+  const deviation = ofOneDay * Math.sqrt(1 + 1 / amounts.length);
+  const off = Math.log(inFull(amount)) - usual;
+  return off > TOO_LARGE * deviation && Math.abs(off - Math.log(1 + missed)) < NEAR * deviation;
+}

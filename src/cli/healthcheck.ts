@@ -77,7 +77,7 @@ async function askProcesses(directory: string, clock: Clock): Promise<string | n
 export async function lookAtFleet(fleet: Fleet, { log, zone }: Settings) {
   // Only a fleet loads what it needs of PostgreSQL.
   const { openFleet } = await import('../fleet/open.ts');
-  const { readHealth } = await import('../fleet/membership.ts');
+  const { readHealth } = await import('../fleet/health.ts');
   const { database, replies, close } = await openFleet(fleet, log);
   try {
     const { health } = await readHealth(database, fleet.claim_seconds, zone);

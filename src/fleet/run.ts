@@ -9,18 +9,11 @@ import {
   meterViews,
 } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
-import { SeriesNames } from '../accounts/names.ts';
-import { openAccounts } from '../accounts/openAccounts.ts';
-import type { openReplyShapes } from '../accounts/pollHistory.ts';
-import type { IssuerMemory } from '../auth/oidc.ts';
 import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
-import type { Account as ConfiguredAccount } from '../config/schema.ts';
-import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
 import { type Polled, pollTurn } from '../engine/turn.ts';
 import { about } from '../foundation/about.ts';
-import { EXIT, failure, safeWords } from '../foundation/failure.ts';
-import { concurrencyLimit } from '../foundation/limits.ts';
+import { safeWords } from '../foundation/failure.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import type { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
@@ -28,11 +21,15 @@ import { deviceId } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { composeAccount } from '../publication/messages.ts';
 import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
-import type { ClaimedAccount, ClaimedRow, Claims, Columns } from '../store/database/claims.ts';
+import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
+import type { ClaimedRow, Columns } from '../store/database/claimedRow.ts';
+import type { Claims } from '../store/database/claims.ts';
 import type { Codec } from '../store/stateStore.ts';
+import type { FleetCounts } from './health.ts';
 import type { Membership } from './membership.ts';
 import type { OpenFleet } from './open.ts';
-import { loginOf } from './roster.ts';
+import type { OpenAccount, OpenAccounts, Shared } from './openAccounts.ts';
+import type { Pace } from './pace.ts';
 import type { Schedule } from './schedule.ts';
 
 /** What everything in a process works with. */
@@ -40,14 +37,13 @@ export interface ProcessParts {
   readonly context: Omit<AccountContext, 'state' | 'changed'>;
   readonly opened: OpenFleet;
   readonly membership: Membership;
+  readonly pace: Pace;
+  readonly counts: FleetCounts;
   readonly claims: Claims;
   readonly schedule: Schedule;
   readonly link: Link;
-  /** What all accounts share. */
-  readonly shared: {
-    readonly issuerMemory: IssuerMemory;
-    readonly onReply: Awaited<ReturnType<typeof openReplyShapes>>;
-  };
+  readonly openAccounts: OpenAccounts;
+  readonly shared: Shared;
 }
 
 /** What the broker has of the account, and what it is still to be told. */
@@ -81,13 +77,15 @@ const NOTHING = { topics: {}, components: {}, lists: null, events: [] };
 /** Without topics of meters that another account has taken over: that one publishes them. */
 function ofOwnMeters(
   { topics, components }: KeptTopics,
-  { hasSeries }: ClaimedAccount,
+  claim: ClaimedAccount,
   { topics: { base } }: Pick<AccountContext, 'topics'>,
 ): KeptTopics {
   const places = [`${base}/meter/`, `/${deviceId(base, 'meter', '')}`];
   const meterIn = (topic: string) => places.flatMap((place) => topic.split(place)[1]?.split('/')[0] ?? []);
   const own = <T>(all: Readonly<Record<string, T>>) =>
-    Object.fromEntries(Object.entries(all).filter(([topic]) => meterIn(topic).every(hasSeries)));
+    Object.fromEntries(
+      Object.entries(all).filter(([topic]) => meterIn(topic).every((series) => claim.hasSeries(series))),
+    );
   return { topics: own(topics), components: own(components) };
 }
 
@@ -101,36 +99,23 @@ interface Acted {
 /** Rejects when the run is to be dropped: what it has not written never was. */
 export async function runAccount(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
   if (claim.row.removed) return withdraw(claim, parts);
-  const { scrubber: shared } = parts.context;
-  const secrets: string[] = [];
-  const register = (secret: string) => {
-    secrets.push(secret);
-    shared.register(secret);
-  };
-  const scrubber = { ...shared, register, registerToken: register };
+  const open = await parts.openAccounts.take(claim, parts);
   try {
-    await workOn(claim, { ...parts, context: { ...parts.context, scrubber } });
+    if (await workOn(claim, open, parts)) parts.openAccounts.keep(open);
   } finally {
     // Those of the next accounts come.
-    for (const secret of secrets) shared.forget(secret);
+    for (const secret of open.secrets) parts.context.scrubber.forget(secret);
   }
 }
 
-async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
+/** Resolves to whether all went well, so that the account may stay open. */
+async function workOn(
+  claim: ClaimedAccount,
+  { account, context: own }: OpenAccount,
+  parts: ProcessParts,
+): Promise<boolean> {
   const { row } = claim;
-  const { context, shared, membership, claims } = parts;
-  const own: AccountContext = {
-    ...context,
-    config: { ...context.config, accounts: [accountOf(row, parts)] },
-    limit: concurrencyLimit(1),
-    changed: () => undefined,
-    state: claim,
-  };
-  // Of all accounts of the fleet the lowest id that is usable reads a property, under a name that no other has.
-  const names = Object.assign(new SeriesNames(), { claim: claim.takeSeries, nameOf: claim.nameOf });
-  const gate = membership.gateOf(claim, claims);
-  const [account] = await openAccounts(own, (meter) => meter.store.restore(null), { ...shared, names, gate });
-  if (account === undefined) return;
+  const { context } = parts;
   const document = claim.document('published', publishedCodec);
   const known = (await document.read()) ?? { ...NOTHING, told: account.told };
   account.told = known.told;
@@ -189,6 +174,7 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
   const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, own));
   const dueAt = new Date(isTold ? restsUntil : context.clock.now() + PUBLISH_AGAIN_MS);
   await claim.write(columns, { dueAt, isPolled: polled !== null, isPublished: isTold });
+  return (polled?.outcome.fault ?? refreshFault) === null;
 }
 
 /** Clears the topics of an account that is being removed, then deletes it. */
@@ -301,21 +287,4 @@ async function publish(messages: readonly Message[], claim: ClaimedAccount, { li
     context.log.info({ account: claim.id, ...safeWords(fault) }, 'not published yet: the next run does it');
     return null;
   }
-}
-
-function accountOf(row: ClaimedRow, { opened, context }: ProcessParts): ConfiguredAccount {
-  const login = loginOf(row, opened.seal);
-  if (login === undefined)
-    throw failure('damaged_login', `The login of ${row.id} in the database cannot be opened.`, {
-      exit: EXIT.config,
-      retry: 'never',
-      hint: 'Import this account again with `heat2mqtt accounts import`.',
-    });
-  const { username, password } = login;
-  return {
-    id: row.id,
-    username,
-    password: new Secret('database', async () => password, context.scrubber),
-    ...(row.history_since !== null && { history_since: row.history_since }),
-  };
 }

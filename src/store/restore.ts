@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { isDocument, markOf, plainDocument, readBackup, Survey } from './backup.ts';
 import { documentsIn, type NamedDocument, textOf } from './documentStream.ts';
+import { documentIn, documentText } from './documentText.ts';
 import {
   clearWay,
   NoRegularFile,
@@ -17,7 +18,7 @@ import {
   unlessGone,
 } from './privateFiles.ts';
 
-/** What is no JSON, or no file, is `null`. Throws state_unreadable. */
+/** What is no JSON, not what was written, or no file, is `null`. Throws state_unreadable. */
 export async function* documentsOf(directory: string): AsyncGenerator<NamedDocument> {
   try {
     for (const name of await namesIn(directory)) {
@@ -48,7 +49,7 @@ async function namesIn(directory: string): Promise<string[]> {
 
 function parsed(bytes: Buffer): unknown {
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return documentIn(bytes.toString('utf8'));
   } catch {
     return null;
   }
@@ -192,6 +193,6 @@ async function carryOut(directory: string, { remove }: Plan): Promise<boolean> {
   };
   for (const name of remove) await change(name, (path) => rm(path, { force: true }));
   for await (const [name, json] of documentsUnderWay(directory, () => undefined))
-    await change(name, (path) => replace(path, `${JSON.stringify(json)}\n`));
+    await change(name, (path) => replace(path, documentText(json)));
   return isWhole;
 }

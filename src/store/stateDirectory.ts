@@ -5,6 +5,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, type Failure, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
+import { documentIn, documentText } from './documentText.ts';
 import { DAEMON_LOCK, HALF_TAKEN, type LockHolder, release, withLock } from './locks.ts';
 import {
   clearWay,
@@ -148,7 +149,7 @@ export class StateDirectory implements StateStore {
           ending = null;
           try {
             const text = await this.#textOf(name);
-            return text === null ? null : codec.decode(JSON.parse(text));
+            return text === null ? null : codec.decode(documentIn(text));
           } catch (err) {
             const isNewer = err instanceof NewerDocument;
             ending = isNewer ? 'newer' : 'damaged';
@@ -170,7 +171,7 @@ export class StateDirectory implements StateStore {
       write: (value) =>
         change(async () => {
           await setUselessAside();
-          await replace(file, `${JSON.stringify(codec.encode(value))}\n`);
+          await replace(file, documentText(codec.encode(value)));
         }),
       remove: () => change(() => rm(file, { force: true })),
     };

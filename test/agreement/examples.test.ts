@@ -38,7 +38,7 @@ test.each(['data-late.yaml', 'new-bill.yaml', 'unusual-use.yaml', 'heat-while-aw
 
 test('each alert of a fleet has a summary, and asks for metrics that a fleet has', () => {
   const { groups } = parse(read('fleet/alerts.yaml'));
-  const told = ['accounts/metrics', 'fleet/answers'].map((file) =>
+  const told = ['accounts/metrics', 'fleet/healthServer'].map((file) =>
     readFileSync(join(ROOT, 'src', `${file}.ts`), 'utf8'),
   );
   for (const { expr, annotations } of groups[0].rules) {

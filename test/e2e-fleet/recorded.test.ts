@@ -30,7 +30,7 @@ import { startPostgres } from './postgres.ts';
 const METERS = [ANNS, SHARED, BOBS, CASS];
 const IDS = FLEET.logins.map(({ id }) => id);
 const DAY_MS = 86_400_000;
-/** The longest window that is read again, and what it may begin before. */
+/** The longest window that is read again, counted from the newest reading. */
 const LONGEST_WINDOW_DAYS = 100;
 const stateOf = (meter: string) => `heat2mqtt/meter/${meter}/state`;
 const deviceOf = (meter: string) => `homeassistant/device/heat2mqtt_meter_${meter}/config`;
@@ -114,7 +114,7 @@ async function openPlace({ accessSeconds = LASTING_TOKENS.accessSeconds, schedul
 
 /** Nobody has logged in, nothing is gone, nothing was read that was known already, and all says the same. */
 async function expectAsBefore(place: Awaited<ReturnType<typeof openPlace>>): Promise<void> {
-  const { simulator, ear, json, keptAt, retained } = place;
+  const { simulator, ear, json, retained } = place;
   expect(simulator.counters.passwordGrants.asked).toBe(0);
   expect(simulator.counters.refreshGrants.ok).toBe(simulator.counters.refreshGrants.asked);
   const gone = [...ear.newest].filter(([, payload]) => payload === '').map(([topic]) => topic);
@@ -128,9 +128,9 @@ async function expectAsBefore(place: Awaited<ReturnType<typeof openPlace>>): Pro
   const infoOf = (info: Record<string, unknown>) =>
     (info.meters as object[]).map((one) => Object(one).meter).sort();
   expect(infoOf(ear.json('heat2mqtt/bridge/info'))).toEqual(infoOf(json('heat2mqtt/bridge/info')));
-  const earliest = new Date(
-    Math.min(Date.now(), Date.parse(keptAt)) - LONGEST_WINDOW_DAYS * DAY_MS,
-  ).toISOString();
+  // What was recorded goes on where its readings end, however long that is ago.
+  const newest = METERS.map(({ meter }) => Date.parse(String(json(stateOf(meter)).day)));
+  const earliest = new Date(Math.min(...newest) - LONGEST_WINDOW_DAYS * DAY_MS).toISOString();
   const asked = simulator.requests
     .filter(({ route }) => route === USAGE)
     .map(({ body }) => /"gte":"([^"]+)/.exec(JSON.stringify(body))?.[1] ?? '');

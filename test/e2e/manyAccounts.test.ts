@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
+import { documentText } from '../../src/store/documentText.ts';
 import { ledgerCodec } from '../../src/store/ledgerDocument.ts';
 import { openStack } from '../support/stack.ts';
 import { outcome } from './program.ts';
@@ -39,7 +40,7 @@ function ledgerOf(account: number): string {
       days: new Map(days),
     },
   });
-  return `${JSON.stringify(encoded)}\n`;
+  return documentText(encoded);
 }
 
 test('many accounts with three years are packed and restored in little memory, and what was there before can be', async () => {

@@ -5,6 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { Io } from '../../src/cli/command.ts';
+import { documentText } from '../../src/store/documentText.ts';
 import { claimDirectory } from '../../src/store/locks.ts';
 import { packed, unpacked } from '../support/backups.ts';
 import { ME, STATE } from '../support/homes.ts';
@@ -15,7 +16,15 @@ import { typed } from '../support/typed.ts';
 const MADE_AT = '2025-03-01T00:00:00.000Z';
 const BROKER_PASSWORD = 'of the broker, 17 characters';
 
-const SUSPENDED = `${JSON.stringify({ version: 1, refusals: 4, nextAttemptAt: null, state: 'bad_credentials_or_locked', code: 'invalid_grant', secretMark: 'mark', askedAt: null })}\n`;
+const SUSPENDED = documentText({
+  version: 1,
+  refusals: 4,
+  nextAttemptAt: null,
+  state: 'bad_credentials_or_locked',
+  code: 'invalid_grant',
+  secretMark: 'mark',
+  askedAt: null,
+});
 
 /** A daemon that has published everything, and the commands beside it with a configuration file of their own. */
 async function running() {
@@ -159,7 +168,8 @@ test('what happens while the question is open counts; a restore that is repeated
   await command(['backup', path('b.gz'), ...here]);
   await story.stop(daemon);
   await writeFile(path('config.yaml'), `${await readFile(path('config.yaml'), 'utf8')}# Newer.\n`);
-  const newer = (await read(tokens)).replace('"refreshToken":"', '"refreshToken":"newer');
+  const used = await read(tokens);
+  const newer = documentText(JSON.parse(used.replace('"refreshToken":"', '"refreshToken":"newer')));
   const restore = ['restore', path('b.gz'), ...here, '--force'];
   await command(restore, async () => {
     await writeFile(join(story.stateDir, tokens), newer);

@@ -1,7 +1,7 @@
 // Restarts: what is on disk is neither asked for again nor paid for with a login, also in the middle of a long history; where the state
 // is lost, damaged or cannot be written, totals come back as they were, never lower.
 
-import { cp, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
@@ -244,6 +244,23 @@ test('one ledger is damaged, then everything, then the state is lost, then the b
   const later = await story.listen();
   await story.start();
   expect(await later.until(STATE)).toMatchObject({ origin: '2025-01-01', ...truth() });
+});
+
+test('a bit that the disk has turned in one digit of a ledger is found: the totals come back as they were', async () => {
+  const { story, probe, before, documents } = await livedIn();
+  const ledger = `ledger-${PROPERTY}.json`;
+  const [file = ''] = (await documents()).filter((name) => name.endsWith(ledger));
+  const text = await readFile(file, 'utf8');
+  const turned = text.replace(/(\["2025-02-\d\d",\d*)(\d)/, (_, row, digit) => `${row}${Number(digit) ^ 1}`);
+  expect([turned === text, turned.length]).toEqual([false, text.length]);
+  await writeFile(file, turned);
+  probe.forget();
+  await story.start(LATER_SINCE);
+  expect(await probe.until(STATE)).toMatchObject({
+    energy_total: before.energy_total,
+    cost_total: before.cost_total,
+  });
+  expect(await readFile(`${file}.damaged`, 'utf8')).toBe(turned);
 });
 
 test('the provider has forgotten its oldest month as well, and the broker was away: not a thousandth less once it is back, and it goes on from there', async () => {

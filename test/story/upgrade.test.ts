@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { readRetainedHistory } from '../../src/domain/recovery.ts';
+import { documentIn } from '../../src/store/documentText.ts';
 import { pathsBelow } from '../../src/store/privateFiles.ts';
 import { ROOT } from '../support/sources.ts';
 import { openStack } from '../support/stack.ts';
@@ -148,7 +149,7 @@ test('a backup of a4965a4 is restored with every document but the tokens', async
   const { exitCode } = await typed(['restore', `${folder}/backup.gz`, '--config', configuration, '--yes']);
   expect(exitCode).toBe(0);
   for (const name of ['accounts/home/ledger-410004', 'accounts/home/extras', 'announced', 'installation']) {
-    const read = async (root: string) => JSON.parse(await readFile(`${root}/${name}.json`, 'utf8'));
+    const read = async (root: string) => documentIn(await readFile(`${root}/${name}.json`, 'utf8'));
     expect(await read(state), name).toEqual(await read(folder));
   }
 });

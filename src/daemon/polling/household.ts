@@ -139,6 +139,10 @@ export class Household {
     else if (outcome.fault === null) logPolled(account, outcome, log);
     link.publish(events);
     signals.emit('accountChanged', account.id);
+    // Their bills are about the same meters.
+    for (const other of this.#all.map((one) => one.account))
+      if (other.sharedMeters().some((meter) => meter.account === account.id))
+        signals.emit('accountChanged', other.id);
   }
 
   get #isCrowd(): boolean {

@@ -25,9 +25,9 @@ const SENTENCES: Readonly<Record<string, readonly [sentence: string, hint: strin
     'PostgreSQL has no connection left.',
     'Raise its max_connections: a process of the fleet takes up to ten.',
   ],
-  '23505': [
-    'Another process of the fleet has taken the number of this one while it was stopped.',
-    'It ends, and whatever supervises it starts it again.',
+  '55P03': [
+    'The tables of the fleet are to be changed for this version, and something holds them.',
+    'End what is open in the database for long, such as a pg_dump (pg_stat_activity tells), and start again.',
   ],
   '25001': [
     'A connection pooler hands out connections for a single statement.',

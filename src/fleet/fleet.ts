@@ -109,7 +109,11 @@ async function machineOf(options: FleetOptions, opened: OpenFleet): Promise<Mach
   // Once the process has joined, it tells the database's time.
   const clock = sharedClock(options.clock);
   const context = {
-    ...{ config, clock, log, scrubber, random },
+    config,
+    clock,
+    log,
+    scrubber,
+    random,
     zone: zoneOf(config.usage.timezone),
     topics: new Topics(config.mqtt.base_topic),
     counters: new Counters(),

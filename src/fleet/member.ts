@@ -59,7 +59,8 @@ export async function startMember(machine: Machine) {
   log.info({ process: number, claimSeconds: fleet.claim_seconds }, 'works for the fleet');
 
   return {
-    ...{ number, parts, worker },
+    parts,
+    worker,
 
     /** To be called every two seconds. Rejects with NumberTaken only. */
     async beat(): Promise<void> {

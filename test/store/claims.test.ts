@@ -266,6 +266,7 @@ describe('what is kept of an account that was given back', () => {
     ['another process has had it', (row) => (row.fence += 2)],
     ['another process has it, and lets it go by itself', (row) => (row.fence += 1)],
     ['it was removed and imported again, and has come to the same fence', (row) => (row.keptBy = 'another')],
+    ['a poll is asked for', (row) => (row.columns = { wanted: 1 })],
     ['it was imported again', (row) => (row.columns = { repair: true })],
     ['it is being removed', (row) => (row.columns = { removed: true })],
   ])('is read again when %s', async (_, happen) => {
@@ -322,7 +323,7 @@ describe('what is kept of an account that was given back', () => {
       return kept;
     };
     for (const account of ['a', 'b', 'c']) memory.remember(account, 2, keptOf(account));
-    const row = { fence: 3, kept_by: 'own', repair: false, removed: false };
+    const row = { fence: 3, kept_by: 'own', wanted: 0, repair: false, removed: false };
     const isRemembered = (id: string) => memory.take({ ...row, id } as ClaimedRow) !== null;
     expect(['a', 'b', 'c', 'c'].map(isRemembered)).toEqual([false, true, true, false]);
   });

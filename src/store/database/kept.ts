@@ -116,16 +116,20 @@ export class Kept {
 
   /** Takes the rows of its account. Throws damaged_document. */
   load(rows: readonly KeptRow[]): void {
-    for (const row of rows) if (row.account === this.#account) this.#loadRow(row);
+    for (const row of rows) {
+      if (row.account !== this.#account) continue;
+      if (row.series === null) this.#loadDocument(row);
+      else this.#loadLedger(row, row.series);
+    }
   }
 
-  #loadRow({ account, name, json, sealed, series, block, days }: KeptRow): void {
-    if (series === null) {
-      const opened = sealed === null ? json : this.#seal.open(PLACES.document(account, name), sealed);
-      this.#entries.set(name, { json: opened ?? null, isChanged: false, ledger: null });
-      if (opened === undefined) this.#noteDamage(name);
-      return;
-    }
+  #loadDocument({ account, name, json, sealed }: KeptRow): void {
+    const opened = sealed === null ? json : this.#seal.open(PLACES.document(account, name), sealed);
+    this.#entries.set(name, { json: opened ?? null, isChanged: false, ledger: null });
+    if (opened === undefined) this.#noteDamage(name);
+  }
+
+  #loadLedger({ name, json, block, days }: KeptRow, series: string): void {
     const { blockTo = null, ...ledger } = Object(json);
     const packed = block === null ? [] : unpack(block);
     // Without days the codec of the ledger refuses it.

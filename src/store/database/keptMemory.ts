@@ -38,12 +38,14 @@ export class KeptMemory {
   }
 
   /** Of an account that was just claimed; `null`: it has to be read. It is remembered no longer, since the run will change it. */
-  take({ id, fence, kept_by, repair, removed }: ClaimedRow): Kept | null {
+  take({ id, fence, kept_by, wanted, repair, removed }: ClaimedRow): Kept | null {
     const remembered = this.#all.get(id);
     this.#forget(id);
     // An account that was removed and comes back begins with the first fence again.
     const isContinued = remembered?.fence === fence - 1 && kept_by === this.process;
-    return isContinued && !repair && !removed ? remembered.kept : null;
+    // Who asks for a poll may have put something right by hand.
+    const isAskedFor = wanted > 0 || repair || removed;
+    return isContinued && !isAskedFor ? remembered.kept : null;
   }
 
   #forget(account: string): void {

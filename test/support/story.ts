@@ -322,16 +322,20 @@ export async function outboxOf(daemon: Daemon): Promise<number> {
 export async function firstPoll({
   config = {},
   prepare = () => {},
+  isLate = false,
   ...options
 }: StoryOptions & {
   readonly config?: Readonly<Record<string, unknown>>;
   readonly prepare?: (story: Story) => void;
+  /** The broker is there before the meter is found, and is asked for its history: the answer is waited for. */
+  readonly isLate?: boolean;
 } = {}) {
   const story = await openStory(options);
   prepare(story);
   const probe = await story.listen();
   const daemon = await story.start(config);
-  await story.polled(story.accounts.length);
+  const polled = story.polled(story.accounts.length);
+  await (isLate ? story.passing(polled) : polled);
   const { simulator } = story;
   const { counters, switches } = simulator;
   return {

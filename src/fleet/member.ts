@@ -59,6 +59,7 @@ export async function startMember(machine: Machine) {
   log.info({ process: number, claimSeconds: fleet.claim_seconds }, 'works for the fleet');
 
   return {
+    number,
     parts,
     worker,
 

@@ -88,7 +88,7 @@ test('the owner brings tables of before along, a worker tells who has to', async
   await prepareTables(worker);
   // Processes of before find the version that they know.
   expect(await postgres.query('SELECT version FROM heat2mqtt.version')).toEqual([{ version: 5 }]);
-  const listed = { meter: 'heat', account: 'home', readingCloses: 'previous_day' };
+  const listed = { meter: 'heat', identifiers: ['heat'], account: 'home', readingCloses: 'previous_day' };
   expect(await listMeters(worker)).toEqual([listed]);
   const [reading] = await postgres.query('SELECT currency, meter_name FROM heat2mqtt_views.reading LIMIT 1');
   expect(reading).toEqual({ currency: 'EUR', meter_name: 'Flat 3' });

@@ -35,6 +35,7 @@ function open(fault: unknown = null) {
     id: 'home',
     told: {},
     meters: [METER],
+    sharedMeters: () => [],
     extras: { currency: 'EUR' },
     upstream: { session: { status: () => ({ state: 'ok' }), current: async () => null } },
     history,

@@ -1,7 +1,7 @@
 // Is something wrong? A day and three days against what a line through the days most like them makes of each, in units of their
 // median deviation.
-import { inFull, toMicro } from '../amount.ts';
-import { leastSquares, meanOf, median, medianDeviation } from '../leastSquares.ts';
+import { inFull, type Micro, toMicro } from '../amount.ts';
+import { leastSquares, meanOf, median, medianDeviation, quadratic } from '../leastSquares.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
@@ -9,6 +9,7 @@ import {
   estimatedRuns,
   FEWEST_DAYS,
   readingsIn,
+  registerStep,
   SEASON_DAYS,
   TWO_WEEKS_DAYS,
   YEAR_AND_MONTH_DAYS,
@@ -49,12 +50,28 @@ const NEAR = 1;
 const FAILED = { days: 2, share: 0.42 };
 /** However even the days were: a root this far off, of a day of 10 kWh 0.6 kWh, is nothing. */
 const LEAST_DEVIATION = 0.1;
-/** 99 % of the normal distribution. */
-const BAND = 2.576;
+/**
+ * The conformal quantile of the days' residuals that holds 95 of a hundred usual days, as measured. Without the weather errors last, and
+ * the newest day lies beyond all that it is compared with.
+ */
+const HELD = { weather: 0.95, season: 0.97 };
+/** A day that the line hangs on alone tells nothing of it. */
+const LEAST_OPEN = 0.1;
 
-export type UseJudgement = NonNullable<ReturnType<typeof judgeUse>>;
-/** What the days before let expect of one. */
-export type Expectation = UseJudgement['newest'];
+/** What the days before let expect of the newest one: energies, with the ends of the band that holds 95 of 100 usual days. */
+export interface Expectation {
+  readonly day: Day;
+  readonly energy: Micro;
+  readonly expected: Micro;
+  readonly low: Micro;
+  readonly high: Micro;
+  readonly by: 'weather' | 'season';
+}
+
+export interface UseJudgement {
+  readonly newest: Expectation;
+  readonly unusual: UnusualUse | null;
+}
 
 /** Judges the newest days before `before`. `null`: fewer than 30 days can be judged by. */
 export function judgeUse(
@@ -62,7 +79,7 @@ export function judgeUse(
   before: Day,
   temperatures: Temperatures | null,
   tariff: Tariff | null,
-) {
+): UseJudgement | null {
   const span = { from: addDays(before, -YEAR_AND_MONTH_DAYS), to: before };
   const all = singleDays(days, span, tariff);
   const felt = temperatures ? feltOver(temperatures, span) : [];
@@ -74,26 +91,41 @@ export function judgeUse(
   const hasWeather = wait <= TOGETHER_DAYS && known.length > FEWEST_DAYS;
   const judged = hasWeather ? known : all;
   if (judged.length <= FEWEST_DAYS) return null;
+  const step = inFull(registerStep(judged.map(({ root }) => toMicro(root ** 2))));
   // What has lasted for longer has an alarm that began then.
   const first = Math.max(FEWEST_DAYS, judged.length - TWO_WEEKS_DAYS);
-  const watched = judged.slice(first).map((one) => compared(one, judged, hasWeather));
+  const watched = judged.slice(first).map((one) => compared(one, judged, { hasWeather, step }));
   const mean = meanOf(judged, ({ root }) => root ** 2);
+  return {
+    newest: expectationOf(watched.at(-1) as Compared, hasWeather),
+    unusual: alarmOn(watched, mean, hasWeather),
+  };
+}
+
+/** The alarm that is on after the newest of the days. */
+function alarmOn(watched: readonly Compared[], mean: number, hasWeather: boolean): UnusualUse | null {
   let unusual: UnusualUse | null = null;
   for (const { day, at } of watched) {
     const together = watched.filter((one) => one.at <= at && at - one.at < TOGETHER_DAYS);
     const found = finding(together, mean, hasWeather);
     const sign = unusual?.direction === 'low' ? -1 : 1;
+    const isNear = meanOf(together, ({ counted }) => sign * counted) < NEAR;
     if (found && found.direction !== unusual?.direction) unusual = { since: day, ...found };
-    else if (!found && meanOf(together, ({ counted }) => sign * counted) < NEAR) unusual = null;
+    else if (!found && isNear) unusual = null;
   }
-  const { day, root, usual, deviation } = watched.at(-1) as Compared;
-  const end = (deviations: number) => toMicro(Math.max(0, usual + deviations * deviation) ** 2);
-  /** `low` and `high`: the band that holds 99 of 100 usual days. */
-  const newest = {
-    ...{ day, energy: toMicro(root ** 2), expected: end(0), low: end(-BAND), high: end(BAND) },
-    by: hasWeather ? ('weather' as const) : ('season' as const),
+  return unusual;
+}
+
+function expectationOf({ day, root, usual, half }: Compared, hasWeather: boolean): Expectation {
+  const energyOf = (one: number): Micro => toMicro(Math.max(0, one) ** 2);
+  return {
+    day,
+    energy: energyOf(root),
+    expected: energyOf(usual),
+    low: energyOf(usual - half),
+    high: energyOf(usual + half),
+    by: hasWeather ? 'weather' : 'season',
   };
-  return { newest, unusual: unusual as UnusualUse | null };
 }
 
 /** The rule, for the last of three days of which some may not be known. Without the weather three cold days look like a fault. */
@@ -108,23 +140,56 @@ function finding(together: readonly Compared[], mean: number, hasWeather: boolea
   return isDrift && hasWeather ? { direction: 'high', reason: 'drift' } : null;
 }
 
-type Compared = ReturnType<typeof compared>;
+/** A day beside what is expected of it, in roots. */
+interface Compared extends Single {
+  readonly usual: number;
+  /** Half of the band that holds 95 of 100 usual days. */
+  readonly half: number;
+  /** How many deviations the day is off; `counted`: as at most three. */
+  readonly off: number;
+  readonly counted: number;
+}
 
 /**
  * Local regression: the line of least squares through the roots of the days most alike, and how many of their median deviations the
- * day lies off it; `counted`: as at most three.
+ * day lies off it. `step`: of the register, kWh, by which days differ that are alike.
  */
-function compared(one: Single, days: readonly Single[], hasWeather: boolean) {
+function compared(
+  one: Single,
+  days: readonly Single[],
+  { hasWeather, step }: { readonly hasWeather: boolean; readonly step: number },
+): Compared {
   const alike = nearest(one, days, hasWeather);
   const roots = alike.map(({ root }) => root);
   const columns = [roots.map(() => 1), alike.map(({ by }) => by - one.by)];
-  const { coefficients: [level = 0] = [], residuals = roots } = leastSquares(columns, roots) ?? {};
+  const line = leastSquares(columns, roots);
+  const residuals = line?.residuals ?? roots;
   const middle = median(residuals);
-  const usual = Math.max(0, level + middle);
-  const deviation = Math.max(medianDeviation(residuals, middle), LEAST_DEVIATION);
+  const usual = Math.max(0, (line?.coefficients[0] ?? 0) + middle);
+  // By rounding alone a day may be a step off, and so may be the next ones.
+  const ofStep = Math.sqrt(usual ** 2 + step) - usual;
+  const deviation = Math.max(medianDeviation(residuals, middle), LEAST_DEVIATION, ofStep);
   const off = (one.root - usual) / deviation;
   const counted = Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, off));
-  return { ...one, usual, deviation, off, counted };
+  const half = heldBy(residuals, columns, line?.inverse ?? null, HELD[hasWeather ? 'weather' : 'season']);
+  return { ...one, usual, half, off, counted };
+}
+
+/** The conformal quantile of what the days are off the line: each residual as it would be had the line not been fitted to its day. */
+function heldBy(
+  residuals: readonly number[],
+  columns: readonly number[][],
+  inverse: readonly (readonly number[])[] | null,
+  share: number,
+) {
+  const middle = median(residuals);
+  const apart = residuals.map((residual, at) => {
+    const row = columns.map((column) => column[at] as number);
+    const leverage = inverse === null ? 0 : quadratic(row, inverse);
+    return Math.abs(residual - middle) / Math.max(LEAST_OPEN, 1 - leverage);
+  });
+  const sorted = Float64Array.from(apart).sort();
+  return sorted[Math.min(sorted.length, Math.ceil((sorted.length + 1) * share)) - 1] ?? 0;
 }
 
 /**

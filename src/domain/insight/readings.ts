@@ -146,8 +146,19 @@ function fewestEqual(
     (length) => used.filter((run) => run.next - run.first === length).length,
   );
   const believed = READINGS_BELIEVED * (step >= KWH ? EQUAL_OF_WHOLE : EQUAL_OF_FINE);
-  const chance = (twos + threes + believed) / (ones + twos + READINGS_BELIEVED);
+  const seen = (twos + threes + believed) / (ones + twos + READINGS_BELIEVED);
+  const chance = Math.max(seen, equalByRounding(energies, earlier, step));
   if (chance >= 1) return Number.POSITIVE_INFINITY;
   const begun = (1 - chance) * YEAR_DAYS;
   return Math.max(FEWEST_EQUAL, 1 + Math.ceil(Math.log(byChance / begun) / Math.log(chance)));
+}
+
+/** How often a register of this step shows the same twice where days differ as they do, by Laplace's distribution. */
+function equalByRounding(energies: readonly Reading[], earlier: readonly Run[], step: Micro): number {
+  const readings = earlier.reduce((sum, { first, next }) => sum + next - first, 0);
+  const moved = earlier.reduce((sum, { first, next }) => {
+    const [own, after] = [energies[first]?.amount ?? 0, energies[next]?.amount ?? 0];
+    return sum + Math.abs(after - own);
+  }, 0);
+  return moved === 0 ? 0 : 1 - Math.exp((-step * readings) / (2 * moved));
 }

@@ -41,6 +41,8 @@ const WATER_STRAYS = 0.3;
  * by these.
  */
 const SURE_BY_LAGS = [1.96, 2.9694, 0.416, -0.5324] as const;
+/** The standard deviation of a month's slope as a share of that of the year. */
+const SLOPE_STRAYS = 0.2;
 /** A slope of fewer standard deviations may be none: one case in forty. */
 const SURE_SLOPE = 2;
 /** Share of the days that has to be known, in both years: the others are as these then. */
@@ -154,7 +156,10 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     const ofSlope = (line.covariance[1]?.[1] ?? 0) * (degrees - degreesBefore) ** 2;
     const band = (BAND * Math.sqrt(own + ratio ** 2 * (others + ofSlope))) / expected;
     if (!(band <= LEAST_SURE)) return 'not_sure' as const;
-    const sureBand = (band * sureQuantile(now.length)) / (BAND * widerBy(now.length));
+    // A month has a slope of its own, as sun and wind have seasons.
+    const ofSeason = (SLOPE_STRAYS * line.slope * (degrees - degreesBefore)) / expected;
+    const deviation = Math.hypot(band / (BAND * widerBy(now.length)), ratio * ofSeason);
+    const sureBand = sureQuantile(now.length) * deviation;
     return {
       /** Its 95 % band holds no change of nothing. */
       isSure: Math.abs(ratio - 1) > sureBand,

@@ -239,7 +239,7 @@ const USE_ROWS: readonly Row[] = [
     derived: true,
     read: (view) => knownUnits(expectation(view)?.expected),
     attributes: [
-      ...band<MeterView>('kWh', 'The lower end of the band that holds 99 of 100 usual days.', (view, end) =>
+      ...band<MeterView>('kWh', 'The lower end of the band that holds 95 of 100 usual days.', (view, end) =>
         knownUnits(expectation(view)?.[end]),
       ),
       fieldsOf(expectation)('by', 'What the expectation is made of: `weather` or `season`.'),

@@ -185,7 +185,7 @@ const meterEvent = z
       day: day.describe('With `unusual_use` the newest day that was judged.'),
       energy_kwh: kwh.describe('Used on the day.'),
       expected: kwh.describe('On such a day, by the days before it.'),
-      low: kwh.describe('Ends of the band that holds 99 of 100 usual days.'),
+      low: kwh.describe('Ends of the band that holds 95 of 100 usual days.'),
       high: kwh,
       by: expectedBy,
       direction: unusualDirection.describe('More than usual, or less.'),

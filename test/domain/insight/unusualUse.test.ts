@@ -77,6 +77,22 @@ describe('one day far off', () => {
   });
 });
 
+test('a register of whole kWh alarms by none of its steps', () => {
+  // Some 1.2 kWh a day, as such a register shows them; then a day a little above, and two of them together.
+  const kwh = Array.from({ length: 200 }, (_, at) => Math.floor(1.2 * (at + 1)) - Math.floor(1.2 * at));
+  const days = new Map(
+    [...kwh, 2, 2, 1, 2].map((one, at) => [
+      addDays(FROM, at),
+      { energy: toMicro(one), cost: null, revision: 0, receivedAt: 1 },
+    ]),
+  );
+  const mild = new Map([...days.keys()].map((day) => [day, 17]));
+  for (const newest of [...days.keys()].slice(-4)) {
+    expect(judgeUse(days, addDays(newest, 1), mild, null)?.unusual).toBeNull();
+    expect(judgeUse(days, addDays(newest, 1), null, null)?.unusual).toBeNull();
+  }
+});
+
 describe('what lasts', () => {
   const week = { from: NEWEST, to: addDays(NEWEST, 8), factor: 1.6 };
   const away = { from: NEWEST, to: addDays(NEWEST, 10) };

@@ -121,7 +121,8 @@ export const statement: Command = async (given, io) => {
     printJson(records.length === 1 ? records[0] : records, io);
   } else {
     const written = format === 'html' ? statementPage : statementText;
-    for (const one of statements) io.out(written(one, homeLanguage(config.language)));
+    const issuedOn = zoneOf(config.usage.timezone).dayAt(io.clock.now());
+    for (const one of statements) io.out(written(one, homeLanguage(config.language), issuedOn));
   }
   return EXIT.fine;
 };

@@ -166,8 +166,8 @@ test('a gap over the end of a month: its figures are the sum of its buckets, it 
   const may = statementOf('2025-05', facts);
   expect(may.conclusion).toEqual({ code: 'gap_at_start', amount: 3, day: '2025-05-02' });
   expect(may.month_before.energy).toMatchObject({ value: null, reason: 'gap_at_edge' });
-  expect(statementText(april, 'en')).toMatch(/too low by their heat/);
-  expect(statementText(may, 'de')).toMatch(/zu hoch/);
+  expect(statementText(april, 'en', '2025-07-01')).toMatch(/too low by their heat/);
+  expect(statementText(may, 'de', '2025-07-01')).toMatch(/zu hoch/);
 });
 
 test.each<[Language, RegExp, RegExp]>([
@@ -179,7 +179,7 @@ test.each<[Language, RegExp, RegExp]>([
   const { facts } = factsOf({ change, meter: { house: null } });
   const statement = statementOf('2025-05', facts);
   expect(statement.days).toMatchObject({ missing: [], carried: ['2025-05-10', '2025-05-11'] });
-  const text = statementText(statement, language);
+  const text = statementText(statement, language, '2025-07-01');
   expect(text).toMatch(named);
   expect(text).not.toMatch(denied);
 });
@@ -217,7 +217,7 @@ test.each<[string, Parameters<typeof factsOf>[0], object]>([
   const statement = statementOf('2025-05', facts);
   expect(statement.conclusion).toEqual({ day: null, ...expected });
   // The amount has no sign in words.
-  expect(statementText(statement, 'en').slice(0, 400)).not.toMatch(/[-−]€?2\d\.\d\d/);
+  expect(statementText(statement, 'en', '2025-07-01').slice(0, 400)).not.toMatch(/[-−]€?2\d\.\d\d/);
   // A year that is not whole is not compared.
   const own = statement.average_user.value?.own_kwh_m2_year;
   expect(own === null).toBe(options?.change !== undefined);
@@ -243,7 +243,10 @@ test.each<[Language, RegExp]>([
   ['de', /Wärme im Mai 2025/],
   ['ga', /Teas i Bealtaine 2025/],
 ])('page and text in %s: no script, nothing unescaped, every word filled in', (language, title) => {
-  const [page, text] = [statementPage(WRITTEN, language), statementText(WRITTEN, language)];
+  const [page, text] = [
+    statementPage(WRITTEN, language, '2025-07-01'),
+    statementText(WRITTEN, language, '2025-07-01'),
+  ];
   for (const written of [page, text]) {
     expect(written).toMatch(title);
     expect(written).not.toMatch(/undefined|NaN|\[object|\{\w+\}(?![^<]*<\/style>)/);

@@ -30,7 +30,7 @@ export const LONGEST_SPAN_DAYS = 7;
 const FEWEST_EQUAL = 4;
 /** As many runs of equal readings as that may come by chance in a year: where they are named, and where they leave a bill in doubt. */
 const NAMED_BY_CHANCE = 0.2;
-export const DOUBTED_BY_CHANCE = 2;
+export const DOUBTED_BY_CHANCE = 0.8;
 /** A register cannot show what is no multiple of its step: two such readings that are equal are estimates. */
 const FEWEST_OFF_STEP = 2;
 /** Readings that tell how often the next one is equal by chance; believed as if ten others had told what registers of such steps do. */

@@ -129,10 +129,15 @@ export type Run = Pick<EstimatedRun, 'first' | 'next'>;
 
 /** All readings as runs of equal ones, most of them of one; a reading after missed days begins another run. */
 export function equalRuns(energies: readonly Reading[]): Run[] {
-  const begins = energies.flatMap(({ amount, missed }, at) =>
-    missed === 0 && energies[at - 1]?.amount === amount ? [] : [at],
-  );
-  return begins.map((first, at) => ({ first, next: begins[at + 1] ?? energies.length }));
+  const runs: Run[] = [];
+  let first = 0;
+  for (let next = 1; next <= energies.length; next += 1) {
+    const after = energies[next];
+    if (after?.missed === 0 && after.amount === energies[first]?.amount) continue;
+    runs.push({ first, next });
+    first = next;
+  }
+  return runs;
 }
 
 /** So many equal readings are an estimate: the lengths of runs that come by chance fall geometrically. */

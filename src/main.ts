@@ -15,18 +15,18 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     interrupted.abort();
   });
 }
-const { stdout } = process;
-// A reader that closes the pipe (`heat2mqtt usage | head`) is not an error. Other errors are for `out` alone: the daemon goes on
-// without lines of its log.
-stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-  if (code === 'EPIPE') process.exit(EXIT.fine);
-});
+const { stdout, stderr } = process;
+// Only `out` cares about errors, by its own callback: a line of the log that finds no reader, or no room, is lost, and the daemon
+// goes on. A pipe may get another reader later.
+for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
 
 const isFile = fstatSync(stdout.fd).isFile();
 function out(text: string): void {
   const told = (err?: NodeJS.ErrnoException | null) => {
-    if (!err || err.code === 'EPIPE') return;
-    process.stderr.write(`The output cannot be written (${err.code}).\n`);
+    if (!err) return;
+    // A reader that has seen enough (`heat2mqtt usage | head`) is not an error.
+    if (err.code === 'EPIPE') process.exit(EXIT.fine);
+    stderr.write(`The output cannot be written (${err.code}).\n`);
     process.exit(EXIT.unexpected);
   };
   if (!isFile) return void stdout.write(text, told);
@@ -41,7 +41,7 @@ function out(text: string): void {
 const io: Io = {
   out,
   log: (line) => void stdout.write(line),
-  err: (text) => process.stderr.write(text),
+  err: (text) => stderr.write(text),
   ask: openPrompt(process.stdin, out, interrupted.signal),
   clock: systemClock,
   env: process.env,

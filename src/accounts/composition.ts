@@ -8,7 +8,7 @@ import { billMessage, changeMessage, lateMessage, unusualUseMessage } from '../p
 import type { PayloadByTopic } from '../publication/payloads/payloads.ts';
 import type { AccountView, MeterView } from '../publication/views.ts';
 import type { Account, AccountOutcome } from './account.ts';
-import type { AccountContext } from './context.ts';
+import type { AccountContext, MeterEvent } from './context.ts';
 import type { Meter } from './meter.ts';
 
 export function accountView(
@@ -84,16 +84,12 @@ export function meterReasons(
   return found;
 }
 
-/** The meters that it has together with others of these accounts. */
-export function duplicateReasons(account: Account, accounts: readonly Account[]): Reason[] {
-  const turnOf = (id: string) =>
-    accounts.find((one) => one.id === id)?.isUsable
-      ? `It is read once, by ${id}.`
-      : `It counts once. ${id}, which is to read it, cannot sign in at present.`;
-  return account.sharedMeters().map(({ account: owner, readBy, property }) => ({
+/** The meters that other accounts read, and that it has too. */
+export function duplicateReasons(account: Account): Reason[] {
+  return account.sharedMeters().map(({ account: owner, property }) => ({
     code: 'duplicate_meter',
-    message: `The accounts ${owner} and ${account.id} have the same meter. ${turnOf(readBy)}`,
-    hint: 'Take one of the two out of the configuration. Until then the first one that is signed in reads the meter.',
+    message: `The accounts ${owner} and ${account.id} have the same meter. It is read once, by ${owner}.`,
+    hint: `Take one of the two out of the configuration. If ${owner} cannot read it for a day, or needs somebody to sign in, ${account.id} takes it over with its history.`,
     account: account.id,
     meter: seriesName(property),
   }));
@@ -130,6 +126,19 @@ export function eventsOfRefresh(account: Account, fault: unknown, context: Needs
   return [troubleMessage(account, fault, context)];
 }
 
+function changeEvent(account: Account, name: string, change: MeterEvent['change'], context: Needs): Message {
+  const { topics, zone, clock } = context;
+  const meter = account.meters?.find((one) => one.name === name);
+  const message = changeMessage(topics, name, change, zone.iso(clock.now()));
+  return { ...message, onTaken: () => void meter?.store.told([change]) };
+}
+
+/** What a process that ended has not told any more. */
+export const eventsLeft = (account: Account, context: Needs): Message[] =>
+  (account.meters ?? []).flatMap(({ name, store }) =>
+    store.untold.map((change) => changeEvent(account, name, change, context)),
+  );
+
 /** `wasFailing`: the poll before this one failed. */
 export function eventsOfPoll(
   account: Account,
@@ -137,9 +146,7 @@ export function eventsOfPoll(
   wasFailing: boolean,
   context: Needs,
 ): Message[] {
-  const { topics, zone, clock } = context;
-  const at = zone.iso(clock.now());
-  const changes = events.map(({ meter, change }) => changeMessage(topics, meter, change, at));
+  const changes = events.map(({ meter, change }) => changeEvent(account, meter, change, context));
   if (fault !== null) return [...changes, troubleMessage(account, fault, context)];
   const wasTroubled = account.told.needsPerson || wasFailing;
   // The access token may still serve, while health goes on saying that the session does not.
@@ -167,9 +174,10 @@ export function eventsOfStates(account: Account, meters: readonly MeterView[], c
   const { topics, zone, clock } = context;
   const at = zone.iso(clock.now());
   const { told } = account;
-  const messages = account.extras
-    .takeNews()
-    .map((invoice) => billMessage(topics, accountView(account, context), invoice, at));
+  const messages = account.extras.takeNews().map((invoice): Message => {
+    const message = billMessage(topics, accountView(account, context), invoice, at);
+    return { ...message, onTaken: () => void account.extras.told([invoice.id]) };
+  });
   const late = { ...told.late };
   const use = { ...told.use };
   for (const { meter, late: isLate, readingAt, use: judged } of meters) {

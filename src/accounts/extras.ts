@@ -8,14 +8,22 @@ import {
   NEVER_ASKED,
   NO_EXTRAS,
   registerKey,
+  registerOf,
   registersOf,
   type Site,
   takeInvoices,
 } from '../domain/extras.ts';
 import type { Reason } from '../domain/health.ts';
 import type { Invoice } from '../domain/invoice.ts';
-import type { Day } from '../domain/period.ts';
-import { type EntityContext, type Property, type RegisterHistory, withReadings } from '../domain/reading.ts';
+import { type Day, isSameZone } from '../domain/period.ts';
+import {
+  type EntityContext,
+  namedReadings,
+  namesOf,
+  type Property,
+  type RegisterHistory,
+  withReadings,
+} from '../domain/reading.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { ConcurrencyLimit } from '../foundation/limits.ts';
 import { ProviderRefused, UnexpectedReply } from '../provider/request.ts';
@@ -60,10 +68,10 @@ export async function openExtras(
   const { config, zone, clock, log, limit, changed } = context;
   const { provider } = upstream;
   const wanted = config.extras;
-  /** Invoices that were not known before and are not told yet, oldest first. */
-  let news: readonly Invoice[] = [];
   /** What is known of those that the configuration wants. */
   let known: Extras = onlyWanted((await upstream.extras.read()) ?? NO_EXTRAS, wanted);
+  /** Invoices that were not known before and are not told yet, oldest first. */
+  let news = untoldOf(known);
   let saved = known;
   let round: Promise<void> | null = null;
 
@@ -159,8 +167,9 @@ export async function openExtras(
       set: (next) => keep({ registers: { ...registersOf(known, properties), [key]: next } }),
     };
     return step('meter_reading', DAILY, kept, async (before, signal) => {
-      const question = { property, knownReadAt: before?.readAt ?? null, now: clock.now(), signal };
-      return withReadings(before, (await provider.register?.(question)) ?? [], zone);
+      const known = before && namedReadings(before, namesOf(property)[0]);
+      const question = { property, known, now: clock.now(), signal };
+      return withReadings(known, (await provider.register?.(question)) ?? [], zone);
     });
   }
 
@@ -197,8 +206,13 @@ export async function openExtras(
     get currency(): string {
       return currencyOf(config, known.site.found);
     },
-    register: (property: Property): RegisterHistory | null =>
-      known.registers[registerKey(property)]?.found ?? null,
+    register: (property: Property): RegisterHistory | null => registerOf(known, property),
+    /** Its meter is another one now: the register of that one had better be known today. */
+    askRegisterAgain(property: Property): void {
+      const key = registerKey(property);
+      const { [key]: asked, ...others } = known.registers;
+      if (asked) keep({ registers: { ...others, [key]: { ...asked, askedOn: null, off: false } } });
+    },
     /** Before anything is published, the currency had better be known. Never rejects. */
     async askSite(signal: AbortSignal): Promise<void> {
       if (wanted.site && provider.site && site.isDue()) await site.ask(signal);
@@ -217,6 +231,14 @@ export async function openExtras(
           round = null;
         });
     },
+    /** The broker has taken the news of these invoices. */
+    async told(ids: readonly string[]): Promise<void> {
+      const { found } = known.invoices;
+      if (!found?.untoldIds?.some((id) => ids.includes(id))) return;
+      const untoldIds = found.untoldIds.filter((id) => !ids.includes(id));
+      keep({ invoices: { ...known.invoices, found: { ...found, untoldIds } } });
+      await save();
+    },
     /** New invoices since the last call, oldest first. */
     takeNews(): readonly Invoice[] {
       const taken = news;
@@ -229,6 +251,10 @@ export async function openExtras(
     },
   };
 }
+
+/** Oldest first. */
+const untoldOf = ({ invoices: { found } }: Extras): readonly Invoice[] =>
+  found?.all.filter(({ id }) => found.untoldIds?.includes(id)).toReversed() ?? [];
 
 /** It will be the same tomorrow. A refused access token (401) will not: that is the session's matter. */
 const isRefusal = (err: unknown): boolean =>
@@ -269,8 +295,3 @@ function siteReasons({ provider, usage }: Config, site: Site | null): Reason[] {
   }
   return reasons;
 }
-
-/** Time zones have several names. */
-const isSameZone = (one: string, other: string): boolean => one === other || proper(one) === proper(other);
-const proper = (timeZone: string): string =>
-  new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone;

@@ -1,29 +1,30 @@
-// One property while the daemon runs: its ledger in memory and on disk, how a poll takes new readings in, and what there is to publish.
+// One property while the daemon runs: how a poll takes new readings into its ledger, and what there is to publish.
 import { knownUnits, sumKnown } from '../domain/amount.ts';
 import { judgeUse } from '../domain/insight/alarm.ts';
 import { type Forecaster, type Forecasts, forecaster, forecastMonth } from '../domain/insight/forecast.ts';
 import { checkRegister } from '../domain/insight/registerCheck.ts';
 import { type House, openHouse, type Weather } from '../domain/insight/weather.ts';
-import { type Ledger, ledgerSince, markRead, merge, openLedger, questions } from '../domain/ledger.ts';
+import { type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, isContradicted, type ReadingCloses } from '../domain/readingCloses.ts';
-import { type RetainedHistory, restoreLedger } from '../domain/recovery.ts';
-import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../domain/tariff/tariff.ts';
+import type { Tariff } from '../domain/tariff/tariff.ts';
 import { totals } from '../domain/totals.ts';
 import type { Provider } from '../provider/provider.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { Health } from '../publication/messages.ts';
 import { completeMonths } from '../publication/statement/statement.ts';
 import type { MeterView } from '../publication/views.ts';
-import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import { lastAnswer } from './lastAnswer.ts';
-import { friendlyNameOf, ledgerFile } from './names.ts';
+import { LedgerBook } from './ledgerBook.ts';
+import { configuredMeter, friendlyNameOf, ledgerFile } from './names.ts';
 
 type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor'>;
 /** What the account knows of the meter beside its usage. */
-type FromAccount = () => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
+type FromAccount = (
+  property: Property,
+) => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
 
 export type Meter = Awaited<ReturnType<typeof openMeter>>;
 
@@ -35,16 +36,20 @@ const DECISIONS = {
 
 /** `name`: of its series in topics. */
 export async function openMeter(
-  { account, property, name }: { account: string; property: Property; name: string },
+  { account, property: found, name }: { account: string; property: Property; name: string },
   fromAccount: FromAccount,
   context: Needs,
 ) {
   const { config, zone, clock, changed, outdoor } = context;
   const { usage } = config;
-  const friendlyName = friendlyNameOf(config.meters, property, name);
+  /** As it was discovered last: its meter may have been exchanged since. */
+  let property = found;
+  const { propertyCustomerId } = property;
+  const nameNow = () => friendlyNameOf(config.meters, property, name);
+  const friendlyName = nameNow();
   const log = context.log.child({ meter: name, ...(friendlyName === null ? {} : { called: friendlyName }) });
   const since = config.accounts.find(({ id }) => id === account)?.history_since;
-  const store = await openMeterLedger(ledgerFile(account, property), { ...context, log }, since);
+  const store = await LedgerBook.open(ledgerFile(account, property), { ...context, log }, since);
   const memory = {
     figures: lastAnswer(figures),
     house: lastAnswer((days: Ledger['days'], weather: Weather | null) => weather && openHouse(days, weather)),
@@ -70,7 +75,6 @@ export async function openMeter(
     if (isToDecide(today, again)) await decide(provider, today, signal);
     const { readingCloses } = store;
     const { origin } = store.ledger;
-    const { propertyCustomerId } = property;
     const changes: MeterEvent['change'][] = [];
     for (const span of questions(store.ledger, today, usage.reread_days, again)) {
       const question = { propertyCustomerId, span, interval: 'day', zone, readingCloses, signal } as const;
@@ -80,7 +84,10 @@ export async function openMeter(
         return poll(provider, signal, again);
       const isFirstTime = !store.ledger.complete;
       const merged = merge(store.ledger, buckets, clock.now(), span);
-      const tariffChange = await store.update(markRead(merged.ledger, span, today));
+      const news = await store.update(
+        markRead(merged.ledger, span, today),
+        isFirstTime ? [] : merged.changes,
+      );
       updatedAt = clock.now();
       if (merged.quarantinedNow.length > 0)
         log.warn({ days: merged.quarantinedNow }, 'implausible readings quarantined');
@@ -89,7 +96,7 @@ export async function openMeter(
         log.info({ from: span.from, to: addDays(span.to, -1), days: buckets.length, kwh }, 'history read');
         if (store.ledger.complete) tellHistory();
         changed(account);
-      } else changes.push(...merged.changes, ...(tariffChange ? [tariffChange] : []));
+      } else changes.push(...news);
     }
     if (!store.isUndecided) return changes;
     const newest = [...store.ledger.days.keys()].sort().at(-1);
@@ -110,7 +117,7 @@ export async function openMeter(
   async function decide(provider: Provider, last: Day, signal: AbortSignal): Promise<void> {
     const wasUndecided = store.isUndecided;
     const span = { from: addDays(last, 1 - DAYS_LOOKED_AT), to: addDays(last, 1) };
-    const question = { propertyCustomerId: property.propertyCustomerId, span, zone, signal };
+    const question = { propertyCustomerId, span, zone, signal };
     const asked = hoursAreRefused ? undefined : provider.readingHours?.(question);
     const hours = await Promise.resolve(asked ?? []).catch((err) => {
       if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
@@ -128,7 +135,7 @@ export async function openMeter(
   function tellHistory(): void {
     const { ledger } = store;
     const { energy, cost } = totals(ledger, zone.dayAt(clock.now())).total;
-    const { currency } = fromAccount();
+    const { currency } = fromAccount(property);
     const sums = { days: ledger.days.size, kwh: knownUnits(energy), cost: knownUnits(cost), currency };
     log.info({ origin: ledger.origin, ...sums }, 'history complete');
   }
@@ -166,12 +173,13 @@ export async function openMeter(
     const { readingCloses } = store;
     const { forecast: _forecast, ...sums } = figuresNow();
     const { ledger } = sums;
-    const { lastSuccessAt, currency, register } = fromAccount();
+    const { lastSuccessAt, currency, register } = fromAccount(property);
     return {
       ...newest,
       ...sums,
       account,
-      friendlyName,
+      friendlyName: nameNow(),
+      area: configuredMeter(config.meters, property, name)?.area_m2,
       identifiers: property.meterIdentifiers,
       zone,
       currency,
@@ -185,12 +193,18 @@ export async function openMeter(
 
   return {
     account,
-    property,
+    get property(): Property {
+      return property;
+    },
+    /** The same property as it is now. */
+    describe(now: Property): void {
+      property = now;
+    },
     name,
-    friendlyName,
+    get friendlyName(): string | null {
+      return nameNow();
+    },
     store,
-    /** The account that has read it last. */
-    readBy: account,
     poll,
     view,
     reading,
@@ -237,162 +251,3 @@ function figures(ledger: Ledger, tenancy: Ledger, today: Day, tariff: Tariff | n
     use: judgeUse(days, today, house?.temperatures ?? null, tariff),
   };
 }
-
-const EARLIEST_ORIGIN = '2000-01-01';
-const FOR_THE_TIME_BEING: ReadingCloses = 'same_day';
-
-type LedgerNeeds = Pick<AccountContext, 'zone' | 'state' | 'clock' | 'log'> & {
-  readonly config: Pick<AccountContext['config'], 'usage'>;
-};
-
-/** `file`: the name of the document in the state directory. `since`: of the account. */
-export async function openMeterLedger(
-  file: string,
-  { zone, state, clock, log, config }: LedgerNeeds,
-  since: Day | null = null,
-) {
-  const { usage } = config;
-  const document = state.document(file, ledgerCodec);
-  const stored = await document.read();
-  /** `usage.reading_closes` leaves it to the readings. */
-  const isOpenToReadings = usage.reading_closes === 'auto';
-  const kept = stored?.timezone === usage.timezone ? stored.readingCloses : null;
-  let closes: ReadingCloses | null = usage.reading_closes === 'auto' ? kept : usage.reading_closes;
-  /** Nothing was on disk, and the broker has not been asked yet for its retained history. */
-  let isNew = stored?.isNew ?? true;
-  /** The tariff that was published last: neither a restart nor some unexplained days make it a change again. */
-  let publishedTariff: Tariff | null = stored?.tariff ?? null;
-  let ledger = stored === null ? openLedger(firstOrigin()) : unlessBoundariesChanged(stored);
-  /**
-   * The ledger as a restart would find it: only this one is published. A total that is published before it is on
-   * the disk could fall after a crash.
-   */
-  let saved = ledger;
-  const tenancyOf = lastAnswer(ledgerSince);
-  // The search takes milliseconds, and a state is written far more often than a day changes.
-  const tariffOfDays = lastAnswer(fitTariff);
-
-  /** What decides on which day a reading counts. */
-  function dayBoundaries() {
-    return { timezone: zone.name, readingCloses: closes ?? FOR_THE_TIME_BEING };
-  }
-
-  function hasSameBoundaries(other: Pick<LedgerDocument, 'timezone' | 'readingCloses'>): boolean {
-    const { timezone, readingCloses } = dayBoundaries();
-    return other.timezone === timezone && (other.readingCloses ?? FOR_THE_TIME_BEING) === readingCloses;
-  }
-
-  function firstOrigin(): Day {
-    const twoYearsAgo = `${Number(zone.dayAt(clock.now()).slice(0, 4)) - 2}-01-01`;
-    return since ?? usage.history_since ?? twoYearsAgo;
-  }
-
-  function unlessBoundariesChanged(stored: LedgerDocument): Ledger {
-    const { origin } = stored.ledger;
-    const isMoved = since === null ? (usage.history_since ?? origin) !== origin : since < origin;
-    if (isMoved) log.warn({ origin }, 'history_since is ignored: the origin of the totals is frozen');
-    if (hasSameBoundaries(stored)) return stored.ledger;
-    log.warn('usage.timezone or usage.reading_closes has changed: the history is read again');
-    return openLedger(origin);
-  }
-
-  /** A disk that does not take it is no reason to publish nothing. */
-  async function save(): Promise<void> {
-    const saving = ledger;
-    await document.write({
-      timezone: zone.name,
-      readingCloses: closes,
-      ledger,
-      isNew,
-      tariff: publishedTariff,
-    });
-    // A restoration meanwhile knows more than what was being saved.
-    if (ledger === saving) saved = saving;
-  }
-
-  /** What explains the days of this ledger; `null` while nothing does. */
-  const tariffOf = ({ days }: Ledger): Tariff | null => tariffOfDays(days);
-
-  function tariffChange(): TariffChange | null {
-    const before = publishedTariff;
-    const after = ledger.complete ? tariffOf(ledger) : null;
-    if (after === null || after === before) return null;
-    publishedTariff = after;
-    return before && hasMoved(before, after, ledger.days) ? { kind: 'tariff_changed', before, after } : null;
-  }
-
-  /** What was decided before the state was lost stands, whatever a poll has decided meanwhile. */
-  function adoptDecision({ timezone, readingCloses, days }: RetainedHistory): void {
-    if (!isOpenToReadings || timezone !== zone.name || days.size === 0) return;
-    if (readingCloses !== dayBoundaries().readingCloses) ledger = openLedger(ledger.origin);
-    closes = readingCloses;
-  }
-
-  return {
-    isOpenToReadings,
-    tariffOf,
-    get ledger(): Ledger {
-      return ledger;
-    },
-    get saved(): Ledger {
-      return saved;
-    },
-    get isNew(): boolean {
-      return isNew;
-    },
-    /** What is saved since the account's `history_since`: what is compared, forecast and shown. Totals are those of all. */
-    get tenancy(): Ledger {
-      return since === null ? saved : tenancyOf(saved, since);
-    },
-    /** What another ledger of the same series would be restored from. */
-    get history(): RetainedHistory {
-      return { ...dayBoundaries(), origin: ledger.origin, days: ledger.days };
-    },
-    /** It is not known yet which day a reading closes. */
-    get isUndecided(): boolean {
-      return closes === null;
-    },
-    /** The day that a reading closes: as configured, decided once, or for the time being. */
-    get readingCloses(): ReadingCloses {
-      return dayBoundaries().readingCloses;
-    },
-    /** Saves the decision. What was read by another one is to be read again. */
-    async decide(decision: ReadingCloses): Promise<void> {
-      if (decision !== dayBoundaries().readingCloses) ledger = openLedger(ledger.origin);
-      closes = decision;
-      await save();
-    },
-    /** To be called before the first question of a poll. */
-    begin(): void {
-      // Two years before 1970: a Pi without a clock battery had not heard the time when it opened the ledger.
-      if (ledger.origin < EARLIEST_ORIGIN) ledger = openLedger(firstOrigin());
-    },
-    /** Takes and saves the next ledger. Resolves to the change of the tariff since it was last published, if there is one. */
-    async update(next: Ledger): Promise<TariffChange | null> {
-      ledger = next;
-      const change = tariffChange();
-      // Most polls bring nothing new, and the file of twenty years is long.
-      if (change === null && isSame(ledger, saved)) ledger = saved;
-      else await save();
-      return change;
-    },
-    /** A new ledger goes on from the retained history; `null`: there is none. */
-    async restore(found: RetainedHistory | null): Promise<void> {
-      if (!isNew) return;
-      isNew = false;
-      if (found !== null) {
-        const { origin } = found;
-        adoptDecision(found);
-        // Days with other boundaries cannot be compared with the provider's own.
-        const days = hasSameBoundaries(found) ? found.days : new Map();
-        log.info({ origin, days: days.size }, 'history restored from the broker');
-        ledger = restoreLedger(ledger, { ...found, days }, clock.now());
-        saved = ledger;
-      }
-      await save();
-    },
-  };
-}
-
-const isSame = (one: Ledger, other: Ledger): boolean =>
-  (Object.keys(one) as (keyof Ledger)[]).every((key) => one[key] === other[key]);

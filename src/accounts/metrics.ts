@@ -45,10 +45,12 @@ export interface MetricsSource extends Omit<Counters, 'countRequest' | 'countPol
 // A counter that only appears with its first count hides that first one from Prometheus.
 const NONE_FAILED = {
   provider_unreachable: 0,
+  provider_not_trusted: 0,
   provider_refused: 0,
   unexpected_reply: 0,
   incomplete_reply: 0,
   issuer_unreachable: 0,
+  issuer_not_trusted: 0,
   bad_credentials_or_locked: 0,
 };
 

@@ -28,6 +28,11 @@ export class SeriesNames {
     return owner;
   }
 
+  /** The account has the property from now on. */
+  give({ propertyCustomerId }: Property, account: string): void {
+    this.#owners.set(propertyCustomerId, account);
+  }
+
   /** The name of its series in topics. Of two properties with the same meter the first one keeps the plain name. */
   nameOf(property: Property): string {
     const { propertyCustomerId } = property;
@@ -50,9 +55,18 @@ export function friendlyNameOf(
   property: Pick<Property, 'meterIdentifiers'>,
   series: string,
 ): string | null {
+  return configuredMeter(names, property, series)?.name ?? null;
+}
+
+/** What the configuration says of a meter; undefined: nothing. */
+export function configuredMeter(
+  names: Config['meters'],
+  property: Pick<Property, 'meterIdentifiers'>,
+  series: string,
+): Config['meters'][string] | undefined {
   // Identifiers come from the provider: one may be the name of something that every object has.
   const key = [series, ...property.meterIdentifiers].find((each) => Object.hasOwn(names, each));
-  return key === undefined ? null : (names[key]?.name ?? null);
+  return key === undefined ? undefined : names[key];
 }
 
 /** The name of its document in the state directory. */

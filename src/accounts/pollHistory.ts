@@ -20,6 +20,11 @@ const NOTHING_YET: Omit<AccountRecord, 'day'> = {
   searchedAt: null,
   rediscoveredAt: null,
   polls: [],
+  pollAt: null,
+  retryAfter: null,
+  failures: 0,
+  failingSince: null,
+  lastError: null,
 };
 
 export type PollHistory = ReturnType<Awaited<ReturnType<typeof openPollHistories>>>;
@@ -58,13 +63,17 @@ export async function openPollHistories({
       },
       countRequest: (): void => note({ requestsToday: today().requests + 1 }),
       countLogin: (): void => note({ loginsToday: today().logins + 1 }),
-      /** `code` of what went wrong; `null`: nothing did. */
-      notePoll(code: string | null): void {
+      /** `error`: what went wrong; `null`: nothing did. */
+      notePoll(error: AccountRecord['lastError']): void {
         const lastPollAt = clock.now();
-        const lastSuccessAt = code === null ? lastPollAt : record.lastSuccessAt;
-        const polls = [...record.polls, [lastPollAt, code] satisfies [number, string | null]];
-        note({ lastPollAt, lastSuccessAt, polls: polls.slice(-NEWEST_POLLS) });
+        const polls = [...record.polls, [lastPollAt, error?.code ?? null] satisfies [number, string | null]];
+        note({ lastPollAt, polls: polls.slice(-NEWEST_POLLS), lastError: error });
+        if (error === null) note({ lastSuccessAt: lastPollAt, failures: 0, failingSince: null });
+        else note({ failures: record.failures + 1, failingSince: record.failingSince ?? lastPollAt });
       },
+      /** When the next poll is due; written with the next `save`. */
+      noteDue: ({ pollAt, retryAfter }: Pick<AccountRecord, 'pollAt' | 'retryAfter'>): void =>
+        note({ pollAt, retryAfter }),
       /** The provider has been asked for the account's properties. */
       noteDiscovery: (): void => note({ discoveredAt: clock.now() }),
       /** Whether this has not been done for a day; from now on it has. A clock that was far ahead must not put it off for long. */

@@ -9,10 +9,12 @@ import type { Account } from '../config/schema.ts';
 import { totpParameters } from '../config/secret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import type { EntityContext } from '../domain/reading.ts';
+import { deadline } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { createHttpClient, type Gate } from '../http/client.ts';
+import { trustIn } from '../http/trust.ts';
 import { openMonetization } from '../provider/monetization/monetization.ts';
-import { type Ask, createAsk, type Reply } from '../provider/request.ts';
+import { type Ask, createAsk, noAnswer, type Reply } from '../provider/request.ts';
 import {
   contextCodec,
   extrasCodec,
@@ -62,8 +64,11 @@ export function openUpstream(
   const { provider, usage } = context.config;
   const zone = zoneOf(usage.timezone);
   if (!provider) throw new TypeError('an account without a provider passed the configuration');
-  const http = createHttpClient(clock, options.onRequest, options.gate?.('provider'));
-  const issuerHttp = options.gate ? createHttpClient(clock, options.onRequest, options.gate('issuer')) : http;
+  const caFile = provider.ca_file;
+  const trust = caFile === undefined ? undefined : trustIn('provider.ca_file', caFile);
+  const client = (gate?: Gate) => createHttpClient(clock, options.onRequest, gate, trust);
+  const http = client(options.gate?.('provider'));
+  const issuerHttp = options.gate ? client(options.gate('issuer')) : http;
   // The tokens of another user, client or address under the same account id must not be used.
   const provenance = JSON.stringify([provider.issuer, provider.client_id, provider.api_url]);
   const owner = createHash('sha256')
@@ -97,7 +102,7 @@ export function openUpstream(
         const { signInByForm } = await import('../auth/form.ts');
         const { url: authorizationUrl, finish } = await issuer.beginCodeFlow(redirectUri, scope);
         const { send } = issuerHttp;
-        const how = { redirectUri, timeoutSeconds, mayConsent: asksForOffline(scope), send, clock };
+        const how = { redirectUri, timeoutSeconds, mayConsent: asksForOffline(scope), send, caFile, clock };
         const credentials = { username, password, oneTimeCode };
         return finish(await signInByForm({ authorizationUrl, ...how, ...credentials }));
       });
@@ -142,6 +147,7 @@ export function openUpstream(
     baseUrl: provider.api_url,
     timeoutSeconds,
     send: http.send,
+    caFile,
     clock,
     accessToken: (rejected: readonly string[]) => session.accessToken(rejected),
     onReply: options.onReply,
@@ -154,7 +160,19 @@ export function openUpstream(
       return found;
     };
   const ask = noting(createAsk(api));
-  /** Whose session it is. */
+  /** Any answer will do, without a token. Rejects when there is none. */
+  async function reachApi(): Promise<void> {
+    const limit = deadline(clock, timeoutSeconds * 1000);
+    const request = { method: 'GET', headers: {}, body: null, followRedirects: false, signal: limit.signal };
+    try {
+      await http.send(new URL(api.baseUrl), request);
+    } catch (err) {
+      throw noAnswer('first request to the API', err, api);
+    } finally {
+      limit.clear();
+    }
+  }
+  /** Whose session it is, for a provider that reads by that. */
   const identity = async (): Promise<Identity> => {
     const accessToken = await session.accessToken();
     try {
@@ -162,7 +180,9 @@ export function openUpstream(
       scrubber.register(found.customerCode);
       return found;
     } catch (err) {
-      if (err instanceof Failure) await session.useless(err);
+      // What the provider reads by is no fault of the session: as long as it is renewed, no login follows.
+      const isKept = provider.keep_alive && session.isRenewable;
+      if (err instanceof Failure && !isKept) await session.useless(err);
       throw err;
     }
   };
@@ -174,6 +194,7 @@ export function openUpstream(
     state,
     /** A login is asked for, whatever the budget says. Waits for one under way: it may end the refusal, or renew it. */
     askForLogin: () => withLock(() => budget.ask()),
+    reachApi,
     identity,
     // The provider that this program reads: another one is a folder beside `monetization`.
     provider: (context.openProvider ?? openMonetization)({

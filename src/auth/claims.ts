@@ -1,5 +1,6 @@
 // Who the access token speaks for: the customer code and site codes, read from its claims.
 import { EXIT, failure } from '../foundation/failure.ts';
+import { parseJson } from '../foundation/json.ts';
 
 export interface Identity {
   readonly customerCode: string;
@@ -26,7 +27,7 @@ export function readIdentity(
   const customerCode = payload[claims.customer_code];
   if (customerCode === '' || (typeof customerCode !== 'string' && typeof customerCode !== 'number'))
     throw claimMissing(
-      `The access token has no claim "${claims.customer_code}" with text; its claims are: ${Object.keys(payload).join(', ')}. It was asked for with the scopes: ${scopes.join(', ')}.`,
+      `The access token has no claim "${claims.customer_code}" with text; its claims are: ${namesOf(payload)}. It was asked for with the scopes: ${scopes.join(', ')}.`,
       'Name the claim that holds the customer code in provider.claims.customer_code, or add the scope that brings it to provider.scopes.',
     );
   const sites = payload[claims.site_code];
@@ -34,8 +35,23 @@ export function readIdentity(
   return { customerCode: String(customerCode), siteCodes: siteCodes.map(String) };
 }
 
+/** Those of a claim's usual shape: any other name may be a text about a person. */
+const CLAIM_NAME = /^[A-Za-z](?!.*\d{3})[\w.:/-]{0,80}$/;
+const MOST_NAMES = 40;
+
+function namesOf(payload: Readonly<Record<string, unknown>>): string {
+  const names = Object.keys(payload);
+  const shown = names.filter((name) => CLAIM_NAME.test(name)).slice(0, MOST_NAMES);
+  const left = names.length - shown.length;
+  return [...shown, ...(left > 0 ? [`${left} more`] : [])].join(', ') || 'none';
+}
+
 const claimMissing = (message: string, hint: string) =>
-  failure('claim_missing', message, { exit: EXIT.provider, retry: 'later', hint });
+  failure('claim_missing', message, {
+    exit: EXIT.provider,
+    retry: 'later',
+    hint: `${hint} The sign-in itself is fine.`,
+  });
 
 /** The session at the issuer that a token belongs to; `null`: it does not tell. */
 export function sessionIdIn(token: string | null): string | null {
@@ -44,10 +60,10 @@ export function sessionIdIn(token: string | null): string | null {
   return typeof id === 'string' ? id : null;
 }
 
-/** `null`: not a JWT. The parser's own message would quote the token. */
+/** `null`: not a JWT. */
 function claimsIn(token: string): Record<string, unknown> | null {
   try {
-    const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    const payload = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url'));
     return typeof payload === 'object' && payload !== null ? (payload as Record<string, unknown>) : null;
   } catch {
     return null;

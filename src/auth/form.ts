@@ -22,6 +22,8 @@ export interface FormSignIn {
   readonly mayConsent: boolean;
   readonly send: (url: URL, request: HttpRequest) => Promise<HttpResponse>;
   readonly timeoutSeconds: number;
+  /** `provider.ca_file`. */
+  readonly caFile?: string | undefined;
   readonly clock: Clock;
 }
 
@@ -72,9 +74,8 @@ export async function signInByForm(options: FormSignIn): Promise<URL> {
       return { url: new URL(location, request.url), body: null };
     }
     if (status === 400 && given.size === 0) throw new LoginRefused(REFUSALS.wrongClient);
-    // Others than Keycloak refuse a password this way. In doubt it is wrong: each repetition might count towards a lock.
     if (request.body !== null && (status === 401 || status === 403) && given.has('password'))
-      throw new LoginRefused(REFUSALS.badCredentials);
+      throw new LoginRefused(isErrorPage(body) ? REFUSALS.refusedOtherwise : REFUSALS.badCredentials);
     if (status !== 200)
       throw trouble(`answered with HTTP ${status}`, retryAfterMs(headers['retry-after'], clock.now()));
     const type = String(headers['content-type'] ?? '').toLowerCase();
@@ -105,7 +106,7 @@ export async function signInByForm(options: FormSignIn): Promise<URL> {
         cookies.setCookieSync(line, url.href, { ignoreError: true });
       return response;
     } catch (err) {
-      throw err instanceof Failure ? err : unreachable(err, clock.now());
+      throw err instanceof Failure ? err : unreachable(err, clock.now(), options.caFile);
     } finally {
       limit.clear();
     }
@@ -153,7 +154,7 @@ export async function signInByForm(options: FormSignIn): Promise<URL> {
   let next: Request = { url: authorizationUrl, body: null };
   for (let left = MOST_REQUESTS; left > 0; left -= 1) {
     next = await visit(next);
-    if (isAt(next.url, new URL(options.redirectUri))) return answerAt(next.url);
+    if (isAt(next.url, new URL(options.redirectUri))) return answerAt(next.url, given.has('password'));
     if (next.url.origin !== authorizationUrl.origin) throw unsupported('to go on at another site');
     rejectIfAction(next.url, mayConsent);
   }
@@ -171,7 +172,18 @@ function refusal({ ids, classes }: Page, { fields }: Form, asked: Asked, isSame:
   return new LoginRefused(isDisabled ? REFUSALS.accountDisabled : REFUSALS.badCredentials);
 }
 
-const PLAIN_ID = /^[a-z-]{1,60}$/;
+/**
+ * Keycloak's own page for what is wrong: a limit of sessions, for one. Others than Keycloak refuse a password with such a status: in
+ * doubt it is wrong, since each repetition might count towards a lock.
+ */
+function isErrorPage(body: Buffer): boolean {
+  if (body.length > LARGEST_PAGE_BYTES) return false;
+  const { id, ids } = readPage(body.toString(), new URL('https://page.invalid'));
+  return id?.endsWith('-error') === true || ids.has('kc-error-message');
+}
+
+// As Keycloak's templates name their pages; any other is a text of the other side.
+const PLAIN_ID = /^login-[a-z]+(-[a-z]+){0,7}$/;
 
 type FormToFill = NonNullable<ReturnType<typeof formToFill>>;
 
@@ -247,10 +259,10 @@ function isAt(url: URL, redirectUri: URL): boolean {
   return (['protocol', 'host', 'pathname'] as const).every((part) => url[part] === redirectUri[part]);
 }
 
-function answerAt(url: URL): URL {
+function answerAt(url: URL, isAfterPassword: boolean): URL {
   const answer = withQuery(url);
   const error = answer.searchParams.get('error');
-  if (error !== null) throw classifyRedirectError(error) ?? trouble('gave up');
+  if (error !== null) throw classifyRedirectError(error, isAfterPassword) ?? trouble('gave up');
   if (!answer.searchParams.has('code')) throw trouble('came to its end without a code');
   return answer;
 }

@@ -33,7 +33,13 @@ export interface LoginDeps {
   /** Secrets are read again for each login, so that a changed one needs no restart. */
   readonly account: {
     readonly username: string;
-    readonly password?: { read(): Promise<string> } | undefined;
+    readonly password?:
+      | {
+          read(): Promise<string>;
+          /** What is odd about it, as a sentence. */
+          caution?(): Promise<string | null>;
+        }
+      | undefined;
     readonly totp_secret?: { read(): Promise<string> } | undefined;
   };
   /** The second factor: computed, or asked for. `null`: neither is possible. */
@@ -83,11 +89,25 @@ export function openLogin(deps: LoginDeps) {
           () => null,
         );
 
-  const suspended = (suspension: Suspension) => new LoginSuspended(suspension, deps.timeWords, !needsPerson);
+  const suspended = (suspension: Suspension, caution: string | null = null) =>
+    new LoginSuspended(suspension, deps.timeWords, !needsPerson, caution);
 
   async function rejectIfSuspended(secret: string | null): Promise<void> {
     const suspension = await budget.inForce(secret);
-    if (suspension !== null) throw suspended(suspension);
+    if (suspension === null) return;
+    const isOfPassword = suspension.code === REFUSALS.badCredentials.code;
+    throw suspended(suspension, isOfPassword ? await caution() : null);
+  }
+
+  const caution = async (): Promise<string | null> => (await account.password?.caution?.()) ?? null;
+
+  /** Why the password that was sent was refused, as far as that is known. */
+  async function explained(refusal: LoginRefused, typed: TypedCredentials | null): Promise<LoginRefused> {
+    if (refusal.code !== REFUSALS.badCredentials.code) return refusal;
+    if (needsPerson) return new LoginRefused(TYPED_REFUSED);
+    const odd = typed === null ? await caution() : null;
+    if (odd === null) return refusal;
+    return new LoginRefused({ ...REFUSALS.badCredentials, hint: `${REFUSALS.badCredentials.hint} ${odd}` });
   }
 
   async function signInBy(
@@ -144,10 +164,9 @@ export function openLogin(deps: LoginDeps) {
       const code = typed?.code == null ? oneTimeCode : async () => typed.code;
       return budget
         .attempt(secret, () => signInBy(password, typed?.username ?? account.username, code, offersDevice))
-        .catch((err) => {
+        .catch(async (err) => {
           if (!(err instanceof LoginRefused)) throw err;
-          const isTyped = needsPerson && err.code === REFUSALS.badCredentials.code;
-          const refusal = isTyped ? new LoginRefused(TYPED_REFUSED) : err;
+          const refusal = await explained(err, typed);
           log.error({ code: refusal.code, hint: refusal.hint }, 'login refused');
           throw refusal;
         });
@@ -185,12 +204,18 @@ export async function codeAt(
 export class LoginSuspended extends Failure {
   readonly suspension: Suspension;
 
-  /** `isByItself`: the next login needs no person. */
-  constructor(suspension: Suspension, timeWords: TimeWords, isByItself = true) {
+  /** `isByItself`: the next login needs no person. `caution`: what is odd about the password. */
+  constructor(
+    suspension: Suspension,
+    timeWords: TimeWords,
+    isByItself = true,
+    caution: string | null = null,
+  ) {
+    const hint = hintFor(suspension, timeWords, isByItself);
     super(suspension.code, wordsFor(suspension, timeWords), {
       exit: suspension.about === 'tokens' ? EXIT.provider : EXIT.credentials,
       retry: 'never',
-      hint: hintFor(suspension, timeWords, isByItself),
+      hint: caution === null ? hint : `${hint} ${caution}`,
     });
     this.suspension = suspension;
   }
@@ -203,8 +228,10 @@ function wordsFor({ about, state, code, message, nextAttemptAt }: Suspension, ti
   const next = nextAttemptAt === null ? null : inMinutes(nextAttemptAt, timeWords);
   if (about === 'tokens')
     return `${message} Each login opens another session at the issuer: the next one waits until ${next}.`;
+  const refused = message ?? rowOf(code, state)?.message ?? 'The last login was refused.';
+  if (about === 'otherwise') return `${refused} The next login waits until ${next}.`;
   // Nothing is being protected: what was refused is all there is to say.
-  if (about !== 'password') return message ?? rowOf(code, state)?.message ?? 'The last login was refused.';
+  if (about !== 'password') return refused;
   const what =
     state === 'backoff' ? 'The program ended in the middle of the last login' : 'The last login was refused';
   const then =
@@ -222,7 +249,7 @@ function hintFor(
 ): string {
   if (hint !== undefined) return hint;
   const asked =
-    askedAt === null || about !== 'password'
+    askedAt === null || (about !== 'password' && about !== 'otherwise')
       ? ''
       : ` An extra try was asked for at ${timeWords(askedAt)}; the next one is possible from ${inMinutes(askedAt + EXTRA_TRY_AFTER_MS, timeWords)}.`;
   const refusal = rowOf(code, state);

@@ -1,6 +1,7 @@
 // How often a login may be tried. Kept on disk, so that neither a restart nor another process allows another attempt.
 //
 //   the password step has refused it          after 15 minutes, 1 hour, 6 hours; then when a user asks
+//   for another reason, which may pass        after 15 minutes, 1 hour, 6 hours; then every six hours
 //   the program ended before the answer came  after 1 minute, then as if it had been refused
 //   the client was refused                    after 6 hours, at a start of the bridge, or when a user asks
 //   only the owner can do something about it  when a user asks
@@ -52,6 +53,22 @@ const EMPTY: LoginBudgetRecord = {
   useless: [],
   unprovenAt: null,
 };
+
+/** The lock of the account may count these. */
+const COUNTED: ReadonlySet<Suspension['about']> = new Set(['password', 'otherwise']);
+
+/** What is not about the password leaves one more wait to a password that is refused afterwards, which may be by the lock. */
+function refusalsAfter(before: number, about: LoginRefused['about']): number {
+  if (about === 'otherwise') return Math.max(before, Math.min(before + 1, WAITS_MS.length - 1));
+  return before + (about === 'password' ? 1 : 0);
+}
+
+/** `null`: until a user asks. */
+function waitAfter(before: number, about: LoginRefused['about']): number | null {
+  if (about === 'person') return null;
+  if (about === 'client') return LONGEST_WAIT_MS;
+  return WAITS_MS[before] ?? (about === 'otherwise' ? LONGEST_WAIT_MS : null);
+}
 
 export type LoginBudget = ReturnType<typeof openLoginBudget>;
 
@@ -135,10 +152,9 @@ export function openLoginBudget({
     credentials: string,
   ): LoginBudgetRecord {
     const secretMark = before.secretMark ?? marks.of(credentials);
-    // The lock of the account counts nothing but the password.
-    const refusals = before.refusals + (about === 'password' ? 1 : 0);
-    const wait = { password: WAITS_MS[refusals - 1], client: LONGEST_WAIT_MS, person: undefined }[about];
-    const nextAttemptAt = wait === undefined ? null : clock.now() + wait;
+    const refusals = refusalsAfter(before.refusals, about);
+    const wait = waitAfter(before.refusals, about);
+    const nextAttemptAt = wait === null ? null : clock.now() + wait;
     const kept = about === 'password' ? null : message;
     return { ...before, refusals, state, code, message: kept, nextAttemptAt, secretMark };
   }
@@ -215,14 +231,15 @@ export function openLoginBudget({
     },
 
     /**
-     * A user asks for one more attempt while a refusal is in force. After one of the password step it is granted once an
+     * A user asks for one more attempt while a refusal is in force. After one that the lock may count it is granted once an
      * hour, and only if that can be written to disk: it may get the account locked. Any other is tried again whenever
      * a user asks. Logins of no use are not: each leaves a session at the issuer.
      */
     async ask(): Promise<void> {
       const record = await read();
       if (!isWaiting(record)) return;
-      if (refusalOf(record)?.about !== 'password') {
+      const refused = refusalOf(record);
+      if (refused === null || !COUNTED.has(refused.about)) {
         isAskedFor = true;
         return;
       }
@@ -242,10 +259,18 @@ export function openLoginBudget({
 function refusalOf({ state, code, ...record }: LoginBudgetRecord): Suspension | null {
   if (state === null) return null;
   const { message, refusals, nextAttemptAt, askedAt } = record;
-  const isOfPassword = state === 'backoff' || state === REFUSALS.badCredentials.state;
-  // What only a person can cure has no time.
-  const about = isOfPassword ? 'password' : nextAttemptAt === null ? 'person' : 'client';
+  const about = aboutOf(state, code, nextAttemptAt);
   return { about, state, code: code ?? state, message, refusals, nextAttemptAt, askedAt };
+}
+
+const OTHERWISE: readonly (string | null)[] = [REFUSALS.sessionLimit.code, REFUSALS.refusedOtherwise.code];
+
+function aboutOf(state: AuthState, code: string | null, nextAttemptAt: number | null): LoginRefused['about'] {
+  if (OTHERWISE.includes(code)) return 'otherwise';
+  // A login that was not finished may have been one with a wrong password.
+  if (state === 'backoff' || state === REFUSALS.badCredentials.state) return 'password';
+  // What only a person can cure has no time.
+  return nextAttemptAt === null ? 'person' : 'client';
 }
 
 const MOST_KNOWN = 16;

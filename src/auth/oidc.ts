@@ -2,10 +2,13 @@
 // to openid-client.
 import type * as OpenIdClient from 'openid-client';
 import type { Config } from '../config/schema.ts';
-import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure, type FailureOptions, failure, type Retry } from '../foundation/failure.ts';
+import { type Clock, deadline } from '../foundation/clock.ts';
+import { EXIT, Failure, type FailureOptions, failure, faultOf, type Retry } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
+import { type TlsPlace, type TlsTrouble, tlsTrouble } from '../foundation/tlsTrouble.ts';
+import { ReplyTooLarge } from '../http/client.ts';
+import { mediaTypeIn } from '../http/mediaType.ts';
 import {
   type Classify,
   classifyCodeError,
@@ -16,12 +19,13 @@ import {
   REFUSALS,
   RefusedForNow,
 } from './refusals.ts';
+import { soundRetryAfter, withSoundSeconds } from './seconds.ts';
 import type { Grant } from './tokens.ts';
 
 /** The section `provider`. `offline_access` asks for the scope besides, and goes on without where the issuer refuses it. */
 type Section = Pick<
   NonNullable<Config['provider']>,
-  'issuer' | 'client_id' | 'scopes' | 'offline_access' | 'timeout_seconds'
+  'issuer' | 'client_id' | 'scopes' | 'offline_access' | 'timeout_seconds' | 'ca_file'
 >;
 
 export interface IssuerDeps extends Section {
@@ -41,8 +45,6 @@ export interface IssuerMemory {
   discoveredAgainAt?: number;
 }
 
-// Assumed for a reply without expires_in. Keycloak's access tokens usually live longer.
-const UNSTATED_LIFE_SECONDS = 60;
 // An issuer that refuses everything must not be asked for its metadata at each attempt.
 const DISCOVER_AGAIN_AFTER_MS = 3 * 60_000;
 // Only JSON tells what is refused; these say that the address is another one by now.
@@ -108,7 +110,7 @@ export function openIssuer(deps: IssuerDeps) {
       if (refusal) throw refusal;
       // What was found may be out of date: discover again at the next attempt, unless that was just done.
       if (metadata === null || !mayHaveMoved(library, err)) memory.metadata = null;
-      throw err instanceof Failure ? err : unreachable(err, clock.now());
+      throw err instanceof Failure ? err : unreachable(err, clock.now(), deps.ca_file);
     }
   }
 
@@ -143,7 +145,7 @@ export function openIssuer(deps: IssuerDeps) {
     const configuration = new library.Configuration(metadata, client_id, tolerance, library.None());
     configuration.timeout = timeout;
     configuration[library.customFetch] = (url: string, init: unknown) =>
-      plainErrors(deps.fetch(url, init as RequestInit), onReply);
+      sound(deps.fetch(url, init as RequestInit), onReply, clock.now());
     if (allowInsecure) library.allowInsecureRequests(configuration);
     return configuration;
   }
@@ -162,6 +164,22 @@ export function openIssuer(deps: IssuerDeps) {
       }
     }
     return step(scopes.join(' '));
+  }
+
+  /** The issuer says when a code is too old; one that goes on without a word is not asked for ever. */
+  async function whileValid(
+    seconds: number,
+    signal: AbortSignal,
+    step: (signal: AbortSignal) => Promise<Grant>,
+  ): Promise<Grant> {
+    const limit = deadline(clock, seconds * 1000, signal);
+    const isOver = new Promise<never>((_, reject) => {
+      const end = () => {
+        if (!signal.aborted) reject(classifyCodeError('expired_token', ''));
+      };
+      limit.signal.addEventListener('abort', end, { once: true });
+    });
+    return Promise.race([step(limit.signal), isOver]).finally(limit.clear);
   }
 
   return {
@@ -245,13 +263,17 @@ export function openIssuer(deps: IssuerDeps) {
             userCode: begun.user_code,
             verificationUri: begun.verification_uri,
             completeUri: begun.verification_uri_complete ?? null,
+            /** The longest address of the two that a phone can read from a screen; `null`: there is none. */
+            qrUri: [begun.verification_uri_complete, begun.verification_uri].find(fitsQrCode) ?? null,
             expiresInSeconds: begun.expires_in,
-            /** Resolves once the person has agreed. Rejects like `login`. */
+            /** Resolves once the person has agreed. Rejects like `login`, also once the code is too old. */
             wait: (signal: AbortSignal): Promise<Grant> =>
-              grant(
-                (_, client) =>
-                  library.pollDeviceAuthorizationGrant(client, begun, { code_verifier }, { signal }),
-                classifyCodeError,
+              whileValid(begun.expires_in, signal, (signal) =>
+                grant(
+                  (_, client) =>
+                    library.pollDeviceAuthorizationGrant(client, begun, { code_verifier }, { signal }),
+                  classifyCodeError,
+                ),
               ),
           };
         }, classifyCodeError),
@@ -273,6 +295,11 @@ export function openIssuer(deps: IssuerDeps) {
 
 const ENDPOINTS = ['token_endpoint', 'authorization_endpoint', 'device_authorization_endpoint'] as const;
 
+/** Of version 20 with the lowest correction: 97 squares on each side. */
+const MOST_QR_BYTES = 858;
+const fitsQrCode = (uri: string | undefined): boolean =>
+  uri !== undefined && Buffer.byteLength(uri) <= MOST_QR_BYTES;
+
 const hasDeviceEndpoint = (configuration: OpenIdClient.Configuration): boolean =>
   configuration.serverMetadata().device_authorization_endpoint !== undefined;
 
@@ -290,17 +317,13 @@ export const asksForOffline = (scope: string): boolean => scope.split(' ').inclu
 const isGranted = (json: unknown): json is Reply =>
   typeof Object(json).access_token === 'string' && Object(json).error === undefined;
 
-function toGrant(reply: Reply): Grant {
-  const refreshLife = Number(reply.refresh_expires_in);
-  return {
-    accessToken: reply.access_token,
-    refreshToken: reply.refresh_token ?? null,
-    // Also for 0: a token that is always due would be refreshed without a pause.
-    expiresInSeconds: reply.expires_in || UNSTATED_LIFE_SECONDS,
-    // Keycloak writes 0 for a refresh token without an end of its own.
-    refreshExpiresInSeconds: refreshLife > 0 ? refreshLife : null,
-  };
-}
+/** Of a reply with sound numbers of seconds. */
+const toGrant = (reply: Reply): Grant => ({
+  accessToken: reply.access_token,
+  refreshToken: reply.refresh_token ?? null,
+  expiresInSeconds: Number(reply.expires_in),
+  refreshExpiresInSeconds: Number(reply.refresh_expires_in) || null,
+});
 
 /** The method cannot be used with this configuration, or at this provider. */
 export const methodUnusable = (exit: number, message: string, hint: string) =>
@@ -331,19 +354,35 @@ export function withQuery(callback: URL): URL {
   return url;
 }
 
-// openid-client prefers a WWW-Authenticate header to the body, but only the body says what was refused.
-async function plainErrors(pending: Promise<Response>, onReply: (json: unknown) => void): Promise<Response> {
+/**
+ * The answer as openid-client is to see it: it prefers a WWW-Authenticate header to the body, but only the body says what was refused;
+ * and it takes every number of seconds for meant. `onReply` gets the JSON.
+ */
+async function sound(
+  pending: Promise<Response>,
+  onReply: (json: unknown) => void,
+  now: number,
+): Promise<Response> {
   const response = await pending;
   const { status, statusText } = response;
   const headers = new Headers(response.headers);
   headers.delete('www-authenticate');
-  onReply(
-    await response
-      .clone()
-      .json()
-      .catch(() => null),
-  );
-  return new Response(response.body, { status, statusText, headers });
+  const later = soundRetryAfter(headers.get('retry-after'), now);
+  if (later !== null) headers.set('retry-after', later);
+  const text = await response.text();
+  const json = jsonIn(text);
+  const reply = withSoundSeconds(json);
+  onReply(reply);
+  const body = reply === json ? text || null : JSON.stringify(reply);
+  return new Response(body, { status, statusText, headers });
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 /** The issuer could not be reached, or its answer was not OpenID Connect: nothing is known about the credentials. */
@@ -377,8 +416,8 @@ const MISFITS: readonly unknown[] = [
 ];
 const NO_ADDRESS: readonly unknown[] = ['OAUTH_MISSING_SERVER_METADATA', 'OAUTH_INVALID_SERVER_METADATA'];
 
-/** From whatever a request ended with; tells what came, never its text. */
-export function unreachable(err: unknown, now: number): IssuerUnreachable {
+/** From whatever a request ended with; tells what came, never its text. `caFile`: `provider.ca_file`. */
+export function unreachable(err: unknown, now: number, caFile: string | undefined): Failure {
   // The innermost error, and the response that one of them carries.
   let root = err;
   let response: Response | undefined;
@@ -386,6 +425,10 @@ export function unreachable(err: unknown, now: number): IssuerUnreachable {
     root = at;
     response ??= ['response' in at && at.response, at.cause].find((one) => one instanceof Response);
   }
+  // Nothing was asked: a file of the configuration is at fault.
+  if (root instanceof Failure && root.exitCode === EXIT.config) return root;
+  const trouble = tlsTrouble(root, 'the issuer', placeOfIssuer(caFile), now);
+  if (trouble !== null) return notEncrypted(trouble, err);
   const [retry, what, hint = 'If this lasts, check provider.issuer and the network'] = response
     ? answeredBy(response)
     : failedBy(root);
@@ -398,11 +441,23 @@ export function unreachable(err: unknown, now: number): IssuerUnreachable {
   });
 }
 
+const placeOfIssuer = (caFile: string | undefined): TlsPlace => ({
+  address: 'provider.issuer',
+  authorities: { key: 'provider.ca_file', isGiven: caFile !== undefined, alone: false },
+  ownCertificate: null,
+});
+
+function notEncrypted({ isDistrust, message, hint }: TlsTrouble, cause: unknown): IssuerUnreachable {
+  const code = isDistrust ? 'issuer_not_trusted' : undefined;
+  const more = `${hint} Nothing was sent, and the password is not in doubt.`;
+  return new IssuerUnreachable(message, { retry: 'later', hint: more, cause }, code);
+}
+
 /** What the issuer did, and what to do about it where that is anything special. */
 type Told = readonly [retry: Retry, what: string, hint?: string];
 
 function answeredBy({ status, headers }: Response): Told {
-  const type = headers.get('content-type')?.split(';')[0] ?? 'no content type';
+  const type = mediaTypeIn(headers.get('content-type'));
   const what = `answered with HTTP ${status} (${type}) where OpenID Connect JSON was expected`;
   if (status === 404)
     return [
@@ -415,6 +470,8 @@ function answeredBy({ status, headers }: Response): Told {
 }
 
 function failedBy(root: unknown): Told {
+  if (root instanceof ReplyTooLarge)
+    return ['later', `gave a reply with ${root.excess}, which was refused`, 'Check provider.issuer'];
   const { name = 'unknown error', code, cause } = (root ?? {}) as Partial<Error> & { code?: string };
   const { claim, attribute } = Object(cause) as { claim?: unknown; attribute?: unknown };
   if (name === 'TimeoutError' || name === 'AbortError') return ['soon', 'did not answer in time'];
@@ -437,5 +494,5 @@ function failedBy(root: unknown): Told {
       `answered, but its token does not fit (${claim === undefined ? code : `the claim "${claim}" is another one`})`,
       'Check provider.issuer and provider.client_id; if they are right, report it to the provider',
     ];
-  return ['soon', `could not be reached (${code ?? name})`];
+  return ['soon', `could not be reached (${faultOf(root)})`];
 }

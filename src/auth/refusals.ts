@@ -5,15 +5,16 @@ import { EXIT, Failure, failure } from '../foundation/failure.ts';
 
 /**
  * What a refusal was about, which decides when the next login is tried. `password`: counted by the lock of the account,
- * so that the waits grow. `client`: the lock does not count it, every six hours. `person`: only when a user asks.
+ * so that the waits grow. `otherwise`: counted as well, though it says nothing about the password; it may pass. `client`: the
+ * lock does not count it, every six hours. `person`: only when a user asks.
  */
-export type RefusedFor = 'password' | 'client' | 'person';
+export type RefusedFor = 'password' | 'otherwise' | 'client' | 'person';
 
 interface RefusalRow {
   readonly code: string;
   readonly state: Extract<
     AuthState,
-    'bad_credentials_or_locked' | 'needs_user_action' | 'method_disabled' | 'login_needed'
+    'bad_credentials_or_locked' | 'needs_user_action' | 'method_disabled' | 'login_needed' | 'backoff'
   >;
   readonly about: RefusedFor;
   readonly message: string;
@@ -57,6 +58,8 @@ export class RefusedForNow extends Failure {
 export const POLL_NOW = 'press Poll now (or send to bridge/request/refresh)';
 const IN_SIX_HOURS = `It is tried again within six hours. To try at once, ${POLL_NOW}.`;
 const AT_EACH_POLL = 'The session is kept, and tried again with each poll.';
+const BY_ITSELF = `It is tried again by itself, later and later, at last every six hours. To try sooner, ${POLL_NOW}: at most once an hour.`;
+const BEGIN_AGAIN = 'Begin again later.';
 const SIGN_IN = "Sign in on the bridge's own page, or run heat2mqtt login";
 
 export const REFUSALS = {
@@ -125,6 +128,22 @@ export const REFUSALS = {
     about: 'person',
     message: 'There is no session: a person has to sign in.',
     hint: `${SIGN_IN}: the running bridge takes the new session by itself.`,
+  },
+  sessionLimit: {
+    code: 'session_limit',
+    state: 'backoff',
+    about: 'otherwise',
+    message:
+      'The provider allows no more sessions of this account: somebody is signed in elsewhere. That says nothing about the password.',
+    hint: `Sign out where the account is signed in, such as on the provider's own page or app; to sign in there once more takes the session again. ${BY_ITSELF}`,
+  },
+  refusedOtherwise: {
+    code: 'refused_otherwise',
+    state: 'backoff',
+    about: 'otherwise',
+    message:
+      'The provider refused the sign-in for a reason of its own, which says nothing about the password.',
+    hint: `It may pass, such as a limit of sessions while somebody is signed in elsewhere. If it lasts, ask the provider. ${BY_ITSELF}`,
   },
   wrongClient: {
     code: 'client_refused',
@@ -195,20 +214,33 @@ const BY_ERROR: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
 export type Classify = (error: string, description: string) => Failure | null;
 
 export const classifyLoginError = (error: string, description: string): LoginRefused | RefusedForNow | null =>
-  refusalFor(BY_ERROR.get(error) ?? rowByWords(description.toLowerCase()));
+  refusalFor(
+    error === 'invalid_grant'
+      ? rowByWords(description.toLowerCase())
+      : (BY_ERROR.get(error) ?? rowOfStranger(error, description)),
+  );
 
 /** A person has brought a code: no password is in play. */
 export function classifyCodeError(error: string, description: string): LoginRefused | RefusedForNow | null {
   if (['invalid_grant', 'expired_token', 'access_denied'].includes(error))
     return new RefusedForNow(CODE_REFUSED);
-  return error === 'unauthorized_client'
-    ? new LoginRefused(REFUSALS.wrongClient)
-    : classifyLoginError(error, description);
+  if (error === 'unauthorized_client') return new LoginRefused(REFUSALS.wrongClient);
+  if (BY_ERROR.has(error)) return classifyLoginError(error, description);
+  const row = rowOfStranger(error, description);
+  return new RefusedForNow({ ...row, hint: row.hint.replace(BY_ITSELF, BEGIN_AGAIN) });
 }
 
-/** Judges an `error` that the login page sends to the redirect address. `null`: the issuer is in trouble. */
-export const classifyRedirectError = (error: string): LoginRefused | RefusedForNow | null =>
-  refusalFor(meaningWithoutPassword(error));
+/**
+ * Judges an `error` that the login page sends to the redirect address. `isAfterPassword`: the password was posted before, so that it
+ * may have been counted. `null`: the issuer is in trouble.
+ */
+export const classifyRedirectError = (
+  error: string,
+  isAfterPassword: boolean,
+): LoginRefused | RefusedForNow | null =>
+  refusalFor(
+    isAfterPassword && !BY_ERROR.has(error) ? rowOfStranger(error, '') : meaningWithoutPassword(error),
+  );
 
 /** `null`: the issuer is in trouble. Only SessionEnded ends the session: after anything else the token may be good again. */
 export function classifyRefreshError(
@@ -235,6 +267,15 @@ function refusalFor(found: Meaning): LoginRefused | RefusedForNow | null {
 function meaningWithoutPassword(error: string): Meaning {
   const found = BY_ERROR.get(error) ?? 'issuer';
   return found === REFUSALS.methodDisabled ? REFUSALS.wrongClient : found;
+}
+
+/** An `error` in the shape of a code is repeated, and nothing else: it may be somebody's sentence. */
+function rowOfStranger(error: string, description: string): RefusalRow {
+  if (/\bsessions?\b/i.test(`${error} ${description}`)) return REFUSALS.sessionLimit;
+  const row = REFUSALS.refusedOtherwise;
+  return /^(?=.{3,40}$)[a-z]+(_[a-z]+)+$/.test(error)
+    ? { ...row, message: row.message.replace(' for', ` (${error}) for`) }
+    : row;
 }
 
 function rowByWords(description: string): RefusalRow {

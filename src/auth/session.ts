@@ -270,6 +270,11 @@ export function openSession(deps: SessionDeps) {
       refreshExpiresAt: kept.now?.set.refreshExpiresAt ?? null,
     }),
 
+    /** A refresh may bring the next access token. */
+    get isRenewable(): boolean {
+      return kept.now !== null && token.refreshIsWorthTrying(kept.now, clock);
+    },
+
     /** The issuer has given none, although the configuration asks for more than it usually gives. */
     get lacksRefreshToken(): boolean {
       return lacksRefreshToken();

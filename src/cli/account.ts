@@ -3,7 +3,7 @@ import { currencyOf } from '../accounts/extras.ts';
 import { ledgerFile } from '../accounts/names.ts';
 import { openUpstream, type Upstream } from '../accounts/upstream.ts';
 import type { Account } from '../config/schema.ts';
-import { addDays } from '../domain/period.ts';
+import { addDays, isSameZone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, type ReadingCloses } from '../domain/readingCloses.ts';
 import { Failure } from '../foundation/failure.ts';
@@ -78,7 +78,7 @@ export async function findClosing(
   const { reading_closes: configured } = config.usage;
   if (configured !== 'auto') return { closes: configured, from: 'configuration', days: null };
   const kept = await state.document(ledgerFile(account.id, property), ledgerCodec).read();
-  if (kept?.readingCloses && kept.timezone === zone.name)
+  if (kept?.readingCloses && isSameZone(kept.timezone, zone.name))
     return { closes: kept.readingCloses, from: 'state', days: null };
   const to = addDays(zone.dayAt(clock.now()), 1);
   const span = { from: addDays(to, -DAYS_LOOKED_AT), to };

@@ -15,7 +15,7 @@ import {
   unknownIds,
 } from '../fleet/roster.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
-import { claimDirectory } from '../store/locks.ts';
+import { claimAlone } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import {
   type Arguments,
@@ -54,7 +54,7 @@ const FILE = 'one word, the FILE.csv; or --from-state DIR and none';
 const NONE = 'no further words';
 
 const ACTIONS: Readonly<Record<string, Action>> = {
-  import: { options: ['from-state', 'dry-run'], takes: FILE, run: importAccounts },
+  import: { options: ['from-state', 'dry-run', 'force'], takes: FILE, run: importAccounts },
   list: { options: ['format', 'failing'], takes: NONE, run: printAccounts },
   pause: { options: [], takes: IDS, run: change },
   resume: { options: [], takes: IDS, run: change },
@@ -145,7 +145,7 @@ async function importFile(isDry: boolean, { words: [file = ''], opened }: Parts)
 async function importHousehold(directory: string, isDry: boolean, parts: Parts, io: Io): Promise<string[]> {
   const { accounts: all } = parts.settings.config;
   const { log } = parts.settings;
-  const giveUp = await claimDirectory(directory, io.clock, log);
+  const { giveUp } = await claimAlone(directory, parts.options.force === true, io.clock, log);
   const household = new StateDirectory(directory, log);
   const moved = await moveHousehold(all, isDry, { ...parts, household, clock: io.clock }).finally(giveUp);
   const todo = [
@@ -174,10 +174,8 @@ async function printAccounts({ options, settings: { zone }, opened }: Parts, io:
     ...{ 'Failing since': 'failing_since', 'Last error': 'last_error' },
     ...(failing && { 'What to do': 'advice' }),
   });
-  const table = () => [
-    ...tableLines(columns, timed(short)),
-    `${listed.length} in all; times in ${zone.name}`,
-  ];
+  const rows = () => [...tableLines(columns, timed(short)), `${listed.length} in all; times in ${zone.name}`];
+  const table = () => (failing && listed.length === 0 ? ['No account fails.'] : rows());
   const names = 'id state last_success_at next_run_at failing_since failures last_error auth_state advice';
   print(formatFrom(wanted, io), { records: timed(at), csv: names.split(' '), table }, io);
 }

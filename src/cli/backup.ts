@@ -1,30 +1,26 @@
 // heat2mqtt backup: configuration and state directory in one file, without secrets. heat2mqtt restore: back, after asking.
 import { constants, existsSync } from 'node:fs';
-import { access, mkdtemp, readFile, rmdir } from 'node:fs/promises';
+import { access, type FileHandle, mkdtemp, readFile, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { pathIn } from '../config/draft.ts';
 import { findConfigFile } from '../config/load.ts';
 import { decodeText } from '../config/secret.ts';
 import { outlineOf, withoutSecrets, withStateDir } from '../config/yamlText.ts';
 import { about } from '../foundation/about.ts';
-import { EXIT } from '../foundation/failure.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import {
-  type Backup,
+  type BackupHead,
   backupUnreadable,
-  type Documents,
-  finishRestore,
-  notUnderstood,
   pack,
-  plainPart,
-  readBackup,
-  readDocuments,
-  replaceDocuments,
-  restoredOver,
-  summary,
+  Survey,
+  surveyBackup,
+  withBackup,
 } from '../store/backup.ts';
-import { alreadyRunning, claimDirectory, isDaemonRunning } from '../store/locks.ts';
-import { replace, withoutCustomer } from '../store/privateFiles.ts';
+import { TooLarge } from '../store/documentStream.ts';
+import { alreadyRunning, claimAlone, isDaemonRunning, mayBeRunning } from '../store/locks.ts';
+import { type Content, replace, setAside, withoutCustomer } from '../store/privateFiles.ts';
+import { finishRestore, plainDocuments, replaceDocuments, StateBefore } from '../store/restore.ts';
+import { canListenIn } from '../store/socket.ts';
 import { stateUnwritable } from '../store/stateDirectory.ts';
 import {
   type Arguments,
@@ -43,7 +39,7 @@ export const backup: Command = async (given, io) => {
   refuseInFleet(config.fleet, 'backup', 'back up its database, and fleet.key apart from it');
   if (existsSync(file)) {
     if (!given.options.force) throw wrongUsage(`${file} is there already: --force replaces it.`);
-    await readBackup(file).catch(() => {
+    await withBackup(file, surveyBackup).catch(() => {
       throw wrongUsage(`${file} is there and is no backup: it is not replaced.`);
     });
   }
@@ -51,11 +47,10 @@ export const backup: Command = async (given, io) => {
     throw unwritable(file, code);
   });
   const plain = path === undefined ? null : withoutSecrets(decodeText(await readFile(path)), path);
-  const found = await readDocuments(config.state_dir);
-  // The daemon would set a damaged document aside.
-  const damaged = notUnderstood(found);
-  const documents = Object.fromEntries(Object.entries(found).filter(([name]) => !damaged.includes(name)));
-  await write(file, packed(documents, io, plain));
+  const survey = new Survey();
+  await write(file, packed(config.state_dir, survey, io, plain));
+  // The daemon would set them aside.
+  const damaged = [...survey.strange.keys()].map(withoutCustomer);
   const outside = [...origins].filter(([, origin]) => /^(environment|credentials)/.test(origin));
   const leftOut = [
     ...(plain?.taken ?? []),
@@ -63,13 +58,11 @@ export const backup: Command = async (given, io) => {
     ...outside.map(([key, origin]) => `${key} (${origin})`),
   ];
   const rows = [
-    `${file}: ${plain === null ? '' : 'the configuration, '}${contentWords(documents)}. Only you can read it.`,
+    `${file}: ${plain === null ? '' : 'the configuration, '}${contentWords(survey)}. Only you can read it.`,
     'Tokens are not in it: after its restore on another machine each account signs in once.',
     ...(leftOut.length === 0 ? [] : ['Left out. Keep apart what another machine will need:']),
     ...leftOut.map((one) => `  ${one}`),
-    ...(damaged.length === 0
-      ? []
-      : [`Left out, since it cannot be read: ${damaged.map(withoutCustomer).join(', ')}.`]),
+    ...(damaged.length === 0 ? [] : [`Left out, since it cannot be read: ${damaged.join(', ')}.`]),
   ];
   io.out(rows.map((row) => `${row}\n`).join(''));
   return EXIT.fine;
@@ -78,52 +71,72 @@ export const backup: Command = async (given, io) => {
 export const restore: Command = async (given, io) => {
   const [file = ''] = given.words;
   mustBeAnswerable('restore', given, io);
-  const read = await readBackup(file);
-  const strange = notUnderstood(read.documents).map(withoutCustomer);
+  const isDone = await withBackup(file, (opened) => restoreFrom(opened, given, io));
+  if (isDone)
+    io.out('Restored. `heat2mqtt check` tells what is missing, and `heat2mqtt run` goes on from here.\n');
+  return EXIT.fine;
+};
+
+/** False: without agreement nothing was changed. */
+async function restoreFrom(opened: FileHandle, given: Arguments, io: Io): Promise<boolean> {
+  const [file = ''] = given.words;
+  const read = await surveyBackup(opened);
+  const strange = [...read.survey.strange.keys()].map(withoutCustomer);
   if (strange.length > 0) {
     const named = `${strange.slice(0, 3).map(shown).join(', ')}, made by heat2mqtt ${shown(read.made_by)}`;
     throw backupUnreadable(named, `what heat2mqtt ${about.version} knows`);
   }
   const plan = await planOf(read, given, io);
   const { stateDir } = plan;
+  const isForced = given.options.force === true;
   if (await isDaemonRunning(stateDir)) throw alreadyRunning(stateDir);
   await finishRestore(stateDir).catch(() => undefined);
   const before = await readBefore(stateDir, read, given);
+  const obstacle = await obstacleIn(stateDir);
+  if (obstacle !== null) throw unwritable(stateDir, obstacle);
+  if (!isForced && !(await canListenIn(stateDir))) throw mayBeRunning(stateDir);
   for (const row of planRows(file, read, plan, before)) io.out(`${row}\n`);
-  if (!(await isAgreed('Restore it?', given, io))) return EXIT.fine;
-  const giveUp = await claimDirectory(stateDir, io.clock, silentLog());
+  if (!(await isAgreed('Restore it?', given, io))) return false;
+  const { giveUp } = await claimAlone(stateDir, isForced, io.clock, silentLog());
   try {
     // A daemon may have worked while the question was open: its tokens are used up, its login attempts count.
-    await carryOut(plan, read, await readBefore(stateDir, read, given), io);
+    await carryOut(opened, plan, read, await readBefore(stateDir, read, given), io);
   } finally {
     await giveUp();
   }
-  io.out('Restored. `heat2mqtt check` tells what is missing, and `heat2mqtt run` goes on from here.\n');
-  return EXIT.fine;
-};
+  return true;
+}
 
-/** `plain`: the configuration without secrets, and their keys. */
-function packed(documents: Documents, { clock }: Io, plain: ReturnType<typeof withoutSecrets> | null = null) {
-  const made = { made_at: iso(clock.now()), made_by: about.version };
-  const config = plain?.text ?? null;
-  return pack({ ...made, config, secrets_taken: [...(plain?.taken ?? [])], documents: plainPart(documents) });
+/** `plain`: the configuration without secrets, and their keys. `survey` sees what is in the state directory. */
+function packed(
+  stateDir: string,
+  survey: Survey,
+  { clock }: Io,
+  plain: ReturnType<typeof withoutSecrets> | null = null,
+): AsyncIterable<Buffer> {
+  const head = {
+    made_at: iso(clock.now()),
+    made_by: about.version,
+    config: plain?.text ?? null,
+    secrets_taken: [...(plain?.taken ?? [])],
+  };
+  return pack(head, plainDocuments(stateDir, survey));
 }
 
 /** `2 meters with 1204 days`, for a sentence. */
-function contentWords(documents: Documents): string {
-  const { meters, days } = summary(documents);
-  return `${meters} ${meters === 1 ? 'meter' : 'meters'} with ${days} days`;
-}
+const contentWords = ({ meters, days }: Survey): string =>
+  `${meters} ${meters === 1 ? 'meter' : 'meters'} with ${days} days`;
 
 /** Where everything goes. A configuration that is there stays unless forced, and its state directory is taken in any case. */
-async function planOf({ config, secrets_taken }: Backup, { options }: Arguments, { env }: Io) {
+async function planOf({ config, secrets_taken }: BackupHead, { options }: Arguments, { env }: Io) {
   const named = typeof options.config === 'string' ? options.config : env.HEAT2MQTT_CONFIG || undefined;
   const configPath = named ?? findConfigFile(undefined, env, existsSync) ?? 'config.yaml';
   const there = existsSync(configPath) ? decodeText(await readFile(configPath)) : null;
   const isWritten = config !== null && (there === null || options.force === true);
-  if (isWritten && !(await canBeWritten(dirname(configPath)))) throw unwritable(configPath, 'EACCES');
+  const obstacle = isWritten ? await obstacleIn(dirname(configPath)) : null;
+  if (obstacle !== null) throw unwritable(configPath, obstacle);
   const usualDir = outlineOf(there ?? config, configPath, env).stateDir;
-  const isMoved = isWritten && there === null && !(await canBeWritten(usualDir));
+  const isMoved = isWritten && there === null && (await obstacleIn(usualDir)) !== null;
   const hasOwnDir = there !== null || isMoved;
   const changed = (text: string) => withStateDir(text, configPath, isMoved ? './state' : usualDir);
   const text = isWritten ? (hasOwnDir ? changed(config) : config) : null;
@@ -147,27 +160,32 @@ async function planOf({ config, secrets_taken }: Backup, { options }: Arguments,
 
 type Plan = Awaited<ReturnType<typeof planOf>>;
 
-/** Whether this user may write there, or make it. */
-async function canBeWritten(path: string): Promise<boolean> {
+/** Why this user can neither write there nor make it, as the system calls it; `null`: nothing is in the way. */
+async function obstacleIn(path: string): Promise<string | null> {
   let nearest = resolve(path);
   while (!existsSync(nearest)) nearest = dirname(nearest);
   return mkdtemp(join(nearest, '.heat2mqtt-'))
     .then(rmdir)
-    .then(() => true)
-    .catch(() => false);
+    .then(() => null)
+    .catch(({ code }: NodeJS.ErrnoException) => code ?? 'unknown error');
 }
 
 /** What is in the state directory now. Rejects with state_newer, unless forced. */
-async function readBefore(stateDir: string, { made_at }: Backup, { options }: Arguments): Promise<Documents> {
-  const before = await readDocuments(stateDir);
+async function readBefore(
+  stateDir: string,
+  { made_at }: BackupHead,
+  { options }: Arguments,
+): Promise<StateBefore> {
+  const before = await StateBefore.of(stateDir);
+  if (options.force) return before;
   const newer = (why: string) => {
     const message = `The state directory is newer than the backup: ${stateDir} ${why}.`;
     return refusal('state_newer', message, 'Nothing was changed. --force replaces it all the same.');
   };
-  if (options.force) return before;
-  const [strange] = notUnderstood(before).map(withoutCustomer);
-  if (strange !== undefined) throw newer(`has ${strange}.json, which this version does not understand`);
-  const { newestAt } = summary(before);
+  const { strange, newestAt } = before.survey;
+  const [name] = strange.keys();
+  if (name !== undefined)
+    throw newer(`has ${withoutCustomer(name)}.json, which this version does not understand`);
   if (newestAt > Date.parse(made_at))
     throw newer(`was filled at ${iso(newestAt)}, and the backup was made at ${made_at}`);
   return before;
@@ -178,18 +196,23 @@ const iso = (instant: number): string => new Date(instant).toISOString();
 /** The name of what was there, in the state directory. */
 const BEFORE = 'before-restore.gz';
 
-function planRows(file: string, { documents, made_at, made_by }: Backup, plan: Plan, before: Documents) {
+type Read = Awaited<ReturnType<typeof surveyBackup>>;
+
+function planRows(file: string, { survey, made_at, made_by }: Read, plan: Plan, before: StateBefore) {
   const { stateDir, stateDirBefore, configPath, isThere, text, missing } = plan;
-  const ids = Object.keys(documents).flatMap((name) => /^accounts\/([^/]+)\//.exec(name)?.[1] ?? []);
-  const signingIn = [...new Set(ids)].filter((id) => !(`accounts/${id}/tokens` in before));
-  const isEmpty = Object.keys(before).length === 0;
+  const ids = [...survey.names].flatMap((name) => /^accounts\/([^/]+)\//.exec(name)?.[1] ?? []);
+  const signingIn = [...new Set(ids)].filter((id) => !before.survey.names.has(`accounts/${id}/tokens`));
+  const isEmpty = before.survey.names.size === 0;
   const kept = isEmpty ? '' : `, in the place of what is there; that is kept as ${BEFORE} in it`;
   const moved = stateDirBefore === null ? '' : `, since ${shown(stateDirBefore)} cannot be written here`;
   const replaced = isThere ? `; the one that is there becomes ${configPath}.before-restore` : '';
   const stays = isThere ? `${configPath} stays as it is` : 'there is none';
   return [
-    `${file}: made at ${made_at} by heat2mqtt ${shown(made_by)}, ${contentWords(documents)}`,
+    `${file}: made at ${made_at} by heat2mqtt ${shown(made_by)}, ${contentWords(survey)}`,
     `  state: into ${shown(stateDir)}${moved}${kept}`,
+    ...[...before.survey.strange].map(
+      ([name, ending]) => `  not understood, kept apart: ${withoutCustomer(name)}.json, as .${ending}`,
+    ),
     `  configuration: ${text === null ? stays : `${configPath}, without secrets${replaced}`}`,
     ...missing.map((each) => `  to be brought from the old machine, it is not there: ${shown(each)}`),
     ...(missing.some((each) => each.startsWith('/'))
@@ -201,29 +224,55 @@ function planRows(file: string, { documents, made_at, made_by }: Backup, plan: P
 
 /** The state last and at once: after a failure before that, another try begins again. */
 async function carryOut(
-  { stateDir, configPath, text }: Plan,
-  { documents: restored }: Backup,
-  before: Documents,
+  opened: FileHandle,
+  plan: Plan,
+  read: Read,
+  before: StateBefore,
   io: Io,
 ): Promise<void> {
+  const { stateDir, configPath, text } = plan;
+  // A restore that is repeated has nothing new to keep.
+  if (before.survey.names.size > 0 && !before.isSameAfter(read.survey)) await keepBefore(stateDir, io);
   const old = await readFile(configPath, 'utf8').catch(() => null);
   if (text !== null && old !== text) {
     if (old !== null) await write(`${configPath}.before-restore`, old);
     await write(configPath, text);
   }
-  const documents = restoredOver(before, restored);
-  // A restore that is repeated has nothing new to keep.
-  const isRepeated = isDeepStrictEqual(plainPart(before), plainPart(documents));
-  if (Object.keys(before).length > 0 && !isRepeated) await write(join(stateDir, BEFORE), packed(before, io));
-  await replaceDocuments(stateDir, documents).catch((err) => {
-    throw stateUnwritable(stateDir, err);
-  });
+  try {
+    for (const [name, ending] of before.survey.strange)
+      await setAside(join(stateDir, `${name}.json`), ending);
+    await replaceDocuments(stateDir, before.restored(opened));
+  } catch (err) {
+    throw err instanceof Failure ? err : stateUnwritable(stateDir, err);
+  }
 }
 
-const write = (path: string, content: string | Buffer): Promise<void> =>
-  replace(resolve(path), content).catch(({ code }: NodeJS.ErrnoException) => {
-    throw unwritable(path, code);
+/** A copy that could not be restored is none, and without one nothing is changed. */
+async function keepBefore(stateDir: string, io: Io): Promise<void> {
+  const survey = new Survey();
+  const file = join(stateDir, BEFORE);
+  await write(file, packed(stateDir, survey, io));
+  const copy = await withBackup(file, surveyBackup);
+  if (!copy.survey.hasSame(survey.marks))
+    throw refusal('copy_unreadable', `${shown(file)} is not what was written to it.`, NOT_KEPT);
+}
+
+const NOT_KEPT = 'Nothing was changed, since what is there could not be kept. Look at the disk.';
+
+const write = (path: string, content: Content): Promise<void> =>
+  replace(resolve(path), content).catch((err: NodeJS.ErrnoException) => {
+    if (err instanceof Failure) throw err;
+    if (err instanceof TooLarge) throw backupTooLarge(path, err);
+    throw unwritable(path, err.code);
   });
+
+/** It could not be read again. */
+const backupTooLarge = (path: string, { found, allowed }: TooLarge) =>
+  refusal(
+    'backup_too_large',
+    `${shown(path)} cannot be written: found ${found}; allowed: ${allowed}.`,
+    'Nothing was changed. Copy the state directory itself, while nothing runs.',
+  );
 
 const unwritable = (path: string, code = 'unknown error') =>
   refusal(

@@ -1,24 +1,28 @@
 // heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
 import { access, constants, stat } from 'node:fs/promises';
 import { strayNames } from '../accounts/names.ts';
+import { openTo, pageAddress, whyNoPage } from '../config/listenAddress.ts';
 import type { Account, Config } from '../config/schema.ts';
 import { keysIn, type Secret, totpParameters } from '../config/secret.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
-import { addDays } from '../domain/period.ts';
-import { type Property, seriesName } from '../domain/reading.ts';
+import { addDays, isSameZone } from '../domain/period.ts';
+import { type Property, seriesName, withFound } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
+import { nextTimes } from '../engine/schedule.ts';
+import { readAuthorities } from '../foundation/authorities.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/commands.ts';
 import { checkTemperature } from '../homeassistant/recorder.ts';
-import { openBroker } from '../mqtt/broker.ts';
-import { deviceId } from '../publication/discovery.ts';
-import { clear } from '../publication/topics.ts';
+import { proxyNotice } from '../http/proxy.ts';
 import { makePrivateDirectory, pathsBelow, refuseLinks } from '../store/privateFiles.ts';
 import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
+import { openServer } from '../web/server.ts';
 import { closingWords, findClosing, openUpstreamBeside } from './account.ts';
+import { brokerCheck } from './checkBroker.ts';
 import { adviceOf, type Command, type Io } from './command.ts';
-import { lookAtFleet } from './healthcheck.ts';
+import { askHealth, lookAtFleet } from './healthcheck.ts';
 import { printJson } from './printing.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 
@@ -32,6 +36,9 @@ type Attempt = (check: string, run: () => Promise<string | Found>) => Promise<vo
 
 /** A wrong configuration comes first, then what needs the user, then what may pass by itself. */
 const WORST_FIRST = ['config', 'credentials', 'unexpected', 'provider', 'broker', 'homeAssistant'] as const;
+
+/** What follows the first line of a check. */
+const INDENT = '       ';
 
 export const check: Command = async (given, io) => {
   const { live, json } = given.options;
@@ -48,8 +55,10 @@ export const check: Command = async (given, io) => {
     );
     checks.push(result);
     if (json) return;
-    io.out(`${result.ok ? 'ok    ' : 'FAILED'} ${check}: ${result.message}\n`);
-    if (result.hint) io.out(`       ${result.hint}\n`);
+    io.out(
+      `${result.ok ? 'ok    ' : 'FAILED'} ${check}: ${result.message.replaceAll('\n', `\n${INDENT}`)}\n`,
+    );
+    if (result.hint) io.out(`${INDENT}${result.hint}\n`);
   };
   const loading = loadSettings(given, io);
   await attempt('configuration', async () => {
@@ -58,25 +67,108 @@ export const check: Command = async (given, io) => {
     return advice.length === 0 ? message : { message, hint: advice.join(' ') };
   });
   const settings = await loading.catch(() => null);
-  if (settings) await tryOffline(settings, attempt);
+  if (settings) await tryOffline(settings, attempt, io.clock);
+  if (settings) await lookAtProxy(settings, attempt, io);
   if (settings && live) await tryLive(settings, attempt, io);
   if (json) printJson({ ok: checks.every(({ ok }) => ok), checks }, io);
   return EXIT[WORST_FIRST.find((kind) => exitCodes.has(EXIT[kind])) ?? 'fine'];
 };
 
-async function tryOffline(settings: Settings, attempt: Attempt): Promise<void> {
+async function tryOffline(settings: Settings, attempt: Attempt, clock: Clock): Promise<void> {
   const { config, path } = settings;
   const { fleet } = config;
+  for (const [name, file] of authoritiesOf(config))
+    await attempt(name, () => tryAuthorities(name, file, clock.now()));
   for (const [name, secret] of secretsOf(config))
     await attempt(name, async () => {
       const size = sizeOf(name, await secret.read());
-      return `${size}, ${secret.origin}${await openness(secret, path)}`;
+      const message = `${size}, ${secret.origin}${await openness(secret, path)}`;
+      const caution = (await secret.caution()) ?? (name === PAGE ? shortWords(size) : null);
+      return caution === null ? message : { message, hint: caution };
     });
+  // Without an account nothing is polled.
+  if (fleet || config.accounts.length > 0) await attempt('schedule', async () => scheduleWords(settings));
+  const { http } = config;
+  if (http !== false) await attempt('page', () => tryPage(config, http.listen, clock));
   if (!fleet) return attempt('state directory', () => tryStateDirectory(config));
   await attempt('database of the fleet', async () => {
     const { accounts, processes } = (await lookAtFleet(fleet, settings)).health.fleet;
     return `${accounts} account(s), ${processes.length} process(es) at work`;
   });
+}
+
+/** No line where the environment names none. */
+async function lookAtProxy({ config }: Settings, attempt: Attempt, { env }: Io): Promise<void> {
+  const { provider, constituencies } = config;
+  const addresses = [provider?.issuer, provider?.api_url, constituencies?.base_url];
+  const notice = proxyNotice(
+    addresses.filter((address) => address !== undefined),
+    env,
+  );
+  if (notice) await attempt('proxy', async () => notice);
+}
+
+/** The files of authorities that count, each with its key. */
+function authoritiesOf({ provider, mqtt }: Config): [string, string][] {
+  const files = {
+    'provider.ca_file': provider?.ca_file,
+    'mqtt.ca_file': mqtt.reject_unauthorized && mqtt.ca_file,
+  };
+  return Object.entries(files).flatMap(([key, file]): [string, string][] => (file ? [[key, file]] : []));
+}
+
+/** An authority that has lapsed is a fault of every certificate below it, and looks like theirs. */
+async function tryAuthorities(key: string, file: string, now: number): Promise<Found> {
+  const { certificates } = await readAuthorities(key, file);
+  const lapsed = certificates.filter(({ validTo }) => Date.parse(validTo) < now).length;
+  const message = `${certificates.length} certificate(s), file ${file}`;
+  if (lapsed === 0) return { message };
+  return { message, hint: `Expired: ${lapsed} of them. Ask the authority for its present one.` };
+}
+
+/** Whether the port is free, or taken by heat2mqtt itself, and who is shown a page there. */
+async function tryPage(config: Config, listen: string, clock: Clock): Promise<Found> {
+  const place = config.fleet ? 'health and metrics' : placeOfPage(config, listen);
+  const refused = config.fleet ? null : whyNoPage(config);
+  const { isAnswered } = await askHealth(config, clock);
+  // What answers there is the daemon beside which this runs.
+  if (!isAnswered)
+    await openServer(listen, (_, response) => response.end(), { clock }).then((opened) => opened.stop());
+  if (refused !== null) return refused;
+  return { message: isAnswered ? `${place}, served by the daemon that runs` : place };
+}
+
+function placeOfPage(config: Config, listen: string): string {
+  if (!openTo(config).hasPage) return `switched off (web: false); health and metrics at ${listen}`;
+  return `${pageAddress(config) ?? `http://${listen}/`}`;
+}
+
+const POLLS_TOLD = 5;
+
+/** Its next polls: a cron expression is easily misread, and means here what it means for node-cron. */
+function scheduleWords({ config: { usage }, zone }: Settings): Found {
+  const { schedule, timezone, jitter_seconds: jitter } = usage;
+  const weekday = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: timezone });
+  const local = (at: number) => `${weekday.format(at)} ${zone.iso(at).slice(0, 16).replace('T', ' ')}`;
+  const times = (nextTimes(schedule, timezone, POLLS_TOLD) ?? []).map(local).join(', ');
+  const later = jitter === 0 ? '' : `, each up to ${jitter} s later (usage.jitter_seconds)`;
+  const message = `${schedule} polls next at ${times} (${timezone})${later}`;
+  const [dayOfMonth = '*', , dayOfWeek = '*'] = schedule.trim().split(/\s+/).slice(-3);
+  return [dayOfMonth, dayOfWeek].some((field) => /^[*?]$/.test(field))
+    ? { message }
+    : { message, hint: BOTH_DAYS };
+}
+
+const BOTH_DAYS =
+  'It names days of the month and days of the week: here a day must be both, where cron(8) is content with either.';
+
+const PAGE = 'password of the page';
+const SHORT_PASSWORD = 8;
+
+/** Everyone on the network may try it. The password of an account is somebody else's rule. */
+function shortWords(size: string): string | null {
+  if (Number.parseInt(size, 10) >= SHORT_PASSWORD) return null;
+  return `It is soon guessed by whoever reaches the page: take at least ${SHORT_PASSWORD} characters, such as some words in a row.`;
 }
 
 function sizeOf(name: string, text: string): string {
@@ -126,28 +218,13 @@ async function tryLive(settings: Settings, attempt: Attempt, io: Io): Promise<vo
       const answered = await publicList.read(publicList.readQuestion({}));
       return caveat(answered) ?? `${answered.list.constituencies?.length} in the configured list`;
     });
-  if (mqtt.embedded === false)
-    await attempt('broker', async () => {
-      const connection = await openBroker(mqtt, 'check', io.clock);
-      const places = writingPlaces(mqtt);
-      try {
-        for (const { topic } of places) await connection.publish(clear(topic));
-      } finally {
-        await connection.close(1_000);
-      }
-      // MQTT 3.1.1 has no word for a refusal.
-      if (connection.version !== 5) return 'connected with MQTT 3.1.1';
-      return `connected with MQTT 5, may write below ${places.map(({ below }) => below).join(' and ')}`;
-    });
+  if (mqtt.embedded === false) {
+    const broker = brokerCheck(config, io.clock);
+    await attempt('broker', broker.tryToWrite);
+    if (broker.isReached()) await attempt('subscriptions', broker.tryToHear);
+  }
   if (home_assistant)
     await attempt('Home Assistant', () => tryHomeAssistant(home_assistant, config.usage.timezone, io));
-}
-
-/** Topics beside ours on which nothing is ever retained: to clear them disturbs nobody. */
-function writingPlaces({ base_topic: base, discovery_prefix: prefix }: Config['mqtt']) {
-  const own = { below: base, topic: `${base}/bridge/check` };
-  if (prefix === false) return [own];
-  return [own, { below: prefix, topic: `${prefix}/device/${deviceId(base, 'bridge', 'check')}/config` }];
 }
 
 /** One for each account, in the order in which they were tried. */
@@ -163,7 +240,8 @@ async function tryProvider(settings: Settings, account: Account, found: FoundMet
   };
   const upstream = openUpstreamBeside(settings, account, io, { onLogin });
   await upstream.askForLogin();
-  const { properties } = await upstream.provider.discover();
+  const known = (await upstream.context.read())?.properties ?? [];
+  const properties = withFound(known, (await upstream.provider.discover()).properties, []);
   if (upstream.session.lacksRefreshToken)
     signedIn += ' without a refresh token, though provider.offline_access is on: the issuer gave none';
   const meters = `${properties.length} heat meter(s): ${numbersOf(properties)}${duplicateWords(properties, found)}`;
@@ -222,7 +300,7 @@ async function tryHomeAssistant(
 ): Promise<string> {
   return visitHomeAssistant({ url, token: await token.read() }, clock, async (home, timezone) => {
     if (sensor !== undefined) await checkTemperature(home, sensor);
-    const isSame = timezone === null || timezone === ours;
+    const isSame = timezone === null || isSameZone(timezone, ours);
     const caution = '; its time zone is not usage.timezone: days may begin at another hour there';
     const temperatures = sensor === undefined ? '' : ', outdoor temperatures can be read';
     return `version ${home.version}, statistics can be written${temperatures}${isSame ? '' : caution}`;

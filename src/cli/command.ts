@@ -1,5 +1,6 @@
 // What a command is given, what it gives back, how it refuses its words, and how it asks a person.
 import { once } from 'node:events';
+import { basename, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Readable, Writable } from 'node:stream';
 import { about } from '../foundation/about.ts';
@@ -66,8 +67,16 @@ export async function isAgreed(question: string, { options }: Arguments, { ask, 
   return false;
 }
 
-/** Its hint, without what is so for the daemon only. */
-export const adviceOf = ({ hint }: Failure): string | undefined => hint?.replace(LAST_VALUES_STAY, '').trim();
+/** How the program was called, so that what is to be typed next works in the same shell. `file`: that which runs. */
+export const typedAs = (file = about.name): string =>
+  basename(file) === about.name ? about.name : `node ${relative(process.cwd(), file)}`;
+
+/** A command has no such button. */
+const POLL_NOW = /press Poll now(?: \(or send to bridge\/request\/refresh\))?/g;
+
+/** Its hint, without what is so for the daemon only. `again`: how to try once more here. */
+export const adviceOf = ({ hint }: Failure, again = 'run this again'): string | undefined =>
+  hint?.replace(LAST_VALUES_STAY, '').replace(POLL_NOW, again).trim();
 
 /**
  * The line without its end; `null` at the end of the input, or when the signal aborts. What is typed to a hidden

@@ -1,7 +1,7 @@
 // The table of commands: parsing, help and exit code follow from it. The code of a command is loaded when it is called.
 import { parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, Failure, framesOf, kindOf } from '../foundation/failure.ts';
 import { adviceOf, type Command, type Io, wrongUsage } from './command.ts';
 
 const CONFIG = '--config PATH  the configuration file';
@@ -15,12 +15,16 @@ const YES = '--yes  do not ask';
  * blanks, what it does.
  */
 const HELP = `
-run: the daemon (default)
-  ${CONFIG}
+demo: simulated provider, embedded broker and the real daemon in one process
+  --port N  the broker's port; default: 1883, or a free one
+setup: ask for provider, login and broker, try each answer, and write a configuration
+  --config PATH  the file to write; default: config.yaml
 check: try everything that run needs, one line each
   ${CONFIG}
   --live  also ask issuer, provider, broker and Home Assistant (at most one login)
   --json  print JSON
+run: the daemon (default)
+  ${CONFIG}
 usage: ask the provider for the usage of a period and print it
   ${CONFIG}
   ${ACCOUNT}
@@ -50,16 +54,20 @@ export: print the readings that are on this disk as CSV, JSON or line protocol; 
 statement [MONTH]: one page about one complete month, from what is on this disk; no request is made
   ${CONFIG}
   ${ACCOUNT}
+  --all  every account, with --output
   --meter NAME  one meter of the account; default: all
-  --format text|json|html  default: text
+  --output DIR  a file for each meter in this directory, which only you can read
+  --format text|json|html  default: text, with --output html
 backup FILE: write configuration and state directory into one file, beside a running daemon too
   ${CONFIG}
   --force  replace FILE when it is there
 restore FILE: put a backup in the place of what is in the state directory; asks once
   --config PATH  the configuration file; written when it is not there
-  --force  replace the configuration, and a newer state directory
+  --force  replace the configuration, and a newer state directory; go on where it cannot be told whether a daemon runs
   ${YES}
 report: a diagnosis to paste into a bug report; no secret, nothing personal, no request
+  ${CONFIG}
+mcp: answer an assistant's questions on standard input and output (Model Context Protocol), from what is on this disk
   ${CONFIG}
 healthcheck: ask the running daemon; exit 0 healthy, 1 not
   ${CONFIG}
@@ -70,16 +78,13 @@ login: sign in once, beside a running daemon too; a second factor is asked for
 logout: end the session at the issuer and forget its tokens
   ${CONFIG}
   ${ACCOUNT}
-demo: simulated provider, embedded broker and the real daemon in one process
-  --port N  the broker's port; default: 1883, or a free one
 simulate: the simulated provider alone; prints a configuration that works with it
   --port N  the provider's port; default: 8180, or a free one
   --accounts N  so many accounts with a meter each; default: 1
   --fault wrong-password|down|slow|late|correction|html  a bad day to rehearse
-setup: ask for provider, login and broker, try each answer, and write a configuration
-  --config PATH  the file to write; default: config.yaml
 uninstall: clear all topics and devices of this installation from the broker; asks once
   ${CONFIG}
+  --force  go on where it cannot be told whether a daemon runs
   ${YES}
 energy-dashboard: show, add or remove the meters in Home Assistant's Energy dashboard; a change is shown first
   ${CONFIG}
@@ -90,6 +95,7 @@ accounts import FILE.csv|list|pause ID…|resume ID…|remove ID…|reseal: the 
   ${CONFIG}
   --from-state DIR  import: the accounts of this configuration, with all that DIR, its state_dir, keeps
   --dry-run  import: only say what it would do
+  --force  import --from-state: go on where it cannot be told whether a daemon runs
   --failing  list: only those that fail, and what to do
   --format table|json|csv  list: how to print; default: table
   --yes  remove: do not ask
@@ -98,8 +104,10 @@ config example|schema|show: the commented example; JSON Schema for editors; the 
 `;
 
 const LOAD: Readonly<Record<string, () => Promise<Command>>> = {
-  run: async () => (await import('./run.ts')).run,
+  demo: async () => (await import('./simulate.ts')).demo,
+  setup: async () => (await import('./setup.ts')).setup,
   check: async () => (await import('./check.ts')).check,
+  run: async () => (await import('./run.ts')).run,
   usage: async () => (await import('./usage.ts')).usage,
   invoices: async () => (await import('./invoices.ts')).invoices,
   constituencies: async () => (await import('./constituencies.ts')).constituencies,
@@ -108,12 +116,11 @@ const LOAD: Readonly<Record<string, () => Promise<Command>>> = {
   backup: async () => (await import('./backup.ts')).backup,
   restore: async () => (await import('./backup.ts')).restore,
   report: async () => (await import('./report.ts')).report,
+  mcp: async () => (await import('./mcp.ts')).mcp,
   healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
   login: async () => (await import('./login.ts')).login,
   logout: async () => (await import('./login.ts')).logout,
-  demo: async () => (await import('./simulate.ts')).demo,
   simulate: async () => (await import('./simulate.ts')).simulate,
-  setup: async () => (await import('./setup.ts')).setup,
   uninstall: async () => (await import('./uninstall.ts')).uninstall,
   'energy-dashboard': async () => (await import('./energyDashboard.ts')).energyDashboard,
   accounts: async () => (await import('./accounts.ts')).accounts,
@@ -137,11 +144,7 @@ export async function exitCodeOf(argv: readonly string[], io: Io): Promise<numbe
 }
 
 /** Where it was thrown, without the message: that may quote a secret. */
-function placeOf(err: unknown): string {
-  if (!(err instanceof Error)) return typeof err;
-  const lines = err.stack?.split('\n').filter((line) => line.startsWith('    at ')) ?? [];
-  return [err.name, ...lines.slice(0, 5)].join('\n');
-}
+const placeOf = (err: unknown): string => [kindOf(err), ...framesOf(err).slice(0, 5)].join('\n');
 
 /** Options of earlier versions. */
 const GONE = ['with-secrets', 'passphrase-file'];
@@ -180,12 +183,14 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<n
     return EXIT.fine;
   }
   if (argv.includes('--help') || argv.includes('-h') || first === 'help') {
-    io.out(isNamed && row ? helpOf(row) : overview());
+    const width = Math.min(io.columns, WIDTH);
+    io.out(isNamed && row ? helpOf(row, width) : overview(width));
     return EXIT.fine;
   }
   const load = LOAD[name];
-  if (!row || !load) throw wrongUsage(`Unknown command: ${name.slice(0, 40)}.`);
-  const { values, positionals } = parse(row, isNamed ? argv.slice(1) : argv);
+  if (!row || !load)
+    throw wrongUsage(`Unknown command: ${name.slice(0, 40)}.${await meant(name, Object.keys(LOAD))}`);
+  const { values, positionals } = await parse(row, isNamed ? argv.slice(1) : argv);
   refuseWords(row, positionals);
   const command = await load();
   return command({ options: values, words: positionals }, io);
@@ -201,8 +206,15 @@ function refuseWords({ name, words: allowed }: CommandHelp, words: readonly stri
     throw wrongUsage(`${name} takes one word, ${allowed}; found: ${words.join(' ').slice(0, 40) || first}.`);
 }
 
-/** Throws wrong_usage. */
-function parse({ options: known }: CommandHelp, args: readonly string[]) {
+/** A mistyped word, answered with the one of `known` that is nearest; empty: none is near. */
+async function meant(word: string, known: readonly string[], before = ''): Promise<string> {
+  const { didYouMean } = await import('../config/draft.ts');
+  const nearest = didYouMean(word, known);
+  return nearest === undefined ? '' : ` Did you mean ${before}${nearest}?`;
+}
+
+/** Rejects with wrong_usage. */
+async function parse({ options: known }: CommandHelp, args: readonly string[]) {
   const kinds = known.map(({ name, value }) => {
     const type: 'string' | 'boolean' = value === undefined ? 'boolean' : 'string';
     return [name, { type, multiple: value?.endsWith('…') === true }] as const;
@@ -215,26 +227,68 @@ function parse({ options: known }: CommandHelp, args: readonly string[]) {
     const [, name = ''] = /--([\w-]+)/.exec(said) ?? [];
     const allowed = known.find((one) => one.name === name);
     if (!allowed && GONE.includes(name)) throw wrongUsage(`--${name} is gone: ${SECRETS_APART}.`);
-    throw wrongUsage(`${said || 'Wrong usage'}${allowed?.value ? `; allowed: ${allowed.usage}` : ''}.`);
+    const [values, names] = [
+      allowed?.value ? `; allowed: ${allowed.usage}` : '',
+      known.map((one) => one.name),
+    ];
+    const other = allowed || name === '' ? '' : await meant(name, names, '--');
+    throw wrongUsage(`${said || 'Wrong usage'}${values}.${other}`);
   }
 }
 
-const overview =
-  (): string => `${about.name} ${about.version}: heat meter readings to MQTT, Home Assistant and Node-RED
+/** Any terminal has so many columns, and a page of the help no more of them. */
+const WIDTH = 80;
+/** A left column as wide as the widest of its cells would leave no room for what they mean. */
+const WIDEST_LEFT = 24;
+
+const overview = (
+  width: number,
+): string => `${about.name} ${about.version}: heat meter readings to MQTT, Home Assistant and Node-RED
 
 Usage: ${about.name} [command] [options]
 
-${columns([...COMMANDS.values()].map(({ usage, summary }) => [usage, summary]))}
+${columns(
+  [...COMMANDS.values()].map(({ name, usage, summary }) => [shortUsage(name, usage), summary]),
+  width,
+)}
 
-${about.name} COMMAND --help tells the options of a command. --version prints the version.
-Exit codes: 0 fine, 1 unexpected fault, 2 wrong usage, 3 configuration invalid, 4 credentials refused,
-5 provider unreachable, 6 broker unreachable, 7 Home Assistant unreachable.
+${wrapped(`${about.name} COMMAND --help tells the options of a command. --version prints the version.`, width)}
+${wrapped(EXIT_CODES, width)}
 `;
 
-const helpOf = ({ usage, summary, options }: CommandHelp): string =>
-  `${about.name} ${usage}: ${summary}\n\n${columns(options.map(({ usage, help }) => [usage, help]))}\n`;
+const EXIT_CODES =
+  'Exit codes: 0 fine, 1 unexpected fault, 2 wrong usage, 3 configuration invalid, 4 credentials refused, 5 provider unreachable, 6 broker unreachable, 7 Home Assistant unreachable.';
 
-function columns(rows: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...rows.map(([left]) => left.length)) + 2;
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}${right}`).join('\n');
+const shortUsage = (name: string, usage: string): string =>
+  usage.length > WIDEST_LEFT ? `${name} …` : usage;
+
+const helpOf = ({ usage, summary, options }: CommandHelp, width: number): string =>
+  `${wrapped(`${about.name} ${usage}: ${summary}`, width)}\n\n${columns(
+    options.map(({ usage, help }) => [usage, help]),
+    width,
+  )}\n`;
+
+/** What is too wide for the left column has a line of its own. */
+function columns(rows: readonly (readonly [string, string])[], width: number): string {
+  const lefts = rows.map(([left]) => left.length).filter((length) => length <= WIDEST_LEFT);
+  const indent = ' '.repeat(Math.max(0, ...lefts) + 4);
+  return rows
+    .map(([left, right]) => {
+      const text = wrapped(right, width - indent.length).replaceAll('\n', `\n${indent}`);
+      const isWide = left.length + 4 > indent.length;
+      return isWide ? `  ${left}\n${indent}${text}` : `${`  ${left}`.padEnd(indent.length)}${text}`;
+    })
+    .join('\n');
+}
+
+/** In lines of at most so many characters, broken between words. */
+function wrapped(text: string, width: number): string {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join('\n');
 }

@@ -1,6 +1,11 @@
-// heat2mqtt healthcheck: asks the running daemon over HTTP. And how a fleet is, which its database tells.
+// heat2mqtt healthcheck: asks the running daemon, over HTTP or on its socket. And how a fleet is, which its database tells.
+import { constants } from 'node:fs';
+import { access, readdir } from 'node:fs/promises';
 import type { Config, Fleet } from '../config/schema.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
+import { askDaemon } from '../store/locks.ts';
+import { askIn, canListenIn, HEALTHY, PROCESS_SOCKET } from '../store/socket.ts';
 import type { Command } from './command.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
@@ -8,32 +13,71 @@ const TIMEOUT_MS = 4_000;
 
 export const healthcheck: Command = async (given, io) => {
   const { config } = await loadSettings(given, io);
-  const { isHealthy, words } = await askHealth(config);
+  const { isHealthy, words } = await askHealth(config, io.clock);
   const say = isHealthy ? io.out : io.err;
   say(`${words}\n`);
   return isHealthy ? EXIT.fine : EXIT.unexpected;
 };
 
+interface Told {
+  readonly isHealthy: boolean;
+  readonly words: string;
+  /** In the words that only heat2mqtt has. */
+  readonly isAnswered: boolean;
+}
+
+const SAID = ['healthy', 'not healthy', 'heat2mqtt waits for its options'];
+
 /** What the running daemon says of itself, or why it cannot be asked. Never rejects. */
-export async function askHealth({ http }: Config): Promise<{ isHealthy: boolean; words: string }> {
-  if (http === false)
-    return { isHealthy: false, words: 'The daemon serves no HTTP (http: false), so it cannot be asked.' };
+export async function askHealth(config: Config, clock: Clock): Promise<Told> {
+  const { http } = config;
+  if (http === false) return askOnSocket(config, clock);
   // What listens on all addresses listens on this one.
   const address = http.listen.replace(/^(0\.0\.0\.0|\[::\])(?=:\d+$)/, '127.0.0.1');
   try {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(`http://${address}/healthz`, { signal });
-    return { isHealthy: response.ok, words: (await response.text()).trimEnd() };
+    const words = (await response.text()).trimEnd();
+    return { isHealthy: response.ok, words, isAnswered: SAID.includes(words) };
   } catch {
-    return { isHealthy: false, words: `No daemon answers at ${address}.` };
+    return { isHealthy: false, isAnswered: false, words: `No daemon answers at ${address}.` };
   }
+}
+
+/** Without HTTP, in the state directory. */
+async function askOnSocket({ state_dir, fleet }: Config, clock: Clock): Promise<Told> {
+  const unhealthy = (words: string) => ({ isHealthy: false, isAnswered: SAID.includes(words), words });
+  const isHidden = await access(state_dir, constants.R_OK | constants.X_OK).then(
+    () => false,
+    ({ code }) => code === 'EACCES',
+  );
+  if (isHidden)
+    return unhealthy(`This user may not look into ${state_dir}, where the daemon could be asked.`);
+  const said = fleet ? await askProcesses(state_dir, clock) : await askDaemon(state_dir, clock);
+  if (said !== null) {
+    return said === HEALTHY
+      ? { isHealthy: true, isAnswered: true, words: said }
+      : unhealthy(said || `What runs with ${state_dir} does not say how it is.`);
+  }
+  if (await canListenIn(state_dir)) return unhealthy(`No daemon runs with ${state_dir}.`);
+  // A container would be restarted again and again, and nothing would change.
+  const words = `The daemon cannot be asked: HTTP is off, and there can be no socket in ${state_dir}. Set http.listen.`;
+  return { isHealthy: true, isAnswered: false, words };
+}
+
+/** One process that is not well speaks for all that share the directory. `null`: none answers. */
+async function askProcesses(directory: string, clock: Clock): Promise<string | null> {
+  const names = (await readdir(directory).catch(() => [])).filter((name) => PROCESS_SOCKET.test(name));
+  const all = await Promise.all(names.map((name) => askIn(directory, name, TIMEOUT_MS, clock)));
+  const said = all.filter((words) => words !== null);
+  return said.find((words) => words !== HEALTHY) ?? said[0] ?? null;
 }
 
 /** How the fleet is, and the shapes of replies that its processes share. Rejects with a Failure. */
 export async function lookAtFleet(fleet: Fleet, { log, zone }: Settings) {
   // Only a fleet loads what it needs of PostgreSQL.
   const { openFleet } = await import('../fleet/open.ts');
-  const { readHealth } = await import('../fleet/membership.ts');
+  const { readHealth } = await import('../fleet/health.ts');
   const { database, replies, close } = await openFleet(fleet, log);
   try {
     const { health } = await readHealth(database, fleet.claim_seconds, zone);

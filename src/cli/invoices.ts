@@ -5,6 +5,7 @@ import { billCheckRecord } from '../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../domain/invoice.ts';
 import { type Ledger, ledgerSince } from '../domain/ledger.ts';
 import { compareText } from '../domain/order.ts';
+import { isSameZone } from '../domain/period.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { findCurrency, type Opened, openAccount } from './account.ts';
 import type { Command, Io } from './command.ts';
@@ -64,7 +65,7 @@ async function completeLedgers({ config, state, upstream, zone }: Opened): Promi
     // Where several accounts have the meter, one of them keeps the ledger.
     const kept = known.filter(({ property }) => property.propertyCustomerId === id);
     const found = (await Promise.all(kept.map(({ ledger }) => ledger?.read()))).flatMap((document) =>
-      document?.ledger.complete && document.timezone === zone.name ? [document.ledger] : [],
+      document?.ledger.complete && isSameZone(document.timezone, zone.name) ? [document.ledger] : [],
     );
     const [newest] = found.sort((a, b) => compareText(b.readTo, a.readTo));
     if (!newest) return [];

@@ -15,8 +15,7 @@ export const login: Command = async (given, io) => {
   const { method, account } = given.options;
   const settings = await loadHousehold(given, io);
   const { id } = pickAccount(settings, account);
-  const { session, identity } = await signInWith(settings, io, { method, account });
-  await identity();
+  const { session } = await signInWith(settings, io, { method, account });
   const { refreshExpiresAt } = session.status();
   const hasEnd = refreshExpiresAt !== null;
   const until = hasEnd ? ` Unless it is refreshed, it ends at ${minuteOf(refreshExpiresAt)} UTC.` : '';
@@ -93,9 +92,10 @@ async function grantBy(
 async function byDevice({ issuer }: Upstream, io: Io): Promise<Grant> {
   const flow = await issuer.beginDevice();
   const address = flow.completeUri ?? flow.verificationUri;
-  if (io.isTerminal) {
+  if (io.isTerminal && flow.qrUri !== null) {
     const { renderUnicodeCompact } = await import('uqr');
-    io.out(`${renderUnicodeCompact(address)}\n\n`);
+    const qr = renderUnicodeCompact(flow.qrUri);
+    if (qr.indexOf('\n') <= io.columns) io.out(`${qr}\n\n`);
   }
   io.out(`Open ${address}\non any device and sign in. The code, if it asks for one: ${flow.userCode}\n`);
   io.out(`Waiting for ${Math.round(flow.expiresInSeconds / 60)} minutes at most; Ctrl-C ends it.\n`);

@@ -1,26 +1,32 @@
 // heat2mqtt export and heat2mqtt statement: the ledgers as CSV, JSON or line protocol, and one page about one complete month. Both from
 // what is on this disk: no request is made.
+import { join, resolve } from 'node:path';
 import { chosenMonth } from '../accounts/composition.ts';
 import { currencyOf } from '../accounts/extras.ts';
-import { friendlyNameOf, knownMeters } from '../accounts/names.ts';
+import { configuredMeter, friendlyNameOf, knownMeters } from '../accounts/names.ts';
 import { knownInFull } from '../domain/amount.ts';
-import { registerKey } from '../domain/extras.ts';
+import { registerOf } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
 import { openHouse } from '../domain/insight/weather.ts';
 import { type Ledger, ledgerSince } from '../domain/ledger.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { periodSums } from '../domain/totals.ts';
-import { EXIT, failure } from '../foundation/failure.ts';
+import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { statementPage, statementText } from '../publication/statement/page.ts';
-import { completeMonths, type StatementFacts, statementOf } from '../publication/statement/statement.ts';
+import {
+  completeMonths,
+  type Statement,
+  type StatementFacts,
+  statementOf,
+} from '../publication/statement/statement.ts';
 import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
 import type { LedgerDocument } from '../store/ledgerDocument.ts';
-import { withoutCustomer } from '../store/privateFiles.ts';
+import { makePrivateDirectory, replace, withoutCustomer } from '../store/privateFiles.ts';
 import { loadHousehold, pickAccount } from './account.ts';
 import { type Command, choiceOf, type Io, wrongUsage } from './command.ts';
-import { print, printJson } from './printing.ts';
+import { print } from './printing.ts';
 import type { Settings } from './settings.ts';
 
 const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'];
@@ -94,38 +100,107 @@ async function ledgersOf({ config, state }: Settings, io: Io, only: string | nul
 
 export const statement: Command = async (given, io) => {
   const { options, words } = given;
-  const format = choiceOf('--format', options.format ?? 'text', ['text', 'json', 'html']);
+  const isKept = options.output !== undefined;
+  const format = choiceOf('--format', options.format ?? (isKept ? 'html' : 'text'), ['text', 'json', 'html']);
+  if (options.all && options.account !== undefined)
+    throw wrongUsage('--all and --account: found both; allowed: one of them.');
+  if (options.all && !isKept)
+    throw wrongUsage(
+      '--all: found no --output; allowed: with --output DIR, where a sheet for each meter goes.',
+    );
   const settings = await loadHousehold(given, io);
+  if (!isKept) {
+    const { id } = pickAccount(settings, options.account);
+    const statements = await statementsOf(settings, io, id, { month: words[0], meter: options.meter });
+    io.out(documentOf(statements, format, settings, io));
+    return EXIT.fine;
+  }
+  const ids = options.all
+    ? settings.config.accounts.map(({ id }) => id)
+    : [pickAccount(settings, options.account).id];
+  const wanted = { month: words[0], meter: options.meter };
+  let worst: number = EXIT.fine;
+  for (const id of ids) {
+    try {
+      for (const one of await statementsOf(settings, io, id, wanted))
+        await keepSheet(String(options.output), one, format, { settings, io });
+    } catch (err) {
+      // One account without a whole month does not take the sheets of the others away.
+      if (!(err instanceof Failure) || ids.length === 1) throw err;
+      io.err(`${id}: ${err.message}\n`);
+      worst = err.exitCode;
+    }
+  }
+  return worst;
+};
+
+type Format = 'text' | 'json' | 'html';
+
+const ENDING: Readonly<Record<Format, string>> = { text: 'txt', json: 'json', html: 'html' };
+
+/** One file of the directory, which is made where there is none: for nobody but the user that types this. */
+async function keepSheet(
+  directory: string,
+  one: Statement,
+  format: Format,
+  { settings, io }: { readonly settings: Settings; readonly io: Io },
+): Promise<void> {
+  const file = join(resolve(directory), `${one.account}-${one.meter}-${one.month}.${ENDING[format]}`);
+  await makePrivateDirectory(resolve(directory));
+  await replace(file, documentOf([one], format, settings, io));
+  io.out(`${file}\n`);
+}
+
+/** All of them as one document. */
+function documentOf(
+  statements: readonly Statement[],
+  format: Format,
+  { config }: Settings,
+  { clock }: Io,
+): string {
+  const language = homeLanguage(config.language);
+  const issuedOn = zoneOf(config.usage.timezone).dayAt(clock.now());
+  if (format === 'text') return statements.map((one) => statementText(one, language, issuedOn)).join('');
+  if (format === 'html') return joinedPages(statements.map((one) => statementPage(one, language, issuedOn)));
+  const records = statements.map((one) => ({ schema: 1, ...one }));
+  return `${JSON.stringify(records.length === 1 ? records[0] : records, null, 2)}\n`;
+}
+
+const MAIN = /<main>[\s\S]*<\/main>/;
+
+/** The sheets of several meters in one file, each on a page of its own when printed. */
+function joinedPages([first = '', ...others]: readonly string[]): string {
+  const bodies = others.map((page) =>
+    (MAIN.exec(page)?.[0] ?? '').replace('<main>', '<main style="break-before:page">'),
+  );
+  return first.replace(MAIN, (body) => [body, ...bodies].join('\n'));
+}
+
+/** Rejects with a Failure when there is none. */
+async function statementsOf(
+  settings: Settings,
+  io: Io,
+  id: string,
+  wanted: { readonly month: string | undefined; readonly meter: unknown },
+): Promise<Statement[]> {
   const { config } = settings;
-  const { id } = pickAccount(settings, options.account);
   const all = await factsOf(settings, io, id);
   if (all.length === 0) {
     const message = `No whole history of ${id} is in ${config.state_dir} yet: there is nothing to state.`;
     const hint = 'A running bridge reads it with its first poll.';
     throw failure('no_statement', message, { exit: EXIT.usage, retry: 'later', hint });
   }
-  const found = all.filter(({ meter }) => (options.meter ?? meter.meter) === meter.meter);
+  const found = all.filter(({ meter }) => (wanted.meter ?? meter.meter) === meter.meter);
   const names = all.map(({ meter }) => meter.meter).join(', ');
   if (found.length === 0)
-    throw wrongUsage(`--meter: found ${String(options.meter).slice(0, 40)}; allowed: ${names}.`);
-  if (found.length > 1 && format === 'html')
-    throw wrongUsage(`--meter: found nothing; allowed: ${names}. A page is about one meter.`);
-  const statements = found.map((facts) => {
+    throw wrongUsage(`--meter: found ${String(wanted.meter).slice(0, 40)}; allowed: ${names}.`);
+  return found.map((facts) => {
     const { tenancy, zone } = facts.meter;
     const { late_after_hours: lateAfterHours } = config.usage;
     const months = completeMonths(tenancy, { zone, now: io.clock.now(), lateAfterHours });
-    return statementOf(chosenMonth(months, words[0]), facts);
+    return statementOf(chosenMonth(months, wanted.month), facts);
   });
-  if (format === 'json') {
-    const records = statements.map((one) => ({ schema: 1, ...one }));
-    printJson(records.length === 1 ? records[0] : records, io);
-  } else {
-    const written = format === 'html' ? statementPage : statementText;
-    const issuedOn = zoneOf(config.usage.timezone).dayAt(io.clock.now());
-    for (const one of statements) io.out(written(one, homeLanguage(config.language), issuedOn));
-  }
-  return EXIT.fine;
-};
+}
 
 /** What the documents on this disk tell of the meters of an account. */
 async function factsOf(settings: Settings, io: Io, account: string): Promise<StatementFacts[]> {
@@ -150,9 +225,11 @@ async function factsOf(settings: Settings, io: Io, account: string): Promise<Sta
     meter: {
       meter,
       friendlyName: friendlyNameOf(config.meters, property, meter),
+      area: configuredMeter(config.meters, property, meter)?.area_m2,
+      identifiers: property.meterIdentifiers,
       tenancy,
       house: weather && openHouse(tenancy.days, weather),
-      register: extras?.registers[registerKey(property)]?.found ?? null,
+      register: extras ? registerOf(extras, property) : null,
       zone: zoneOf(timezone),
       currency: currencyOf(config, extras?.site.found ?? null),
       readingCloses: readingCloses ?? 'same_day',

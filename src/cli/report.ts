@@ -22,7 +22,7 @@ type Sections = Readonly<Record<string, readonly string[]>>;
 export const report: Command = async (given, io) => {
   try {
     const settings = await loadSettings(given, io);
-    io.out(await reportText(settings, io, (await askHealth(settings.config)).words));
+    io.out(await reportText(settings, io, (await askHealth(settings.config, io.clock)).words));
     return EXIT.fine;
   } catch (err) {
     if (!(err instanceof ConfigInvalid)) throw err;

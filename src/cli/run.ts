@@ -7,13 +7,15 @@ import { promisify } from 'node:util';
 import { ConfigInvalid } from '../config/draft.ts';
 import type { Fleet } from '../config/schema.ts';
 import { type Daemon, startDaemon } from '../daemon/daemon.ts';
-import { cronTimes, startCron } from '../daemon/polling/schedule.ts';
+import { cronTimes, ticksOf } from '../engine/schedule.ts';
+import type { FleetProcess } from '../fleet/fleet.ts';
 import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { type Log, LogTail } from '../foundation/log.ts';
 import { claimDirectory } from '../store/locks.ts';
 import { pathsBelow } from '../store/privateFiles.ts';
+import { healthWords, listenIn, processSocket } from '../store/socket.ts';
 import { type Ingress, openServer, SUPERVISORS_INGRESS, serveIngress } from '../web/server.ts';
 import type { Command, Io } from './command.ts';
 import { loadSettings, openLog, type Settings, untilInterrupted } from './settings.ts';
@@ -69,7 +71,7 @@ export async function startHousehold(
   io: Io,
 ): Promise<Daemon> {
   const { config, notices, scrubber } = settings;
-  const giveUp = await claimDirectory(config.state_dir, systemClock, own.log);
+  const { answer, giveUp } = await claimDirectory(config.state_dir, systemClock, own.log);
   const daemon = await startDaemon({
     ...own,
     config,
@@ -77,13 +79,14 @@ export async function startHousehold(
     scrubber,
     clock: systemClock,
     random: Math.random,
-    startTicker: startCron,
+    nextTick: ticksOf(cronTimes(config.usage.schedule, config.usage.timezone)),
     // What `heat2mqtt report` prints. Seldom wanted, and loaded then.
     async report() {
       const { reportText } = await import('./report.ts');
       return reportText(settings, io, 'This report comes from the running daemon.');
     },
   }).catch((err) => giveUp().then(() => Promise.reject(err)));
+  answer(() => healthWords(daemon.isHealthy()));
   return { ...daemon, stop: () => daemon.stop().finally(giveUp) };
 }
 
@@ -105,7 +108,9 @@ async function startFleetProcess(
   for (let told = ''; ; ) {
     try {
       const machine = { clock: systemClock, random: Math.random, cron };
-      return await startFleet({ ...machine, config, log, scrubber, fleet });
+      const started = await startFleet({ ...machine, config, log, scrubber, fleet });
+      const end = config.http === false ? await answerHealth(config.state_dir, started, log) : null;
+      return { stop: () => started.stop().finally(end) };
     } catch (err) {
       // PostgreSQL may start later than its workers; whatever supervises this process tries again later still.
       const isOver = systemClock.monotonic() - began >= WAIT_FOR_DATABASE_MS;
@@ -116,6 +121,15 @@ async function startFleetProcess(
       if (interrupted.aborted) throw err;
     }
   }
+}
+
+/** `healthcheck` asks on a socket where HTTP is off. Resolves to the function that ends that. */
+async function answerHealth(stateDir: string, { number, isHealthy }: FleetProcess, log: Log) {
+  const words = () => healthWords(isHealthy());
+  return listenIn(stateDir, processSocket(number), words).catch((err) => {
+    log.debug({ err }, 'healthcheck cannot ask: no socket');
+    return null;
+  });
 }
 
 /** A daemon that goes on after an unexpected fault may only seem to work. */

@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs';
 import { findConfigFile, type Loaded, type LoadOptions, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import type { Secret } from '../config/secret.ts';
-import { isCronExpression } from '../daemon/polling/schedule.ts';
 import { type Zone, zone as zoneOf } from '../domain/period.ts';
+import { nextTimes } from '../engine/schedule.ts';
 import { createLog, createScrubber, type Log, type LogTail, type Scrubber } from '../foundation/log.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Arguments, type Io, refusal } from './command.ts';
@@ -27,7 +27,7 @@ export async function loadSettings(
 ): Promise<Settings> {
   const explicit = typeof options.config === 'string' ? options.config : undefined;
   const path = findConfigFile(explicit, io.env, existsSync);
-  return openSettings({ path, validateCron: isCronExpression, ...more }, io);
+  return openSettings({ path, nextTimes, ...more }, io);
 }
 
 /** The same, of a configuration that need not be a file. */
@@ -87,7 +87,9 @@ export async function openLog(
   let print = io.log;
   if (log.format === 'pretty' || (log.format === 'auto' && isTerminal)) {
     const { default: pinoPretty } = await import('pino-pretty');
-    const options = { colorize: isTerminal, translateTime: 'SYS:HH:MM:ss', singleLine: true };
+    // What goes elsewhere is looked at days later.
+    const translateTime = isTerminal ? 'SYS:HH:MM:ss' : 'SYS:yyyy-mm-dd HH:MM:ss';
+    const options = { colorize: isTerminal, translateTime, singleLine: true };
     const prettify = pinoPretty.prettyFactory(options);
     print = (line) => io.log(prettify(line) ?? '');
   }

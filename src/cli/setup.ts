@@ -6,17 +6,16 @@ import { access, constants, readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { LoginSuspended } from '../auth/login.ts';
-import { POLL_NOW } from '../auth/refusals.ts';
 import { ConfigInvalid } from '../config/draft.ts';
 import { KNOWN_PROVIDERS, UNTRIED } from '../config/providers.ts';
 import { commentedConfig } from '../config/yamlText.ts';
-import { EXIT, Failure, failure } from '../foundation/failure.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/commands.ts';
 import { openBroker } from '../mqtt/broker.ts';
 import { makePrivateDirectory, replace } from '../store/privateFiles.ts';
 import { openUpstreamBeside, pickAccount } from './account.ts';
 import { check } from './check.ts';
-import { adviceOf, type Command, type Io, refusal, wrongUsage } from './command.ts';
+import { adviceOf, type Command, type Io, refusal, typedAs, wrongUsage } from './command.ts';
 import { signInWith } from './login.ts';
 import { run } from './run.ts';
 import { openSettings, type Settings } from './settings.ts';
@@ -109,7 +108,7 @@ async function untilGood(
 function adviceFor(fault: Failure): string {
   if (fault instanceof LoginSuspended)
     return 'Correct the user name or the password, or keep this and try heat2mqtt check --live later.';
-  return (adviceOf(fault) ?? '').replace(POLL_NOW, 'try again here');
+  return adviceOf(fault, 'try again here') ?? '';
 }
 
 function settingsFrom({ io, path, folder, typed, answers }: Interview): Promise<Settings> {
@@ -146,7 +145,8 @@ async function askProvider(interview: Interview): Promise<void> {
     io.out(`  ${at + 1}  ${name}\n     ${UNTRIED}: ${source}\n`);
   io.out(`  ${own}  another one: its portal shows the addresses, as examples/yuno-energy.yaml explains\n`);
   let isOwn = false;
-  const askIssuer = async () => {
+  const askIssuer = async (fault: Failure | null) => {
+    if (await takesAuthority(interview, answers.provider, fault, 'issuer_not_trusted')) return;
     const preset =
       KNOWN_PROVIDERS[(await number(io, 'Provider', own, answers.provider.issuer ? own : undefined)) - 1];
     isOwn = preset === undefined;
@@ -159,10 +159,14 @@ async function askProvider(interview: Interview): Promise<void> {
   });
   const { provider } = answers;
   const askApi = async (fault: Failure | null) => {
+    if (await takesAuthority(interview, provider, fault, 'provider_not_trusted')) return;
     // What a preset has is asked for only when it turns out wrong.
     if (isOwn || fault) await askKey(io, provider, 'api_url', 'API, up to what stands before /reports/usage');
   };
-  await untilGood(interview, askApi, async ({ config }) => tryApi(config.provider?.api_url ?? ''));
+  await untilGood(interview, askApi, async (settings) => {
+    await openUpstreamBeside(settings, pickAccount(settings), io).reachApi();
+    return 'the API answers';
+  });
   if (!isOwn) return;
   await untilGood(interview, async () => {
     await askKey(io, provider, 'client_id', 'Client id');
@@ -173,19 +177,20 @@ async function askProvider(interview: Interview): Promise<void> {
   });
 }
 
-const API_TIMEOUT_MS = 15_000;
-
-/** Any answer will do: without a token it refuses. */
-async function tryApi(address: string): Promise<string> {
-  await fetch(address, { redirect: 'manual', signal: AbortSignal.timeout(API_TIMEOUT_MS) }).catch((cause) => {
-    throw failure('provider_unreachable', `The API could not be reached at ${address}.`, {
-      exit: EXIT.provider,
-      retry: 'later',
-      hint: 'Check its address, and the network of this machine.',
-      cause,
-    });
-  });
-  return 'the API answers';
+/**
+ * Asks for the certificate of an authority where that of the other side was not trusted, and again where the file was refused: one
+ * that holds none ends the connection without a word about trust. Resolves to whether one was named.
+ */
+async function takesAuthority(
+  { io, folder }: Interview,
+  section: Section,
+  fault: Failure | null,
+  distrust: string,
+): Promise<boolean> {
+  if (fault?.code !== distrust && (fault === null || section.ca_file === undefined)) return false;
+  const file = await line(io, "File with the authority's certificate (Enter for none)", '');
+  section.ca_file = file === '' ? undefined : fromFolder(folder, file);
+  return file !== '';
 }
 
 /** Offers that of the provider, else that of the machine. */
@@ -218,17 +223,11 @@ async function askLogin(interview: Interview): Promise<void> {
 }
 
 async function askBroker(interview: Interview): Promise<void> {
-  const { io, folder, answers } = interview;
+  const { io, answers } = interview;
   const ask = async (fault: Failure | null) => {
-    const { url = 'mqtt://localhost:1883', username, password_file, ca_file, embedded } = answers.mqtt ?? {};
-    // A file that is no certificate ends the connection without a word about trust.
-    if (fault?.code === 'broker_not_trusted' || ca_file !== undefined) {
-      const file = await line(io, "File with the authority's certificate (Enter for none)", '');
-      if (file !== '') {
-        answers.mqtt = { ...answers.mqtt, ca_file: fromFolder(folder, file) };
-        return;
-      }
-    }
+    answers.mqtt ??= {};
+    if (await takesAuthority(interview, answers.mqtt, fault, 'broker_not_trusted')) return;
+    const { url = 'mqtt://localhost:1883', username, password_file, embedded } = answers.mqtt;
     const question = 'MQTT broker, such as 192.168.1.5 ("none": heat2mqtt brings its own)';
     const typed = await line(io, question, embedded ? 'none' : String(url));
     if (typed === 'none') {
@@ -348,10 +347,11 @@ async function write({ io, path, folder, typed, answers }: Interview): Promise<v
 async function offerNext({ io, path, isTried }: Interview): Promise<number> {
   const option = path === 'config.yaml' ? '' : ` --config ${path}`;
   const given = { options: { config: path }, words: [] };
+  const program = typedAs(process.argv[1]);
   const unit = unitOf(process.argv[1] ?? '');
   const offers = [
-    `check it: heat2mqtt check --live${option}${isTried ? '' : ' (not all of it worked)'}`,
-    `try it now, until Ctrl-C: heat2mqtt run${option}`,
+    `check it: ${program} check --live${option}${isTried ? '' : ' (not all of it worked)'}`,
+    `try it now, until Ctrl-C: ${program} run${option}`,
     'nothing more now',
     ...(unit === null ? [] : ['have it start with this machine, as a service']),
   ];

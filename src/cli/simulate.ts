@@ -14,7 +14,7 @@ import { openConnection } from '../mqtt/connection.ts';
 import { type AccountOptions, demoAccounts, flatAccounts } from '../simulator/accounts.ts';
 import type { MeterOptions } from '../simulator/meter.ts';
 import { type Simulator, startSimulator } from '../simulator/provider.ts';
-import { type Command, choiceOf, type Io, wrongOption, wrongUsage } from './command.ts';
+import { type Command, choiceOf, type Io, typedAs, wrongOption, wrongUsage } from './command.ts';
 import { startHousehold } from './run.ts';
 import { openLog, openSettings, untilInterrupted } from './settings.ts';
 
@@ -175,7 +175,7 @@ The provider is asked every minute. What is new is told here:
     await watcher.close();
     io.out(`
 That was the demo. Until now it was here:
-${addresses}With your own meter: heat2mqtt setup (in a clone: npx heat2mqtt setup)
+${addresses}With your own meter: ${typedAs(process.argv[1])} setup
 `);
   } finally {
     await simulator.stop();
@@ -217,7 +217,7 @@ async function watch(url: string, { interrupted }: Io) {
       },
     },
   );
-  await connection.subscribe([`${BASE}/#`]);
+  await connection.subscribe([{ filter: `${BASE}/#` }]);
   const patience = systemClock.sleep(LONGEST_WAIT_MS, interrupted).then(() => NO_READING);
   return {
     /** On the meter; after a while that there is none yet. */

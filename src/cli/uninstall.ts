@@ -1,13 +1,16 @@
 // heat2mqtt uninstall: clears every retained topic and every device that this installation has left on the broker, and tells
 // what else is left.
+import { existsSync } from 'node:fs';
 import type { Mqtt } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import { openBroker } from '../mqtt/broker.ts';
+import type { Incoming } from '../mqtt/message.ts';
 import { clear, filtersOf, isDiscovery, isOurs, Topics } from '../publication/topics.ts';
 import { announcedCodec } from '../store/documents.ts';
-import { isDaemonRunning } from '../store/locks.ts';
+import { isDaemonRunning, mayBeRunning } from '../store/locks.ts';
+import { canListenIn } from '../store/socket.ts';
 import { type Command, isAgreed, mustBeAnswerable, refusal } from './command.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 
@@ -37,7 +40,7 @@ export const uninstall: Command = async (given, io) => {
     io.out(whatIsLeft(settings));
     return EXIT.fine;
   }
-  if (!fleet && (await isDaemonRunning(state_dir))) throw stillRunning(state_dir);
+  if (!fleet) await refuseDaemon(state_dir, given.options.force === true);
   const announced = settings.state.document('announced', announcedCodec);
   const broker = await openRetained(mqtt, io.clock);
   try {
@@ -68,6 +71,12 @@ export const uninstall: Command = async (given, io) => {
   return EXIT.fine;
 };
 
+/** A state directory that is not there is nobody's. */
+async function refuseDaemon(stateDir: string, isForced: boolean): Promise<void> {
+  if (await isDaemonRunning(stateDir)) throw stillRunning(stateDir);
+  if (!isForced && existsSync(stateDir) && !(await canListenIn(stateDir))) throw mayBeRunning(stateDir);
+}
+
 function whatIsLeft({ config, path }: Settings): string {
   const { accounts, fleet, state_dir, home_assistant } = config;
   const rows = [
@@ -77,7 +86,7 @@ function whatIsLeft({ config, path }: Settings): string {
     ...(home_assistant
       ? [
           "the meters in Home Assistant's Energy dashboard: heat2mqtt energy-dashboard --remove takes them out",
-          "what is in Home Assistant's statistics: Developer tools, Statistics",
+          "what is in Home Assistant's statistics: Developer tools (since 2026.2 below Settings), Statistics",
           'the access token in Home Assistant: your profile there, Security, deletes it',
         ]
       : []),
@@ -104,13 +113,14 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
   const filters = filtersOf(topics, mqtt.discovery_prefix);
   const found = new Set<string>();
   let [state, isAnswered, heard] = ['', false, 0];
-  const connection = await openBroker(mqtt, 'uninstall', clock, (incoming) => {
+  const onMessage = (incoming: Incoming): void => {
     const { topic, payload, retained } = incoming;
     heard += 1;
     if (topic === topics.of('bridge/state')) state = payload.toString('utf8');
     if (topic === topics.of('bridge/response/health') && !retained) isAnswered = true;
     if (retained && payload.length > 0 && isOurs(topics, incoming)) found.add(topic);
-  });
+  };
+  const connection = await openBroker(mqtt, 'uninstall', clock, { onMessage });
   return {
     /** `null`: the broker does not let us read. */
     async read(): Promise<readonly string[] | null> {
@@ -118,7 +128,8 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
       try {
         // A second subscription to the same filter is a new one only after the end of the first.
         for (const filter of filters) await connection.unsubscribe(filter);
-        await connection.subscribe(filters);
+        const refusals = await connection.subscribe(filters.map((filter) => ({ filter })));
+        if (refusals.length > 0) return null;
       } catch {
         return null;
       }

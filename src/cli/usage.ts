@@ -15,7 +15,7 @@ import {
   isDay,
   piecesOf,
 } from '../domain/period.ts';
-import { type Bucket, type EntityContext, type Property, seriesName } from '../domain/reading.ts';
+import { type Bucket, type EntityContext, type Property, seriesName, withFound } from '../domain/reading.ts';
 import { fitTariff, type Tariff } from '../domain/tariff/tariff.ts';
 import { sumAmounts } from '../domain/totals.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
@@ -96,7 +96,8 @@ async function readMeters(opened: Opened, period: Period, format: Format, io: Io
   } catch (err) {
     if (!(err instanceof Failure) || err.code !== 'provider_refused') throw err;
   }
-  return readAll(await provider.discover(io.interrupted));
+  const { properties } = await provider.discover(io.interrupted);
+  return readAll({ properties: withFound(known?.properties ?? [], properties, []) });
 }
 
 /** In as many questions as the provider gives answers for, told where these are several. */

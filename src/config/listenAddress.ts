@@ -29,6 +29,17 @@ export function openTo({ http, web }: Served): {
   };
 }
 
+/** Why there is no page though it is not switched off, and what to do; `null` otherwise. */
+export function whyNoPage(config: Served): { readonly message: string; readonly hint: string } | null {
+  if (config.http === false || config.web === false || openTo(config).hasPage) return null;
+  const { listen } = config.http;
+  const message = `There is no page: http.listen is ${listen}, which other machines reach, and the page has no password.`;
+  return { message, hint: NO_PASSWORD };
+}
+
+const NO_PASSWORD =
+  'Set web.password or web.password_file in the configuration and start heat2mqtt again. Or switch the page off with web: false.';
+
 interface Served {
   readonly http: false | { readonly listen: string; readonly metrics?: string | undefined };
   readonly web:

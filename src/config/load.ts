@@ -26,7 +26,8 @@ export interface LoadOptions {
   /** Milliseconds since the Unix epoch. */
   readonly now: () => number;
   readonly scrubber: Scrubber;
-  readonly validateCron?: (expression: string) => boolean;
+  /** Not given: the schedule is not looked at. */
+  readonly nextTimes?: NextTimes;
   readonly readFile?: ReadFile;
   readonly fetch?: typeof fetch;
   /** A command that only wants the public list runs without a configuration, too. */
@@ -49,9 +50,12 @@ export function findConfigFile(
   throw new ConfigInvalid([{ path: where, found: `no such file: ${named}`, allowed }]);
 }
 
+/** So many of the next times of a cron expression; `null`: it is none, and `[]`: no time of it ever comes. */
+export type NextTimes = (expression: string, timezone: string, count: number) => readonly number[] | null;
+
 /** Fails with ConfigInvalid. Afterwards the scrubber knows every secret. */
 export async function loadConfig(options: LoadOptions): Promise<Loaded> {
-  const { path, now, validateCron = () => true, readFile = readFileOf } = options;
+  const { path, now, nextTimes = () => [0], readFile = readFileOf } = options;
   const draft = new Draft(path, options.scrubber);
   const { origins, warnings } = draft;
   const env = await withAppOptions(options.env, draft, readFile, options.fetch ?? fetch);
@@ -71,7 +75,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   // Without `jitless`, here and for the state directory, zod compiles parsers that run once: 25 ms of CPU of each start.
   const parsed = fileSchema.safeParse(draft.raw, { jitless: true });
   for (const issue of parsed.error?.issues ?? []) draft.refuseIssue(issue);
-  checkAcross(draft, now(), path === undefined ? PLACES : [], validateCron);
+  checkAcross(draft, now(), path === undefined ? PLACES : [], nextTimes);
   const mistakes = draft.faults();
   if (!parsed.success || mistakes.length > 0) throw new ConfigInvalid(mistakes);
 
@@ -110,12 +114,7 @@ function embeddedUrl({ host, port }: Embedded): string | undefined {
  * Any value may be of a wrong type: the schema tells that. `now`: milliseconds since the Unix epoch. `lookedIn`: where a configuration
  * file was looked for, when there is none.
  */
-function checkAcross(
-  draft: Draft,
-  now: number,
-  lookedIn: readonly string[],
-  validateCron: (expression: string) => boolean,
-): void {
+function checkAcross(draft: Draft, now: number, lookedIn: readonly string[], nextTimes: NextTimes): void {
   const at = (path: string) => draft.at(path.split('.'));
   const textAt = (path: string) => draft.textAt(path.split('.'));
   const refuse = (path: string, allowed: string, found?: string) =>
@@ -166,8 +165,14 @@ function checkAcross(
 
   const hasFleet = isGiven('fleet');
   if (Array.isArray(accounts) && ids.length === 0 && !hasFleet && !isGiven('constituencies')) {
-    const noFile = lookedIn.length === 0 ? '' : `, and no configuration file (${lookedIn.join(', ')})`;
-    refuse('accounts', ONE_SECTION, `neither accounts nor constituencies${noFile}`);
+    const [allowed, found] = [ONE_SECTION, 'neither accounts nor constituencies'];
+    if (lookedIn.length === 0) refuse('accounts', `${allowed}; ${EXAMPLE}`, found);
+    else
+      refuse(
+        'accounts',
+        `${allowed}; ${BEGIN}`,
+        `${found}, and no configuration file (${lookedIn.join(', ')})`,
+      );
   }
   if ((ids.length > 0 || hasFleet) && !isGiven('provider'))
     refuse('provider', 'with accounts: issuer, api_url and client_id of their provider');
@@ -177,17 +182,23 @@ function checkAcross(
   if (hasFleet && ['device', 'link'].includes(signIn))
     refuse('provider.sign_in', 'auto, password or form with fleet: no person signs in there');
 
+  const zone = timeZone.safeParse(at('usage.timezone')).data ?? 'Europe/Dublin';
   const cron = textAt('usage.schedule');
   // A switch of a wrong type is told by itself.
   const mayBeFast = (at('usage.allow_fast_schedule') ?? false) !== false;
   if (cronExpression.safeParse(cron).success && cron !== undefined) {
-    if (!validateCron(cron))
-      refuse('usage.schedule', 'a cron expression of 5 or 6 fields, each in its range');
-    else if (!mayBeFast && shortestGapMinutes(cron) < SHORTEST_GAP_MINUTES)
+    const times = nextTimes(cron, zone, TIMES_LOOKED_AT);
+    if (times === null) refuse('usage.schedule', 'a cron expression of 5 or 6 fields, each in its range');
+    else if (times.length === 0)
+      refuse(
+        'usage.schedule',
+        `a cron expression whose days and hours exist in ${zone}`,
+        `${cron}, which never comes`,
+      );
+    else if (!mayBeFast && shortestGapMs(times) < SHORTEST_GAP_MINUTES * MINUTE_MS)
       refuse('usage.schedule', TOO_FAST);
   }
 
-  const zone = timeZone.safeParse(at('usage.timezone')).data ?? 'Europe/Dublin';
   const today = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' }).format(now);
   for (const section of ['usage', ...ids.map((_, n) => `accounts.${n}`)]) {
     // Every day lies in the future of a clock that is not set; the daemon waits until it is.
@@ -198,8 +209,10 @@ function checkAcross(
 
 const NEEDS_REDIRECT_URI = `with sign_in form or link, an address registered for client_id (here or in HEAT2MQTT_PROVIDER_REDIRECT_URI); to find it, sign in on the provider's own page in a browser: the address bar of its login page carries redirect_uri=…; write : and / where it has %3A and %2F`;
 const NAME_AND_PASSWORD = 'a name and a password, or neither';
-const ONE_SECTION =
-  'at least one of the two sections; `heat2mqtt config example` prints a file to begin with';
+const ONE_SECTION = 'at least one of the two sections';
+const EXAMPLE = '`heat2mqtt config example` prints a file to begin with';
+const BEGIN =
+  '`heat2mqtt setup` asks a few questions and writes the file, `heat2mqtt demo` shows everything with invented readings, `heat2mqtt config example` prints a file to fill in';
 const SHORTEST_GAP_MINUTES = 15;
 const TOO_FAST = `at least ${SHORTEST_GAP_MINUTES} minutes between two polls, or usage.allow_fast_schedule: true; the provider has something new once a day`;
 
@@ -216,29 +229,11 @@ function isUnencrypted(address = ''): boolean {
   return hostname !== undefined && !isLoopback(hostname) && !hostname.endsWith('.localhost');
 }
 
-const MINUTES_OF_DAY = 24 * 60;
+const MINUTE_MS = 60_000;
+// Of a schedule that asks too often, some of these are too close to one another.
+const TIMES_LOOKED_AT = 200;
 
-/**
- * How close two times of a cron expression come to one another within a day, or over midnight, in minutes; 0 for more than one
- * time in a minute. `expression`: valid, of 5 or 6 fields; its days are not looked at.
- */
-export function shortestGapMinutes(expression: string): number {
-  const fields = expression.trim().split(/\s+/);
-  const [seconds = '', minutes = '', hours = ''] = fields.length === 6 ? fields : ['0', ...fields];
-  if (valuesOf(seconds, 59).length > 1) return 0;
-  const times = valuesOf(hours, 23).flatMap((hour) => valuesOf(minutes, 59).map((at) => hour * 60 + at));
-  const following = [...times.slice(1), (times[0] ?? 0) + MINUTES_OF_DAY];
-  return Math.min(...following.map((next, at) => next - (times[at] ?? 0)));
-}
-
-/** The values that a field stands for, in order. */
-function valuesOf(field: string, last: number): number[] {
-  const values = field.split(',').flatMap((part) => {
-    const [range = '', step] = part.split('/');
-    const [from = 0, to = step === undefined ? from : last] =
-      range === '*' ? [0, last] : range.split('-').map(Number);
-    const count = Math.floor((to - from) / Math.max(1, Number(step ?? 1))) + 1;
-    return Array.from({ length: count }, (_, at) => from + at * Math.max(1, Number(step ?? 1)));
-  });
-  return [...new Set(values)].sort((a, b) => a - b);
+/** How close two of these times come to one another. */
+function shortestGapMs(times: readonly number[]): number {
+  return Math.min(...times.slice(1).map((time, at) => time - (times[at] ?? 0)));
 }

@@ -36,6 +36,9 @@ const WEB = ['https:', 'http:'];
 const providerAddress = address(WEB, 'an https:// address without user name or password in it');
 const SCOPES = 'a list of at least one scope';
 
+const tlsFile = (description: string, file: string) =>
+  optional(filePath, `/etc/heat2mqtt/${file}`).describe(description);
+
 const provider = section({
   issuer: required(providerAddress, 'https://id.example.org/auth/realms/energy').describe(
     'The OpenID issuer where the accounts log in. With Keycloak: <address>/realms/<realm>, without a slash at the end.',
@@ -77,6 +80,10 @@ const provider = section({
   timeout_seconds: withDefault(positiveNumber(600), 30).describe(
     'How long one request to the provider may take, in seconds.',
   ),
+  ca_file: tlsFile(
+    'Certificates (PEM) of an authority that signed those of issuer and API. They count besides the public ones.',
+    'provider-ca.pem',
+  ),
   allow_insecure: flag(false).describe(
     'true: accept http:// addresses of other machines. Password and tokens then travel readable by anyone on the way.',
   ),
@@ -105,7 +112,7 @@ const account = section({
 
 const usage = section({
   schedule: withDefault(cronExpression, '23 */4 * * *').describe(
-    'When to ask the provider: a cron expression, in the time zone below.',
+    'When to ask the provider: a cron expression, in the time zone below. A day of the month and a weekday together mean a day that is both, not either as for cron(8); `heat2mqtt check` says when the next polls are.',
   ),
   allow_fast_schedule: flag(false).describe(
     'true: accept a schedule that asks the provider more often than every 15 minutes.',
@@ -148,10 +155,13 @@ const meterName = text(METER_NAME)
   .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u, METER_NAME);
 
 const meter = section({
-  name: required(meterName, 'Flat 3').meta({
+  name: optional(meterName, 'Flat 3').meta({
     description: 'What you call the meter. It is published; ids, topics and entity ids stay as they are.',
     private: true,
   }),
+  area_m2: optional(positiveNumber(), 62).describe(
+    'The area that this meter heats, in square metres, in place of statement.area_m2.',
+  ),
 });
 
 const listAddress = address(WEB, 'an https:// or http:// address without user name or password in it');
@@ -164,17 +174,28 @@ const constituencies = section({
     'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
   ),
   house_no: optional(wholeNumber(1, 9999), 34).describe(
-    'The number of the house that is asked for when a request names none. Without it, the sitting house of the chamber: the one with the highest number.',
+    'The number of the house that is asked for when a request names none. Without it, the sitting house of the chamber: the one with the highest number, where a number above 1900 is a year.',
   ),
 }).describe('The public list of constituencies. Needs no account. Fetched on request only.');
 
 /** Checked after user name and password were taken out; those that are still there could not be read. */
-const brokerAddress = textWhere((value) => {
-  const url = parseUrl(value, ['mqtt:', 'mqtts:', 'ws:', 'wss:']);
-  if (url === undefined || url.username !== '' || url.password !== '') return false;
-  // An @ further right is a password with an unescaped / ? or #: the host would be a piece of the password.
-  return !`${url.pathname}${url.search}${url.hash}`.includes('@');
-}, 'an address starting with mqtt://, mqtts://, ws:// or wss://; odd characters of a password in it as %XX');
+const brokerAddress = textWhere(
+  (value) => {
+    const url = parseUrl(value, ['mqtt:', 'mqtts:', 'ws:', 'wss:']);
+    if (url === undefined || url.username !== '' || url.password !== '') return false;
+    // An @ further right is a password with an unescaped / ? or #: the host would be a piece of the password.
+    return !`${url.pathname}${url.search}${url.hash}`.includes('@');
+  },
+  'an address starting with mqtt://, mqtts://, ws:// or wss://; odd characters of a password in it as %XX',
+  likelyBroker,
+);
+
+/** A host alone, with or without a port, is most of such an address. */
+function likelyBroker(value: string): string {
+  const [, host, port = '1883'] = /^([\w-]+(?:\.[\w-]+)+|localhost)(?::(\d{1,5}))?$/i.exec(value) ?? [];
+  const scheme = port === '8883' ? 'mqtts' : 'mqtt';
+  return host === undefined ? '' : ` (did you mean ${scheme}://${host}:${port}?)`;
+}
 
 const TOPIC =
   'a topic of at most 128 characters without + and #, not starting with $, no slash at either end';
@@ -185,9 +206,6 @@ const topic = textWhere(
 
 const brokerUser = (description: string, example: string) =>
   optional(text('a text; required when there is a password'), example).meta({ description, private: true });
-
-const tlsFile = (description: string, file: string) =>
-  optional(filePath, `/etc/heat2mqtt/${file}`).describe(description);
 
 const embeddedBroker = section({
   port: withDefault(wholeNumber(0, 65_535), 1883).describe('The port of the own broker; 0 for any free one.'),
@@ -226,6 +244,9 @@ const mqtt = section({
     z.union([z.literal(false), topic], `false, or ${TOPIC}`),
     'homeassistant',
   ).describe('Where Home Assistant looks for new devices. false: tell it nothing.'),
+  response_topics: withDefault(z.array(topic, 'a list of topics'), []).describe(
+    'MQTT 5: where answers to requests may go besides, each with all that is below it. Without it only below base_topic, and to topics with a level response, reply or answer.',
+  ),
   embedded: withDefault(
     switchable(embeddedBroker, 'true, false, or port, host, username and password_file'),
     false,
@@ -376,9 +397,12 @@ export const fileSchema = section({
     ),
   usage: usage.prefault({}),
   extras: extras.prefault({}),
-  meters: withDefault(z.record(z.string(), meter, 'a mapping of meters, each with its name'), {}).meta({
-    description: 'Names for meters, by their identifier as it is in the topics.',
-    examples: [{ 70418235: { name: 'Flat 3' } }],
+  meters: withDefault(
+    z.record(z.string(), meter, 'a mapping of meters, each with its name or area_m2'),
+    {},
+  ).meta({
+    description: 'Names and areas of meters, by their identifier as it is in the topics.',
+    examples: [{ 70418235: { name: 'Flat 3', area_m2: 62 } }],
   }),
   constituencies: constituencies.optional(),
   mqtt: mqtt.prefault({}),

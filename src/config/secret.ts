@@ -15,6 +15,8 @@ export class Secret {
   readonly look: () => Promise<{ readonly value: string } | { readonly found: string }>;
   /** The value as it is now, never empty. Rejects with secret_unreadable. */
   readonly read: () => Promise<string>;
+  /** What is odd about the value as it is now, and may not be meant, as a sentence without its text; `null`: nothing. */
+  readonly caution: () => Promise<string | null>;
 
   constructor(
     origin: string,
@@ -46,6 +48,11 @@ export class Secret {
         hint: `Let the file hold ${form.allowed}, and be readable for the user heat2mqtt runs as; no restart is needed.`,
       });
     };
+    this.caution = async () => {
+      const looked = form === ANY_TEXT ? await this.look() : null;
+      const oddities = looked && 'value' in looked ? odditiesIn(looked.value) : [];
+      return oddities.length === 0 ? null : cautionAbout(oddities, origin, path);
+    };
   }
 
   toString = () => '[secret]';
@@ -75,6 +82,30 @@ const WHY = new Map([
 ]);
 
 export const trimNewline = (value: string): string => value.replace(/\r?\n$/, '');
+
+/** What editors and shells add to a password without showing it. Only the last newline of a file is taken away. */
+function odditiesIn(text: string): string[] {
+  const inner = text.replace(/[\r\n]+$/, '');
+  const found: readonly (readonly [boolean, string])[] = [
+    [text.startsWith('\ufeff'), 'a byte order mark at its beginning'],
+    [text.includes('\0'), 'a NUL'],
+    [/[^\P{Cc}\0\t\r\n]/u.test(text), 'a control character'],
+    [/\p{Cf}/u.test(text.replace(/^\ufeff/, '')), 'an invisible character'],
+    [/[\r\n]/.test(inner), 'more than one line'],
+    [/^\s/u.test(inner.replace(/^\ufeff/, '')), 'a blank at its beginning'],
+    [/\s$/u.test(inner), 'a blank at its end'],
+    [inner !== text, 'a second newline at its end'],
+  ];
+  return found.flatMap(([isThere, what]) => (isThere ? what : []));
+}
+
+function cautionAbout(oddities: readonly string[], origin: string, path: string | undefined): string {
+  const place = origin === 'inline' ? 'the configuration' : origin.replace(/^environment /, '');
+  const where = path === undefined ? `What is in ${place}` : `The file ${path}`;
+  const [last = '', ...others] = [...oddities].reverse();
+  const all = others.length === 0 ? last : `${others.reverse().join(', ')} and ${last}`;
+  return `${where} has ${all}, and is sent as it is. If that is not meant, take it out.`;
+}
 
 const ANY_TEXT = {
   /** Completes "allowed: …". */

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { AUTHORITIES, certificatesIn } from '../foundation/authorities.ts';
 import { type Draft, didYouMean, isMapping, type RawConfig } from './draft.ts';
 import * as keys from './keys.ts';
 import { KNOWN_PROVIDERS } from './providers.ts';
@@ -241,8 +242,9 @@ async function putFile(key: keys.Path, given: string, draft: Draft, readFile: se
   };
   if (!keys.isSecret(path)) {
     draft.put(key, file);
-    const found = await readFile(file).then(() => undefined, secrets.whyUnreadable);
-    if (found !== undefined) refuse(found, 'the path of a readable file');
+    const content = await readFile(file).then(Buffer.from, secrets.whyUnreadable);
+    if (typeof content === 'string') refuse(content, 'the path of a readable file');
+    else if (key.at(-1) === 'ca_file') lookForAuthorities(key, content, draft, refuse);
   } else if (!draft.isGiven(path)) {
     const form = secrets.formOf(path.at(-1) ?? '');
     const read = async () => secrets.trimNewline(secrets.decodeText(await readFile(file)));
@@ -252,6 +254,20 @@ async function putFile(key: keys.Path, given: string, draft: Draft, readFile: se
     draft.put(path, secret, draft.originOf(key));
     draft.remove(key);
   }
+}
+
+function lookForAuthorities(
+  key: keys.Path,
+  content: Buffer,
+  draft: Draft,
+  refuse: (found: string, allowed: string) => void,
+): void {
+  const looked = certificatesIn(content);
+  if (!('found' in looked)) return;
+  // Nothing is verified then: such a file was never of use, and does no harm.
+  const isUnused = draft.at([...key.slice(0, -1), 'reject_unauthorized']) === false;
+  if (isUnused) draft.warnings.push(`${key.join('.')} holds ${looked.found}: it is not used.`);
+  else refuse(looked.found, AUTHORITIES);
 }
 
 /** Files in $CREDENTIALS_DIRECTORY, called like variables without HEAT2MQTT_ or by an account's id. Whatever else is given wins. */

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { splitHostAndPort } from './listenAddress.ts';
 import { formOf, Secret } from './secret.ts';
+import { isTimeZone, properTimeZone } from './timeZoneName.ts';
 
 /** A key that has to be there, and what it may look like. */
 export const required = <T extends z.ZodType>(schema: T, example: unknown) =>
@@ -29,8 +30,12 @@ export const switchable = <T extends z.ZodType>(keys: T, allowed: string) =>
 export const text = (allowed = 'a text') => z.string(allowed).min(1, allowed);
 
 /** A text that passes one more check. */
-export const textWhere = (isValid: (value: string) => boolean, allowed: string) =>
-  text(allowed).refine(isValid, allowed);
+/** `offer`: what may have been meant, to stand behind what is allowed. */
+export const textWhere = (
+  isValid: (value: string) => boolean,
+  allowed: string,
+  offer: (value: string) => string = () => '',
+) => text(allowed).refine(isValid, { error: ({ input }) => `${allowed}${offer(String(input))}` });
 
 export const matching = (pattern: RegExp, allowed: string) => z.string(allowed).regex(pattern, allowed);
 
@@ -74,13 +79,10 @@ export const redirectUri = textWhere(
   'an absolute address such as https://portal.example.org/ or com.example.app:/callback, with : and / where a browser shows %3A and %2F, and without user name, password and #',
 );
 
-export const timeZone = textWhere((value) => {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone !== '';
-  } catch {
-    return false;
-  }
-}, 'the IANA name of a time zone, such as Europe/Dublin');
+export const timeZone = textWhere(
+  isTimeZone,
+  'the IANA name of a time zone, such as Europe/Dublin',
+).overwrite(properTimeZone);
 
 export const currency = textWhere(
   (code) => Intl.supportedValuesOf('currency').includes(code),

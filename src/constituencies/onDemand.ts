@@ -6,6 +6,7 @@ import {
   type Constituency,
   type ConstituencyQuestion,
   caveat,
+  newestHouse,
 } from '../domain/constituency.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -82,15 +83,16 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
   }
   for (const view of views.sort((a, b) => a.fetchedAt - b.fetchedAt)) remember(view);
 
-  /** Where a sitting house is configured, that of the newest one known. `null`: none is known yet. */
+  /** Where a sitting house is configured, the newest one that is known. `null`: none is known yet. */
   function configuredName(): string | null {
     const { question, isOfSittingHouse } = publicList.readQuestion({});
     if (!isOfSittingHouse) return listName(question);
-    const houses = [...kept.values()]
-      .map(({ view }) => view.question)
-      .filter(({ chamber }) => chamber === question.chamber);
-    const [newest] = houses.sort((a, b) => (b.houseNo ?? 0) - (a.houseNo ?? 0));
-    return newest ? listName(newest) : null;
+    const views = [...kept.values()].map(({ view }) => view);
+    const ofChamber = views.filter(({ question: { chamber } }) => chamber === question.chamber);
+    const houseNo = newestHouse(ofChamber.map(({ question: { houseNo } }) => houseNo));
+    // Without a number, the whole chamber, where it did not tell its sitting house.
+    const name = listName({ ...question, houseNo });
+    return name !== null && kept.has(name) ? name : null;
   }
 
   function remember(view: ConstituenciesView): void {

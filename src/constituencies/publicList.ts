@@ -13,6 +13,7 @@ import {
   pageOf,
   rowsAskedFor,
 } from '../domain/constituency.ts';
+import { listOf } from '../domain/listOf.ts';
 import { type Clock, deadline } from '../foundation/clock.ts';
 import { createHttpClient } from '../http/client.ts';
 import { type Parameters, readParameters } from '../mqtt/requests.ts';
@@ -29,6 +30,8 @@ const MOST_PAGES = 100;
 const DEFAULT_LIMIT = 50;
 // The most that a request may ask for.
 const LARGEST_LIMIT = 5_000;
+// More than fit into the largest reply.
+const MOST_ROWS = 10_000;
 const LONGEST_URI = 256;
 const LARGEST_RAW_CHARACTERS = 256 * 1024;
 
@@ -167,10 +170,10 @@ function toQuery(question: ConstituencyQuestion, skip: number, limit: number): U
 
 /** The specification promises an object and nothing about its fields. */
 function passOn(json: unknown): ConstituencyList {
-  const raw = parseReply(WHAT, z.record(z.string(), z.unknown()), json);
-  if (JSON.stringify(raw).length > LARGEST_RAW_CHARACTERS) {
+  if (JSON.stringify(json).length > LARGEST_RAW_CHARACTERS) {
     throw new UnexpectedReply(WHAT, 'a list', 'an unknown shape of more than 256 KiB');
   }
+  const raw = parseReply(WHAT, z.record(z.string(), z.unknown()), json);
   return { constituencies: null, total: null, complete: null, raw };
 }
 
@@ -193,7 +196,7 @@ const house = orNull(z.object({ houseCode: text, houseNo: count, showAs: text, u
 const head = orNull(z.object({ counts: orNull(z.object({ resultCount: count })) }));
 
 const newerShape = z
-  .object({ head, results: z.array(z.object({ constituencyOrPanel: row, house })) })
+  .object({ head, results: listOf(z.object({ constituencyOrPanel: row, house }), MOST_ROWS) })
   .transform(({ head, results }) => ({
     rows: results.map((each) => toConstituency(each.constituencyOrPanel, each.house)),
     total: head?.counts?.resultCount ?? null,
@@ -202,7 +205,7 @@ const newerShape = z
 
 const rowsOfHouse = z.object({
   house,
-  constituenciesOrPanels: z.array(z.object({ constituencyOrPanel: row })),
+  constituenciesOrPanels: listOf(z.object({ constituencyOrPanel: row }), MOST_ROWS),
 });
 const olderShape = z
   .object({ head, results: z.object({ house: rowsOfHouse }) })

@@ -24,8 +24,10 @@ export class Signals extends EventEmitter<{
   brokerChanged: [];
   /** Something is published that is not retained. */
   passing: [message: Message];
-  /** All accounts of a poll have been asked. */
+  /** No poll is under way any more, and none is due. */
   pollEnded: [];
+  /** A refresh has ended in a login that only a person can help. */
+  personNeeded: [account: string];
 }> {}
 
 /** All meters that are known. */

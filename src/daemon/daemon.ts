@@ -1,22 +1,22 @@
 // Wires the daemon together, starts it and stops it.
-import { type Account, openAccounts } from '../accounts/account.ts';
-import { eventsOfRefresh, isIncomplete } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { Counters } from '../accounts/metrics.ts';
 import { strayNamesWarning } from '../accounts/names.ts';
-import { keepAlive } from '../auth/keepAlive.ts';
+import { openAccounts } from '../accounts/openAccounts.ts';
 import { openConstituencies } from '../constituencies/onDemand.ts';
 import type { Reason } from '../domain/health.ts';
 import { zone as zoneOf } from '../domain/period.ts';
-import { concurrencyLimit } from '../foundation/limits.ts';
+import type { NextTick } from '../engine/schedule.ts';
+import { concurrencyLimit, Paced } from '../foundation/limits.ts';
 import type { LogTail } from '../foundation/log.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress, startEmbedded } from '../mqtt/broker.ts';
 import { openLink } from '../mqtt/link.ts';
 import type { Incoming } from '../mqtt/message.ts';
-import { openRequests } from '../mqtt/requests.ts';
+import { Requests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
+import { homeAssistantStatus, householdSubscriptions } from '../publication/subscriptions.ts';
 import { Topics } from '../publication/topics.ts';
 import { openInstallation } from '../store/documents.ts';
 import { directoryNotices, StateDirectory } from '../store/stateDirectory.ts';
@@ -24,18 +24,22 @@ import type { Ingress } from '../web/server.ts';
 import { type Context, Signals } from './context.ts';
 import { openOutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';
 import { openStatistics } from './homeAssistant/statistics.ts';
-import { startMonitor } from './monitor/monitor.ts';
-import { openPoller } from './polling/poller.ts';
-import { type StartTicker, startHeartbeat, startSchedule } from './polling/schedule.ts';
+import { isHealthy, startMonitor } from './monitor/monitor.ts';
+import { beatsOf } from './polling/beats.ts';
+import { Household } from './polling/household.ts';
+import { watchBaseTopic } from './publishing/baseTopic.ts';
 import { openBridgeStatus } from './publishing/bridgeStatus.ts';
-import { historyOnBroker, openPublisher } from './publishing/publisher.ts';
+import { HistoryOnBroker, openPublisher } from './publishing/publisher.ts';
 import { requestHandlers, tellingSkipped } from './requests/handlers.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
+const ANNOUNCEMENT_REST_MS = 10_000;
+/** What Home Assistant says when it has started. */
+const BIRTH = Buffer.from('online');
 
 export interface DaemonOptions
   extends Pick<Context, 'config' | 'clock' | 'log' | 'scrubber' | 'random' | 'openProvider' | 'scryptCost'> {
-  readonly startTicker: StartTicker;
+  readonly nextTick: NextTick;
   /** The newest lines of `log`. */
   readonly logTail: LogTail;
   /** What `heat2mqtt report` prints. */
@@ -51,12 +55,14 @@ export interface Daemon {
   readonly httpPort: number | null;
   /** The address of the broker in use. */
   readonly brokerUrl: string;
+  /** The same as /healthz says, also while HTTP is off. */
+  isHealthy(): boolean;
   /** Publishes `offline` and ends everything, within 8 seconds. */
   stop(): Promise<void>;
 }
 
 export async function startDaemon({
-  startTicker,
+  nextTick,
   logTail,
   report,
   notices = [],
@@ -82,32 +88,33 @@ export async function startDaemon({
     changed: (account) => void signals.emit('accountChanged', account),
     limit: concurrencyLimit(usage.concurrency),
   };
-  const history = historyOnBroker(topics, log);
-  const accounts = await openAccounts(forAccounts, history.restore);
+  const history = new HistoryOnBroker(topics, log);
+  const accounts = await openAccounts(forAccounts, (meter) => history.restore(meter));
   // The first bridge/health tells how long each session lives, although no poll has used it yet.
   await Promise.all(accounts.map(({ upstream }) => upstream.session.current().catch(() => null)));
   const unsafe = await directoryNotices(config.state_dir, process.getuid?.());
   for (const { message, ...notice } of unsafe) log.warn(notice, message);
 
-  const embedded = await startEmbedded(mqtt);
+  const embedded = await startEmbedded(mqtt, options);
   const brokerUrl = embedded?.url ?? mqtt.url;
-  const statusTopic = prefix === false ? null : `${prefix}/status`;
+  const statusTopic = prefix === false ? null : homeAssistantStatus(prefix);
   const link = openLink({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
     will: stateMessage(topics, 'offline'),
-    subscriptions: [topics.requests, ...(statusTopic === null ? [] : [statusTopic])],
-    // A retained request would be asked again at each connection.
-    retainAsPublished: [topics.requests],
+    subscriptions: householdSubscriptions(topics, prefix),
     clock,
     log,
     random,
   });
   const context: Context = { ...forAccounts, state, accounts, link, signals };
-  const poller = openPoller(context);
   const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;
-  const schedule = startSchedule(poller, jitterMs, startTicker, context);
+  const household = new Household(nextTick, jitterMs, context);
   const statistics = openStatistics(outdoor, context);
-  const bridgeStatus = openBridgeStatus({ poller, schedule, statistics }, context);
+  const baseTopic = watchBaseTopic(
+    { everything: () => publisher.everything(), bridge: () => bridgeStatus.bridge() },
+    context,
+  );
+  const bridgeStatus = openBridgeStatus({ household, statistics, baseTopic }, context);
   bridgeStatus.ownReasons.push(...notices, ...unsafe);
   const tellSkipped = tellingSkipped(context);
   const constituencies =
@@ -127,84 +134,65 @@ export async function startDaemon({
   signals.on('pollEnded', warnOfStrayNames);
   signals.on('pollEnded', () => signals.emit('bridgeChanged'));
 
-  const parts = { poller, bridgeStatus, constituencies };
-  const requests = openRequests({
+  const parts = { household, bridgeStatus, constituencies };
+  // It may be told to have started a thousand times, by a broken automation or a hostile client.
+  const announcement = new Paced(clock, ANNOUNCEMENT_REST_MS, () => {
+    link.publish(publisher.forHomeAssistant());
+    statistics?.wakeAnew();
+  });
+  const requests = new Requests({
     clock,
     log,
     baseTopic: mqtt.base_topic,
-    protectedTopics: prefix === false ? [] : [prefix],
+    responseTopics: {
+      own: prefix === false ? topics.branches : [...topics.branches, prefix],
+      allowed: mqtt.response_topics,
+    },
     handlers: requestHandlers({ ...parts, statistics, tellSkipped }, context),
     transaction,
     publish: (messages) => link.publish(messages),
   });
+  // A broker of our own has nothing retained yet.
+  if (!embedded) history.open(link, ({ account }) => void household.pollSoon(account, true));
   link.start({
     announcement: () => publisher.everything(),
-    onMessage: (incoming) =>
-      void (incoming.topic === statusTopic ? onHomeAssistantStatus(incoming) : requests.onMessage(incoming)),
-    onDelivered: (message) => publisher.delivered(message),
+    onMessage(incoming) {
+      if (incoming.topic === statusTopic) onHomeAssistantStatus(incoming);
+      else if (!baseTopic.hear(incoming)) void requests.onMessage(incoming);
+    },
+    onDelivered(message) {
+      message.onTaken?.();
+      publisher.delivered(message);
+    },
     onRefusals: () => void signals.emit('bridgeChanged'),
     onPassing: (message) => void signals.emit('passing', message),
     onStatus: () => void signals.emit('brokerChanged'),
-    // A broker of our own has nothing retained yet.
-    ...(embedded ? {} : { restore: history.reader(accounts, () => void pollUntilComplete()) }),
+    ...(embedded ? {} : { restore: (read) => history.atConnection(accounts, read) }),
   });
-  const heartbeat = startHeartbeat(poller, context);
-  const openKeepAlive = (account: Account) => {
-    const { id, upstream } = account;
-    const { session } = upstream;
-    return keepAlive({
-      session,
-      limit: context.limit,
-      clock,
-      random,
-      log: log.child({ account: id }),
-      onFault(err) {
-        const told = eventsOfRefresh(account, err, context);
-        link.publish(told);
-        if (told.length > 0) statistics?.wake();
-        const { state, accessExpiresAt } = session.status();
-        // Nothing is left to be kept alive: the retries of the poll go on.
-        if (state === 'provider_down' && accessExpiresAt === null) poller.retryNow(id, true);
-      },
-      onRecovery: () => poller.retryNow(id),
-    });
-  };
-  const keptAlive = config.provider?.keep_alive ? accounts : [];
-  const keepAlives = new Map(keptAlive.map((account) => [account.id, openKeepAlive(account)]));
-  signals.on('accountChanged', (id) => keepAlives.get(id)?.wake());
-  const monitor = await startMonitor({ ...parts, requests, logTail, report, heartbeat, ingress }, context);
+  signals.on('personNeeded', () => statistics?.wake());
+  const monitor = await startMonitor({ ...parts, requests, logTail, report, ingress }, context);
   statistics?.wake();
-  if (accounts.length === 0) log.info('no account is configured: nothing to poll');
-  else if (schedule.isRecent()) log.info('skipping the poll at start: the last one is recent');
-  else void poller.poll();
+  household.start(beatsOf(household, context));
 
   /** When Home Assistant has started, it wants to be told what its entities read. */
-  async function onHomeAssistantStatus({ retained, payload }: Incoming): Promise<void> {
-    if (retained || payload.toString('utf8') !== 'online') return;
+  function onHomeAssistantStatus({ retained, payload }: Incoming): void {
+    if (retained || !payload.equals(BIRTH)) return;
     // All its bridges tell it everything at this moment: not all at once.
-    await clock.sleep(random() * LONGEST_STATUS_WAIT_MS);
-    link.publish(publisher.forHomeAssistant());
-    statistics?.wakeAnew();
-  }
-  /** A poll under way may have passed the meter whose history has to be read again. One that failed has its retry. */
-  async function pollUntilComplete(): Promise<void> {
-    const hasFailed = (id: string) => (poller.troubles.get(id)?.failuresInARow ?? 0) > 0;
-    const mayRead = () => accounts.some((one) => isIncomplete(one) && !hasFailed(one.id));
-    for (let polls = 0; polls < 2 && mayRead(); polls += 1) await poller.poll();
+    announcement.ask(random() * LONGEST_STATUS_WAIT_MS);
   }
   async function stopSessions(): Promise<void> {
-    await Promise.all([constituencies, ...keepAlives.values()].map((running) => running?.stop()));
+    await constituencies?.stop();
     await Promise.all(accounts.map((account) => account.settled()));
   }
   return {
     httpPort: monitor?.port ?? null,
     brokerUrl,
-    stop: () =>
-      shutDown(
+    isHealthy: () => isHealthy(household, context),
+    stop() {
+      baseTopic.stop();
+      return shutDown(
         [
-          { name: 'schedule', deadlineMs: 200, run: () => schedule.stop() },
-          { name: 'poll', deadlineMs: 2_000, run: () => poller.stop() },
-          { name: 'heartbeat', deadlineMs: 500, run: () => heartbeat.stop() },
+          { name: 'poll', deadlineMs: 2_700, run: () => household.stop() },
           { name: 'session', deadlineMs: 1_000, run: stopSessions },
           { name: 'http', deadlineMs: 300, run: () => monitor?.stop() },
           { name: 'home assistant', deadlineMs: 400, run: () => statistics?.stop() },
@@ -214,6 +202,7 @@ export async function startDaemon({
         ],
         clock,
         log,
-      ),
+      );
+    },
   };
 }

@@ -47,10 +47,17 @@ export function inOrder(rows: Iterable<Constituency>): Constituency[] {
     (a, b) =>
       irish.compare(a.name, b.name) ||
       compareText(a.house.chamber ?? '', b.house.chamber ?? '') ||
-      (a.house.houseNo ?? 0) - (b.house.houseNo ?? 0) ||
+      placeOf(a) - placeOf(b) ||
       compareText(a.uri, b.uri),
   );
 }
+
+/** Oldest first: a house with a year is older than those with numbers. */
+function placeOf({ house: { houseNo } }: Constituency): number {
+  const number = houseNo ?? 0;
+  return isYear(number) ? number - OLDER_THAN_NUMBERS : number;
+}
+const OLDER_THAN_NUMBERS = 100_000;
 
 /** How many of `total` matching rows `skip` and `limit` leave. */
 export const rowsAskedFor = ({ skip, limit }: ConstituencyQuestion, total: number): number =>
@@ -79,13 +86,21 @@ export function pageOf(
   return { constituencies, total, complete: complete && constituencies.length === total, raw: null };
 }
 
-/** The part of a chamber's whole list for the sitting house: the highest number. A list with gaps does not tell it. */
+// The Seanads of the Free State, of 1922 to 1934, have years in place of numbers.
+const EARLIEST_YEAR = 1900;
+const isYear = (houseNo: number): boolean => houseNo > EARLIEST_YEAR;
+
+/** The newest of these houses of one chamber, by their numbers; `null`: there is none that has a number. */
+export function newestHouse(houseNos: readonly (number | null)[]): number | null {
+  const numbers = houseNos.filter((houseNo) => houseNo !== null && !isYear(houseNo));
+  return numbers.reduce<number | null>((newest, houseNo) => Math.max(newest ?? 0, houseNo ?? 0), null);
+}
+
+/** The part of a chamber's whole list for the sitting house, the newest one. A list with gaps does not tell it. */
 export function ofSittingHouse(question: ConstituencyQuestion, list: ConstituencyList): Answered {
   const rows = list.constituencies ?? [];
-  const numbers = rows.flatMap(({ house }) => house.houseNo ?? []);
-  if (!list.complete || numbers.length === 0)
-    return { question: { ...question, skip: null, limit: null }, list };
-  const houseNo = Math.max(...numbers);
+  const houseNo = newestHouse(rows.map(({ house }) => house.houseNo));
+  if (!list.complete || houseNo === null) return { question: { ...question, skip: null, limit: null }, list };
   const ofHouse = rows.filter(({ house }) => house.houseNo === houseNo);
   const figures = { total: ofHouse.length, complete: true };
   return { question: { ...question, houseNo }, list: pageOf(question, ofHouse, figures) };

@@ -2,7 +2,15 @@
 import * as z from 'zod';
 import { type Invoice, invoice, newestFirst } from './invoice.ts';
 import { type Day, daysBetween } from './period.ts';
-import { calendarDay, type Property, registerHistory } from './reading.ts';
+import {
+  calendarDay,
+  instant,
+  namedReadings,
+  namesOf,
+  type Property,
+  type RegisterHistory,
+  registerHistory,
+} from './reading.ts';
 
 export const NEVER_ASKED = { askedOn: null, off: false, found: null } as const;
 
@@ -31,8 +39,10 @@ const invoices = z.object({
   /** Billing profiles that were read before: what is new there is news. */
   profiles: z.array(z.string()).readonly(),
   /** When the provider was last found to have bills in place of invoices (epoch ms). Earlier versions did not note it. */
-  notFoundAt: z.int().nullable().default(null),
-  fetchedAt: z.int(),
+  notFoundAt: instant.nullable().default(null),
+  fetchedAt: instant,
+  /** News that the broker has not taken yet. */
+  untoldIds: z.array(z.string()).readonly().optional(),
 });
 export type Invoices = Readonly<z.infer<typeof invoices>>;
 
@@ -67,9 +77,15 @@ export function isDue({ askedOn, off }: Extra<unknown>, today: Day, everyDays: n
   return Math.abs(daysBetween(askedOn, today)) >= (off ? Math.max(DAYS_OFF, everyDays) : everyDays);
 }
 
-/** Another meter on the same property has a register of its own. */
-export const registerKey = ({ propertyCustomerId, meterIdentifiers }: Property): string =>
-  [propertyCustomerId, ...meterIdentifiers].join('/');
+/** It stays when a meter is exchanged: each reading tells of which meter it is. */
+export const registerKey = (property: Property): string =>
+  [property.propertyCustomerId, ...namesOf(property)].join('/');
+
+/** What is known of its register; `null`: nothing, or it has several meters, whose registers are not one number. */
+export function registerOf({ registers }: Extras, property: Property): RegisterHistory | null {
+  const found = registers[registerKey(property)]?.found ?? null;
+  return found && property.meterIdentifiers.length <= 1 ? namedReadings(found, namesOf(property)[0]) : null;
+}
 
 /** Without those of meters that are gone. */
 export function registersOf({ registers }: Extras, properties: readonly Property[]): Extras['registers'] {
@@ -106,5 +122,6 @@ export function takeInvoices(
   }
   const profiles = [...new Set([...(known?.profiles ?? []), ...byProfile.keys()])];
   const knownIds = [...ids].slice(-MOST_KNOWN_IDS);
-  return { invoices: { all, knownIds, profiles, notFoundAt, fetchedAt }, bills };
+  const untoldIds = [...(known?.untoldIds ?? []), ...bills.map(({ id }) => id)];
+  return { invoices: { all, knownIds, profiles, notFoundAt, fetchedAt, untoldIds }, bills };
 }

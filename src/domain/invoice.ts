@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { knownUnits, type Micro } from './amount.ts';
 import { compareText } from './order.ts';
 import type { Day, Zone } from './period.ts';
+import { instant } from './reading.ts';
 
-const instant = z.int().nullable();
 const amount = z.int().nullable();
 
 /** Instants are epoch milliseconds; `null` = the provider does not say, or nothing that can be believed. */
@@ -12,10 +12,10 @@ export const invoice = z.object({
   id: z.string(),
   /** In the provider's own words. */
   status: z.string().nullable(),
-  startAt: instant,
+  startAt: instant.nullable(),
   /** The end of its period, which is the nearest to a day of issue that the provider tells. */
-  endAt: instant,
-  dueAt: instant,
+  endAt: instant.nullable(),
+  dueAt: instant.nullable(),
   /** In millionths. */
   total: amount,
   /** What is still to be paid of it. */

@@ -84,13 +84,31 @@ export function questions(ledger: Ledger, today: Day, rereadDays: number, again?
   }
   if (!ledger.complete && ledger.readTo === ledger.origin)
     return chunks({ from: ledger.origin, to }, LONGEST_QUESTION_DAYS);
-  const window = sweepIsDue(ledger, today) ? Math.max(SWEEP_DAYS, rereadDays) : rereadDays;
-  const lastRead = ledger.readTo < to ? ledger.readTo : to;
+  const isSweep = sweepIsDue(ledger, today);
+  const window = isSweep ? Math.max(SWEEP_DAYS, rereadDays) : rereadDays;
   const oldestQuarantined = daysToAskAgain(ledger).sort()[0] ?? to;
-  const wanted = [addDays(lastRead, -window), oldestQuarantined].sort()[0] ?? lastRead;
-  const from = wanted > ledger.origin ? wanted : ledger.origin;
+  const asked = addDays(earlier(ledger.readTo, to), -window);
+  // A meter that has been silent for years is one question, too, but for one poll in a week.
+  const longest = isSweep ? ledger.origin : addDays(to, -LONGEST_QUESTION_DAYS);
+  const unread = later(addDays(endOfReadings(ledger, to), -window), longest);
+  const from = later(earlier(earlier(asked, unread), oldestQuarantined), ledger.origin);
   return chunks({ from, to }, LONGEST_QUESTION_DAYS);
 }
+
+/**
+ * The day after the newest one that is known. What was asked for while the clock was ahead had no reading yet, although it counts as
+ * asked for: how far the provider had come is told by its readings alone.
+ */
+function endOfReadings({ days }: Ledger, to: Day): Day {
+  const newest = [...days.keys()].reduce<Day | null>(
+    (one, day) => (one === null ? day : later(one, day)),
+    null,
+  );
+  return newest === null ? to : earlier(to, addDays(newest, 1));
+}
+
+const earlier = (one: Day, other: Day): Day => (one < other ? one : other);
+const later = (one: Day, other: Day): Day => (one > other ? one : other);
 
 export const sweepIsDue = (ledger: Ledger, today: Day): boolean =>
   ledger.sweptOn === null || Math.abs(daysBetween(ledger.sweptOn, today)) >= SWEEP_EVERY_DAYS;

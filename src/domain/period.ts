@@ -8,6 +8,12 @@ export const DAY_SHAPE = /^\d{4}-\d{2}-\d{2}$/;
 export const isDay = (text: string): boolean =>
   DAY_SHAPE.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
 
+const LATEST_MS = 8.6e15;
+
+/** Epoch milliseconds of which a date can be made, and of the years around it: not so far away that formatting it would throw. */
+export const isInstant = (value: unknown): boolean =>
+  Number.isSafeInteger(value) && Math.abs(Number(value)) <= LATEST_MS;
+
 /** `from` inclusive, `to` exclusive. */
 export interface DaySpan {
   readonly from: Day;
@@ -125,6 +131,17 @@ export interface Zone {
 export function timeWords(zone: Zone, epochMs: number, now: number): string {
   const [day, time] = [zone.dayAt(epochMs), zone.iso(epochMs).slice(11, 16)];
   return day === zone.dayAt(now) ? time : `${day} ${time}`;
+}
+
+/** A time zone has several names, and whoever writes one may have misspelt it: what is no time zone is the same as its own text. */
+export function isSameZone(one: string, other: string): boolean {
+  if (one === other) return true;
+  const proper = (timeZone: string) => new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone;
+  try {
+    return proper(one) === proper(other);
+  } catch {
+    return false;
+  }
 }
 
 /** Each is expensive to make, and the same for all accounts. */

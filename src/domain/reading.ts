@@ -1,10 +1,13 @@
 // What the provider says of one property: its meters, and one bucket for each day.
 import * as z from 'zod';
 import type { Micro } from './amount.ts';
-import { DAY_SHAPE, type Day, monthStart, type Zone } from './period.ts';
+import { DAY_SHAPE, type Day, isInstant, monthStart, type Zone } from './period.ts';
 
 /** A `Day` in a document; not in period.ts, which the page in the browser loads without zod. */
 export const calendarDay = z.string().regex(DAY_SHAPE);
+
+/** Epoch milliseconds in a document. */
+export const instant = z.int().refine(isInstant);
 
 const texts = z.array(z.string()).readonly();
 
@@ -15,6 +18,8 @@ export const property = z.object({
   balanceGroupId: z.string().nullable(),
   /** Identifiers of its heat meters, sorted; may be empty when the provider names none. */
   meterIdentifiers: texts,
+  /** Identifiers of the heat meters that it had first, by which its series is named. Absent: those of now. */
+  namedAfter: texts.optional(),
 });
 export type Property = Readonly<z.infer<typeof property>>;
 
@@ -37,8 +42,11 @@ export interface Bucket {
   readonly readAt?: number;
 }
 
-/** What a meter's own register showed (millionths of a kWh), and when it was read (epoch milliseconds). */
-const register = z.object({ energy: z.int(), readAt: z.int() });
+/**
+ * What a meter's own register showed (millionths of a kWh), when it was read (epoch milliseconds), and the identifier of that meter;
+ * without one the provider names none.
+ */
+const register = z.object({ energy: z.int(), readAt: instant, meter: z.string().optional() });
 export type Register = Readonly<z.infer<typeof register>>;
 
 /** The newest reading of a register, and those that are kept, oldest first. Files of 0.1 had the newest alone. */
@@ -46,50 +54,104 @@ export const registerHistory = register.extend({ readings: z.array(register).rea
 export type RegisterHistory = Readonly<z.infer<typeof registerHistory>>;
 
 /** Two bills of a month: of the time before, one reading a month is enough. */
-const NEWEST_DAYS = 60;
+const NEWEST_READINGS = 60;
+/** Of exchanges before these the readings need not be known. */
+const MOST_EXCHANGES = 12;
+
+/** Whether the second of two readings in a row is of another meter. Registers only grow: a lower one has begun anew. */
+const isOfAnother = (before: Register, after: Register): boolean =>
+  before.meter !== after.meter || after.energy < before.energy;
+
+/** The readings of each meter, the oldest meter first. */
+export function readingsByMeter(readings: readonly Register[]): readonly (readonly Register[])[] {
+  const meters: Register[][] = [];
+  for (const reading of readings) {
+    const current = meters.at(-1);
+    const last = current?.at(-1);
+    if (current && last && !isOfAnother(last, reading)) current.push(reading);
+    else meters.push([reading]);
+  }
+  return meters;
+}
 
 /**
- * The readings that are kept, oldest first: of each day the last one, from the newest 60 days on the last of each month,
- * and the first of all. A register that went backwards is another one: what was before is dropped. `found` is newer.
+ * The readings that are kept, oldest first: of each day and meter the last one, of which the newest 60 stay, the last of each month
+ * before, the first of all, and those before and after an exchange. `found` is newer.
  */
 export function withReadings(
   known: RegisterHistory | null,
   found: readonly Register[],
   zone: Zone,
 ): RegisterHistory | null {
-  const before = known ? [...known.readings, { energy: known.energy, readAt: known.readAt }] : [];
-  const inOrder = [...before, ...found].sort((a, b) => a.readAt - b.readAt);
-  const all = [...new Map(inOrder.map((one) => [zone.dayAt(one.readAt), one]))];
-  const start = all.findLastIndex(([, { energy }], at) => energy < (all[at - 1]?.[1].energy ?? 0));
-  const daily = all.slice(Math.max(0, start));
-  const isLastOfMonth = (day: Day, at: number) => monthStart(day) !== monthStart(daily[at + 1]?.[0] ?? '');
-  const readings = daily.flatMap(([day, one], at) =>
-    at === 0 || at >= daily.length - NEWEST_DAYS || isLastOfMonth(day, at) ? [one] : [],
+  const before = known ? [...known.readings, newestOf(known)] : [];
+  const byTime = (a: Register, b: Register) => a.readAt - b.readAt;
+  const inOrder = [...before, ...found].sort(byTime);
+  const lastOfDay = new Map(inOrder.map((one) => [`${zone.dayAt(one.readAt)} ${one.meter}`, one]));
+  const daily = [...lastOfDay.values()].sort(byTime);
+  const edges = readingsByMeter(daily)
+    .slice(-MOST_EXCHANGES)
+    .flatMap((own) => [own[0], own.at(-1)]);
+  const months = daily.map(({ readAt }) => monthStart(zone.dayAt(readAt)));
+  const readings = daily.filter(
+    (one, at) =>
+      at === 0 ||
+      at >= daily.length - NEWEST_READINGS ||
+      months[at] !== months[at + 1] ||
+      edges.includes(one),
   );
   const newest = readings.at(-1);
   return newest ? { ...newest, readings } : null;
 }
 
-/** The name of the property's series in topics and ids: the lowest meter identifier, else the property's id. */
-export function seriesName(property: Property): string {
-  const lowest = [...property.meterIdentifiers].sort()[0] ?? property.propertyCustomerId;
-  return topicSafe(lowest);
+const newestOf = ({ readings: _, ...newest }: RegisterHistory): Register => newest;
+
+/** As files have it in which readings do not name their meter: all of them are of this one. */
+export function namedReadings(history: RegisterHistory, meter: string | undefined): RegisterHistory {
+  if (meter === undefined || history.meter !== undefined) return history;
+  return { ...history, meter, readings: history.readings.map((one) => ({ ...one, meter })) };
 }
 
+const lowest = (identifiers: readonly string[]): string | undefined => [...identifiers].sort()[0];
+
+/** Identifiers by which its series is named: those that its meters had when it was found first. */
+export const namesOf = ({ namedAfter, meterIdentifiers }: Property): readonly string[] =>
+  namedAfter ?? meterIdentifiers;
+
+/** The name of the property's series in topics and ids: the lowest meter identifier that it had first, else the property's id. */
+export const seriesName = (property: Property): string =>
+  topicSafe(lowest(namesOf(property)) ?? property.propertyCustomerId);
+
 /**
- * The known properties and those that were found besides. A known one keeps its place and its series although a list
- * leaves it out or its meter has another number now; only an unknown one with the same meter takes over from it.
+ * The properties that were found, each with the series that it had: one whose meter was exchanged keeps its own, and an unknown one
+ * that has the meter of a known one which is gone takes over from it. A known one keeps its place. `kept`: those of the known ones
+ * that stay though the list leaves them out. `elsewhere`: what other accounts know of the same properties.
  */
-export function withFound(known: readonly Property[], found: readonly Property[]): Property[] {
-  const isKnown = ({ propertyCustomerId: id }: Property) =>
-    known.some(({ propertyCustomerId }) => propertyCustomerId === id);
-  const current = known.map((one) => {
-    const sameMeter = found.filter((other) => seriesName(other) === seriesName(one));
-    const itself = sameMeter.find((other) => other.propertyCustomerId === one.propertyCustomerId);
-    return itself ?? sameMeter.find((other) => !isKnown(other)) ?? one;
+export function withFound(
+  known: readonly Property[],
+  found: readonly Property[],
+  kept = known,
+  elsewhere: readonly Property[] = [],
+): Property[] {
+  const isNew = (one: Property) => !known.some((other) => isSameProperty(one, other));
+  const meterOf = ({ propertyCustomerId, meterIdentifiers }: Property) =>
+    lowest(meterIdentifiers) ?? propertyCustomerId;
+  const current = known.flatMap((one) => {
+    const now =
+      found.find((other) => isSameProperty(one, other)) ??
+      found.find((other) => isNew(other) && meterOf(other) === meterOf(one));
+    if (now) return { ...now, namedAfter: namesOf(one) };
+    return kept.includes(one) ? one : [];
   });
-  return [...new Set([...current, ...found.filter((one) => !isKnown(one))])];
+  const others = found.filter((one) => !current.some((other) => isSameProperty(one, other)));
+  const named = others.map((one) => {
+    const other = elsewhere.find((candidate) => isSameProperty(one, candidate));
+    return { ...one, namedAfter: namesOf(other ?? one) };
+  });
+  return [...current, ...named];
 }
+
+export const isSameProperty = (one: Property, other: Property): boolean =>
+  one.propertyCustomerId === other.propertyCustomerId;
 
 /** Reduced to `[A-Za-z0-9_-]`: each run of other characters becomes one `_`. */
 export const topicSafe = (name: string): string => name.replace(/[^A-Za-z0-9_-]+/g, '_');

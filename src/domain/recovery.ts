@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { toMicro } from './amount.ts';
 import { type Amounts, type DayRecord, type Ledger, newerAmounts, openLedger } from './ledger.ts';
+import { listOf } from './listOf.ts';
 import type { Day } from './period.ts';
 import type { ReadingCloses } from './readingCloses.ts';
 
@@ -26,7 +27,7 @@ const history = z
     timezone: z.string(),
     reading_closes: z.enum(['same_day', 'previous_day']),
     origin: z.iso.date(),
-    days: z.array(z.tuple([z.iso.date(), amount, amount])),
+    days: listOf(z.tuple([z.iso.date(), amount, amount])),
   })
   .refine(({ origin, days }) => days.every(([day]) => day >= origin));
 

@@ -1,23 +1,27 @@
-// What a process of a fleet answers: requests over MQTT, and health and metrics over HTTP.
-import { metricLines, renderMetrics } from '../accounts/metrics.ts';
-import { openTo } from '../config/listenAddress.ts';
+// What a process of a fleet answers to requests over MQTT.
 import { listAnswer, listMessage, listName } from '../constituencies/onDemand.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
+import { safeWords } from '../foundation/failure.ts';
 import { RateLimit } from '../foundation/limits.ts';
 import { type Handler, notConfigured, readParameters } from '../mqtt/requests.ts';
+import { withReasons } from '../publication/messages.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
-import { serveHealth } from '../web/server.ts';
-import type { Membership } from './membership.ts';
 import type { ProcessParts } from './run.ts';
-import type { Worker } from './worker.ts';
 
 const MOST_FETCHES = 30;
 const FETCHES_WITHIN_MS = 5 * 60_000;
 
+interface HandlerParts {
+  readonly counts: Pick<ProcessParts['counts'], 'now'>;
+  readonly opened: Pick<ProcessParts['opened'], 'database'>;
+  readonly link: Pick<ProcessParts['link'], 'publish' | 'refusals'>;
+  readonly context: Pick<ProcessParts['context'], 'zone' | 'config' | 'clock' | 'topics'>;
+}
+
 /** For requests over MQTT. */
-export function fleetHandlers(parts: ProcessParts): Readonly<Record<string, Handler>> {
-  const { membership, opened, link, context } = parts;
+export function fleetHandlers(parts: HandlerParts): Readonly<Record<string, Handler>> {
+  const { counts, opened, link, context } = parts;
   const { zone, config, clock, topics } = context;
   const publicList = config.constituencies ? openPublicList(config.constituencies, clock) : null;
   const fetches = new RateLimit(clock, MOST_FETCHES, FETCHES_WITHIN_MS);
@@ -27,16 +31,13 @@ export function fleetHandlers(parts: ProcessParts): Readonly<Record<string, Hand
     async refresh(parameters) {
       readParameters(REQUESTS.refresh, parameters);
       // Accounts that the provider has told to wait are taken after that.
-      const accepted = await opened.database.query(
+      const [answer] = await opened.database.query<{ isAccepted: boolean; nextAt: number }>(
         `WITH asked AS (UPDATE heat2mqtt.fleet SET asked_at = now() WHERE asked_at <= now() - interval '5 minutes' RETURNING id),
         woken AS (UPDATE heat2mqtt.account SET wanted = wanted + 1, due_at = least(due_at, now())
           FROM asked WHERE NOT paused AND NOT removed)
-        SELECT id FROM asked`,
+        SELECT EXISTS (SELECT FROM asked) AS "isAccepted", asked_at + interval '5 minutes' AS "nextAt" FROM heat2mqtt.fleet`,
       );
-      if (accepted.length === 0) {
-        const { poll_now_at } = (await membership.count()).health;
-        return skipped('cool_down', poll_now_at ?? zone.iso(clock.now()));
-      }
+      if (answer?.isAccepted !== true) return skipped('cool_down', zone.iso(answer?.nextAt ?? clock.now()));
       // What comes of it is on the topics of each account.
       return { status: 'ok', data: { accounts: [] } };
     },
@@ -45,7 +46,8 @@ export function fleetHandlers(parts: ProcessParts): Readonly<Record<string, Hand
     },
     async health(parameters) {
       readParameters(REQUESTS.health, parameters);
-      const { state, failures_in_a_row, reasons } = (await membership.count()).health;
+      const counted = (await counts.now()).health;
+      const { state, failures_in_a_row, reasons } = withReasons(counted, link.refusals().map(safeWords));
       return { status: 'ok', data: { state, failures_in_a_row, reasons } };
     },
     /** The list of a house is published on its topic; one with gaps, or of unknown shape, is not. */
@@ -65,52 +67,4 @@ export function fleetHandlers(parts: ProcessParts): Readonly<Record<string, Hand
       return { status: 'ok', data: { ...listAnswer(topics, zone, name, view), ...more } };
     },
   };
-}
-
-const BROKER_GRACE_MS = 5 * 60_000;
-
-/** Resolves to `null` when HTTP is off, or its port is taken. */
-export async function serveFleetHealth(worker: Worker, { link, membership, context }: ProcessParts) {
-  const { config, clock, counters, log } = context;
-  if (config.http === false) return null;
-  const startedAt = clock.now();
-  const answers = {
-    healthy: () => link.status().offlineMs < BROKER_GRACE_MS && !membership.isDatabaseGone(),
-    ready: () => link.status().connected && !membership.isDatabaseGone(),
-    metrics() {
-      const more = { startedAt, accessExpiresAt: {}, meters: [], now: clock.now() };
-      const { contentType, text } = renderMetrics({ ...counters, ...link.status(), ...more });
-      return { contentType, text: text + metricsOf(worker, membership) };
-    },
-    metricsFor: openTo(config).metricsFor,
-    metricsRefused: () => log.debug('metrics were asked for and refused'),
-    page: null,
-  };
-  return serveHealth(config.http.listen, answers, { clock }).catch((err) => {
-    log.error({ err }, 'no HTTP: health and metrics are not served');
-    return null;
-  });
-}
-
-/** What the database counts is the same in each process, and some seconds old. */
-function metricsOf(worker: Worker, membership: Membership): string {
-  const { health, toldToWait, oldestDueMs = 0 } = membership.counted() ?? {};
-  const found = health?.fleet;
-  const metrics: readonly (readonly [string, string, number | undefined])[] = [
-    ['process', 'Its number in the fleet.', membership.number],
-    ['database_up', '1 while the database answers.', membership.isDatabaseGone() ? 0 : 1],
-    ['runs_under_way', 'Accounts that this process works on.', worker.underWay()],
-    ['pause_seconds_left', 'For how long the provider wants no request.', membership.pausedMs() / 1000],
-    ['processes', 'Processes that live.', found?.processes.length],
-    ['accounts', 'Accounts.', found?.accounts],
-    ['accounts_paused', 'Accounts that are paused.', found?.paused],
-    ['accounts_failing', 'Accounts whose last poll failed.', found?.failing],
-    ['accounts_overdue', 'Accounts that are due for longer than a claim lasts.', found?.overdue],
-    ['accounts_told_to_wait', 'Accounts that the provider has told to wait.', toldToWait],
-    ['oldest_due_seconds', 'For how long the oldest of them is due.', found && oldestDueMs / 1000],
-  ];
-  const lines = metrics.flatMap(([name, help, value]) =>
-    value === undefined ? [] : metricLines('gauge', `fleet_${name}`, help, [[{}, value]]),
-  );
-  return lines.map((line) => `${line}\n`).join('');
 }

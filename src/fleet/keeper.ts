@@ -1,137 +1,217 @@
 // What one process of a fleet does for all: bridge/state, info and health, and a broker that has forgotten everything.
 // bridge/state has a connection of its own, which the keeper holds under one client id. Its will waits, so that the next keeper
 // takes the session over before a subscriber reads offline; when all are gone, the broker publishes it.
+import { createHash } from 'node:crypto';
 import { friendlyNameOf } from '../accounts/names.ts';
+import type { Reason } from '../domain/health.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { safeWords } from '../foundation/failure.ts';
+import { BaseTopicWatch } from '../mqtt/baseTopicWatch.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
 import { type Link, openLink } from '../mqtt/link.ts';
 import { bridgeDocument } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
-import { healthOf, infoMessage, stateMessage } from '../publication/messages.ts';
+import { healthOf, infoMessage, stateMessage, withReasons } from '../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../publication/retainedDiff.ts';
+import { bridgeSubscriptions, retainedInfo } from '../publication/subscriptions.ts';
 import { clear } from '../publication/topics.ts';
-import type { Counted } from './membership.ts';
+import type { Database } from '../store/database/database.ts';
+import type { Counted } from './health.ts';
 import type { ProcessParts } from './run.ts';
 
 const WILL_AFTER_SECONDS = 30;
+const INSTANCE_DIGITS = 32;
 /** A process that is not heard of for so long gives its number away. */
 const GONE_SECONDS = 120;
 /** Meters that bridge/info names: so many as a person can look at. */
 const MOST_METERS = 500;
 
-export function openKeeper({ membership, opened, context }: ProcessParts) {
-  const { database, installation } = opened;
-  const { config, topics, clock, log, random, zone } = context;
-  const { mqtt } = config;
-  const startedAt = clock.now();
-  const stateTopic = topics.of('bridge/state');
-  let link: Link | null = null;
+export class Keeper {
+  readonly #parts: ProcessParts;
+  readonly #startedAt: number;
+  readonly #stateTopic: string;
+  #link: Link | null = null;
   /** What was published on the present connection. */
-  let diff = new RetainedDiff();
-  let told: Counted | null = null;
+  #diff = new RetainedDiff();
+  #told: Counted | null = null;
+  #watch: BaseTopicWatch | null = null;
+  /** Of the fleet, not of this process: what the keeper before it has said is no other installation's. */
+  readonly #instance: string;
 
-  async function keep(counted: Counted): Promise<void> {
-    link ??= connect();
-    if (!link.status().connected || counted === told) return;
-    const info = await composeInfo();
-    const health = topics.message('bridge/health', [], counted.health);
-    await tell([stateMessage(topics, 'online'), ...info, health]);
-    told = counted;
-    const gone = await database.query<{ number: number }>(
+  constructor(parts: ProcessParts) {
+    const { installation } = parts.opened;
+    this.#instance = createHash('sha256').update(installation).digest('hex').slice(0, INSTANCE_DIGITS);
+    this.#parts = parts;
+    this.#startedAt = parts.context.clock.now();
+    this.#stateTopic = parts.context.topics.of('bridge/state');
+  }
+
+  /** To be called every few seconds. Never rejects. */
+  async look(): Promise<void> {
+    const { membership, counts, context } = this.#parts;
+    try {
+      const counted = counts.last;
+      // No process can become the next keeper while the database is gone: the last one says so.
+      if (counted !== null && membership.isDatabaseGone()) await this.#tellThatDatabaseIsGone(counted);
+      else if (counted !== null && membership.isKeeper()) await this.#keep(counted);
+      else if (membership.trouble() === null) await this.stop();
+    } catch (err) {
+      context.log.debug(safeWords(err), 'the keeper of the fleet could not do its work');
+    }
+  }
+
+  /** Without farewell: the will stays with the session that the next one takes over. */
+  async stop(): Promise<void> {
+    const last = this.#link;
+    this.#link = null;
+    this.#watch?.stop();
+    this.#watch = null;
+    await last?.stop([], 0);
+  }
+
+  async #keep(counted: Counted): Promise<void> {
+    const { context } = this.#parts;
+    const { topics } = context;
+    this.#link ??= this.#connect();
+    if (!this.#link.status().connected || counted === this.#told) return;
+    const info = await this.#composeInfo();
+    const reasons = [...this.#brokerReasons(), ...(this.#watch?.reasons() ?? [])];
+    const health = topics.message('bridge/health', [], withReasons(counted.health, reasons));
+    await this.#tell([stateMessage(topics, 'online'), ...info, health]);
+    this.#told = counted;
+    await this.#forgetTheDead(this.#link);
+  }
+
+  /** Processes that are not heard of give their numbers away. */
+  async #forgetTheDead(link: Link): Promise<void> {
+    const { opened, context } = this.#parts;
+    const gone = await opened.database.query<{ number: number }>(
       'DELETE FROM heat2mqtt.process WHERE seen_at < now() - make_interval(secs => $1) RETURNING number',
       [GONE_SECONDS],
     );
-    const topicOf = (number: number) => topics.of('bridge/process/<number>/state', String(number));
+    const topicOf = (number: number) => context.topics.of('bridge/process/<number>/state', String(number));
     await link.send(gone.map(({ number }) => clear(topicOf(number))));
   }
 
-  function connect(): Link {
-    const next = openLink({
-      address: () => brokerAddress(mqtt, mqtt.url, `${installation}_state`),
+  /** Everything, whether it has changed or not, at the next look. */
+  #tellAgain(): void {
+    this.#diff = new RetainedDiff();
+    this.#told = null;
+  }
+
+  #watchBaseTopic(): BaseTopicWatch {
+    const { membership, context } = this.#parts;
+    const { topics, clock, log } = context;
+    return new BaseTopicWatch({
+      stateTopic: this.#stateTopic,
+      infoTopic: topics.of('bridge/info'),
+      instance: this.#instance,
+      clock,
+      log,
+      sayOnline: (isAll) => {
+        // Nobody can tell that the fleet works, and `offline` was our own word.
+        if (membership.isDatabaseGone()) return;
+        this.#link?.publish([stateMessage(topics, 'online')]);
+        if (isAll) this.#tellAgain();
+      },
+      sayInfo: () => this.#tellAgain(),
+      onChange: () => this.#tellAgain(),
+    });
+  }
+
+  /** Every process has the same user at the broker: what this one may not do, none may. */
+  #brokerReasons(): Reason[] {
+    const refusals = [...this.#parts.link.refusals(), ...(this.#link?.refusals() ?? [])];
+    return [...new Map(refusals.map((refusal) => [refusal.message, safeWords(refusal)])).values()];
+  }
+
+  #connect(): Link {
+    const { membership, opened, context } = this.#parts;
+    const { config, topics, clock, log, random } = context;
+    const { mqtt } = config;
+    const hearing = this.#watchBaseTopic();
+    this.#watch = hearing;
+    const link = openLink({
+      address: () => brokerAddress(mqtt, mqtt.url, `${opened.installation}_state`),
       will: stateMessage(topics, 'offline'),
       willAfterSeconds: WILL_AFTER_SECONDS,
+      subscriptions: bridgeSubscriptions(topics),
       clock,
       log,
       random,
     });
-    next.start({
+    link.start({
       announcement: () => [stateMessage(topics, 'online')],
-      onStatus() {
-        diff = new RetainedDiff();
-        told = null;
+      onMessage: (incoming) => void hearing.hear(incoming),
+      onStatus: () => {
+        this.#tellAgain();
         // Another process has taken the session over.
-        if (!next.status().connected && !membership.isKeeper()) void stop();
+        if (!link.status().connected && !membership.isKeeper()) void this.stop();
       },
-      async restore(read) {
-        if ((await read(topics.of('bridge/info'))).length === 0) await republish();
+      restore: async (read) => {
+        if ((await read(retainedInfo(topics))) === null) await this.#republish();
       },
     });
-    return next;
+    return link;
   }
 
   /** The broker has forgotten everything, or has never been told: all accounts are published again. */
-  async function republish(): Promise<void> {
-    const rows = await database.query(
+  async #republish(): Promise<void> {
+    const { opened, context } = this.#parts;
+    const rows = await opened.database.query(
       `UPDATE heat2mqtt.account SET republish = republish + 1, due_at = least(due_at, now())
       WHERE NOT removed AND last_poll_at IS NOT NULL RETURNING id`,
     );
     if (rows.length > 0)
-      log.warn({ accounts: rows.length }, 'the broker has nothing retained: published again');
+      context.log.warn({ accounts: rows.length }, 'the broker has nothing retained: published again');
   }
 
-  async function tellThatDatabaseIsGone(last: Counted): Promise<void> {
-    told = null;
+  async #tellThatDatabaseIsGone(last: Counted): Promise<void> {
+    const { membership, context } = this.#parts;
+    const { topics } = context;
+    this.#told = null;
     // The state of before is no longer true.
     const { state: _state, ...known } = last.health;
     const { failuresInARow = 0, fault } = membership.trouble() ?? {};
     const trouble = { reasons: [safeWords(fault)], failures_in_a_row: failuresInARow, next_poll_at: null };
     const health = topics.message('bridge/health', [], healthOf({ ...known, ...trouble }, false));
-    await tell([stateMessage(topics, 'offline'), health]);
+    await this.#tell([stateMessage(topics, 'offline'), health]);
   }
 
-  async function composeInfo(): Promise<Retained[]> {
-    const rows = await database.query<{ meter: string; account: string; readingCloses: ReadingCloses }>(
-      `SELECT name AS meter, account, coalesce(ledger ->> 'readingCloses', 'same_day') AS "readingCloses" FROM heat2mqtt.series
-      WHERE ledger ->> 'complete' = 'true' ORDER BY account, name LIMIT $1`,
-      [MOST_METERS],
-    );
-    const meters = rows.map((one) => ({
+  async #composeInfo(): Promise<Retained[]> {
+    const { opened, context } = this.#parts;
+    const { config, topics, zone } = context;
+    const meters = (await listMeters(opened.database)).map((one) => ({
       ...one,
-      friendlyName: friendlyNameOf(config.meters, { meterIdentifiers: [one.meter] }, one.meter),
-      identifiers: [one.meter],
+      friendlyName: friendlyNameOf(config.meters, { meterIdentifiers: one.identifiers }, one.meter),
     }));
-    const { discovery_prefix: prefix } = mqtt;
+    const { discovery_prefix: prefix } = config.mqtt;
     const options = { topics, page: null, constituencies: false, language: homeLanguage(config.language) };
-    const info = { startedAt, schedule: config.usage.schedule, zone, meters };
-    return [...(prefix === false ? [] : [bridgeDocument({ prefix, ...options })]), infoMessage(topics, info)];
+    const instance = this.#instance;
+    const info = { startedAt: this.#startedAt, instance, schedule: config.usage.schedule, zone, meters };
+    const own = infoMessage(topics, info);
+    return prefix === false ? [own] : [bridgeDocument({ prefix, ...options }), own];
   }
 
   /** What differs from what was published last. Rejects without a connection. */
-  async function tell(all: readonly Retained[]): Promise<void> {
-    await link?.send(diff.take(stateTopic, all));
+  async #tell(all: readonly Retained[]): Promise<void> {
+    await this.#link?.send(this.#diff.take(this.#stateTopic, all));
   }
-
-  /** Without farewell: the will stays with the session that the next one takes over. */
-  async function stop(): Promise<void> {
-    const last = link;
-    link = null;
-    await last?.stop([], 0);
-  }
-
-  return {
-    stop,
-    /** To be called every few seconds. Never rejects. */
-    async look(): Promise<void> {
-      try {
-        const counted = membership.counted();
-        // No process can become the next keeper while the database is gone: the last one says so.
-        if (counted !== null && membership.isDatabaseGone()) await tellThatDatabaseIsGone(counted);
-        else if (counted !== null && membership.isKeeper()) await keep(counted);
-        else if (membership.trouble() === null) await stop();
-      } catch (err) {
-        log.debug(safeWords(err), 'the keeper of the fleet could not do its work');
-      }
-    },
-  };
 }
+
+interface ListedMeter {
+  readonly meter: string;
+  readonly account: string;
+  readonly readingCloses: ReadingCloses;
+  /** Those of now. */
+  readonly identifiers: readonly string[];
+}
+
+/** Those whose history is complete, as many as bridge/info names. */
+export const listMeters = (database: Database): Promise<ListedMeter[]> =>
+  database.query<ListedMeter>(
+    `SELECT name AS meter, account, coalesce(reading_closes, 'same_day') AS "readingCloses",
+      coalesce(ledger -> 'identifiers', json_build_array(name)) AS identifiers FROM heat2mqtt.series
+    WHERE complete ORDER BY account, name LIMIT $1`,
+    [MOST_METERS],
+  );

@@ -1,6 +1,6 @@
 // The accounts of a fleet: put in, listed, paused, removed and sealed again. The process that works next does what follows.
 import type { Day } from '../domain/period.ts';
-import type { ClaimedRow } from '../store/database/claims.ts';
+import type { ClaimedRow } from '../store/database/claimedRow.ts';
 import type { Database } from '../store/database/database.ts';
 import { PLACES, type Seal } from '../store/database/seal.ts';
 
@@ -117,12 +117,30 @@ export async function changeAccounts(
   return (await database.query(text, [ids])).length;
 }
 
-/** Everything that is sealed: where, and in SQL the place to which its seal is bound. */
-const SEALED = [
-  ['fleet', 'mark_key', `'${PLACES.markKey}'`],
-  ['account', 'login', `'${PLACES.login("' || id || '")}'`],
-  ['document', 'sealed', `'${PLACES.document("' || account || '", "' || name || '")}'`],
+/** Everything that is sealed. `place`: what its seal is bound to, by the values of its key. */
+const SEALED: readonly SealedColumn[] = [
+  { table: 'fleet', column: 'mark_key', key: ['installation'], place: () => PLACES.markKey },
+  { table: 'account', column: 'login', key: ['id'], place: ([id = '']) => PLACES.login(id) },
+  {
+    table: 'document',
+    column: 'sealed',
+    key: ['account', 'name'],
+    place: ([account = '', name = '']) => PLACES.document(account, name),
+  },
 ];
+
+interface SealedColumn {
+  readonly table: string;
+  readonly column: string;
+  /** Columns of text. The index goes by them. */
+  readonly key: readonly string[];
+  readonly place: (key: readonly string[]) => string;
+}
+
+interface SealedCell {
+  readonly key: readonly string[];
+  readonly sealed: Buffer;
+}
 
 /**
  * Seals everything anew that the first key does not open. A row that changes meanwhile has been sealed by the first key: it
@@ -131,23 +149,54 @@ const SEALED = [
 export async function resealAll({ database, seal }: Parts): Promise<{ changed: number; damaged: string[] }> {
   let changed = 0;
   const damaged: string[] = [];
-  for (const [table, column, place] of SEALED)
-    for (let last: string | undefined = ''; last !== undefined; ) {
-      const rows: { place: string; sealed: Buffer }[] = await database.query(
-        `SELECT * FROM (SELECT (${place}) COLLATE "C" AS place, ${column} AS sealed FROM heat2mqtt.${table}) t
-        WHERE sealed IS NOT NULL AND place > $1 ORDER BY place LIMIT ${BATCH}`,
-        [last],
+  for (const sealed of SEALED)
+    for (let last: readonly string[] | undefined = sealed.key.map(() => ''); last !== undefined; ) {
+      const cells = await cellsAfter(last, sealed, database);
+      last = cells.at(-1)?.key;
+      const renewed = cells.map((cell) => ({
+        ...cell,
+        next: seal.renew(sealed.place(cell.key), cell.sealed),
+      }));
+      damaged.push(...renewed.filter(({ next }) => next === undefined).map(({ key }) => sealed.place(key)));
+      changed += await writeCells(
+        renewed.flatMap(({ next, ...cell }) => (next ? { ...cell, next } : [])),
+        sealed,
+        database,
       );
-      last = rows.at(-1)?.place;
-      const renewed = rows.map((row) => ({ ...row, next: seal.renew(row.place, row.sealed) }));
-      damaged.push(...renewed.filter(({ next }) => next === undefined).map((row) => row.place));
-      const due = renewed.filter(({ next }) => next);
-      const written = await database.query(
-        `UPDATE heat2mqtt.${table} SET ${column} = r.next FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS r(place, before, next)
-        WHERE ${place} = r.place AND ${column} = r.before RETURNING 1`,
-        [due.map((row) => row.place), due.map(({ sealed }) => sealed), due.map(({ next }) => next)],
-      );
-      changed += written.length;
     }
   return { changed, damaged };
+}
+
+/** The next ones in the order of their keys. */
+function cellsAfter(
+  last: readonly string[],
+  { table, column, key }: SealedColumn,
+  database: Database,
+): Promise<SealedCell[]> {
+  const values = key.map((_, at) => `$${at + 1}`);
+  return database.query<SealedCell>(
+    `SELECT json_build_array(${key}) AS key, ${column} AS sealed FROM heat2mqtt.${table}
+    WHERE ${column} IS NOT NULL AND (${key}) > (${values}) ORDER BY ${key} LIMIT ${BATCH}`,
+    last,
+  );
+}
+
+/** Resolves to how many are still what they were. */
+async function writeCells(
+  cells: readonly (SealedCell & { readonly next: Buffer })[],
+  { table, column, key }: SealedColumn,
+  database: Database,
+): Promise<number> {
+  const lists = [...key.map((_, at) => `$${at + 3}::text[]`), '$1::bytea[]', '$2::bytea[]'];
+  const isSame = key.map((name) => `t.${name} = r.${name}`).join(' AND ');
+  const written = await database.query(
+    `UPDATE heat2mqtt.${table} t SET ${column} = r.next FROM unnest(${lists}) AS r(${key}, before, next)
+    WHERE ${isSame} AND t.${column} = r.before RETURNING 1`,
+    [
+      cells.map(({ sealed }) => sealed),
+      cells.map(({ next }) => next),
+      ...key.map((_, at) => cells.map((cell) => cell.key[at])),
+    ],
+  );
+  return written.length;
 }

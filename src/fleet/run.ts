@@ -1,25 +1,19 @@
 // One run of one account under a claim: open what is kept, do what is due, publish, write everything in one statement and
 // give the account back. News are written before they are published.
-import { type Account, type AccountOutcome, openAccounts, type Told } from '../accounts/account.ts';
+import type { Account, Told } from '../accounts/account.ts';
 import {
   accountView,
-  eventsOfPoll,
   eventsOfRefresh,
   eventsOfStates,
   isIncomplete,
   meterViews,
 } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
-import { SeriesNames } from '../accounts/names.ts';
-import type { openReplyShapes } from '../accounts/pollHistory.ts';
-import type { IssuerMemory } from '../auth/oidc.ts';
 import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
-import type { Account as ConfiguredAccount } from '../config/schema.ts';
-import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
+import { type Polled, pollTurn } from '../engine/turn.ts';
 import { about } from '../foundation/about.ts';
-import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
-import { concurrencyLimit } from '../foundation/limits.ts';
+import { safeWords } from '../foundation/failure.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import type { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
@@ -27,11 +21,15 @@ import { deviceId } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { composeAccount } from '../publication/messages.ts';
 import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
-import type { ClaimedAccount, ClaimedRow, Claims, Columns } from '../store/database/claims.ts';
+import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
+import type { ClaimedRow, Columns } from '../store/database/claimedRow.ts';
+import type { Claims } from '../store/database/claims.ts';
 import type { Codec } from '../store/stateStore.ts';
+import type { FleetCounts } from './health.ts';
 import type { Membership } from './membership.ts';
 import type { OpenFleet } from './open.ts';
-import { loginOf } from './roster.ts';
+import type { OpenAccount, OpenAccounts, Shared } from './openAccounts.ts';
+import type { Pace } from './pace.ts';
 import type { Schedule } from './schedule.ts';
 
 /** What everything in a process works with. */
@@ -39,14 +37,13 @@ export interface ProcessParts {
   readonly context: Omit<AccountContext, 'state' | 'changed'>;
   readonly opened: OpenFleet;
   readonly membership: Membership;
+  readonly pace: Pace;
+  readonly counts: FleetCounts;
   readonly claims: Claims;
   readonly schedule: Schedule;
   readonly link: Link;
-  /** What all accounts share. */
-  readonly shared: {
-    readonly issuerMemory: IssuerMemory;
-    readonly onReply: Awaited<ReturnType<typeof openReplyShapes>>;
-  };
+  readonly openAccounts: OpenAccounts;
+  readonly shared: Shared;
 }
 
 /** What the broker has of the account, and what it is still to be told. */
@@ -80,53 +77,49 @@ const NOTHING = { topics: {}, components: {}, lists: null, events: [] };
 /** Without topics of meters that another account has taken over: that one publishes them. */
 function ofOwnMeters(
   { topics, components }: KeptTopics,
-  { hasSeries }: ClaimedAccount,
+  claim: ClaimedAccount,
   { topics: { base } }: Pick<AccountContext, 'topics'>,
 ): KeptTopics {
   const places = [`${base}/meter/`, `/${deviceId(base, 'meter', '')}`];
   const meterIn = (topic: string) => places.flatMap((place) => topic.split(place)[1]?.split('/')[0] ?? []);
   const own = <T>(all: Readonly<Record<string, T>>) =>
-    Object.fromEntries(Object.entries(all).filter(([topic]) => meterIn(topic).every(hasSeries)));
+    Object.fromEntries(
+      Object.entries(all).filter(([topic]) => meterIn(topic).every((series) => claim.hasSeries(series))),
+    );
   return { topics: own(topics), components: own(components) };
+}
+
+/** What a run has done. */
+interface Acted {
+  /** `null`: no poll was due. */
+  readonly polled: Polled | null;
+  readonly refreshFault: unknown;
 }
 
 /** Rejects when the run is to be dropped: what it has not written never was. */
 export async function runAccount(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
   if (claim.row.removed) return withdraw(claim, parts);
-  const { scrubber: shared } = parts.context;
-  const secrets: string[] = [];
-  const register = (secret: string) => {
-    secrets.push(secret);
-    shared.register(secret);
-  };
-  const scrubber = { ...shared, register, registerToken: register };
+  const open = await parts.openAccounts.take(claim, parts);
   try {
-    await workOn(claim, { ...parts, context: { ...parts.context, scrubber } });
+    if (await workOn(claim, open, parts)) parts.openAccounts.keep(open);
   } finally {
     // Those of the next accounts come.
-    for (const secret of secrets) shared.forget(secret);
+    for (const secret of open.secrets) parts.context.scrubber.forget(secret);
   }
 }
 
-async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
+/** Resolves to whether all went well, so that the account may stay open. */
+async function workOn(
+  claim: ClaimedAccount,
+  { account, context: own }: OpenAccount,
+  parts: ProcessParts,
+): Promise<boolean> {
   const { row } = claim;
-  const { context, shared, membership, claims } = parts;
-  const own: AccountContext = {
-    ...context,
-    config: { ...context.config, accounts: [accountOf(row, parts)] },
-    limit: concurrencyLimit(1),
-    changed: () => undefined,
-    state: claim,
-  };
-  // Of all accounts of the fleet the lowest id that is usable reads a property, under a name that no other has.
-  const names = Object.assign(new SeriesNames(), { claim: claim.takeSeries, nameOf: claim.nameOf });
-  const gate = membership.gateOf(claim, claims);
-  const [account] = await openAccounts(own, (meter) => meter.store.restore(null), { ...shared, names, gate });
-  if (account === undefined) return;
+  const { context } = parts;
   const document = claim.document('published', publishedCodec);
   const known = (await document.read()) ?? { ...NOTHING, told: account.told };
   account.told = known.told;
-  const { outcome, refreshFault } = await act(account, row, claim.signal, own);
+  const { polled, refreshFault } = await act(account, claim, own, parts.schedule);
   await account.settled();
   claim.check();
 
@@ -134,16 +127,22 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
   const meters = meterViews(account);
   const events = [
     ...before.events,
-    ...(outcome === null ? [] : eventsOfPoll(account, outcome, row.failures > 0, own)),
+    ...(polled?.events ?? []),
     ...(refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, own)),
     ...eventsOfStates(account, meters, own),
   ];
-  const columns = columnsAfter(account, outcome, row, parts);
+  // They are written with the rest: the documents of the account need not remember them.
+  for (const { onTaken } of events) onTaken?.();
+  const columns = columnsAfter(account, polled, row, parts);
   const { currency } = account.extras;
-  claim.describe = (series) => ({
-    currency,
-    friendlyName: account.meters?.find(({ name }) => name === series)?.friendlyName ?? null,
-  });
+  claim.describe = (series) => {
+    const meter = account.meters?.find(({ name }) => name === series);
+    return {
+      currency,
+      friendlyName: meter?.friendlyName ?? null,
+      ...(meter && { identifiers: meter.property.meterIdentifiers }),
+    };
+  };
   const lists = `${about.version} ${currency}`;
   const areListsSame = before.lists === lists && !claim.hasNews();
   const untold = { ...before, lists: areListsSame ? lists : null, told: account.told, events };
@@ -174,7 +173,8 @@ async function workOn(claim: ClaimedAccount, parts: ProcessParts): Promise<void>
   const pollAt = columns.poll_at?.getTime() ?? row.poll_at;
   const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, own));
   const dueAt = new Date(isTold ? restsUntil : context.clock.now() + PUBLISH_AGAIN_MS);
-  await claim.write(columns, { dueAt, isPolled: outcome !== null, isPublished: isTold });
+  await claim.write(columns, { dueAt, isPolled: polled !== null, isPublished: isTold });
+  return (polled?.outcome.fault ?? refreshFault) === null;
 }
 
 /** Clears the topics of an account that is being removed, then deletes it. */
@@ -191,28 +191,28 @@ async function withdraw(claim: ClaimedAccount, parts: ProcessParts): Promise<voi
 }
 
 /** What is due: a poll, or a refresh of the session, or neither. */
-async function act(account: Account, row: ClaimedRow, signal: AbortSignal, context: AccountContext) {
-  const { clock, config, counters, log } = context;
+async function act(
+  account: Account,
+  claim: ClaimedAccount,
+  context: AccountContext,
+  schedule: Schedule,
+): Promise<Acted> {
+  const { row, signal } = claim;
+  const { clock, config, log } = context;
   const { session } = account.upstream;
   if (row.wanted > 0) await account.upstream.askForLogin();
   else if (row.poll_at > clock.now()) {
     const isDue =
       config.provider?.keep_alive && msUntilRefresh(await session.current(), EARLIEST_REFRESH, clock) === 0;
-    return { outcome: null, refreshFault: isDue ? await faultOf(session.renew()) : null };
+    return { polled: null, refreshFault: isDue ? await faultOf(session.renew()) : null };
   }
+  const slot = () => schedule.nextPoll(row.id, clock.now());
   // While others read its meters, no request of its own would show that it is signed in again.
-  const isAnotherReading = row.needs_user && account.meters?.length === 0;
-  const refused = isAnotherReading ? await faultOf(session.accessToken()) : null;
-  const outcome: AccountOutcome =
-    refused === null
-      ? await account.poll(signal)
-      : { account: row.id, events: [], unread: [], fault: refused };
-  const { fault } = outcome;
-  counters.countPoll(fault);
-  if (fault === null) log.debug({ account: row.id, meters: account.meters?.length ?? 0 }, 'polled');
-  else if (fault instanceof Failure) log.warn({ account: row.id, ...safeWords(fault) }, 'poll failed');
-  else log.error({ account: row.id, err: fault }, 'poll failed unexpectedly');
-  return { outcome, refreshFault: null };
+  account.hasToSignIn = row.needs_user && account.meters?.length === 0;
+  const polled = await pollTurn(account, { slot, signal, wasFailing: row.failures > 0 }, context);
+  if (polled?.outcome.fault === null)
+    log.debug({ account: row.id, meters: account.meters?.length ?? 0 }, 'polled');
+  return { polled, refreshFault: null };
 }
 
 const faultOf = (step: Promise<unknown>): Promise<unknown> =>
@@ -221,12 +221,12 @@ const faultOf = (step: Promise<unknown>): Promise<unknown> =>
     (err: unknown) => err,
   );
 
-/** The row after a run; `outcome`: of its poll. */
+/** The row after a run. */
 function columnsAfter(
   account: Account,
-  outcome: AccountOutcome | null,
+  polled: Polled | null,
   row: ClaimedRow,
-  { context, schedule }: ProcessParts,
+  { context }: ProcessParts,
 ): Columns & { readonly poll_at?: Date } {
   const { state } = account.upstream.session.status();
   const { requests, logins } = account.history.today();
@@ -239,17 +239,14 @@ function columnsAfter(
     needs_user: needsAPerson(state),
     ...(row.repair && { repair: false }),
   };
-  if (outcome === null) return columns;
-  const { fault } = outcome;
-  const retryMs = account.retryDelayMs(fault, row.failures + 1) ?? Number.POSITIVE_INFINITY;
-  const toldToWait = fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0;
-  const slot = schedule.nextPoll(row.id, now);
-  const pollAt = fault === null ? slot : Math.max(now + toldToWait, Math.min(slot, now + retryMs));
+  if (polled === null) return columns;
+  const { fault } = polled.outcome;
+  const { pollAt, retryAfter } = account.history.record;
   return {
     ...columns,
     ...failureColumns(fault, row, now),
-    poll_at: new Date(pollAt),
-    retry_after: new Date(now + toldToWait),
+    poll_at: new Date(pollAt ?? now),
+    retry_after: new Date(retryAfter ?? now),
     first_history: isIncomplete(account),
     ...(fault === null && { last_success_at: new Date(now) }),
   };
@@ -290,21 +287,4 @@ async function publish(messages: readonly Message[], claim: ClaimedAccount, { li
     context.log.info({ account: claim.id, ...safeWords(fault) }, 'not published yet: the next run does it');
     return null;
   }
-}
-
-function accountOf(row: ClaimedRow, { opened, context }: ProcessParts): ConfiguredAccount {
-  const login = loginOf(row, opened.seal);
-  if (login === undefined)
-    throw failure('damaged_login', `The login of ${row.id} in the database cannot be opened.`, {
-      exit: EXIT.config,
-      retry: 'never',
-      hint: 'Import this account again with `heat2mqtt accounts import`.',
-    });
-  const { username, password } = login;
-  return {
-    id: row.id,
-    username,
-    password: new Secret('database', async () => password, context.scrubber),
-    ...(row.history_since !== null && { history_since: row.history_since }),
-  };
 }

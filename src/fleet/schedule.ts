@@ -1,14 +1,7 @@
 // When each account is due: at a tick of the schedule, and later by its own share of the shortest time between two ticks, so
 // that the polls of thousands come evenly.
 import { createHash } from 'node:crypto';
-
-/** A cron expression. Times are epoch milliseconds. */
-export interface CronTimes {
-  /** So many of its next ticks, from the present moment on. */
-  readonly next: (count: number) => readonly number[];
-  /** Whether one is in this second. */
-  readonly matches: (at: number) => boolean;
-}
+import type { CronTimes } from '../engine/schedule.ts';
 
 const AT_ONCE = 100;
 const SECOND_MS = 1_000;

@@ -2,7 +2,8 @@
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
-import type { ClaimedAccount, Columns, End } from '../store/database/claims.ts';
+import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
+import type { Columns, End } from '../store/database/claimedRow.ts';
 import { DatabaseTrouble } from '../store/database/database.ts';
 import { failureColumns, type ProcessParts, runAccount } from './run.ts';
 
@@ -17,7 +18,7 @@ const SHARE_OF_FIRST_HISTORIES = 0.25;
 export type Worker = ReturnType<typeof startWorker>;
 
 export function startWorker(claimSeconds: number, parts: ProcessParts) {
-  const { context, link, membership, claims } = parts;
+  const { context, link, pace, claims } = parts;
   const { clock, log } = context;
   const { concurrency } = context.config.usage;
   const share = Math.max(1, Math.floor(concurrency * SHARE_OF_FIRST_HISTORIES));
@@ -30,7 +31,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
     while (!signal.aborted) {
       const free = concurrency - running.size;
       // What could not be published would keep the account from others.
-      const mayWork = free > 0 && link.status().connected && membership.pausedMs() === 0;
+      const mayWork = free > 0 && link.status().connected && pace.pausedMs() === 0;
       const fresh = [...running.keys()].filter(({ row }) => row.first_history).length;
       const firstHistories = Math.min(free, Math.max(0, share - fresh));
       const taken = mayWork ? ((await claims.take(free, firstHistories).catch(tell)) ?? []) : [];

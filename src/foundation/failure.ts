@@ -60,6 +60,44 @@ export function safeWords(thrown: unknown): { code: string; message: string; hin
     const { code, message, hint } = thrown;
     return hint === undefined ? { code, message } : { code, message, hint };
   }
-  const name = thrown instanceof Error ? thrown.name : typeof thrown;
-  return { code: 'unexpected', message: `Unexpected fault (${name}); the log has the details.` };
+  return { code: 'unexpected', message: `Unexpected fault (${classOf(thrown)}); the log has the details.` };
+}
+
+const CLASS_NAME = /^[A-Z][A-Za-z0-9]{1,60}$/;
+/** Of the system, as ECONNREFUSED; of Node and of libraries, as ERR_TLS_CERT_ALTNAME_INVALID; and SQLSTATEs, as 28P01. */
+const CODES = [
+  /^E[A-Z0-9]{2,30}$/,
+  /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/,
+  /^(?:\d[\dA-Z]|F0|HV|P0|XX)[\dA-Z]{3}$/,
+];
+const LONGEST_CODE = 60;
+
+const classOf = (thrown: unknown): string => {
+  if (!(thrown instanceof Error)) return typeof thrown;
+  return CLASS_NAME.test(thrown.name) ? thrown.name : 'Error';
+};
+
+/** The code that the system, Node or a library gives to a thrown value; `null`: none, or not one of theirs. */
+export function codeOf(thrown: unknown): string | null {
+  const { code } = Object(thrown) as { code?: unknown };
+  if (typeof code !== 'string' || code.length > LONGEST_CODE) return null;
+  return CODES.some((shape) => shape.test(code)) ? code : null;
+}
+
+/** Its code, else its class: one word for a sentence. */
+export const faultOf = (thrown: unknown): string => codeOf(thrown) ?? classOf(thrown);
+
+/** What kind of error it is, in one or two words: `Error ECONNREFUSED`. Its text may quote what came from outside. */
+export const kindOf = (thrown: unknown): string => [classOf(thrown), codeOf(thrown) ?? []].flat().join(' ');
+
+// A message may have many lines, and one of them may look like this all the same: hence the shape of the place.
+const FRAME = /^ {4}at (?:async )?[\w$.<>[\] #]{0,100}\(?(?:file:\/\/|node:|\/|[A-Z]:\\)[^\s()]*:\d+:\d+\)?$/;
+
+/** Where in the code it was thrown, innermost first, without its text. */
+export function framesOf(thrown: unknown): string[] {
+  if (!(thrown instanceof Error)) return [];
+  const { message, stack = '' } = thrown;
+  const at = stack.indexOf(message);
+  const below = at < 0 ? stack : stack.slice(at + message.length);
+  return below.split('\n').filter((line) => FRAME.test(line));
 }

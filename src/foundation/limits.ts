@@ -36,6 +36,72 @@ export class RateLimit {
   }
 }
 
+/** Steps in the order in which they came: so many within a sliding window, the others after it. */
+export class PacedQueue {
+  readonly #clock: Clock;
+  readonly #limit: RateLimit;
+  readonly #longest: number;
+  #waiting: (() => void)[] = [];
+
+  /** `longest`: how many may wait. */
+  constructor(
+    clock: Clock,
+    limits: { readonly most: number; readonly windowMs: number; readonly longest: number },
+  ) {
+    this.#clock = clock;
+    this.#limit = new RateLimit(clock, limits.most, limits.windowMs);
+    this.#longest = limits.longest;
+  }
+
+  /** `false`: too many wait, and the step will not run. */
+  add(step: () => void): boolean {
+    if (this.#waiting.length >= this.#longest) return false;
+    this.#waiting.push(step);
+    if (this.#waiting.length === 1) this.#go();
+    return true;
+  }
+
+  #go(): void {
+    while (this.#waiting.length > 0 && this.#limit.tryStart()) this.#waiting.shift()?.();
+    if (this.#waiting.length > 0) this.#clock.after(this.#limit.waitMs(), () => this.#go());
+  }
+}
+
+/** A step that others ask for, however often: it runs once for all who have asked until then, and rests before it runs again. */
+export class Paced {
+  readonly #clock: Clock;
+  readonly #restMs: number;
+  readonly #step: () => void;
+  #restsUntil = Number.NEGATIVE_INFINITY;
+  #unplan: (() => void) | null = null;
+
+  constructor(clock: Clock, restMs: number, step: () => void) {
+    this.#clock = clock;
+    this.#restMs = restMs;
+    this.#step = step;
+  }
+
+  /** Not before `delayMs` from now; a run that is planned already stays where it is. */
+  ask(delayMs = 0): void {
+    if (this.#unplan !== null) return;
+    const waitMs = Math.max(delayMs, this.#restsUntil - this.#clock.monotonic());
+    if (waitMs > 0) this.#unplan = this.#clock.after(waitMs, () => this.#run());
+    else this.#run();
+  }
+
+  /** The run that is planned does not happen. */
+  cancel(): void {
+    this.#unplan?.();
+    this.#unplan = null;
+  }
+
+  #run(): void {
+    this.#unplan = null;
+    this.#restsUntil = this.#clock.monotonic() + this.#restMs;
+    this.#step();
+  }
+}
+
 const REST_FACTOR = 100;
 const LONGEST_REST_MS = 60_000;
 

@@ -1,6 +1,6 @@
 // Logging with pino, one child for each module; every line passes a scrubber that knows the secrets by value.
 import { type Logger, pino } from 'pino';
-import { Failure, safeWords } from './failure.ts';
+import { Failure, framesOf, kindOf, safeWords } from './failure.ts';
 
 export type Log = Logger;
 
@@ -144,11 +144,44 @@ export interface LogOptions {
 
 const DEBUGGING: ReadonlySet<string> = new Set(['debug', 'trace']);
 
-// A Failure was foreseen: where in our code it was thrown does not help at home, and buries its advice.
-function shown(thrown: Error): object {
-  if (!(thrown instanceof Failure)) return pino.stdSerializers.err(thrown);
-  const { cause } = thrown;
-  return cause === undefined ? safeWords(thrown) : { ...safeWords(thrown), cause: String(cause) };
+/** What JavaScript itself says of a mistake in this program: it names a variable of the code, and no value. */
+const WORDS_OF_THE_ENGINE = [
+  /^Cannot (?:read|set) properties of (?:undefined|null) \((?:reading|setting) '[\w$]{1,40}'\)$/,
+  /^[\w$.]{1,80} is not (?:a function|a constructor|defined|iterable)$/,
+  /^Cannot access '[\w$]{1,40}' before initialization$/,
+  /^Assignment to constant variable\.$/,
+  /^Maximum call stack size exceeded$/,
+  /^Invalid (?:array length|string length|time value)$/,
+];
+const DEEPEST_CAUSE = 5;
+
+/** The text of an error may quote what came from outside: only that of a Failure is told, and of a mistake that JavaScript found. */
+function shown(thrown: unknown, withPlace: boolean): object {
+  const causes = causesOf(thrown);
+  const isForeseen = thrown instanceof Failure;
+  const words = isForeseen ? safeWords(thrown) : { type: kindOf(thrown), ...messageOf(thrown) };
+  return {
+    ...words,
+    ...(causes.length === 0 ? {} : { cause: causes.join(' < ') }),
+    // Where in our code a Failure was thrown does not help at home, and buries its advice.
+    ...(isForeseen && !withPlace ? {} : { stack: framesOf(thrown).join('\n') }),
+  };
+}
+
+function messageOf(thrown: unknown): { readonly message?: string } {
+  const message = thrown instanceof Error ? thrown.message : '';
+  return WORDS_OF_THE_ENGINE.some((words) => words.test(message)) ? { message } : {};
+}
+
+function causesOf(thrown: unknown): string[] {
+  const causes: string[] = [];
+  for (
+    let at = Object(thrown).cause;
+    at !== undefined && causes.length < DEEPEST_CAUSE;
+    at = Object(at).cause
+  )
+    causes.push(kindOf(at));
+  return causes;
 }
 
 /** A mask may not touch what holds the line together: a secret may be a number or look like a piece of JSON. */
@@ -172,7 +205,7 @@ export function createLog({ level, scrubber, write, tail }: LogOptions): Log {
       base: null,
       formatters: { level: (label) => ({ level: label }) },
       timestamp: pino.stdTimeFunctions.isoTime,
-      serializers: { err: DEBUGGING.has(level) ? pino.stdSerializers.err : shown },
+      serializers: { err: (thrown: unknown) => shown(thrown, DEBUGGING.has(level)) },
       hooks: { streamWrite: (line) => scrubbedLine(line, scrubber) },
     },
     {

@@ -1,5 +1,6 @@
 // Every command that Home Assistant is sent, with the shape of its reply. All reject with HomeAssistantTrouble.
 import * as z from 'zod';
+import { listOf } from '../domain/listOf.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { type Address, type HomeAssistant, openHomeAssistant } from './connection.ts';
 import { HomeAssistantTrouble } from './trouble.ts';
@@ -42,26 +43,75 @@ export const importStatistics = (home: HomeAssistant, metadata: Fields, stats: r
   home.send({ type: 'recorder/import_statistics', metadata, stats }, z.unknown());
 
 const EARLIEST = Date.UTC(1990, 0, 1);
+/** An answer has 900 kB for all hours of a year. */
+const LONGEST_QUESTION_MS = 366 * 24 * 3_600_000;
 
-/** The hourly rows that are stored, oldest first; a number that is missing is NaN. Times in epoch milliseconds, `to` exclusive. */
+type AmountType = 'state' | 'sum' | 'mean';
+
+/** Epoch milliseconds, `to` exclusive. */
+export interface Period {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The hourly rows that are stored, oldest first; a number that is missing is NaN. Times in epoch milliseconds. */
 export async function storedHours(
   home: HomeAssistant,
   id: string,
-  types: readonly ('state' | 'sum' | 'mean')[],
-  { from = EARLIEST, to }: { readonly from?: number; readonly to?: number } = {},
+  types: readonly AmountType[],
+  { from, to }: Period,
 ): Promise<z.infer<typeof hour>[]> {
-  const question = {
+  const rows: z.infer<typeof hour>[] = [];
+  for (let at = from; at < to; at += LONGEST_QUESTION_MS) {
+    const piece = { from: at, to: Math.min(at + LONGEST_QUESTION_MS, to) };
+    rows.push(...(await readRows(home, { id, types, period: 'hour' }, hour, piece)));
+  }
+  return rows;
+}
+
+/** `storedHours` of all times: of the months that have rows, which are asked for first. */
+export async function allStoredHours(
+  home: HomeAssistant,
+  id: string,
+  types: readonly AmountType[],
+): Promise<z.infer<typeof hour>[]> {
+  const months = await readRows(home, { id, types, period: 'month' }, month, { from: EARLIEST, to: null });
+  const rows: z.infer<typeof hour>[] = [];
+  for (const period of inYears(months)) rows.push(...(await storedHours(home, id, types, period)));
+  return rows;
+}
+
+/** Joins what makes one question together; what lies far apart stays so. */
+function inYears(months: readonly { readonly start: number; readonly end: number }[]): Period[] {
+  const years: Period[] = [];
+  for (const { start, end } of months) {
+    const last = years.at(-1);
+    if (last && end - last.from <= LONGEST_QUESTION_MS) years[years.length - 1] = { ...last, to: end };
+    else years.push({ from: start, to: end });
+  }
+  return years;
+}
+
+/** Oldest first. `to`: `null` for all that come after `from`. */
+async function readRows<T extends { readonly start: number }>(
+  home: HomeAssistant,
+  question: { readonly id: string; readonly types: readonly AmountType[]; readonly period: 'hour' | 'month' },
+  row: z.ZodType<T>,
+  { from, to }: { readonly from: number; readonly to: number | null },
+): Promise<T[]> {
+  const { id, types, period } = question;
+  const command = {
     type: 'recorder/statistics_during_period',
     start_time: instant(from),
-    ...(to === undefined ? {} : { end_time: instant(to) }),
+    ...(to === null ? {} : { end_time: instant(to) }),
     statistic_ids: [id],
-    period: 'hour',
+    period,
     types,
     // Without these it answers in the units that were chosen for the display.
     units: { energy: 'kWh', temperature: '°C' },
   };
-  const reply = await home.send(question, z.record(z.string(), z.array(hour)));
-  return (reply[id] ?? []).sort((a, b) => a.start - b.start);
+  const { [id]: rows = [] } = await home.send(command, z.object({ [id]: listOf(row).optional() }));
+  return rows.sort((a, b) => a.start - b.start);
 }
 
 const amount = z
@@ -69,6 +119,7 @@ const amount = z
   .nullish()
   .transform((value) => value ?? Number.NaN);
 const hour = z.object({ start: z.number(), state: amount, sum: amount, mean: amount });
+const month = z.object({ start: z.number(), end: z.number() });
 
 /** To the second, with the offset that Home Assistant insists on. */
 export const instant = (epochMs: number): string => `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;
@@ -77,7 +128,7 @@ export const instant = (epochMs: number): string => `${new Date(epochMs).toISOSt
 export async function statisticsMetadata(home: HomeAssistant, ids: readonly string[]) {
   const all = await home.send(
     { type: 'recorder/get_statistics_metadata', statistic_ids: ids },
-    z.array(metadata),
+    listOf(metadata),
   );
   return new Map(all.map((one) => [one.statistic_id, one]));
 }
@@ -91,7 +142,7 @@ const metadata = z.object({
 });
 
 const fields = z.record(z.string(), z.unknown());
-const preferences = z.looseObject({ energy_sources: z.array(fields).readonly() });
+const preferences = z.looseObject({ energy_sources: listOf(fields).readonly() });
 
 /** Home Assistant's own shape. */
 export type Preferences = z.infer<typeof preferences>;
@@ -107,16 +158,36 @@ export const readPreferences = (home: HomeAssistant): Promise<Preferences> =>
 export const saveSources = (home: HomeAssistant, energy_sources: readonly Fields[]) =>
   home.send({ type: 'energy/save_prefs', energy_sources }, z.unknown());
 
+// An entry has a kilobyte, and a large home has thousands of entities.
+const ENTRIES_AT_ONCE = 200;
+
 /** The entities of MQTT that are not disabled, by unique id: a person may have given them other ids. */
 export async function mqttEntities(home: HomeAssistant): Promise<ReadonlyMap<string, string>> {
-  const entries = await home.send({ type: 'config/entity_registry/list' }, z.array(fields));
-  const ours = entries.filter(({ platform, disabled_by: disabled }) => platform === 'mqtt' && !disabled);
-  return new Map(ours.map(({ unique_id, entity_id }) => [String(unique_id), String(entity_id)]));
+  // In short, and without those that are disabled; unique ids are in the entries only.
+  const { entities } = await home.send({ type: 'config/entity_registry/list_for_display' }, shortEntries);
+  const ids = entities.filter(({ pl }) => pl === 'mqtt').map(({ ei }) => ei);
+  const byUniqueId = new Map<string, string>();
+  for (let at = 0; at < ids.length; at += ENTRIES_AT_ONCE) {
+    const command = {
+      type: 'config/entity_registry/get_entries',
+      entity_ids: ids.slice(at, at + ENTRIES_AT_ONCE),
+    };
+    for (const one of await home.send(command, entries))
+      if (one) byUniqueId.set(String(one.unique_id), one.entity_id);
+  }
+  return byUniqueId;
 }
+
+const shortEntries = z.object({
+  entities: listOf(z.object({ ei: z.string(), pl: z.string().nullish() })),
+});
+const entry = z.object({ unique_id: z.union([z.string(), z.number()]), entity_id: z.string() });
+/** By entity id. */
+const entries = z.record(z.string(), z.unknown()).transform(Object.values).pipe(listOf(entry.nullable()));
 
 /** The messages below the bell of the sidebar, by id. They stand there until they are dismissed, or a restart. */
 export async function standingNotifications(home: HomeAssistant): Promise<ReadonlyMap<string, string>> {
-  const all = await home.send({ type: 'persistent_notification/get' }, z.array(fields));
+  const all = await home.send({ type: 'persistent_notification/get' }, listOf(fields));
   return new Map(all.map(({ notification_id, message }) => [String(notification_id), String(message)]));
 }
 

@@ -1,8 +1,10 @@
 // A conversation with Home Assistant over its WebSocket: sign-in, then one reply for each command, within a deadline.
-import type { WebSocket } from 'ws';
+import type { RawData, WebSocket } from 'ws';
 import type * as z from 'zod';
 import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { codeOf } from '../foundation/failure.ts';
+import { excessIn, LARGEST_JSON_BYTES } from '../foundation/json.ts';
 import { HomeAssistantTrouble, troubleWith } from './trouble.ts';
 
 /** A command of the WebSocket API, without its id. */
@@ -19,7 +21,11 @@ export interface Address {
 const REPLY_MS = 60_000;
 const SIGN_IN_MS = 15_000;
 const MOST_REDIRECTS = 3;
-const LARGEST_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** Of `ws`: larger than it may be, and in more pieces. */
+const EXCESSES: ReadonlyMap<unknown, string> = new Map([
+  ['WS_ERR_UNSUPPORTED_MESSAGE_LENGTH', `more than ${LARGEST_JSON_BYTES / 1024 / 1024} MiB`],
+  ['WS_ERR_TOO_MANY_BUFFERED_PARTS', 'too many pieces'],
+]);
 
 export type HomeAssistant = Awaited<ReturnType<typeof openHomeAssistant>>;
 
@@ -28,7 +34,7 @@ export async function openHomeAssistant(address: Address, clock: Clock, signal: 
   const { Connection } = await import('home-assistant-js-websocket');
   const { default: Socket } = await import('ws');
   const ws = new Socket(address.url, {
-    maxPayload: LARGEST_MESSAGE_BYTES,
+    maxPayload: LARGEST_JSON_BYTES,
     perMessageDeflate: false,
     followRedirects: true,
     headers: { 'user-agent': about.userAgent },
@@ -50,8 +56,14 @@ export async function openHomeAssistant(address: Address, clock: Clock, signal: 
     hangUp();
     throw err;
   });
+  /** What a message had too much of, which has ended the connection. */
+  let excess: string | null = null;
+  const end = (found: string) => {
+    excess ??= found;
+    hangUp();
+  };
   const connection = new Connection(
-    resultsOf(ws) as unknown as ConstructorParameters<typeof Connection>[0],
+    resultsOf(ws, end) as unknown as ConstructorParameters<typeof Connection>[0],
     // The caller decides when to connect again.
     { setupRetry: 0, createSocket: () => Promise.reject(new HomeAssistantTrouble('cut')) },
   );
@@ -63,7 +75,7 @@ export async function openHomeAssistant(address: Address, clock: Clock, signal: 
     async send<T>(command: Command, shape: z.ZodType<T>): Promise<T> {
       const { type } = command;
       const reply = await inTime(REPLY_MS, connection.sendMessagePromise({ ...command })).catch((err) => {
-        throw troubleWith(type, err);
+        throw excess === null ? troubleWith(type, err) : new HomeAssistantTrouble('too_large', excess);
       });
       const { data, error } = shape.safeParse(reply);
       if (error) throw new HomeAssistantTrouble('strange', `to ${type}`);
@@ -94,7 +106,7 @@ function signIn(ws: WebSocket, { url, token }: Address): Promise<string> {
     ws.on('error', (err) => reject(whyUnreachable(err)));
     ws.on('close', () => refuse('unreachable', 'it closed the connection'));
     ws.on('message', (bytes) => {
-      const said = parse(String(bytes));
+      const said = excessIn(bytesOf(bytes)) === null ? parse(String(bytes)) : undefined;
       if (said?.type === 'auth_required') {
         version = /^\d{4}\.\d{1,2}\b/.exec(String(said.ha_version))?.[0] ?? 'of unknown version';
         // Never send the token to a server that has not asked for it.
@@ -114,8 +126,12 @@ export function isSince(year: number, month: number, version: string): boolean {
 }
 
 /** The part of a browser's WebSocket that the client needs. Nothing but results comes through it. */
-function resultsOf(ws: WebSocket) {
+function resultsOf(ws: WebSocket, onExcess: (excess: string) => void) {
   ws.removeAllListeners('message');
+  ws.on('error', (err) => {
+    const excess = EXCESSES.get('code' in err && err.code);
+    if (excess !== undefined) onExcess(excess);
+  });
   return {
     OPEN: ws.OPEN,
     get readyState() {
@@ -127,6 +143,8 @@ function resultsOf(ws: WebSocket) {
       if (type === 'close') ws.on('close', () => listen({}));
       if (type !== 'message') return;
       ws.on('message', (bytes) => {
+        const excess = excessIn(bytesOf(bytes));
+        if (excess !== null) return onExcess(excess);
         const data = String(bytes);
         const said = parse(data);
         // The client would throw on what is no JSON, and nothing catches that.
@@ -136,6 +154,9 @@ function resultsOf(ws: WebSocket) {
     },
   };
 }
+
+/** They come as one buffer, unless another binary type is chosen. */
+const bytesOf = (data: RawData): Buffer => data as Buffer;
 
 function parse(text: string): Record<string, unknown> | undefined {
   try {
@@ -158,8 +179,7 @@ const UNTRUSTED = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(GET|VE
 function whyUnreachable(err: Error): HomeAssistantTrouble {
   // The address of a redirect, since the configured one has been checked.
   if (err instanceof SyntaxError) return new HomeAssistantTrouble('moved', 'one that cannot be read', err);
-  const code = 'code' in err ? String(err.code) : '';
-  if (UNTRUSTED.test(code)) return new HomeAssistantTrouble('not_trusted', code, err);
-  const isWord = /^[A-Z][A-Z0-9_]{2,40}$/.test(code);
-  return new HomeAssistantTrouble('unreachable', isWord ? code : 'no WebSocket', err);
+  const code = codeOf(err);
+  if (code !== null && UNTRUSTED.test(code)) return new HomeAssistantTrouble('not_trusted', code, err);
+  return new HomeAssistantTrouble('unreachable', code ?? 'no WebSocket', err);
 }

@@ -10,7 +10,7 @@ import {
   statisticsRows,
 } from '../domain/statistics.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { importStatistics, instant, statisticsMetadata, storedHours } from './commands.ts';
+import { allStoredHours, importStatistics, instant, statisticsMetadata, storedHours } from './commands.ts';
 import type { HomeAssistant } from './connection.ts';
 import { HomeAssistantTrouble } from './trouble.ts';
 
@@ -74,6 +74,7 @@ const NEWEST_ROWS = 62;
 // Home Assistant takes seconds for this many on a Raspberry Pi; its messages end at 4 MiB, forty times as much.
 const BATCH_ROWS = 1_000;
 const HOUR_MS = 3_600_000;
+const AHEAD_MS = 48 * HOUR_MS;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
 const LONGEST_STORING_MS = 120_000;
@@ -92,9 +93,11 @@ export async function bringUpToDate(
   if (isWell && !thorough && from === undefined) {
     const newest = statisticsRows(ledger, kind, zone).slice(-NEWEST_ROWS);
     const [first] = newest;
-    if (!first || agree(newest, await storedHours(home, id, AMOUNTS, { from: first.start }))) return 0;
+    // What lies further ahead was written by a wrong clock: the thorough look finds it.
+    const to = options.clock.now() + AHEAD_MS;
+    if (!first || agree(newest, await storedHours(home, id, AMOUNTS, { from: first.start, to }))) return 0;
   }
-  const stored = await storedHours(home, id, AMOUNTS);
+  const stored = await allStoredHours(home, id, AMOUNTS);
   const wanted = statisticsRows(ledger, kind, zone, stored);
   const rows = isWell ? rowsToSend(wanted, stored, from) : wanted;
   if (rows.length > 0) onProgress(0, rows.length);
@@ -141,9 +144,6 @@ async function store(
 }
 
 const TEMPERATURE_UNITS = ['°C', '°F', 'K'];
-/** Some 200 kB in one reply. */
-const LONGEST_QUESTION_MS = 90 * 24 * HOUR_MS;
-
 /** The statistics hold temperatures. Rejects with HomeAssistantTrouble where they do not. */
 export async function checkTemperature(home: HomeAssistant, sensor: string): Promise<void> {
   const known = (await statisticsMetadata(home, [sensor])).get(sensor);
@@ -163,10 +163,7 @@ export async function hourlyTemperatures(
   to: number,
 ): Promise<Map<number, number>> {
   const means = new Map<number, number>();
-  for (let at = from; at < to; at += LONGEST_QUESTION_MS) {
-    const period = { from: at, to: Math.min(at + LONGEST_QUESTION_MS, to) };
-    for (const { start, mean } of await storedHours(home, sensor, ['mean'], period))
-      if (!Number.isNaN(mean)) means.set(start, mean);
-  }
+  for (const { start, mean } of await storedHours(home, sensor, ['mean'], { from, to }))
+    if (!Number.isNaN(mean)) means.set(start, mean);
   return means;
 }

@@ -66,6 +66,10 @@ const ROWS = {
     message: 'Home Assistant gave an answer that was not understood (%).',
     hint: 'Please report it, with the version of Home Assistant.',
   },
+  too_large: {
+    message: 'Home Assistant gave an answer with %, which was refused.',
+    hint: 'Check home_assistant.url: no answer to what is asked there is that large. Otherwise please report it.',
+  },
   refused: {
     message: 'Home Assistant refused the statistics (%).',
     hint: "Home Assistant's log tells why. If it goes on, please report it with its version.",
@@ -73,7 +77,7 @@ const ROWS = {
   no_temperatures: {
     message: 'Home Assistant keeps no statistics of the sensor in home_assistant.outdoor_temperature.',
     hint:
-      'Developer tools, Statistics, lists the sensors that have some: those with state_class: measurement. Statistics ' +
+      'Developer tools (since Home Assistant 2026.2 below Settings), Statistics, lists the sensors that have some: those with state_class: measurement. Statistics ' +
       'begin to grow once it has one.',
   },
   not_a_temperature: {
@@ -116,6 +120,24 @@ export class HomeAssistantTrouble extends Failure {
   }
 }
 
+/** The codes of Home Assistant's commands; what it says beside them is not told. */
+const CODES: ReadonlySet<unknown> = new Set([
+  'home_assistant_error',
+  'id_reuse',
+  'invalid_end_time',
+  'invalid_format',
+  'invalid_start_time',
+  'invalid_units',
+  'not_allowed',
+  'not_found',
+  'not_supported',
+  'service_validation_error',
+  'template_error',
+  'timeout',
+  'unknown_error',
+  'unknown_statistic_id',
+]);
+
 /** What became of a command, from what the WebSocket client rejects with. */
 export function troubleWith(command: string, err: unknown): HomeAssistantTrouble {
   if (err instanceof HomeAssistantTrouble) return err;
@@ -125,12 +147,14 @@ export function troubleWith(command: string, err: unknown): HomeAssistantTrouble
   if (code === 'unauthorized') return new HomeAssistantTrouble('not_admin');
   const isEnergy = command.startsWith('energy/');
   if (code === 'unknown_command') return new HomeAssistantTrouble(isEnergy ? 'no_energy' : 'no_recorder');
-  const words = /^[a-z_]{1,40}$/.test(code) ? code : 'without a known reason';
+  const words = CODES.has(code) ? code : 'without a known reason';
   return new HomeAssistantTrouble(isEnergy ? 'energy_refused' : 'refused', words);
 }
 
+const OF_THE_CONNECTION: readonly TroubleKind[] = ['cut', 'silent', 'too_large'];
+
 /** Trouble with one question, which leaves the others to be tried. Throws any other. */
 export function ofOneQuestion(err: unknown): HomeAssistantTrouble {
-  if (err instanceof HomeAssistantTrouble && err.kind !== 'cut' && err.kind !== 'silent') return err;
+  if (err instanceof HomeAssistantTrouble && !OF_THE_CONNECTION.includes(err.kind)) return err;
   throw err;
 }

@@ -1,13 +1,16 @@
-// The HTTP client for the issuer and the provider: follows redirects, unpacks the body, limits its size, counts requests.
+// The HTTP client for the issuer and the provider: follows redirects, unpacks the body, limits its size and its values, counts requests.
 // Not the global `fetch`: measured at three times the cost of `node:http` per request, and with a thousand accounts it
 // leaves 40 MB at each poll for the slow garbage collection.
 import { request as askPlain, type IncomingMessage } from 'node:http';
-import { request as askSecure } from 'node:https';
+import { type Agent, request as askSecure } from 'node:https';
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, failure } from '../foundation/failure.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import { excessIn, LARGEST_JSON_BYTES } from '../foundation/json.ts';
+import { beforeTls } from '../foundation/tlsTrouble.ts';
+import type { Trust } from './trust.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -33,19 +36,23 @@ export interface Gate {
   answered(response: HttpResponse): void;
 }
 
-/** A body larger than any honest reply. */
-const replyTooLarge = () =>
-  failure(
-    'reply_too_large',
-    `The reply is larger than ${LARGEST_REPLY_BYTES / 1024 / 1024} MiB and was refused.`,
-    {
+/** The reply has more of something than any honest one. */
+export class ReplyTooLarge extends Failure {
+  /** What it has, in words. */
+  readonly excess: string;
+
+  constructor(excess: string, reply = 'reply') {
+    super('reply_too_large', `The ${reply} has ${excess} and was refused.`, {
       exit: EXIT.provider,
       retry: 'later',
       hint: 'Check the address in the configuration: this does not look like what should answer there.',
-    },
-  );
+    });
+    this.excess = excess;
+  }
+}
 
-const LARGEST_REPLY_BYTES = 16 * 1024 * 1024;
+const TOO_MANY_BYTES = `more than ${LARGEST_JSON_BYTES / 1024 / 1024} MiB`;
+const FIRST_ROOM_BYTES = 64 * 1024;
 const MOST_REDIRECTS = 5;
 const UNPACK = new Map<string, () => Transform & { readonly bytesWritten: number }>([
   ['gzip', createGunzip],
@@ -54,13 +61,17 @@ const UNPACK = new Map<string, () => Transform & { readonly bytesWritten: number
   ['br', createBrotliDecompress],
 ]);
 
-/** `onRequest` is called after each request; `ok` means that a response came, whatever its status. */
+/**
+ * `onRequest` is called after each request; `ok` means that a response came, whatever its status. `trust`: in place of what Node
+ * trusts.
+ */
 export function createHttpClient(
   clock: Clock,
   onRequest: (seen: { readonly ms: number; readonly ok: boolean }) => void = () => undefined,
   gate?: Gate,
+  trust?: Trust,
 ) {
-  /** Rejects with reply_too_large, the reason of the signal, or the network's own error. */
+  /** Rejects with reply_too_large, ca_file_unusable, the reason of the signal, or the network's own error. */
   async function send(url: URL, request: HttpRequest): Promise<HttpResponse> {
     const ends = [request.signal, await gate?.enter()].filter((each) => each !== undefined);
     const signal = ends.length > 1 ? AbortSignal.any(ends) : ends[0];
@@ -69,7 +80,7 @@ export function createHttpClient(
     try {
       const headers = { ...request.headers, 'user-agent': about.userAgent };
       // Also after a success: an aborted response without a Content-Length looks complete.
-      const response = await exchange(url, { ...request, headers, signal }).finally(() =>
+      const response = await exchange(url, { ...request, headers, signal }, trust).finally(() =>
         signal?.throwIfAborted(),
       );
       ok = true;
@@ -101,10 +112,11 @@ export function createHttpClient(
   return { send, fetch };
 }
 
-async function exchange(url: URL, request: HttpRequest): Promise<HttpResponse> {
+async function exchange(url: URL, request: HttpRequest, trust?: Trust): Promise<HttpResponse> {
   let at = url;
   for (let hops = 0; ; hops += 1) {
-    const response = await begin(at, request);
+    const agent = at.protocol === 'https:' ? await trust?.() : undefined;
+    const response = await begin(at, request, agent);
     const mayMove = request.followRedirects !== false && hops < MOST_REDIRECTS;
     const next = mayMove ? redirection(response, at, request) : null;
     if (next === null) {
@@ -116,16 +128,29 @@ async function exchange(url: URL, request: HttpRequest): Promise<HttpResponse> {
   }
 }
 
-function begin(url: URL, { method, headers, body, signal }: HttpRequest): Promise<IncomingMessage> {
+function begin(
+  url: URL,
+  { method, headers, body, signal }: HttpRequest,
+  agent: Agent | undefined,
+): Promise<IncomingMessage> {
   const ask = url.protocol === 'https:' ? askSecure : askPlain;
   return new Promise((resolve, reject) => {
     const outgoing = ask(url, {
       method,
       headers: { 'accept-encoding': 'gzip, br', ...headers },
       ...(signal ? { signal } : {}),
+      ...(agent ? { agent } : {}),
+    });
+    let isEncrypted = url.protocol !== 'https:';
+    outgoing.on('socket', (socket) => {
+      const begin = () => {
+        isEncrypted = true;
+      };
+      if (outgoing.reusedSocket) begin();
+      else socket.once('secureConnect', begin);
     });
     outgoing.on('response', resolve);
-    outgoing.on('error', reject);
+    outgoing.on('error', (err) => reject(isEncrypted ? err : beforeTls(err)));
     // After a 101 Switching Protocols there is no other event, not even when the signal aborts.
     outgoing.on('close', () =>
       reject(Object.assign(new Error('closed without an answer'), { code: 'ECONNRESET' })),
@@ -154,22 +179,48 @@ function redirection(
   return to.protocol === 'https:' || to.protocol === from.protocol ? to : null;
 }
 
-function readWhole(response: IncomingMessage): Promise<Buffer> {
+/** Rejects with reply_too_large before anything has parsed it. */
+async function readWhole(response: IncomingMessage): Promise<Buffer> {
+  const body = await readBytes(response);
+  const excess = excessIn(body);
+  if (excess !== null) throw new ReplyTooLarge(excess);
+  return body;
+}
+
+function readBytes(response: IncomingMessage): Promise<Buffer> {
   const unpack = UNPACK.get((response.headers['content-encoding'] ?? '').trim().toLowerCase())?.();
   const stream: Readable = unpack ? pipeline(response, unpack, () => undefined) : response;
+  // Packed bytes count too: some of them unpack to nothing, without an end.
+  let received = 0;
+  response.on('data', (part: Buffer) => {
+    received += part.length;
+    if (received > LARGEST_JSON_BYTES) stream.destroy(new ReplyTooLarge(TOO_MANY_BYTES));
+  });
   return new Promise((resolve, reject) => {
-    const parts: Buffer[] = [];
+    // Parts are copied: one of a single byte would keep what the socket has read with it.
+    let room: Buffer = Buffer.alloc(0);
     let size = 0;
     stream.on('data', (part: Buffer) => {
-      size += part.length;
-      if (size > LARGEST_REPLY_BYTES) stream.destroy(replyTooLarge());
-      else parts.push(part);
+      if (size + part.length > LARGEST_JSON_BYTES) {
+        stream.destroy(new ReplyTooLarge(TOO_MANY_BYTES));
+        return;
+      }
+      room = withRoomFor(room, size, part.length);
+      size += part.copy(room, size);
     });
-    stream.on('end', () => resolve(Buffer.concat(parts, size)));
+    stream.on('end', () => resolve(room.subarray(0, size)));
     stream.on('error', (err: NodeJS.ErrnoException) => {
       // Some servers send an empty body with a Content-Encoding header.
       if (err.code === 'Z_BUF_ERROR' && unpack?.bytesWritten === 0) resolve(Buffer.alloc(0));
       else reject(err);
     });
   });
+}
+
+/** The same buffer, or one of at least twice the size that begins with the same bytes. */
+function withRoomFor(room: Buffer, size: number, more: number): Buffer {
+  if (size + more <= room.length) return room;
+  const larger = Buffer.alloc(Math.max(size + more, 2 * room.length, FIRST_ROOM_BYTES));
+  room.copy(larger, 0, 0, size);
+  return larger;
 }

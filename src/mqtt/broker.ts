@@ -1,17 +1,21 @@
 // Where the broker is: from the configuration, or the one that the daemon brings along. The only import of aedes.
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import type { Mqtt } from '../config/schema.ts';
-import type { Clock } from '../foundation/clock.ts';
-import { type BrokerAddress, type Connection, openConnection } from './connection.ts';
-import type { Incoming } from './message.ts';
+import { type Clock, systemClock } from '../foundation/clock.ts';
+import type { Log } from '../foundation/log.ts';
+import { Admission } from './admission.ts';
+import { brokerTls } from './certificates.ts';
+import { type BrokerAddress, type Connection, type ConnectOptions, openConnection } from './connection.ts';
 
 /** `null` when the configuration names no embedded broker. Rejects when its port is taken. */
-export async function startEmbedded(mqtt: Mqtt): Promise<EmbeddedBroker | null> {
+export async function startEmbedded(
+  mqtt: Mqtt,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): Promise<EmbeddedBroker | null> {
   if (mqtt.embedded === false) return null;
   const { port, host } = mqtt.embedded;
-  return startBroker({ port, host, ...(await loginAt(mqtt)) });
+  return startBroker({ port, host, clock, log, ...(await loginAt(mqtt)) });
 }
 
 /** The own broker's user if it has one. */
@@ -26,20 +30,15 @@ async function loginAt(mqtt: Mqtt): Promise<{ username?: string; password?: stri
 
 /** Reads secrets and certificates each time: a renewed one needs no restart. */
 export async function brokerAddress(mqtt: Mqtt, url: string, clientId: string): Promise<BrokerAddress> {
-  const { protocol, ca_file, cert_file, key_file } = mqtt;
-  const passphrase = await mqtt.key_password?.read();
+  const { protocol } = mqtt;
+  const caution = await mqtt.password?.caution();
   return {
     url,
     versions: protocol === 'auto' ? [5, 4] : [protocol === '5' ? 5 : 4],
     clientId,
     ...(await loginAt(mqtt)),
-    tls: {
-      ...(ca_file === undefined ? {} : { ca: await readFile(ca_file) }),
-      ...(cert_file === undefined ? {} : { cert: await readFile(cert_file) }),
-      ...(key_file === undefined ? {} : { key: await readFile(key_file) }),
-      ...(passphrase === undefined ? {} : { passphrase }),
-      rejectUnauthorized: mqtt.reject_unauthorized,
-    },
+    ...(caution ? { caution } : {}),
+    tls: await brokerTls(mqtt),
   };
 }
 
@@ -51,11 +50,11 @@ export async function openBroker(
   mqtt: Mqtt,
   command: string,
   clock: Clock,
-  onMessage?: (incoming: Incoming) => void,
+  options: ConnectOptions = {},
 ): Promise<Connection> {
   const clientId = `heat2mqtt_${command}_${randomBytes(4).toString('hex')}`;
   const address = await brokerAddress(mqtt, mqtt.url, clientId);
-  return openConnection(address, clock, onMessage ? { onMessage } : {});
+  return openConnection(address, clock, options);
 }
 
 export type EmbeddedBroker = Awaited<ReturnType<typeof startBroker>>;
@@ -69,9 +68,11 @@ export async function startBroker(
     readonly host?: string;
     readonly username?: string;
     readonly password?: string;
+    readonly clock?: Clock;
+    readonly log?: Log;
   } = {},
 ) {
-  const { host = '127.0.0.1', port: wanted = 0 } = options;
+  const { host = '127.0.0.1', port: wanted = 0, clock = systemClock, log } = options;
   const { Aedes } = await import('aedes');
   const isOpen = options.username === undefined && options.password === undefined;
   const sockets = new Set<Socket>();
@@ -85,11 +86,17 @@ export async function startBroker(
       done(refusal, null);
     },
   });
+  const admission = new Admission({
+    handle: (stream) => void broker.handle(stream),
+    clock,
+    ...(log && { log }),
+  });
+  broker.on('clientReady', ({ conn }) => admission.accepted(conn));
   // Without it Nagle's algorithm delays small packets by 40 ms each.
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-    broker.handle(socket);
+    admission.knock(socket);
   });
   const close = () => new Promise<void>((resolve) => broker.close(() => resolve()));
   const port = await new Promise<number>((resolve, reject) => {

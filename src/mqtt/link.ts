@@ -2,14 +2,13 @@
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import {
-  type BrokerAddress,
-  type Connection,
-  openConnection,
-  type ProtocolVersion,
-  PublishRefused,
-} from './connection.ts';
-import type { Incoming, Message } from './message.ts';
+import { type BrokerAddress, type Connection, openConnection, type ProtocolVersion } from './connection.ts';
+import { Delivery } from './delivery.ts';
+import { lossesBy } from './limits.ts';
+import type { Incoming, Message, Subscription } from './message.ts';
+import type { End } from './reasonCodes.ts';
+import { connectionCut } from './refusals.ts';
+import { Subscriber } from './subscriber.ts';
 
 export interface LinkOptions {
   /** Asked before each attempt, so that changed secrets and certificates are picked up. */
@@ -17,14 +16,21 @@ export interface LinkOptions {
   readonly will: Message;
   /** MQTT 5: the will waits so long for a connection that goes on with the session of this client id. */
   readonly willAfterSeconds?: number;
-  readonly subscriptions?: readonly string[];
-  /** Those of them whose messages keep the retain flag that they are published with, where the broker can. */
-  readonly retainAsPublished?: readonly string[];
+  readonly subscriptions?: readonly Subscription[];
   readonly clock: Clock;
   readonly log: Log;
   /** Draws from [0, 1). */
   readonly random: () => number;
 }
+
+/**
+ * Gives what is retained on a topic; `null`: nothing, or the broker does not let us read it. `onLate`: called when it comes all the same,
+ * within a minute.
+ */
+export type ReadRetained = (
+  subscription: Subscription,
+  onLate?: (incoming: Incoming) => void,
+) => Promise<Incoming | null>;
 
 export interface LinkConsumers {
   /** The current state of everything, asked for on each connect; it goes out first, in this order. */
@@ -32,14 +38,14 @@ export interface LinkConsumers {
   readonly onMessage?: (incoming: Incoming) => void;
   /** The broker has acknowledged the message. */
   readonly onDelivered?: (message: Message) => void;
-  /** The broker has refused a message, or has taken one on a topic that it had refused. */
+  /** The list of `refusals` has changed. */
   readonly onRefusals?: () => void;
   /** A message was published that is not retained: a listener that is not told now misses it. */
   readonly onPassing?: (message: Message) => void;
   /** The connection has come or gone. */
   readonly onStatus?: () => void;
-  /** Called with each connection before anything is published. `read` gives what is retained below a filter. */
-  readonly restore?: (read: (filter: string) => Promise<readonly Incoming[]>) => Promise<void>;
+  /** Called with each connection before anything is published. */
+  readonly restore?: (read: ReadRetained) => Promise<void>;
 }
 
 const FIRST_WAIT_MS = 1_000;
@@ -47,331 +53,286 @@ const LONGEST_WAIT_MS = 30_000;
 // A connection that breaks sooner does not reset the back-off.
 const STABLE_MS = 30_000;
 // Not every broker tells a client why it closes the connection.
-const SHORT_LIVED = {
-  hint: "If this goes on: another client may use the same client id, or the broker's log tells why it cuts.",
-};
-const MOST_UNDER_WAY = 32;
-// On each connection: who asks may name any response topic.
-const MOST_REFUSALS_LOGGED = 50;
-// Retained messages follow a subscription at once; only a silence shows that the last one has come.
+const SHORT_LIVED =
+  "If this goes on: another client may use the same client id, or the broker's log tells why it cuts.";
+// A retained message follows its subscription at once. Without a byte for so long there is none; while bytes come, it may be on its way.
 const SILENCE_MS = 700;
-const MOST_SILENCES = 30;
-// Other clients may have published there.
-const MOST_RESTORED_BYTES = 64 * 1024 * 1024;
+const LONGEST_READ_MS = 60_000;
+const LISTEN_EVERY_MS = 50;
 
-export type Link = ReturnType<typeof openLink>;
+export const openLink = (options: LinkOptions): Link => new Link(options);
 
-export function openLink(options: LinkOptions) {
-  const { address, will, willAfterSeconds = 0, subscriptions = [], retainAsPublished, clock, log } = options;
-  const outbox = openOutbox();
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  let consumers: LinkConsumers = { announcement: () => [] };
-  let running: Promise<void> = Promise.resolve();
-  let connection: Connection | null = null;
-  let hasConnected = false;
+export class Link {
+  readonly #options: LinkOptions;
+  readonly #subscriptions: readonly Subscription[];
+  readonly #subscriber: Subscriber;
+  readonly #delivery: Delivery;
+  readonly #stopping = new AbortController();
+  #consumers: LinkConsumers = { announcement: () => [] };
+  #running: Promise<void> = Promise.resolve();
+  #hasConnected = false;
   /** On the monotonic clock: a Pi that starts in 1970 has not been offline for decades. */
-  let offlineSince = clock.monotonic();
+  #offlineSince: number;
   /** The one of the last connection; `null` after a failed attempt. */
-  let version: ProtocolVersion | null = null;
-  let lastWarning = '';
-  let published = 0;
-  let drained = false;
-  let underWay = 0;
-  /** Retained topics whose newest message of the outbox the broker has refused. */
-  const refused = new Map<string, PublishRefused>();
-  const logged = new Set<string>();
-  /** The topic whose message was under way when the last connection ended: the next one sends one at a time, to find the culprit. */
-  let suspect: string | null = null;
-  const leftOut = new Set<string>();
+  #version: ProtocolVersion | null = null;
+  #lastWarning = '';
+  /** Why the broker has ended the last connection, until one lasts. */
+  #cut: Failure | null = null;
+  /** The limits of the present connection, or of the last one, cost these. */
+  #losses: readonly Failure[] = [];
+  /** Whoever waits for what is retained on a topic. */
+  readonly #readers = new Map<string, (incoming: Incoming) => void>();
 
-  function pump(): void {
-    while (connection !== null && underWay < mostUnderWay() && !signal.aborted) {
-      const message = outbox.take();
-      if (!message) return;
-      void deliver(connection, message);
-    }
+  constructor(options: LinkOptions) {
+    const { clock, log, will, subscriptions = [] } = options;
+    this.#options = options;
+    this.#subscriptions = subscriptions;
+    this.#subscriber = new Subscriber(clock, log);
+    this.#offlineSince = clock.monotonic();
+    this.#delivery = new Delivery({
+      clock,
+      log,
+      signal: this.#stopping.signal,
+      willTopic: will.topic,
+      onLeft: () => {
+        this.#offlineSince = clock.monotonic();
+      },
+    });
   }
 
-  const mostUnderWay = () => (suspect === null ? MOST_UNDER_WAY : 1);
-
-  /** Resolves to `null` once the broker has taken it, or to its refusal. Rejects when there is no answer. */
-  async function offer(over: Connection, message: Message): Promise<PublishRefused | null> {
-    const { topic } = message;
-    try {
-      if (leftOut.has(topic)) throw new PublishRefused(topic, ENDS_CONNECTION.why, ENDS_CONNECTION.hint);
-      await over.publish(message);
-    } catch (err) {
-      if (!(err instanceof PublishRefused)) throw err;
-      if (!logged.has(topic) && logged.size < MOST_REFUSALS_LOGGED) {
-        logged.add(topic);
-        const { message: sentence, ...words } = safeWords(err);
-        log.warn(words, sentence);
-      }
-      return err;
-    }
-    published += 1;
-    return null;
+  start(consumers: LinkConsumers): void {
+    this.#consumers = consumers;
+    this.#delivery.listen(consumers);
+    this.#running = this.#run();
   }
 
-  async function deliver(over: Connection, message: Message): Promise<void> {
-    const { topic, retain } = message;
-    underWay += 1;
-    try {
-      const refusal = await offer(over, message);
-      outbox.done(message);
-      if (outbox.size() === 0) [drained, suspect] = [true, null];
-      if (refusal === null) consumers.onDelivered?.(message);
-      else if (retain) refused.set(topic, refusal);
-      if (refusal === null ? refused.delete(topic) : retain) consumers.onRefusals?.();
-    } catch (err) {
-      // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
-      if (over === connection) {
-        log.warn({ err, topic: message.topic }, 'publish was not acknowledged');
-        leave();
-      }
-      await over.close(0);
-    } finally {
-      underWay -= 1;
-    }
-    pump();
-  }
-
-  async function run(): Promise<void> {
+  async #run(): Promise<void> {
+    const { clock, random } = this.#options;
+    const { signal } = this.#stopping;
     let failures = 0;
     while (!signal.aborted) {
       try {
-        const opened = await open();
-        const since = clock.monotonic();
-        const why = await live(opened);
-        if (signal.aborted) break;
-        const wasStable = clock.monotonic() - since > STABLE_MS;
-        log.warn({ why, ...(wasStable ? {} : SHORT_LIVED) }, 'connection to the broker lost');
-        if (wasStable) failures = 0;
+        const opened = await this.#open();
+        if (await this.#live(opened)) failures = 0;
       } catch (err) {
         if (signal.aborted) break;
-        version = null;
-        warnOnce(err);
+        this.#version = null;
+        this.#warnOnce(err);
+        // The next attempt leaves something out, so that it gets further.
+        if (this.#subscriber.hasFoundCulprit) failures = 0;
       }
+      if (signal.aborted) break;
       failures += 1;
       const wait = Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures - 1, 10), LONGEST_WAIT_MS);
-      await clock.sleep(wait * (0.75 + options.random() / 2), signal);
+      await clock.sleep(wait * (0.75 + random() / 2), signal);
     }
   }
 
   /** Connects, restores, subscribes. Rejects as `openConnection` does, or with a fault of a secret file. */
-  async function open(): Promise<Connection> {
-    const { onMessage = () => undefined, restore } = consumers;
-    let hear = onMessage;
+  async #open(): Promise<Connection> {
+    const { address, clock, will, willAfterSeconds = 0 } = this.#options;
+    const { restore } = this.#consumers;
     const { versions, ...place } = await address();
     const opened = await openConnection(
-      { ...place, versions: version === null ? versions : [version] },
+      { ...place, versions: this.#version === null ? versions : [this.#version] },
       clock,
-      { onMessage: (incoming) => hear(incoming), will, willAfterSeconds },
+      { onMessage: (incoming) => this.#hear(incoming), will, willAfterSeconds },
     );
-    version = opened.version;
+    this.#version = opened.version;
     try {
-      await restore?.(async (filter) => {
-        const retained: Incoming[] = [];
-        let bytes = 0;
-        hear = (incoming) => {
-          if (incoming.retained && bytes < MOST_RESTORED_BYTES) retained.push(incoming);
-          bytes += incoming.payload.length;
-          onMessage(incoming);
-        };
-        await opened.subscribe([filter]);
-        for (let waited = 0, before = -1; waited < MOST_SILENCES && retained.length !== before; waited += 1) {
-          before = retained.length;
-          await clock.sleep(SILENCE_MS, signal);
-        }
-        hear = onMessage;
-        // What has come until then may be a part, which would count as all there is.
-        signal.throwIfAborted();
-        await opened.unsubscribe(filter);
-        return retained;
-      });
-      if (subscriptions.length > 0) await opened.subscribe(subscriptions, retainAsPublished);
-      signal.throwIfAborted();
+      this.#subscriber.begin();
+      this.#losses = lossesBy(opened.limits);
+      await restore?.((subscription, onLate) => this.#read(opened, subscription, onLate));
+      await this.#subscriber.subscribe(opened, this.#subscriptions);
+      this.#stopping.signal.throwIfAborted();
+      this.#subscriber.rest();
       return opened;
     } catch (err) {
+      if (opened.end !== null) this.#noteCut(opened.end);
       await opened.close(0);
       throw err;
     }
   }
 
-  /** Resolves when the connection has ended, with the reason. */
-  async function live(opened: Connection): Promise<string> {
-    lastWarning = '';
-    hasConnected = true;
-    logged.clear();
-    outbox.lead(consumers.announcement());
-    connection = opened;
+  #hear(incoming: Incoming): void {
+    if (incoming.retained) this.#readers.get(incoming.topic)?.(incoming);
+    this.#consumers.onMessage?.(incoming);
+  }
+
+  async #read(
+    opened: Connection,
+    subscription: Subscription,
+    onLate?: (incoming: Incoming) => void,
+  ): Promise<Incoming | null> {
+    if (!opened.limits.retains) return null;
+    const { filter } = subscription;
+    let found: Incoming | null = null;
+    const heard = () => found;
+    this.#readers.set(filter, (incoming) => {
+      found = incoming;
+    });
+    await this.#subscriber.subscribe(opened, [subscription]);
+    const isRefused = this.#subscriber.isRefused(filter);
+    if (!isRefused) await this.#untilSilent(opened, () => heard() !== null);
+    // What has come until then may be a part, which would count as all there is.
+    this.#stopping.signal.throwIfAborted();
+    const answer = heard();
+    const isOver = isRefused || answer !== null || onLate === undefined;
+    if (isOver) this.#readers.delete(filter);
+    if (isOver && !isRefused) await opened.unsubscribe(filter);
+    if (!isOver) this.#listenOn(opened, filter, onLate);
+    return answer;
+  }
+
+  /** Resolves when it is done, or no byte has come for a while. */
+  async #untilSilent(opened: Connection, isDone: () => boolean): Promise<void> {
+    const { clock } = this.#options;
+    const began = clock.monotonic();
+    let heardAt = began;
+    let bytes = opened.bytesReceived;
+    while (!isDone() && !this.#stopping.signal.aborted) {
+      const now = clock.monotonic();
+      if (bytes !== opened.bytesReceived) heardAt = now;
+      bytes = opened.bytesReceived;
+      if (now - heardAt >= SILENCE_MS || now - began >= LONGEST_READ_MS) return;
+      await clock.sleep(LISTEN_EVERY_MS, this.#stopping.signal);
+    }
+  }
+
+  /** What comes after the silence is told. */
+  #listenOn(opened: Connection, filter: string, onLate: (incoming: Incoming) => void): void {
+    const end = () => {
+      cancel();
+      this.#readers.delete(filter);
+      if (opened.end === null) opened.unsubscribe(filter).catch(() => undefined);
+    };
+    const cancel = this.#options.clock.after(LONGEST_READ_MS, end);
+    this.#readers.set(filter, (incoming) => {
+      end();
+      onLate(incoming);
+    });
+  }
+
+  /** What is retained on a topic, over the present connection. `undefined`: there is none, or it has ended meanwhile. */
+  async readRetained(...question: Parameters<ReadRetained>): Promise<Incoming | null | undefined> {
+    const { connection } = this.#delivery;
+    if (connection === null) return undefined;
+    return this.#read(connection, ...question).catch(() => undefined);
+  }
+
+  /** Resolves when the connection has ended, with whether it had lasted, or the next one gets further: it needs no longer pause. */
+  async #live(opened: Connection): Promise<boolean> {
+    const { clock, log } = this.#options;
+    const since = clock.monotonic();
+    const gone = new AbortController();
+    this.#lastWarning = '';
+    this.#hasConnected = true;
+    this.#delivery.begin(opened, this.#consumers.announcement());
     log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
-    pump();
-    consumers.onStatus?.();
-    const why = await opened.ended;
-    leave();
-    blame(outbox.oldestUnderWay());
-    outbox.rewind();
-    consumers.onStatus?.();
-    return why;
+    this.#consumers.onStatus?.();
+    void this.#insist(opened, gone.signal);
+    const keepCut = clock.after(STABLE_MS, () => this.#forgetCut());
+    const end = await opened.ended;
+    keepCut();
+    gone.abort();
+    const how = this.#delivery.end(end);
+    if (how === 'at rest') this.#subscriber.forgive();
+    const isStable = clock.monotonic() - since > STABLE_MS;
+    if (!this.#stopping.signal.aborted) this.#noteEnd(end, isStable);
+    this.#consumers.onStatus?.();
+    return isStable || how === 'further';
   }
 
-  /** Brokers answer in order: what has no answer yet is what the connection ended with. */
-  function blame(message: Message | undefined): void {
-    const topic = message?.topic ?? null;
-    // It was something else this time, as it may have been before: what is left out gets another chance.
-    if (topic === null) leftOut.clear();
-    // The broker has taken a will for that topic: it is not the message that ends the connection.
-    else if (topic === suspect && topic !== will.topic) leftOut.add(topic);
-    suspect = topic;
+  async #insist(opened: Connection, signal: AbortSignal): Promise<void> {
+    try {
+      const onGranted = () => this.#consumers.onRefusals?.();
+      await this.#subscriber.insist(opened, this.#subscriptions, signal, onGranted);
+    } catch {
+      // The broker gives no answer any more, or has ended the connection.
+      await opened.close(0);
+    }
   }
 
-  function leave(): void {
-    connection = null;
-    offlineSince = clock.monotonic();
+  #noteEnd(end: End, isStable: boolean): void {
+    const { why, hint } = end;
+    const advice = hint ?? (isStable ? null : SHORT_LIVED);
+    this.#options.log.warn(
+      { why, ...(advice === null ? {} : { hint: advice }) },
+      'connection to the broker lost',
+    );
+    this.#noteCut(end);
+  }
+
+  #noteCut(end: End): void {
+    const cut = connectionCut(end);
+    if (cut === null || cut.message === this.#cut?.message) return;
+    this.#cut = cut;
+    this.#consumers.onRefusals?.();
+  }
+
+  #forgetCut(): void {
+    if (this.#cut === null) return;
+    this.#cut = null;
+    this.#consumers.onRefusals?.();
   }
 
   // Once for each reason: the same failure every half minute is no news.
-  function warnOnce(err: unknown): void {
+  #warnOnce(err: unknown): void {
     const words = String(err);
     const told = err instanceof Failure ? safeWords(err) : { err };
-    if (words !== lastWarning) log.warn(told, 'no connection to the broker');
-    lastWarning = words;
+    if (words !== this.#lastWarning) this.#options.log.warn(told, 'no connection to the broker');
+    this.#lastWarning = words;
   }
 
-  return {
-    start(given: LinkConsumers): void {
-      consumers = given;
-      running = run();
-    },
+  /** Until the first connection retained messages are dropped: the announcement has them, after what is restored. */
+  publish(messages: readonly Message[]): void {
+    if (this.#stopping.signal.aborted) return;
+    for (const message of messages) {
+      if (this.#hasConnected || !message.retain) this.#delivery.put(message);
+      if (!message.retain) this.#consumers.onPassing?.(message);
+    }
+    this.#delivery.pump();
+  }
 
-    /** Until the first connection retained messages are dropped: the announcement has them, after what is restored. */
-    publish(messages: readonly Message[]): void {
-      if (signal.aborted) return;
-      for (const message of messages) {
-        if (hasConnected || !message.retain) outbox.put(message);
-        if (!message.retain) consumers.onPassing?.(message);
-      }
-      pump();
-    },
+  /**
+   * Publishes over the present connection, past what waits. Resolves when the broker has answered all, with the topics
+   * that it has refused; rejects when there is no connection, or it ends, or the broker does not want a message now.
+   */
+  send(messages: readonly Message[]): Promise<ReadonlySet<string>> {
+    return this.#delivery.send(messages);
+  }
 
-    /**
-     * Publishes over the present connection, past what waits. Resolves when the broker has answered all, with the topics
-     * that it has refused; rejects when there is no connection, or it ends.
-     */
-    async send(messages: readonly Message[]): Promise<ReadonlySet<string>> {
-      const over = connection;
-      if (over === null) throw new Error('no connection to the broker');
-      const refusals = await Promise.all(messages.map((message) => offer(over, message)));
-      return new Set(messages.filter((_, at) => refusals[at] !== null).map(({ topic }) => topic));
-    },
+  /** The broker does not allow these: in general, of subscriptions, and of retained topics. */
+  refusals(): readonly Failure[] {
+    const cut = this.#cut === null ? [] : [this.#cut];
+    return [...cut, ...this.#losses, ...this.#subscriber.refusals, ...this.#delivery.refusals];
+  }
 
-    /** Of the retained topics, in the order in which they were first refused. */
-    refusals: (): readonly PublishRefused[] => [...refused.values()],
-
-    status: () => ({
-      connected: connection !== null,
+  status() {
+    const connected = this.#delivery.connection !== null;
+    return {
+      connected,
       /** Whether there was a connection since the start. */
-      hasConnected,
+      hasConnected: this.#hasConnected,
       /** Milliseconds since the last moment with a connection, or since the start; 0 while connected. */
-      offlineMs: connection !== null ? 0 : clock.monotonic() - offlineSince,
-      /** Messages that the broker has not acknowledged yet. */
-      waiting: outbox.size(),
-      /** Everything that waited has been delivered or refused at least once. */
-      drained,
-      published,
-    }),
-
-    /**
-     * Publishes the last words after what is under way, if there is a connection, and ends it within the deadline.
-     * Nothing else is published from now on: a later `online` would stay on the broker for good.
-     */
-    async stop(lastWords: readonly Message[], deadlineMs: number): Promise<void> {
-      stopping.abort();
-      const last = connection;
-      if (last) {
-        const said = Promise.all(lastWords.map((message) => last.publish(message)));
-        await Promise.race([said.catch(() => undefined), clock.sleep(deadlineMs / 2)]);
-        await last.close(deadlineMs / 2);
-      }
-      await Promise.race([running, clock.sleep(deadlineMs)]);
-    },
-  };
-}
-
-const ENDS_CONNECTION = {
-  why: 'it ends the connection when that is sent',
-  hint: "The broker's log may tell why: the right to write there, or a limit of size.",
-};
-
-const MOST_EVENTS = 500;
-
-/** A retained message is kept by its topic, an event by itself; a step is kept beside the final message of its topic. */
-const place = ({ topic, step }: Message): string => (step ? `${topic}\0step` : topic);
-const keyOf = (message: Message): string | Message => (message.retain ? place(message) : message);
-
-/** What waits for the broker: the newest message of each retained topic, and events. */
-export function openOutbox() {
-  /** In the order in which they go out. */
-  let waiting = new Map<string | Message, Message>();
-  const underWay = new Set<Message>();
-  const events = new Set<Message>();
-
-  function drop(message: Message): void {
-    waiting.delete(keyOf(message));
-    events.delete(message);
+      offlineMs: connected ? 0 : this.#options.clock.monotonic() - this.#offlineSince,
+      ...this.#delivery.status(),
+    };
   }
 
-  return {
-    size: (): number => waiting.size + underWay.size,
-
-    put(message: Message): void {
-      const key = keyOf(message);
-      // Deleted first: a newer message goes behind the others.
-      waiting.delete(key);
-      waiting.set(key, message);
-      if (message.retain) return;
-      events.add(message);
-      if (events.size <= MOST_EVENTS) return;
-      // The oldest of its own topic gives way, so that a flood drowns no event of another; where it is the only one, the oldest of all.
-      const [oldest = message, ...newer] = events;
-      const crowded = [oldest, ...newer].find(({ topic }) => topic === message.topic);
-      drop(crowded === undefined || crowded === message ? oldest : crowded);
-    },
-
-    /** The next message that is not on its way yet, oldest first. */
-    take(): Message | undefined {
-      const [next] = waiting.values();
-      if (!next) return undefined;
-      drop(next);
-      underWay.add(next);
-      return next;
-    },
-
-    oldestUnderWay: (): Message | undefined => [...underWay][0],
-
-    /** The broker has answered. */
-    done: (message: Message): boolean => underWay.delete(message),
-
-    /** The connection is gone: everything not acknowledged waits again; of events only the newest of each topic. */
-    rewind(): void {
-      const newest = new Map<string, Message>();
-      for (const message of [...underWay, ...waiting.values()]) {
-        newest.delete(place(message));
-        newest.set(place(message), message);
-      }
-      underWay.clear();
-      events.clear();
-      waiting = new Map([...newest.values()].map((message) => [keyOf(message), message]));
-      for (const message of waiting.values()) if (!message.retain) events.add(message);
-    },
-
-    /** Puts these first, in this order, before whatever waits; they replace waiting messages of the same topics. */
-    lead(messages: readonly Message[]): void {
-      for (const message of messages) drop(message);
-      const first = messages.map((message) => [keyOf(message), message] as const);
-      waiting = new Map([...first, ...waiting]);
-    },
-  };
+  /**
+   * Publishes the last words after what is under way, if there is a connection, and ends it within the deadline.
+   * Nothing else is published from now on: a later `online` would stay on the broker for good.
+   */
+  async stop(lastWords: readonly Message[], deadlineMs: number): Promise<void> {
+    const { clock } = this.#options;
+    this.#stopping.abort();
+    const last = this.#delivery.connection;
+    if (last) {
+      const said = Promise.all(lastWords.map((message) => last.publish(message)));
+      await Promise.race([said.catch(() => undefined), clock.sleep(deadlineMs / 2)]);
+      await last.close(deadlineMs / 2);
+    }
+    await Promise.race([this.#running, clock.sleep(deadlineMs)]);
+  }
 }

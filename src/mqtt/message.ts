@@ -1,5 +1,6 @@
-// A message on its way to the broker. Always QoS 1.
+// Messages to the broker and from it, and what is subscribed to.
 
+/** A message on its way to the broker: with QoS 1 wherever it can. */
 export interface Message {
   readonly topic: string;
   /** Empty and retained: the topic is cleared. */
@@ -9,6 +10,8 @@ export interface Message {
   readonly step?: true;
   /** MQTT 5: returned to the requester unaltered. */
   readonly correlationData?: Buffer;
+  /** To be called once the broker has taken it: until then it is news, also after a restart. */
+  readonly onTaken?: () => void;
 }
 
 /** A message that came in. */
@@ -20,4 +23,13 @@ export interface Incoming {
   /** MQTT 5: where an answer is wanted. */
   readonly responseTopic: string | undefined;
   readonly correlationData: Buffer | undefined;
+}
+
+/** One filter whose messages are wanted. */
+export interface Subscription {
+  readonly filter: string;
+  /** Continues "Lost with it:", where the broker refuses the subscription. */
+  readonly lost?: string;
+  /** MQTT 5: its messages keep the retain flag that they are published with. */
+  readonly retainAsPublished?: true;
 }

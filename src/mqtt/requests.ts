@@ -2,9 +2,10 @@
 import * as z from 'zod';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
-import { ThrottledLog } from '../foundation/limits.ts';
+import { PacedQueue, ThrottledLog } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Incoming, Message } from './message.ts';
+import { type ResponseTopics, refusalOfResponseTopic } from './responseTopics.ts';
 
 /** What a handler found. `skipped`: understood, but not done now. */
 export interface Answer {
@@ -67,85 +68,150 @@ const LONGEST_SHOWN_REQUEST = 40;
 // An unknown name becomes a level of the topic of its answer.
 const ANSWERABLE_NAME = /^[A-Za-z0-9_-]{1,40}$/;
 // Up to 500 answers may wait for a broker: what each of them carries must not be the asker's to choose freely.
-const LONGEST_RESPONSE_TOPIC = 512;
 const LARGEST_CORRELATION_BYTES = 1_024;
 
-export type Requests = ReturnType<typeof openRequests>;
+/** More than any flow asks for, and a few hundredths of the time: in between everything else has its turn. */
+const FLOOD = { most: 20, windowMs: 1_000, longest: 200 };
+/** Requests of all names that there are not. */
+const UNKNOWN = 'unknown';
 
-export function openRequests(parts: {
+/** A request that waits for its turn. */
+interface Asked {
+  readonly name: string;
+  readonly payload: Buffer;
+  /** Where else the answer is wanted; `null`: nowhere. */
+  readonly elsewhere: Pick<Message, 'topic' | 'correlationData'> | null;
+  /** Where the answer is wanted is no place for it. */
+  readonly refusal: Failure | null;
+}
+
+interface RequestParts {
   readonly baseTopic: string;
-  /** Where answers may not go although a request names it: a requester must not speak in our name there. */
-  readonly protectedTopics: readonly string[];
+  readonly responseTopics: ResponseTopics;
   readonly handlers: Readonly<Record<string, Handler>>;
   /** The schema of the parameter `transaction`; any other is not echoed. */
   readonly transaction: z.ZodType;
   readonly publish: (messages: readonly Message[]) => void;
   readonly clock: Clock;
   readonly log: Log;
-}) {
-  const { baseTopic, protectedTopics, handlers, publish, log } = parts;
-  const prefix = `${baseTopic}/bridge/request/`;
-  const throttledLog = new ThrottledLog(parts.clock);
-  const isKnown = (name: string): boolean => Object.hasOwn(handlers, name);
+}
 
-  /** The answer as JSON; `tell` gets how far it is, as JSON too. Never rejects. */
-  async function answer(name: string, payload: Buffer, tell: (progress: string) => void): Promise<string> {
+export class Requests {
+  readonly #parts: RequestParts;
+  readonly #prefix: string;
+  readonly #throttledLog: ThrottledLog;
+  /** The keys are names of requests: a flood of one kind holds up no other. */
+  readonly #queues: ReadonlyMap<string, PacedQueue>;
+
+  constructor(parts: RequestParts) {
+    const { clock, handlers } = parts;
+    this.#parts = parts;
+    this.#prefix = `${parts.baseTopic}/bridge/request/`;
+    this.#throttledLog = new ThrottledLog(clock);
+    const kinds = [...Object.keys(handlers), UNKNOWN];
+    this.#queues = new Map(kinds.map((kind) => [kind, new PacedQueue(clock, FLOOD)]));
+  }
+
+  isKnown(name: string): boolean {
+    return Object.hasOwn(this.#parts.handlers, name);
+  }
+
+  /**
+   * The answer as JSON; `tell` gets how far it is, as JSON too. `refusal`: where the answer is wanted is no place for it. Never
+   * rejects.
+   */
+  async answer(
+    name: string,
+    payload: Buffer,
+    tell: (progress: string) => void,
+    refusal: Failure | null = null,
+  ): Promise<string> {
+    const { handlers, log } = this.#parts;
     const asked = parse(payload);
     const { transaction: given, ...parameters } = asked ?? {};
-    const { data: transaction } = parts.transaction.safeParse(given);
+    const { data: transaction } = this.#parts.transaction.safeParse(given);
     const written = (reply: object): string => JSON.stringify({ schema: 1, ...reply, transaction });
     try {
       // The name of such a request is the mistake to tell, whatever its payload is.
-      if (!isKnown(name)) throw unknownRequest(name, Object.keys(handlers).sort());
+      if (!this.isKnown(name)) throw unknownRequest(name, Object.keys(handlers).sort());
       if (asked === null) throw requestMalformed(NO_REQUEST);
+      if (refusal !== null) throw refusal;
       const handler = handlers[name] as Handler;
       return written(await handler(parameters, (data) => tell(written({ status: 'progress', data }))));
     } catch (err) {
       if (!(err instanceof Failure))
-        throttledLog.write(`failed ${name}`, (more) =>
+        this.#throttledLog.write(`failed ${name}`, (more) =>
           log.error({ err, request: name, ...more }, 'request failed'),
         );
       return written({ status: 'error', error: safeWords(err) });
     }
   }
 
-  return {
-    isKnown,
-    answer,
-    /** Answers every request but retained ones; resolves when the answer is on its way. */
-    async onMessage({ topic: asking, payload, retained, responseTopic, correlationData }: Incoming) {
-      if (!asking.startsWith(prefix)) return;
-      const name = asking.slice(prefix.length);
-      const kind = isKnown(name) ? name : 'unknown';
-      const warn = (about: string, words: string) =>
-        throttledLog.write(`${about} ${kind}`, (more) =>
-          log.warn({ request: name.slice(0, LONGEST_SHOWN_REQUEST), ...more }, words),
-        );
-      if (retained)
-        return warn('retained', 'retained request ignored: publish requests without the retain flag');
-      if (!isKnown(name)) warn('asked', 'unknown request');
-      const message = { topic: `${baseTopic}/bridge/response/${name}`, retain: false };
-      const isAnswerable = ANSWERABLE_NAME.test(name);
-      const reply = await answer(name, payload, (progress) => {
-        if (isAnswerable) publish([{ ...message, payload: progress }]);
-      });
-      if (!isAnswerable) return;
-      const answers: Message[] = [{ ...message, payload: reply }];
-      const isSmallEnough = (correlationData?.length ?? 0) <= LARGEST_CORRELATION_BYTES;
-      if (
-        responseTopic !== undefined &&
-        isSmallEnough &&
-        isAllowed(responseTopic, baseTopic, protectedTopics)
-      )
-        answers.push({
-          ...message,
-          topic: responseTopic,
-          payload: reply,
-          ...(correlationData ? { correlationData } : {}),
-        });
-      publish(answers);
-    },
-  };
+  /** Answers every request but retained ones, and those of a flood that comes too fast; resolves when the answer is on its way. */
+  async onMessage(incoming: Incoming): Promise<void> {
+    const { topic, payload, retained } = incoming;
+    if (!topic.startsWith(this.#prefix)) return;
+    const name = topic.slice(this.#prefix.length);
+    if (retained)
+      return this.#warn(name, 'retained request ignored: publish requests without the retain flag');
+    if (!this.isKnown(name)) this.#warn(name, 'unknown request');
+    if (!ANSWERABLE_NAME.test(name)) return;
+    const { baseTopic, responseTopics } = this.#parts;
+    const refusal = refusalOf(incoming, baseTopic, responseTopics);
+    if (refusal !== null) this.#warn(name, 'request refused: its response topic is no place for an answer');
+    await this.#queue({
+      name,
+      // What waits must not keep the whole packet that it came in.
+      payload: Buffer.from(payload.subarray(0, LARGEST_REQUEST_BYTES + 1)),
+      elsewhere: refusal === null ? elsewhereOf(incoming) : null,
+      refusal,
+    });
+  }
+
+  #queue(asked: Asked): Promise<void> {
+    return new Promise((resolve) => {
+      const step = () => void this.#reply(asked).then(resolve);
+      if (this.#queues.get(this.#kindOf(asked.name))?.add(step)) return;
+      this.#warn(asked.name, 'request left out: they come faster than they are answered');
+      resolve();
+    });
+  }
+
+  async #reply({ name, payload, elsewhere, refusal }: Asked): Promise<void> {
+    const { baseTopic, publish } = this.#parts;
+    const message = { topic: `${baseTopic}/bridge/response/${name}`, retain: false };
+    const tell = (progress: string) => publish([{ ...message, payload: progress }]);
+    const told = { ...message, payload: await this.answer(name, payload, tell, refusal) };
+    publish(elsewhere === null ? [told] : [told, { ...told, ...elsewhere }]);
+  }
+
+  #kindOf(name: string): string {
+    return this.isKnown(name) ? name : UNKNOWN;
+  }
+
+  #warn(name: string, words: string): void {
+    this.#throttledLog.write(`${words} ${this.#kindOf(name)}`, (more) =>
+      this.#parts.log.warn({ request: name.slice(0, LONGEST_SHOWN_REQUEST), ...more }, words),
+    );
+  }
+}
+
+function refusalOf(
+  { responseTopic, correlationData }: Incoming,
+  baseTopic: string,
+  topics: ResponseTopics,
+): Failure | null {
+  if (!responseTopic) return null;
+  const { length = 0 } = correlationData ?? {};
+  if (length <= LARGEST_CORRELATION_BYTES) return refusalOfResponseTopic(responseTopic, baseTopic, topics);
+  const allowed = `at most ${LARGEST_CORRELATION_BYTES} bytes`;
+  return requestMalformed(`correlation data: found ${length} bytes; allowed: ${allowed}.`);
+}
+
+function elsewhereOf({ responseTopic, correlationData }: Incoming): Asked['elsewhere'] {
+  if (!responseTopic) return null;
+  const topic = responseTopic;
+  return correlationData ? { topic, correlationData: Buffer.from(correlationData) } : { topic };
 }
 
 const NO_REQUEST = `The request is not a JSON object of at most ${LARGEST_REQUEST_BYTES} bytes; allowed is an empty payload or an object.`;
@@ -160,13 +226,4 @@ function parse(payload: Buffer): Parameters | null {
   } catch {
     return null;
   }
-}
-
-function isAllowed(topic: string, baseTopic: string, protectedTopics: readonly string[]): boolean {
-  if (topic === '' || topic.length > LONGEST_RESPONSE_TOPIC) return false;
-  if (/[+#\0]/.test(topic) || topic.startsWith('$')) return false;
-  if (topic.startsWith(`${baseTopic}/bridge/response/`)) return true;
-  return ![baseTopic, ...protectedTopics].some(
-    (prefix) => topic === prefix || topic.startsWith(`${prefix}/`),
-  );
 }

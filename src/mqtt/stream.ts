@@ -2,6 +2,8 @@
 import { connect, isIP } from 'node:net';
 import { Duplex, finished } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
+import { EXIT, type Failure, failure } from '../foundation/failure.ts';
+import { beforeTls, tlsTrouble } from '../foundation/tlsTrouble.ts';
 
 export interface BrokerTls {
   readonly ca?: Buffer;
@@ -36,27 +38,58 @@ export async function streamBuilder(url: string, tls: BrokerTls): Promise<() => 
   if (!isSecure) return () => withoutOversized(connect({ host, port }));
   // Without a server name, a broker with several certificates shows the wrong one.
   const named = isIP(host) === 0 ? { servername: host } : {};
-  return () => withoutOversized(connectTls({ host, port, ...named, ...tls }));
+  return () => {
+    const socket = connectTls({ host, port, ...named, ...tls });
+    let isEncrypted = false;
+    socket.once('secureConnect', () => {
+      isEncrypted = true;
+    });
+    return withoutOversized(socket, (err) => (isEncrypted ? err : beforeTls(err)));
+  };
 }
 
-/** The same stream, of whose packets too large ones are cut. */
-function withoutOversized(socket: Duplex): Duplex {
+/** What an error of the stream says about TLS; `null`: it is about something else. */
+export function notEncrypted(fault: Error | undefined, { ca }: BrokerTls, now: number): Failure | null {
+  const place = {
+    address: 'mqtt.url',
+    authorities: { key: 'mqtt.ca_file', isGiven: ca !== undefined, alone: true },
+    ownCertificate: 'mqtt.cert_file and mqtt.key_file',
+  };
+  const trouble = tlsTrouble(fault, 'the broker', place, now);
+  if (trouble === null) return null;
+  const { isDistrust, message, hint } = trouble;
+  const options = { exit: EXIT.broker, retry: 'soon', hint, cause: fault } as const;
+  return failure(isDistrust ? 'broker_not_trusted' : 'broker_unreachable', message, options);
+}
+
+/** To a broker. */
+export class BrokerStream extends Duplex {
+  bytesReceived = 0;
+}
+
+/** The same stream, of whose packets too large ones are cut. `meant`: what an error of it says. */
+function withoutOversized(socket: Duplex, meant: (err: Error) => Error = (err) => err): BrokerStream {
   const cut = packetCutter();
-  const stream = new Duplex({
+  // What has ended the socket tells more than that it has ended.
+  const told = (done: (err?: Error | null) => void) => (err?: Error | null) =>
+    done(err && meant(socket.errored ?? err));
+  const stream = new BrokerStream({
     allowHalfOpen: false,
     read: () => void socket.resume(),
     // One write for all that waits: in pieces, each of them would be a segment of its own.
-    writev: (waiting, done) => void socket.write(Buffer.concat(waiting.map(({ chunk }) => chunk)), done),
-    final: (done) => void socket.end(done),
+    writev: (waiting, done) =>
+      void socket.write(Buffer.concat(waiting.map(({ chunk }) => chunk)), told(done)),
+    final: (done) => void socket.end(told(done)),
     destroy(err, done) {
       socket.destroy();
       done(err);
     },
   });
   socket.on('data', (bytes: Buffer) => {
+    stream.bytesReceived += bytes.length;
     for (const part of cut(bytes)) if (!stream.push(part)) socket.pause();
   });
-  finished(socket, { writable: false }, (err) => (err ? stream.destroy(err) : stream.push(null)));
+  finished(socket, { writable: false }, (err) => (err ? stream.destroy(meant(err)) : stream.push(null)));
   return stream;
 }
 
@@ -103,7 +136,8 @@ export function packetCutter(largest = LARGEST_PACKET_BYTES): (bytes: Buffer) =>
   };
 }
 
-function lengthOf([, ...digits]: readonly number[]): number {
+/** Of what follows the header of a packet, which is given byte by byte. */
+export function lengthOf([, ...digits]: readonly number[]): number {
   return digits.reduce((sum, digit, at) => sum + (digit & 0x7f) * 0x80 ** at, 0);
 }
 

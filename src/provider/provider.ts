@@ -2,7 +2,7 @@
 import type { Micro } from '../domain/amount.ts';
 import type { ReadInvoices, Site } from '../domain/extras.ts';
 import type { DaySpan, Interval, Zone } from '../domain/period.ts';
-import type { Bucket, EntityContext, Property, Register } from '../domain/reading.ts';
+import type { Bucket, EntityContext, Property, Register, RegisterHistory } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Ask } from './request.ts';
@@ -20,7 +20,7 @@ export interface Provider {
   balance?(customer: Customer, signal?: AbortSignal): Promise<Micro | null>;
   /** What the provider owes, with the sign that it gives it. */
   credit?(customer: Customer, signal?: AbortSignal): Promise<Micro | null>;
-  /** The meter's own register, oldest first; none when nothing has been read lately. */
+  /** The meter's own register, oldest first; none when nothing has been read lately. After an exchange also that of the meter before it, to its end. */
   register?(question: RegisterQuestion): Promise<readonly Register[]>;
   /** The time zone and the currency that the provider says it has. */
   site?(signal?: AbortSignal): Promise<Site>;
@@ -35,7 +35,7 @@ export interface ProviderParts {
   readonly ask: Ask;
   /** The same for what can be missed: a refusal has no effect on the session. */
   readonly askExtra: Ask;
-  /** Whose access token it is. */
+  /** Whose access token it is. Not every token tells: a provider that does not read by it does not ask. */
   readonly identity: () => Promise<{ readonly customerCode: string; readonly siteCodes: readonly string[] }>;
   readonly log: Log;
 }
@@ -67,8 +67,8 @@ export interface InvoiceQuestion extends Customer {
 export interface RegisterQuestion {
   /** With one heat meter at most: registers of several are not one number. */
   readonly property: Property;
-  /** When the newest known one was read; epoch milliseconds. */
-  readonly knownReadAt: number | null;
+  /** What is known already: its newest reading may be of a meter that was exchanged since. */
+  readonly known: RegisterHistory | null;
   readonly now: number;
   readonly signal?: AbortSignal | undefined;
 }

@@ -1,7 +1,9 @@
 // Reads the provider's JSON: checks what we need, ignores the rest, and says exactly what was wrong. Lists, page by page; and the
 // shape of a reply, for reports.
+import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { type Micro, toMicro } from '../domain/amount.ts';
+import { listOf } from '../domain/listOf.ts';
 import type { Log } from '../foundation/log.ts';
 import { type Ask, UnexpectedReply } from './request.ts';
 
@@ -10,12 +12,28 @@ const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 
 /** Text of the other side that reaches a topic: cut, and printable. Other characters become spaces. */
 export const printable = (text: string, most = LONGEST_SHOWN): string =>
-  text.slice(0, most).replace(UNPRINTABLE, ' ');
+  beginning(text, most).replace(UNPRINTABLE, ' ');
 
-const numberOrText = z.union([z.string().min(1), z.number()]).transform((id) => String(id));
+/** A slice would keep the whole text in memory: what is joined anew does not. */
+const beginning = (text: string, most: number): string =>
+  text.length <= most ? text : Array.from(text.slice(0, most)).join('');
+
+/** As it is written: integers beyond 2^53 come as text (foundation/json.ts), and other numbers that large are of no use as an id. */
+const isWrittenSo = (id: string | number): boolean =>
+  typeof id === 'string' || Math.abs(id) <= Number.MAX_SAFE_INTEGER;
+export const numberOrText = z
+  .union([z.string().min(1), z.number()])
+  .refine(isWrittenSo, 'an id in digits or text')
+  .transform((id) => String(id));
 
 /** Ids are numbers at the provider and opaque text for us. What would have to be changed to be shown is none. */
-export const opaqueId = numberOrText.refine((id) => id === printable(id));
+export const opaqueId = numberOrText.refine(
+  (id) => id === printable(id),
+  `an id of at most ${LONGEST_SHOWN} printable characters`,
+);
+
+/** A type or a status. */
+export const shortText = z.string().transform((text) => printable(text));
 
 /** The number of a meter, as it is shown. */
 export const meterIdentifier = numberOrText.transform((text) => printable(text));
@@ -60,8 +78,16 @@ export function parseReply<T>(what: string, schema: z.ZodType<T>, json: unknown)
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const path = issue?.path ?? [];
-  const expected = issue && 'expected' in issue ? String(issue.expected) : 'another shape';
-  throw new UnexpectedReply(what, `${expected} at ${writePath(path)}`, foundThere(valueAt(json, path)));
+  throw new UnexpectedReply(
+    what,
+    `${expectedBy(issue)} at ${writePath(path)}`,
+    foundThere(valueAt(json, path)),
+  );
+}
+
+function expectedBy(issue: z.core.$ZodIssue | undefined): string {
+  if (issue?.code === 'custom') return issue.message;
+  return issue && 'expected' in issue ? String(issue.expected) : 'another shape';
 }
 
 const writePath = (path: readonly PropertyKey[]): string =>
@@ -83,11 +109,16 @@ function foundThere(value: unknown): string {
 const PAGE_ROWS = 50;
 // Ends a list that a confused server goes on with for ever.
 const MOST_PAGES = 100;
+const MOST_ROWS = MOST_PAGES * PAGE_ROWS;
+
+/** As many rows as all pages of a list have. */
+export const rowsOf = <T>(row: z.ZodType<T>): z.ZodType<T[]> => listOf(row, MOST_ROWS);
 
 export interface ListQuestion<T> {
   readonly what: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
+  /** What is needed of a row, and no more: all are in memory until the last page has come. */
   readonly row: z.ZodType<T>;
   readonly identity: (row: T) => string;
   readonly signal?: AbortSignal | undefined;
@@ -95,13 +126,19 @@ export interface ListQuestion<T> {
   readonly log?: Log;
 }
 
+/** The identity of a row that has no other. */
+export const digestOf = (given: unknown): string =>
+  createHash('sha256')
+    .update(JSON.stringify(given) ?? '')
+    .digest('base64');
+
 /**
  * All rows, each identity once. Ends at `total_num`, or with a page that brings nothing new; a server that gives the
  * same page whatever is asked is asked for everything in one. What is missing after that is told to the log.
  */
 export async function readList<T>(ask: Ask, question: ListQuestion<T>): Promise<T[]> {
   const { what, path, query, row, identity, signal, log } = question;
-  const page = z.object({ objects: z.array(row), total_num: z.number().int().min(0).nullish() });
+  const page = z.object({ objects: rowsOf(row), total_num: z.number().int().min(0).nullish() });
   const rows = new Map<string, T>();
   let total: number | null = null;
 
@@ -124,7 +161,7 @@ export async function readList<T>(ask: Ask, question: ListQuestion<T>): Promise<
       if (ignoresPage) await read(1, MOST_PAGES * PAGE_ROWS);
       break;
     }
-    if (total !== null && !isShort()) break;
+    if ((total !== null && !isShort()) || rows.size >= MOST_ROWS) break;
   }
   if (isShort()) log?.warn({ what, rows: rows.size, total }, 'the list is not whole');
   return [...rows.values()];
@@ -132,7 +169,7 @@ export async function readList<T>(ask: Ask, question: ListQuestion<T>): Promise<
 
 const MOST_PATHS = 250;
 const DEEPEST = 12;
-const MOST_ROWS = 1_000;
+const MOST_ROWS_SHOWN = 1_000;
 // An id or a name used as a key is a value, and must not be shown.
 const ORDINARY_KEY = /^[@_]?[A-Za-z](?!.*\d{3})[\w-]{0,39}$/;
 
@@ -150,10 +187,11 @@ function collect(value: unknown, path: string, depth: number, kinds: Map<string,
   seen.add(kindOf(value));
   if (typeof value !== 'object' || value === null || depth >= DEEPEST) return;
   if (Array.isArray(value)) {
-    for (const row of value.slice(0, MOST_ROWS)) collect(row, `${path}[]`, depth + 1, kinds);
+    for (const row of value.slice(0, MOST_ROWS_SHOWN)) collect(row, `${path}[]`, depth + 1, kinds);
     return;
   }
-  for (const [key, inner] of Object.entries(value)) {
+  for (const key of Object.keys(value).slice(0, MOST_ROWS_SHOWN)) {
+    const inner = (value as Record<string, unknown>)[key];
     const name = ORDINARY_KEY.test(key) ? key : '<key>';
     collect(inner, path === '' ? name : `${path}.${name}`, depth + 1, kinds);
   }

@@ -1,8 +1,18 @@
 // One HTTP exchange with the provider: access token, deadline, what a refusal means, JSON or a clear complaint.
 import { type Clock, deadline } from '../foundation/clock.ts';
-import { EXIT, Failure, type FailureOptions, failure, LAST_VALUES_STAY } from '../foundation/failure.ts';
+import {
+  EXIT,
+  Failure,
+  type FailureOptions,
+  failure,
+  faultOf,
+  LAST_VALUES_STAY,
+} from '../foundation/failure.ts';
+import { parseJson } from '../foundation/json.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
-import type { HttpRequest, HttpResponse } from '../http/client.ts';
+import { tlsTrouble } from '../foundation/tlsTrouble.ts';
+import { type HttpRequest, type HttpResponse, ReplyTooLarge } from '../http/client.ts';
+import { mediaTypeIn } from '../http/mediaType.ts';
 
 export interface Exchange {
   readonly method: 'GET' | 'POST';
@@ -28,6 +38,8 @@ export interface AskOptions {
   readonly acceptsErrors?: boolean;
   /** The configuration key of `baseUrl`, for advice. Default: the provider's. */
   readonly setting?: string;
+  /** `provider.ca_file`. */
+  readonly caFile?: string | undefined;
   readonly onReply?: ((reply: Reply) => void) | undefined;
 }
 
@@ -43,20 +55,32 @@ export interface Reply {
 /** Resolves to the parsed JSON of a 2xx answer. */
 export type Ask = (exchange: Exchange) => Promise<unknown>;
 
+const UNREACHABLE = 'provider_unreachable';
+
 /** No answer, or one that says "not now". */
 const unreachable = (message: string, options: Omit<FailureOptions, 'exit'>): Failure =>
-  failure('provider_unreachable', message, { exit: EXIT.provider, ...options });
+  failure(UNREACHABLE, message, { exit: EXIT.provider, ...options });
+
+/** What a search engine says is wrong with a query: text of the other side, which is never told. */
+export interface Complaint {
+  readonly type: string;
+  readonly reason: string;
+}
 
 /** The provider answered with a status that says no. */
 export class ProviderRefused extends Failure {
   readonly status: number;
-  /** What a search engine says is wrong with the query. For the log only. */
-  readonly reason: string | null;
+  // Private, so that no log writes it.
+  readonly #complaint: Complaint | null;
 
-  constructor(status: number, words: { message: string; hint: string }, reason: string | null = null) {
+  constructor(status: number, words: { message: string; hint: string }, complaint: Complaint | null = null) {
     super('provider_refused', words.message, { exit: EXIT.provider, retry: 'later', hint: words.hint });
     this.status = status;
-    this.reason = reason;
+    this.#complaint = complaint;
+  }
+
+  get complaint(): Complaint | null {
+    return this.#complaint;
   }
 }
 
@@ -74,11 +98,7 @@ export class UnexpectedReply extends Failure {
 }
 
 const PROVIDER_SETTING = 'provider.api_url';
-const LONGEST_REASON = 300;
-// Strips a byte order mark, which JSON.parse does not accept.
 const UTF8 = new TextDecoder();
-// The header is text of the other side: only what looks like a type is told.
-const MEDIA_TYPE = /^[a-z]{1,20}\/[a-z.+-]{1,40}(?=\s*(;|$))/i;
 
 export function createAsk(options: AskOptions): Ask {
   const { timeoutSeconds, clock, accessToken, acceptsErrors = false, setting = PROVIDER_SETTING } = options;
@@ -99,12 +119,8 @@ export function createAsk(options: AskOptions): Ask {
       const text = body === undefined ? null : JSON.stringify(body);
       return await options.send(url, { method, headers, body: text, signal: limit.signal });
     } catch (err) {
-      if (err instanceof Failure) throw err;
-      throw unreachable(`No answer to the ${what}: ${networkFault(err)}.`, {
-        retry: 'soon',
-        hint: `If this lasts, check the network and ${setting}.`,
-        cause: err,
-      });
+      if (err instanceof ReplyTooLarge) throw new ReplyTooLarge(err.excess, `reply to the ${what}`);
+      throw noAnswer(what, err, options);
     } finally {
       limit.clear();
     }
@@ -141,7 +157,7 @@ export function createAsk(options: AskOptions): Ask {
       hint: `If this lasts, check ${setting}${access}.`,
     };
     const words = status === 404 && notFound ? notFound : status < 400 ? moved : refused;
-    return new ProviderRefused(status, words, reasonIn(json));
+    return new ProviderRefused(status, words, complaintIn(json));
   }
 
   return async (exchange) => {
@@ -159,26 +175,50 @@ export function createAsk(options: AskOptions): Ask {
   };
 }
 
+/** From what a request ended with, to which no answer came. */
+export function noAnswer(
+  what: string,
+  err: unknown,
+  { clock, caFile, setting = PROVIDER_SETTING }: Pick<AskOptions, 'clock' | 'caFile' | 'setting'>,
+): Failure {
+  if (err instanceof Failure) return err;
+  const isProvider = setting === PROVIDER_SETTING;
+  const place = {
+    address: setting,
+    authorities: isProvider ? { key: 'provider.ca_file', isGiven: caFile !== undefined, alone: false } : null,
+    ownCertificate: null,
+  };
+  const trouble = tlsTrouble(err, isProvider ? 'the API' : 'the service', place, clock.now());
+  if (trouble !== null) {
+    const options = { exit: EXIT.provider, retry: 'later', hint: trouble.hint, cause: err } as const;
+    return failure(trouble.isDistrust ? 'provider_not_trusted' : UNREACHABLE, trouble.message, options);
+  }
+  return unreachable(`No answer to the ${what}: ${networkFault(err)}.`, {
+    retry: 'soon',
+    hint: `If this lasts, check the network and ${setting}.`,
+    cause: err,
+  });
+}
+
 function read(what: string, { status, headers, body }: HttpResponse): Reply {
-  const text = UTF8.decode(body);
   try {
-    return { what, status, json: JSON.parse(text) };
+    return { what, status, json: parseJson(body) };
   } catch {
-    const type = MEDIA_TYPE.exec(headers['content-type'] as string)?.[0] ?? 'an unknown type';
-    return { what, status, foreign: { type, characters: text.length } };
+    const type = mediaTypeIn(headers['content-type']?.toString());
+    return { what, status, foreign: { type, characters: UTF8.decode(body).length } };
   }
 }
 
-/** Elasticsearch and OpenSearch put it at `error.root_cause[0].reason`. */
-function reasonIn(json: unknown): string | null {
-  const { error } = Object(json) as { error?: { root_cause?: readonly { reason?: unknown }[] } };
-  const reason = error?.root_cause?.[0]?.reason;
-  return typeof reason === 'string' ? reason.slice(0, LONGEST_REASON) : null;
+/** Elasticsearch and OpenSearch put it at `error.root_cause[0]`. */
+function complaintIn(json: unknown): Complaint | null {
+  const { error } = Object(json) as { error?: { root_cause?: readonly unknown[] } };
+  const { type, reason } = Object(error?.root_cause?.[0]) as { type?: unknown; reason?: unknown };
+  return type === undefined && reason === undefined ? null : { type: String(type), reason: String(reason) };
 }
 
 function networkFault(err: unknown): string {
-  const { name, code } = Object(err) as { name?: string; code?: unknown };
+  const { name } = Object(err) as { name?: string };
   if (name === 'TimeoutError') return 'time ran out';
   if (name === 'AbortError') return 'interrupted';
-  return String(code ?? name ?? 'unknown fault');
+  return faultOf(err);
 }

@@ -12,12 +12,14 @@ export interface PageWords {
   /** How the language is written where the browser has no region for it. */
   readonly locale: string;
   readonly words: (typeof en)['page'];
+  readonly dates: (typeof en)['dates'];
 }
 
 export const pageWords = (language: Language): PageWords => ({
   language,
   locale: LOCALES[language],
   words: WORDS[language].page,
+  dates: WORDS[language].dates,
 });
 
 export const LOCALES: Readonly<Record<Language, string>> = { en: 'en-IE', ga: 'ga-IE', de: 'de-DE' };

@@ -1,7 +1,7 @@
 // What is published of meters, accounts and the bridge itself: states, lists and events.
 import { inFull, knownInFull, knownUnits, toUnits } from '../domain/amount.ts';
 import type { Invoices } from '../domain/extras.ts';
-import { needsAPerson } from '../domain/health.ts';
+import { needsAPerson, type Reason } from '../domain/health.ts';
 import type { Expectation, UnusualUse } from '../domain/insight/alarm.ts';
 import { billCheckRecord } from '../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord } from '../domain/invoice.ts';
@@ -58,9 +58,9 @@ export function composeAccount(
 /** History, usage, and the statement of the newest complete month. */
 function listsOf(meter: MeterView, account: AccountView, topics: Topics): (Retained | null)[] {
   const { meter: name, ledger, currency, readingCloses, statementMonth: month } = meter;
-  const { tenancy, house, register } = meter;
+  const { tenancy, house, register, identifiers } = meter;
   const { invoices, checks, balance } = account;
-  const stated = [month, tenancy, house, currency, register, invoices, checks, balance];
+  const stated = [month, tenancy, house, currency, register, identifiers, invoices, checks, balance];
   return [
     topics.retain('meter/<meter>/history', [name], () => historyOf(meter), [ledger, currency, readingCloses]),
     ...(['day', 'week', 'month'] as const).map((interval) =>
@@ -198,6 +198,7 @@ export function infoMessage(topics: Topics, view: BridgeView): Message {
   return topics.message('bridge/info', [], {
     version: about.version,
     started_at: view.zone.iso(view.startedAt),
+    instance: view.instance,
     schedule: view.schedule,
     timezone: view.zone.name,
     base_topic: topics.base,
@@ -232,4 +233,16 @@ export function healthOf(known: Omit<Health, 'state' | 'last_error'>, isSomeAcco
   const isFailing = (isStuck || isLasting) && !isSomeAccountWell;
   const state = isFailing ? 'failing' : isDegraded ? 'degraded' : 'ok';
   return { state, ...known, last_error: worst ? shortened(worst.message) : null };
+}
+
+/** The same while something else is wrong, too. */
+export function withReasons<H extends Health>(health: H, more: readonly Reason[]): H {
+  const [worst] = more;
+  if (worst === undefined) return health;
+  return {
+    ...health,
+    state: health.state === 'ok' ? 'degraded' : health.state,
+    reasons: [...health.reasons, ...more],
+    last_error: health.last_error ?? shortened(worst.message),
+  };
 }

@@ -33,6 +33,12 @@ export class Topics {
     return `${this.base}/bridge/request/+`;
   }
 
+  /** The topics that have everything that we publish by ourselves below them. */
+  get branches(): string[] {
+    const levels = RETAINED.map((topic) => topic.slice(0, topic.indexOf('/')));
+    return [...new Set(levels)].map((level) => `${this.base}/${level}`);
+  }
+
   /** What is retained there. `sources`: while these are the same objects as the last time, it is not written again. */
   retain<T extends keyof PayloadByTopic>(
     topic: T,

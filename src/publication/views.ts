@@ -21,6 +21,8 @@ export interface MeterView {
   readonly account: string;
   /** What the configuration calls it. */
   readonly friendlyName: string | null;
+  /** What it heats, in square metres; undefined: what the statement says of all. */
+  readonly area?: number | undefined;
   readonly identifiers: readonly string[];
   readonly ledger: Ledger;
   /** The part of the ledger since `accounts[].history_since`: all of it where that is not given. */
@@ -85,6 +87,8 @@ export interface AccountView {
 
 export interface BridgeView {
   readonly startedAt: number;
+  /** Drawn at the start. */
+  readonly instance: string;
   readonly schedule: string | null;
   readonly zone: Zone;
   /** Those that have a state. */

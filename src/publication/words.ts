@@ -2,13 +2,34 @@
 
 type Format = (value: never, currency: string) => string;
 
+export interface Manner {
+  readonly locale: string;
+  readonly unknown: string;
+  readonly dates: DateNames;
+}
+
+/** From January and from Sunday on. */
+export type DateNames = Readonly<
+  Record<'months' | 'months_short' | 'weekdays' | 'weekdays_short', readonly string[]>
+>;
+
+/** Day before month, as in every language of these: for a locale of which this machine knows nothing, such as Irish in Chromium. */
+const USUAL_ORDER = 'en-GB';
+
+class DateOrder extends Intl.DateTimeFormat {
+  constructor(locale: string, options: Intl.DateTimeFormatOptions) {
+    const isKnown = Intl.DateTimeFormat.supportedLocalesOf(locale).length > 0;
+    super(isKnown ? locale : USUAL_ORDER, options);
+  }
+}
+
 /**
  * `unknown` stands in place of a value that is not known. In a sentence `{name:format}` is a value in one of the formats, and `{name}`
  * the value as it is. `own`: formats beside the usual ones.
  */
 export function speaker<Key extends string, Own extends string = never>(
   sentences: Readonly<Record<Key, string>>,
-  { locale, unknown }: { readonly locale: string; readonly unknown: string },
+  { locale, unknown, dates }: Manner,
   own: Readonly<Record<Own, Format>>,
 ) {
   const made = new Map<string, unknown>();
@@ -36,8 +57,17 @@ export function speaker<Key extends string, Own extends string = never>(
     };
 
   /** The date in `2026-10`, `2026-10-31` or an instant that begins so: a date without a time zone. */
-  const date = (options: Intl.DateTimeFormatOptions) => (text: string) =>
-    kept(Intl.DateTimeFormat, { ...options, timeZone: 'UTC' }).format(Date.parse(text.slice(0, 10)));
+  const date = (options: Intl.DateTimeFormatOptions) => (text: string) => {
+    const at = new Date(Date.parse(text.slice(0, 10)));
+    // Only the order and the signs between are the machine's: it may have no names in this language.
+    const names: Readonly<Record<string, string | undefined>> = {
+      month: dates[options.month === 'long' ? 'months' : 'months_short'][at.getUTCMonth()],
+      weekday: dates[options.weekday === 'long' ? 'weekdays' : 'weekdays_short'][at.getUTCDay()],
+    };
+    const parts = kept(DateOrder, { ...options, timeZone: 'UTC' }).formatToParts(at);
+    const words = parts.map(({ type, value }) => names[type] ?? value);
+    return words.length === 1 ? words.join('').replace(/\.$/, '') : words.join('');
+  };
 
   /** Three digits that count are enough to look at. */
   const energy = (kwh: number): string => number(kwh, Math.abs(kwh) < 100 ? 1 : 0);

@@ -74,13 +74,19 @@ function settleGroup(options: GroupOptions, fresh: FreshId) {
   return { id, type, name: `Group ${id}`, billingProfileId, properties: settled };
 }
 
-/** A test may change the id. */
+/** The meter that has taken a reading of that moment. */
+export const identifierAt = ({ identifier, earlier }: Service, at: number): string | null =>
+  (earlier.find(({ until }) => at < until) ?? { identifier }).identifier;
+
+/** A test may change the id, and exchange a meter. */
 function settleProperty(options: PropertyOptions, fresh: FreshId) {
   const { id = fresh(), services = [] } = options;
   const settled = services.map(({ identifier, serviceType = HEAT_SERVICE, meter }) => {
     const serviceId = fresh();
     const name = identifier === undefined ? `HM${serviceId}` : identifier;
-    return { id: serviceId, identifier: name, serviceType, meter: meter && new Meter(meter) };
+    /** Of meters that were here before, the oldest first. */
+    const earlier: { readonly identifier: string | null; readonly until: number }[] = [];
+    return { id: serviceId, identifier: name, earlier, serviceType, meter: meter && new Meter(meter) };
   });
   return { id, subscriptionId: fresh(), balanceGroupId: fresh(), services: settled };
 }

@@ -1,7 +1,14 @@
 // The monetization API: checks the token, and answers about customers, groups, properties and usage, and beside that about
 // invoices, the open bill and single readings.
 import type { Clock } from '../foundation/clock.ts';
-import { type Account, type Group, HEAT_SERVICE, type Property, type Service } from './accounts.ts';
+import {
+  type Account,
+  type Group,
+  HEAT_SERVICE,
+  identifierAt,
+  type Property,
+  type Service,
+} from './accounts.ts';
 import { type Exchange, json, type Route, refusal } from './exchange.ts';
 import { verified } from './issuer/realm.ts';
 import { Zone } from './localTime.ts';
@@ -115,7 +122,7 @@ export function propertiesOf({ groups }: Account): Property[] {
 
 function tokenHolder({ headers }: Exchange, { clock, issuer, accounts, switches }: BillingOptions): Account {
   const token = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1];
-  const claims = token === undefined ? undefined : verified(token, switches.token.keyId);
+  const claims = token === undefined ? undefined : verified(token, switches.token);
   const isAlive =
     claims?.typ === 'Bearer' && claims.iss === issuer && Number(claims.exp) > clock.now() / 1000;
   const account = isAlive ? accounts.find(({ userId }) => userId === claims.sub) : undefined;
@@ -231,14 +238,11 @@ function usageEvents(
 ) {
   const [isInTime, asks] = [within(query), asking(query)];
   const events = services
-    .filter(
-      ({ serviceType, identifier }) =>
-        asks('service-type', serviceType) &&
-        asks('identifier', identifier) &&
-        asks('balance-group', balanceGroupId),
-    )
-    .flatMap(({ id: serviceId, identifier, serviceType, meter }) =>
-      (meter?.readingsAt(now) ?? []).map(({ index, at, bookedAt, kwh, register, charges }) => {
+    .filter(({ serviceType }) => asks('service-type', serviceType) && asks('balance-group', balanceGroupId))
+    .flatMap((service) =>
+      (service.meter?.readingsAt(now) ?? []).map(({ index, at, bookedAt, kwh, register, charges }) => {
+        const { id: serviceId, serviceType } = service;
+        const identifier = identifierAt(service, at);
         const event_id = (serviceId % 10_000) * 100_000 + ((index * 7919) % 99_991);
         const eur = charges.reduce((sum, amount) => sum + amount, 0);
         return {
@@ -262,7 +266,7 @@ function usageEvents(
         };
       }),
     )
-    .filter(({ created_at }) => isInTime(created_at))
+    .filter(({ created_at, identifier }) => isInTime(created_at) && asks('identifier', identifier))
     .sort((a, b) => b.created_at - a.created_at);
   if (api.readingsById) return events.sort((a, b) => a.event_id - b.event_id);
   return query.get('order-dir')?.toLowerCase() === 'asc' ? events.reverse() : events;

@@ -69,6 +69,8 @@ const PANELS = [
     .map((name) => `${name} Panel`),
   'University of Dún Órga',
 ];
+/** The oldest upper houses have years for numbers. */
+const SEANAD_YEARS = [1922, 1925, 1928, 1931, 1934];
 /** The newest lower house and the house that an unfiltered call shows have sizes that others rely on. */
 const FIXED_SIZES: Record<string, number> = { 'dail/34': 43, 'seanad/5': 8 };
 
@@ -78,7 +80,8 @@ function inventedRows(): Row[] {
   const sided = places.map((name, index) => `${name}${SIDES[index % SIDES.length]}`);
   const numbered = (chamber: 'dail' | 'seanad', count: number) =>
     Array.from({ length: count }, (_, index) => inventedHouse(chamber, index + 1, sided)).flat();
-  return [...numbered('dail', 34), ...numbered('seanad', 27)];
+  const withYears = SEANAD_YEARS.flatMap((year) => inventedHouse('seanad', year, sided));
+  return [...numbered('dail', 34), ...numbered('seanad', 27), ...withYears];
 }
 
 /** Its rows. The number of a house is text, as on the wire. */

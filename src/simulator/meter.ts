@@ -63,23 +63,32 @@ export class Meter {
   #registerKwh = 0;
   #carriedKwh = 0;
   #carriedDays = 0;
+  /** From when on another meter counts, and the register with which it began; the oldest first. */
+  readonly #exchanges: { readonly at: number; readonly register: number }[] = [];
 
   constructor(options: MeterOptions) {
     this.#options = options;
   }
 
+  exchange(at: number, register: number): void {
+    this.#exchanges.push({ at, register });
+  }
+
   readingsAt(now: number): VisibleReading[] {
-    const { events = this.#invented(now), estimate } = this.#options;
-    let total = 0;
-    const visible = events.flatMap((event, index) => {
-      const { at, bookedAt = at, corrections = [] } = event;
-      total = round(total + (event.kwh ?? 0), 6);
-      if (bookedAt > now) return [];
-      const current = corrections.findLast(({ from }) => from <= now) ?? event;
-      const { kwh, eur, register = event.register ?? total, charges = eur === null ? [] : [eur] } = current;
-      return [{ index, at, bookedAt, kwh, register, charges }];
-    });
+    const { events, estimate } = this.#options;
+    const visible = events ? visibleAt(events, now) : this.#exchangedOf(visibleAt(this.#invented(now), now));
     return estimate && now < estimate.until ? withEstimate(visible) : visible;
+  }
+
+  /** Registers that are spelled out stay as they are. */
+  #exchangedOf(readings: VisibleReading[]): VisibleReading[] {
+    return readings.map((reading) => {
+      const { at, register } = reading;
+      const own = this.#exchanges.findLast((exchange) => exchange.at <= at);
+      if (own === undefined) return reading;
+      const before = this.#taken.findLast((event) => event.at < own.at)?.register ?? register;
+      return { ...reading, register: round(own.register + register - before, 3) };
+    });
   }
 
   #invented(now: number): readonly ExplicitEvent[] {
@@ -131,6 +140,18 @@ export class Meter {
     const kwh = round(meanKwhPerDay * season * (0.6 + 0.8 * draw()), 3);
     return draw() < idle ? 0 : kwh;
   }
+}
+
+function visibleAt(events: readonly ExplicitEvent[], now: number): VisibleReading[] {
+  let total = 0;
+  return events.flatMap((event, index) => {
+    const { at, bookedAt = at, corrections = [] } = event;
+    total = round(total + (event.kwh ?? 0), 6);
+    if (bookedAt > now) return [];
+    const current = corrections.findLast(({ from }) => from <= now) ?? event;
+    const { kwh, eur, register = event.register ?? total, charges = eur === null ? [] : [eur] } = current;
+    return [{ index, at, bookedAt, kwh, register, charges }];
+  });
 }
 
 /** The estimate is of a day on which something was used, so that there is something to correct. */

@@ -1,6 +1,6 @@
 // The simulated provider: identity, billing and the constituencies list on one port, with switches and counters.
 import type { Clock } from '../foundation/clock.ts';
-import { type AccountOptions, demoAccounts, settle } from './accounts.ts';
+import { type AccountOptions, demoAccounts, HEAT_SERVICE, settle } from './accounts.ts';
 import { billingRoutes, propertiesOf } from './billing.ts';
 import { constituencyRoutes } from './constituencies.ts';
 import { Counters, type Route, type SeenRequest } from './exchange.ts';
@@ -76,6 +76,14 @@ export async function startSimulator(options: {
     renumberProperty(from: number, to: number) {
       property(from).id = to;
       retiredIds.add(from);
+    },
+    /** The first heat meter of the property is another one from `at` on (default: now), whose register begins at `register` kWh. */
+    exchangeMeter(id: number, identifier: string, { at = clock.now(), register = 0 } = {}) {
+      const service = property(id).services.find(({ serviceType }) => serviceType === HEAT_SERVICE);
+      if (!service) throw new Error(`the simulator has no heat meter at ${id}`);
+      service.earlier.push({ identifier: service.identifier, until: at });
+      service.identifier = identifier;
+      service.meter?.exchange(at, register);
     },
     stop: () => server.stop(),
   };

@@ -55,6 +55,8 @@ export class Switches {
     lockAfterWrongPasswords: Number.POSITIVE_INFINITY,
     /** For each username the code that the field `totp` or the page for it wants; one that follows the time serves once. */
     oneTimeCodes: new Map<string, string | (() => string)>(),
+    /** So many sessions for each user: one more is refused, and counted by the lock like a wrong password. */
+    mostSessions: Number.POSITIVE_INFINITY,
     passwordGrantAllowed: true,
     codeFlowAllowed: true,
     /** Where the code flow may end. */
@@ -88,6 +90,8 @@ export class Switches {
     tlsRequired: false,
     /** Another one stands for keys replaced at once: older tokens are worth nothing. */
     keyId: 'kQ3vVnWqk0-simulated',
+    /** Tokens of another process of the simulator count too, with their sessions: it has neither its key nor its memory. */
+    trustsOthers: false,
     clientId: 'self-care',
     scopes: ['openid', 'service-energy', 'profile', 'email', 'offline_access'] as string[],
     /** Epoch seconds; older tokens are stale. */

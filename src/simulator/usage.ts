@@ -72,8 +72,16 @@ const filters = z.object({
   time: z.object({ gte: z.number(), lte: z.number() }),
 });
 
+/** The engine knows each zone in its own upper and lower case only; of an alias the beginning is looked at. */
+function isWrittenAsKnown(name: string): boolean {
+  const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions();
+  const isAlias = timeZone.toLowerCase() !== name.toLowerCase();
+  return isAlias ? /^[A-Z]/.test(name) : timeZone === name;
+}
+
 const zone = z.string().transform((name, { addIssue }) => {
   try {
+    if (name !== '+00:00' && !isWrittenAsKnown(name)) throw new RangeError(name);
     // Node 20 knows no zone by its offset.
     return new Zone(name === '+00:00' ? 'UTC' : name);
   } catch {

@@ -1,14 +1,16 @@
-// A backup: one gzipped JSON document with the configuration and the documents of the state directory, without secrets. And
-// all documents of a state directory at once: read, judged, and replaced so that a crash never leaves some old and some new.
-import { readFile, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { gunzipSync, gzipSync } from 'node:zlib';
+// A backup: one gzipped JSON document with the configuration and the documents of the state directory, without secrets, which pass
+// by one at a time. And what a look at documents finds, as they pass by.
+import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip, createGzip } from 'node:zlib';
 import * as z from 'zod';
-import { EXIT, failure } from '../foundation/failure.ts';
+import { EXIT, Failure, failure } from '../foundation/failure.ts';
+import { documentsIn, type NamedDocument, TooLarge, textOf } from './documentStream.ts';
 import * as codecs from './documents.ts';
-import { ledgerCodec } from './ledgerDocument.ts';
-import { pathsBelow, refuseLinks, replace, unlessGone } from './privateFiles.ts';
-import type { Codec } from './stateStore.ts';
+import { type LedgerDocument, ledgerCodec } from './ledgerDocument.ts';
+import { NoRegularFile, openRegularFile } from './privateFiles.ts';
+import { type Codec, NewerDocument } from './stateStore.ts';
 
 /** The file is no backup, or not a whole one. */
 export const backupUnreadable = (found: string, allowed = 'a file that heat2mqtt backup has written') =>
@@ -31,35 +33,59 @@ const backupFile = z.object({
   documents: z.record(z.string(), z.unknown()),
 });
 
-export type Backup = Omit<z.infer<typeof backupFile>, 'heat2mqtt_backup'>;
-export type Documents = Readonly<Backup['documents']>;
+/** All that a backup holds beside the documents. */
+export type BackupHead = Omit<z.infer<typeof backupFile>, 'heat2mqtt_backup' | 'documents'>;
 
-export const pack = (backup: Backup): Buffer => gzipSync(JSON.stringify({ heat2mqtt_backup: 1, ...backup }));
+const DOCUMENTS = 'documents';
 
-const LARGEST_BYTES = 64 * 1024 * 1024;
-const LARGEST_UNPACKED_BYTES = 4 * LARGEST_BYTES;
+/** The bytes of a backup. They end with the error of `documents`, or with TooLarge. */
+export const pack = (head: BackupHead, documents: AsyncIterable<NamedDocument>): AsyncIterable<Buffer> =>
+  pipeline(
+    Readable.from(textOf({ heat2mqtt_backup: 1, ...head }, DOCUMENTS, documents)),
+    createGzip(),
+    // The reader of the bytes gets the error.
+    () => undefined,
+  );
 
-/** Rejects with backup_unreadable. */
-export async function readBackup(path: string): Promise<Backup> {
-  const unreadable = (err: NodeJS.ErrnoException) => {
+/**
+ * `step` may read the backup several times, also after another file has taken its place. Rejects with backup_unreadable, or
+ * with the error of the step.
+ */
+export async function withBackup<T>(path: string, step: (backup: FileHandle) => Promise<T>): Promise<T> {
+  const backup = await openRegularFile(path).catch((err) => {
+    if (err instanceof NoRegularFile) throw backupUnreadable('something else than a file');
     throw backupUnreadable(`${path}, which cannot be read (${err.code})`);
-  };
-  const found = await stat(path).catch(unreadable);
-  if (!found.isFile()) throw backupUnreadable('something else than a file');
-  if (found.size > LARGEST_BYTES) throw backupUnreadable(`${found.size} bytes`, 'at most 64 MiB');
-  return unpack(await readFile(path).catch(unreadable));
+  });
+  try {
+    return await step(backup);
+  } finally {
+    await backup.close();
+  }
+}
+
+/** The documents of a backup; `onHead` gets all else of it at the end. Throws backup_unreadable. */
+export async function* readBackup(
+  backup: FileHandle,
+  onHead: (head: BackupHead) => void = () => undefined,
+): AsyncGenerator<NamedDocument> {
+  const packed = backup.createReadStream({ start: 0, autoClose: false });
+  const bytes = pipeline(packed, createGunzip(), () => undefined);
+  try {
+    yield* documentsIn(bytes, DOCUMENTS, (rest) => onHead(headIn(rest)));
+  } catch (err) {
+    throw unreadable(err as NodeJS.ErrnoException);
+  }
+}
+
+function unreadable(err: NodeJS.ErrnoException): Failure {
+  if (err instanceof Failure) return err;
+  if (err instanceof TooLarge) return backupUnreadable(err.found, err.allowed);
+  if (err.syscall !== undefined) return backupUnreadable(`a file that cannot be read (${err.code})`);
+  return backupUnreadable('a file that is damaged or cut off, or of something else');
 }
 
 /** Throws backup_unreadable. */
-export function unpack(bytes: Buffer): Backup {
-  let json: unknown;
-  try {
-    json = JSON.parse(gunzipSync(bytes, { maxOutputLength: LARGEST_UNPACKED_BYTES }).toString('utf8'));
-  } catch (err) {
-    if ((err as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
-      throw backupUnreadable('more than 256 MiB when unpacked', 'at most that');
-    throw backupUnreadable('a file that is damaged or cut off, or of something else');
-  }
+function headIn(json: unknown): BackupHead {
   const { heat2mqtt_backup: version, sealed } = Object(json) as Record<string, unknown>;
   if (typeof version !== 'number' || version < 1) throw backupUnreadable('a file of something else');
   if (version !== 1)
@@ -69,11 +95,24 @@ export function unpack(bytes: Buffer): Backup {
     throw backupUnreadable('a backup with secrets, sealed by a passphrase', 'one without secrets');
   const parsed = backupFile.safeParse(json, { jitless: true });
   if (!parsed.success) throw backupUnreadable(`a mistake at ${String(parsed.error.issues[0]?.path[0])}`);
-  const { heat2mqtt_backup: _, ...backup } = parsed.data;
-  return backup;
+  const { heat2mqtt_backup: _, documents: __, ...head } = parsed.data;
+  return head;
 }
 
-const CODECS: readonly (readonly [RegExp, Pick<Codec<unknown>, 'decode'>])[] = [
+/** Rejects with backup_unreadable. */
+export async function surveyBackup(backup: FileHandle): Promise<BackupHead & { readonly survey: Survey }> {
+  const survey = new Survey();
+  const heads: BackupHead[] = [];
+  for await (const [name, json] of readBackup(backup, (head) => void heads.push(head)))
+    survey.take(name, json);
+  const [head] = heads;
+  if (head === undefined) throw backupUnreadable('a file of something else');
+  return { ...head, survey };
+}
+
+type DecodingCodec = Pick<Codec<unknown>, 'decode'>;
+
+const CODECS: readonly (readonly [RegExp, DecodingCodec])[] = [
   [/^installation$/, codecs.installationCodec],
   [/^announced$/, codecs.announcedCodec],
   [/^journal$/, codecs.journalCodec],
@@ -90,110 +129,69 @@ const CODECS: readonly (readonly [RegExp, Pick<Codec<unknown>, 'decode'>])[] = [
   [/^accounts\/[a-z0-9_-]{1,64}\/ledger-[\w.!~*'()%-]{1,200}$/, ledgerCodec],
 ];
 
-/** The names of what this version cannot use: of another name or version, or damaged. */
-export const notUnderstood = (documents: Documents): string[] =>
-  Object.entries(documents).flatMap(([name, json]) => {
-    try {
-      const [, codec] = CODECS.find(([shape]) => shape.test(name)) ?? [];
-      codec?.decode(json);
-      return codec ? [] : [name];
-    } catch {
-      return [name];
-    }
-  });
+const codecOf = (name: string) => CODECS.find(([shape]) => shape.test(name))?.[1];
 
-/** Of documents that are understood. `newestAt`: when a reading was received or a poll went well last, epoch milliseconds. */
-export function summary(documents: Documents) {
-  const ledgers = Object.entries(picked(documents, /\/ledger-/)).map(([, json]) => ledgerCodec.decode(json));
-  const days = ledgers.flatMap(({ ledger }) => [...ledger.days.values()]);
-  const accounts = documents.journal
-    ? Object.values(codecs.journalCodec.decode(documents.journal).accounts)
-    : [];
-  const instants = [
-    ...accounts.map(({ lastSuccessAt }) => lastSuccessAt ?? 0),
-    ...days.map((day) => day.receivedAt),
-  ];
-  const newestAt = instants.reduce((one, other) => Math.max(one, other), 0);
-  return { meters: ledgers.length, days: days.length, newestAt };
-}
-
-const picked = (documents: Documents, shape: RegExp): Documents =>
-  Object.fromEntries(Object.entries(documents).filter(([name]) => shape.test(name)));
-
-/** What a restore leaves: the session that is there goes on, and neither a refused login nor its wait is forgotten. */
-export const restoredOver = (before: Documents, restored: Documents): Documents => ({
-  ...picked(before, /\/tokens$/),
-  ...restored,
-  ...picked(before, /\/login-budget$/),
-});
-
-/** All but the tokens. A login budget stays, so that a restore allows no further attempt; its hash of the password does not. */
-export function plainPart(documents: Documents): Backup['documents'] {
-  const plain = Object.entries(picked(documents, /^(?!.*\/tokens$)/));
-  return Object.fromEntries(
-    plain.map(([name, json]) =>
-      name.endsWith('/login-budget') ? [name, { ...Object(json), secretMark: null }] : [name, json],
-    ),
-  );
-}
-
-/** Text that is no JSON is given as text. Rejects with state_unreadable. */
-export async function readDocuments(directory: string): Promise<Documents> {
-  const found: Record<string, unknown> = {};
-  try {
-    for (const name of await namesIn(directory)) {
-      const text = await readFile(join(directory, `${name}.json`), 'utf8').catch(unlessGone);
-      if (text !== null) found[name] = parsed(text);
-    }
-  } catch (err) {
-    const { code = 'unknown error' } = err as NodeJS.ErrnoException;
-    throw failure('state_unreadable', `The state directory cannot be read: ${directory} (${code}).`, {
-      exit: EXIT.unexpected,
-      retry: 'never',
-      hint: 'Run the command as the user that the daemon runs as, or as root.',
-      cause: err,
-    });
-  }
-  return found;
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  const files = await pathsBelow(directory);
-  const names = files.filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));
-  return names.filter((name) => CODECS.some(([shape]) => shape.test(name))).sort();
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-/** No document has this name. */
-const UNDER_WAY = 'restoring.json';
+/** Whether a document may have this name, which is also its path in the state directory. */
+export const isDocument = (name: string): boolean => codecOf(name) !== undefined;
 
 /**
- * Puts these documents in the place of all others. All of it is written to one file first, from which the next start goes on
- * after a crash. The directory is not replaced by another one: in a container it is the root of a volume, and the
- * configuration may lie in it. Rejects with the system's error.
+ * A document as it goes into a backup; `undefined`: it does not, since it has tokens. A login budget does, so that a restore allows
+ * no further attempt; its hash of the password does not.
  */
-export async function replaceDocuments(directory: string, write: Documents): Promise<void> {
-  const remove = (await namesIn(directory)).filter((name) => !Object.hasOwn(write, name));
-  await replace(join(directory, UNDER_WAY), JSON.stringify({ write, remove }));
-  await finishRestore(directory);
+export function plainDocument(name: string, json: unknown): unknown {
+  if (name.endsWith('/tokens')) return undefined;
+  return name.endsWith('/login-budget') ? { ...Object(json), secretMark: null } : json;
 }
 
-/** Brings a restore to its end that a crash has interrupted. Rejects with the system's error. */
-export async function finishRestore(directory: string): Promise<void> {
-  const file = join(directory, UNDER_WAY);
-  const text = await readFile(file, 'utf8').catch(() => null);
-  if (text === null) return;
-  const { write, remove }: { write: Documents; remove: readonly string[] } = JSON.parse(text);
-  for (const name of [...remove, ...Object.keys(write)]) await refuseLinks(directory, `${name}.json`);
-  for (const name of remove) await rm(join(directory, `${name}.json`), { force: true });
-  for (const [name, json] of Object.entries(write))
-    await replace(join(directory, `${name}.json`), `${JSON.stringify(json)}\n`);
-  await rm(file, { force: true });
+/** Collects what is to be known of documents while they pass by. */
+export class Survey {
+  readonly names = new Set<string>();
+  /** Documents that this version cannot use, by name: a newer one wrote them, or they are damaged or no document of ours. */
+  readonly strange = new Map<string, 'newer' | 'damaged'>();
+  /** A digest of each that goes into a backup. */
+  readonly marks = new Map<string, string>();
+  meters = 0;
+  days = 0;
+  /** When a reading was received or a poll went well last, epoch milliseconds. */
+  newestAt = 0;
+
+  /** False for what this version cannot use. */
+  take(name: string, json: unknown): boolean {
+    this.names.add(name);
+    try {
+      const codec = codecOf(name);
+      if (codec === undefined) throw new TypeError('no document has this name');
+      this.#count(codec.decode(json), codec);
+    } catch (err) {
+      this.strange.set(name, err instanceof NewerDocument ? 'newer' : 'damaged');
+      return false;
+    }
+    const plain = plainDocument(name, json);
+    if (plain !== undefined) this.marks.set(name, markOf(plain));
+    return true;
+  }
+
+  /** Whether a backup of both would have the same documents. */
+  hasSame(marks: ReadonlyMap<string, string>): boolean {
+    return (
+      marks.size === this.marks.size && [...marks].every(([name, mark]) => this.marks.get(name) === mark)
+    );
+  }
+
+  #count(value: unknown, codec: DecodingCodec): void {
+    const instants: number[] = [];
+    if (codec === ledgerCodec) {
+      const { days } = (value as LedgerDocument).ledger;
+      this.meters += 1;
+      this.days += days.size;
+      for (const { receivedAt } of days.values()) instants.push(receivedAt);
+    } else if (codec === codecs.journalCodec) {
+      const { accounts } = value as ReturnType<typeof codecs.journalCodec.decode>;
+      for (const { lastSuccessAt } of Object.values(accounts)) instants.push(lastSuccessAt ?? 0);
+    }
+    this.newestAt = instants.reduce((one, other) => Math.max(one, other), this.newestAt);
+  }
 }
+
+export const markOf = (json: unknown): string =>
+  createHash('sha256').update(JSON.stringify(json)).digest('base64');

@@ -3,10 +3,8 @@ import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import { answered } from '../domain/constituency.ts';
 import { type Extras, extras } from '../domain/extras.ts';
-import { calendarDay, entityContext } from '../domain/reading.ts';
+import { calendarDay, type EntityContext, entityContext, instant, property } from '../domain/reading.ts';
 import { type Codec, NewerDocument, type Owned, type StateStore } from './stateStore.ts';
-
-export const instant = z.number().int();
 
 /** Wraps a schema as a document: `{ version, ...fields }`. */
 export function versioned<T extends object>(schema: z.ZodType<T>, version = 1): Codec<T> {
@@ -21,9 +19,12 @@ export function versioned<T extends object>(schema: z.ZodType<T>, version = 1): 
   };
 }
 
+/** Any broker takes such a one. */
+const CLIENT_ID = /^[!-~]{1,100}$/;
+
 /** Drawn once for each installation: its client id at the broker, and its place in the jitter of polls. */
 export const installationCodec = versioned(
-  z.object({ clientId: z.string(), jitterFraction: z.number().min(0).max(1) }),
+  z.object({ clientId: z.string().regex(CLIENT_ID), jitterFraction: z.number().min(0).max(1) }),
 );
 
 /** Where they cannot be kept, they are drawn again at the next start. */
@@ -86,7 +87,30 @@ const loginBudget = z.object({
 export type LoginBudgetRecord = Readonly<z.infer<typeof loginBudget>>;
 export const loginBudgetCodec = versioned(loginBudget);
 
-export const contextCodec = ownedBy(entityContext);
+/**
+ * A property as versions up to 0.1 wrote it has the identifiers of now in place of those by which its series is named. They would call
+ * the series otherwise after an exchange: `meterIdentifiers` of the document stay those of the name, and those of now stand beside them.
+ */
+const keptProperty = property
+  .extend({ currentIdentifiers: property.shape.meterIdentifiers.optional() })
+  .transform(({ currentIdentifiers, meterIdentifiers: named, namedAfter: _, ...rest }) =>
+    currentIdentifiers === undefined
+      ? { ...rest, meterIdentifiers: named }
+      : { ...rest, meterIdentifiers: currentIdentifiers, namedAfter: named },
+  );
+const context = ownedBy(entityContext.extend({ properties: z.array(keptProperty).readonly() }));
+
+export const contextCodec: Codec<Owned<EntityContext>> = {
+  decode: context.decode,
+  encode({ owner, value }) {
+    const properties = value.properties.map(({ namedAfter, meterIdentifiers, ...rest }) =>
+      namedAfter === undefined
+        ? { ...rest, meterIdentifiers }
+        : { ...rest, meterIdentifiers: namedAfter, currentIdentifiers: meterIdentifiers },
+    );
+    return context.encode({ owner, value: { ...value, properties } });
+  },
+};
 
 const topics = z.array(z.string());
 /** Component key to platform. */
@@ -108,7 +132,10 @@ export const announcedCodec = {
   decode: (json: unknown) => announced.decode(announcedBefore.safeParse(json).data ?? json),
 };
 
-/** Counts of one local day, and how polls went. */
+/** What went wrong, in words that hold nothing secret or personal. */
+const trouble = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
+
+/** Counts of one local day, how polls went, and when the next one is due. Earlier versions wrote less. */
 const accountRecord = z.object({
   day: calendarDay,
   requestsToday: z.number().int(),
@@ -121,6 +148,13 @@ const accountRecord = z.object({
   rediscoveredAt: instant.nullable().default(null),
   /** Oldest first, each with the code of what went wrong. */
   polls: z.array(z.tuple([instant, z.string().nullable()])),
+  pollAt: instant.nullable().default(null),
+  /** The provider wants no request before (`Retry-After`). */
+  retryAfter: instant.nullable().default(null),
+  /** Polls in a row that failed, the first of them, and what the last one failed of. */
+  failures: z.number().int().default(0),
+  failingSince: instant.nullable().default(null),
+  lastError: trouble.nullable().default(null),
 });
 export type AccountRecord = Readonly<z.infer<typeof accountRecord>>;
 

@@ -7,14 +7,13 @@
 // happens. So of any number of processes that find one stale lock, one gets it.
 // There are no process ids in it: two containers on one volume count their processes separately.
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { chmod, chown, readdir, rename, rm, rmdir, stat, unlink, utimes, writeFile } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { lstat, readdir, rename, rm, rmdir, stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { makePrivateDirectory, PRIVATE_FILE } from './privateFiles.ts';
+import { askIn, connectIn, listenIn } from './socket.ts';
 
 const stateBusy = () =>
   failure('state_busy', 'Another heat2mqtt on this state directory is signing in at the moment.', {
@@ -29,6 +28,18 @@ export const alreadyRunning = (directory: string) =>
     retry: 'never',
     hint: 'Stop the other one first, or give this one a state_dir and an mqtt.base_topic of its own.',
   });
+
+/** Nothing may be changed there beside a daemon, and whether there is one is not known. */
+export const mayBeRunning = (directory: string) =>
+  failure(
+    'may_be_running',
+    `Whether heat2mqtt runs with this state directory cannot be told: there can be no socket in ${directory}.`,
+    {
+      exit: EXIT.usage,
+      retry: 'never',
+      hint: 'Nothing was changed. Be sure that nothing runs with it, then give --force.',
+    },
+  );
 
 export interface LockHolder {
   readonly kind: 'command' | 'daemon' | 'start';
@@ -96,7 +107,7 @@ async function acquire(lock: string, kind: string, clock: Clock): Promise<string
       )}`;
       // This process may have been suspended during the look: it counts from its end, and to the beginning of the next.
       if (touched !== seen) [seen, seenAt] = [touched, clock.monotonic()];
-      else if (lookedAt - seenAt >= STALE_MS) await unlink(holder).catch(() => undefined);
+      else if (lookedAt - seenAt >= STALE_MS) await removeHolder(holder);
     }
     if (clock.monotonic() - began >= LONGEST_WAIT_MS) throw stateBusy();
     await clock.sleep(LOOK_MS);
@@ -104,15 +115,19 @@ async function acquire(lock: string, kind: string, clock: Clock): Promise<string
 }
 
 async function holderOf(lock: string): Promise<string | null> {
+  const entry = await lstat(lock).catch(() => null);
+  if (entry === null) return null;
+  // Earlier versions made a file. Whatever else is in the place of a lock is nobody's either, once it is stale.
+  if (!entry.isDirectory()) return lock;
   const [name] = await readdir(lock).catch(() => []);
-  if (name !== undefined) return join(lock, name);
-  // Earlier versions made a file.
-  const isFile = await stat(lock).then(
-    (found) => found.isFile(),
-    () => false,
-  );
-  return isFile ? lock : null;
+  return name === undefined ? null : join(lock, name);
 }
+
+/** No holder makes a folder: one that has got there is removed with what is in it. */
+const removeHolder = (holder: string): Promise<void> =>
+  unlink(holder)
+    .catch(() => rm(holder, { recursive: true, force: true }))
+    .catch(() => undefined);
 
 /** `undefined` when another process was quicker, `null` where no lock can be made. */
 async function take(lock: string, name: string): Promise<string | null | undefined> {
@@ -144,51 +159,69 @@ async function touch(file: string, clock: Clock, released: AbortSignal): Promise
   }
 }
 
-// Systems take 104 bytes at least, and older versions of Node cut a longer path off without a word.
-const LONGEST_PATH_BYTES = 100;
+const SOCKET = 'daemon.sock';
+const NOT_NOTICED =
+  'A second daemon with it would not be noticed, and neither would this one by restore. Choose another state_dir.';
+const ASK_MS = 4_000;
 
-function socketOf(directory: string): string {
-  const file = join(directory, 'daemon.sock');
-  if (Buffer.byteLength(file) > LONGEST_PATH_BYTES) throw new RangeError('the path is too long for a socket');
-  return file;
+/** False as well where there can be no socket, such as on a read-only disk: see `canListenIn`. */
+export async function isDaemonRunning(directory: string): Promise<boolean> {
+  const socket = await connectIn(directory, SOCKET);
+  socket?.destroy();
+  return socket !== null;
 }
 
-/** False as well where there can be no socket, such as on a read-only disk. */
-export const isDaemonRunning = (directory: string): Promise<boolean> =>
-  new Promise<boolean>((resolve, reject) => {
-    const socket = connect(socketOf(directory), () => resolve(true)).on('error', reject);
-    socket.once('connect', () => socket.destroy());
-  }).catch(() => false);
+/** Resolves to the daemon's words about itself; `null`: none answers. */
+export const askDaemon = (directory: string, clock: Clock): Promise<string | null> =>
+  askIn(directory, SOCKET, ASK_MS, clock);
 
-/**
- * Resolves to the function that gives the directory up. Rejects with already_running, and never for a daemon that is dead
- * or a socket that cannot be made: then it goes on without.
- */
-export async function claimDirectory(
-  directory: string,
-  clock: Clock,
-  log: Log,
-): Promise<() => Promise<void>> {
-  const without = (err: unknown) => log.debug({ err }, 'a second daemon would not be noticed: no socket');
-  const server = createServer((visitor) => visitor.destroy());
-  const listen = async (file: string) => {
+/** A state directory that no other daemon uses meanwhile. */
+export interface ClaimedDirectory {
+  /** False where there can be no socket: others can be there without anybody noticing. */
+  readonly isAlone: boolean;
+  /** From now on `askDaemon` is told these words. */
+  answer(words: () => string): void;
+  giveUp(): Promise<void>;
+}
+
+/** Rejects with already_running, and never for a daemon that is dead or a socket that cannot be made: then it goes on without. */
+export async function claimDirectory(directory: string, clock: Clock, log: Log): Promise<ClaimedDirectory> {
+  let words = () => '';
+  let end: (() => Promise<void>) | null = null;
+  const listen = async () => {
     if (await isDaemonRunning(directory)) throw alreadyRunning(directory);
-    await makePrivateDirectory(directory);
-    await rm(file, { force: true });
-    await once(server.listen(file), 'listening');
-    server.on('error', without).unref();
-    const { uid, gid } = await stat(directory);
-    await chmod(file, PRIVATE_FILE);
-    await chown(file, uid, gid);
+    end = await listenIn(directory, SOCKET, () => words());
   };
   // Without the lock, two daemons that start together would both remove the socket of a dead one.
   const start: LockHolder = { kind: 'start', held: new Set() };
   try {
-    const file = socketOf(directory);
-    await withLock(join(directory, 'daemon.lock'), clock, start, () => listen(file));
+    await withLock(join(directory, 'daemon.lock'), clock, start, listen).catch((err) => {
+      // Nobody needs a minute to start: the lock is one that cannot be taken away.
+      if (!(err instanceof Failure) || err.code !== 'state_busy') throw err;
+      return listen();
+    });
   } catch (err) {
     if (err instanceof Failure) throw err;
-    without(err);
+    log.warn({ err, directory, hint: NOT_NOTICED }, 'there can be no socket in the state directory');
   }
-  return () => new Promise((resolve) => server.close(() => resolve()));
+  return {
+    isAlone: end !== null,
+    answer(more) {
+      words = more;
+    },
+    giveUp: async () => end?.(),
+  };
+}
+
+/** The same for what must not be done beside a daemon: rejects with may_be_running as well, unless forced. */
+export async function claimAlone(
+  directory: string,
+  isForced: boolean,
+  clock: Clock,
+  log: Log,
+): Promise<ClaimedDirectory> {
+  const claimed = await claimDirectory(directory, clock, log);
+  if (claimed.isAlone || isForced) return claimed;
+  await claimed.giveUp();
+  throw mayBeRunning(directory);
 }

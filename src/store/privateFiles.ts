@@ -1,13 +1,25 @@
 // Files and directories that only their user may read. A command run by root leaves them to the owner of the directory.
 import { randomInt } from 'node:crypto';
-import { lstatSync } from 'node:fs';
-import { chown, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { constants, lstatSync, type Stats } from 'node:fs';
+import {
+  chown,
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { LARGEST } from './documentStream.ts';
 
 const PRIVATE_DIRECTORY = 0o700;
 export const PRIVATE_FILE = 0o600;
 /** What a document is called until it is whole. */
-export const TEMPORARY_FILE = /\.json\.\d+$/;
+export const TEMPORARY_FILE = /\.(json|gz)\.\d+$/;
 
 /** For log and output: a name, a path, or an error of the system with paths in it. The name of a ledger has a customer number. */
 export const withoutCustomer = (text: string): string => text.replace(/\/ledger-[^/\s]*/g, '/ledger-…');
@@ -36,23 +48,80 @@ export async function makePrivateDirectory(path: string): Promise<void> {
  * to another place. `root` itself may be one.
  */
 export async function refuseLinks(root: string, name: string): Promise<void> {
-  const parts = name.split('/');
-  for (const at of parts.keys()) {
-    const part = parts.slice(0, at + 1).join('/');
-    if (isLink(join(root, part)))
-      throw Object.assign(new Error(`${withoutCustomer(part)} is a symbolic link, and is not followed`), {
-        code: 'ELOOP',
-      });
+  for (const part of partsOf(name)) refuseLink(part, entryAt(join(root, part)));
+}
+
+/** Before something is written there: as `refuseLinks`, and what is neither a folder nor a file where one belongs is set aside. */
+export async function clearWay(root: string, name: string): Promise<void> {
+  for (const part of partsOf(name)) {
+    const entry = entryAt(join(root, part));
+    refuseLink(part, entry);
+    const belongs = part === name ? entry?.isFile() : entry?.isDirectory();
+    if (belongs === false) await setAside(join(root, part), 'damaged');
   }
 }
 
-/** What is not there, or cannot be looked at, is none. */
-function isLink(path: string): boolean {
+/** `a/b/c` is `a`, `a/b` and `a/b/c`. */
+function partsOf(name: string): string[] {
+  const words = name.split('/');
+  return words.map((_, at) => words.slice(0, at + 1).join('/'));
+}
+
+function refuseLink(part: string, entry: Stats | undefined): void {
+  if (!entry?.isSymbolicLink()) return;
+  const message = `${withoutCustomer(part)} is a symbolic link, and is not followed`;
+  throw Object.assign(new Error(message), { code: 'ELOOP' });
+}
+
+/** `undefined` for what is not there, or cannot be looked at. */
+function entryAt(path: string): Stats | undefined {
   try {
     // Not a promise: a turn of the thread pool for each folder costs more than the file.
-    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+    return lstatSync(path, { throwIfNoEntry: false });
   } catch {
-    return false;
+    return undefined;
+  }
+}
+
+/** Gives a file or folder that is of no use this ending; one that was set aside before makes room. Rejects with the system's error. */
+export async function setAside(path: string, ending: string): Promise<void> {
+  const aside = `${path}.${ending}`;
+  await rename(path, aside).catch(async (err: NodeJS.ErrnoException) => {
+    // A folder does not take the place of a file, nor the other way round, nor that of a folder that has something in it.
+    if (!/^(EISDIR|ENOTDIR|ENOTEMPTY|EEXIST)$/.test(err.code ?? '')) throw err;
+    await rm(aside, { recursive: true, force: true });
+    await rename(path, aside);
+  });
+}
+
+/** There is something else than a file with something to read, such as a folder, or a pipe on which a reader would wait for ever. */
+export class NoRegularFile extends Error {}
+
+/** To be closed. Rejects with NoRegularFile, or with the system's error. */
+export async function openRegularFile(path: string): Promise<FileHandle> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((err) => {
+    // A socket cannot even be opened.
+    throw err.code === 'ENXIO' ? new NoRegularFile('a socket') : err;
+  });
+  try {
+    const found = await handle.stat();
+    if (!found.isFile()) throw new NoRegularFile('no regular file');
+    return handle;
+  } catch (err) {
+    await handle.close();
+    throw err;
+  }
+}
+
+/** Rejects as `openRegularFile`. */
+export async function readRegularFile(path: string): Promise<Buffer> {
+  const handle = await openRegularFile(path);
+  try {
+    const { size } = await handle.stat();
+    if (size > LARGEST.document) throw new NoRegularFile('a file that is too large');
+    return await handle.readFile();
+  } finally {
+    await handle.close();
   }
 }
 
@@ -76,24 +145,26 @@ export function unlessGone(err: NodeJS.ErrnoException): null {
   throw err;
 }
 
+export type Content = string | Buffer | AsyncIterable<string | Buffer>;
+
 /**
  * Resolves once the file is on the disk. After a crash there is the old file or the new one, never a part. Rejects with the
- * system's error, and then the old one stays.
+ * system's error, or with what the content throws; then the old one stays.
  */
-export async function replace(file: string, content: string | Buffer): Promise<void> {
+export async function replace(file: string, content: Content): Promise<void> {
   const folder = dirname(file);
-  await replaceIn(folder, file, content).catch(async (err: NodeJS.ErrnoException) => {
-    if (err.code !== 'ENOENT') throw err;
+  const owner = await stat(folder).catch(async (err) => {
+    unlessGone(err);
     await makePrivateDirectory(folder);
-    await replaceIn(folder, file, content);
+    return stat(folder);
   });
+  await replaceIn(owner, file, content);
   // Otherwise a power cut undoes the rename, and the old pair of tokens would be back.
   const directory = await open(folder, 'r');
   await directory.sync().finally(() => directory.close());
 }
 
-async function replaceIn(folder: string, file: string, content: string | Buffer): Promise<void> {
-  const { uid, gid } = await stat(folder);
+async function replaceIn({ uid, gid }: Stats, file: string, content: Content): Promise<void> {
   // A configuration may be a link.
   const target = await realpath(file).catch(() => file);
   const temporary = `${target}.${randomInt(2 ** 32)}`;
@@ -101,7 +172,7 @@ async function replaceIn(folder: string, file: string, content: string | Buffer)
   try {
     try {
       // It writes until all is written: a disk that is nearly full takes a part first, without an error.
-      await handle.writeFile(content);
+      await writeFile(handle, content);
       await handle.chown(uid, gid).catch(unlessRefused);
       await handle.sync();
     } finally {

@@ -1,13 +1,24 @@
 // The state directory: small JSON documents, each written whole. Nothing else in the program writes files.
-import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, type Failure, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
-import { finishRestore } from './backup.ts';
+import { documentIn, documentText } from './documentText.ts';
 import { DAEMON_LOCK, HALF_TAKEN, type LockHolder, release, withLock } from './locks.ts';
-import { pathsBelow, refuseLinks, replace, TEMPORARY_FILE, withoutCustomer } from './privateFiles.ts';
+import {
+  clearWay,
+  NoRegularFile,
+  pathsBelow,
+  readRegularFile,
+  refuseLinks,
+  replace,
+  setAside,
+  TEMPORARY_FILE,
+  withoutCustomer,
+} from './privateFiles.ts';
+import { finishRestore } from './restore.ts';
 import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
 
 export function stateUnwritable(path: string, cause: unknown) {
@@ -49,6 +60,9 @@ export async function directoryNotices(path: string, uid: number | undefined) {
 const WRITABLE_BY_OTHERS = 0o022;
 
 const DAEMON = 'daemon';
+const UNFINISHED =
+  'an interrupted restore cannot be finished: restoring.json is damaged and set aside, starting without it';
+const RESTORE_AGAIN = 'Stop the program, and restore the backup again.';
 
 export class StateDirectory implements StateStore {
   readonly path: string;
@@ -75,11 +89,12 @@ export class StateDirectory implements StateStore {
       const left = join(path, name);
       if (DAEMON_LOCK.test(name)) await release(left);
       else if (HALF_TAKEN.test(name) || TEMPORARY_FILE.test(name))
-        await rm(left, { recursive: true, force: true });
+        await rm(left, { recursive: true, force: true }).catch(() => undefined);
     }
-    await finishRestore(path).catch((err) => {
+    const isWhole = await finishRestore(path).catch((err) => {
       throw stateUnwritable(path, err);
     });
+    if (!isWhole) log.error({ hint: RESTORE_AGAIN }, UNFINISHED);
     return new StateDirectory(path, log, DAEMON);
   }
 
@@ -106,7 +121,7 @@ export class StateDirectory implements StateStore {
         const before = this.#unfinished.get(name)?.fault;
         if (after && before !== after) return true;
         try {
-          await refuseLinks(this.path, `${name}.json`);
+          await clearWay(this.path, `${name}.json`);
           await step();
           this.#unfinished.delete(name);
           return true;
@@ -123,33 +138,40 @@ export class StateDirectory implements StateStore {
         }
       });
 
-    const setAside = async () => {
-      if (ending !== null) await rename(file, `${file}.${ending}`).catch(() => undefined);
+    const setUselessAside = async () => {
+      if (ending !== null) await setAside(file, ending).catch(() => undefined);
       ending = null;
     };
 
     return {
       read: () =>
         inOrder(async () => {
-          const text = await this.#textOf(name);
           ending = null;
           try {
-            return text === null ? null : codec.decode(JSON.parse(text));
+            const text = await this.#textOf(name);
+            return text === null ? null : codec.decode(documentIn(text));
           } catch (err) {
             const isNewer = err instanceof NewerDocument;
             ending = isNewer ? 'newer' : 'damaged';
             const what = isNewer ? 'of a newer version' : 'damaged';
             const told = `state document is ${what}: set aside as .${ending}, starting without it`;
-            this.#log.error({ file: withoutCustomer(file), reason: (err as Error).name }, told);
+            this.#log.error(
+              {
+                file: withoutCustomer(file),
+                reason: (err as Error).name,
+                found: err instanceof NoRegularFile ? err.message : undefined,
+              },
+              told,
+            );
             // A command has a look: the daemon beside it may be of a newer version, and still needs its file.
-            if (this.#holder.kind === DAEMON) await setAside();
+            if (this.#holder.kind === DAEMON) await setUselessAside();
             return null;
           }
         }),
       write: (value) =>
         change(async () => {
-          await setAside();
-          await replace(file, `${JSON.stringify(codec.encode(value))}\n`);
+          await setUselessAside();
+          await replace(file, documentText(codec.encode(value)));
         }),
       remove: () => change(() => rm(file, { force: true })),
     };
@@ -175,13 +197,14 @@ export class StateDirectory implements StateStore {
     return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
   }
 
-  /** `null` when there is no file, or none that can be read. */
+  /** `null` when there is no file, or none that can be read. Rejects with NoRegularFile. */
   async #textOf(name: string): Promise<string | null> {
     const file = join(this.path, `${name}.json`);
     try {
       await refuseLinks(this.path, `${name}.json`);
-      return await readFile(file, 'utf8');
+      return (await readRegularFile(file)).toString('utf8');
     } catch (err) {
+      if (err instanceof NoRegularFile) throw err;
       const { code, message } = err as NodeJS.ErrnoException;
       // Once for each link: no document in such a folder can be read.
       if (code === 'ELOOP' && !this.#links.has(message)) {

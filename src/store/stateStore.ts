@@ -35,12 +35,16 @@ export interface Owned<T> {
   readonly value: T;
 }
 
-/** A document that counts as absent when another owner wrote it. */
-export function owned<T>(document: Document<Owned<T>>, owner: string): Document<T> {
+/** A document that counts as absent when another owner wrote it. `isOwn`: where an owner may be written in several ways. */
+export function owned<T>(
+  document: Document<Owned<T>>,
+  owner: string,
+  isOwn = (other: string) => other === owner,
+): Document<T> {
   return {
     async read() {
       const stored = await document.read();
-      return stored?.owner === owner ? stored.value : null;
+      return stored !== null && isOwn(stored.owner) ? stored.value : null;
     },
     write: (value) => document.write({ owner, value }),
     remove: () => document.remove(),

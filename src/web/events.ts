@@ -123,7 +123,7 @@ function logLine(line: string): string {
     // It is told as it is.
   }
   const { time, level, msg, err, ...others } = fields;
-  const { message, hint } = (err ?? {}) as { message?: string; hint?: string };
+  const { type, message = type, hint } = (err ?? {}) as { type?: string; message?: string; hint?: string };
   const more = Object.entries(others).map(
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );

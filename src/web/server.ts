@@ -25,6 +25,8 @@ const LIMITS = {
   /** Connections from one address, and all of them. */
   each: 32,
   all: 512,
+  /** Connections beyond these, to which only health is answered. */
+  extra: 64,
   /** A request has arrived whole by then. */
   requestMs: 10_000,
   /** How often that is looked at. */
@@ -41,16 +43,84 @@ const VITAL = /^\/(healthz|readyz)(\?|$)/;
 
 interface Connection {
   readonly socket: Socket;
-  readonly network: string;
+  /** `null`: many visitors share the address. */
+  readonly network: string | null;
   readonly since: number;
   /** `null`: nothing has been asked yet. */
   response: ServerResponse | null;
-  /** There are too many from the same place: only health is answered. */
-  isExtra: boolean;
+  /** There are too many beside it: only health is answered. */
+  readonly isExtra: boolean;
 }
 
 const isIdle = ({ response }: Connection) => response === null;
+const isUnfinished = ({ response }: Connection) => response?.req.complete === false;
 const isUnread = ({ socket }: Connection) => socket.writableLength > 0;
+/** Reasons to leave when there are too many, the best one first. Who waits for an answer has none. */
+const LEAVES = [isIdle, isUnfinished, isUnread];
+
+/** The connections of one server in the order in which they came, and which of them makes room for a new one. */
+class Visitors {
+  readonly #open = new Map<Socket, Connection>();
+  readonly #limits: Pick<typeof LIMITS, 'each' | 'all' | 'extra'>;
+
+  constructor(limits: Pick<typeof LIMITS, 'each' | 'all' | 'extra'>) {
+    this.#limits = limits;
+  }
+
+  get(socket: Socket): Connection | undefined {
+    return this.#open.get(socket);
+  }
+
+  add(socket: Socket, network: string | null, now: number): Connection {
+    const isExtra = !this.#makeRoom(network, now);
+    const connection: Connection = { socket, network, since: now, response: null, isExtra };
+    this.#open.set(socket, connection);
+    socket.once('close', () => this.#open.delete(socket));
+    const extras = [...this.#open.values()].filter((one) => one.isExtra);
+    if (extras.length > this.#limits.extra) this.#sendAway(extras[0]);
+    return connection;
+  }
+
+  /** False where a new connection from there has no place among those that may ask for anything. */
+  #makeRoom(network: string | null, now: number): boolean {
+    const others = [...this.#open.values()].filter((one) => !one.isExtra);
+    const same = network === null ? [] : others.filter((one) => one.network === network);
+    const isOneTooMany = same.length >= this.#limits.each;
+    if (!isOneTooMany && others.length < this.#limits.all) return true;
+    const leaves = isOneTooMany
+      ? longestWaiting(same, now)
+      : (ofGreediest(others, same.length) ?? longestWaiting(others, now));
+    this.#sendAway(leaves);
+    return leaves !== undefined;
+  }
+
+  #sendAway(connection: Connection | undefined): void {
+    if (connection === undefined) return;
+    // At once: before its end is told, others may come.
+    this.#open.delete(connection.socket);
+    connection.socket.destroy();
+  }
+}
+
+function longestWaiting(crowd: readonly Connection[], now: number): Connection | undefined {
+  const settled = crowd.filter(({ since }) => now - since >= FRESH_MS);
+  const found = LEAVES.map((isWaiting) => settled.find(isWaiting));
+  return found.find((one) => one !== undefined);
+}
+
+/**
+ * However new they are, those of a network that has clearly more of them than the newcomer's make room: who comes again as soon as
+ * it is sent away keeps nobody else out. `own`: how many the newcomer's network has already.
+ */
+function ofGreediest(crowd: readonly Connection[], own: number): Connection | undefined {
+  const waiting = new Map<string, Connection[]>();
+  for (const one of crowd) {
+    if (one.network === null || !LEAVES.some((isWaiting) => isWaiting(one))) continue;
+    waiting.set(one.network, [...(waiting.get(one.network) ?? []), one]);
+  }
+  const [greediest = []] = [...waiting.values()].sort((a, b) => b.length - a.length);
+  return greediest.length > own + 1 ? greediest[0] : undefined;
+}
 
 /** `address` is `host:port`. Rejects with listen_failed. */
 export async function openServer(
@@ -58,37 +128,20 @@ export async function openServer(
   answer: RequestListener,
   { clock, admits = () => true, isShared = () => false, limits }: ServerOptions,
 ): Promise<Listening> {
-  const { each, all, requestMs, checkMs, unreadMs } = { ...LIMITS, ...limits };
-  // In the order in which they came.
-  const open = new Map<Socket, Connection>();
+  const { requestMs, checkMs, unreadMs, ...most } = { ...LIMITS, ...limits };
+  const visitors = new Visitors(most);
   // Its headers have no more time than the whole request.
   const server = createServer({ requestTimeout: requestMs, connectionsCheckingInterval: checkMs });
-
-  function makeRoom(connection: Connection, from: string): void {
-    const others = [...open.values()];
-    const same = isShared(from) ? [] : others.filter(({ network }) => network === connection.network);
-    const crowd = same.length > each ? same : others.length > all ? others : [];
-    if (crowd.length === 0) return;
-    const settled = crowd.filter(({ since }) => clock.monotonic() - since >= FRESH_MS);
-    const leaves = settled.find(isIdle) ?? settled.find(isUnread);
-    if (leaves !== undefined) leaves.socket.destroy();
-    else if (others.length > all) connection.socket.destroy();
-    else connection.isExtra = true;
-  }
 
   server.on('connection', (socket) => {
     const from = withoutPrefix(socket.remoteAddress ?? '');
     if (!admits(from)) return void socket.destroy();
-    const came = { socket, network: networkOf(from), since: clock.monotonic() };
-    const connection: Connection = { ...came, response: null, isExtra: false };
-    open.set(socket, connection);
-    socket.once('close', () => open.delete(socket));
+    const connection = visitors.add(socket, isShared(from) ? null : networkOf(from), clock.monotonic());
     // Node then hands the parser only what is read here.
     socket.on('readable', () => readRequest(connection));
-    makeRoom(connection, from);
   });
   server.on('request', (request, response) => {
-    const connection = open.get(request.socket);
+    const connection = visitors.get(request.socket);
     if (connection === undefined || !isIdle(connection)) return;
     connection.response = response;
     response.setHeader('connection', 'close');
@@ -97,7 +150,7 @@ export async function openServer(
   });
   server.timeout = unreadMs;
   server.on('timeout', (socket) => {
-    const connection = open.get(socket);
+    const connection = visitors.get(socket);
     if (connection && (isIdle(connection) || isUnread(connection))) socket.destroy();
   });
   const { host = '', port = 0 } = splitHostAndPort(address) ?? {};
@@ -159,12 +212,14 @@ export interface HealthAnswers {
   readonly metricsRefused: () => void;
   /** Answers everything else. `null`: there is no page. */
   readonly page: RequestListener | null;
+  /** What a person who opens it in a browser is told then. Without it only what machines ask for is named. */
+  readonly whyNoPage?: string | null;
 }
 
 /** `listen` is `host:port`. Rejects with listen_failed. */
 export function serveHealth(
   listen: string,
-  { healthy, ready, metrics, metricsFor, metricsRefused, page }: HealthAnswers,
+  { healthy, ready, metrics, metricsFor, metricsRefused, page, whyNoPage = null }: HealthAnswers,
   options: ServerOptions,
 ): Promise<Listening> {
   const mayReadMetrics = ({ headers }: IncomingMessage) =>
@@ -196,6 +251,7 @@ export function serveHealth(
     } else if (page !== null) page(request, response);
     else if (!isRead) send(405, 'GET only\n');
     else if (path === '/metrics') send(401, 'set http.metrics: open to let everyone read them\n');
+    else if (path === '/' && whyNoPage !== null) send(403, `${whyNoPage}\n`);
     else send(404, 'not found: try /healthz, /readyz or /metrics\n');
   };
   return openServer(listen, answer, options);

@@ -192,16 +192,19 @@ function createAttempts({ id, upstream }: Account, { redirectUri, clock, log, ..
 }
 
 async function viewOf(flow: DeviceFlow, expires_at: string): Promise<Device> {
-  const { verificationUri, completeUri, userCode } = flow;
-  const { encode } = await import('uqr');
-  const { data, size } = encode(completeUri ?? verificationUri);
-  const squares = data.flatMap((row, y) => row.flatMap((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : [])));
   return {
     state: 'waiting',
-    verification_uri: verificationUri,
-    verification_uri_complete: completeUri,
-    user_code: userCode,
+    verification_uri: flow.verificationUri,
+    verification_uri_complete: flow.completeUri,
+    user_code: flow.userCode,
     expires_at,
-    qr: { size, path: squares.join('') },
+    qr: flow.qrUri === null ? null : await qrOf(flow.qrUri),
   };
+}
+
+async function qrOf(address: string): Promise<Device['qr']> {
+  const { encode } = await import('uqr');
+  const { data, size } = encode(address);
+  const squares = data.flatMap((row, y) => row.flatMap((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : [])));
+  return { size, path: squares.join('') };
 }

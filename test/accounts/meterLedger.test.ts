@@ -1,6 +1,7 @@
 // The ledger of a meter: what is published is what a restart would find, and a history that comes back during a poll is gone on from.
 import { expect, test } from 'vitest';
-import { openMeter, openMeterLedger } from '../../src/accounts/meter.ts';
+import { LedgerBook } from '../../src/accounts/ledgerBook.ts';
+import { openMeter } from '../../src/accounts/meter.ts';
 import { fileSchema } from '../../src/config/schema.ts';
 import { addDays, zone } from '../../src/domain/period.ts';
 import type { RetainedHistory } from '../../src/domain/recovery.ts';
@@ -19,7 +20,7 @@ async function ledgerIn(
   clock = handClock('2025-02-01T12:00:00Z'),
   timezone = 'Europe/Dublin',
 ) {
-  return openMeterLedger('ledger', {
+  return LedgerBook.open('ledger', {
     config: { usage: { ...usage, timezone } },
     zone: zone(timezone),
     state: await open(),
@@ -67,6 +68,19 @@ test('what was decided outlives a restart, and another time zone reads all of it
   expect(elsewhere.ledger).toMatchObject({ origin: BEFORE.origin, complete: false });
 });
 
+test('another name of the same time zone is no other time zone: nothing is read again', async () => {
+  const home = await place();
+  const first = await ledgerIn(home, undefined, 'Asia/Calcutta');
+  await first.decide('previous_day');
+  await first.update(BEFORE);
+  const renamed = await ledgerIn(home, undefined, 'Asia/Kolkata');
+  expect([renamed.readingCloses, renamed.isUndecided, renamed.saved.days.size]).toEqual([
+    'previous_day',
+    false,
+    10,
+  ]);
+});
+
 test('a tariff that was published before a restart is the one that a new tariff is told against', async () => {
   const billed = (rate: number, from: number, to: number): Line[] =>
     Array.from({ length: to - from }, (_, at) => {
@@ -76,11 +90,11 @@ test('a tariff that was published before a restart is the one that a new tariff 
   const home = await place();
   const since = { origin: '2024-10-01' };
   const old = billed(0.12, 0, 60);
-  expect(await (await ledgerIn(home)).update(ledgerOf(old, since))).toBeNull();
+  expect(await (await ledgerIn(home)).update(ledgerOf(old, since))).toEqual([]);
   const again = await ledgerIn(home);
-  expect(await again.update(ledgerOf([...old, ...billed(0.2, 60, 100)], since))).toMatchObject({
-    ...{ kind: 'tariff_changed', before: { unitRate: 0.12 }, after: { unitRate: 0.2 } },
-  });
+  expect(await again.update(ledgerOf([...old, ...billed(0.2, 60, 100)], since))).toMatchObject([
+    { kind: 'tariff_changed', before: { unitRate: 0.12 }, after: { unitRate: 0.2 } },
+  ]);
 });
 
 const RETAINED: RetainedHistory = {
@@ -92,6 +106,16 @@ const RETAINED: RetainedHistory = {
 test.each([
   ['of the same days: with what was decided', RETAINED, ['previous_day', false, 1]],
   ['without a day, which decides nothing', { ...RETAINED, days: new Map() }, ['same_day', true, 10]],
+  [
+    'of another name of the time zone: as of the same days',
+    { ...RETAINED, timezone: 'Eire' },
+    ['previous_day', false, 1],
+  ],
+  [
+    'of what is no time zone: its origin only',
+    { ...RETAINED, timezone: 'Europe/Atlantis' },
+    ['same_day', true, 10],
+  ],
   [
     'of another time zone: its origin only',
     { ...RETAINED, timezone: 'Europe/Berlin' },
@@ -108,6 +132,19 @@ test.each([
   expect([ledger.readingCloses, ledger.isUndecided, ledger.saved.days.size]).toEqual(expected);
   await ledger.restore({ ...RETAINED, origin: '2020-01-01' });
   expect(ledger.ledger.origin).toBe(RETAINED.origin);
+});
+
+test.each<[string, Partial<RetainedHistory>, [string, number]]>([
+  [
+    'days after today',
+    { days: new Map([...RETAINED.days, ['2099-01-01', { energy: 1, cost: 1 }]]) },
+    ['2024-11-01', 1],
+  ],
+  ['an origin after today', { origin: '2099-01-01', days: new Map() }, ['2023-01-01', 0]],
+])('a history that somebody has forged: %s are not taken, and the rest is', async (_, forged, expected) => {
+  const book = await ledgerIn(await place());
+  await book.restore({ ...RETAINED, ...forged });
+  expect([book.ledger.origin, book.ledger.days.size]).toEqual(expected);
 });
 
 async function meterOf(usage: object) {

@@ -41,6 +41,8 @@ test('every number is there once, under its name', () => {
     'heat2mqtt_poll_failures_total{code="incomplete_reply"}': 0,
     'heat2mqtt_poll_failures_total{code="bad_credentials_or_locked"}': 0,
     'heat2mqtt_poll_failures_total{code="issuer_unreachable"}': 0,
+    'heat2mqtt_poll_failures_total{code="issuer_not_trusted"}': 0,
+    'heat2mqtt_poll_failures_total{code="provider_not_trusted"}': 0,
     'heat2mqtt_poll_failures_total{code="provider_refused"}': 0,
     heat2mqtt_provider_requests_total: 19,
     heat2mqtt_provider_request_seconds_total: 3.25,

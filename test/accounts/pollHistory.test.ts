@@ -37,9 +37,10 @@ test('counts are of the local day; the last success stays, and the newest twelve
   history.notePoll(null);
   clock.advance(DAY_MS);
   expect(history.today()).toEqual({ requests: 0, logins: 0 });
-  for (let count = 0; count < 20; count += 1) history.notePoll(`fault_${count}`);
-  const { polls, lastSuccessAt } = history.record;
+  for (let count = 0; count < 20; count += 1) history.notePoll({ code: `fault_${count}`, message: 'Down.' });
+  const { polls, lastSuccessAt, failures, failingSince, lastError } = history.record;
   expect(lastSuccessAt).toBe(succeededAt);
+  expect([failures, failingSince, lastError?.code]).toEqual([20, clock.now(), 'fault_19']);
   expect([polls.length, polls.at(-1)?.[1]]).toEqual([12, 'fault_19']);
 });
 

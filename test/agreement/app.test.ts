@@ -83,3 +83,7 @@ test('the repository has a name, and no second file that the Supervisor would ta
   const names = (await Promise.all(elsewhere)).flat();
   expect(names.filter((path) => /(^|\/)config\.(ya?ml|json)$/.test(path))).toEqual([]);
 });
+
+test('a store without advanced mode shows it', () => {
+  expect(app.stage).toBe('stable');
+});

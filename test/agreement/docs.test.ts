@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
+import { nextTimes } from '../../src/engine/schedule.ts';
 import { load } from '../config/loading.ts';
 import { commandsOf, docCommands, pages, RUN, reasonElsewhere } from '../support/docCommands.ts';
 import { ROOT } from '../support/sources.ts';
@@ -42,7 +42,7 @@ describe.each(texts)('%s', (page, text) => {
   const pieces = [...text.matchAll(/^([ ]*)```yaml\n([\s\S]*?)^\1```$/gm)].map(({ 2: body = '' }) => body);
   test.each(pieces.filter(isOurs))('its configuration loads: %s', async (piece) => {
     const whole = JSON.stringify({ ...USUAL, ...parse(piece) });
-    const loaded = load(whole, {}, { validateCron: isCronExpression, readFile: async () => 'a secret' });
+    const loaded = load(whole, {}, { nextTimes, readFile: async () => 'a secret' });
     await expect(loaded).resolves.toBeDefined();
   });
 });

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { exampleConfig } from '../../scripts/docs/example.ts';
 import { allKeys, mappingOf, settableKeys } from '../../src/config/keys.ts';
 import { load } from '../config/loading.ts';
+import { LOCALHOST } from '../support/certificate.ts';
 
 const COMMITTED = new URL('../../config.example.yaml', import.meta.url);
 
@@ -36,7 +37,10 @@ describe('config.example.yaml', () => {
       .join('\n')
       // Not beside home_assistant: test/config/secrets.test.ts has it.
       .replace(/^fleet:\n( +.*\n)+/m, '');
-    const readFile = async (path: string) => (path.includes('totp') ? 'HEAT2MQTTEXAMPLE' : 'from a file');
+    const readFile = async (path: string) => {
+      if (path.endsWith('ca.pem')) return LOCALHOST.cert;
+      return path.includes('totp') ? 'HEAT2MQTTEXAMPLE' : 'from a file';
+    };
     const { origins } = await load(uncommented, {}, { readFile });
     const secret = /(^|_)(password|secret|token)$/;
     const leaves = settableKeys().filter(

@@ -5,8 +5,10 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { SCHEMAS } from '../../scripts/docs/schemas.ts';
 import { KNOWN_PROVIDERS, UNTRIED } from '../../src/config/providers.ts';
-import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
+import { nextTimes } from '../../src/engine/schedule.ts';
+import { seriesOf } from '../../src/homeassistant/recorder.ts';
 import { load } from '../config/loading.ts';
+import { METER } from '../support/homes.ts';
 import { bodyOf, discoveryBelow, discoveryOf } from '../support/inventedHome.ts';
 import { kindOf } from '../support/payloads.ts';
 import { ROOT } from '../support/sources.ts';
@@ -36,7 +38,7 @@ test.each(['data-late.yaml', 'new-bill.yaml', 'unusual-use.yaml', 'heat-while-aw
 
 test('each alert of a fleet has a summary, and asks for metrics that a fleet has', () => {
   const { groups } = parse(read('fleet/alerts.yaml'));
-  const told = ['accounts/metrics', 'fleet/answers'].map((file) =>
+  const told = ['accounts/metrics', 'fleet/healthServer'].map((file) =>
     readFileSync(join(ROOT, 'src', `${file}.ts`), 'utf8'),
   );
   for (const { expr, annotations } of groups[0].rules) {
@@ -77,9 +79,24 @@ test('the dashboard shows entities as Home Assistant calls them, and none that h
   expect(named.filter((id) => !entities.includes(id))).toEqual([]);
 });
 
+test('each row of the dashboard has a name that a phone does not cut, and its graphs ask for series that are written', () => {
+  const [{ cards }] = parse(read('home-assistant/dashboard.yaml')) as [{ cards: DashboardCard[] }];
+  const rows = cards.flatMap(({ entities = [] }) => entities).filter(({ type }) => type !== 'divider');
+  expect(rows.map(({ name }) => name ?? '').filter((name) => name === '' || name.length > 20)).toEqual([]);
+  const graphs = cards.filter(({ type }) => type === 'statistics-graph');
+  const asked = graphs.flatMap(({ entities = [] }) => entities.map(({ entity }) => entity));
+  const series = seriesOf('heat2mqtt', { meter: METER, friendlyName: null, currency: 'EUR' }, [METER]);
+  expect(asked).toEqual(series.map(({ id }) => id));
+});
+
+interface DashboardCard {
+  readonly type: string;
+  readonly entities?: readonly { readonly entity?: string; readonly name?: string; readonly type?: string }[];
+}
+
 describe.each(KNOWN_PROVIDERS)('the known provider $id', ({ id, name, source, provider, usage }) => {
   const text = read(`${id}.yaml`);
-  const more = { validateCron: isCronExpression, readFile: async () => 'a password' };
+  const more = { nextTimes, readFile: async () => 'a password' };
 
   test('has an example that loads, with the same addresses', async () => {
     const { config } = await load(text, {}, more);

@@ -1,16 +1,16 @@
 // One account in front of an issuer: all of auth, wired as the daemon does it. By default the issuer is the simulated one.
 import { onTestFinished } from 'vitest';
-import { keepAlive } from '../../src/auth/keepAlive.ts';
 import { type LoginDeps, openLogin } from '../../src/auth/login.ts';
 import { openLoginBudget } from '../../src/auth/loginBudget.ts';
 import { type Issuer, type IssuerDeps, openIssuer } from '../../src/auth/oidc.ts';
+import { type RefreshNews, RefreshPlan } from '../../src/auth/refreshPlan.ts';
 import { openSession, type Session, type SessionDeps } from '../../src/auth/session.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import type { Fault } from '../../src/simulator/switches.ts';
 import type { LoginBudgetRecord, TokenSet, WayIn } from '../../src/store/documents.ts';
 import { look } from '../simulator/visitor.ts';
-import { handClock } from '../support/clock.ts';
+import { type HandClock, handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { memoryStore } from '../support/tokenStore.ts';
 // Loaded beforehand: settle() counts turns of the event loop, and does not wait for an import.
@@ -147,12 +147,9 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
       );
       return {
         ...opened,
-        keepAlive(random = () => 0.5, limit = (step: () => Promise<boolean>) => step()) {
-          const { session } = opened;
-          const told = { onFault: nothing, onRecovery: () => void events.push('recovered') };
-          const alive = keepAlive({ session, limit, clock, random, log, ...told });
-          onTestFinished(() => alive.stop());
-          return alive;
+        keepAlive(random = () => 0.5, limit: Limit = (step) => step()) {
+          const plan = new RefreshPlan(opened.session, { clock, random, log });
+          return keptAlive(plan, limit, clock, () => void events.push('recovered'));
         },
       };
     },
@@ -165,6 +162,35 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
     }),
   };
   return account;
+}
+
+type Limit = (step: () => Promise<RefreshNews>) => Promise<RefreshNews>;
+const LONGEST_LOOK_MS = 30_000;
+const NOTHING_NEW = { fault: null, isOver: false };
+
+/** Looks at a plan as a household does, until the test is over. */
+function keptAlive(plan: RefreshPlan, limit: Limit, clock: HandClock, onRecovery: () => void) {
+  const stopping = new AbortController();
+  let awake = new AbortController();
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      awake = new AbortController();
+      const waitMs = (await plan.msUntilDue()) ?? LONGEST_LOOK_MS;
+      if (waitMs > 0) await clock.sleep(Math.min(waitMs, LONGEST_LOOK_MS), awake.signal);
+      else {
+        const step = async () => (stopping.signal.aborted ? NOTHING_NEW : plan.run());
+        if ((await limit(step)).isOver) onRecovery();
+      }
+    }
+  }
+  const running = run();
+  const stop = (): Promise<void> => {
+    stopping.abort();
+    awake.abort();
+    return running;
+  };
+  onTestFinished(stop);
+  return { wake: () => awake.abort(), stop };
 }
 
 /** A session whose access token is about to expire. */

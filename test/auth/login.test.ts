@@ -38,6 +38,40 @@ test('a refused login is logged once, and then suspended without asking the issu
   expect(account.lines.join('')).not.toContain('wrong password 17');
 });
 
+test('while a limit of sessions suspends it, that is said, and when the next one is', async () => {
+  account.simulator.switches.token.mostSessions = 0;
+  const { login, session } = account.start();
+  expect(await refusalOf(session.accessToken())).toMatchObject({ code: 'session_limit', exitCode: 4 });
+  expect(await refusalOf(login.attempt())).toMatchObject({
+    code: 'session_limit',
+    message: `${REFUSALS.sessionLimit.message} The next login waits until 12:15.`,
+    hint: REFUSALS.sessionLimit.hint,
+  });
+  expect(session.status()).toMatchObject({ state: 'backoff', nextAttemptAt: account.clock.now() + HOUR / 4 });
+  expect(account.asked().logins).toBe(1);
+  // It counts towards the lock, at the simulator too.
+  Object.assign(account.simulator.switches.token, { lockAfterWrongPasswords: 2 });
+  account.clock.advance(HOUR / 4);
+  await refusalOf(login.attempt());
+  account.simulator.switches.token.mostSessions = 1;
+  account.clock.advance(HOUR);
+  await login.attempt();
+});
+
+test('what is odd about the password is in the hint of its refusal, and as long as that is in force', async () => {
+  const caution = 'The file has a blank at its end.';
+  const password = { read: async () => 'demo ', caution: async () => caution };
+  const { login } = account.start({ account: { username: 'me@example.org', password } });
+  const refused = await refusalOf(login.attempt());
+  expect(refused).toMatchObject({ hint: `${REFUSALS.badCredentials.hint} ${caution}` });
+  expect(await refusalOf(login.attempt())).toMatchObject({ hint: expect.stringContaining(caution) });
+  // What was sent was the password as it is.
+  expect(account.asked().logins).toBe(1);
+  const client = account.start({ account: { username: 'me@example.org', password }, context: 'another' });
+  account.simulator.switches.token.clientEnabled = false;
+  expect(await refusalOf(client.login.attempt())).toMatchObject({ hint: REFUSALS.wrongClient.hint });
+});
+
 test('a corrected password is tried at once; going back to the refused one suspends the login again', async () => {
   const { login } = await refusedOnce();
   account.password = 'also wrong';

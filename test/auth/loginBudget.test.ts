@@ -40,6 +40,7 @@ function openHome() {
     restart,
     refused: () => refuse(new LoginRefused(REFUSALS.badCredentials)),
     otherRefused: () => refuse(new LoginRefused(REFUSALS.badCredentials), OTHER),
+    limited: () => refuse(new LoginRefused(REFUSALS.sessionLimit)),
     clientRefused: () => refuse(new LoginRefused(REFUSALS.wrongClient)),
     clientRefusedByCommand: () => refuse(new LoginRefused(REFUSALS.wrongClient), MINE, open()),
     notSetUp: () => refuse(new LoginRefused(REFUSALS.notSetUp)),
@@ -115,6 +116,12 @@ test.each([
   'clientRefused held ask free',
   'refused heldFor(15m) clientRefusedByCommand held refusals(1) wait(1m) restart free refused refusals(2) heldFor(1h)',
   'refused clientRefused forget free',
+  // For another reason than the password, which may pass: no stop, and a password is not given up for it either.
+  'limited restart heldFor(15m) limited restart heldFor(1h) limited heldFor(6h) limited restart heldFor(6h) limited heldFor(6h)',
+  'limited limited limited limited refused heldFor(6h) refused restart stopped',
+  'refused refused refused limited heldFor(6h) refused stopped',
+  'limited otherFree fleetHeld ask free limited ask held wait(59m) ask held wait(1m) ask free granted accepted nothingKept',
+  'limited crash heldFor(15m) limited heldFor(6h)',
   // Other credentials.
   'refused refused refused refused held otherFree restart held otherFree otherRefused refusals(1) otherHeld',
   'refused ask refused ask held otherRefused otherHeld ask otherFree',
@@ -152,6 +159,8 @@ test('what is in force says what for, and until when', async () => {
   expect(JSON.stringify(store.kept)).not.toContain('password');
   expect(await told('crash')).toEqual(['password', 'backoff', 'login_unfinished', HOUR / 4]);
   expect(await told('clientRefused')).toEqual(['client', 'needs_user_action', 'client_refused', 6 * HOUR]);
+  const full = REFUSALS.sessionLimit.code;
+  expect(await told('limited')).toEqual(['otherwise', 'backoff', full, 6 * HOUR]);
   expect(await told('notSetUp')).toEqual(['person', 'needs_user_action', 'account_not_set_up', null]);
   expect(await told('granted useless')).toEqual(['tokens', 'backoff', 'key_rejected', HOUR]);
   expect(await inForce()).toMatchObject({ message: useless.message, hint: useless.hint });

@@ -113,6 +113,16 @@ const TABLE: readonly (readonly [outcome: string, passwords: number, rows: Rows]
       'HTTP 403': [login(), html('<p>Blocked</p>', { status: 403 })],
     },
   ],
+  [
+    'refused_otherwise',
+    1,
+    {
+      'a limit of sessions': [login(), { ...page('login-error', '<p>x</p>'), status: 403 }],
+      'one of the older theme': [login(), html('<div id="kc-error-message">', { status: 403 })],
+      'after the code': [login(), otp(), html('<div id="kc-error-message">', { status: 403 })],
+      'an error that nobody knows': [login(), error('error=Bobby')],
+    },
+  ],
   ['account_disabled', 0, { 'after the user name': [usernamePage(), usernamePage(ALERT)] }],
   ['account_disabled', 1, { 'after the password': [login(), login('e1', '', ALERT)] }],
   ['second_factor_refused', 1, { 'the same page again': [login(), otp('e2'), otp('e2', ERROR)] }],

@@ -1,6 +1,8 @@
 // The issuer on the wire: requests, grants, and every kind of answer that is not OpenID Connect.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { GrantUnusable, IssuerUnreachable } from '../../src/auth/oidc.ts';
+import { createHttpClient } from '../../src/http/client.ts';
+import { trustIn } from '../../src/http/trust.ts';
 import type { Fault } from '../../src/simulator/switches.ts';
 import { look } from '../simulator/visitor.ts';
 import { FAULTS, tooMany } from '../support/faults.ts';
@@ -73,6 +75,7 @@ const NOT_OPENID: readonly (readonly [string, Fault, RegExp])[] = [
   ['a reply that breaks off', { kind: 'reset_mid_body' }, /could not be reached/],
   ['a hang', { kind: 'hang' }, /did not answer in time/],
   ['too many requests', tooMany(120), /HTTP 429.*passes by itself/],
+  ['a flood', FAULTS.oversized, /gave a reply with more than 2 MiB/],
   ['a realm that is not there', FAULTS.notFound, /realm may be mistyped/],
 ];
 
@@ -133,6 +136,14 @@ test.each([
   expect(String(err)).toContain('The issuer answered, but');
   expect(String(err)).toContain(what);
   expect(String(err)).not.toMatch(/elsewhere|somebody/);
+});
+
+test('a file of authorities that is none by now is at fault, and not the issuer', async () => {
+  const trust = trustIn('provider.ca_file', '/nowhere/ca.pem');
+  const { fetch } = createHttpClient(account.clock, undefined, undefined, trust);
+  const issuer = account.issuer({ issuer: 'https://localhost:1/realms/energy', fetch });
+  const err = await refusalOf(issuer.login('me@example.org', 'demo'));
+  expect(err).toMatchObject({ code: 'ca_file_unusable', exitCode: 3, hint: expect.stringContaining('PEM') });
 });
 
 describe('a token endpoint that has moved', () => {

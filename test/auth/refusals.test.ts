@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { IssuerUnreachable } from '../../src/auth/oidc.ts';
 import {
+  classifyCodeError,
   classifyLoginError,
   classifyRefreshError,
   LoginRefused,
@@ -21,6 +22,8 @@ const NOT_SET_UP: Meaning = ['account_not_set_up', 'needs_user_action', 'person'
 const NO_PASSWORDS: Meaning = ['method_disabled', 'method_disabled', 'client'];
 const CLIENT: Meaning = ['client_refused', 'needs_user_action', 'client'];
 const SCOPE: Meaning = ['scope_refused', 'needs_user_action', 'client'];
+const FULL: Meaning = ['session_limit', 'backoff', 'otherwise'];
+const OTHER: Meaning = ['refused_otherwise', 'backoff', 'otherwise'];
 const ISSUER: Meaning = ['issuer_refused', 'provider_down'];
 /** What a refresh is refused with: the end of the session, or a refusal for now. */
 const ENDED = 'session_ended';
@@ -49,7 +52,16 @@ const TABLE: readonly (readonly [
   ['user disabled meanwhile', 'invalid_grant', 'User disabled', DISABLED, 'account_disabled'],
   ['something else is disabled', 'invalid_grant', 'Password login is disabled', BAD, ENDED],
   ['no description at all', 'invalid_grant', '', BAD, ENDED],
-  ['an unknown error', 'out_of_order', 'Because', BAD, 'issuer_refused'],
+  ['a limit of sessions', 'There are too many sessions', '', FULL, 'issuer_refused'],
+  [
+    'a limit of sessions, in newer words',
+    'generic_authentication_error',
+    'Session limit',
+    FULL,
+    'issuer_refused',
+  ],
+  ['a limit in words of its own', 'Genug ist genug', '', OTHER, 'issuer_refused'],
+  ['an unknown error', 'out_of_order', 'Because', OTHER, 'issuer_refused'],
 ];
 test.each(TABLE)('%s', (_situation, error, description, [code, state, about], refresh) => {
   const refused = classifyLoginError(error, description);
@@ -89,9 +101,28 @@ test('over the wire the body decides, whatever the status and a WWW-Authenticate
   await expect(issuer.login('me@example.org', 'demo')).resolves.toMatchObject({ expiresInSeconds: 1800 });
 });
 
-test('what the issuer says is not repeated', () => {
-  const refusal = classifyLoginError('invalid_grant', 'user me@example.org is unknown');
-  expect(JSON.stringify([refusal?.message, refusal?.hint])).not.toContain('me@example.org');
+test('what the issuer says is not repeated, but for a code', () => {
+  const said = (error: string, description: string) => {
+    const all = [classifyLoginError, classifyCodeError].map((classify) => classify(error, description));
+    return all.map((refusal) => `${refusal?.message} ${refusal?.hint}`).join(' ');
+  };
+  expect(said('invalid_grant', 'user me@example.org is unknown')).not.toContain('me@example.org');
+  for (const error of ['Orla', 'orla', 'orla.invented', 'Too much, Orla', `${'a_'.repeat(40)}a`, 'C-17_orla'])
+    expect(said(error, 'me@example.org')).not.toMatch(new RegExp(`${error}|me@`));
+  expect(said('mfa_required', 'Orla')).toContain('(mfa_required)');
+});
+
+test('an error outside of the table says nothing about the password, and nothing to do on the page that takes the session', () => {
+  for (const error of ['There are too many sessions', 'mfa_required']) {
+    const { message, hint = '' } = classifyLoginError(error, '') ?? {};
+    expect(message).toContain('says nothing about the password');
+    expect(hint).toContain('at last every six hours');
+    expect(`${message} ${hint}`).not.toMatch(/Check username|has locked/);
+    // A person who brings a code is not told that something happens by itself.
+    const code = classifyCodeError(error, '');
+    expect(code).toBeInstanceOf(RefusedForNow);
+    expect(code).toMatchObject({ message, hint: expect.stringMatching(/Begin again later\.$/) });
+  }
 });
 
 test('each refusal tells what to do', () => {

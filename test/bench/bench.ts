@@ -1,5 +1,5 @@
 // The bench: `npm run bench`, shorter with `--quick`, single parts by name (start, memory, requests, slow,
-// flood, accounts, history, insight, size, peer, fleet). The last one, which needs PostgreSQL, only by name.
+// flood, accounts, history, insight, size, peer, fleet, statements). The last two, which need PostgreSQL, only by name.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, release, tmpdir, totalmem, type } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { benchAccounts } from './accounts.ts';
 import { startBroker } from './broker.ts';
 import { startProvider } from './children.ts';
 import { benchFleet } from './fleet.ts';
+import { benchStatements } from './fleetStatements.ts';
 import { benchFlood } from './flood.ts';
 import { benchHistory } from './history.ts';
 import type { Row } from './home.ts';
@@ -56,6 +57,8 @@ try {
     const most = isQuick ? 1_000 : 10_000;
     for (const size of sizes.length > 0 ? sizes : [most]) say(`${await benchFleet(bench, size)}\n`);
   }
+  if (wanted.includes('statements'))
+    say(`${await benchStatements(sizes[0] ?? (isQuick ? 5_000 : 50_000))}\n`);
   if (wants('accounts')) say(await benchAccounts(bench, sizes.length > 0 ? sizes : usual));
 } finally {
   provider.stop();

@@ -18,13 +18,15 @@ import {
 import { type Bench, isStateBelow, monthsAgo } from './home.ts';
 import { table } from './numbers.ts';
 
+/** How long the history of each account is. */
+const { HEAT2MQTT_BENCH_MONTHS: MONTHS = '1' } = process.env;
 const PROCESSES = 3;
 const CONCURRENCY = 16;
 const BASE = 'fleet';
 /** Shorter than the time between two of the phases, so that each poll signs in again, as polls that are hours apart do. */
 const TOKEN_SECONDS = 5;
 /** Of accounts that need no login: so many that the code is compiled, as it is in a process that has run for an hour. */
-const SIGNED_IN_ROUNDS = 30;
+const SIGNED_IN_ROUNDS = Number(process.env.ROUNDS ?? 30);
 const LONGEST_MS = 3_600_000;
 const A_DAY = { accounts: 50_000, polls: 6, newDays: 1 };
 const DAY_SECONDS = 86_400;
@@ -136,7 +138,7 @@ async function configure(folder: string, { provider, postgres, broker }: Service
       schedule: '23 3 1 1 *',
       timezone: 'UTC',
       reading_closes: 'same_day',
-      history_since: monthsAgo(1),
+      history_since: monthsAgo(Number(MONTHS)),
       concurrency: CONCURRENCY,
     },
     extras: { meter_reading: false, balance: false, invoices: false },

@@ -75,7 +75,8 @@ export async function openHome(
     start([...nodeOptions, PROGRAM, 'run', '--config', config], env);
   async function forgetPolls(): Promise<void> {
     const path = join(state, 'journal.json');
-    const journal = JSON.parse(await readFile(path, 'utf8'));
+    // Without the check value of what it was.
+    const { check: _, ...journal } = JSON.parse(await readFile(path, 'utf8'));
     for (const record of Object.values<object>(journal.accounts))
       Object.assign(record, { lastPollAt: null, lastSuccessAt: null });
     await writeFile(path, JSON.stringify(journal));

@@ -1,15 +1,19 @@
 // heat2mqtt check: which secrets it names and what it says of them, and what is allowed but probably not meant.
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
+import { openServer } from '../../src/web/server.ts';
 import { home, ME, METER, person, quiet } from '../support/homes.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack, type Stack } from '../support/stack.ts';
-import { startStrictBroker } from '../support/strictBroker.ts';
+import { startStrictBroker, type Verdicts } from '../support/strictBroker.ts';
 import { environmentAt, openProviderFor, typed } from '../support/typed.ts';
 import { openWire } from '../support/wire.ts';
 
+const NOT_AUTHORIZED = 0x87;
 const TOTP = 'HEAT2MQTTEXAMPLE';
 
 let stack: Stack;
@@ -37,6 +41,58 @@ test('password and secret of one-time codes are counted, and not shown; what is 
   const without = await checked({ HEAT2MQTT_PROVIDER_SIGN_IN: 'device' });
   expect(without).toContain('ok     state directory');
   expect(without).not.toMatch(/password|totp/);
+});
+
+test('a proxy that the environment names has a line, with what to do where it is not used', async () => {
+  const usual = { HEAT2MQTT_PASSWORD: 'demo' };
+  expect(await checked(usual)).not.toContain('proxy');
+  const out = await checked({ ...usual, HTTPS_PROXY: 'http://me:secret-word@proxy.example.org:3128' });
+  expect(out).toContain('ok     proxy: HTTPS_PROXY: set and not used, everything is reached directly\n');
+  expect(out).toContain('NODE_USE_ENV_PROXY=1');
+  expect(out).not.toMatch(/secret-word|proxy\.example/);
+});
+
+test.each([
+  ['\ufeffcanary bird', 'a byte order mark at its beginning'],
+  ['cana\0ry', 'a NUL'],
+  ['cana\u200bry', 'an invisible character'],
+  ['cana\x07ry', 'a control character'],
+  ['canary \n', 'a blank at its end'],
+  ['canary\u00a0', 'a blank at its end'],
+  ['\tcanary', 'a blank at its beginning'],
+  ['canary\n\n', 'a second newline at its end'],
+  ['canary\r\n\r\n', 'a second newline at its end'],
+  ['canary\r', 'a second newline at its end'],
+  ['cana\nry', 'more than one line'],
+  [
+    '\ufeffpassword \n\n',
+    'a byte order mark at its beginning, a blank at its end and a second newline at its end',
+  ],
+])('what is odd about a password is told, and nothing of it is shown: %j', async (content, oddity) => {
+  const file = join(folder, 'password');
+  await writeFile(file, content, { mode: 0o600 });
+  const out = await checked({ HEAT2MQTT_PASSWORD_FILE: file });
+  expect(out).toMatch(/^ok {5}password of home: \d+ characters, file \S+$/m);
+  expect(out).toContain(
+    `The file ${file} has ${oddity}, and is sent as it is. If that is not meant, take it out.\n`,
+  );
+  expect(out).not.toContain('cana');
+});
+
+test('a password in the configuration or the environment is looked at too; blanks within one are none of ours', async () => {
+  const path = join(folder, 'config.yaml');
+  await writeFile(path, JSON.stringify({ mqtt: { username: 'me', password: 'pass word ' } }), {
+    mode: 0o600,
+  });
+  const out = await checked({ HEAT2MQTT_CONFIG: path, HEAT2MQTT_PASSWORD: ' pass word' });
+  expect(out).toContain('What is in HEAT2MQTT_PASSWORD has a blank at its beginning, and is sent');
+  expect(out).toContain('What is in the configuration has a blank at its end, and is sent');
+  expect(await checked({ HEAT2MQTT_PASSWORD: 'correct horse – bättery\n' })).not.toContain('sent as it is');
+  // Of these the blanks around are no part.
+  const totp = `  ${TOTP} \n\n`;
+  expect(await checked({ HEAT2MQTT_PASSWORD: 'x1', HEAT2MQTT_TOTP_SECRET: totp })).not.toContain(
+    'sent as it is',
+  );
 });
 
 test('every secret that every user of the machine can read is named, with what to do', async () => {
@@ -164,9 +220,74 @@ test.each([
   ],
 ])('check --live finds a broker that lets us write nothing below %s', async (place, words, code) => {
   const { env } = await openProviderFor(person('me', [home(METER, quiet({ since: '2026-01-01' }))]));
-  const { url } = await startStrictBroker((topic) => (topic.startsWith(place) ? 0x87 : 0));
+  const { url } = await startStrictBroker({
+    publish: (topic) => (topic.startsWith(place) ? NOT_AUTHORIZED : 0),
+  });
   const { exitCode, out } = await typed(['check', '--live'], { env: { ...env, HEAT2MQTT_MQTT_URL: url } });
   expect([exitCode, out]).toEqual([code, expect.stringContaining(words)]);
+});
+
+test.each<[string, Verdicts, number, readonly string[], string]>([
+  [
+    'takes all subscriptions',
+    {},
+    0,
+    [
+      'ok     subscriptions: the broker takes all: heat2mqtt/bridge/request/+, heat2mqtt/bridge/state, heat2mqtt/bridge/info, homeassistant/status',
+    ],
+    'FAILED',
+  ],
+  [
+    'refuses one',
+    { subscribe: (filter) => (filter.startsWith('homeassistant/') ? NOT_AUTHORIZED : 1) },
+    6,
+    [
+      "FAILED subscriptions: The broker refuses the subscription to homeassistant/status: not authorized. Lost with it: Home Assistant's birth message",
+      '\n       Give its user the right to read there',
+    ],
+    'subscription to heat2mqtt',
+  ],
+  [
+    'refuses all',
+    { subscribe: () => NOT_AUTHORIZED },
+    6,
+    ['heat2mqtt/bridge/request/+: not', 'homeassistant/status: not', 'heat2mqtt/meter/+/history: not'],
+    'takes all',
+  ],
+  [
+    'ends the connection over two of them',
+    { subscribe: (filter) => (filter.includes('+') ? null : 1) },
+    6,
+    [
+      'heat2mqtt/bridge/request/+: it ends the connection when that is asked for. Lost with it: requests',
+      'heat2mqtt/meter/+/history: it ends the connection',
+    ],
+    'subscription to homeassistant',
+  ],
+  [
+    'ends the connection over the place of devices',
+    { publish: (topic) => (topic.startsWith('homeassistant/') ? null : 0) },
+    6,
+    [
+      'FAILED broker: The broker refuses homeassistant/device/heat2mqtt_bridge_check/config: it ends the connection when that is sent.',
+      'ok     subscriptions',
+    ],
+    'not acknowledged',
+  ],
+  [
+    'retains and acknowledges nothing',
+    { announced: { retainAvailable: 0, maximumQos: 0 } },
+    0,
+    ['ok     broker: connected with MQTT 5\n       The broker does not retain messages', 'Maximum QoS is 0'],
+    'may write below',
+  ],
+])('check --live beside a broker that %s says so', async (_, verdicts, code, words, missing) => {
+  const { env } = await openProviderFor(person('me', [home(METER, quiet({ since: '2026-01-01' }))]));
+  const { url } = await startStrictBroker(verdicts);
+  const { exitCode, out } = await typed(['check', '--live'], { env: { ...env, HEAT2MQTT_MQTT_URL: url } });
+  for (const part of words) expect(out).toContain(part);
+  expect(out).not.toContain(missing);
+  expect(exitCode).toBe(code);
 });
 
 test.each([
@@ -190,4 +311,49 @@ test.each([
   await Promise.all([visit(), visit()]);
   const names = [...heard].map((id) => id.replace(/[0-9a-f]{8}$/, ''));
   expect(names).toEqual(Array(2).fill(`heat2mqtt_${words[0]}_`));
+});
+
+test('the next five polls are told, and that day of month and weekday must both be true', async () => {
+  const given = { HEAT2MQTT_PASSWORD: 'demo-of-the-heat', HEAT2MQTT_USAGE_SCHEDULE: '15 6 13 * 5' };
+  const out = await checked(given);
+  const [line = '', hint] = out.slice(out.indexOf('ok     schedule: ')).split('\n');
+  expect(line.match(/Fri \d{4}-\d{2}-13 06:15/g)).toHaveLength(5);
+  expect(line).toMatch(/ \(Europe\/Dublin\), each up to 600 s later \(usage.jitter_seconds\)$/);
+  expect(hint).toMatch(/^ {7}It names days of the month and days of the week: here a day must be both/);
+  const daily = await checked({ ...given, HEAT2MQTT_USAGE_SCHEDULE: '0 15 6 * * ?' });
+  expect(daily).toMatch(/schedule: 0 15 6 \* \* \? polls next at \w{3} .* 06:15/);
+  expect(daily).not.toContain('cron(8)');
+});
+
+test('the page: its address, or why there is none; a port that something else has', async () => {
+  const given = { HEAT2MQTT_PASSWORD: 'demo-of-the-heat', HEAT2MQTT_HTTP: '' };
+  const at = (listen: string, more = {}) => checked({ ...given, HEAT2MQTT_HTTP_LISTEN: listen, ...more });
+  expect(await at('127.0.0.1:0')).toContain('ok     page: http://127.0.0.1:0/\n');
+  expect(await at('0.0.0.0:0')).toMatch(
+    /^ok {5}page: There is no page: http\.listen is 0\.0\.0\.0:0, .*no password\.\n {7}Set web\.password or /m,
+  );
+  expect(await at('0.0.0.0:0', { HEAT2MQTT_WEB: 'false' })).toContain(
+    'page: switched off (web: false); health',
+  );
+  for (const [words, said] of [
+    ['healthy', 'ok     page: http://127.0.0.1:PORT/, served by the daemon that runs'],
+    ['something else', 'FAILED page: Cannot listen on 127.0.0.1:PORT (EADDRINUSE).'],
+  ] as const) {
+    const answer: RequestListener = (_, response) => response.end(`${words}\n`);
+    const { port } = stack.use(await openServer('127.0.0.1:0', answer, { clock: systemClock }));
+    expect(await at(`127.0.0.1:${port}`)).toContain(said.replace('PORT', String(port)));
+  }
+});
+
+test('every mistake of a list stands below the first one; a host alone is nearly an address; a short password', async () => {
+  const given = { HEAT2MQTT_PASSWORD: 'demo-of-the-heat' };
+  const out = await checked({ ...given, HEAT2MQTT_MQTT_URL: '192.168.1.5', HEAT2MQTT_LOG_LEVEL: 'loud' });
+  const [first, ...others] = out.trimEnd().split('\n');
+  expect(first).toMatch(/^FAILED configuration: /);
+  expect(others.filter((line) => !line.startsWith('       '))).toEqual([]);
+  expect(out).toContain('%XX (did you mean mqtt://192.168.1.5:1883?)');
+  const short = 'It is soon guessed by whoever reaches the page: take at least 8 characters';
+  expect(await checked({ ...given, HEAT2MQTT_WEB_PASSWORD: 'abc' })).toContain(short);
+  expect(await checked({ ...given, HEAT2MQTT_WEB_PASSWORD: 'correct horse' })).not.toContain(short);
+  expect(await checked({ HEAT2MQTT_PASSWORD: 'abc' })).not.toContain(short);
 });

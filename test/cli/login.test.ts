@@ -1,6 +1,6 @@
 // heat2mqtt login and logout against a simulated provider: each way in, what can go wrong, who else is at work, and what is left
 // on the disk.
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Simulator } from '../../src/simulator/provider.ts';
@@ -68,6 +68,38 @@ describe('on another device', () => {
     expect(await files()).toEqual([TOKENS]);
     expect(await tokens()).toMatchObject({ scopes: ['openid', 'service-energy'] });
     expect(logins()).toBe(0);
+  });
+
+  /** The issuer gives this in place of the address with the code in it, and of the one without. */
+  const giving = (complete: string, short?: string) =>
+    simulator.switches.fault('/auth/realms/energy/protocol/openid-connect/auth/device', {
+      kind: 'change',
+      change: (body) => ({
+        ...Object(body),
+        verification_uri_complete: complete,
+        ...(short === undefined ? {} : { verification_uri: short }),
+      }),
+    });
+
+  test('an address that fits no QR code is shown as a link, beside the code of the short one if that fits', async () => {
+    const long = `https://id.example.org/device?user_code=${'x'.repeat(5_000)}`;
+    giving(long);
+    const agreed = beside((code) => simulator.device.approve(code, ME.username));
+    expect(await type('login', DEVICE, undefined, { isTerminal: true })).toBe(0);
+    await agreed;
+    expect(told).toMatch(/[█▀▄]{8}/);
+    expect(told).toContain(`Open ${long}\n`);
+    told = '';
+    for (const more of [{}, { columns: 30 }]) {
+      simulator.switches.clearFaults();
+      if (!('columns' in more)) giving(long, long);
+      const again = beside((code) => simulator.device.approve(code, ME.username));
+      expect(await type('login', DEVICE, undefined, { isTerminal: true, ...more })).toBe(0);
+      await again;
+    }
+    // Neither where nothing fits, nor on a terminal that would break its lines.
+    expect(told).not.toMatch(/[█▀▄]{8}/);
+    expect(told.match(/session of home is stored/g)).toHaveLength(2);
   });
 
   test('a person who declines is told so, Ctrl-C ends the wait, and nothing is stored', async () => {
@@ -239,6 +271,47 @@ describe('check --live and the login budget', () => {
     await expect(type('login', WRONG, undefined, { ask })).rejects.toMatchObject({ exitCode: 4 });
     expect([await checking, logins()]).toEqual([4, 2]);
     expect([await type('check --live', WRONG), logins()]).toEqual([4, 2]);
+  });
+});
+
+describe('a token without the claim that the provider is read by', () => {
+  const READING = { HEAT2MQTT_MQTT_EMBEDDED: 'true' };
+
+  test('signing in is apart from that: it is done, stored, and done again whenever a person wants it', async () => {
+    simulator.switches.token.claims = { customer_code: undefined };
+    expect(await type('login')).toBe(0);
+    expect(told).toContain('the session of home is stored');
+    const { refreshToken } = await tokens();
+    told = '';
+    expect(await type('check --live', READING)).toBe(5);
+    expect(told).toMatch(
+      /FAILED provider for home: .*no claim "customer_code".*\n.*The sign-in itself is fine/,
+    );
+    // The good session is kept, and nobody waits.
+    expect([await tokens(), logins()]).toMatchObject([{ refreshToken }, 1]);
+    expect([await type('login'), logins()]).toEqual([0, 2]);
+    simulator.switches.token.claims = {};
+    expect([await type('login'), logins()]).toEqual([0, 3]);
+    expect([await type('check --live', READING), logins()]).toEqual([0, 3]);
+  });
+
+  test('a token that is not even a JWT is a session like any other', async () => {
+    simulator.switches.fault('/auth/realms/energy/protocol', {
+      kind: 'change',
+      change: (body) => ({ ...Object(body), access_token: 'opaque' }),
+    });
+    expect([await type('login'), logins()]).toEqual([0, 1]);
+    expect(await tokens()).toMatchObject({ accessToken: 'opaque' });
+  });
+
+  test('where another login would have to follow, it counts as one of no use', async () => {
+    const forEachPoll = { ...READING, HEAT2MQTT_PROVIDER_KEEP_ALIVE: 'false' };
+    simulator.switches.token.claims = { customer_code: undefined };
+    expect(await type('check --live', forEachPoll)).toBe(5);
+    await rm(join(stateDir, TOKENS));
+    told = '';
+    expect([await type('check --live', forEachPoll), logins()]).toEqual([5, 1]);
+    expect(told).toMatch(/no claim "customer_code".* waits until /);
   });
 });
 

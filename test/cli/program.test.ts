@@ -1,6 +1,13 @@
 // How a command line ends: each kind of trouble has its exit code and its words.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { POLL_NOW, REFUSALS } from '../../src/auth/refusals.ts';
+import { adviceOf, typedAs } from '../../src/cli/command.ts';
 import { exitCodeOf } from '../../src/cli/commands.ts';
+import { failure } from '../../src/foundation/failure.ts';
+import { pages } from '../support/docCommands.ts';
+import { ROOT } from '../support/sources.ts';
 import { ioTo } from '../support/typed.ts';
 
 const PROVIDER = {
@@ -27,7 +34,7 @@ async function ended(words: readonly string[], env: Record<string, string> = {})
 
 test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
   ['an unknown command', ['commend'], {}, 2, /Unknown command: commend\.\n/],
-  ['an unknown option', ['usage', '--form'], {}, 2, /^Unknown option '--form'\.\n/],
+  ['an unknown option', ['usage', '--form'], {}, 2, /^Unknown option '--form'\. Did you mean --from\?\n/],
   ['an option without its value', ['usage', '--tariff'], {}, 2, /missing; allowed: --tariff UNIT_RATE,STAND/],
   [
     'a value that looks like an option',
@@ -98,4 +105,50 @@ test('a fault of ours is told by its name and place, without its message', async
   expect(await exitCodeOf(['--version'], { ...io, err: (text) => void said.push(text) })).toBe(1);
   expect(said.join('')).toMatch(/^heat2mqtt: unexpected fault: TypeError\n {4}at /);
   expect(said.join('')).not.toContain('hunter2');
+});
+
+test('the help fits a terminal of 80 columns, and begins with what a newcomer types', async () => {
+  const { out: overview } = await ended(['--help']);
+  const names = [...overview.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name = '']) => name);
+  expect(names.slice(0, 4)).toEqual(['demo', 'setup', 'check', 'run']);
+  const pages = await Promise.all(names.map((name) => ended([name, '--help'])));
+  const lines = [overview, ...pages.map(({ out }) => out)].flatMap((page) => page.split('\n'));
+  expect(lines.filter((line) => line.length > 80)).toEqual([]);
+  // No word is lost by it.
+  const accounts = (await ended(['accounts', '--help'])).out.replace(/\s+/g, ' ');
+  expect(accounts).toContain('accounts import FILE.csv|list|pause ID…|resume ID…|remove ID…|reseal: the acc');
+  expect(accounts).toContain(
+    '--from-state DIR import: the accounts of this configuration, with all that DIR,',
+  );
+});
+
+test.each([
+  [['chekc'], 'Unknown command: chekc. Did you mean check?'],
+  [['energydashboard'], 'Unknown command: energydashboard. Did you mean energy-dashboard?'],
+  [['usage', '--intervall', 'week'], "Unknown option '--intervall'. Did you mean --interval?"],
+])('a mistyped %j is told with the one that was meant', async (words, said) => {
+  const { code, err } = await ended(words);
+  expect([code, err.split('\n')[0]]).toEqual([2, said]);
+});
+
+test('what is to be typed next is the command as it was typed, never one that a registry would answer', async () => {
+  const { cwd } = process;
+  expect([typedAs('/home/me/.local/bin/heat2mqtt'), typedAs(undefined)]).toEqual(['heat2mqtt', 'heat2mqtt']);
+  expect(typedAs(join(cwd(), 'dist/heat2mqtt.js'))).toBe('node dist/heat2mqtt.js');
+  const words = [...pages(), 'src/cli/simulate.ts', 'src/cli/setup.ts'].map(
+    async (file) => [file, await readFile(join(ROOT, file), 'utf8')] as const,
+  );
+  for (const [file, text] of await Promise.all(words))
+    expect([file, text.replace('do not type `npx heat2mqtt`', '')]).toEqual([
+      file,
+      expect.not.stringContaining('npx heat2mqtt'),
+    ]);
+});
+
+test('the advice of a command names what can be done there, not the button of a page', () => {
+  const [, hint = ''] = [0, REFUSALS.badCredentials.hint];
+  const refused = failure('x', 'x', { exit: 4, retry: 'later', hint });
+  expect(hint).toContain(POLL_NOW);
+  expect(adviceOf(refused)).toContain('wait and run this again');
+  expect(adviceOf(refused, 'try again here')).not.toMatch(/Poll now|bridge\/request/);
 });

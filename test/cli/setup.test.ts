@@ -11,11 +11,14 @@ import { unitOf, writeService } from '../../src/cli/setup.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import { DISCOVERY_PATH, idTokenWith, TOKEN_PATH } from '../auth/account.ts';
+import { openAuthority } from '../support/authority.ts';
 import { LOCALHOST } from '../support/certificate.ts';
 import { home, ME, METER, person, quiet } from '../support/homes.ts';
 import { listening } from '../support/listening.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack, type Stack } from '../support/stack.ts';
+import { startTlsEnd } from '../support/tlsEnd.ts';
 import { typed } from '../support/typed.ts';
 import { waitFor } from '../support/waitFor.ts';
 
@@ -112,7 +115,7 @@ test('each answer is tried at once, and a refused one stays as the default of th
   for (const words of [
     /Allowed: a number from 1 to 2.*Allowed: a number from 1 to 2/s,
     /provider\.issuer: found.*allowed.*Issuer[^\n]* \[nonsense\].*could not|refused/s,
-    /API could not be reached.*Keep this all the same\?.*API[^\n]* \[http:\/\/127\.0\.0\.1:9\/api\].*ok: the API answers/s,
+    /No answer to the first request to the API: ECONNREFUSED.*Keep this all the same\?.*API[^\n]* \[http:\/\/127\.0\.0\.1:9\/api\].*ok: the API answers/s,
     // A place that does not exist is not offered again.
     /usage\.timezone: found [^[]*Time zone[^\n]* \[(?!Europe\/Atlantis)/,
     /refused.*Keep this all the same\? \[n\].*Are the addresses wrong\?.*ok: signed in/s,
@@ -154,6 +157,34 @@ test('a broker with an authority of its own: asks for its certificate, and write
   await answered({ ...usual(), 'MQTT broker': url, Keep: 'y' });
   expect(told).toMatch(/check --live --config .*kept\.yaml \(not all of it worked\)/);
   expect((await written()).mqtt).toEqual({ url });
+});
+
+test('a provider with an authority of its own: asks for its certificate, for the issuer and for the API', async () => {
+  const ours = openAuthority();
+  const authority = join(folder, 'ca.pem');
+  const nonsense = join(folder, 'nonsense.pem');
+  await writeFile(authority, ours.cert);
+  await writeFile(nonsense, 'nonsense');
+  const { issuer, api } = simulator.urls;
+  const plain = new URL(issuer);
+  const secure = `https://localhost:${await startTlsEnd(stack, ours.server(), Number(plain.port))}`;
+  const moved = (body: unknown) => JSON.parse(JSON.stringify(body).replaceAll(plain.origin, secure));
+  const certificate = "File with the authority's certificate";
+  const secured = { Issuer: issuer.replace(plain.origin, secure), API: api.replace(plain.origin, secure) };
+  simulator.switches.fault(DISCOVERY_PATH, { kind: 'change', change: moved });
+  simulator.switches.fault(TOKEN_PATH, idTokenWith({ iss: secured.Issuer }));
+  expect(await answered({ ...usual(), ...secured, [certificate]: [nonsense, authority] })).toBe(0);
+  expect(told).toMatch(
+    /certificate of the issuer.*provider\.ca_file: found no certificate.*ok: the issuer.*ok: the API.*ok: signed in/s,
+  );
+  expect((await written()).provider).toMatchObject({ issuer: secured.Issuer, ca_file: './ca.pem' });
+
+  config = join(folder, 'api.yaml');
+  told = '';
+  simulator.switches.clearFaults();
+  await answered({ ...usual(), API: secured.API, [certificate]: authority });
+  expect(told).toMatch(/ok: the issuer.*certificate of the API.*ok: the API answers.*ok: signed in/s);
+  expect((await written()).provider).toMatchObject({ issuer, ca_file: './ca.pem' });
 });
 
 test('the login budget counts here too', async () => {

@@ -20,7 +20,7 @@ const account = (n: number) => ({
 describe('without a file', () => {
   it('nothing at all is told as what is missing, not as each key', async () => {
     expect((await refusal(undefined)).message).toMatch(
-      /^accounts: found neither accounts nor constituencies, and no configuration file \(config.yaml, .*config example/,
+      /^accounts: found neither accounts nor constituencies, and no configuration file \(config.yaml, .*heat2mqtt setup.*heat2mqtt demo.*config example/,
     );
   });
 

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { ConfigInvalid } from '../../src/config/draft.ts';
 import { findConfigFile, loadConfig } from '../../src/config/load.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
+import { LOCALHOST } from '../support/certificate.ts';
 import { BASE, faultPaths, folderOfFiles, load, NOW, PROVIDER, refusal } from './loading.ts';
 
 const { path: directory, file } = folderOfFiles();
@@ -96,7 +97,7 @@ describe('relative paths', () => {
   it('in the file count from its folder, in the environment from the working directory', async () => {
     await file('heat-password', 'word of the heat\n');
     await mkdir(join(directory(), 'tls'));
-    await writeFile(join(directory(), 'tls/ca.pem'), 'x');
+    await writeFile(join(directory(), 'tls/ca.pem'), LOCALHOST.cert);
     const secret = 'accounts: [{ username: me, password_file: ./heat-password }]\n';
     const { config, warnings } = await loadFrom(
       `${secret}mqtt: { ca_file: tls/ca.pem }\nstate_dir: ./state\n`,

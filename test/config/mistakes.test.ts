@@ -1,9 +1,8 @@
 // Each mistake is told once, at the path where it was made, with what was found and what is allowed.
 import { describe, expect, it } from 'vitest';
+import { nextTimes } from '../../src/engine/schedule.ts';
 import { EXIT } from '../../src/foundation/failure.ts';
 import { BASE, load, PROVIDER, refusal } from './loading.ts';
-
-const validateCron = (expression: string) => !expression.startsWith('99');
 
 const KEY = 'aW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzLCBubyBtb3I=';
 
@@ -28,7 +27,7 @@ usage: { reread_days: '14' } | usage.reread_days | from 1 to 366
 usage: { concurrency: 2.5 } | usage.concurrency | whole number from 1 to 64
 meters: Flat 3 | meters | found "Flat 3"; allowed: a mapping of meters, each with its name
 meters: { "70418235": Flat 3 } | meters.70418235 | not shown); allowed: a mapping with name
-meters: { "70418235": } | meters.70418235.name | or in HEAT2MQTT_METERS_70418235_NAME
+meters: { "70418235": { area_m2: 0 } } | meters.70418235.area_m2 | a number above 0
 meters: { "70418235": { name: '  ' } } | meters.70418235.name | at most 64 characters in one line
 meters: { "70418235": { name: "two\nlines" } } | meters.70418235.name | at most 64 characters in one line
 meters: { "70418235": { name: "half \ud83d" } } | meters.70418235.name | at most 64 characters in one line
@@ -131,7 +130,7 @@ const rowsOf = (table: string) =>
     .map((row) => row.split(' | '));
 
 const expectOne = async (yaml: string, path: string, says: string) => {
-  const { faults, message } = await refusal(yaml, {}, { validateCron });
+  const { faults, message } = await refusal(yaml, {}, { nextTimes });
   expect(faults.map((fault) => fault.path)).toEqual([path]);
   expect(message).toContain(says);
 };

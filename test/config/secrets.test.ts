@@ -2,9 +2,12 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { describe, expect, it, test } from 'vitest';
 import { keysIn, type Secret, totpParameters } from '../../src/config/secret.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
 import { EXIT } from '../../src/foundation/failure.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { brokerAddress, startEmbedded } from '../../src/mqtt/broker.ts';
+import { LOCALHOST } from '../support/certificate.ts';
+import { logLines } from '../support/logLines.ts';
 import { BASE, faultPaths, folderOfFiles, load, PROVIDER, refusal } from './loading.ts';
 
 const { path: directory, file } = folderOfFiles();
@@ -120,7 +123,8 @@ test.each([
   ['5', [5]],
   ['3.1.1', [4]],
 ])('with protocol %s and TLS the address has what the configuration says', async (protocol, versions) => {
-  const [ca, cert, key] = await Promise.all(['ca', 'cert', 'key'].map((name) => file(name, `of ${name}`)));
+  const ca = await file('ca', 'of ca');
+  const [cert, key] = [await file('cert', LOCALHOST.cert), await file('key', LOCALHOST.key)];
   const files = `ca_file: ${ca}, cert_file: ${cert}, key_file: ${key}, key_password: of the key`;
   const yaml = `mqtt: { ${files}, reject_unauthorized: false, protocol: '${protocol}' }\n`;
   const { config } = await load(`${ACCOUNT_ONLY}${yaml}`);
@@ -128,8 +132,8 @@ test.each([
     ...{ url: 'mqtts://b', clientId: 'me', versions },
     tls: {
       ca: Buffer.from('of ca'),
-      cert: Buffer.from('of cert'),
-      key: Buffer.from('of key'),
+      cert: Buffer.from(LOCALHOST.cert),
+      key: Buffer.from(LOCALHOST.key),
       passphrase: 'of the key',
       rejectUnauthorized: false,
     },
@@ -316,7 +320,7 @@ describe('the own broker', () => {
   test("has a user that is also the daemon's own, before that of mqtt", async () => {
     const text = 'port: 0, username: home, password: broker word';
     const { config } = await load(embedded(text, ', username: other, password: other word'));
-    const broker = await startEmbedded(config.mqtt);
+    const broker = await startEmbedded(config.mqtt, { clock: systemClock, log: logLines().log });
     const address = await brokerAddress(config.mqtt, broker?.url ?? '', 'me');
     await broker?.stop();
     expect(address).toMatchObject({ username: 'home', password: 'broker word' });

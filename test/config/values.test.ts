@@ -1,4 +1,6 @@
 // Kinds of values: how close a schedule comes, addresses, and what is made from the schema.
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it, test } from 'vitest';
 import { parse } from 'yaml';
 import * as z from 'zod';
@@ -6,20 +8,32 @@ import { configReference } from '../../scripts/docs/configuration.ts';
 import { exampleConfig } from '../../scripts/docs/example.ts';
 import { allKeys, configJsonSchema, mappingOf, settableKeys } from '../../src/config/keys.ts';
 import { pageAddress } from '../../src/config/listenAddress.ts';
-import { shortestGapMinutes } from '../../src/config/load.ts';
+import { timeZone } from '../../src/config/values.ts';
+import { nextTimes } from '../../src/engine/schedule.ts';
 import { BASE, load } from './loading.ts';
 
+/** The names of the time zones as the database of this machine writes them. */
+const TZDATA = '/usr/share/zoneinfo/tzdata.zi';
+
 test.each([
-  ['23 */4 * * *', 240],
-  ['* * * * * *', 0],
-  ['5 */15 * * * *', 15],
-  ['*/25 * * * *', 10],
-  ['30 1,2 * * 1-5', 60],
-  ['0 0 1 1 *', 1440],
-  ['10-30/10 6-8 * * MON', 10],
-  ['55,5 0,23 * * *', 10],
-])('two times of %s are at least %i minutes apart', (expression, minutes) => {
-  expect(shortestGapMinutes(expression)).toBe(minutes);
+  ['23 */4 * * *', null],
+  ['5 */15 * * * *', null],
+  ['30 1,2 * * 1-5', null],
+  ['0 0 1 1 *', null],
+  ['* * * * * *', 'at least 15 minutes'],
+  ['*/25 * * * *', 'at least 15 minutes'],
+  ['10-30/10 6-8 * * MON', 'at least 15 minutes'],
+  ['55,5 0,23 * * *', 'at least 15 minutes'],
+  // Ranges that go on after the last value.
+  ['15-10 * * * *', 'at least 15 minutes'],
+  ['*/5 22-2 * * *', 'at least 15 minutes'],
+  // An hour of a Sunday in March that the clock leaves out.
+  ['15 1 29 3 0', 'exist in Europe/Dublin'],
+  ['99 * * * *', '5 or 6 fields'],
+])('the schedule %s: %s', async (expression, mistake) => {
+  const loading = load(`${BASE}usage: { schedule: '${expression}' }\n`, {}, { nextTimes });
+  if (mistake === null) expect((await loading).config.usage.schedule).toBe(expression);
+  else await expect(loading).rejects.toThrow(mistake);
 });
 
 test.each([
@@ -34,6 +48,47 @@ test.each([
   const { config } = await load(`${BASE}home_assistant: { url: '${given}', token: abcdef }\n`);
   expect(config.home_assistant?.url).toBe(url);
 });
+
+test.each([
+  ['europe/dublin', 'Europe/Dublin'],
+  ['EUROPE/DUBLIN', 'Europe/Dublin'],
+  ['america/port_of_spain', 'America/Port_of_Spain'],
+  ['antarctica/dumontdurville', 'Antarctica/DumontDUrville'],
+  ['utc', 'UTC'],
+  // An alias stays the name that was meant.
+  ['asia/kolkata', 'Asia/Kolkata'],
+  ['Asia/Kolkata', 'Asia/Kolkata'],
+  ['ASIA/CALCUTTA', 'Asia/Calcutta'],
+  ['europe/kyiv', 'Europe/Kyiv'],
+  ['gb-eire', 'GB-Eire'],
+  ['nz-chat', 'NZ-CHAT'],
+  ['us/east-indiana', 'US/East-Indiana'],
+  ['est5edt', 'EST5EDT'],
+  ['etc/gmt+5', 'Etc/GMT+5'],
+  ['america/argentina/comodrivadavia', 'America/Argentina/ComodRivadavia'],
+])('the time zone %s is the one that the engine knows as %s', async (given, meant) => {
+  const { config } = await load(`${BASE}usage: { timezone: ${given} }\n`);
+  expect(config.usage.timezone).toBe(meant);
+  const env = { HEAT2MQTT_USAGE_TIMEZONE: given };
+  expect((await load(BASE, env)).config.usage.timezone).toBe(meant);
+});
+
+test.skipIf(!existsSync(TZDATA))(
+  'every name of the time zone database is found whatever its case',
+  async () => {
+    const database = await readFile(TZDATA, 'utf8');
+    const links = [...database.matchAll(/^L \S+ (\S+)$/gm)].map(([, name = '']) => name);
+    const zones = [...database.matchAll(/^Z (\S+) /gm)].map(([, name = '']) => name);
+    const names = [...links, ...zones].filter((name) => timeZone.safeParse(name).success);
+    expect(names.length).toBeGreaterThan(500);
+    for (const given of [
+      ...names.map((name) => name.toLowerCase()),
+      ...names.map((name) => name.toUpperCase()),
+    ])
+      expect(names).toContain(timeZone.parse(given));
+    expect(names.map((name) => timeZone.parse(name.toLowerCase()))).toEqual(names);
+  },
+);
 
 test('rounded shares of what the heat is made from may add up to 101', async () => {
   const shares = [33.5, 33.5, 34].map((percent) => `{ name: x, percent: ${percent} }`);

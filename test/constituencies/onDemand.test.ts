@@ -24,7 +24,12 @@ const list = {
 };
 
 /** `kept`: questions whose lists are on disk, oldest first. */
-async function opened(kept: readonly object[] = [], isOfOtherService = false, house_no: number | null = 34) {
+async function opened(
+  kept: readonly object[] = [],
+  isOfOtherService = false,
+  house_no: number | null = 34,
+  chamber: 'dail' | 'seanad' = 'dail',
+) {
   const stack = openStack();
   const clock = handClock('2026-03-10T12:00:00Z');
   const simulator = stack.use(await startSimulator({ clock }));
@@ -34,7 +39,7 @@ async function opened(kept: readonly object[] = [], isOfOtherService = false, ho
   const service = simulator.urls.constituencies;
   for (const [n, more] of kept.entries()) {
     const document = state.document(`constituencies/kept-${n}`, constituenciesCodec);
-    const question = { chamber: 'dail' as const, houseNo: null, chamberIds: [], skip: null, limit: null };
+    const question = { chamber, houseNo: null, chamberIds: [], skip: null, limit: null };
     const view = { question: { ...question, ...more }, list, fetchedAt: 1_770_000_000_000 + n, stale: false };
     await owned(document, isOfOtherService ? 'https://other.example.org' : service).write(view);
   }
@@ -42,7 +47,7 @@ async function opened(kept: readonly object[] = [], isOfOtherService = false, ho
   const topics = new Topics('heat2mqtt');
   const reopen = () =>
     openConstituencies(
-      { base_url: service, chamber: 'dail', house_no: house_no ?? undefined },
+      { base_url: service, chamber, house_no: house_no ?? undefined },
       {
         ...{ clock, log, state, topics, zone: zone('Europe/Dublin') },
         publishNow: () => undefined,
@@ -133,6 +138,17 @@ test('without house_no the configured question is the sitting house: found in th
   expect(await ask({ limit: 3 })).toMatchObject({ data: page });
   expect(requests).toHaveLength(asked + 2);
   expect(retained('bridge/constituencies', await reopen())).toMatchObject({ topic: TOPIC, count: 43 });
+});
+
+test('a house with a year for its number is never the sitting one, kept or fetched', async () => {
+  const { ask, retained } = await opened([{ houseNo: 1934 }, { houseNo: 27 }], false, null, 'seanad');
+  expect(retained('bridge/constituencies')).toMatchObject({ topic: 'heat2mqtt/constituencies/seanad/27' });
+  expect(await ask({ force: true })).toMatchObject({
+    status: 'ok',
+    data: { topic: 'heat2mqtt/constituencies/seanad/27', count: 11 },
+  });
+  const other = await opened([{ houseNo: 1934 }], false, null, 'seanad');
+  expect(other.retained('bridge/constituencies')).toMatchObject({ topic: null });
 });
 
 function withoutHouse34(body: unknown): unknown {

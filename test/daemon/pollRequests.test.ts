@@ -1,11 +1,11 @@
-// Requests that make the daemon poll: what they accept, their cooldown, and that a backfill reads its span and nothing else. Which
-// account reads a meter that several have, and that a retry does not follow a poll.
+// Requests that make the daemon poll: what they accept, their cooldown, and that a backfill reads its span and nothing else. That a
+// retry does not follow a poll, and that one that a person has asked for is not dropped.
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/accounts/account.ts';
 import type { Meter } from '../../src/accounts/meter.ts';
 import { Counters } from '../../src/accounts/metrics.ts';
 import { type Context, Signals } from '../../src/daemon/context.ts';
-import { openPoller } from '../../src/daemon/polling/poller.ts';
+import { Household } from '../../src/daemon/polling/household.ts';
 import { requestHandlers } from '../../src/daemon/requests/handlers.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
 import { EXIT, failure } from '../../src/foundation/failure.ts';
@@ -19,44 +19,38 @@ import { logLines } from '../support/logLines.ts';
 type Request = 'backfill' | 'refresh' | 'health';
 const METER = { name: '70418235', ledger: { origin: '2025-01-01' }, view: () => null } as unknown as Meter;
 
-/** `neighbour`: another account has the meter of the first one too. */
-function open(fault: unknown = null, { neighbour = false } = {}) {
+function open(fault: unknown = null) {
   const clock = handClock('2026-03-10T12:00:00Z');
   const zone = zoneOf('Europe/Dublin');
   const { log } = logLines();
   const spans: unknown[] = [];
-  const fine = (account: string) => ({ account, events: [], fault: null, unread: [] });
+  const record = { polls: [], failures: 0, lastSuccessAt: null, pollAt: null, retryAfter: null };
+  const history = {
+    record,
+    notePoll: () => undefined,
+    noteDue: () => undefined,
+    save: () => undefined,
+  };
   const account = {
     id: 'home',
     told: {},
-    isUsable: true,
     meters: [METER],
-    upstream: { session: { status: () => ({ state: 'ok' }) } },
-    history: { record: { polls: [] } },
     sharedMeters: () => [],
+    extras: { currency: 'EUR' },
+    upstream: { session: { status: () => ({ state: 'ok' }), current: async () => null } },
+    history,
     retryDelayMs: () => 60_000,
     async poll(_signal: AbortSignal, span: unknown) {
       spans.push(span);
-      return { ...fine('home'), fault, unread: fault === null ? [] : [METER] };
+      return { account: 'home', events: [], fault };
     },
-  };
-  /** What the neighbour was to read, by poll. */
-  const readByNeighbour: unknown[] = [];
-  const other = {
-    ...account,
-    id: 'next door',
-    meters: [],
-    sharedMeters: () => [METER],
-    async poll(_signal: AbortSignal, _span: unknown, chosen: unknown) {
-      readByNeighbour.push(chosen);
-      return fine('next door');
-    },
-    readInstead: async () => ({ ...fine('next door'), fault }),
   };
   const published: Message[] = [];
   const context = {
-    accounts: [account, ...(neighbour ? [other] : [])] as unknown as Account[],
+    accounts: [account] as unknown as Account[],
+    config: {},
     clock,
+    random: () => 0.5,
     zone,
     log,
     topics: new Topics('heat2mqtt'),
@@ -65,13 +59,14 @@ function open(fault: unknown = null, { neighbour = false } = {}) {
     link: { publish: (messages: readonly Message[]) => published.push(...messages) },
     limit: concurrencyLimit(1),
   } as unknown as Context;
-  const poller = openPoller(context);
+  const nextTick = (now: number) => ({ at: now + 4 * 3_600_000, stepMs: 4 * 3_600_000 });
+  const household = new Household(nextTick, 0, context);
   const nothingElse = { statistics: null, constituencies: null, tellSkipped: () => undefined };
   const bridgeStatus = { health: () => ({}) as never };
-  const handlers = requestHandlers({ poller, bridgeStatus, ...nothingElse }, context);
+  const handlers = requestHandlers({ household, bridgeStatus, ...nothingElse }, context);
   const handle = (parameters: Parameters, name: Request = 'backfill') =>
     handlers[name](parameters, () => undefined);
-  return { handle, poller, clock, spans, readByNeighbour, published };
+  return { handle, household, clock, spans, published };
 }
 
 test.each<[Parameters, string, Request?]>([
@@ -93,7 +88,8 @@ test.each<[Parameters, string, Request?]>([
 });
 
 test('the span is read again, its last day included; today by default; once within five minutes', async () => {
-  const { handle, spans, clock } = open();
+  const { handle, household, spans, clock } = open();
+  await household.poll();
   const answer = await handle({ from: '2026-03-01', to: '2026-03-04' });
   expect(answer).toMatchObject({ status: 'ok', data: { from: '2026-03-01', to: '2026-03-04' } });
   const next_at = '2026-03-10T12:05:00+00:00';
@@ -104,61 +100,67 @@ test('the span is read again, its last day included; today by default; once with
   clock.advance(5 * 60_000);
   await handle({ from: '2026-03-09' });
   expect(spans).toEqual([
+    undefined,
     { from: '2026-03-01', to: '2026-03-05' },
     { from: '2026-03-09', to: '2026-03-11' },
   ]);
 });
 
-const BUSY = failure('busy', 'Busy.', { exit: EXIT.provider, retry: 'later', retryAfterMs: 30 * 60_000 });
-
 test('it waits for the poll that is under way instead of getting its outcome', async () => {
-  const { handle, spans, poller } = open();
-  const scheduled = poller.poll();
+  const { handle, spans, household } = open();
+  const scheduled = household.poll();
   await handle({ from: '2026-03-01' });
   await scheduled;
   expect(spans).toEqual([undefined, { from: '2026-03-01', to: '2026-03-11' }]);
 });
 
-test('a tick while days are read again is polled afterwards, once for several ticks', async () => {
-  const { handle, spans, poller } = open();
+test('polls that are asked for while days are read again are one poll afterwards', async () => {
+  const { handle, spans, household } = open();
+  await household.poll();
   const reading = handle({ from: '2026-03-01' });
-  await Promise.all([poller.poll(), poller.poll()]);
+  await Promise.all([household.poll(), household.poll()]);
   await reading;
-  expect(spans).toEqual([{ from: '2026-03-01', to: '2026-03-11' }, undefined]);
+  expect(spans).toEqual([undefined, { from: '2026-03-01', to: '2026-03-11' }, undefined]);
 });
 
-test('while the provider wants no request of an account, another one reads its meter, and no request is refused', async () => {
-  const { poller, spans, readByNeighbour, published } = open(BUSY, { neighbour: true });
-  await poller.poll();
-  // It has tried at once, in vain, which is no news.
-  expect(published.map(({ payload }) => JSON.parse(payload))).toMatchObject([
-    { event_type: 'poll_failed', account: 'home' },
-  ]);
-  expect(poller.refusal()).toBeNull();
-  await poller.poll();
-  expect(spans).toHaveLength(1);
-  expect(readByNeighbour).toEqual([[], [METER]]);
-});
+const DOWN = failure('down', 'Down.', { exit: EXIT.provider, retry: 'soon' });
+const DAY = { from: '2026-03-01', to: '2026-03-02' };
 
 test('a retry that is due during a poll is done by it', async () => {
-  const { poller, spans, clock } = open(failure('down', 'Down.', { exit: EXIT.provider, retry: 'soon' }));
-  await poller.poll();
+  const { household, spans, clock } = open(DOWN);
+  await household.poll();
   clock.advance(60_000);
-  const polling = poller.poll();
-  poller.retry();
-  await polling;
-  const day = { from: '2026-03-01', to: '2026-03-02' };
-  await poller.backfill(day);
-  expect(spans).toEqual([undefined, undefined, day]);
+  await household.poll();
+  await household.backfill(DAY);
+  expect(spans).toEqual([undefined, undefined, DAY]);
+});
+
+test('while the provider wants no request of the only account, a request is refused and nothing is asked', async () => {
+  const busy = failure('busy', 'Busy.', { exit: EXIT.provider, retry: 'later', retryAfterMs: 30 * 60_000 });
+  const { household, spans } = open(busy);
+  await household.poll();
+  expect(household.refusal()).toMatchObject({ reason: 'retry_after' });
+  expect(await household.poll()).toEqual([]);
+  household.pollSoon('home', true);
+  await household.backfill(DAY);
+  expect(spans).toHaveLength(1);
 });
 
 test('after a poll that went well nothing is retried, unless it is wanted all the same', async () => {
-  const { poller, spans } = open();
-  const day = { from: '2026-03-01', to: '2026-03-02' };
-  await poller.poll();
+  const { household, spans } = open();
+  await household.poll();
   for (const always of [false, true]) {
-    poller.retryNow('home', always);
-    await poller.backfill(day);
+    household.pollSoon('home', always);
+    await household.backfill(DAY);
   }
-  expect(spans).toEqual([undefined, day, undefined, day]);
+  expect(spans).toEqual([undefined, DAY, undefined, DAY]);
+});
+
+test('what a person has done while a poll is under way is polled for after it has failed', async () => {
+  const { household, spans } = open(DOWN);
+  const polling = household.poll();
+  household.pollSoon('home', true);
+  await polling;
+  await household.backfill(DAY);
+  expect(spans).toEqual([undefined, undefined, DAY]);
 });

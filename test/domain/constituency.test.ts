@@ -30,12 +30,15 @@ test('sorted as Irish sorts: a fada only breaks a tie, case and dashes do not te
   expect(names(inOrder([row('Móin'), row('Moin'), row('Moineach')]))).toEqual(['Moin', 'Móin', 'Moineach']);
 });
 
-test('the same name in many houses: by chamber, then by number, not by its digits', () => {
-  const rows = [row('Wicklow', 34), row('Wicklow', 4), row('Wicklow', 12, 'seanad'), row('Wicklow', null)];
+test('the same name in many houses: by chamber, then by age, not by its digits: houses with years came before those with numbers', () => {
+  const inSeanad = [1934, 12, 1922].map((houseNo) => row('Wicklow', houseNo, 'seanad'));
+  const rows = [row('Wicklow', 34), row('Wicklow', 4), ...inSeanad, row('Wicklow', null)];
   expect(inOrder(rows).map(({ house }) => [house.chamber, house.houseNo])).toEqual([
     ['dail', null],
     ['dail', 4],
     ['dail', 34],
+    ['seanad', 1922],
+    ['seanad', 1934],
     ['seanad', 12],
   ]);
 });
@@ -58,6 +61,28 @@ test.each<[string, object, Partial<ConstituencyList>, RegExp | null]>([
   const warning = caveat({ question: { ...ALL, ...asked }, list: { ...three, ...found } });
   if (words === null) expect(warning).toBeNull();
   else expect(warning).toMatch(words);
+});
+
+const SEANAD = { ...ALL, chamber: 'seanad' } as const;
+const seanads = (...houseNos: readonly (number | null)[]) => {
+  const constituencies = houseNos.map((houseNo) => row('Labour Panel', houseNo, 'seanad'));
+  return { ...three, constituencies, total: constituencies.length };
+};
+
+test.each([
+  [[1922, 1928, 1934, 26, 27], 27],
+  [[1934, 2, null], 2],
+  [[1900, 1901], 1900],
+])('the sitting house among %j is %i: a number above 1900 is a year', (houseNos, sitting) => {
+  const { question, list } = ofSittingHouse(SEANAD, seanads(...houseNos));
+  expect(question).toEqual({ ...SEANAD, houseNo: sitting });
+  expect(list.constituencies).toMatchObject([{ house: { houseNo: sitting } }]);
+  expect(list).toMatchObject({ total: 1, complete: true });
+});
+
+test('where all have years, or none has a number, the sitting house is not known', () => {
+  for (const list of [seanads(1922, 1934), seanads(null)])
+    expect(ofSittingHouse(SEANAD, list)).toEqual({ question: SEANAD, list });
 });
 
 test('a list with gaps does not tell which house is sitting: all of it is the answer', () => {

@@ -6,6 +6,7 @@ import {
   daysBetween,
   INTERVALS,
   intervalStart,
+  isSameZone,
   piecesOf,
   timeWords,
   zone,
@@ -129,4 +130,18 @@ test('a time in a sentence is local, with the date when it is not today', () => 
   const now = Date.parse('2026-07-10T22:30:00Z');
   expect(timeWords(dublin, Date.parse('2026-07-10T07:30:59Z'), now)).toBe('08:30');
   expect(timeWords(dublin, Date.parse('2026-07-10T23:30:00Z'), now)).toBe('2026-07-11 00:30');
+});
+
+test.each([
+  ['Europe/Dublin', 'Eire', true],
+  ['Asia/Kolkata', 'Asia/Calcutta', true],
+  ['europe/dublin', 'Europe/Dublin', true],
+  ['Europe/Dublin', 'Europe/London', false],
+  // Anybody can write what a topic or a file has.
+  ['Europe/Dublin', 'Europe/Atlantis', false],
+  ['Europe/Atlantis', 'Europe/Dublin', false],
+  ['Europe/Atlantis', 'Europe/Atlantis', true],
+  ['', 'Europe/Dublin', false],
+])('%s and %s are one time zone: %s', (one, other, isSame) => {
+  expect(isSameZone(one, other)).toBe(isSame);
 });

@@ -38,6 +38,16 @@ test.each([
   expect(readRetainedHistory(Buffer.from(JSON.stringify(json))) !== null).toBe(isOurs);
 });
 
+test('a megabyte of rows of nothing is of nobody, and found to be so in no time', () => {
+  const head = `{"schema":1,"timezone":"Europe/Dublin","reading_closes":"same_day","origin":"${ORIGIN}"`;
+  const payload = Buffer.from(`${head},"days":[${Array(500_000).fill('1').join(',')}]}`);
+  const heap = process.memoryUsage().heapUsed;
+  const cpu = process.cpuUsage();
+  expect(readRetainedHistory(payload)).toBeNull();
+  expect(process.cpuUsage(cpu).user / 1000).toBeLessThan(1_000);
+  expect(process.memoryUsage().heapUsed - heap).toBeLessThan(100_000_000);
+});
+
 test.each(['2025-02-01', '2024-12-01'])('not our own origin (%s) counts but the remembered one', (own) => {
   const ledger = restoreLedger(ledgerOf(row('2024-12-30', 60, 1, 1), { origin: own }), THREE, 9);
   expect(ledger).toMatchObject({ origin: ORIGIN, readTo: ORIGIN, complete: false });

@@ -89,6 +89,8 @@ test('a household moves in: no login, no history read again, the same totals; tw
     errors: expect.stringContaining('already runs with this state directory'),
   });
   await daemon.end('SIGTERM');
+  const noPlace = ['accounts', 'import', '--from-state', join(folder, 'password')];
+  expect(await command(...noPlace)).toMatchObject({ code: 2, errors: expect.stringContaining('--force') });
 
   const asked = simulator.requests.length;
   expect((await command(...fromState, '--dry-run')).output).toBe('would be moved 1, known 0\n');

@@ -6,7 +6,7 @@ import { openFlat } from './flat.ts';
 
 const STATEMENT = `heat2mqtt/meter/${METER}/statement`;
 
-test('check, report, config and uninstall work', async () => {
+test('check, report, config, healthcheck and uninstall work', async () => {
   const flat = await openFlat();
   const { command } = flat;
   const probe = await flat.listen();
@@ -32,8 +32,11 @@ test('check, report, config and uninstall work', async () => {
   );
   expect(report.output).not.toContain(ME.username);
   expect(await command('config', 'show')).toMatchObject({ code: 0 });
+  // It serves no HTTP.
+  expect(await command('healthcheck')).toEqual({ code: 0, output: 'healthy\n', errors: '' });
   expect(await command('uninstall', '--yes')).toMatchObject({ code: 2 });
   await worker.end('SIGTERM');
+  expect(await command('healthcheck')).toMatchObject({ code: 1 });
   expect(await command('uninstall', '--yes')).toMatchObject({
     code: 0,
     output: expect.stringContaining('the database of fleet.database_url'),

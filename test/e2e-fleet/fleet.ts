@@ -28,6 +28,8 @@ const MINUTE_MS = 60_000;
 const CLOCKS_MS = [0, 7 * MINUTE_MS, -11 * MINUTE_MS];
 // By themselves so slow, and so short-lived, that a fault often comes between a refresh and its answer.
 const { HEAT2MQTT_FLEET_ANSWER_MS = '120', HEAT2MQTT_FLEET_TOKEN_SECONDS = '15' } = process.env;
+/** A program of a version before, which the first of the three machines runs. */
+const { HEAT2MQTT_FLEET_BEFORE = ENTRY } = process.env;
 
 interface Options {
   readonly accounts: number;
@@ -77,7 +79,9 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
   const places = await Promise.all(
     CLOCKS_MS.map(async (shift, n) => {
       const cable = stack.use(await openWire(postgres.port));
-      return placeOf(`machine-${n}`, shift, cable, configure, postgres.urlAs('heat2mqtt_worker', cable.port));
+      const program = n === 0 ? HEAT2MQTT_FLEET_BEFORE : ENTRY;
+      const machine = { name: `machine-${n}`, shiftMs: shift, cable, program };
+      return placeOf(machine, configure, postgres.urlAs('heat2mqtt_worker', cable.port));
     }),
   );
   for (const place of places) stack.use(place);
@@ -107,10 +111,15 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
   };
 }
 
+interface Machine {
+  readonly name: string;
+  readonly shiftMs: number;
+  readonly cable: Wire;
+  readonly program: string;
+}
+
 function placeOf(
-  name: string,
-  shiftMs: number,
-  cable: Wire,
+  { name, shiftMs, cable, program }: Machine,
   configure: (name: string, url: string) => Promise<string>,
   databaseUrl: string,
 ) {
@@ -134,7 +143,7 @@ function placeOf(
       const env = { CLOCK_SHIFT_MS: String(shiftMs) };
       const started = startChild(
         process.execPath,
-        ['--import', SHIFTED_CLOCK, ENTRY, 'run', '--config', config],
+        ['--import', SHIFTED_CLOCK, program, 'run', '--config', config],
         {
           env,
         },

@@ -17,7 +17,7 @@ const FAST = ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'];
 const STARTED_MS = 60_000;
 
 /** `isLasting`: it writes as a real one does; otherwise a crash of the machine may lose what it said it had kept. */
-export async function startPostgres({ isLasting = false } = {}) {
+export async function startPostgres({ isLasting = false, settings: more = [] as readonly string[] } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-postgres-'));
   const user = systemUser();
   if (user !== null) chownSync(folder, user.uid, user.gid);
@@ -28,7 +28,7 @@ export async function startPostgres({ isLasting = false } = {}) {
   });
   const port = await freePort();
   const settings = ['listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`, 'max_connections=200'];
-  const args = [...settings, ...(isLasting ? [] : FAST)].flatMap((one) => ['-c', one]);
+  const args = [...settings, ...more, ...(isLasting ? [] : FAST)].flatMap((one) => ['-c', one]);
   const urlAs = (role: string, at = port) => `postgresql://${role}@127.0.0.1:${at}/postgres`;
 
   async function start() {
@@ -68,6 +68,13 @@ export async function startPostgres({ isLasting = false } = {}) {
       if (server === null) throw new Error('PostgreSQL is stopped');
       return (await server.pool.query<R>(text, [...values])).rows;
     },
+    /** A connection of its own, for what a transaction holds. */
+    async connect(role = OWNER): Promise<pg.Client> {
+      const client = new pg.Client({ connectionString: urlAs(role), application_name: 'held' });
+      client.on('error', () => undefined);
+      await client.connect();
+      return client;
+    },
     /** Several statements in one text. */
     async run(text: string): Promise<void> {
       await server?.pool.query(text);
@@ -93,6 +100,22 @@ export async function startPostgres({ isLasting = false } = {}) {
         cwd: folder,
       });
       return stdout;
+    },
+    /** The tables and rows alone, as statements that any later version of PostgreSQL takes. */
+    async dumpStatements(): Promise<string> {
+      const options = ['--no-owner', '--no-privileges', '--rows-per-insert=400', '--schema=heat2mqtt*'];
+      const { stdout } = await promisify(execFile)(program('pg_dump'), [...options, urlAs(OWNER)], {
+        maxBuffer: 2 ** 31,
+        cwd: folder,
+      });
+      // What only psql understands, and what only some versions know.
+      return stdout.replace(/^(\\|SET transaction_timeout).*\n/gm, '');
+    },
+    /** Into an empty database. */
+    async restore(statements: string): Promise<void> {
+      const client = new pg.Client({ connectionString: urlAs(OWNER) });
+      await client.connect();
+      await client.query(statements).finally(() => client.end());
     },
     async stop(): Promise<void> {
       await server?.end('SIGQUIT');

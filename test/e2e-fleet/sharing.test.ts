@@ -1,7 +1,7 @@
 // What accounts of a fleet share: a meter, the turn while there is a backlog, and the public lists.
 import { expect, test } from 'vitest';
 import { FAULTS } from '../support/faults.ts';
-import { PROPERTY, STATE } from '../support/homes.ts';
+import { METER, PROPERTY, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { isRead, openFlat, rests } from './flat.ts';
 
@@ -27,6 +27,33 @@ test('of two accounts with one meter the lowest id that is usable reads it, and 
   await command('accounts', 'remove', 'a', '--yes');
   await probe.untilCleared(['heat2mqtt/account/a/state']);
   expect(probe.last(STATE)?.payload.toString()).not.toBe('');
+});
+
+test('a meter that is exchanged keeps its series, and everything else tells of the new one', async () => {
+  const flat = await openFlat();
+  const { command, postgres, simulator } = flat;
+  const probe = await flat.listen();
+  await flat.import('home');
+  flat.process();
+  const { energy_total: before } = await probe.until(STATE);
+  const info = () => probe.until('heat2mqtt/bridge/info', ({ meters }) => String(meters) !== '');
+  expect(await info()).toMatchObject({ meters: [{ meter: METER, identifiers: [METER] }] });
+  await flat.untilRow('home', 'at rest', rests);
+  simulator.exchangeMeter(PROPERTY, '70999001', { at: Date.now() - 3 * 86_400_000 });
+  // A week has passed since properties were looked for, and one more day is booked.
+  await postgres.run(`
+    UPDATE heat2mqtt.document SET json = jsonb_set(json::jsonb, '{accounts,home,discoveredAt}', '1')::json WHERE name = 'journal';
+    DELETE FROM heat2mqtt.reading WHERE day = (SELECT max(day) FROM heat2mqtt.reading)`);
+  await command('accounts', 'resume', 'home');
+  const exchanged = await probe.until(STATE, ({ meter_identifiers: own }) => String(own) === '70999001');
+  expect(exchanged.energy_total).toBe(before);
+  const device = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
+  await probe.until(device, (found) => Object(found.device).serial_number === '70999001');
+  await probe.until('heat2mqtt/bridge/info', (found) =>
+    JSON.stringify(found).includes('"identifiers":["70999001"]'),
+  );
+  expect(await postgres.query('SELECT name FROM heat2mqtt.series')).toEqual([{ name: METER }]);
+  expect(probe.heard.filter(({ payload }) => payload === '')).toEqual([]);
 });
 
 test('a list of constituencies is answered, and published for its house; where it cannot be had, no topic is touched', async () => {

@@ -2,24 +2,25 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
-import { readHealth } from '../../src/fleet/membership.ts';
+import { FleetCounts, readHealth } from '../../src/fleet/health.ts';
+import { listMeters } from '../../src/fleet/keeper.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
-import {
-  type ClaimedAccount,
-  type Claims,
-  claimedAccount,
-  openClaims,
-  readKept,
-} from '../../src/store/database/claims.ts';
+import { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
+import { type Claims, openClaims } from '../../src/store/database/claims.ts';
 import { type Database, openDatabase } from '../../src/store/database/database.ts';
+import { Kept, readKept } from '../../src/store/database/kept.ts';
+import { KeptMemory } from '../../src/store/database/keptMemory.ts';
 import { prepareTables } from '../../src/store/database/schema.ts';
 import { Seal } from '../../src/store/database/seal.ts';
 import { tokensCodec } from '../../src/store/documents.ts';
 import type { Codec } from '../../src/store/stateStore.ts';
+import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { openStack } from '../support/stack.ts';
-import { turn } from '../support/waitFor.ts';
+import { turn, waitFor } from '../support/waitFor.ts';
 import { startPostgres } from './postgres.ts';
+
+type Row = Readonly<Record<string, unknown>>;
 
 const SECONDS = 10;
 const seal = new Seal([Buffer.alloc(32, 7)]);
@@ -39,19 +40,23 @@ async function openAccount(ids: readonly string[] = ['home']) {
   const database = openDatabase(postgres.urlAs('heat2mqtt'), 5_000, logLines().log);
   stack.defer(() => database.close());
   await prepareTables(database);
-  for (const id of ids)
-    await database.query(`INSERT INTO heat2mqtt.account (id, login) VALUES ($1, '')`, [id]);
+  await database.query(
+    `INSERT INTO heat2mqtt.account (id, login) SELECT id, $2 FROM unnest($1::text[]) AS id`,
+    [ids, Buffer.alloc(100)],
+  );
   const tools = { database, seal, clock: systemClock };
   const claims = (on: Database = database) => openClaims({ ...tools, database: on }, randomUUID(), SECONDS);
   /** The same claim, with what is kept by now, of a process that has not noticed that it may be over. */
   const stateOf = async ({ row }: ClaimedAccount) => {
     const endsAt = systemClock.monotonic() + 60_000;
-    const state = claimedAccount(row, endsAt, readKept(database, [row.id]), tools);
+    const kept = new Kept(row.id, seal, false);
+    kept.load(await readKept(database, [row.id]));
+    const state = new ClaimedAccount(row, endsAt, async () => kept, new KeptMemory(randomUUID()), tools);
     await state.open();
     return state;
   };
   const expire = () => database.query(`UPDATE heat2mqtt.account SET claimed_until = 'epoch'`);
-  return { database, claims, stateOf, expire };
+  return { stack, postgres, database, claims, stateOf, expire };
 }
 
 const take = async (claims: Claims): Promise<ClaimedAccount> => {
@@ -158,6 +163,23 @@ test('while others are overdue, first histories have their share of what is take
   expect(fresh(await own.take(30, 30))).toBe(1);
 });
 
+test('an account is left for a moment to the process that knows what is kept of it, and then to all', async () => {
+  const { claims, database, stateOf } = await openAccount();
+  const [own, other] = [claims(), claims()];
+  const claim = await take(own);
+  await claim.open();
+  await claim.write({}, END);
+  const becomesDue = (ago: string) =>
+    database.query(`UPDATE heat2mqtt.account SET first_history = false, due_at = now() - $1::interval`, [
+      ago,
+    ]);
+  await becomesDue('0');
+  expect(await other.take(1, 1)).toEqual([]);
+  await (await stateOf(await take(own))).write({}, END);
+  await becomesDue('3 s');
+  expect(await other.take(1, 1)).toHaveLength(1);
+});
+
 test('an account that is told to wait is not taken, and told; a paused one counts as paused only', async () => {
   const { database, claims } = await openAccount(['well', 'told']);
   await database.query(`UPDATE heat2mqtt.account SET retry_after = now() + interval '1 h' WHERE id = 'told'`);
@@ -172,4 +194,83 @@ test('an account that is told to wait is not taken, and told; a paused one count
       fleet: { accounts: 3, paused: 1, failing: 0, overdue: 0 },
     },
   });
+});
+
+test('what a process does with its accounts looks at no row of others, however many are due', async () => {
+  const ids = Array.from({ length: 20_000 }, (_, n) => `flat-${n}`);
+  const { postgres, database, claims } = await openAccount(ids);
+  const marks = ids.map((id) => seal.mark(id));
+  await postgres.query(
+    `INSERT INTO heat2mqtt.series (account, mark, name, ledger)
+    SELECT id, mark, id, $3 FROM unnest($1::text[], $2::text[]) AS s(id, mark)`,
+    [ids, marks, { complete: true, filler: 'x'.repeat(500) }],
+  );
+  await postgres.query(`INSERT INTO heat2mqtt.document SELECT id, 'journal', '{}' FROM heat2mqtt.account`);
+  await postgres.query(`INSERT INTO heat2mqtt.reading SELECT id, date '2026-01-01' + n, 1, 1, 0, now()
+    FROM heat2mqtt.series, generate_series(1, 10) n`);
+  await postgres.run('ANALYZE heat2mqtt.account, heat2mqtt.series, heat2mqtt.document, heat2mqtt.reading');
+  /** By table; a connection that has ended has told its statistics. */
+  async function seqScans(): Promise<Row[]> {
+    await waitFor('connections to end', async () => {
+      const open = `SELECT FROM pg_stat_activity WHERE application_name = 'heat2mqtt'`;
+      return (await postgres.query(open)).length === 0;
+    });
+    return postgres.query(`SELECT relname, seq_scan FROM pg_stat_user_tables
+      WHERE relname IN ('account', 'document', 'series', 'reading') ORDER BY 1`);
+  }
+  await database.close();
+  const before = await seqScans();
+  const own = openDatabase(postgres.urlAs('heat2mqtt'), 5_000, logLines().log);
+  const process = claims(own);
+  const taken = await process.take(16, 4);
+  expect(taken.length).toBe(16);
+  await process.renew(taken);
+  for (const claim of taken) {
+    await claim.open();
+    await claim.document(`ledger-${claim.id}`, published).write({ days: [['2026-03-03', 1, 1, 0, 5]] });
+    await claim.takeSeries([{ propertyCustomerId: `other-${claim.id}`, meterIdentifiers: [] } as never]);
+    await claim.write({ failures: 1 }, END);
+  }
+  await listMeters(own);
+  await own.close();
+  expect(await seqScans()).toEqual(before);
+});
+
+test('a transaction of somebody else that stays open is told once a minute has passed, without rights to look at it', async () => {
+  const { stack, postgres } = await openAccount();
+  await postgres.run(`CREATE ROLE stranger LOGIN; CREATE ROLE heat2mqtt_worker LOGIN; GRANT USAGE ON SCHEMA heat2mqtt TO stranger;
+    GRANT SELECT, UPDATE ON heat2mqtt.account TO stranger`);
+  const worker = openDatabase(postgres.urlAs('heat2mqtt_worker'), 5_000, logLines().log);
+  stack.defer(() => worker.close());
+  const owner = openDatabase(postgres.urlAs('heat2mqtt'), 5_000, logLines().log);
+  stack.defer(() => owner.close());
+  await prepareTables(owner);
+  const clock = handClock('2026-03-10T12:00:00Z');
+  const counts = new FleetCounts(worker, 60, zone('Europe/Dublin'), clock);
+  const told = async () => {
+    await counts.look(true);
+    return counts.last?.health.reasons.filter(({ code }) => code === 'open_transaction');
+  };
+  const write = () => postgres.query('UPDATE heat2mqtt.account SET wanted = wanted');
+  const begins = [
+    'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1',
+    'BEGIN; SELECT FROM heat2mqtt.account FOR UPDATE',
+  ];
+  for (const begin of begins) {
+    const held = await postgres.connect('stranger');
+    stack.defer(() => held.end());
+    await held.query(begin);
+    // Number for number: what begins afterwards is younger.
+    await postgres.query('SELECT pg_current_xact_id()');
+    expect(await told()).toEqual([]);
+    clock.advance(60_000);
+    if (begin === begins[0]) await write();
+    else await postgres.query('SELECT pg_current_xact_id()');
+    const [holder] = await postgres.query<{ pid: number }>(
+      `SELECT pid FROM pg_stat_activity WHERE usename = 'stranger'`,
+    );
+    expect(await told()).toMatchObject([{ message: expect.stringContaining(`process ${holder?.pid} `) }]);
+    await held.end();
+    expect(await told()).toEqual([]);
+  }
 });

@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { freePort } from '../e2e/mosquitto.ts';
+import { BRIDGE, hasDynamicSecurity, OWNER, startDynamicSecurity } from '../e2e/otherBrokers.ts';
 import { startChild } from '../support/child.ts';
 import { PROPERTY, STATE } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 import { isRead, openFlat } from './flat.ts';
@@ -42,6 +44,24 @@ test('a damaged row, and a login of another row: counted, told, never used for a
   expect((await flat.import(...ids)).output).toBe('imported 0, changed 3, unchanged 0\n');
   for (const id of ids) await flat.untilRow(id, 'read', isRead);
   expect(await flat.days()).toBe(simulator.truth(PROPERTY).size);
+});
+
+test('an error of PostgreSQL that quotes a person is told by its code, and nothing of its text', async () => {
+  const flat = await openFlat();
+  const person = 'Órla Canarywood, 4711083599';
+  await flat.configure({ fleet: flat.fleet, log: { level: 'trace' } });
+  const probe = await flat.listen();
+  await flat.import('home');
+  const beside = ['DETAIL', 'HINT', 'TABLE', 'CONSTRAINT'].map((field) => `${field} = '${person}'`);
+  await flat.postgres.run(`CREATE FUNCTION public.quote() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'Dear ${person}' USING ERRCODE = 'P0001', ${beside}; END $$;
+    CREATE TRIGGER quote BEFORE UPDATE ON heat2mqtt.account FOR EACH ROW EXECUTE FUNCTION public.quote()`);
+  const program = flat.process();
+  await program.says(/The database of the fleet cannot be used \(P0001\)/);
+  const listed = await flat.command('accounts', 'list');
+  const said = [program.output, program.errors, listed.output, listed.errors];
+  const heard = probe.heard.map(({ payload }) => payload);
+  expect([...said, ...heard].join('\n')).not.toMatch(/canary|4711083599/i);
 });
 
 test('a database that is gone is told by everything within a minute, and so is its return', async () => {
@@ -183,3 +203,29 @@ test('keys are changed: a second one joins, all is sealed again, the first one g
   await writeFile(file, `${old}\n`);
   expect((await command('accounts', 'list')).errors).toContain('fleet.key is not the key');
 });
+
+test.skipIf(!hasDynamicSecurity)(
+  'a broker that lets no process subscribe: everything is published, health and check name what is lost',
+  async () => {
+    const flat = await openFlat();
+    const { url } = await startDynamicSecurity(flat.stack, []);
+    await flat.configure({ mqtt: { url, ...BRIDGE } });
+    const probe = flat.stack.use(await startProbe(url, { ...OWNER, protocolVersion: 5 }));
+    await flat.import('home');
+    const program = flat.process();
+    await probe.until(STATE);
+    const shared = '$share/heat2mqtt/heat2mqtt/bridge/request/+';
+    const { state, reasons } = await probe.until('heat2mqtt/bridge/health', (health) =>
+      JSON.stringify(health).includes(shared),
+    );
+    expect(state).toBe('degraded');
+    const filters = (reasons as { message: string }[]).map(
+      ({ message }) => message.match(/subscription to (\S+): /)?.[1],
+    );
+    expect(filters.sort()).toEqual([shared, 'heat2mqtt/bridge/info', 'heat2mqtt/bridge/state']);
+    const { code, output } = await flat.command('check', '--live');
+    expect([code, output]).toEqual([6, expect.stringContaining('$share/heat2mqtt_check/')]);
+    expect(program.output.split('"connected to the broker"')).toHaveLength(3);
+    expect(program.output).not.toMatch(/connection to the broker lost|"stack"/);
+  },
+);

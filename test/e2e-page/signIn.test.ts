@@ -73,6 +73,25 @@ test('on another device: a code, its QR code, and what comes of it', async () =>
   await signedIn();
 });
 
+test('on another device with an address of thousands of characters: a link that can be followed, and no QR code', async () => {
+  const { page, choose, signedIn, simulator } = await openGate();
+  const long = `https://id.example.org/device?user_code=${'x'.repeat(5_000)}`;
+  simulator.switches.fault('/auth/realms/energy/protocol/openid-connect/auth/device', {
+    kind: 'change',
+    change: (body) => ({ ...Object(body), verification_uri: long, verification_uri_complete: long }),
+  });
+  await choose('Other device');
+  await choose('Get a code');
+  const code = await page.locator('.code').innerText();
+  const link = page.locator('.device a');
+  expect(await link.getAttribute('href')).toBe(long);
+  expect((await link.innerText()).length).toBeLessThan(500);
+  expect(await page.locator('.qr').count()).toBe(0);
+  await judge(page, 'sign-in-long-address');
+  simulator.device.approve(code, ME.username);
+  await signedIn();
+});
+
 test('by a link: the address one ends on is pasted', async () => {
   const { page, choose, signedIn } = await openGate();
   await choose('Link');

@@ -59,12 +59,21 @@ const ALL_WELL: Situation = {
     simulator.switches.token.accountStates.clear();
   },
 };
+const SESSIONS_LIMITED: Situation = {
+  // One is there: the next is one too many.
+  at: async ({ limitSessions, grant }) => {
+    await limitSessions(1);
+    await grant(PASSWORD);
+  },
+  simulated: token({ mostSessions: 0 }),
+};
 const NOBODY = { username: 'nobody@example.org' };
 const MISTYPED = { scope: 'openid service-mistyped' };
 const NO_SCOPE = [400, 'invalid_scope', 'Invalid scopes: openid service-mistyped'];
 const NO_GRANT = [400, 'unsupported_grant_type', 'Unsupported grant_type'];
 const NO_USER = [400, 'invalid_grant', 'Account disabled'];
 const NO_REALM = [403, 'access_denied', 'Realm not enabled'];
+const ONE_TOO_MANY = [403, 'There are too many sessions', undefined];
 const NO_TLS = [403, 'invalid_request', 'HTTPS required'];
 const NO_DIRECT_GRANTS = [400, 'unauthorized_client', 'Client not allowed for direct access grants'];
 const NO_TOKEN = [400, 'invalid_grant', 'Invalid refresh token'];
@@ -76,6 +85,8 @@ test.each<[string, Situation, Form, readonly unknown[]]>([
   ['an unknown client', asItIs, { client_id: 'unknown' }, NO_CLIENT],
   ['an unknown scope and a wrong password', asItIs, { ...MISTYPED, password: 'no' }, NO_SCOPE],
   ['another grant', asItIs, { grant_type: 'bread' }, NO_GRANT],
+  ['a limit of sessions', SESSIONS_LIMITED, {}, ONE_TOO_MANY],
+  ['a limit of sessions and a wrong password', SESSIONS_LIMITED, { password: 'no' }, WRONG],
   ['a disabled user', USER_DISABLED, {}, NO_USER],
   ['a disabled user and a wrong password', USER_DISABLED, { password: 'no' }, WRONG],
   ['a disabled client', CLIENT_DISABLED, {}, NO_CLIENT],

@@ -124,6 +124,16 @@ test.each<Row>([
   },
   { what: 'on a page of its own', code: BAD, ...NAME_FIRST, typed: { password: 'no' }, counted: 1 },
   { what: 'a locked user', code: BAD, arrange: ({ lock }) => lock(), simulated: null, counted: 3 },
+  {
+    what: 'a limit of sessions',
+    code: 'refused_otherwise',
+    arrange: async ({ limitSessions, grant }) => {
+      await limitSessions(1);
+      await grant({ grant_type: 'password', ...ME });
+    },
+    simulated: { mostSessions: 0 },
+    counted: 1,
+  },
   { what: 'a disabled user', code: 'account_disabled', user: { enabled: false }, simulated: OFF },
   { what: 'a second factor', code: 'second_factor', ...OTP },
   { what: 'a wrong code', code: 'second_factor_refused', ...OTP, totp: wrongCode, counted: 1 },

@@ -157,6 +157,26 @@ export async function openRealm({ url = inject('keycloak'), ...options }: RealmO
       const domains = [{ name: 'northlight.example' }];
       await admin.ask('POST', `${at}/organizations`, { name: 'Northlight', alias: 'northlight', domains });
     },
+    /** So many sessions for each user, at the password grant and on the login page; one more is refused. */
+    async limitSessions(most: number): Promise<void> {
+      const flows = `${at}/authentication/flows`;
+      for (const [flow, within] of [
+        ['direct grant', ''],
+        ['browser', ' forms'],
+      ]) {
+        await admin.ask('POST', `${flows}/${flow}/copy`, { newName: `limited ${flow}` });
+        const place = `${flows}/limited ${flow}${within}/executions`;
+        await admin.ask('POST', `${place}/execution`, { provider: 'user-session-limits' });
+        const all = await admin.ask<{ id: string; providerId: string }[]>('GET', place);
+        const limit = all.find(({ providerId }) => providerId === 'user-session-limits');
+        await admin.ask('PUT', place, { ...limit, requirement: 'REQUIRED' });
+        await admin.ask('POST', `${at}/authentication/executions/${limit?.id}/config`, {
+          alias: `limit of ${flow}`,
+          config: { behavior: 'Deny new session', userRealmLimit: String(most), userClientLimit: '0' },
+        });
+      }
+      await admin.patch(at, { directGrantFlow: 'limited direct grant', browserFlow: 'limited browser' });
+    },
     /** Some required actions are off in a new realm. */
     allow: (action: string) =>
       admin.patch(`${at}/authentication/required-actions/${action}`, { enabled: true }),
@@ -221,8 +241,13 @@ export interface Answer {
 
 /** To an endpoint below `protocol/openid-connect`. */
 export async function postForm(issuer: string, path: string, form: Record<string, string>): Promise<Answer> {
-  const body = new URLSearchParams(form);
-  const reply = await fetch(`${issuer}/protocol/openid-connect${path}`, { method: 'POST', body });
+  // As the program asks: a browser gets a page for some errors.
+  const request = {
+    method: 'POST',
+    headers: { accept: 'application/json' },
+    body: new URLSearchParams(form),
+  };
+  const reply = await fetch(`${issuer}/protocol/openid-connect${path}`, request);
   const text = await reply.text();
   return { status: reply.status, body: text === '' ? {} : JSON.parse(text) };
 }

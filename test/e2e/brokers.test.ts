@@ -45,7 +45,7 @@ test('TLS: trusted with ca_file, refused without, accepted unverified when told 
 });
 
 test.each<[string, CertificateOptions, string, string]>([
-  ['has expired', { days: -1 }, 'CERT_HAS_EXPIRED', 'Renew it'],
+  ['has expired', { days: -1 }, 'CERT_HAS_EXPIRED', 'has to be renewed'],
   ['is for another name', { names: 'DNS:elsewhere' }, 'ERR_TLS_CERT_ALTNAME_INVALID', 'mqtt.url'],
 ])(
   'a certificate that %s: said with advice, no crash, and a new one is taken',
@@ -144,11 +144,13 @@ test('a broker that refuses discovery and foreign response topics: told with adv
     hint: 'Give its user the right to write there.',
   });
   for (let asked = 1; asked <= 3; asked += 1) {
-    await probe.publish('heat2mqtt/bridge/request/health', '', { properties: { responseTopic: 'other/x' } });
+    await probe.publish('heat2mqtt/bridge/request/health', '', {
+      properties: { responseTopic: 'other/reply' },
+    });
     await waitFor('the answer', () => probe.on('heat2mqtt/bridge/response/health').length === asked);
   }
   expect((await program.end('SIGTERM')).code).toBe(0);
   expect(probe.on(BRIDGE).map(({ payload }) => payload)).toEqual(['online', 'offline']);
-  expect(program.output.split('The broker refuses other/x').length).toBe(2);
+  expect(program.output.split('The broker refuses other/reply').length).toBe(2);
   expect(program.output).not.toMatch(/connection to the broker lost|stack/);
 });

@@ -55,6 +55,29 @@ test('a request with the retain flag is not answered, also while connected; one 
   expect(await probe.until('heat2mqtt/bridge/response/refresh', () => true)).toEqual(answer);
 });
 
+test('a request whose answer would switch a lamp is not done and says so; what the configuration allows is answered', async () => {
+  const home = await openHomeWithBroker();
+  const probe = await home.listen();
+  const mqtt = { url: home.broker.url, response_topics: ['phone/inbox'] };
+  home.start(await home.configure({ mqtt }));
+  await probe.until(STATE, () => true);
+  const ask = (responseTopic: string) =>
+    probe.publish('heat2mqtt/bridge/request/health', '', { properties: { responseTopic } });
+  const code = 'response_topic_refused';
+  for (const topic of ['zigbee2mqtt/lamp/set', 'homeassistant/status', 'heat2mqtt/bridge/state']) {
+    probe.forget();
+    await ask(topic);
+    const answer = await probe.until('heat2mqtt/bridge/response/health');
+    expect(answer).toMatchObject({
+      status: 'error',
+      error: { code, message: expect.stringContaining(topic) },
+    });
+    expect(probe.on(topic)).toEqual([]);
+  }
+  await ask('phone/inbox/7');
+  expect(await probe.until('phone/inbox/7')).toMatchObject({ status: 'ok' });
+});
+
 test('kill -9: the broker says offline, and the next start says online without a login; a second one beside it leaves it alone', async () => {
   const { program, probe, listen, start, simulator, folder } = await livingHome();
   await program.end('SIGKILL');

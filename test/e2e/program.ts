@@ -27,7 +27,7 @@ export async function outcome(args: readonly string[], options?: RunOptions) {
   return { code, output: program.output, errors: program.errors };
 }
 
-const SINCE = `${new Date().getFullYear() - 1}-11-01`;
+export const SINCE = `${new Date().getFullYear() - 1}-11-01`;
 export const ME = person('me', [home(METER, quiet({ since: SINCE }), PROPERTY)]);
 
 /** To be called from within a test. `me`: who lives there, under ME's name and password. */

@@ -29,7 +29,7 @@ test.each(['throw', 'reject'])(
     expect(await program.exited).toBe(1);
     const all = program.output + program.errors;
     expect(all).toContain('unexpected fault: exiting');
-    expect(all).toContain('[secret]');
+    expect(all).toContain('"type":"TypeError"');
     expectSilence([all], [ME.username, ME.password, JWT]);
   },
 );

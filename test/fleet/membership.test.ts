@@ -1,11 +1,16 @@
-// One process among those of a fleet, on the database's wire: its pace, what makes a pause of all, who keeps, and how the fleet is.
+// One process among those of a fleet, on the database's wire: its pace, what makes a pause of all, and who keeps.
 import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
-import { joinFleet, readHealth } from '../../src/fleet/membership.ts';
+import { FleetCounts } from '../../src/fleet/health.ts';
+import { Membership, NumberTaken } from '../../src/fleet/membership.ts';
+import { Pace } from '../../src/fleet/pace.ts';
 import { afterFailedRun } from '../../src/fleet/worker.ts';
 import { EXIT, failure } from '../../src/foundation/failure.ts';
-import type { ClaimedRow } from '../../src/store/database/claims.ts';
+import { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
+import type { ClaimedRow } from '../../src/store/database/claimedRow.ts';
 import { DatabaseTrouble, sharedClock } from '../../src/store/database/database.ts';
+import { Kept } from '../../src/store/database/kept.ts';
+import { KeptMemory } from '../../src/store/database/keptMemory.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -16,14 +21,25 @@ async function join(changes = {}) {
   Object.assign(found.row, changes);
   const { database, clock, claims } = found;
   const own = sharedClock(clock);
-  const membership = await joinFleet(
-    { database, readSecretsAgain: async () => undefined },
-    { claim_seconds: 30, requests_per_second: 20 },
-    { clock: own, zone: zone('UTC'), log: logLines().log },
-  );
+  const { log } = logLines();
+  const pace = new Pace(20, { database, clock: own, log });
+  const counts = new FleetCounts(database, 30, zone('UTC'), own);
+  const readSecretsAgain = async () => undefined;
+  const membership = await Membership.join({ database, readSecretsAgain, clock: own, log, pace, counts });
   const claim = await found.taken();
-  const gate = (to: 'issuer' | 'provider', id = 'a') => membership.gateOf({ ...claim, id }, claims)(to);
-  return { ...found, own, membership, claim, gate };
+  const claimOf = (id: string) =>
+    new ClaimedAccount(
+      { ...claim.row, id },
+      clock.monotonic() + 3_600_000,
+      async () => new Kept(id, found.seal, false),
+      new KeptMemory('process'),
+      found,
+    );
+  const gate = (to: 'issuer' | 'provider', id = 'a') => {
+    const present = id === claim.id ? claim : claimOf(id);
+    return pace.gateTo(to, () => present, claims);
+  };
+  return { ...found, own, pace, counts, membership, claim, gate };
 }
 
 test('the requests of all processes together keep the pace: each process has its part', async () => {
@@ -76,7 +92,7 @@ test.each([
   ['three with too much time between', [answer('a'), answer('b', late), answer('c', late)], 0],
   ['three that ask for no time', [500, 404, 200].map((status, n) => answer(`${n}`, { status })), 0],
 ])('told to wait, %s: a pause of all or not', async (_, answers, pausedMs) => {
-  const { gate, clock, membership } = await join();
+  const { gate, clock, pace } = await join();
   for (const { account, status, seconds, afterMs } of answers) {
     clock.advance(afterMs);
     gate('provider', account).answered({
@@ -85,7 +101,7 @@ test.each([
       body: Buffer.alloc(0),
     });
   }
-  expect(membership.pausedMs()).toBe(pausedMs);
+  expect(pace.pausedMs()).toBe(pausedMs);
 });
 
 test('what an account meets during a pause, or with the database, is no failure of its own; anything else is', async () => {
@@ -144,7 +160,7 @@ test('a database that does not answer is counted and forgiven, a number that ano
   await membership.beat();
   expect(membership.trouble()).toBeNull();
   row.refuses = '23505';
-  await expect(membership.beat()).rejects.toMatchObject({ code: 'database_trouble' });
+  await expect(membership.beat()).rejects.toThrow(NumberTaken);
 });
 
 test("a process tells the database's time, though its own clock jumps", async () => {
@@ -154,23 +170,4 @@ test("a process tells the database's time, though its own clock jumps", async ()
   clock.jump(7 * 3_600_000);
   clock.advance(1_000);
   expect(own.now()).toBe(now + 1_000);
-});
-
-test.each([
-  ['nothing', {}, 'ok', []],
-  ['some that fail', { failing: 1, codes: [{ code: 'c', accounts: 1 }] }, 'degraded', ['c']],
-  ['all that are not paused fail', { failing: 3, codes: [{ code: 'c', accounts: 3 }] }, 'failing', ['c']],
-  ['one that waits too long', { overdue: 1 }, 'degraded', ['overdue']],
-  ['one that is told to wait', { toldToWait: 1 }, 'degraded', ['accounts_told_to_wait']],
-  ['a pause', { pausedUntil: Date.UTC(2025, 2, 10, 13) }, 'degraded', ['provider_pause']],
-])('the health of a fleet with %s', async (_, over, state, codes) => {
-  const { row, database } = await openAccountRow();
-  const { failing = 0, overdue = 0, ...counted } = over as Record<string, number>;
-  const last_poll_at = '2025-03-10T12:00:00+00:00';
-  Object.assign(row.counted, counted, { health: { last_poll_at, failures_in_a_row: failing } });
-  Object.assign(row.counted.fleet, { accounts: 4, paused: 1, failing, overdue });
-  const { health } = await readHealth(database, 30, zone('Europe/Vienna'));
-  expect(health.state).toBe(state);
-  expect(health.reasons.map(({ code }) => code)).toEqual(codes);
-  expect(health.last_poll_at).toBe('2025-03-10T13:00:00+01:00');
 });

@@ -3,7 +3,10 @@
 import { describe, expect, test } from 'vitest';
 import { Counters } from '../../src/accounts/metrics.ts';
 import { zone } from '../../src/domain/period.ts';
-import { joinFleet } from '../../src/fleet/membership.ts';
+import { FleetCounts } from '../../src/fleet/health.ts';
+import { Membership } from '../../src/fleet/membership.ts';
+import { OpenAccounts } from '../../src/fleet/openAccounts.ts';
+import { Pace } from '../../src/fleet/pace.ts';
 import { sealLogin } from '../../src/fleet/roster.ts';
 import { type ProcessParts, runAccount } from '../../src/fleet/run.ts';
 import { openSchedule } from '../../src/fleet/schedule.ts';
@@ -13,12 +16,12 @@ import { type Link, openLink } from '../../src/mqtt/link.ts';
 import type { Message } from '../../src/mqtt/message.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
-import type { ClaimedAccount } from '../../src/store/database/claims.ts';
+import type { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
 import { sharedClock } from '../../src/store/database/database.ts';
 import { load } from '../config/loading.ts';
 import { openAccountRow } from '../support/accountRow.ts';
-import { tooMany } from '../support/faults.ts';
-import { ME, METER, PROPERTY } from '../support/homes.ts';
+import { FAULTS, tooMany } from '../support/faults.ts';
+import { ME, METER, PROPERTY, USAGE } from '../support/homes.ts';
 import { logLines } from '../support/logLines.ts';
 import { openStack } from '../support/stack.ts';
 import { laidOver, usualConfig } from '../support/storyRules.ts';
@@ -46,32 +49,34 @@ async function openRun(
     close: async () => undefined,
   };
   const own = sharedClock(clock);
-  const membership = await joinFleet(
-    opened,
-    { claim_seconds: 30, requests_per_second: Number.POSITIVE_INFINITY },
-    { clock: own, zone: zone('UTC'), log },
-  );
-  const broker = { isAway: false, refuses: /^never$/, sent: [] as Message[], statementsBefore: 0 };
-  const link: Link = {
-    ...openLink({
-      address: () => Promise.reject(new Error('nowhere')),
-      will: { topic: 'will', payload: '', retain: false },
-      ...{ clock, log, random: () => 0.5 },
-    }),
-    async send(messages) {
+  const pace = new Pace(Number.POSITIVE_INFINITY, { database, clock: own, log });
+  const counts = new FleetCounts(database, 30, zone('UTC'), own);
+  const membership = await Membership.join({ ...opened, clock: own, log, pace, counts });
+  const broker = {
+    ...{ isAway: false, refuses: /^never$/, sent: [] as Message[], statementsBefore: 0 },
+    onSend: () => undefined as unknown,
+  };
+  const unconnected = openLink({
+    address: () => Promise.reject(new Error('nowhere')),
+    will: { topic: 'will', payload: '', retain: false },
+    ...{ clock, log, random: () => 0.5 },
+  });
+  const link: Link = Object.assign(unconnected, {
+    async send(messages: readonly Message[]) {
       if (broker.isAway) throw failure('broker_away', 'Away.', { exit: EXIT.unexpected, retry: 'soon' });
       broker.statementsBefore = statements.length;
+      broker.onSend();
       broker.sent.push(...messages);
       return new Set(messages.map(({ topic }) => topic).filter((topic) => broker.refuses.test(topic)));
     },
-  };
+  });
   const parts: ProcessParts = {
     context: {
       ...{ config, clock: own, log, scrubber, random: () => 0.5, zone: zone('Europe/Dublin') },
       ...{ topics: new Topics('heat2mqtt'), counters: new Counters(), outdoor: { weather: null } },
       ...{ limit: concurrencyLimit(1), scryptCost: 2 },
     },
-    ...{ opened, membership, claims, link },
+    ...{ opened, membership, pace, counts, claims, link, openAccounts: new OpenAccounts() },
     schedule: openSchedule(
       {
         next: (count) => Array.from({ length: count }, (_, n) => clock.now() + (n + 1) * tickMs),
@@ -102,7 +107,7 @@ async function openRun(
   };
 }
 
-const KEPT = { account: 'a', json: null, sealed: null, days: null };
+const KEPT = { account: 'a', json: null, sealed: null, block: null, days: null };
 
 test('a first run: written before it is published, then due for the refresh; its secrets are forgotten', async () => {
   const { run, statements, broker, last, topics, clock, scrubber } = await openRun();
@@ -137,6 +142,53 @@ test('a refresh between two polls is counted, and its count is kept', async () =
   expect(after.requests_today).toBe(requests_today + 1);
   const journal = documents.find(({ name }: { name: string }) => name === 'journal');
   expect(journal.json.accounts.a.requestsToday).toBe(after.requests_today);
+});
+
+describe('an account that this process has had last', () => {
+  const readsOf = ({ statements }: Awaited<ReturnType<typeof openRun>>) =>
+    statements.filter(({ text }) => text.startsWith('SELECT account, name')).length;
+
+  test('is still open: a poll with nothing new asks for one usage report and writes one statement', async () => {
+    const home = await openRun();
+    const { run, row, simulator, broker, statements, last, scrubber, topics } = home;
+    await run();
+    const [requests, reads, sent] = [simulator.requests.length, readsOf(home), topics().length];
+    row.columns = { ...row.columns, first_history: false };
+    const statementsBefore = statements.length;
+    let login = ME.username;
+    broker.onSend = () => (login = scrubber.scrub(ME.username));
+    await run();
+    expect(simulator.requests.slice(requests).map(({ method, path }) => `${method} ${path}`)).toEqual([
+      USAGE,
+    ]);
+    // The claim, a look whether its series are still its own, and the end.
+    expect([readsOf(home), statements.length - statementsBefore]).toEqual([reads, 3]);
+    expect(topics().slice(sent)).toEqual(['heat2mqtt/account/a/state']);
+    expect(last().row).toMatchObject({ failures: 0, auth_state: 'ok', last_error: null });
+    // What the log must not show was known while it ran, and is forgotten.
+    expect(login).not.toBe(ME.username);
+    expect(scrubber.scrub(ME.username)).toBe(ME.username);
+  });
+
+  test('is opened anew after a poll that failed, and when another process has had it', async () => {
+    const home = await openRun();
+    const { run, row, simulator, last, written } = home;
+    await run();
+    const reads = readsOf(home);
+    simulator.switches.fault('/api/v1', FAULTS.serverError);
+    await run();
+    expect(last().row).toMatchObject({ failures: 1 });
+    simulator.switches.clearFaults();
+    row.kept = written()
+      .flat()
+      .map(({ sealed, ...one }) => {
+        return { ...KEPT, ...one, series: null, sealed: sealed && Buffer.from(sealed, 'base64') };
+      });
+    row.fence += 2;
+    await run();
+    expect(readsOf(home)).toBeGreaterThan(reads);
+    expect(last().row).toMatchObject({ failures: 0 });
+  });
 });
 
 test('without keep_alive it is due for its next poll, and not for a refresh that nobody does', async () => {

@@ -1,7 +1,7 @@
 // Polls of a fleet: as many as the schedule has ticks, each account at a moment of its own after each tick.
 import fc from 'fast-check';
 import { afterEach, expect, test, vi } from 'vitest';
-import { cronTimes } from '../../src/daemon/polling/schedule.ts';
+import { cronTimes } from '../../src/engine/schedule.ts';
 import { openSchedule, type Schedule } from '../../src/fleet/schedule.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 // What may be told to strangers about a thrown value.
 import { expect, test } from 'vitest';
-import { EXIT, Failure, failure, safeWords } from '../../src/foundation/failure.ts';
+import { codeOf, EXIT, Failure, failure, framesOf, kindOf, safeWords } from '../../src/foundation/failure.ts';
 
 class Trouble extends Failure {}
 const exit = EXIT.provider;
@@ -37,4 +37,37 @@ test('a cause is kept for the log; a failure that is not caught by type needs no
   expect(made).toBeInstanceOf(Failure);
   expect(made).toMatchObject({ code: 'trouble', exitCode: 5, retry: 'soon', retryAfterMs: 5 });
   expect(String(made)).toBe('Failure: It broke.');
+});
+
+test.each<[unknown, string | null]>([
+  ['ECONNREFUSED', 'ECONNREFUSED'],
+  ['ENOENT', 'ENOENT'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+  ['HPE_INVALID_CONSTANT', 'HPE_INVALID_CONSTANT'],
+  ['28P01', '28P01'],
+  ['XX000', 'XX000'],
+  ['ORLAW', null],
+  ['77CANARY', null],
+  ['Canarywood', null],
+  ['70418235', null],
+  [`E${'X'.repeat(80)}`, null],
+  [7, null],
+  [undefined, null],
+])('the code %j of an error is told as %j', (code, told) => {
+  const err = Object.assign(new Error('private'), { code });
+  expect(codeOf(err)).toBe(told);
+  expect(kindOf(err)).toBe(told === null ? 'Error' : `Error ${told}`);
+});
+
+test('the kind of what is thrown, whatever it calls itself', () => {
+  const named = (name: string) => Object.assign(new Error('private'), { name });
+  const kinds = [named('ClientError'), named('Órla'), named('two words'), 'private', null].map(kindOf);
+  expect(kinds).toEqual(['ClientError', 'Error', 'Error', 'string', 'object']);
+});
+
+test('where it was thrown, and no line of its text that looks like a place', () => {
+  const frames = framesOf(new Error('private\n    at private (/private.js:1:2)\nmore'));
+  expect(frames[0]).toMatch(/^ {4}at .*failure\.test\.ts:\d+:\d+\)?$/);
+  expect(frames.join('\n')).not.toContain('private');
+  expect(framesOf('private')).toEqual([]);
 });

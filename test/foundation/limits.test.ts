@@ -1,6 +1,13 @@
 // Limits of rate and concurrency, under a clock moved by hand.
 import { expect, test } from 'vitest';
-import { RateLimit, SingleFlight, Throttle, ThrottledLog } from '../../src/foundation/limits.ts';
+import {
+  Paced,
+  PacedQueue,
+  RateLimit,
+  SingleFlight,
+  Throttle,
+  ThrottledLog,
+} from '../../src/foundation/limits.ts';
 import { handClock } from '../support/clock.ts';
 
 test('a rate limit slides: a start is allowed again when the oldest one leaves the window', () => {
@@ -30,6 +37,51 @@ test('a throttle rests a hundred times as long as the work took, and a minute at
   clock.advance(10_000);
   endOfSlowWork();
   expect(throttle.restMs()).toBe(60_000);
+});
+
+test('a paced step runs once for all who have asked, and rests before it runs again', () => {
+  const clock = handClock('2025-03-10T12:00:00Z');
+  const ran: number[] = [];
+  const paced = new Paced(clock, 10_000, () => void ran.push(clock.monotonic()));
+  for (let count = 0; count < 5_000; count += 1) paced.ask(2_000);
+  // One that is planned stays where it is.
+  clock.advance(1_000);
+  paced.ask(2_000);
+  clock.advance(1_000);
+  expect(ran).toEqual([2_000]);
+  for (let count = 0; count < 5_000; count += 1) paced.ask();
+  clock.advance(9_999);
+  expect(ran).toEqual([2_000]);
+  clock.advance(1);
+  clock.advance(60_000);
+  expect(ran).toEqual([2_000, 12_000]);
+  paced.ask();
+  expect(ran).toEqual([2_000, 12_000, 72_000]);
+  paced.ask();
+  paced.cancel();
+  clock.advance(60_000);
+  expect(ran).toHaveLength(3);
+  expect(clock.sleepers).toBe(0);
+});
+
+test('a paced queue runs its steps in order, so many within a window; beyond its length none is taken', () => {
+  const clock = handClock('2025-03-10T12:00:00Z');
+  const ran: number[] = [];
+  const queue = new PacedQueue(clock, { most: 2, windowMs: 1_000, longest: 3 });
+  const taken = Array.from({ length: 7 }, (_, at) => queue.add(() => void ran.push(at)));
+  expect(taken).toEqual([true, true, true, true, true, false, false]);
+  expect(ran).toEqual([0, 1]);
+  clock.advance(999);
+  expect(ran).toEqual([0, 1]);
+  clock.advance(1);
+  expect(ran).toEqual([0, 1, 2, 3]);
+  expect(queue.add(() => void ran.push(7))).toBe(true);
+  clock.advance(1_000);
+  expect(ran).toEqual([0, 1, 2, 3, 4, 7]);
+  clock.advance(5_000);
+  queue.add(() => void ran.push(8));
+  expect(ran.at(-1)).toBe(8);
+  expect(clock.sleepers).toBe(0);
 });
 
 test('a single flight is joined while it is under way, and begun anew afterwards', async () => {

@@ -1,11 +1,21 @@
 // The connection to Home Assistant: each command gets its own reply, and the token goes nowhere else.
 
+import { createServer as createPlainServer } from 'node:net';
 import { createServer } from 'node:tls';
 import { expect, test, vi } from 'vitest';
 import * as z from 'zod';
-import { mqttEntities, visitHomeAssistant } from '../../src/homeassistant/commands.ts';
+import { safeWords } from '../../src/foundation/failure.ts';
+import {
+  allStoredHours,
+  mqttEntities,
+  readPreferences,
+  standingNotifications,
+  statisticsMetadata,
+  visitHomeAssistant,
+} from '../../src/homeassistant/commands.ts';
 import { LOCALHOST } from '../support/certificate.ts';
 import { listening, webSockets } from '../support/listening.ts';
+import { logLines } from '../support/logLines.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import type { Stack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
@@ -134,17 +144,55 @@ test('a connection that was cut does not come back by itself', async () => {
   expect(ha.connections).toBe(1);
 });
 
-test('an answer may be as large as the list of entities of a large home; one that is no JSON ends it all', async () => {
+const answering = (result: string) => (id: unknown) =>
+  `{"id":${id},"type":"result","success":true,"result":${result}}`;
+const MEBIBYTE = 1024 * 1024;
+
+test.each<[string, string, (id: unknown) => string]>([
+  ['a long text', 'no failure', answering(`"${'x'.repeat(2 * MEBIBYTE - 100)}"`)],
+  ['one that is too long', 'too_large', answering(`"${'x'.repeat(2 * MEBIBYTE)}"`)],
+  ['small objects', 'no failure', answering(`[${Array(99_990).fill('{}').join(',')}]`)],
+  ['too many of them', 'too_large', answering(`[${Array(100_000).fill('{}').join(',')}]`)],
+  ['lists in one another', 'too_large', answering('['.repeat(64) + ']'.repeat(64))],
+  ['no JSON', 'cut', () => '<html>'],
+])('an answer that is %s: %s, in less than a second of this processor', async (_, code, say) => {
   const { ha, connect } = await open();
   const home = await connect();
-  const large = 'x'.repeat(8_000_000);
-  for (const [said, heard] of [
-    [(id: unknown) => JSON.stringify({ id, type: 'result', success: true, result: large }), 'no failure'],
-    [() => '<html>', 'cut'],
+  ha.switches.instead.set('get_config', (socket, id) => socket.send(say(id)));
+  const before = process.cpuUsage();
+  expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe(code);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1000).toBeLessThan(1_000);
+  // What has ended the connection is told of every question after it.
+  expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe(code);
+});
+
+test('an answer in too many pieces is too large as well', async () => {
+  const { ha, connect } = await open();
+  const home = await connect();
+  ha.switches.instead.set('get_config', (socket) => {
+    for (let left = 20_000; left > 0; left -= 1) socket.send('[', { fin: false });
+  });
+  expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe('too_large');
+});
+
+test('a hundred thousand rows of nothing are strange, and found to be so in no time', async () => {
+  const { ha, connect } = await open();
+  const home = await connect();
+  const nothing = `[${Array(99_000).fill('{}').join(',')}]`;
+  const before = process.cpuUsage();
+  for (const [type, result, asking] of [
+    ['recorder/get_statistics_metadata', nothing, () => statisticsMetadata(home, ['x:y'])],
+    ['recorder/statistics_during_period', `{"x:y":${nothing}}`, () => allStoredHours(home, 'x:y', ['sum'])],
+    ['config/entity_registry/list_for_display', `{"entities":${nothing}}`, () => mqttEntities(home)],
+    ['persistent_notification/get', nothing.replaceAll('{}', '1'), () => standingNotifications(home)],
+    ['energy/get_prefs', `{"energy_sources":${nothing.replaceAll('{}', '1')}}`, () => readPreferences(home)],
   ] as const) {
-    ha.switches.instead.set('get_config', (socket, id) => socket.send(said(id)));
-    expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe(heard);
+    ha.switches.instead.set(type, (socket, id) => socket.send(answering(result)(id)));
+    expect(await codeOf(asking()), type).toBe('strange');
   }
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1000).toBeLessThan(2_000);
 });
 
 test('what has ended already connects to nothing, and nobody listens to the end of the daemon for ever', async () => {
@@ -173,6 +221,16 @@ test.each<[string, object, string]>([
   expect(await codeOf(visit)).toBe(code);
 });
 
+test('entities of a large home are asked for in pieces', async () => {
+  const { ha, connect } = await open();
+  const platform = 'mqtt';
+  ha.energy.kept.registry = Array.from({ length: 501 }, (_, n) => {
+    return { unique_id: `u${n}`, entity_id: `sensor.e${n}`, platform, disabled_by: null };
+  });
+  expect(await mqttEntities(await connect())).toHaveProperty('size', 501);
+  expect(ha.asked.filter(({ type }) => type === 'config/entity_registry/get_entries')).toHaveLength(3);
+});
+
 test('entities are those of MQTT that a person has not disabled, under the ids that the person gave them', async () => {
   const { ha, connect } = await open();
   const entity = { unique_id: 'heat2mqtt_meter_x_energy', entity_id: 'sensor.cellar', platform: 'mqtt' };
@@ -184,23 +242,58 @@ test('entities are those of MQTT that a person has not disabled, under the ids t
   expect([...(await mqttEntities(await connect()))]).toEqual([['heat2mqtt_meter_x_energy', 'sensor.cellar']]);
 });
 
-test.each([
-  ['unauthorized', 'not_admin'],
-  ['unknown_command', 'no_recorder'],
-  ['home_assistant_error', 'refused'],
-  ['some <b>text</b>', 'refused'],
-])('the error %s is %s, and only a plain code is told', async (error, code) => {
-  const { ha, connect } = await open();
-  ha.switches.instead.set('get_config', (socket, id) => {
-    socket.send(JSON.stringify({ id, type: 'event', event: 'unasked' }));
-    socket.send(JSON.stringify({ id: 99, type: 'result', success: true }));
-    socket.send(JSON.stringify({ id, type: 'result', success: false, error: { code: error } }));
+const PERSON = 'Órla Canarywood, 4711083599';
+
+test.each<[string, unknown, string]>([
+  ['unauthorized', 'unauthorized', 'not_admin'],
+  ['unknown_command', 'unknown_command', 'no_recorder'],
+  ['home_assistant_error', 'home_assistant_error', 'refused'],
+  ['a code of its own', 'orla_canarywood', 'refused'],
+  ['a text', PERSON, 'refused'],
+  ['a number', 4711083599, 'refused'],
+])(
+  'the error %s is told by its code, in our own words, and nothing of what stands beside it',
+  async (_, error, code) => {
+    const { ha, connect } = await open();
+    ha.switches.instead.set('get_config', (socket, id) => {
+      socket.send(JSON.stringify({ id, type: 'event', event: 'unasked' }));
+      socket.send(JSON.stringify({ id: 99, type: 'result', success: true }));
+      const beside = { message: PERSON, translation_key: PERSON, translation_placeholders: { name: PERSON } };
+      socket.send(JSON.stringify({ id, type: 'result', success: false, error: { code: error, ...beside } }));
+    });
+    const home = await connect();
+    const err = await home.send(CONFIG, z.unknown()).catch((fault) => fault);
+    expect(err).toHaveProperty('code', `home_assistant_${code}`);
+    const { log, lines } = logLines();
+    log.warn({ err }, 'told');
+    expect(`${lines} ${JSON.stringify(safeWords(err))}`).not.toMatch(/canary|4711083599/i);
+  },
+);
+
+test.each<[string, string]>([
+  ['a refused token', JSON.stringify({ type: 'auth_invalid', message: PERSON })],
+  ['a version of its own', JSON.stringify({ type: 'auth_required', ha_version: `2024.1 ${PERSON}` })],
+  ['a greeting of its own', JSON.stringify({ type: PERSON, message: PERSON })],
+  ['no JSON', PERSON],
+])('nothing of the text is told of %s', async (_, said) => {
+  const { stack, connect } = await open();
+  const err = await connect(await speaking(stack, said, [])).catch((fault) => fault);
+  const { log, lines } = logLines();
+  log.warn({ err }, 'told');
+  expect(err).toHaveProperty('code', expect.stringMatching(/^home_assistant_/));
+  expect(`${lines} ${JSON.stringify(safeWords(err))}`).not.toMatch(/canary|4711083599/i);
+});
+
+test('an upgrade that is refused with words is told by its status', async () => {
+  const { stack, connect } = await open();
+  const server = createPlainServer((socket) => {
+    socket.once('data', () => socket.end(`HTTP/1.1 418 ${PERSON}\r\nx-name: ${PERSON}\r\n\r\n`, 'latin1'));
   });
-  const home = await connect();
-  const failure = (await home.send(CONFIG, z.unknown()).catch((err) => err)) as {
-    code: string;
-    message: string;
-  };
-  expect(failure.code).toBe(`home_assistant_${code}`);
-  expect(failure.message).not.toContain('<b>');
+  const port = await listening(server);
+  stack.defer(() => void server.close());
+  const err = await connect(`ws://127.0.0.1:${port}`).catch((fault: Error) => fault);
+  expect(err).toHaveProperty('message', expect.stringContaining('HTTP 418'));
+  const { log, lines } = logLines();
+  log.warn({ err }, 'told');
+  expect(`${lines} ${JSON.stringify(safeWords(err))}`).not.toMatch(/canary|4711083599/i);
 });

@@ -34,11 +34,11 @@ async function opened() {
         ...more,
       });
     },
-    /** The starts of what was read since the last call. */
+    /** What was read since the last call, and from when on. */
     read() {
       const asked = ha.asked.splice(0);
       const reads = asked.filter(({ type }) => type === 'recorder/statistics_during_period');
-      return reads.map(({ start_time }) => String(start_time).slice(0, 10));
+      return reads.map(({ period, start_time }) => `${period} ${String(start_time).slice(0, 10)}`);
     },
   };
 }
@@ -48,9 +48,27 @@ test('what is well is seen by its newest rows alone, unless a thorough look is w
   expect(await bring(YEAR)).toBe(366);
   read();
   expect(await bring(YEAR)).toBe(0);
-  expect(read()).toEqual(['2024-10-31']);
+  expect(read()).toEqual(['hour 2024-10-31', 'hour 2025-11-01']);
   expect(await bring(YEAR, { thorough: true })).toBe(0);
-  expect(read()).toEqual(['1990-01-01']);
+  expect(read()).toEqual(['month 1990-01-01', 'hour 2024-01-01']);
+});
+
+test('three years of hours are read in answers of bearable size, and nothing where there is nothing', async () => {
+  const { ha, bring, read } = await opened();
+  await bring(YEAR);
+  const rows = ha.series.get(ENERGY) ?? new Map();
+  for (let start = Date.UTC(2022, 0, 1); start < Date.UTC(2025, 0, 1); start += 3_600_000)
+    if (!rows.has(start)) rows.set(start, { state: 0, sum: 0 });
+  rows.set(Date.UTC(2001, 4, 5), { state: 0, sum: 0 });
+  read();
+  expect(await bring(YEAR, { thorough: true })).toBeGreaterThan(8_000);
+  expect(read().slice(0, 5)).toEqual([
+    'month 1990-01-01',
+    'hour 2001-05-01',
+    'hour 2022-01-01',
+    'hour 2023-01-01',
+    'hour 2024-01-01',
+  ]);
 });
 
 test('a sum that differs in the newest rows leads to the first row that does', async () => {

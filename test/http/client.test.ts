@@ -62,6 +62,28 @@ test('each request is told with whether it was answered, and fetch gives what is
   expect(seen).toEqual([true, false]);
 });
 
+test('bytes that unpack to nothing come to an end', async () => {
+  const empty = gzipSync('');
+  const { url } = await serve((_, response) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' });
+    const flood = () => {
+      while (!response.destroyed && response.write(Buffer.concat(Array(1_000).fill(empty))));
+    };
+    response.on('drain', flood);
+    flood();
+  });
+  await expect(send(url('/'), GET)).rejects.toMatchObject({ code: 'reply_too_large' });
+});
+
+test.each([
+  ['more than 100,000 values', `[${Array(100_000).fill('{}').join(',')}]`],
+  ['more than 64 values in one another', '['.repeat(65) + ']'.repeat(65)],
+  ['more than 2 MiB', `"${'x'.repeat(2 * 1024 * 1024)}"`],
+])('fetch refuses %s before its user parses them', async (excess, body) => {
+  const { url } = await serve((_, response) => response.end(body));
+  await expect(fetch(url('/'))).rejects.toMatchObject({ code: 'reply_too_large', excess });
+});
+
 test('a compressed body that breaks off is an error, not a shorter body', async () => {
   const packed = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, n) => n * n)));
   const { url } = await serve((_, response) => {

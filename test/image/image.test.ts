@@ -56,7 +56,8 @@ test('says who it runs as, how its health is asked for, and which version it is'
   });
 });
 
-async function livingContainer() {
+/** `more`: variables of its environment. */
+async function livingContainer(more: Readonly<Record<string, string>> = {}) {
   const home = await openHomeWithBroker();
   const probe = await home.listen();
   const { issuer, api } = home.simulator.urls;
@@ -69,6 +70,7 @@ async function livingContainer() {
       HEAT2MQTT_PASSWORD_FILE: '/run/secrets/heat_password',
       HEAT2MQTT_MQTT_URL: home.broker.url,
       HEAT2MQTT_HTTP_LISTEN: `127.0.0.1:${home.httpPort}`,
+      ...more,
     },
     files: { '/run/secrets/heat_password': `${ME.password}\n` },
   });
@@ -99,6 +101,11 @@ test('lives on a read-only root without any capability, by environment and a sec
   expect(await container.exited).toBe(0);
   expect(performance.now() - began).toBeLessThan(LONGEST_STOP_MS);
   await waitFor('offline', () => probe.last('heat2mqtt/bridge/state')?.payload === 'offline');
+});
+
+test('is healthy without HTTP, too', async () => {
+  const { container } = await livingContainer({ HEAT2MQTT_HTTP: 'false' });
+  expect(await container.also(['heat2mqtt', 'healthcheck'])).toMatchObject({ code: 0, output: 'healthy\n' });
 });
 
 test('what docs/docker.md tells to type into the container works there', async () => {

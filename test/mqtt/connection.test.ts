@@ -104,10 +104,21 @@ test.each<[ProtocolVersion, number, number, Buffer[]]>([
   },
 );
 
+test('what is odd about the password is in the hint of a refusal, and in no other', async () => {
+  const broker = openStack().use(await startBroker({ username: 'me', password: 'right' }));
+  const caution = 'The file has a blank at its end.';
+  const odd = { username: 'me', password: 'right ', caution };
+  const { code, hint } = await refusal(connect(broker.url, { ...odd, versions: [5, 4] }));
+  expect([code, hint]).toEqual(['broker_refused', `Check mqtt.username and mqtt.password. ${caution}`]);
+  expect((await refusal(connect('mqtt://127.0.0.1:9', odd))).hint).not.toContain(caution);
+});
+
 test('subscriptions are acknowledged, and with MQTT 5 a request keeps the retain flag it was published with', async () => {
   const { url, packets } = await answering((packet) => (packet[0] === 0x10 ? [0x20, 3, 0, 0, 0] : []));
   const connection = await connect(url, { versions: [5] });
-  void connection.subscribe(['a', 'b'], ['a']).catch(() => undefined);
+  void connection
+    .subscribe([{ filter: 'a', retainAsPublished: true }, { filter: 'b' }])
+    .catch(() => undefined);
   const asked = await waitFor('the subscription', () => packets.find((packet) => packet[0] === 0x82));
   expect(asked.includes(Buffer.of(0, 1, 0x61, 0x09))).toBe(true);
   expect(asked.includes(Buffer.of(0, 1, 0x62, 0x01))).toBe(true);
@@ -161,7 +172,7 @@ test('where the session stays on the broker, what it has not acknowledged is ref
   const options = { will: OFFLINE, willAfterSeconds: 60 };
   const connection = await openConnection(address(url, { versions: [5] }), clock, options);
   const told = connection.publish(event('1')).catch(({ message }) => message);
-  const why = await connection.ended;
+  const { why } = await connection.ended;
   clock.advance(20_000);
   expect(await told).toContain(why);
 });
@@ -177,5 +188,5 @@ test('a connection that the broker gives to another client says so, however its 
     }),
   );
   const connection = await connect(wire.url, { versions: [5] });
-  expect(await connection.ended).toBe('another client has taken over the client id');
+  expect((await connection.ended).why).toContain('another client has taken over the client id');
 });

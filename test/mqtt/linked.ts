@@ -51,8 +51,7 @@ export function openLink(
   const link = openLinkTo({
     address: async () => address(url, at?.()),
     will: OFFLINE,
-    subscriptions: ['x/request/+'],
-    retainAsPublished: [],
+    subscriptions: [{ filter: 'x/request/+', lost: 'requests' }],
     clock,
     log,
     random: () => 0.5,

@@ -1,7 +1,7 @@
 // The outbox: newest of each retained topic, every event while it lasts, and the order of both.
 import { expect, test } from 'vitest';
-import { openOutbox } from '../../src/mqtt/link.ts';
 import type { Message } from '../../src/mqtt/message.ts';
+import { Outbox } from '../../src/mqtt/outbox.ts';
 
 /** `e…` is an event; `doc!` a step of the topic `doc`. */
 function message(text: string): Message {
@@ -11,7 +11,7 @@ function message(text: string): Message {
 }
 
 function openFilled(...texts: string[]) {
-  const outbox = openOutbox();
+  const outbox = new Outbox();
   for (const text of texts) outbox.put(message(text));
   const take = (most = Number.POSITIVE_INFINITY): string[] => {
     const all: string[] = [];
@@ -40,11 +40,11 @@ test('a state does not push out an event of its topic, nor the other way round',
 test('what was not acknowledged counts, and waits again, but never in place of something newer; of events the newest', () => {
   const { outbox, take } = openFilled('a=old', 'b=1', 'c=1', 'e=1', 'e=2', 'e0=1');
   take(4);
-  expect(outbox.size()).toBe(6);
+  expect(outbox.size).toBe(6);
   outbox.put(message('a=new'));
   outbox.rewind();
   expect(take()).toEqual(['b=1', 'c=1', 'e=2', 'e0=1', 'a=new']);
-  expect(outbox.size()).toBe(5);
+  expect(outbox.size).toBe(5);
 });
 
 test('the announcement leads, in its order, and replaces what it repeats', () => {

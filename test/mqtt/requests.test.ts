@@ -2,10 +2,11 @@
 import { expect, test } from 'vitest';
 import { failure } from '../../src/foundation/failure.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
-import { type Handler, openRequests } from '../../src/mqtt/requests.ts';
+import { type Handler, Requests } from '../../src/mqtt/requests.ts';
 import { transaction } from '../../src/publication/payloads/requests.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
+import { turn } from '../support/waitFor.ts';
 
 const OURS = 'heat/bridge/response/refresh';
 const DONE = { schema: 1, status: 'ok', data: { found: 1 } };
@@ -15,9 +16,9 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
   const { log, lines } = logLines();
   const asked: unknown[] = [];
   const clock = handClock('2026-03-10T12:00:00Z');
-  const requests = openRequests({
+  const requests = new Requests({
     baseTopic: 'heat',
-    protectedTopics: ['homeassistant'],
+    responseTopics: { own: ['heat/bridge', 'heat/meter', 'homeassistant'], allowed: ['phone/inbox', 'mine'] },
     transaction,
     handlers: {
       refresh: async (parameters, ...rest) => {
@@ -106,30 +107,103 @@ test.each(['', 'a/b', 'x'.repeat(41), 'Wärme', 'a+', 'a\n'])(
 );
 
 test.each([
-  ['our own state', 'heat/meter/1/state', false],
-  ['our base', 'heat', false],
-  ['what is protected', 'homeassistant/x', false],
-  ['where that begins', 'homeassistant', false],
-  ['a filter', 'a/+/b', false],
-  ['everything', '#', false],
-  ["the broker's topics", '$SYS/broker', false],
-  ['nothing', '', false],
-  ['our responses', 'heat/bridge/response/mine', true],
-  ['a neighbour that begins like us', 'heating/reply', true],
-  ['512 characters', 'x'.repeat(512), true],
-  ['one more, below our responses', `heat/bridge/response/${'x'.repeat(492)}`, false],
-])('MQTT 5: a response topic of %s: %.40s is allowed: %s', async (_, responseTopic, isAllowed) => {
-  for (const [bytes, fits] of [
-    [1_024, isAllowed],
-    [1_025, false],
-  ] as const) {
-    const { ask, published } = open();
-    const correlationData = Buffer.alloc(bytes, 7);
-    await ask('', { responseTopic, correlationData });
-    const [{ payload = '' } = {}] = published;
-    const also = { topic: responseTopic, retain: false, payload, correlationData };
-    expect(published).toEqual([{ topic: OURS, retain: false, payload }, ...(fits ? [also] : [])]);
+  ['our responses', 'heat/bridge/response/mine'],
+  ['below our base, where nothing of ours is', 'heat/mine'],
+  ['a response by its last level', 'node-red/response'],
+  ['a response by the level before it', 'node-red/reply/17'],
+  ['the first level', 'Response/node-red'],
+  ['answers', 'node-red/heat2mqtt/answers'],
+  ['a neighbour that begins like us', 'heating/reply'],
+  ['what the configuration allows', 'phone/inbox'],
+  ['what is below that', 'phone/inbox/7'],
+  ['512 characters', `mine/${'x'.repeat(507)}`],
+])('MQTT 5: an answer also goes to %s: %.40s', async (_, responseTopic) => {
+  const { ask, asked, published } = open();
+  const correlationData = Buffer.alloc(1_024, 7);
+  await ask('', { responseTopic, correlationData });
+  const [{ payload = '' } = {}] = published;
+  expect(published).toEqual([
+    { topic: OURS, retain: false, payload },
+    { topic: responseTopic, retain: false, payload, correlationData },
+  ]);
+  expect(asked).toHaveLength(1);
+});
+
+test.each([
+  ['a lamp', 'zigbee2mqtt/lamp/set'],
+  ["another program's commands", 'zigbee2mqtt/bridge/request/restart'],
+  ['a level that only begins like it', 'cmnd/responses-of-mine/POWER'],
+  ['what begins like an allowed one', 'phone/inboxes'],
+  ['what is above an allowed one', 'phone'],
+  ['our own state', 'heat/meter/1/state'],
+  ['our own state, called a reply', 'heat/meter/1/reply'],
+  ['our requests', 'heat/bridge/request/refresh'],
+  ['our base', 'heat'],
+  ['what is protected, called a response', 'homeassistant/response'],
+  ['where that begins', 'homeassistant'],
+  ['a filter', 'a/+/reply'],
+  ['everything', '#'],
+  ["the broker's topics", '$SYS/reply'],
+  ['513 characters', `mine/${'x'.repeat(508)}`],
+  ['513 characters below our responses', `heat/bridge/response/${'x'.repeat(492)}`],
+])(
+  'MQTT 5: a response topic of %s is refused on ours, and nothing is done: %.40s',
+  async (_, responseTopic) => {
+    const { ask, asked, published, lines } = open();
+    const [reply] = await ask('{"transaction":7}', { responseTopic, correlationData: Buffer.of(1) });
+    expect(reply).toMatchObject({
+      status: 'error',
+      error: { code: 'response_topic_refused', hint: expect.stringContaining('mqtt.response_topics') },
+      transaction: 7,
+    });
+    expect(Object(reply?.error).message).toMatch(
+      /^response topic: found ".*; allowed: .*heat\/bridge\/response\/mine/,
+    );
+    expect(published.map(({ topic }) => topic)).toEqual([OURS]);
+    expect(asked).toEqual([]);
+    expect(lines.join()).toContain('request refused');
+  },
+);
+
+test('MQTT 5: an empty response topic is none', async () => {
+  const { ask, published } = open();
+  expect(await ask('', { responseTopic: '' })).toEqual([DONE]);
+  expect(published.map(({ topic }) => topic)).toEqual([OURS]);
+});
+
+test('MQTT 5: correlation data of more than 1,024 bytes is refused on our response topic', async () => {
+  const { ask, asked, published } = open();
+  const correlationData = Buffer.alloc(1_025, 7);
+  const [reply] = await ask('', { responseTopic: 'mine', correlationData });
+  const message = 'correlation data: found 1025 bytes; allowed: at most 1024 bytes.';
+  expect(reply).toEqual({ schema: 1, status: 'error', error: { code: 'request_malformed', message } });
+  expect(published.map(({ topic }) => topic)).toEqual([OURS]);
+  expect(asked).toEqual([]);
+});
+
+test('of a flood twenty a second are answered and two hundred wait; the others are left out and told once; other kinds are not held up', async () => {
+  const { ask, asked, published, lines, clock } = open();
+  const answered: number[] = [];
+  const large = Buffer.alloc(1024 * 1024, ' ');
+  for (let at = 0; at < 5_000; at += 1) void ask(at === 30 ? large : '').then(() => answered.push(at));
+  await turn();
+  expect(asked).toHaveLength(20);
+  // Those that are left out have nothing to wait for.
+  expect(answered.filter((at) => at >= 220)).toHaveLength(4_780);
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: 'warn', msg: expect.stringContaining('left out') },
+  ]);
+  expect(await ask('', {}, 'refrehs')).toMatchObject([{ error: { code: 'unknown_request' } }]);
+  published.splice(0);
+  for (let second = 1; second <= 10; second += 1) {
+    clock.advance(1_000);
+    await turn();
+    expect(published).toHaveLength(20 * second);
   }
+  expect(answered).toHaveLength(5_000);
+  // One was too large.
+  expect(asked).toHaveLength(219);
+  expect(clock.sleepers).toBe(0);
 });
 
 test('what a handler says: skipped, a Failure in its own safe words, anything else to the log only', async () => {
@@ -154,6 +228,7 @@ test('a flood of what is unknown or retained is told once, shortened, and an hou
   const flood = async () => {
     for (let at = 0; at < 100; at += 1) {
       await ask('', {}, `refrehs${'h'.repeat(1_000)}${at}`);
+      clock.advance(50);
       expect(await ask('', { retained: true })).toEqual([]);
     }
   };

@@ -1,15 +1,16 @@
 // Packets of any size from a broker: small ones pass as they are, of large ones the beginning, whatever the pieces.
 
-import { createServer } from 'node:http';
-import { createConnection } from 'node:net';
+import { createServer as createWebServer } from 'node:http';
+import { createConnection, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
+import { Aedes } from 'aedes';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createWebSocketStream } from 'ws';
-import { startBroker } from '../../src/mqtt/broker.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { packetCutter } from '../../src/mqtt/stream.ts';
 import { listening, webSockets } from '../support/listening.ts';
+import { type Packet, written } from '../support/packets.ts';
 import { holds } from '../support/property.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -18,19 +19,6 @@ import { connect } from './linked.ts';
 const LARGEST = 300;
 const LONGEST_BODY = LARGEST - 5;
 const PATTERN = Buffer.from(Array.from({ length: 2_000 }, (_, n) => n % 251));
-
-interface Packet {
-  readonly type: number;
-  readonly body: Buffer;
-}
-
-function written({ type, body }: Packet): Buffer {
-  const head = [type];
-  for (let left = body.length; head.length < 2 || left > 0; left >>= 7) {
-    head.push((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
-  }
-  return Buffer.concat([Buffer.from(head), body]);
-}
 
 function* read(bytes: Buffer): Generator<Packet> {
   for (let at = 0; at < bytes.length; ) {
@@ -67,13 +55,22 @@ test('whatever comes in whatever pieces: every packet in its turn, of large ones
   });
 });
 
+/** Takes packets of any size, as ours does not. */
+async function startGreedyBroker(stack: Stack): Promise<number> {
+  const broker = await Aedes.createBroker();
+  const server = createServer(broker.handle);
+  stack.defer(() => void server.close());
+  stack.defer(() => broker.close());
+  return listening(server);
+}
+
 /** As long as a URL of the scheme is open, a broker answers there. */
 async function brokerAt(scheme: string, stack: Stack): Promise<string> {
-  const broker = stack.use(await startBroker());
-  if (scheme === 'mqtt') return broker.url;
+  const brokerPort = await startGreedyBroker(stack);
+  if (scheme === 'mqtt') return `mqtt://127.0.0.1:${brokerPort}`;
   const port = await webSockets(stack, { handleProtocols: () => 'mqtt' }, (socket) => {
     const stream = createWebSocketStream(socket);
-    const behind = createConnection(broker.port, '127.0.0.1');
+    const behind = createConnection(brokerPort, '127.0.0.1');
     pipeline(stream, behind, stream, () => undefined);
   });
   return `ws://127.0.0.1:${port}/mqtt`;
@@ -87,7 +84,7 @@ test.each(['mqtt', 'ws'])(
     const heard: Incoming[] = [];
     const connection = await connect(url, { onMessage: (one) => void heard.push(one) });
     stack.defer(() => connection.close(500));
-    await connection.subscribe(['x/+']);
+    await connection.subscribe([{ filter: 'x/+' }]);
     await connection.publish({ topic: 'x/large', payload: 'x'.repeat(3 * 1024 * 1024), retain: true });
     await connection.publish({ topic: 'x/small', payload: 'ü', retain: false });
     await waitFor('both', () => heard.length === 2);
@@ -100,7 +97,7 @@ test.each(['mqtt', 'ws'])(
 );
 
 test('what answers at a ws:// address but is no broker is told with its status', async () => {
-  const server = createServer((_, response) => response.writeHead(404).end());
+  const server = createWebServer((_, response) => response.writeHead(404).end());
   openStack().defer(() => server.close());
   const url = `ws://127.0.0.1:${await listening(server)}/`;
   await expect(connect(url, { versions: [5] })).rejects.toMatchObject({

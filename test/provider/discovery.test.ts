@@ -65,6 +65,15 @@ test.each<[string, Parameters<typeof openHousehold>[0], string]>([
   expect(String(err)).toContain(words);
 });
 
+test('more properties than any account has are an answer that is not understood', async () => {
+  const properties = (count: number) =>
+    Array.from({ length: count }, (_, id) => ({ id: id + 1, services: [heat(`A-${id}`)] }));
+  expect((await openHousehold({ 'payment 1': properties(500) }).find()).properties).toHaveLength(500);
+  const err = await refusalOf(openHousehold({ 'payment 1': properties(501) }).find());
+  expect(err).toBeInstanceOf(UnexpectedReply);
+  expect(String(err)).toContain('expected at most 500 properties of one account, found 501');
+});
+
 const subscription = (id: number, over = {}) => ({
   id,
   status: 'active',
@@ -115,6 +124,8 @@ test.each<[string, Given, string]>([
 
 test('a customer without an id; where there is none, the address is in doubt before the account is', async () => {
   const { hints, find } = openHousehold({}, { code: 'x' });
-  expect(String(await refusalOf(find()))).toContain('reply to the customer was not understood');
+  expect(String(await refusalOf(find()))).toContain(
+    'reply to the question for the customer was not understood',
+  );
   expect(hints).toEqual([expect.stringContaining('the address is mistyped')]);
 });

@@ -1,7 +1,8 @@
 // The meter's register from single readings, in whatever order, unit and shape they come.
 import { expect, test } from 'vitest';
+import type { RegisterHistory } from '../../src/domain/reading.ts';
 import { readRegister } from '../../src/provider/monetization/register.ts';
-import { UnexpectedReply } from '../../src/provider/request.ts';
+import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
 
 const METER = '70418235';
 const NOW = Date.parse('2026-03-10T12:00:00Z');
@@ -11,9 +12,13 @@ const event = (value: unknown, readAt: unknown, more: Record<string, unknown> = 
   fields: { identifier: METER, meter_value: value, time_of_read: readAt, reading_type: 'A', ...more },
 });
 
-/** What is found, and the first question. */
-async function read(rows: readonly unknown[], more = {}, knownReadAt: number | null = null) {
-  const asked: object[] = [];
+/** What is found, and the questions. `rows`: what there is, or what there is of a meter. */
+async function read(
+  rows: readonly unknown[] | ((identifier: string | undefined) => readonly unknown[]),
+  more = {},
+  known: RegisterHistory | null = null,
+) {
+  const asked: Record<string, string>[] = [];
   const property = {
     propertyCustomerId: '512001',
     subscriptionId: null,
@@ -23,19 +28,21 @@ async function read(rows: readonly unknown[], more = {}, knownReadAt: number | n
   };
   const all = await readRegister(
     async ({ path, query }) => {
-      asked.push({ path, ...Object.fromEntries(query ?? []) });
-      return { objects: rows, total_num: rows.length };
+      const question = { path, ...Object.fromEntries(query ?? []) };
+      asked.push(question);
+      const objects = typeof rows === 'function' ? rows(asked.at(-1)?.identifier) : rows;
+      return { objects, total_num: objects.length };
     },
-    { property, knownReadAt, now: NOW },
+    { property, known, now: NOW },
   );
-  return { all, asked: asked[0] };
+  return { all, asked: asked[0], questions: asked };
 }
 
 test('is asked for the last five weeks, or since the last known reading, a week earlier', async () => {
   const first = await read([]);
-  expect(first).toEqual({
-    all: [],
-    asked: {
+  expect([first.all, first.asked]).toEqual([
+    [],
+    {
       path: '/customers/512001/usage-events',
       'time-from': String(NOW - 35 * 86_400_000),
       'time-to': String(NOW + 86_400_000),
@@ -45,8 +52,9 @@ test('is asked for the last five weeks, or since the last known reading, a week 
       page: '1',
       count: '50',
     },
-  });
-  const unnamed = await read([], { balanceGroupId: '9', meterIdentifiers: [] }, at('2026-03-08'));
+  ]);
+  const known = { energy: 1, readAt: at('2026-03-08'), readings: [] };
+  const unnamed = await read([], { balanceGroupId: '9', meterIdentifiers: [] }, known);
   expect(unnamed.asked).toMatchObject({ 'time-from': String(at('2026-03-01')), 'balance-group': '9' });
   expect(unnamed.asked).not.toHaveProperty('identifier');
 });
@@ -67,8 +75,8 @@ test('oldest first; a correction of the same moment counts; an estimate, another
     'text',
   ]);
   expect(all).toEqual([
-    { energy: 110_000_000, readAt: eighth },
-    { energy: 120_500_000, readAt: ninth },
+    { energy: 110_000_000, readAt: eighth, meter: METER },
+    { energy: 120_500_000, readAt: ninth, meter: METER },
   ]);
 });
 
@@ -84,4 +92,54 @@ test.each([
 
 test('readings of which none can be read are told', async () => {
   await expect(read([{ id: 1 }])).rejects.toThrow(UnexpectedReply);
+});
+
+const OLD = '70000017';
+const known = (...days: readonly string[]): RegisterHistory => {
+  const readings = days.map((day) => ({ energy: 17_600_000_000, readAt: at(day), meter: OLD }));
+  return { energy: 17_600_000_000, readAt: at(days.at(-1) ?? ''), meter: OLD, readings };
+};
+
+test('the meter before it is asked for its end as well, and what is told of it after that is not taken', async () => {
+  const of = (identifier: string | undefined, kwh: number, ...days: readonly string[]) =>
+    days.map((day) => event(kwh, at(day), { identifier }));
+  const { all, questions } = await read(
+    (identifier) =>
+      identifier === OLD
+        ? of(OLD, 17_650, '2026-03-05', '2026-03-06', '2026-03-07', '2026-03-09')
+        : of(METER, 3, '2026-03-08', '2026-03-09'),
+    {},
+    known('2026-03-04', '2026-03-05'),
+  );
+  expect(questions.map(({ identifier }) => identifier)).toEqual([METER, OLD]);
+  expect(questions.map((one) => one['time-from'])).toEqual(Array(2).fill(String(at('2026-02-26'))));
+  const told = all.map(({ readAt, meter }) => [new Date(readAt).toISOString().slice(8, 10), meter]);
+  expect(told).toEqual([
+    ['05', OLD],
+    ['06', OLD],
+    ['07', OLD],
+    ['08', METER],
+    ['09', METER],
+  ]);
+});
+
+test.each([403, 404])(
+  'a meter that the provider has forgotten (HTTP %i) keeps no other from being read',
+  async (status) => {
+    const { all } = await read(
+      (identifier) => {
+        if (identifier === OLD) throw new ProviderRefused(status, { message: 'refused', hint: '' });
+        return [event('3', at('2026-03-09'))];
+      },
+      {},
+      known('2026-03-04'),
+    );
+    expect(all).toEqual([{ energy: 3_000_000, readAt: at('2026-03-09'), meter: METER }]);
+  },
+);
+
+test('a week after an exchange the old meter is not asked about any more', async () => {
+  const readings = [...known('2026-02-20').readings, { energy: 5, readAt: at('2026-03-09'), meter: METER }];
+  const { questions } = await read([], {}, { energy: 5, readAt: at('2026-03-09'), meter: METER, readings });
+  expect(questions.map(({ identifier }) => identifier)).toEqual([METER]);
 });

@@ -193,19 +193,21 @@ function openEngine(answer: (intervalKey: string) => Answer) {
   const ask = createAsk({ baseUrl: 'http://engine.invalid', timeoutSeconds: 30, send, clock });
   const { log, lines } = logLines();
   const { usage } = usageReports(ask, log);
-  return { asked, read: () => usage(QUESTION), reasons: () => lines.map((line) => JSON.parse(line).reason) };
+  const told = () =>
+    lines.map((line) => JSON.parse(line)).map(({ type, names }) => [type, ...names].join(' '));
+  return { asked, lines, read: () => usage(QUESTION), told };
 }
 
 test('one that refuses `interval` is asked with `calendar_interval`, at once and from then on', async () => {
   const unknown = '[date_histogram] unknown field [interval] for 512001';
   let isNew = true;
-  const { read, asked, reasons } = openEngine((key) =>
+  const { read, asked, told } = openEngine((key) =>
     (key === 'calendar_interval') === isNew ? [200, NOTHING_READ] : [400, because(unknown)],
   );
   expect(await read()).toEqual([]);
   await read();
   expect(asked).toEqual(['interval', 'calendar_interval', 'calendar_interval']);
-  expect(reasons()).toEqual(['[date_histogram] unknown field [interval] for <id>']);
+  expect(told()).toEqual(['parsing_exception date_histogram interval']);
   // Another engine behind the same address.
   isNew = false;
   await read();
@@ -213,22 +215,28 @@ test('one that refuses `interval` is asked with `calendar_interval`, at once and
   expect(asked.slice(3)).toEqual(['calendar_interval', 'interval', 'interval']);
 });
 
+const complaint = (type: unknown, reason: unknown) => ({ error: { root_cause: [{ type, reason }] } });
+
 test.each<[string, unknown, string]>([
-  ['in full', because('unknown field [aggs]'), 'unknown field [aggs]'],
-  ['cut', because('x'.repeat(5_000)), 'x'.repeat(300)],
-  ['no text', because({ private: 1 }), 'not given'],
-  ['of another shape', { error: 'private' }, 'not given'],
-  ['nothing', null, 'not given'],
-])('a query refused with either key is a refusal; its reason is logged: %s', async (_, body, reason) => {
-  const { read, asked, reasons } = openEngine(() => [400, body]);
-  await expect(read()).rejects.toMatchObject({ code: 'provider_refused', status: 400 });
-  await expect(read()).rejects.not.toThrow(/private|unknown field/);
-  expect(asked).toEqual(['interval', 'calendar_interval', 'interval', 'calendar_interval']);
-  expect(reasons()).toEqual([reason, reason]);
-});
+  ['names of the query', because('private [aggs] and [private] for 512001'), 'parsing_exception aggs'],
+  ['a type that is none', complaint('private_exception', 'unknown key [nested]'), 'unknown nested'],
+  ['no text', complaint({ private: 1 }, { private: 1 }), 'unknown'],
+  ['another shape', { error: 'private' }, 'unknown'],
+  ['nothing', null, 'unknown'],
+])(
+  'a query refused with either key is a refusal; of %s only words of our own are logged',
+  async (_, body, words) => {
+    const { read, asked, told, lines } = openEngine(() => [400, body]);
+    await expect(read()).rejects.toMatchObject({ code: 'provider_refused', status: 400 });
+    await expect(read()).rejects.not.toThrow(/private|unknown field/);
+    expect(asked).toEqual(['interval', 'calendar_interval', 'interval', 'calendar_interval']);
+    expect(told()).toEqual([words, words]);
+    expect(lines.join('')).not.toMatch(/private|512001/);
+  },
+);
 
 test.each([403, 422, 500])('a refusal of another kind is not about the query: %i', async (status) => {
-  const { read, asked, reasons } = openEngine(() => [status, because('no')]);
+  const { read, asked, told } = openEngine(() => [status, because('no')]);
   await expect(read()).rejects.toThrow(`HTTP ${status}`);
-  expect([asked, reasons()]).toEqual([['interval'], []]);
+  expect([asked, told()]).toEqual([['interval'], []]);
 });

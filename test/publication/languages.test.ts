@@ -5,7 +5,7 @@ import { homeLanguage, languageOf, visitorsLanguage } from '../../src/publicatio
 
 const FOLDER = new URL('../../src/publication/languages/', import.meta.url);
 type Words = Readonly<Record<string, string>>;
-type File = Readonly<Record<string, string | Words>>;
+type File = Readonly<Record<string, string | Readonly<Record<string, string | readonly string[]>>>>;
 const read = (name: string): File => JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8'));
 /** With their formats: `{name:format}`. */
 const placeholders = (text: string) => (text.match(/\{[^}]*\}/g) ?? []).sort();
@@ -14,7 +14,9 @@ const flat = (file: File): Words =>
     Object.entries(file).flatMap(([section, words]) =>
       typeof words === 'string'
         ? [[section, words]]
-        : Object.entries(words).map(([key, text]) => [`${section}: ${key}`, text]),
+        : Object.entries(words).flatMap(([key, text]) =>
+            [text].flat().map((one, at) => [`${section}: ${key}${Array.isArray(text) ? ` ${at}` : ''}`, one]),
+          ),
     ),
   );
 const english = flat(read('en.json'));

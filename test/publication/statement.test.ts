@@ -128,6 +128,53 @@ test('gaps, estimates and corrections are marked, and a correction raises the re
   });
 });
 
+test('a register that has begun anew: the last one before and the first one after, and the sentence', () => {
+  const { facts } = factsOf({ replacedOn: '2025-05-15' });
+  const statement = statementOf('2025-05', facts);
+  const shown = (kwh: unknown, day: string) => ({ kwh, at: `${day}T23:55:00+01:00`, meter_identifier: null });
+  const [{ last, first }] = statement.exchanges as [(typeof statement.exchanges)[number]];
+  expect([last, first]).toEqual([
+    shown(expect.any(Number), '2025-05-14'),
+    shown(expect.any(Number), '2025-05-15'),
+  ]);
+  expect(statement.register_first.value?.kwh).toBeLessThan(last.kwh);
+  expect(statement.register_last.value?.kwh).toBeGreaterThan(first.kwh);
+  expect(last.kwh).toBeGreaterThan(10 * first.kwh);
+  for (const [language, sentence] of [
+    ['en', 'The register has fallen'],
+    ['de', 'Der Zählerstand ist gefallen'],
+    ['ga', 'Tá an clár tar éis titim'],
+  ] as const)
+    expect(statementText(statement, language, '2025-07-01')).toContain(sentence);
+  expect(statementOf('2025-04', facts).exchanges).toEqual([]);
+  expect(statementOf('2025-06', facts).exchanges).toEqual([]);
+});
+
+test('another meter: each month names its own, and the month of the exchange both', () => {
+  const { facts } = factsOf({ replacedOn: '2025-05-15' });
+  const { register } = facts.meter;
+  const readings = (register?.readings ?? []).map((one) => ({
+    ...one,
+    meter: one.readAt < DUBLIN.startOf('2025-05-15') ? '70418235' : '70999001',
+  }));
+  const meter = {
+    ...facts.meter,
+    identifiers: ['70999001'],
+    register: register && { ...register, meter: '70999001', readings },
+  };
+  const statement = (month: string) => statementOf(month, { ...facts, meter });
+  const named = ['2024-07', '2025-04', '2025-05', '2025-06'].map(
+    (month) => statement(month).meter_identifiers,
+  );
+  expect(named).toEqual([['70418235'], ['70418235'], ['70999001'], ['70999001']]);
+  expect(statement('2025-05').meter).toBe(facts.meter.meter);
+  const text = statementText(statement('2025-05'), 'en', '2025-07-01');
+  expect(text).toMatch(/^Meter 70999001 ·/m);
+  expect(text).toContain('The meter has been replaced: 70999001 is in the place of 70418235.');
+  expect(text).toMatch(/Last register before: [\d,.]+ kWh on 14 May 2025/);
+  expect(text).toMatch(/First register after: [\d,.]+ kWh on 15 May 2025/);
+});
+
 test('a change of tariff within the month is two prices', () => {
   const { facts } = factsOf({
     tariffs: [

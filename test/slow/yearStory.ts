@@ -2,12 +2,11 @@
 import { expect } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { EVENT, home, METER, PROPERTY, person, STATE, USAGE } from '../support/homes.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
+import { openStory } from '../support/story.ts';
 import { openSessionBook } from './sessionBook.ts';
 import { yearOfReadings } from './yearOfReadings.ts';
 
 export const STEP_MS = 20 * 60_000;
-const POLL_EVERY_MS = 6 * HOUR_MS;
 const OTHER = '70418300';
 
 export type YearStory = Awaited<ReturnType<typeof openYear>>;
@@ -35,7 +34,6 @@ export async function openYear(seed: number, first: string, at: string) {
   const events = new Map<string, number>();
   let daemon: Daemon | null = null;
   let probe = await story.listen();
-  let nextPollAt = clock.now() + POLL_EVERY_MS;
   const states = new Map<string, Record<string, unknown> | undefined>();
 
   function count(): void {
@@ -90,15 +88,10 @@ export async function openYear(seed: number, first: string, at: string) {
       probe = await story.listen();
       states.clear();
     },
-    /** One step of time; a poll is due every six hours. */
+    /** One step of time; the schedule has a poll every four hours. */
     async step() {
       clock.advance(STEP_MS);
       await story.rest();
-      if (clock.now() >= nextPollAt) {
-        nextPollAt += POLL_EVERY_MS;
-        story.tick();
-        await story.rest();
-      }
       count();
     },
     /** The last state that was published of a meter. */

@@ -2,55 +2,109 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { Failure } from '../../src/foundation/failure.ts';
-import {
-  notUnderstood,
-  pack,
-  plainPart,
-  readBackup,
-  readDocuments,
-  replaceDocuments,
-  unpack,
-} from '../../src/store/backup.ts';
+import { pack, readBackup, Survey, surveyBackup, withBackup } from '../../src/store/backup.ts';
+import { TooLarge } from '../../src/store/documentStream.ts';
 import * as codecs from '../../src/store/documents.ts';
+import { replace } from '../../src/store/privateFiles.ts';
+import { documentsOf, plainDocuments, replaceDocuments } from '../../src/store/restore.ts';
+import { collected, packed, unpacked } from '../support/backups.ts';
 import { ROOT } from '../support/sources.ts';
 import { openStack } from '../support/stack.ts';
 import { typed } from '../support/typed.ts';
 import { place } from './directory.ts';
 
-const BUDGET = { refusals: 2, nextAttemptAt: 5, state: null, code: null, secretMark: 'mark', askedAt: null };
-const DOCUMENTS = {
-  installation: { version: 1, clientId: 'heat2mqtt-1', jitterFraction: 0.5 },
-  'accounts/home/login-budget': { version: 1, ...BUDGET },
+type Documents = Readonly<Record<string, unknown>>;
+
+const BUDGET = {
+  version: 1,
+  refusals: 2,
+  nextAttemptAt: 5,
+  state: null,
+  code: null,
+  secretMark: 'mark',
+  askedAt: null,
 };
-const PLAIN = {
+const INSTALLATION = { version: 1, clientId: 'heat2mqtt-1', jitterFraction: 0.5 };
+const DOCUMENTS: Documents = {
+  installation: INSTALLATION,
+  'accounts/home/login-budget': BUDGET,
+};
+const HEAD = {
   made_at: '2025-03-01T00:00:00.000Z',
   made_by: '0.1.0',
   config: 'mqtt: {}',
   secrets_taken: ['mqtt.password'],
-  documents: DOCUMENTS,
 };
-const PACKED_BYTES = pack(PLAIN);
+const PLAIN = { ...HEAD, documents: DOCUMENTS };
+const PACKED_BYTES = packed(PLAIN);
 
-test('what is packed comes back; a backup with sealed secrets is refused in a sentence', () => {
-  expect(unpack(PACKED_BYTES)).toEqual(PLAIN);
-  const older = { ...JSON.parse(gunzipSync(PACKED_BYTES).toString('utf8')), sealed: { with: 'scrypt' } };
-  expect(() => unpack(gzipSync(JSON.stringify(older)))).toThrow(
-    'sealed by a passphrase; allowed: one without',
-  );
-});
+async function* each(documents: Documents) {
+  yield* Object.entries(documents);
+}
+const put = (path: string, documents: Documents) => replaceDocuments(path, each(documents));
+async function whole(documents: AsyncIterable<readonly [string, unknown]>): Promise<Documents> {
+  return Object.fromEntries(await collected(documents));
+}
+const readDocuments = (path: string) => whole(documentsOf(path));
 
-test('in the plain part a login budget has no mark of a password, and no tokens are there', () => {
-  const tokens = { 'accounts/home/tokens': { version: 1, owner: 'me', value: {} } };
-  const plain = plainPart({ ...DOCUMENTS, ...tokens });
-  expect(plain).toEqual({
-    ...DOCUMENTS,
-    'accounts/home/login-budget': { version: 1, ...BUDGET, secretMark: null },
+/** Reads a file that has these bytes. */
+async function readFileAs(bytes: Buffer | AsyncIterable<Buffer>) {
+  const file = join(await openStack().folder(), 'b.gz');
+  await replace(file, bytes);
+  return withBackup(file, async (backup) => {
+    const { survey, ...head } = await surveyBackup(backup);
+    return { file, survey, head, documents: await whole(readBackup(backup)) };
   });
-  expect(notUnderstood(plain)).toEqual([]);
+}
+
+test('what is packed comes back, also as one text; a backup in one line too; one with sealed secrets is refused in a sentence', async () => {
+  const { file, ...read } = await readFileAs(pack(HEAD, each(DOCUMENTS)));
+  expect(read).toMatchObject({ head: HEAD, documents: DOCUMENTS });
+  expect(unpacked(await readFile(file))).toEqual(PLAIN);
+  expect(await readFileAs(PACKED_BYTES)).toMatchObject({ head: HEAD, documents: DOCUMENTS });
+  await expect(
+    readFileAs(gzipped({ heat2mqtt_backup: 1, ...PLAIN, sealed: { with: 'scrypt' } })),
+  ).rejects.toThrow('sealed by a passphrase; allowed: one without');
 });
+
+test('what goes into a backup has no mark of a password in its login budget, and no tokens', async () => {
+  const { path, file } = await place();
+  await put(path, { ...DOCUMENTS, 'accounts/home/tokens': TOKENS });
+  const survey = new Survey();
+  expect(await whole(plainDocuments(path, survey))).toEqual({
+    ...DOCUMENTS,
+    'accounts/home/login-budget': { ...BUDGET, secretMark: null },
+  });
+  expect([survey.strange.size, survey.names.size]).toEqual([0, 3]);
+  await writeFile(file('journal.json'), '{');
+  await writeFile(file('replies.json'), '{"version":2}');
+  const documents = await whole(plainDocuments(path, survey));
+  expect(Object.keys(documents)).not.toContain('journal');
+  expect([...survey.strange]).toEqual([
+    ['journal', 'damaged'],
+    ['replies', 'newer'],
+  ]);
+});
+
+const TOKENS = codecs.tokensCodec.encode({
+  owner: 'me',
+  value: {
+    accessToken: 'invented',
+    refreshToken: null,
+    obtainedAt: 1,
+    accessExpiresAt: 2,
+    refreshExpiresAt: null,
+  },
+});
+
+/** The names of what is not understood. */
+function notUnderstood(documents: Documents): string[] {
+  const survey = new Survey();
+  return Object.entries(documents).flatMap(([name, json]) => (survey.take(name, json) ? [] : [name]));
+}
 
 test.each([
   '../../etc/passwd',
@@ -70,9 +124,7 @@ test('no kind of document is forgotten', async () => {
 });
 
 test('a document of a version to come is not understood', () => {
-  expect(notUnderstood({ installation: { ...DOCUMENTS.installation, version: 2 } })).toEqual([
-    'installation',
-  ]);
+  expect(notUnderstood({ installation: { ...INSTALLATION, version: 2 } })).toEqual(['installation']);
   expect(notUnderstood(DOCUMENTS)).toEqual([]);
 });
 
@@ -102,29 +154,39 @@ test.each<[string, Buffer]>([
   expect(ended.message.length).toBeLessThan(1_000);
 });
 
-test('what is no file, or too large, or too large when unpacked, is not read', async () => {
+test('what is no file, or has more than fits into memory, is not read', async () => {
   const folder = await openStack().folder();
   const path = (name: string) => join(folder, name);
-  await expect(readBackup(folder)).rejects.toThrow('something else than a file');
-  await expect(readBackup(path('none'))).rejects.toThrow('ENOENT');
+  const read = (file: string) => withBackup(file, surveyBackup);
+  await expect(read(folder)).rejects.toThrow('something else than a file');
+  await expect(read(path('none'))).rejects.toThrow('ENOENT');
   // To open it as a file would take for ever.
   execFileSync('mkfifo', [path('pipe')]);
-  await expect(readBackup(path('pipe'))).rejects.toThrow('something else than a file');
+  await expect(read(path('pipe'))).rejects.toThrow('something else than a file');
   for (const version of [0, -1, '1', null])
-    expect(() => unpack(gzipSync(JSON.stringify({ heat2mqtt_backup: version })))).toThrow('something else');
+    await expect(readFileAs(gzipped({ heat2mqtt_backup: version }))).rejects.toThrow('something else');
   await writeFile(path('large'), '');
-  await truncate(path('large'), 65 * 1024 * 1024);
-  await expect(readBackup(path('large'))).rejects.toThrow('at most 64 MiB');
+  await truncate(path('large'), 3_000_000_000);
+  await expect(read(path('large'))).rejects.toThrow('of something else');
   const member = gzipSync(Buffer.alloc(16 * 1024 * 1024, ' '));
-  expect(() => unpack(Buffer.concat(Array(17).fill(member)))).toThrow('256 MiB');
+  await expect(readFileAs(Buffer.concat(Array(5).fill(member)))).rejects.toThrow(
+    'found a document of more than 64 MiB; allowed: at most 64 MiB',
+  );
+});
+
+test('what could not be read again is refused at writing', async () => {
+  const folder = await openStack().folder();
+  const documents = { replies: { version: 1, replies: 'x'.repeat(64 * 1024 * 1024) } };
+  await expect(replace(join(folder, 'b.gz'), pack(HEAD, each(documents)))).rejects.toThrow(TooLarge);
+  expect(await readdir(folder)).toEqual([]);
 });
 
 test('documents replace all others; what is none of ours stays', async () => {
   const { path, file } = await place();
-  await replaceDocuments(path, { ...DOCUMENTS, journal: { version: 1, accounts: {} } });
+  await put(path, { ...DOCUMENTS, journal: { version: 1, accounts: {} } });
   await writeFile(file('options.json'), '{}');
   await writeFile(file('config.yaml'), 'mqtt: {}');
-  await replaceDocuments(path, DOCUMENTS);
+  await put(path, DOCUMENTS);
   expect(await readDocuments(path)).toEqual(DOCUMENTS);
   expect((await readdir(path)).sort()).toEqual([
     'accounts',
@@ -134,28 +196,107 @@ test('documents replace all others; what is none of ours stays', async () => {
   ]);
 });
 
-test('a restore follows no link to another place', async () => {
+test('a restore follows no link to another place, and changes nothing where there is one', async () => {
   const { path, file } = await place();
   const elsewhere = await openStack().folder();
   await mkdir(path);
   await symlink(elsewhere, file('accounts'));
-  await expect(replaceDocuments(path, DOCUMENTS)).rejects.toMatchObject({ code: 'ELOOP' });
+  await expect(put(path, DOCUMENTS)).rejects.toMatchObject({ code: 'ELOOP' });
   expect(await readdir(elsewhere)).toEqual([]);
+  expect(await readdir(path)).toEqual(['accounts']);
 });
 
+const JOURNAL = { version: 1, accounts: {} };
+/** As a crash leaves it that comes when all is written down, and nothing else is done. */
+async function interrupted(underWay: string | Buffer) {
+  const directory = await place();
+  const { path, file } = directory;
+  await put(path, DOCUMENTS);
+  await writeFile(file('restoring.json'), underWay);
+  const listed = async () => (await readdir(path)).sort();
+  return { ...directory, listed };
+}
+
 test('whatever a crash leaves of a restore, the next start brings it to its end', async () => {
-  const { path, file, open } = await place();
-  const tokens = codecs.tokensCodec.encode({ owner: 'me', value: {} } as never);
-  await replaceDocuments(path, { ...DOCUMENTS, 'accounts/home/tokens': tokens });
-  // As after a crash: all is written down, and nothing else is done.
-  await mkdir(file('installation.json.blocked'));
-  await rm(file('installation.json'));
-  await mkdir(file('installation.json'));
-  const write = { journal: { version: 1, accounts: {} }, ...DOCUMENTS };
-  await expect(replaceDocuments(path, write)).rejects.toThrow();
-  await expect(open()).rejects.toMatchObject({ code: 'state_unwritable' });
-  await rm(file('installation.json'), { recursive: true });
+  const write = { journal: JOURNAL, 'accounts/home/login-budget': BUDGET };
+  const { path, file, open, listed } = await interrupted(
+    JSON.stringify({ write, remove: ['installation', 'announced'] }),
+  );
+  // In the place of a file and of a folder, and both of no use.
+  await mkdir(file('journal.json'));
+  await rm(file('accounts'), { recursive: true });
+  await writeFile(file('accounts'), '');
   await open();
   expect(await readDocuments(path)).toEqual(write);
-  expect(await readdir(path)).not.toContain('restoring.json');
+  expect(await listed()).toEqual(['accounts', 'accounts.damaged', 'journal.json', 'journal.json.damaged']);
+});
+
+test('a link in the way of an interrupted restore is not followed, and the program starts', async () => {
+  const write = { journal: JOURNAL, 'accounts/home/login-budget': BUDGET };
+  const { file, open, listed, messages } = await interrupted(JSON.stringify({ write, remove: [] }));
+  const elsewhere = await openStack().folder();
+  await rm(file('accounts'), { recursive: true });
+  await symlink(elsewhere, file('accounts'));
+  await open();
+  expect(await readdir(elsewhere)).toEqual([]);
+  expect(messages('error')).toEqual([expect.stringContaining('an interrupted restore')]);
+  expect(await listed()).toEqual(['accounts', 'installation.json', 'journal.json', 'restoring.json.damaged']);
+});
+
+const WHOLE = JSON.stringify({ write: { journal: JOURNAL }, remove: ['installation'] });
+
+test.each<[string, string | Buffer]>([
+  ['empty', ''],
+  ['cut off', WHOLE.slice(0, -9)],
+  ['null', 'null'],
+  ['a number', '7'],
+  ['a list', '[]'],
+  ['without its parts', '{}'],
+  ['without what is to be removed', JSON.stringify({ write: { journal: JOURNAL } })],
+  ['with a list of documents', JSON.stringify({ write: [JOURNAL], remove: [] })],
+  ['with null for documents', JSON.stringify({ write: null, remove: [] })],
+  ['with a number for a name', JSON.stringify({ write: {}, remove: [7] })],
+  ['zeros after a power cut', '\0'.repeat(64)],
+  ['not even text', Buffer.from([0xff, 0xfe, 0x00, 0xd8])],
+  ...['../../x', 'accounts/../../x', '/tmp/x', 'config', 'accounts/home/ledger-../../x', '__proto__'].flatMap(
+    (name): [string, string][] => [
+      [`with ${name} to be written`, `{"write":{${JSON.stringify(name)}:{"x":1},"journal":{}},"remove":[]}`],
+      [`with ${name} to be removed`, JSON.stringify({ write: {}, remove: ['installation', name] })],
+    ],
+  ),
+])('what is left of a restore and is %s is set aside, and nothing else is changed', async (_, underWay) => {
+  const { path, open, messages, listed } = await interrupted(underWay);
+  const around = await readdir(join(path, '..'));
+  await open();
+  expect(await readDocuments(path)).toEqual(DOCUMENTS);
+  expect(await listed()).toEqual(['accounts', 'installation.json', 'restoring.json.damaged']);
+  expect(await readdir(join(path, '..'))).toEqual(around);
+  expect(messages('error')).toEqual([expect.stringContaining('set aside')]);
+  // Another restore is not kept from its work.
+  await put(path, { journal: JOURNAL });
+  expect(await listed()).toEqual(['accounts', 'journal.json', 'restoring.json.damaged']);
+});
+
+test.each<[string, (path: string) => unknown]>([
+  ['a directory', (path) => mkdir(join(path, 'more'), { recursive: true })],
+  ['a pipe', (path) => execFileSync('mkfifo', [path])],
+  ['a link into nowhere', (path) => symlink('/nonexistent/x', path)],
+  ['a link to what has no end', (path) => symlink('/dev/zero', path)],
+])('%s in the place of what is left of a restore keeps nobody from a start', async (_, put) => {
+  const { path, file, open, listed } = await interrupted('');
+  await rm(file('restoring.json'));
+  await put(file('restoring.json'));
+  await open();
+  expect(await readDocuments(path)).toEqual(DOCUMENTS);
+  expect(await listed()).toEqual(['accounts', 'installation.json', 'restoring.json.damaged']);
+});
+
+test('a backup waits for no pipe, and leaves out what is no file', async () => {
+  const { path, file } = await place();
+  await put(path, DOCUMENTS);
+  execFileSync('mkfifo', [file('journal.json')]);
+  await mkdir(file('replies.json'));
+  const found = await readDocuments(path);
+  expect(notUnderstood(found)).toEqual(['journal', 'replies']);
+  expect(found).toMatchObject(DOCUMENTS);
 });

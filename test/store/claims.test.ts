@@ -1,7 +1,13 @@
 // Claims of a fleet on PostgreSQL's wire: when they end, and that nothing is written or opened for another row than their own.
 import { describe, expect, test } from 'vitest';
+import { addDays } from '../../src/domain/period.ts';
+import type { ClaimedRow } from '../../src/store/database/claimedRow.ts';
 import type { Claims } from '../../src/store/database/claims.ts';
-import { PLACES } from '../../src/store/database/seal.ts';
+import { pack } from '../../src/store/database/days.ts';
+import { Kept } from '../../src/store/database/kept.ts';
+import { KeptMemory } from '../../src/store/database/keptMemory.ts';
+import { PLACES, Seal } from '../../src/store/database/seal.ts';
+import type { DayRow } from '../../src/store/ledgerDocument.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 
 test('a claim lasts from the question, however late the answer comes; so does its renewal', async () => {
@@ -112,7 +118,7 @@ describe('what is kept', () => {
   const tokensOf =
     (account: string, place = account): Kept =>
     (seal) => ({
-      ...{ account, name: 'tokens', json: null, series: null, days: null },
+      ...{ account, name: 'tokens', json: null, series: null, block: null, days: null },
       sealed: seal.close(PLACES.document(place, 'tokens'), { accessToken: 'x' }),
     });
 
@@ -144,21 +150,181 @@ describe('what is kept', () => {
     }
   });
 
-  test('of a ledger is read under its series; one that has none here is not written', async () => {
+  async function openLedgers(...ledgers: readonly Readonly<Record<string, unknown>>[]) {
     const { row, seal, taken, statements, written } = await openAccountRow();
-    const mine = { account: 'a', name: seal.mark('P1'), json: { complete: true }, sealed: null };
-    row.kept = [{ ...mine, series: 'heat', days: [['2025-03-01', 1, 2, 0, 3]] }];
+    row.kept = ledgers.map((ledger, at) => ({
+      ...{ account: 'a', name: seal.mark(`P${at + 1}`), sealed: null, series: `heat-${at + 1}`, block: null },
+      ...ledger,
+    }));
     const claim = await taken();
     await claim.open();
     const ledger = (property: string) => claim.document(`accounts/a/ledger-${property}`, AS_IT_IS);
-    expect(await ledger('P1').read()).toEqual({ complete: true, days: [['2025-03-01', 1, 2, 0, 3]] });
+    const writtenLedgers = () => JSON.parse(statements.at(-1)?.values[2] ?? '').ledgers;
+    return { claim, ledger, seal, written, writtenLedgers };
+  }
+
+  test('of a ledger is read under its series; one that has none here is not written', async () => {
+    const days = [['2025-03-01', 1, 2, 0, 3]];
+    const { claim, ledger, seal, written, writtenLedgers } = await openLedgers({
+      json: { complete: true },
+      days,
+    });
+    expect(await ledger('P1').read()).toEqual({ complete: true, days });
     await ledger('P2').write({ complete: true, days: [] });
     expect(claim.hasNews()).toBe(false);
     await ledger('P1').write({ complete: true, days: [] });
     expect(claim.hasNews()).toBe(true);
     await claim.write({});
-    const { ledgers } = JSON.parse(statements.at(-1)?.values[2] ?? '');
     expect(written()).toEqual([[]]);
-    expect(ledgers).toEqual([{ mark: seal.mark('P1'), ledger: { complete: true }, days: [] }]);
+    expect(writtenLedgers()).toEqual([
+      { mark: seal.mark('P1'), ledger: { complete: true }, days: [], gone: ['2025-03-01'], block: null },
+    ]);
+  });
+
+  const PACKED: readonly DayRow[] = [
+    ['2024-12-30', 1, null, 0, 3],
+    ['2025-01-01', null, 5, 1, 4],
+  ];
+  const LOOSE: readonly DayRow[] = [['2025-03-01', 7, 8, 0, 9]];
+
+  test('of a ledger has the days of its block before the others, and the end of the block stays with it', async () => {
+    const { claim, ledger, writtenLedgers } = await openLedgers({
+      json: { complete: true, blockTo: '2025-02-01' },
+      block: pack(PACKED),
+      days: LOOSE,
+    });
+    expect(await ledger('P1').read()).toEqual({ complete: true, days: [...PACKED, ...LOOSE] });
+    const corrected: DayRow = ['2025-03-01', 77, 8, 1, 10];
+    await ledger('P1').write({ complete: true, days: [...PACKED, corrected] });
+    await claim.write({});
+    expect(writtenLedgers()).toMatchObject([
+      { ledger: { complete: true, blockTo: '2025-02-01' }, days: [corrected], gone: [], block: null },
+    ]);
+    // What is written is what the next commit compares with.
+    await ledger('P1').write({ complete: true, days: [...PACKED, corrected] });
+    await claim.write({});
+    expect(writtenLedgers()).toMatchObject([{ days: [], gone: [] }]);
+  });
+
+  test('of a ledger whose block is gone or damaged is never taken for a ledger with fewer days', async () => {
+    for (const block of [{}, { ...pack(PACKED), cost: [1] }, { ...pack(PACKED), day: 'x' }]) {
+      const { ledger } = await openLedgers({ json: { blockTo: '2025-02-01' }, block, days: LOOSE });
+      expect(await ledger('P1').read()).toEqual({ days: null });
+    }
+    // Without its block the database gives all days as rows; the end that the ledger tells does not count.
+    const { claim, ledger, writtenLedgers } = await openLedgers({
+      json: { blockTo: '2025-02-01' },
+      days: [...PACKED, ...LOOSE],
+    });
+    await ledger('P1').write({ days: [...PACKED, ...LOOSE] });
+    await claim.write({});
+    expect(writtenLedgers()).toMatchObject([{ ledger: {}, days: [], gone: [] }]);
+    expect(writtenLedgers()[0].ledger.blockTo).toBeUndefined();
+  });
+});
+
+describe('what is kept of an account that was given back', () => {
+  async function openGivenBack() {
+    const found = await openClaim();
+    const { row, seal, taken, statements, claim, put } = found;
+    await put('journal', { polls: 1 });
+    await claim.write({}, END);
+    /** What the next claim of this process finds, and how often everything was read for it. */
+    async function next() {
+      const before = statements.length;
+      const claimed = await taken();
+      await claimed.open();
+      const reads = statements.slice(before).filter(({ text }) => text.startsWith('SELECT account, name'));
+      return { journal: await claimed.document('journal', AS_IT_IS).read(), reads: reads.length, claimed };
+    }
+    const series = { account: 'a', name: seal.mark('P1'), json: {}, sealed: null, block: null, days: [] };
+    row.kept = [
+      {
+        account: 'a',
+        name: 'journal',
+        json: { polls: 2 },
+        sealed: null,
+        series: null,
+        block: null,
+        days: null,
+      },
+    ];
+    return { ...found, next, series: { ...series, series: 'heat' } };
+  }
+  const FRESH = { journal: { polls: 2 }, reads: 1 };
+
+  test('is not read again while no other process has had it, claim after claim', async () => {
+    const { next } = await openGivenBack();
+    for (let round = 0; round < 3; round += 1) {
+      const { claimed, ...found } = await next();
+      expect(found).toEqual({ journal: { polls: 1 }, reads: 0 });
+      await claimed.write({}, END);
+    }
+  });
+
+  test.each<[string, (row: Awaited<ReturnType<typeof openGivenBack>>['row']) => void]>([
+    ['another process has had it', (row) => (row.fence += 2)],
+    ['another process has it, and lets it go by itself', (row) => (row.fence += 1)],
+    ['it was removed and imported again, and has come to the same fence', (row) => (row.keptBy = 'another')],
+    ['a poll is asked for', (row) => (row.columns = { wanted: 1 })],
+    ['it was imported again', (row) => (row.columns = { repair: true })],
+    ['it is being removed', (row) => (row.columns = { removed: true })],
+  ])('is read again when %s', async (_, happen) => {
+    const { row, next } = await openGivenBack();
+    happen(row);
+    expect(await next()).toMatchObject(FRESH);
+  });
+
+  test('is read again when another account has taken a series of it, which no fence tells', async () => {
+    const { row, next, series } = await openGivenBack();
+    row.fence += 1;
+    row.kept = [...row.kept, series];
+    const { claimed } = await next();
+    expect(claimed.hasSeries('heat')).toBe(true);
+    await claimed.write({}, END);
+    row.kept = row.kept.slice(0, 1);
+    const { claimed: later, reads } = await next();
+    expect([later.hasSeries('heat'), reads]).toEqual([false, 1]);
+  });
+
+  test('is read again after a run that was dropped in the middle, or whose end was not answered', async () => {
+    const dropped = await openGivenBack();
+    const { claimed } = await dropped.next();
+    await claimed.document('accounts/a/extras', AS_IT_IS).write({ value: {} });
+    await claimed.giveBack({}, END);
+    expect(await dropped.next()).toMatchObject(FRESH);
+
+    const { next, row } = await openGivenBack();
+    const unanswered = (await next()).claimed;
+    row.fence += 1;
+    await expect(unanswered.write({}, END)).rejects.toMatchObject({ code: 'fence_lost' });
+    expect(await next()).toMatchObject(FRESH);
+  });
+
+  test('is read again when it could not be read before', async () => {
+    const { row, next, taken } = await openGivenBack();
+    row.fence += 1;
+    const kept = row.kept;
+    row.kept = [{ ...kept[0], sealed: Buffer.from('damaged') }];
+    const damaged = await taken();
+    await expect(damaged.open()).rejects.toMatchObject({ code: 'damaged_document' });
+    await damaged.giveBack({}, END);
+    row.kept = kept;
+    expect(await next()).toMatchObject(FRESH);
+  });
+
+  test('is forgotten oldest first, once there are too many days', () => {
+    const memory = new KeptMemory('own');
+    const keptOf = (account: string) => {
+      const kept = new Kept(account, new Seal([]), false);
+      const day = (at: number): DayRow => [addDays('1980-01-01', at), 1, 1, 0, 1];
+      const days = Array.from({ length: 40_000 }, (_, at) => day(at));
+      kept.load([{ account, name: 'm', json: {}, sealed: null, series: 'heat', block: null, days }]);
+      return kept;
+    };
+    for (const account of ['a', 'b', 'c']) memory.remember(account, 2, keptOf(account));
+    const row = { fence: 3, kept_by: 'own', wanted: 0, repair: false, removed: false };
+    const isRemembered = (id: string) => memory.take({ ...row, id } as ClaimedRow) !== null;
+    expect(['a', 'b', 'c', 'c'].map(isRemembered)).toEqual([false, true, true, false]);
   });
 });

@@ -1,12 +1,13 @@
 // The lock between processes: one at a time, a holder that died, a directory that takes no lock. And two daemons that
 // start at once.
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, rename, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { claimDirectory, isDaemonRunning } from '../../src/store/locks.ts';
+import { askDaemon, claimAlone, claimDirectory, isDaemonRunning } from '../../src/store/locks.ts';
 import { pathsBelow } from '../../src/store/privateFiles.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
@@ -77,9 +78,13 @@ test('a daemon that starts need not wait for one that was killed, but for a comm
   }
 });
 
-test.each([
+test.each<[string, () => unknown]>([
   ['a lock', leaveLock],
   ['a lock of an earlier version', () => writeFile(join(path, 'session.lock'), 'daemon 1')],
+  ['a pipe in the place of a lock', () => execFileSync('mkfifo', [join(path, 'session.lock')])],
+  ['a link in the place of a lock', () => symlink('/nonexistent/x', join(path, 'session.lock'))],
+  ['a link to a folder in the place of a lock', () => symlink('/usr', join(path, 'session.lock'))],
+  ['a lock in which a folder lies', () => mkdir(join(path, 'session.lock/a/b'), { recursive: true })],
 ])('%s whose holder died is taken after ten seconds', async (_, leave) => {
   await leave();
   const taken = other.withLock('session', clock, async (isHeld) => isHeld);
@@ -158,13 +163,13 @@ test('of two daemons that find the socket of a dead one at the same moment, one 
     Array(3).fill('already_running'),
   );
   expect(await isDaemonRunning(path)).toBe(true);
-  for (const one of outcomes) if (one.status === 'fulfilled') await one.value();
+  for (const one of outcomes) if (one.status === 'fulfilled') await one.value.giveUp();
 });
 
 test('a second daemon is refused until the first has given the directory up', async () => {
   const { log } = logLines();
   expect(await isDaemonRunning(path)).toBe(false);
-  const giveUp = await claimDirectory(path, systemClock, log);
+  const { giveUp } = await claimDirectory(path, systemClock, log);
   expect(await isDaemonRunning(path)).toBe(true);
   expect(await modeOf(join(path, 'daemon.sock'))).toBe('600');
   await expect(claimDirectory(path, systemClock, log)).rejects.toMatchObject({
@@ -174,16 +179,59 @@ test('a second daemon is refused until the first has given the directory up', as
   });
   await giveUp();
   expect(await readdir(path)).toEqual([]);
-  await (await claimDirectory(path, systemClock, log))();
+  await (await claimDirectory(path, systemClock, log)).giveUp();
 });
 
-test('where there can be no socket a daemon goes on without', async () => {
+test.each<[string, string, (at: string) => unknown]>([
+  ['a directory for the socket', 'daemon.sock', (at) => mkdir(join(at, 'more'), { recursive: true })],
+  ['a pipe for the socket', 'daemon.sock', (at) => execFileSync('mkfifo', [at])],
+  ['a file for the socket', 'daemon.sock', (at) => writeFile(at, 'x')],
+  ['a link for the socket', 'daemon.sock', (at) => symlink('/nonexistent/x', at)],
+  ['a pipe for the lock', 'daemon.lock', (at) => execFileSync('mkfifo', [at])],
+  ['a full directory for the lock', 'daemon.lock', (at) => mkdir(join(at, 'a/b'), { recursive: true })],
+])('%s keeps no daemon from starting', async (_, name, put) => {
+  await put(join(path, name));
+  const claiming = claimDirectory(path, clock, logLines().log);
+  expect(await seconds(claiming)).toBeLessThan(12);
+  const { giveUp } = await claiming;
+  expect(await isDaemonRunning(path)).toBe(true);
+  await giveUp();
+});
+
+test('a directory is claimed whatever its path', async () => {
+  const { log, lines } = logLines();
+  const long = join(path, 'l'.repeat(200), 'state');
+  const { isAlone, answer, giveUp } = await claimDirectory(long, systemClock, log);
+  expect(isAlone).toBe(true);
+  answer(() => 'well');
+  // The claim is for the directory itself, not for the words that lead there.
+  await symlink(long, join(path, 'short'));
+  for (const way of [long, join(path, 'short')]) {
+    expect([await isDaemonRunning(way), await askDaemon(way, systemClock)]).toEqual([true, 'well']);
+    await expect(claimDirectory(way, systemClock, log)).rejects.toMatchObject({ code: 'already_running' });
+  }
+  expect(await modeOf(join(long, 'daemon.sock'))).toBe('600');
+  await giveUp();
+  expect([await isDaemonRunning(long), await readdir(long)]).toEqual([false, []]);
+  expect(lines).toEqual([]);
+});
+
+test('where there can be no socket a daemon warns and goes on, and what needs the directory alone is refused unless forced', async () => {
   const { log, lines } = logLines();
   // Root may write everywhere, so a regular file stands where the directory should be.
-  await writeFile(join(path, 'file'), 'a file');
-  for (const place of [`${path}/${'a'.repeat(100)}`, join(path, 'file')]) {
-    await (await claimDirectory(place, systemClock, log))();
-    expect(await isDaemonRunning(place)).toBe(false);
-  }
-  expect(lines.map((line) => JSON.parse(line).level)).toEqual(['debug', 'debug']);
+  const file = join(path, 'file');
+  await writeFile(file, 'a file');
+  const { isAlone, giveUp } = await claimDirectory(file, systemClock, log);
+  expect([isAlone, await isDaemonRunning(file)]).toEqual([false, false]);
+  await giveUp();
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: 'warn', hint: expect.stringContaining('A second daemon with it would not be noticed') },
+  ]);
+  await expect(claimAlone(file, false, systemClock, log)).rejects.toMatchObject({
+    code: 'may_be_running',
+    exitCode: 2,
+    hint: expect.stringContaining('--force'),
+  });
+  await (await claimAlone(file, true, systemClock, log)).giveUp();
+  await (await claimAlone(path, false, systemClock, log)).giveUp();
 });

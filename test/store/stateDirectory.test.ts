@@ -1,6 +1,20 @@
 // Documents in a state directory: private, whole, in order; damaged ones set aside; a directory that refuses, or is not ours; and
 // links that have been put into it.
-import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { installationCodec } from '../../src/store/documents.ts';
@@ -8,6 +22,22 @@ import { directoryNotices, StateDirectory } from '../../src/store/stateDirectory
 import { owned } from '../../src/store/stateStore.ts';
 import { handClock } from '../support/clock.ts';
 import { modeOf, place, wordCodec } from './directory.ts';
+
+/** A damaged disk, or somebody else, can put these where a file should be. */
+const NO_FILES: readonly (readonly [string, (path: string) => Promise<unknown> | unknown])[] = [
+  ['a directory', (path) => mkdir(path)],
+  ['a full directory', (path) => mkdir(join(path, 'more'), { recursive: true })],
+  ['a pipe', (path) => execFileSync('mkfifo', [path])],
+  [
+    'a socket',
+    async (path) => {
+      const server = createServer().listen(`${path}.s`);
+      await once(server, 'listening');
+      await rename(`${path}.s`, path);
+      server.close();
+    },
+  ],
+];
 
 describe('writing', () => {
   test('makes the directory with the first document only; all of it private', async () => {
@@ -114,12 +144,57 @@ describe('reading', () => {
     }
   });
 
-  test('a directory in place of the file is no document', async () => {
-    const { open, file, messages } = await place();
-    await mkdir(file('word.json'), { recursive: true });
-    expect(await (await open()).document('word', wordCodec).read()).toBeNull();
-    expect(messages('error')).toEqual(['state document cannot be read']);
+  test.each(NO_FILES)('%s in the place of the file is set aside, whatever was before it', async (_, put) => {
+    const { open, path, file, messages } = await place();
+    await mkdir(file('second.json.damaged/full'), { recursive: true });
+    await writeFile(file('third.json.damaged'), '{');
+    const state = await open();
+    for (const name of ['first', 'second', 'third']) {
+      await put(file(`${name}.json`));
+      const document = state.document(name, wordCodec);
+      expect(await document.read()).toBeNull();
+      expect(await document.write(name)).toBe(true);
+      expect(await document.read()).toBe(name);
+    }
+    expect(messages('error')).toEqual(Array(3).fill(expect.stringContaining('damaged: set aside')));
+    const names = ['first.json', 'second.json', 'third.json'];
+    expect((await readdir(path)).sort()).toEqual(names.flatMap((name) => [name, `${name}.damaged`]));
+    expect(state.fault).toBeNull();
   });
+
+  test.each(NO_FILES)('%s hangs no command beside the daemon', async (_, put) => {
+    const { path, file, log } = await place();
+    await mkdir(path);
+    await put(file('word.json'));
+    const document = new StateDirectory(path, log).document('word', wordCodec);
+    expect(await document.read()).toBeNull();
+    expect(await readdir(path)).toEqual(['word.json']);
+    expect([await document.write('new'), await document.read()]).toEqual([true, 'new']);
+  });
+
+  test('a file that is too large for any document is not read', async () => {
+    const { open, path, file } = await place();
+    await mkdir(path);
+    await writeFile(file('word.json'), '');
+    await truncate(file('word.json'), 3_000_000_000);
+    expect(await (await open()).document('word', wordCodec).read()).toBeNull();
+    expect(await readdir(path)).toEqual(['word.json.damaged']);
+  });
+
+  test.each(['accounts', 'accounts/home'])(
+    'what is no folder in the place of %s makes way',
+    async (folder) => {
+      const { open, file, path } = await place();
+      await mkdir(join(file(folder), '..'), { recursive: true });
+      execFileSync('mkfifo', [file(folder)]);
+      const state = await open();
+      const document = state.document('accounts/home/word', wordCodec);
+      expect(await document.read()).toBeNull();
+      expect([await document.write('new'), await document.read()]).toEqual([true, 'new']);
+      expect(state.fault).toBeNull();
+      expect(await readdir(path, { recursive: true })).toContain(`${folder}.damaged`);
+    },
+  );
 });
 
 test('a document that belongs to another owner counts as absent, and is not set aside', async () => {
@@ -207,15 +282,15 @@ test('a ledger that cannot be read or written is named without the number of the
   const { open, file, lines } = await place();
   const state = await open();
   const name = (id: number) => `accounts/home/ledger-${id}`;
-  // No file; a damaged one, which makes way for the new one; a link.
+  // No file, and a damaged one, which make way for the new one; a link.
   await mkdir(file(`${name(410004)}.json`), { recursive: true });
   await writeFile(file(`${name(410005)}.json`), '{');
   await symlink('elsewhere', file(`${name(410006)}.json`));
   for (const id of [410004, 410005, 410006]) {
     const document = state.document(name(id), wordCodec);
-    expect([await document.read(), await document.write('new')]).toEqual([null, id === 410005]);
+    expect([await document.read(), await document.write('new')]).toEqual([null, id !== 410006]);
   }
-  expect(lines).toHaveLength(5);
+  expect(lines).toHaveLength(4);
   for (const line of lines) expect(line).toContain('accounts/home/ledger-…');
   expect(lines.join('')).not.toContain('41000');
 });

@@ -1,12 +1,13 @@
 // A backup of a running daemon, restored elsewhere: no reading is lost, and a login is spent only where it has to be.
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { Io } from '../../src/cli/command.ts';
-import { pack, unpack } from '../../src/store/backup.ts';
+import { documentText } from '../../src/store/documentText.ts';
 import { claimDirectory } from '../../src/store/locks.ts';
+import { packed, unpacked } from '../support/backups.ts';
 import { ME, STATE } from '../support/homes.ts';
 import { logLines } from '../support/logLines.ts';
 import { firstPoll } from '../support/story.ts';
@@ -15,7 +16,15 @@ import { typed } from '../support/typed.ts';
 const MADE_AT = '2025-03-01T00:00:00.000Z';
 const BROKER_PASSWORD = 'of the broker, 17 characters';
 
-const SUSPENDED = `${JSON.stringify({ version: 1, refusals: 4, nextAttemptAt: null, state: 'bad_credentials_or_locked', code: 'invalid_grant', secretMark: 'mark', askedAt: null })}\n`;
+const SUSPENDED = documentText({
+  version: 1,
+  refusals: 4,
+  nextAttemptAt: null,
+  state: 'bad_credentials_or_locked',
+  code: 'invalid_grant',
+  secretMark: 'mark',
+  askedAt: null,
+});
 
 /** A daemon that has published everything, and the commands beside it with a configuration file of their own. */
 async function running() {
@@ -38,7 +47,7 @@ async function running() {
   return { ...home, path, type, here };
 }
 
-const unpacked = async (file: string): Promise<string> => gunzipSync(await readFile(file)).toString('utf8');
+const textOf = async (file: string): Promise<string> => gunzipSync(await readFile(file)).toString('utf8');
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
 
 test('a plain backup has every reading and no secret; its restore costs one login', async () => {
@@ -49,7 +58,7 @@ test('a plain backup has every reading and no secret; its restore costs one logi
   expect(out).toContain('  accounts.0.password\n  the file ./mqtt-password\n');
   expect(await modeOf(path('b.gz'))).toBe('600');
   const tokens = JSON.parse(await readFile(join(story.stateDir, 'accounts/home/tokens.json'), 'utf8'));
-  const text = await unpacked(path('b.gz'));
+  const text = await textOf(path('b.gz'));
   for (const secret of [ME.password, BROKER_PASSWORD, tokens.value.accessToken, tokens.value.refreshToken])
     for (const form of [secret, JSON.stringify(secret).slice(1, -1)]) expect(text).not.toContain(form);
 
@@ -86,7 +95,7 @@ test('each refusal leaves everything as it is', async () => {
 
   const restore = ['restore', path('b.gz'), ...here];
   await refused(restore, 'wrong_usage', /--yes/);
-  const giveUp = await claimDirectory(story.stateDir, story.clock, logLines().log);
+  const { giveUp } = await claimDirectory(story.stateDir, story.clock, logLines().log);
   await refused([...restore, '--yes', '--force'], 'already_running', /already runs/);
   await giveUp();
   await story.nextPoll(4 * 3_600_000);
@@ -114,6 +123,42 @@ test('each refusal leaves everything as it is', async () => {
   await refused([...restore, '--yes'], 'state_newer', /does not understand/);
 });
 
+test('what is not understood, and replaced all the same, is kept apart: the copy of what was there can be restored', async () => {
+  const { story, daemon, path, type, here } = await running();
+  await type('backup', path('b.gz'), ...here);
+  await story.stop(daemon);
+  const at = (name: string) => join(story.stateDir, name);
+  const tokens = await readFile(at('accounts/home/tokens.json'), 'utf8');
+  const strange = {
+    'journal.json': ['{', 'damaged'],
+    'accounts/home/ledger-410004.json': ['{"version":9}', 'newer'],
+    'accounts/home/login-budget.json': ['null', 'damaged'],
+  } as const;
+  for (const [name, [text]] of Object.entries(strange)) await writeFile(at(name), text);
+  const { out } = await type('restore', path('b.gz'), ...here, '--yes', '--force');
+  expect(out).toContain('not understood, kept apart: accounts/home/ledger-….json, as .newer');
+  for (const [name, [text, ending]] of Object.entries(strange))
+    expect([name, await readFile(at(`${name}.${ending}`), 'utf8')]).toEqual([name, text]);
+  expect(await readFile(at('accounts/home/tokens.json'), 'utf8')).toBe(tokens);
+  const undone = await type('restore', at('before-restore.gz'), ...here, '--yes', '--force');
+  expect(undone.exitCode).toBe(0);
+});
+
+test('where what is there cannot be kept, nothing is changed', async () => {
+  const { story, daemon, path, type, here } = await running();
+  await type('backup', path('b.gz'), ...here);
+  await story.stop(daemon);
+  await mkdir(join(story.stateDir, 'before-restore.gz/full'), { recursive: true });
+  await writeFile(join(story.stateDir, 'journal.json'), '{"version":1,"accounts":{}}');
+  await writeFile(path('config.yaml'), `${await readFile(path('config.yaml'), 'utf8')}# Newer.\n`);
+  const before = [await readFile(path('config.yaml'), 'utf8'), await readdir(story.stateDir)];
+  await expect(type('restore', path('b.gz'), ...here, '--yes', '--force')).rejects.toMatchObject({
+    code: 'file_unwritable',
+    exitCode: 2,
+  });
+  expect([await readFile(path('config.yaml'), 'utf8'), await readdir(story.stateDir)]).toEqual(before);
+});
+
 test('what happens while the question is open counts; a restore that is repeated keeps what was there before the first', async () => {
   const { story, daemon, path, here } = await running();
   const read = (name: string) => readFile(join(story.stateDir, name), 'utf8');
@@ -123,7 +168,8 @@ test('what happens while the question is open counts; a restore that is repeated
   await command(['backup', path('b.gz'), ...here]);
   await story.stop(daemon);
   await writeFile(path('config.yaml'), `${await readFile(path('config.yaml'), 'utf8')}# Newer.\n`);
-  const newer = (await read(tokens)).replace('"refreshToken":"', '"refreshToken":"newer');
+  const used = await read(tokens);
+  const newer = documentText(JSON.parse(used.replace('"refreshToken":"', '"refreshToken":"newer')));
   const restore = ['restore', path('b.gz'), ...here, '--force'];
   await command(restore, async () => {
     await writeFile(join(story.stateDir, tokens), newer);
@@ -134,7 +180,7 @@ test('what happens while the question is open counts; a restore that is repeated
   expect([await read(tokens), await read('accounts/home/login-budget.json')]).toEqual([newer, SUSPENDED]);
   await command(restore);
   expect(await readFile(path('config.yaml.before-restore'), 'utf8')).toContain('# Newer.');
-  expect(unpack(await readFile(join(story.stateDir, 'before-restore.gz'))).documents).not.toHaveProperty(
+  expect(unpacked(await readFile(join(story.stateDir, 'before-restore.gz'))).documents).not.toHaveProperty(
     'journal',
   );
 });
@@ -168,7 +214,7 @@ test('with --force the configuration is replaced, and the state still goes where
   const config = 'state_dir: "./x\\e[2K\\rnothing"\n';
   await writeFile(
     path('c.gz'),
-    pack({ made_at: MADE_AT, made_by: '0.1.0', config, secrets_taken: [], documents: {} }),
+    packed({ made_at: MADE_AT, made_by: '0.1.0', config, secrets_taken: [], documents: {} }),
   );
   await expect(type('restore', path('c.gz'), '--config', path('none.yaml'), '--yes')).resolves.toMatchObject({
     out: expect.stringContaining('/x [2K nothing'),
@@ -179,11 +225,11 @@ test('for another user: what was beside the configuration is beside it again, an
   const { path, type, here, story, daemon } = await running();
   await type('backup', path('b.gz'), ...here);
   await story.stop(daemon);
-  const old = unpack(await readFile(path('b.gz')));
+  const old = unpacked(await readFile(path('b.gz')));
   expect(old.config).toContain('password_file: ./mqtt-password');
   // No user may make a directory there.
   const config = `${old.config?.replace(/^state_dir: .*$/m, 'state_dir: /proc/heat/state')}`;
-  await writeFile(path('c.gz'), pack({ ...old, config }));
+  await writeFile(path('c.gz'), packed({ ...old, config }));
   await mkdir(path('new'));
   const { out, exitCode } = await type('restore', path('c.gz'), '--config', path('new/config.yaml'), '--yes');
   expect(exitCode).toBe(0);

@@ -8,6 +8,9 @@ import { booked, EVENT, HEALTH, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { untilAtRest, untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, MINUTE_MS, openStory, outboxOf, served } from '../support/story.ts';
+import { startStrictBroker } from '../support/strictBroker.ts';
+
+const NOT_AUTHORIZED = 0x87;
 
 test('gone: polls go on, it is unhealthy after five minutes, and the newest state, and only that one, is there afterwards', async () => {
   const { story, daemon } = await firstPoll();
@@ -50,6 +53,34 @@ test('gone: polls go on, it is unhealthy after five minutes, and the newest stat
   expect(topics.slice(4).every((topic) => topic.startsWith('heat2mqtt/'))).toBe(true);
   expect(story.simulator.requests).toHaveLength(requests);
 });
+
+test.each(['5', '3.1.1'])(
+  'one that lets us subscribe to nothing (MQTT %s): everything is published, and health names what is lost',
+  async (protocol) => {
+    const story = await openStory();
+    const broker = await startStrictBroker({ subscribe: () => NOT_AUTHORIZED });
+    const daemon = await story.start({ mqtt: { url: broker.url, protocol } });
+    await story.polled(1);
+    await untilTrue('readiness', async () => (await served(daemon, 'readyz')).status === 200);
+    const last = (topic: string) =>
+      JSON.parse(broker.taken.findLast((one) => one.topic === topic)?.payload ?? '{}');
+    await untilTrue('the state', () => last(STATE).energy_total === booked(story.simulator).kwh);
+    const { state, reasons } = last(HEALTH);
+    const lost = reasons.map(({ message }: { message: string }) => message.split('Lost with it: ')[1]);
+    expect([state, lost.sort()]).toEqual([
+      'degraded',
+      [
+        expect.stringContaining("Home Assistant's birth message"),
+        expect.stringContaining('an offline that another installation leaves'),
+        expect.stringContaining('requests over MQTT'),
+        expect.stringContaining('the history that the broker keeps'),
+        expect.stringContaining('whether another installation'),
+      ],
+    ]);
+    await story.pass(5 * MINUTE_MS, 5_000);
+    expect([broker.connections, JSON.stringify(story.log).includes('stack')]).toEqual([1, false]);
+  },
+);
 
 test('one that is not there at the start, then refuses the password: told once each, ready when everything is delivered', async () => {
   const story = await openStory();

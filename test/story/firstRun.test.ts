@@ -30,7 +30,15 @@ test('one login, one discovery, no events; online, then discovery, then states, 
   expect(story.logged('history complete')).toMatchObject([
     { ...told, cost: state.cost_total, currency: 'EUR' },
   ]);
-  expect(story.logged('polled')).toMatchObject([{ account: 'home', newestDay: '2025-03-10' }]);
+  expect(story.logged('polled')).toMatchObject([
+    {
+      account: 'home',
+      newestDay: '2025-03-10',
+      kwh: state.energy_day,
+      cost: state.cost_day,
+      currency: 'EUR',
+    },
+  ]);
   expect(probe.json(`heat2mqtt/meter/${METER}/usage/day`)?.buckets).toHaveLength(62);
   expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: 'ok', logins_today: 1 });
   expect(probe.json('heat2mqtt/bridge/info')).toMatchObject({

@@ -45,6 +45,28 @@ test('online: bridge state, discovery, states, over a forged one too; no long li
   expect(online).toHaveLength(1);
 });
 
+test('a thousand births: one announcement, and one more for those that came after it', async () => {
+  const { story, probe } = await firstPoll();
+  const announced = () => probe.on(STATE).length;
+  const flood = async () => {
+    await Promise.all(Array.from({ length: 1_000 }, () => probe.publish(STATUS, 'online')));
+    await story.rest();
+  };
+  probe.forget();
+  await flood();
+  await story.pass(2_000, 100);
+  expect(announced()).toBe(1);
+  for (let count = 0; count < 8; count += 1) {
+    await flood();
+    await story.pass(1_000);
+  }
+  expect(announced()).toBe(1);
+  await story.pass(2_000);
+  expect(announced()).toBe(2);
+  await story.pass(60_000);
+  expect(announced()).toBe(2);
+});
+
 test('without discovery nothing is said below its prefix; all else stands below another base topic', async () => {
   const mqtt = { discovery_prefix: false, base_topic: 'flats/heat 2' };
   const { story, probe } = await firstPoll({ config: { mqtt } });

@@ -20,6 +20,7 @@ const pageStory = (
   account = {},
 ) =>
   firstPoll({
+    isLate: true,
     config: {
       provider: { ...FORM, ...provider },
       accounts: [{ id: 'home', username: ME.username, password: ME.password, ...account }],

@@ -84,7 +84,8 @@ test('new, late and corrected days are events and lines of the log, and move the
   ]);
   // Nothing is counted where nothing is new.
   await pollAt('2025-03-13T16:00:00Z');
-  expect(Object.keys(lastPoll() ?? {}).sort()).toEqual(['account', 'level', 'msg', 'newestDay', 'time']);
+  expect(Object.keys(lastPoll() ?? {})).not.toContain('newDays');
+  expect(Object.keys(lastPoll() ?? {})).not.toContain('correctedDays');
 });
 
 test('data grown old is late, says so once, and is good again with the next reading', async () => {
@@ -205,4 +206,21 @@ test('a day far off is an event with what was expected, and turns the sensor on 
   await pollAt('2025-03-12T12:00:00Z');
   await probe.until(STATE, ({ unusual_use }) => unusual_use === false);
   expect(alarms()).toEqual([]);
+});
+
+test('a new day that no broker has taken before the end of the program is told by the next one, once', async () => {
+  const { story, probe, events, restart } = await polledStory([...HISTORY, reading('2025-03-11', 12, 3)]);
+  await story.stopBroker();
+  await story.nextPoll(at('2025-03-11T12:00:00Z') - story.clock.now());
+  await story.restartBroker();
+  const listener = await story.listen();
+  const second = await restart();
+  expect(await listener.until(EVENT)).toMatchObject({ event_type: 'new_day', day: '2025-03-11' });
+  await story.rest();
+  await story.stop(second);
+  listener.forget();
+  await story.start();
+  await story.nextPoll(4 * HOUR_MS);
+  expect([...listener.all(EVENT), ...events()]).toEqual([]);
+  probe.forget();
 });

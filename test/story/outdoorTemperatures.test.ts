@@ -37,10 +37,10 @@ async function openWeatherStory(since = '2023-10-01') {
     ...told,
     sensor,
     means,
-    settled: () =>
+    settled: (timezone = 'Europe/Dublin') =>
       told.settled({
         home_assistant: section,
-        usage: { history_since: since, reading_closes: 'same_day' },
+        usage: { history_since: since, reading_closes: 'same_day', timezone },
       }),
   };
 }
@@ -86,5 +86,13 @@ test('a household that saved a fifth is told so, with its band, whether Home Ass
   await story.stop(again);
   ha.switches.httpStatus = null;
   await settled();
+  expect(means().slice(first)).toEqual(['2025-03-07T00:00:00+00:00']);
+});
+
+test('under another name of the time zone the temperatures that are known stay known', async () => {
+  const { story, means, settled } = await openWeatherStory('2025-02-01');
+  await story.stop(await settled());
+  const first = means().length;
+  await settled('Eire');
   expect(means().slice(first)).toEqual(['2025-03-07T00:00:00+00:00']);
 });

@@ -72,7 +72,7 @@ test('a renumbered property that has only its own days: the series of its meter 
   story.simulator.renumberProperty(PROPERTY, PROPERTY + 7);
   old.splice(0, 2, reading('2025-03-09', 21, 2), reading('2025-03-10', 5, 1));
   await story.pass(24 * HOUR_MS, 8 * HOUR_MS);
-  story.tick();
+  await story.tick();
   const state = await probe.until(STATE, ({ energy_total }) => energy_total !== 30);
   expect(state).toMatchObject({ energy_total: 36, cost_total: 4, day: '2025-03-10' });
   await restart();

@@ -56,7 +56,7 @@ test('patience is kept when it is asked for; silence has an end', async () => {
   await story.nextPoll();
   const until = new Date(story.clock.now() + 600_000).toISOString().slice(0, 19);
   await story.pass(9 * 60_000, 30_000);
-  story.tick();
+  await story.tick();
   await probe.publish('heat2mqtt/bridge/request/refresh', '');
   const answer = await probe.until('heat2mqtt/bridge/response/refresh');
   expect(answer).toMatchObject({
@@ -70,7 +70,7 @@ test('patience is kept when it is asked for; silence has an end', async () => {
 
   simulator.switches.fault(reports, { kind: 'hang' }, { times: 1 });
   probe.forget();
-  story.tick();
+  await story.tick();
   await untilTrue('the question', () => counters.requests[USAGE] === 4);
   await story.pass(31_000);
   const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import type { Simulator } from '../../src/simulator/provider.ts';
 import { HEALTH, ME, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { firstPoll, MINUTE_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS, MINUTE_MS, openStory } from '../support/story.ts';
 
 const LOCKED = 'bad_credentials_or_locked';
 
@@ -35,10 +35,10 @@ test('a restart buys no try, a changed password file does, and health no longer 
   probe.forget();
   await story.start(config);
   await untilTrue('the verdict of the second run', () => story.logged('poll failed').length === 2);
-  const refused = await probe.until(HEALTH, ({ auth }) => JSON.stringify(auth).includes(LOCKED));
-  expect(refused).toMatchObject({
-    auth: { home: { next_attempt_at: expect.stringContaining('2025-03-10T12:15') } },
-    next_poll_at: expect.stringContaining('2025-03-10T12:15'),
+  const isNext = (at: unknown) => String(at).startsWith('2025-03-10T12:15');
+  const refused = await probe.until(HEALTH, ({ next_poll_at }) => isNext(next_poll_at));
+  expect(refused.auth).toMatchObject({
+    home: { state: LOCKED, next_attempt_at: expect.stringContaining('2025-03-10T12:15') },
   });
   expect(grants.asked).toBe(1);
   // It is tried again by itself at the time that health has told.
@@ -63,11 +63,26 @@ test('a restart buys no try, a changed password file does, and health no longer 
   const answer = await probe.until('heat2mqtt/bridge/response/health');
   expect(answer).toMatchObject({ status: 'ok', data: { state: 'degraded', reasons: [] } });
   slow.remove();
-  await story.pass(180_000, 10_000);
+  await story.pass(300_000, 10_000);
   await probe.until(STATE);
   await probe.until('heat2mqtt/bridge/event', ({ event_type }) => event_type === 'recovered');
   await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
   expect(grants).toEqual({ asked: 4, ok: 1 });
+});
+
+test('a password file with a byte order mark and a newline too many: sent as it is, and health says so', async () => {
+  const story = await openStory();
+  const probe = await story.listen();
+  const passwordFile = join(story.stateDir, 'password');
+  await writeFile(passwordFile, `\ufeff${ME.password}\n\n`);
+  await story.start({ accounts: [{ id: 'home', username: ME.username, password_file: passwordFile }] });
+  const { reasons } = await probe.until(HEALTH, ({ state }) => state === 'failing');
+  const odd = `The file ${passwordFile} has a byte order mark at its beginning and a second newline at its end, and is sent as it is.`;
+  expect(reasons).toMatchObject([{ code: LOCKED, hint: expect.stringContaining(odd) }]);
+  await writeFile(passwordFile, `${ME.password}\n`);
+  await story.pass(30_000, 1_000);
+  await untilTrue('good health', () => Object(probe.json(HEALTH)?.auth).home.state === 'ok');
+  expect(story.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
 });
 
 const CALM_STEP_MS = 15_000;
@@ -147,4 +162,53 @@ test('realm, client and user are off in turn: no session lost, no login, no blam
   expect(story.logged('session ended by the issuer')).toEqual([]);
   const { home } = Object(probe.json(HEALTH)?.auth);
   expect(Date.parse(home.access_expires_at)).toBeGreaterThan(story.clock.now());
+});
+
+test('a token without the claim that the provider is read by: one session that stays, and no wait once the claim is there', async () => {
+  const story = await openStory();
+  const { token } = story.simulator.switches;
+  token.claims = { customer_code: undefined };
+  const probe = await story.listen();
+  await story.start();
+  const told = await probe.until(HEALTH, ({ reasons }) => JSON.stringify(reasons).includes('claim_missing'));
+  expect(told).toMatchObject({ auth: { home: { state: 'ok', next_attempt_at: null } } });
+  await story.pass(5 * HOUR_MS, 5 * MINUTE_MS);
+  expect(probe.json(HEALTH)).toMatchObject({ auth: { home: { state: 'ok' } }, logins_today: 1 });
+  token.claims = {};
+  await story.pass(HOUR_MS, 5 * MINUTE_MS);
+  await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+  expect(story.simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+});
+
+test('a limit of sessions: no word of the password, waits as for the lock, no stop, and well by itself once somebody signs out', async () => {
+  const story = await openStory();
+  const { counters, switches } = story.simulator;
+  switches.token.mostSessions = 0;
+  const probe = await story.listen();
+  await story.start();
+  const health = await probe.until(HEALTH, ({ reasons }) =>
+    JSON.stringify(reasons).includes('session_limit'),
+  );
+  expect(health).toMatchObject({
+    state: 'degraded',
+    auth: { home: { state: 'backoff', next_attempt_at: expect.stringContaining('2025-03-10T12:15') } },
+    reasons: [{ message: expect.stringContaining('somebody is signed in elsewhere') }],
+  });
+  await story.pass(31 * HOUR_MS, 5 * MINUTE_MS);
+  // At once, then after 15 minutes, an hour, and each six hours.
+  expect(counters.passwordGrants).toEqual({ asked: 7, ok: 0 });
+  expect(probe.json(HEALTH)).toMatchObject({
+    reasons: [
+      { code: 'session_limit', hint: expect.stringMatching(/^Sign out where the account is signed in/) },
+    ],
+  });
+  const said = [
+    ...probe.heard.flatMap(({ topic, payload }) => (topic.endsWith('/config') ? [] : payload)),
+    ...story.log.map((line) => JSON.stringify(line)),
+  ];
+  expect(said.filter((text) => /bad_credentials|Check username|auth_needed/.test(text))).toEqual([]);
+  switches.token.mostSessions = 1;
+  await story.pass(6 * HOUR_MS, 5 * MINUTE_MS);
+  await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+  expect(counters.passwordGrants).toEqual({ asked: 8, ok: 1 });
 });

@@ -1,7 +1,7 @@
 // Restarts: what is on disk is neither asked for again nor paid for with a login, also in the middle of a long history; where the state
 // is lost, damaged or cannot be written, totals come back as they were, never lower.
 
-import { cp, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
@@ -77,7 +77,7 @@ test('without keep_alive the session lapses between polls, though it is known fr
   expect(counters.refreshGrants.asked).toBe(0);
   expect(counters.passwordGrants.ok).toBe(1);
   probe.forget();
-  story.tick();
+  await story.tick();
   await probe.until('heat2mqtt/account/home/state', ({ logins_today }) => logins_today === 2);
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
 });
@@ -246,6 +246,23 @@ test('one ledger is damaged, then everything, then the state is lost, then the b
   expect(await later.until(STATE)).toMatchObject({ origin: '2025-01-01', ...truth() });
 });
 
+test('a bit that the disk has turned in one digit of a ledger is found: the totals come back as they were', async () => {
+  const { story, probe, before, documents } = await livedIn();
+  const ledger = `ledger-${PROPERTY}.json`;
+  const [file = ''] = (await documents()).filter((name) => name.endsWith(ledger));
+  const text = await readFile(file, 'utf8');
+  const turned = text.replace(/(\["2025-02-\d\d",\d*)(\d)/, (_, row, digit) => `${row}${Number(digit) ^ 1}`);
+  expect([turned === text, turned.length]).toEqual([false, text.length]);
+  await writeFile(file, turned);
+  probe.forget();
+  await story.start(LATER_SINCE);
+  expect(await probe.until(STATE)).toMatchObject({
+    energy_total: before.energy_total,
+    cost_total: before.cost_total,
+  });
+  expect(await readFile(`${file}.damaged`, 'utf8')).toBe(turned);
+});
+
 test('the provider has forgotten its oldest month as well, and the broker was away: not a thousandth less once it is back, and it goes on from there', async () => {
   const { story, probe, events, before, lose, totals } = await livedIn();
   await lose();
@@ -262,7 +279,7 @@ test('the provider has forgotten its oldest month as well, and the broker was aw
   story.clock.advance(DAY_MS);
   // A tick during the poll that reads the history again belongs to that one.
   const later = await untilTrue('the new day', async () => {
-    story.tick();
+    await story.tick();
     await story.rest();
     const said = probe.json(STATE);
     return said?.day === '2025-03-11' ? said : null;
@@ -295,7 +312,7 @@ test('published from memory, health says why, and one beat after the cure everyt
   ]);
 
   story.clock.advance(24 * HOUR_MS);
-  story.tick();
+  await story.tick();
   const next = await probe.until(STATE, ({ day }) => day !== first.day);
   expect(next.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(reasons().map(({ code }) => code)).toEqual(['state_unwritable']);

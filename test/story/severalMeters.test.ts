@@ -4,6 +4,8 @@
 import { expect, test } from 'vitest';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
+import type { Fault } from '../../src/simulator/switches.ts';
+import { pathsBelow } from '../../src/store/privateFiles.ts';
 import {
   booked,
   EVENT,
@@ -11,6 +13,7 @@ import {
   home,
   ME,
   METER,
+  PROPERTY,
   person,
   quiet,
   reading,
@@ -71,6 +74,9 @@ test('two accounts: two sessions, two meters, two devices; names are those of th
   expect(probe.json(STATE)).toBeDefined();
 });
 
+/** The first account of the configuration finds the meter first. */
+const IN_ORDER = { config: { usage: { concurrency: 1 } } };
+const TAKEN_OVER = 'took over the meter of another account';
 const REGISTER = 'GET /api/v1/customers/:id/usage-events';
 
 const week = (): ExplicitEvent[] => [3, 4, 5, 6, 7, 8, 9].map((day) => reading(`2025-03-0${day}`, day, 1));
@@ -83,7 +89,7 @@ test('a couple: one series, one question for each poll, nothing twice, and the s
   const events = week();
   const ann = person('ann', [home(METER, { events })]);
   const accounts = [ann, person('bob', [home(METER, { events })])];
-  const { story, probe, state, counters, simulator } = await firstPoll({ accounts });
+  const { story, probe, state, counters, simulator, restart } = await firstPoll({ accounts, ...IN_ORDER });
   expect(state.energy_total).toBe(42);
   expect(counters.requests[USAGE]).toBe(1);
   expect(counters.requests[REGISTER]).toBe(1);
@@ -108,74 +114,49 @@ test('a couple: one series, one question for each poll, nothing twice, and the s
   expect(probe.on(EVENT)).toHaveLength(1);
   expect(probe.json(STATE)?.energy_total).toBe(52);
 
-  // While the first account cannot, the second reads the same series on.
+  // Once the first account needs somebody, the second takes the meter over at its own next poll, with all that is known of it.
   simulator.endSessions();
   simulator.changePassword(ann.username, 'another one');
   events.push(reading('2025-03-11', 10, 1));
   await story.nextPoll(24 * HOUR_MS);
-  expect(probe.json(STATE)?.energy_total).toBe(62);
-  expect(probe.on(EVENT)).toHaveLength(2);
   expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({
     auth_state: 'bad_credentials_or_locked',
   });
-  expect(story.logged('read in place of another account')).toMatchObject([
-    { account: 'home2', insteadOf: 'home' },
-  ]);
-  // Trouble of the one that reads is its own.
-  const rule = simulator.switches.fault('/api/v1/reports', { kind: 'reply', status: 503, body: {} });
   await story.nextPoll(4 * HOUR_MS);
-  expect(probe.json(HEALTH)?.reasons).toContainEqual(
-    expect.objectContaining({ code: 'provider_unreachable', account: 'home2' }),
-  );
-  rule.remove();
+  expect(probe.json(STATE)).toMatchObject({ energy_total: 62, origin: state.origin });
+  expect(probe.on(EVENT)).toHaveLength(2);
+  expect(story.logged(TAKEN_OVER)).toMatchObject([{ account: 'home2', meter: METER, from: 'home' }]);
+  const ledgers = (await pathsBelow(story.stateDir)).filter((path) => path.includes('ledger-'));
+  expect(ledgers).toEqual([`accounts/home2/ledger-${PROPERTY}.json`]);
+  expect(probe.last(STATE)?.payload).not.toBe('');
+
+  // It keeps it when the first one is well again, and over a restart.
   simulator.changePassword(ann.username, ann.password);
   await story.nextPoll(24 * HOUR_MS);
-  const asked = counters.requests[USAGE];
+  expect(codes(probe.json(HEALTH))).toMatchObject([{ account: 'home', meter: METER }]);
+  await restart(IN_ORDER.config);
   await story.nextPoll(4 * HOUR_MS);
-  expect(counters.requests[USAGE]).toBe((asked ?? 0) + 1);
-  expect(story.logged('read in place of another account')).toHaveLength(1);
-
-  simulator.endSessions();
-  for (const { username } of accounts) simulator.changePassword(username, 'another one');
-  await story.nextPoll(4 * HOUR_MS);
-  expect(codes(probe.json(HEALTH)).map(({ message }) => message)).toEqual([
-    'The accounts home and home2 have the same meter. It counts once. home, which is to read it, cannot sign in at present.',
-  ]);
+  expect(story.logged(TAKEN_OVER)).toHaveLength(1);
+  expect(probe.json(STATE)?.energy_total).toBe(62);
 });
 
-test("accounts that find each other's meters, and are refused in turn: each meter is read once in each round", async () => {
-  const shared = [home('shared0', quiet(), 700_001), home('shared1', quiet(), 700_002)];
-  const accounts = ['ann', 'bob'].map((name, at) => ({
-    ...person(name, []),
-    groups: [{ id: 800_001 + at, properties: [home(name, quiet(), 600_001 + at), ...shared] }],
-  }));
-  const isNew = (id: number, of: number) => id === 700_002 - of;
-  let round = 0;
-  const { story, counters, simulator } = await firstPoll({
-    accounts,
-    config: { usage: { concurrency: 2 } },
-    prepare({ simulator: { switches } }) {
-      for (const [at, { groups }] of accounts.entries()) {
-        const change = (body: unknown) => ({
-          objects: Object(body).objects.filter(({ id }: { id: number }) => round > 0 || !isNew(id, at)),
-        });
-        const when = ({ query }: { query: URLSearchParams }) =>
-          query.get('parent-group') === String(groups[0]?.id);
-        switches.fault('/api/v1/customers', { kind: 'change', change }, { when });
-      }
-    },
-  });
-  expect(counters.requests[USAGE]).toBe(4);
-  for (const refused of [null, ...accounts]) {
-    round += 1;
-    const asked = counters.requests[USAGE] ?? 0;
-    for (const one of accounts)
-      simulator.changePassword(one.username, one === refused ? 'another one' : one.password);
-    // Properties are searched for once a week.
-    await story.nextPoll(8 * 24 * HOUR_MS);
-    // Nobody else has the own meter of the one that is refused.
-    expect((counters.requests[USAGE] ?? 0) - asked).toBe(refused === null ? 4 : 3);
-  }
+test('an account whose polls fail for a day gives its meter to the next one that has it, and not before', async () => {
+  const events = week();
+  const accounts = [person('ann', [home(METER, { events })]), person('bob', [home(METER, { events })])];
+  const { story, probe, switches, counters } = await firstPoll({ accounts, ...IN_ORDER });
+  // Only the first account asks for readings, until the second has the meter.
+  const rule: Fault = { kind: 'reply', status: 503, body: {} };
+  switches.fault('/api/v1/reports', rule, { when: () => story.logged(TAKEN_OVER).length === 0 });
+  events.push(reading('2025-03-10', 10, 1));
+  for (let hours = 0; hours < 24; hours += 4) await story.nextPoll(4 * HOUR_MS);
+  expect(story.logged(TAKEN_OVER)).toEqual([]);
+  await story.nextPoll(4 * HOUR_MS);
+  await story.nextPoll(4 * HOUR_MS);
+  expect(story.logged(TAKEN_OVER)).toMatchObject([{ account: 'home2', from: 'home' }]);
+  expect(probe.json(STATE)?.energy_total).toBe(52);
+  const asked = counters.requests[USAGE] ?? 0;
+  await story.nextPoll(4 * HOUR_MS);
+  expect(counters.requests[USAGE]).toBe(asked + 1);
 });
 
 const FLATS: AccountOptions[] = [1, 2, 3, 4, 5].map((n) =>
@@ -197,7 +178,7 @@ test('an account whose provider hangs: the others are polled and told in the mea
   const before = counters.requests[USAGE] ?? 0;
   const told = (n: number) => probe.heard.filter(({ topic }) => topic === stateOf(n)).length;
   const toldBefore = OTHERS.map(told);
-  story.tick();
+  await story.tick();
   // No time passes on the clock: whoever waited for the slow one would wait for ever.
   await story.polled(9);
   await untilTrue('states', () => OTHERS.every((n, at) => told(n) > (toldBefore[at] ?? 0)));

@@ -71,7 +71,7 @@ test('neither beside a running daemon, nor beside one that is away from the brok
   expect(await retained()).toEqual(before);
 
   await story.stop(daemon);
-  const giveUp = await claimDirectory(story.stateDir, story.clock, logLines().log);
+  const { giveUp } = await claimDirectory(story.stateDir, story.clock, logLines().log);
   await expect(story.type('uninstall --yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
   await giveUp();
   await expect(story.type('uninstall')).rejects.toMatchObject({
@@ -84,6 +84,24 @@ test('neither beside a running daemon, nor beside one that is away from the brok
   await probe.publish('heat2mqtt/bridge/state', 'online', { retain: true });
   const elsewhere = { state_dir: await story.stack.folder() };
   expect(await story.type('uninstall --yes', elsewhere)).toMatchObject({ exitCode: 0 });
+  expect((await retained()).sort()).toEqual([...OTHERS].sort());
+});
+
+test('where it cannot be told whether a daemon runs, it is refused, and done when forced', async () => {
+  const { story, daemon, retained } = await published();
+  await story.stop(daemon);
+  const before = await retained();
+  const state_dir = join(await story.stack.folder(), 'file');
+  await writeFile(state_dir, 'where the directory should be');
+  await expect(story.type('uninstall --yes', { state_dir })).rejects.toMatchObject({
+    code: 'may_be_running',
+    exitCode: 2,
+  });
+  expect(await retained()).toEqual(before);
+  // Only what it would write there fails.
+  await expect(story.type('uninstall --yes --force', { state_dir })).rejects.toMatchObject({
+    code: 'state_unwritable',
+  });
   expect((await retained()).sort()).toEqual([...OTHERS].sort());
 });
 

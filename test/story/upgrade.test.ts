@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { readRetainedHistory } from '../../src/domain/recovery.ts';
+import { documentIn } from '../../src/store/documentText.ts';
 import { pathsBelow } from '../../src/store/privateFiles.ts';
 import { ROOT } from '../support/sources.ts';
 import { openStack } from '../support/stack.ts';
@@ -77,7 +78,8 @@ async function upgradeFrom(name: string, prepare: (stateDir: string) => Promise<
   return { story, probe, asked, retained, before, stored };
 }
 
-const versions = (await readdir(FIXTURES)).sort();
+/** Recordings have tests of their own. */
+const versions = (await readdir(FIXTURES)).filter((name) => !/-(household|refused|fleet)$/.test(name)).sort();
 const METER = Object.keys(
   JSON.parse(await readFile(`${FIXTURES}${versions[0]}/retained.json`, 'utf8')).retained,
 ).find((topic) => /^heat2mqtt\/meter\/.*\/state$/.test(topic)) as string;
@@ -124,7 +126,8 @@ test.each(versions)('%s: totals, history, entities, topics and session go on', a
 
   const { value } = await stored('accounts/home/tokens.json');
   expect(story.logged('skipping the poll at start: the last one is recent')).toHaveLength(1);
-  await story.pass(HOUR_MS, 300_000);
+  for (let passed = 0; passed < HOUR_MS && asked.length === 0; passed += 300_000)
+    await story.pass(300_000, 300_000);
   // Each retained topic is written, known to `uninstall`, or cleared.
   const { topics } = JSON.parse(await readFile(`${story.stateDir}/announced.json`, 'utf8'));
   const isCleared = (topic: string) => probe.last(topic)?.payload === '';
@@ -132,7 +135,7 @@ test.each(versions)('%s: totals, history, entities, topics and session go on', a
   // Neither a login nor a second history.
   expect(asked[0]).toBe(`refresh_token ${value.refreshToken}`);
   expect(asked.filter((one) => !one.startsWith('refresh_token '))).toEqual([]);
-  story.tick();
+  await story.tick();
   await story.polled(1);
   expect(asked.at(-1)).toBe('api Bearer new');
   expect(asked.filter((one) => one.startsWith('password'))).toEqual([]);
@@ -146,7 +149,7 @@ test('a backup of a4965a4 is restored with every document but the tokens', async
   const { exitCode } = await typed(['restore', `${folder}/backup.gz`, '--config', configuration, '--yes']);
   expect(exitCode).toBe(0);
   for (const name of ['accounts/home/ledger-410004', 'accounts/home/extras', 'announced', 'installation']) {
-    const read = async (root: string) => JSON.parse(await readFile(`${root}/${name}.json`, 'utf8'));
+    const read = async (root: string) => documentIn(await readFile(`${root}/${name}.json`, 'utf8'));
     expect(await read(state), name).toEqual(await read(folder));
   }
 });

@@ -69,7 +69,7 @@ test('polls, budget, ledger and shapes of replies, after a good poll and a stran
     status: 200,
     body: { aggregations: { resources: about(ME), [CANARY.name]: 1 } },
   });
-  story.tick();
+  await story.tick();
   await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
   await story.rest();
 
@@ -132,7 +132,7 @@ test('in the middle of the login: offline within the time, and a new start goes 
 test('a poll that is broken off is no failed poll, and nothing is said after offline', async () => {
   const { story, probe, daemon } = await firstPoll();
   story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' });
-  story.tick();
+  await story.tick();
   await untilTrue('the question', () => story.simulator.counters.requests[USAGE] === 2);
   probe.forget();
   expect(await story.stop(daemon)).toBeLessThan(LONGEST_MS);

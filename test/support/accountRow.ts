@@ -25,6 +25,9 @@ function cell(value: unknown): Buffer {
 }
 const READY = message('Z', Buffer.from('I'));
 
+const marksOf = (kept: readonly Readonly<Record<string, unknown>>[]) =>
+  kept.filter(({ series }) => series !== null).map(({ name }) => name);
+
 interface Written {
   readonly name: string;
   readonly json: unknown;
@@ -46,21 +49,29 @@ export async function openAccountRow() {
     columns: {} as Readonly<Record<string, unknown>>,
     /** What is kept of it: documents and ledgers. */
     kept: [] as readonly Readonly<Record<string, unknown>>[],
+    /** The process that has given it back last. */
+    keptBy: null as string | null,
     /** What is counted of the fleet. */
     counted: {
       health: { failures_in_a_row: 0 },
       fleet: { processes: [], accounts: 1, paused: 0, failing: 0, overdue: 0, oldest_due_at: null },
-      ...{ toldToWait: 0, pausedUntil: null as number | null, oldestDueMs: 0 },
+      ...{ toldToWait: 0, pausedUntil: null as string | null, oldestDueMs: 0 },
+      transactions: { next: 100, oldestAge: 0, pid: null as number | null },
       codes: [] as readonly { readonly code: string; readonly accounts: number }[],
     },
+    /** How long ago that was counted for all; `null`: it never was. */
+    countedAgoMs: null as number | null,
     /** SQLSTATE with which every statement is refused. */
     refuses: null as string | null,
   };
   const statements: { readonly text: string; readonly values: readonly string[] }[] = [];
   function rowsFor(text: string, values: readonly string[]): readonly Readonly<Record<string, unknown>>[] {
+    if (text.startsWith('SELECT account, json_agg')) return [{ account: 'a', marks: marksOf(row.kept) }];
     if (text.startsWith('SELECT account')) return row.kept;
     clock.advance(row.answersAfterMs);
-    if (text.includes('AS "toldToWait"')) return [row.counted];
+    if (text.includes('AS "toldToWait"')) return [{ counted: row.counted }];
+    if (text.startsWith('SELECT counted'))
+      return row.countedAgoMs === null ? [] : [{ counted: row.counted, ageMs: row.countedAgoMs }];
     const { fence, pausedMs, processes, isKeeper } = row;
     if (text.includes('INSERT INTO heat2mqtt.process'))
       return [{ number: 1, processes, isKeeper, pausedMs, now: clock.now() }];
@@ -69,11 +80,14 @@ export async function openAccountRow() {
     const holds = { '=': fence === own, '<=': fence <= own, '>=': fence >= own };
     const isFound = compared === undefined || Object(holds)[compared];
     if (isFound && text.includes('fence = a.fence + 1')) row.fence += 1;
-    return isFound ? [{ id: 'a', fence: row.fence, failures: 0, ...row.columns }] : [];
+    if (isFound && text.includes('kept_by = given.kept_by'))
+      row.keptBy = JSON.parse(values[2] ?? '').row.kept_by;
+    return isFound ? [{ id: 'a', fence: row.fence, failures: 0, kept_by: row.keptBy, ...row.columns }] : [];
   }
-  function answer(text: string, values: readonly string[]): Buffer {
+  /** `isPrepared`: a statement with values is parsed and bound first. */
+  function answer(text: string, values: readonly string[], isPrepared = true): Buffer {
     statements.push({ text, values });
-    const parsed = [message('1'), message('2')];
+    const parsed = isPrepared ? [message('1'), message('2')] : [];
     if (row.refuses !== null)
       return Buffer.concat([
         ...parsed,
@@ -119,6 +133,7 @@ export async function openAccountRow() {
         if (kind === 'P') text = body.toString().split('\0')[1] ?? '';
         if (kind === 'B') values = valuesOf(body);
         if (kind === 'S') socket.write(answer(text, values));
+        if (kind === 'Q') socket.write(answer(body.toString().split('\0')[0] ?? '', [], false));
       }
     });
   }

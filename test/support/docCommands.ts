@@ -22,7 +22,7 @@ export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   ],
   [/^zcat .* \| jq /, 'needs jq'],
   [/^heat2mqtt export .* \| influx /, 'needs InfluxDB; test/cli reads the lines'],
-  [/^npx heat2mqtt setup$/, 'asks a person; test/cli/setup.test.ts answers'],
+  [/^node dist\/heat2mqtt\.js setup$/, 'asks a person; test/cli/setup.test.ts answers'],
   [/^sed .* \| sudo tee /, 'changes the system; test/image types docs/systemd.md in a Debian of its own'],
   [
     /^npm (ci|install|i|link|run build|pack)\b/,
@@ -34,10 +34,15 @@ export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
     'needs a release; test/e2e/release.test.ts makes one up to there, and builds it twice',
   ],
   [/^(docker|podman) /, 'test/image builds and runs the image, and types what goes into the container'],
+  [/^broker=/, 'test/agreement/systemd.test.ts types it, and test/image in a Debian of its own'],
   [/^sudo /, 'changes the system; test/image types docs/systemd.md in a Debian of its own'],
   [
     /^(openssl|echo|for) /,
     'makes the secrets of compose.fleet.yaml; test/e2e-fleet has its own, and asks the questions of the page',
+  ],
+  [
+    /^(install .*|nano|rm -f|sed .*) (\.env|accounts\.csv)\b|^sed .*> \.env\b/,
+    'about files beside the compose files; test/agreement/compose.test.ts reads .env.example, and types the commands of an upgrade',
   ],
   [/^(apt|apt-get|systemctl|journalctl) /, 'changes the system, or looks into it'],
   [/^heat2mqtt energy-dashboard/, 'test/e2e-home-assistant types it beside a real Home Assistant'],

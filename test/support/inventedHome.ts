@@ -163,6 +163,7 @@ export const WELL: Parameters<typeof healthOf>[0] = {
 
 export const bridgeView = (meters: readonly MeterView[] = [FULL]): BridgeView => ({
   startedAt: NOW - 3_600_000,
+  instance: 'b7a1c8d2-5d0f-4b8e-9c55-2f8f0e6a4d11',
   schedule: '23 */4 * * *',
   zone: DUBLIN,
   meters,

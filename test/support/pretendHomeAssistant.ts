@@ -169,6 +169,7 @@ function refuse(code: string): never {
 }
 
 const HOUR_MS = 3_600_000;
+const PERIODS: readonly unknown[] = ['hour', 'month'];
 /** With an offset. */
 const ON_THE_HOUR = /T\d\d:00:00[+-]\d\d:\d\d$/;
 
@@ -211,12 +212,24 @@ function openPretendRecorder(switches: { readonly slow: boolean; readonly isAdmi
   function inPeriod({ types, start_time, end_time, statistic_ids, period, units }: Fields): Fields {
     const areMeans = String(types) === 'mean';
     const { energy, temperature } = Object(units);
-    if (period !== 'hour' || (areMeans ? temperature !== '°C' : energy !== 'kWh')) refuse('invalid_format');
+    if (!PERIODS.includes(period) || (areMeans ? temperature !== '°C' : energy !== 'kWh'))
+      refuse('invalid_format');
     const from = Date.parse(String(start_time));
     const to = end_time === undefined ? undefined : Date.parse(String(end_time));
-    const rowsOf = (id: string) => (areMeans ? means(id, from, to ?? from) : kept(id, from, to));
+    const hoursOf = (id: string) => (areMeans ? means(id, from, to ?? from) : kept(id, from, to));
+    const rowsOf = (id: string) => (period === 'hour' ? hoursOf(id) : monthsOf(hoursOf(id)));
     const found = (statistic_ids as string[]).map((id) => [id, rowsOf(id)] as const);
     return Object.fromEntries(found.filter(([, rows]) => rows.length > 0));
+  }
+
+  /** The last row of each month of UTC. */
+  function monthsOf(rows: readonly Fields[]): Fields[] {
+    const months = rows.map((row): [number, Fields] => {
+      const at = new Date(Number(row.start));
+      const monthAt = (further: number) => Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + further, 1);
+      return [monthAt(0), { ...row, start: monthAt(0), end: monthAt(1) }];
+    });
+    return [...new Map(months).values()];
   }
 
   function described(id: string): Fields[] {
@@ -266,7 +279,17 @@ function openPretendEnergy(switches: { readonly isAdmin: boolean }) {
     isLoaded: true,
   };
   const answers: Answers = {
-    'config/entity_registry/list': () => kept.registry,
+    'config/entity_registry/list_for_display': () => {
+      const enabled = kept.registry.filter(({ disabled_by }) => disabled_by === null);
+      return {
+        entity_categories: {},
+        entities: enabled.map((one) => ({ ei: one.entity_id, pl: one.platform })),
+      };
+    },
+    'config/entity_registry/get_entries': ({ entity_ids }) =>
+      Object.fromEntries(
+        (entity_ids as string[]).map((id) => [id, kept.registry.find((one) => one.entity_id === id) ?? null]),
+      ),
     'energy/get_prefs'() {
       if (!kept.isLoaded) refuse('unknown_command');
       return kept.preferences ?? refuse('not_found');

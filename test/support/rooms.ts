@@ -36,14 +36,17 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   constituencies: 'config domain foundation http mqtt/requests.ts provider publication store'
     .split(' ')
     .concat('type mqtt/message.ts'),
+  engine: ['accounts', 'domain', 'foundation', 'type mqtt/message.ts'],
   daemon:
-    'accounts auth config constituencies domain foundation http mqtt publication homeassistant store web'.split(
+    'accounts auth config constituencies domain engine foundation http mqtt publication homeassistant store web'.split(
       ' ',
     ),
-  fleet: 'accounts auth config constituencies domain foundation http mqtt publication store web'.split(' '),
-  cli: 'accounts auth config constituencies daemon domain fleet foundation homeassistant/commands.ts homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts publication store web/server.ts'.split(
+  fleet: 'accounts auth config constituencies domain engine foundation http mqtt publication store web'.split(
     ' ',
   ),
+  cli: 'accounts auth config constituencies daemon domain engine fleet foundation homeassistant/commands.ts homeassistant/recorder.ts http/proxy.ts mqtt/broker.ts mqtt/connection.ts mqtt/limits.ts mqtt/refusals.ts publication store web/server.ts'
+    .split(' ')
+    .concat('type mqtt/message.ts'),
   'main.ts': ['cli/command.ts', 'cli/commands.ts', 'foundation'],
 };
 /**
@@ -77,8 +80,8 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   ws: /^(homeassistant\/connection|mqtt\/stream)\.ts$/,
   'home-assistant-js-websocket': /^homeassistant\/connection\.ts$/,
   pg: /^store\/database\/database\.ts$/,
-  'node-cron': /^daemon\/polling\/schedule\.ts$/,
+  'node-cron': /^engine\/schedule\.ts$/,
   yaml: /^config\//,
   leven: /^config\/draft\.ts$/,
-  zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(simulator\/usage|domain\/(constituency|extras|invoice|reading|recovery|tariff\/tariff)|homeassistant\/(commands|connection)|mqtt\/requests)\.ts$/,
+  zod: /^(cli\/mcp|config|constituencies|store|provider|publication\/payloads)\/|^(simulator\/usage|domain\/(constituency|extras|invoice|listOf|reading|recovery|tariff\/tariff)|homeassistant\/(commands|connection)|mqtt\/requests)\.ts$/,
 };

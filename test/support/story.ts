@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
-import { isCronExpression, type StartTicker } from '../../src/daemon/polling/schedule.ts';
+import { type NextTick, nextTimes } from '../../src/engine/schedule.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber, LogTail } from '../../src/foundation/log.ts';
 import { type EmbeddedBroker, startBroker } from '../../src/mqtt/broker.ts';
@@ -31,6 +31,10 @@ export interface StoryOptions {
   readonly daemonClock?: (clock: HandClock) => Clock;
   /** Reads the accounts in place of the usual provider. */
   readonly openProvider?: OpenProvider;
+  /** Of the simulated provider; default: any. */
+  readonly port?: number;
+  /** Marks of passwords cost what they cost a household; default: next to nothing. */
+  readonly hasRealMarks?: boolean;
 }
 
 export type Story = Awaited<ReturnType<typeof openStory>>;
@@ -39,20 +43,26 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 const STEP_MS = 4 * HOUR_MS;
+const LOOK_MS = 1_000;
 const OPENING_STEP_MS = 20;
 const LONGEST_OPENING_MS = 3_000;
+// Longer than what a new ledger waits for its history on the broker.
+const LOOK_FOR_HISTORY_MS = 1_000;
+const LOOK_STEP_MS = 50;
 
 export async function openStory({
   at = '2025-03-10T12:00:00Z',
   accounts = [ME],
   daemonClock = (clock) => clock,
   openProvider,
+  port = 0,
+  hasRealMarks = false,
 }: StoryOptions = {}) {
   const stack = openStack();
   const clock = handClock(at);
   const stateDir = await stack.folder();
   const secrets = noteSecrets(accounts);
-  const simulator = stack.use(await startSimulator({ clock, accounts, onReply: secrets.onReply }));
+  const simulator = stack.use(await startSimulator({ clock, accounts, port, onReply: secrets.onReply }));
   Object.assign(simulator.switches.token.claims, PERSONAL_CLAIMS);
   let broker: EmbeddedBroker = await startBroker();
   let brokerIsUp = true;
@@ -75,14 +85,12 @@ export async function openStory({
   }
   // Somebody always listens, so that no message goes unchecked, and forgets: a year of them would fill the memory.
   let ear = stack.use(await startProbe(broker.url, {}, untilAtRest));
-  const tickers = new Set<() => void>();
-  const startTicker: StartTicker = (_expression, _timezone, onTick) => {
-    tickers.add(onTick);
-    return {
-      next: () => Math.floor(clock.now() / STEP_MS + 1) * STEP_MS,
-      step: () => STEP_MS,
-      stop: () => void tickers.delete(onTick),
-    };
+  /** Times of the schedule beside the usual ones. */
+  const ticks: number[] = [];
+  const nextTick: NextTick = (now) => {
+    const usual = Math.floor(now / STEP_MS + 1) * STEP_MS;
+    const at = Math.min(usual, ...ticks.filter((tick) => tick > now));
+    return { at, stepMs: STEP_MS };
   };
 
   /** The usual configuration with `over` laid over it, section by section. */
@@ -106,7 +114,7 @@ export async function openStory({
       env: {},
       now: clock.now,
       scrubber,
-      validateCron: isCronExpression,
+      nextTimes,
     });
     const logTail = new LogTail();
     const log = createLog({
@@ -125,12 +133,16 @@ export async function openStory({
       ingress,
       scrubber,
       random: () => 0.5,
-      scryptCost: 2,
-      startTicker,
+      nextTick,
+      ...(hasRealMarks ? {} : { scryptCost: 2 }),
       ...(openProvider ? { openProvider } : {}),
     });
     stack.defer(() => stop(daemon));
-    if (brokerIsUp && daemon.brokerUrl === broker.url) await goOnUntilConnected(before);
+    if (brokerIsUp && daemon.brokerUrl === broker.url) {
+      const polls = ended();
+      await goOnUntilConnected(before);
+      await goOnUntilEnded(polls + accounts.length);
+    }
     return daemon;
   }
 
@@ -139,6 +151,15 @@ export async function openStory({
     await untilAtRest();
     ear.forget();
   };
+
+  /** A meter that is new asks the broker for its history, which takes time on the clock. */
+  async function goOnUntilEnded(polls: number): Promise<void> {
+    const longest = LOOK_FOR_HISTORY_MS * accounts.length;
+    for (let passed = 0; passed < longest && ended() < polls; passed += LOOK_STEP_MS) {
+      clock.advance(LOOK_STEP_MS);
+      await rest();
+    }
+  }
 
   const connections = () => lines.filter((line) => line.includes('connected to the broker')).length;
   /** Reading back what the broker remembers takes its time on the clock. */
@@ -191,10 +212,13 @@ export async function openStory({
     return printed;
   }
 
-  /** The schedule fires. */
-  function tick(): void {
-    for (const onTick of tickers) onTick();
-    clock.advance(0);
+  /** The schedule fires, for a daemon that looks at it every second. */
+  async function tick(): Promise<void> {
+    ticks.push(clock.now() + LOOK_MS + 1);
+    await rest();
+    clock.advance(LOOK_MS);
+    await rest();
+    clock.advance(LOOK_MS + 1);
   }
 
   const count = (words: RegExp) => lines.filter((line) => words.test(line)).length;
@@ -224,6 +248,12 @@ export async function openStory({
 
   return {
     accounts,
+    /** The usual configuration with `over` laid over it, in a file. */
+    async configuredAt(over: Readonly<Record<string, unknown>> = {}): Promise<string> {
+      const path = join(await stack.folder(), 'config.yaml');
+      await writeFile(path, configured(over));
+      return path;
+    },
     clock,
     simulator,
     secrets,
@@ -267,8 +297,12 @@ export async function openStory({
     /** Time passes at once, the schedule fires, and the poll of each account has ended. */
     async nextPoll(afterMs = 0) {
       const before = ended();
+      const { at } = nextTick(clock.now());
       clock.advance(afterMs);
-      tick();
+      if (clock.now() < at) await tick();
+      else clock.advance(LOOK_MS);
+      await rest();
+      await goOnUntilEnded(before + accounts.length);
       await polled(before + accounts.length);
     },
   };
@@ -288,16 +322,20 @@ export async function outboxOf(daemon: Daemon): Promise<number> {
 export async function firstPoll({
   config = {},
   prepare = () => {},
+  isLate = false,
   ...options
 }: StoryOptions & {
   readonly config?: Readonly<Record<string, unknown>>;
   readonly prepare?: (story: Story) => void;
+  /** The broker is there before the meter is found, and is asked for its history: the answer is waited for. */
+  readonly isLate?: boolean;
 } = {}) {
   const story = await openStory(options);
   prepare(story);
   const probe = await story.listen();
   const daemon = await story.start(config);
-  await story.polled(story.accounts.length);
+  const polled = story.polled(story.accounts.length);
+  await (isLate ? story.passing(polled) : polled);
   const { simulator } = story;
   const { counters, switches } = simulator;
   return {

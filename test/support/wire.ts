@@ -61,6 +61,10 @@ export async function openWire(toPort?: number, onData?: (socket: Socket, bytes:
     },
     /** All connections break now. */
     cut,
+    /** The last that is heard of the server. */
+    sayAndEnd(words: Buffer): void {
+      for (const socket of sockets) socket.end(words);
+    },
     turn(to: State): void {
       state = to;
       if (to === 'cut') cut();

@@ -100,7 +100,7 @@ test('a property that is gone takes its topics with it', async () => {
   const own = (of: string) => `meter/${PROPERTY}/${of}`;
   expect(stream.last(own('state'))).toMatchObject({ schema: 1 });
   story.simulator.renumberProperty(PROPERTY, 600_002);
-  story.tick();
+  await story.nextPoll();
   await probe.untilCleared([`heat2mqtt/${own('state')}`]);
   await stream.until('the clearing', () => stream.last(own('state')) === null);
   expect(stream.last(own('history'))).toBeNull();

@@ -25,11 +25,11 @@ test('the newest 200 lines of the log, scrubbed, and those that come; what is no
   await stream.ready();
   expect(lines()).toHaveLength(200);
   expect(lines()[0]).toEqual({ time: expect.any(String), level: 'info', message: 'a line · n=50' });
-  log.warn({ err: new TypeError('no hunter2 hunter2'), account: 'home' }, 'fault');
+  log.warn({ err: new TypeError('private'), account: 'hunter2 hunter2' }, 'fault');
   logTail.add('{"level":"info", broken');
   await stream.until('the lines', () => lines().length === 202);
   expect(lines().slice(200)).toMatchObject([
-    { level: 'warn', message: 'fault · no [secret] · account=home' },
+    { level: 'warn', message: 'fault · TypeError · account=[secret]' },
     { message: '{"level":"info", broken' },
   ]);
 });

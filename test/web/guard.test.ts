@@ -249,7 +249,7 @@ test('a fault is told in the log once an hour; what breaks off in a body is none
   await ask('/session');
   socket.destroy();
   for (let n = 0; n < 3; n += 1) expect((await ask('/request/x', POST)).status).toBe(500);
-  expect(lines.map((line) => JSON.parse(line).err.message)).toEqual(['oops']);
+  expect(lines.map((line) => JSON.parse(line).err.type)).toEqual(['TypeError']);
 });
 
 test('files are compressed where that is taken and not sent again, with what a browser has to keep to', async () => {

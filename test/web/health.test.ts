@@ -132,7 +132,12 @@ test('beyond this machine there is no page without a password, and the log says 
   const story = await openStory();
   const everywhere = { http: { listen: '0.0.0.0:0' } };
   const ask = asking(`http://127.0.0.1:${(await story.start(everywhere)).httpPort}`);
-  for (const path of ['/', '/session', '/events', '/report.txt']) expect((await ask(path)).status).toBe(404);
+  for (const path of ['/session', '/events', '/report.txt']) expect((await ask(path)).status).toBe(404);
+  // A person who opens it is told what is missing.
+  expect(await ask('/')).toMatchObject({
+    status: 403,
+    text: expect.stringMatching(/^There is no page: http\.listen is 0\.0\.0\.0:0,.*\nSet web\.password or /),
+  });
   expect((await ask('/request/refresh', { method: 'POST' })).status).toBe(405);
   expect([(await ask('/healthz')).status, (await ask('/metrics')).status]).toEqual([200, 401]);
   expect(story.logged('no page: beyond this machine it is served with a password only')).toMatchObject([

@@ -9,7 +9,7 @@ import { LogTail } from '../../src/foundation/log.ts';
 import { pageWords, visitorsLanguage } from '../../src/publication/language.ts';
 import type { Document, DocumentSource, Listener } from '../../src/web/events.ts';
 import { bodyOf, createPage, json, type PageOptions, text } from '../../src/web/page.ts';
-import { openServer as listen, type ServerOptions } from '../../src/web/server.ts';
+import { type ServerOptions, serveHealth } from '../../src/web/server.ts';
 import { within } from '../../src/web/visitor.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -104,7 +104,15 @@ export async function openServer({
     folder: pathToFileURL(`${folder}/`),
     ...over,
   });
-  const { port } = stack.use(await listen('127.0.0.1:0', page, { clock, limits }));
+  const answers = {
+    healthy: () => true,
+    ready: () => true,
+    metrics: () => ({ contentType: 'text/plain', text: '' }),
+    metricsFor: 'no one',
+    metricsRefused: () => undefined,
+    page,
+  } as const;
+  const { port } = stack.use(await serveHealth('127.0.0.1:0', answers, { clock, limits }));
   const address = `http://127.0.0.1:${port}`;
   const ask = asking(address);
   const signIn = (password: string, headers: IncomingHttpHeaders = {}) =>

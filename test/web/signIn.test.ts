@@ -101,6 +101,26 @@ test('on another device: declined, cancelled, begun again, and a poll at once wh
   expect(story.logged('the sign-in on another device has failed')).toHaveLength(1);
 });
 
+test.each([
+  ['the QR code is that of the short one', 'https://id.example.org/device', true],
+  ['there is no QR code', `https://id.example.org/device?${'x'.repeat(5_000)}`, false],
+])(
+  'an address of 5,000 characters on another device is a link, and %s',
+  async (_, verification_uri, hasCode) => {
+    const { story, ask, device } = await openPage({ sign_in: 'device' });
+    const verification_uri_complete = `https://id.example.org/device?user_code=${'x'.repeat(5_000)}`;
+    story.simulator.switches.fault('/auth/realms/energy/protocol/openid-connect/auth/device', {
+      kind: 'change',
+      change: (body) => ({ ...Object(body), verification_uri, verification_uri_complete, expires_in: 1e300 }),
+    });
+    const { status, body } = await ask('POST', '/home/device');
+    const qr = hasCode ? { size: expect.any(Number), path: expect.stringMatching(/^M/) } : null;
+    expect([status, body]).toMatchObject([200, { state: 'waiting', verification_uri_complete, qr }]);
+    expect((Date.parse(body.expires_at) - story.clock.now()) / 3_600_000).toBeCloseTo(24);
+    expect(await device()).toEqual(body);
+  },
+);
+
 test('by a link, beside a device: what is wrong with a pasted address is said without repeating it', async () => {
   const { story, ask, device, expectWell } = await openPage({ sign_in: 'link', redirect_uri: REDIRECT });
   expect(await ask('POST', '/home/link', { pasted: 'early' })).toMatchObject(refusal('no_attempt'));

@@ -3,7 +3,7 @@ import type { AccountContext } from '../../accounts/context.ts';
 import type { Temperatures, Weather } from '../../domain/insight/weather.ts';
 import { meanOf } from '../../domain/leastSquares.ts';
 import { compareText } from '../../domain/order.ts';
-import { addDays, type Day, type Zone } from '../../domain/period.ts';
+import { addDays, type Day, isSameZone, type Zone } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import type { HomeAssistant } from '../../homeassistant/connection.ts';
 import { checkTemperature, hourlyTemperatures } from '../../homeassistant/recorder.ts';
@@ -31,7 +31,11 @@ export async function openOutdoorTemperatures({
   state,
 }: Pick<AccountContext, 'config' | 'clock' | 'zone' | 'log' | 'state'>) {
   const { outdoor_temperature: sensor, degree_day_base: base = null } = config.home_assistant ?? {};
-  const document = owned(state.document('outdoor-temperatures', temperaturesCodec), `${sensor} ${zone.name}`);
+  const stateDocument = state.document('outdoor-temperatures', temperaturesCodec);
+  const document = owned(stateDocument, `${sensor} ${zone.name}`, (owner) => {
+    const [ofSensor, ofZone = ''] = owner.split(' ');
+    return ofSensor === sensor && isSameZone(ofZone, zone.name);
+  });
   const stored = sensor === undefined ? null : await document.read();
   /** The first day that was asked for. */
   let knownFrom = stored?.from ?? null;

@@ -1,7 +1,7 @@
 // Keeps Home Assistant's statistics equal to the ledgers, beside the polls: one run at a time, repeated until it works.
 import type { Reason } from '../../domain/health.ts';
 import type { Ledger } from '../../domain/ledger.ts';
-import type { Day } from '../../domain/period.ts';
+import { type Day, isSameZone } from '../../domain/period.ts';
 import { statisticsHour } from '../../domain/statistics.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';
 import { concurrencyLimit } from '../../foundation/limits.ts';
@@ -131,7 +131,8 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
   }
 
   async function work(home: HomeAssistant, timezone: string | null, options: RunOptions) {
-    if (timezone !== null && timezone !== zone.name && timezone !== warnedOfZone) {
+    const isSame = timezone === null || isSameZone(timezone, zone.name);
+    if (!isSame && timezone !== warnedOfZone) {
       warnedOfZone = timezone;
       log.warn('home assistant cuts its days in another time zone than usage.timezone');
     }

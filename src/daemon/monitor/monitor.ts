@@ -2,27 +2,29 @@
 import type { RequestListener } from 'node:http';
 import { meterViews } from '../../accounts/composition.ts';
 import { renderMetrics } from '../../accounts/metrics.ts';
-import { openTo, pageAddress } from '../../config/listenAddress.ts';
+import { openTo, pageAddress, whyNoPage } from '../../config/listenAddress.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { ThrottledLog } from '../../foundation/limits.ts';
 import { type Ingress, type Listening, serveHealth, serveIngress } from '../../web/server.ts';
 import { within } from '../../web/visitor.ts';
 import type { Context } from '../context.ts';
-import type { Heartbeat } from '../polling/schedule.ts';
+import type { Household } from '../polling/household.ts';
 import type { openPage, PageParts } from './page.ts';
 
 const BROKER_GRACE_MS = 5 * 60_000;
 const LOOP_GRACE_MS = 2 * 60_000;
+const IN_HOME_ASSISTANT =
+  'Open the page in Home Assistant, with Open web UI on the page of this app. On this port it needs web_password, among the options of the app.';
 const METRICS_HINT =
   'Who may see the page may read them; http.metrics: open lets everyone read them who reaches http.listen.';
 
+/** The event loop is alive, and the broker was connected lately. */
+export const isHealthy = (household: Pick<Household, 'ageMs'>, { link }: Pick<Context, 'link'>): boolean =>
+  link.status().offlineMs < BROKER_GRACE_MS && household.ageMs() < LOOP_GRACE_MS;
+
 /** Resolves to `null` when HTTP is off. What cannot be served is a reason on bridge/health, and nothing stops. */
 export async function startMonitor(
-  {
-    heartbeat,
-    ingress,
-    ...parts
-  }: Omit<PageParts, 'metrics'> & { readonly heartbeat: Heartbeat; readonly ingress: Ingress | null },
+  { ingress, ...parts }: Omit<PageParts, 'metrics'> & { readonly ingress: Ingress | null },
   context: Context,
 ): Promise<{ readonly port: number | null; stop(): Promise<void> } | null> {
   const { config, clock, counters, log, link, accounts } = context;
@@ -34,9 +36,10 @@ export async function startMonitor(
     throttledLog.write('metrics', (more) =>
       log.warn({ ...more, hint: METRICS_HINT }, 'metrics were asked for and refused'),
     );
-  if (config.web !== false && !hasPage && ingress === null)
+  const refused = whyNoPage(config);
+  if (refused !== null && ingress === null)
     log.warn(
-      { listen, hint: 'Set web.password or web.password_file, or switch the page off with web: false.' },
+      { listen, hint: refused.hint },
       'no page: beyond this machine it is served with a password only',
     );
   const startedAt = clock.now();
@@ -80,12 +83,14 @@ export async function startMonitor(
     }
   };
   const answers = {
-    healthy: () => link.status().offlineMs < BROKER_GRACE_MS && heartbeat.ageMs() < LOOP_GRACE_MS,
+    healthy: () => isHealthy(parts.household, context),
     ready: () => link.status().drained,
     metrics,
     metricsFor,
     metricsRefused,
     page: hasPage ? onPage('listener') : null,
+    // Within Home Assistant there is one, so that no password is missing.
+    whyNoPage: ingress === null ? refused && `${refused.message}\n${refused.hint}` : IN_HOME_ASSISTANT,
   };
   const isShared = within(config.web ? config.web.trusted_proxy : undefined);
   await open('health and metrics are not served', serveHealth(listen, answers, { clock, isShared }));

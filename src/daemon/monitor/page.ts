@@ -31,7 +31,7 @@ import { createSignIns } from '../../web/signIn.ts';
 import { within } from '../../web/visitor.ts';
 import { type Context, metersOf } from '../context.ts';
 import { energyDashboard } from '../homeAssistant/energyDashboard.ts';
-import type { Poller } from '../polling/poller.ts';
+import type { Household } from '../polling/household.ts';
 import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
 import { BRIDGE, composer } from '../publishing/publisher.ts';
 
@@ -41,7 +41,7 @@ export interface PageParts {
   readonly requests: Requests;
   readonly logTail: LogTail;
   readonly report: () => Promise<string>;
-  readonly poller: Poller;
+  readonly household: Household;
   readonly metrics: () => { readonly contentType: string; readonly text: string };
 }
 
@@ -55,7 +55,7 @@ export function openPage(parts: PageParts, context: Context) {
   const signIns = createSignIns({
     accounts,
     redirectUri: config.provider?.redirect_uri,
-    signedIn: (account) => parts.poller.retryNow(account, true),
+    signedIn: (account) => void parts.household.pollSoon(account, true),
     mask: scrubber.registerToken,
     iso: (instant) => zone.iso(instant),
     clock,

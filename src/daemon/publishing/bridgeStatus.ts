@@ -4,17 +4,17 @@ import { duplicateReasons, meterReasons } from '../../accounts/composition.ts';
 import { NO_REFRESH_TOKEN } from '../../auth/refusals.ts';
 import { type AuthStatus, needsAPerson, type Reason } from '../../domain/health.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
+import type { BaseTopicWatch } from '../../mqtt/baseTopicWatch.ts';
 import { type Health, healthOf } from '../../publication/messages.ts';
 import type { BridgeView } from '../../publication/views.ts';
 import { type Context, metersOf } from '../context.ts';
 import type { Statistics } from '../homeAssistant/statistics.ts';
-import type { Poller } from '../polling/poller.ts';
-import type { Schedule } from '../polling/schedule.ts';
+import type { Household } from '../polling/household.ts';
 
 interface Parts {
-  readonly poller: Poller;
-  readonly schedule: Schedule;
+  readonly household: Household;
   readonly statistics: Statistics | null;
+  readonly baseTopic: Pick<BaseTopicWatch, 'instance' | 'reasons'>;
 }
 
 export type BridgeStatus = ReturnType<typeof openBridgeStatus>;
@@ -22,7 +22,7 @@ export type BridgeStatus = ReturnType<typeof openBridgeStatus>;
 // Above this, a list on bridge/health names no more: with thousands of accounts it would be megabytes at each change.
 const MOST_NAMED = 50;
 
-export function openBridgeStatus({ poller, schedule, statistics }: Parts, context: Context) {
+export function openBridgeStatus({ household, statistics, baseTopic }: Parts, context: Context) {
   const { accounts, config, zone, clock, state, link } = context;
   const startedAt = clock.now();
   /** Faults of the daemon itself, such as a port that is taken. */
@@ -30,7 +30,7 @@ export function openBridgeStatus({ poller, schedule, statistics }: Parts, contex
 
   /** What the last poll of an account met, and what a refresh since then. */
   function troubleReasons({ id, upstream: { session } }: Account): Reason[] {
-    const fault = poller.troubles.get(id)?.fault ?? null;
+    const fault = household.faultOf(id);
     const wasRefused = fault instanceof Failure && fault.exitCode === EXIT.credentials;
     // Signed in again, though the poll that follows has not come to its end.
     const isOver = wasRefused && session.status().state === 'ok';
@@ -49,9 +49,10 @@ export function openBridgeStatus({ poller, schedule, statistics }: Parts, contex
       .map(({ id }) => ({ ...NO_REFRESH_TOKEN, account: id })),
     ...(statistics?.reasons() ?? []),
     ...metersOf(context).flatMap((meter) => meterReasons(meter, context)),
-    ...accounts.flatMap((account) => duplicateReasons(account, accounts)),
+    ...accounts.flatMap((account) => duplicateReasons(account)),
     ...accounts.flatMap(({ extras }) => extras.reasons()),
     ...link.refusals().map(safeWords),
+    ...baseTopic.reasons(),
   ];
 
   /** With many accounts only those that are not well, the worst first: each has its own topic too. */
@@ -77,9 +78,9 @@ export function openBridgeStatus({ poller, schedule, statistics }: Parts, contex
     const records = accounts.map(({ history }) => history.record);
     const today = accounts.map(({ history }) => history.today());
     const progress = metersOf(context).flatMap((meter) => meter.progress() ?? []);
-    const failures = [...poller.troubles.values()].map(({ failuresInARow }) => failuresInARow);
+    const failures = accounts.map(({ history }) => history.record.failures);
     const isSomeAccountWell = accounts.some(
-      ({ id, upstream }) => !poller.troubles.has(id) && !needsAPerson(upstream.session.status().state),
+      ({ id, upstream }) => household.faultOf(id) === null && !needsAPerson(upstream.session.status().state),
     );
     const known = {
       reasons: atMost(reasons()),
@@ -88,8 +89,8 @@ export function openBridgeStatus({ poller, schedule, statistics }: Parts, contex
       statistics: statistics?.status() ?? null,
       last_poll_at: instant(newest(records.map(({ lastPollAt }) => lastPollAt))),
       last_success_at: instant(newest(records.map(({ lastSuccessAt }) => lastSuccessAt))),
-      next_poll_at: instant(schedule.nextPollAt()),
-      poll_now_at: instant(poller.refusal()?.until ?? null),
+      next_poll_at: instant(household.nextPollAt()),
+      poll_now_at: instant(household.refusal()?.until ?? null),
       failures_in_a_row: Math.max(0, ...failures),
       requests_today: today.reduce((sum, { requests }) => sum + requests, 0),
       logins_today: today.reduce((sum, { logins }) => sum + logins, 0),
@@ -102,6 +103,7 @@ export function openBridgeStatus({ poller, schedule, statistics }: Parts, contex
     health,
     bridge: (): BridgeView => ({
       startedAt,
+      instance: baseTopic.instance,
       schedule: accounts.length > 0 ? config.usage.schedule : null,
       zone,
       meters: metersOf(context)

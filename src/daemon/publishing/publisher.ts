@@ -6,14 +6,16 @@ import { accountView, eventsOfStates, meterViews } from '../../accounts/composit
 import type { Meter } from '../../accounts/meter.ts';
 import { pageAddress } from '../../config/listenAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
-import { readRetainedHistory } from '../../domain/recovery.ts';
+import { type RetainedHistory, readRetainedHistory } from '../../domain/recovery.ts';
 import { Throttle } from '../../foundation/limits.ts';
 import type { Log } from '../../foundation/log.ts';
+import type { Link, ReadRetained } from '../../mqtt/link.ts';
 import type { Incoming, Message } from '../../mqtt/message.ts';
 import { bridgeDocument, type DiscoveryOptions } from '../../publication/discovery.ts';
 import { homeLanguage } from '../../publication/language.ts';
 import { composeAccount, infoMessage, stateMessage } from '../../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
+import { retainedHistory } from '../../publication/subscriptions.ts';
 import { isDiscovery, type Topics } from '../../publication/topics.ts';
 import { autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
@@ -189,36 +191,63 @@ export function composer({ bridgeStatus, constituencies, discovery }: Composed, 
   };
 }
 
-export function historyOnBroker(topics: Topics, log: Log) {
-  /** The keys are topics; `null` until the broker has been read. */
-  let retained: ReadonlyMap<string, Incoming> | null = null;
+/** The broker is asked once for each ledger that is new: by the topic of its meter, which has one message. */
+export class HistoryOnBroker {
+  readonly #topics: Topics;
+  readonly #log: Log;
+  /** `null` as long as nobody may be asked. */
+  #link: Pick<Link, 'readRetained'> | null = null;
+  /** To be called when a history has to be read again. */
+  #onReopened: (meter: Meter) => void = () => undefined;
 
-  /** To be called with each meter that is opened: one that is found later gets what was read. */
-  async function restore(meter: Meter): Promise<void> {
-    if (retained === null || !meter.store.isNew) return;
-    const found = retained.get(topics.of('meter/<meter>/history', meter.name));
-    const history = found ? readRetainedHistory(found.payload) : null;
-    if (found && history === null)
-      log.warn({ meter: meter.name }, 'the retained history is not understood and is ignored');
-    await meter.store.restore(history);
+  constructor(topics: Topics, log: Log) {
+    this.#topics = topics;
+    this.#log = log;
   }
 
-  return {
-    restore,
-    /** The link calls it. `onReopened`: some history has to be read again. */
-    reader:
-      (accounts: readonly Account[], onReopened: () => void) =>
-      async (read: (filter: string) => Promise<readonly Incoming[]>): Promise<void> => {
-        if (retained !== null) return;
-        const isNew = accounts.some(({ meters }) => meters?.some(({ store }) => store.isNew) ?? true);
-        const found = isNew ? await read(topics.of('meter/<meter>/history', '+')) : [];
-        // What is retained for a meter that appears later than this cannot be ours.
-        retained = new Map(found.map((incoming) => [incoming.topic, incoming]));
-        const meters = accounts.flatMap((account) => account.meters ?? []);
-        for (const meter of meters) await restore(meter);
-        // Once all meters are known, the rest is not needed.
-        if (accounts.every((account) => account.meters !== null)) retained = new Map();
-        if (isNew && meters.some(({ ledger }) => !ledger.complete)) onReopened();
-      },
-  };
+  /** From now on meters that are opened are looked up. */
+  open(link: Pick<Link, 'readRetained'>, onReopened: (meter: Meter) => void): void {
+    this.#link = link;
+    this.#onReopened = onReopened;
+  }
+
+  /** To be called with each meter that is opened, before its first question. Without a connection it is asked at the first one. */
+  async restore(meter: Meter): Promise<void> {
+    const link = this.#link;
+    if (link !== null) await this.#look(meter, (...question) => link.readRetained(...question));
+  }
+
+  /** For each connection, before anything is published: what was opened without one. */
+  async atConnection(accounts: readonly Account[], read: ReadRetained): Promise<void> {
+    for (const meter of accounts.flatMap((account) => account.meters ?? [])) {
+      if (!meter.store.isNew) continue;
+      await this.#look(meter, read);
+      if (!meter.ledger.complete) this.#onReopened(meter);
+    }
+  }
+
+  async #look(
+    meter: Meter,
+    read: (...question: Parameters<ReadRetained>) => Promise<Incoming | null | undefined>,
+  ): Promise<void> {
+    if (!meter.store.isNew) return;
+    const topic = retainedHistory(this.#topics, meter.name);
+    const found = await read(topic, (late) => void this.#takeLate(meter, late));
+    if (found !== undefined) await meter.store.restore(found && this.#understood(meter, found));
+  }
+
+  /** It was longer on its way than the silence after which nothing was thought to be there. */
+  async #takeLate(meter: Meter, late: Incoming): Promise<void> {
+    const history = this.#understood(meter, late);
+    if (history === null) return;
+    await meter.store.restoreLate(history);
+    this.#onReopened(meter);
+  }
+
+  #understood(meter: Meter, { payload }: Incoming): RetainedHistory | null {
+    const history = readRetainedHistory(payload);
+    if (history === null)
+      this.#log.warn({ meter: meter.name }, 'the retained history is not understood and is ignored');
+    return history;
+  }
 }

@@ -17,14 +17,14 @@ import {
 import { REQUESTS } from '../../publication/payloads/requests.ts';
 import type { Context } from '../context.ts';
 import type { Statistics } from '../homeAssistant/statistics.ts';
-import type { Poller, PollRefusal } from '../polling/poller.ts';
+import type { Household, PollRefusal } from '../polling/household.ts';
 import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
 
 /** A request that was understood, and is not done now; `until`: from when on it would be, epoch milliseconds. */
 export type SkippedRequest = Postponed | (PollRefusal & { readonly request: string });
 
 interface Parts {
-  readonly poller: Pick<Poller, 'poll' | 'backfill' | 'acceptRequest'>;
+  readonly household: Pick<Household, 'poll' | 'backfill' | 'acceptRequest'>;
   readonly bridgeStatus: Pick<BridgeStatus, 'health'>;
   /** `null` when Home Assistant is not configured. */
   readonly statistics: Pick<Statistics, 'resend'> | null;
@@ -34,13 +34,13 @@ interface Parts {
 }
 
 export function requestHandlers(
-  { poller, bridgeStatus, statistics, constituencies, tellSkipped }: Parts,
+  { household, bridgeStatus, statistics, constituencies, tellSkipped }: Parts,
   { accounts, zone, clock, signals }: Pick<Context, 'accounts' | 'zone' | 'clock' | 'signals'>,
 ): Readonly<Record<'refresh' | 'backfill' | 'health' | 'constituencies', Handler>> {
   /** The answer to give in the place of one that asks the provider; `null`: go on. Both requests share a cooldown. */
   function skip(request: string): Answer | null {
     if (accounts.length === 0) throw notConfigured('No account is configured: there is nothing to poll.');
-    const refusal = poller.acceptRequest();
+    const refusal = household.acceptRequest();
     if (refusal === null) return null;
     tellSkipped({ request, ...refusal });
     return { status: 'skipped', data: { reason: refusal.reason, next_at: zone.iso(refusal.until) } };
@@ -52,7 +52,7 @@ export function requestHandlers(
       const instead = skip('refresh');
       if (instead !== null) return instead;
       for (const { upstream } of accounts) await upstream.askForLogin();
-      return answerOf(await poller.poll());
+      return answerOf(await household.poll());
     },
     async backfill(parameters, tell) {
       const [origin = null] = accounts
@@ -61,7 +61,7 @@ export function requestHandlers(
       const { from, to } = daysOf(parameters, origin, zone.dayAt(clock.now()));
       const instead = skip('backfill');
       if (instead !== null) return instead;
-      const read = answerOf(await poller.backfill({ from, to: addDays(to, 1) }), { from, to });
+      const read = answerOf(await household.backfill({ from, to: addDays(to, 1) }), { from, to });
       if (statistics === null) return read;
       // What was read again is sent to Home Assistant's statistics as well.
       tell({ step: 'read', ...read.data });

@@ -2,7 +2,7 @@
 import { sumKnown } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, daysBetween, daysOf, type Zone } from '../period.ts';
-import type { Register, RegisterHistory } from '../reading.ts';
+import { type Register, type RegisterHistory, readingsByMeter } from '../reading.ts';
 import { dayClosedBy, type ReadingCloses } from '../readingCloses.ts';
 
 type Known = Pick<Ledger, 'days' | 'readTimes' | 'origin'>;
@@ -15,7 +15,7 @@ const SHORTEST_DAYS = 7;
 const MINUTE_MS = 60_000;
 
 /**
- * Over the longest span of days that are all known; where that is less than a week, over all days with those missing.
+ * Of the meter of now: between its registers and those of the one before it lies no use. Over the longest span of days that are all known; where that is less than a week, over all days with those missing.
  * `null` without two readings that each end a day of the ledger.
  */
 export function checkRegister(
@@ -24,7 +24,8 @@ export function checkRegister(
   closes: ReadingCloses,
   zone: Zone,
 ): RegisterCheck | null {
-  const lastOfDay = new Map(readings.map((one) => [dayClosedBy(one.readAt, closes, zone), one]));
+  const own = readingsByMeter(readings).at(-1) ?? [];
+  const lastOfDay = new Map(own.map((one) => [dayClosedBy(one.readAt, closes, zone), one]));
   const ends = [...lastOfDay].flatMap(([day, { energy, readAt }]): End[] =>
     endsDay(ledger, day, readAt) ? [{ day, energy }] : [],
   );

@@ -4,7 +4,16 @@ import { type Micro, sumKnown } from '../../domain/amount.ts';
 import type { ReadInvoices } from '../../domain/extras.ts';
 import { type Invoice, newestFirst } from '../../domain/invoice.ts';
 import type { Customer, InvoiceQuestion } from '../provider.ts';
-import { type ListQuestion, looseAmount, looseInstant, parseReply, parseRow, readList } from '../reply.ts';
+import {
+  digestOf,
+  type ListQuestion,
+  looseAmount,
+  looseInstant,
+  numberOrText,
+  parseReply,
+  parseRow,
+  readList,
+} from '../reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
 
@@ -19,7 +28,7 @@ export async function readBalance(
 ): Promise<Micro | null> {
   const path = PATHS.balance(personCustomerId);
   const json = await ask({ method: 'GET', path, what: BALANCE, signal });
-  const { open_bill_due } = parseReply(BALANCE, z.object({ open_bill_due: z.unknown() }), json);
+  const { open_bill_due } = parseReply(BALANCE, z.object({ open_bill_due: z.unknown().optional() }), json);
   return amountIn(BALANCE, 'open_bill_due', open_bill_due);
 }
 
@@ -35,14 +44,18 @@ export async function readCredit(
       what: CREDIT,
       path: PATHS.credit,
       query: { customer: personCustomerId, ...profile },
-      row: z.looseObject({ amount: z.unknown() }),
-      identity: (row) => JSON.stringify(row),
+      row: creditRow,
+      identity: ({ key }) => key,
       signal,
     });
-    amounts.push(...rows.map(({ amount }) => amountIn(CREDIT, 'amount', amount)));
+    amounts.push(...rows.map(({ amount }) => amount));
   }
   return sumKnown(amounts);
 }
+
+const creditRow = z.looseObject({ amount: z.unknown().optional() }).transform((row) => {
+  return { amount: amountIn(CREDIT, 'amount', row.amount), key: digestOf(row) };
+});
 
 /** The filter for each billing profile; one without, where the provider has named none. */
 const profilesOf = (ids: readonly string[]): readonly { readonly 'billing-profile'?: string }[] =>
@@ -116,12 +129,8 @@ async function readRows(
   ask: Ask,
   list: Pick<ListQuestion<unknown>, 'what' | 'path' | 'query' | 'signal'>,
 ): Promise<Invoice[]> {
-  const rows = await readList(ask, {
-    ...list,
-    row: z.unknown(),
-    identity: (row) => toInvoice(row)?.id ?? JSON.stringify(row),
-  });
-  const invoices = rows.flatMap((row) => toInvoice(row) ?? []);
+  const rows = await readList(ask, { ...list, row: invoiceRow, identity: ({ key }) => key });
+  const invoices = rows.flatMap(({ invoice }) => invoice ?? []);
   if (rows.length > 0 && invoices.length === 0) {
     throw new UnexpectedReply(list.what, 'rows with an id', `${rows.length} without`);
   }
@@ -129,10 +138,7 @@ async function readRows(
 }
 
 // Both are published as they are: anything that looks like neither id nor status might be personal data.
-const id = z
-  .union([z.string(), z.number()])
-  .transform(String)
-  .refine((text) => /^[\p{L}\p{N}][\p{L}\p{N}_./-]{0,63}$/u.test(text));
+const id = numberOrText.refine((text) => /^[\p{L}\p{N}][\p{L}\p{N}_./-]{0,63}$/u.test(text));
 const status = z
   .string()
   .regex(/^[\p{L}\p{N}_ ./-]{1,40}$/u)
@@ -150,6 +156,11 @@ const invoice = z.object({
   payment_due: looseInstant,
   total_amount: looseAmount,
   due_amount: looseAmount,
+});
+
+const invoiceRow = z.unknown().transform((row) => {
+  const invoice = toInvoice(row);
+  return { invoice, key: invoice?.id ?? digestOf(row) };
 });
 
 function toInvoice(row: unknown): Invoice | null {

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Site } from '../../domain/extras.ts';
 import type { EntityContext, Property } from '../../domain/reading.ts';
 import type { Log } from '../../foundation/log.ts';
-import { meterIdentifier, opaqueId, parseReply, readList } from '../reply.ts';
+import { meterIdentifier, opaqueId, parseReply, readList, rowsOf, shortText } from '../reply.ts';
 import { type Ask, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
 
@@ -11,30 +11,33 @@ const service = z.object({
   identifier: meterIdentifier.nullish(),
   serial: meterIdentifier.nullish(),
   serial_number: meterIdentifier.nullish(),
-  service_type: z.union([z.string(), z.object({ code: z.string() })]).nullish(),
+  service_type: z.union([shortText, z.object({ code: shortText })]).nullish(),
   subscription: z.object({ id: opaqueId }).nullish(),
 });
 type Service = z.infer<typeof service>;
 
 const subscription = z.object({
   id: opaqueId,
-  status: z.string().nullish(),
+  status: shortText.nullish(),
   balance_group: z.object({ id: opaqueId }).nullish(),
-  services: z.array(service).nullish(),
+  services: rowsOf(service).nullish(),
 });
 type Subscription = z.infer<typeof subscription>;
 
 const person = z.object({ id: opaqueId });
 const group = z.object({
   id: opaqueId,
-  type: z.string().nullish(),
+  type: shortText.nullish(),
   owner_billing_profile: z.object({ id: opaqueId }).nullish(),
 });
 const propertyCustomer = z.object({
   id: opaqueId,
-  subscriptions: z.array(subscription).nullish(),
-  services: z.array(service).nullish(),
+  subscriptions: rowsOf(subscription).nullish(),
+  services: rowsOf(service).nullish(),
 });
+
+// Each is a meter with questions, documents and topics of its own: one strange answer must not bring thousands.
+const MOST_PROPERTIES = 500;
 
 // The first request of an account: an address that is mistyped shows here.
 const NO_CUSTOMER = {
@@ -51,9 +54,9 @@ export async function discover(
 ): Promise<EntityContext> {
   const path = PATHS.customer(identity.customerCode);
   const customer = parseReply(
-    'customer',
+    'question for the customer',
     person,
-    await ask({ method: 'GET', path, what: 'customer', notFound: NO_CUSTOMER, signal }),
+    await ask({ method: 'GET', path, what: 'question for the customer', notFound: NO_CUSTOMER, signal }),
   );
   const groups = await readList(ask, {
     what: 'list of payment groups',
@@ -88,6 +91,13 @@ export async function discover(
       `a property with a service of type ${NAMES.heatService}`,
       `none in ${payment.length} payment group(s)`,
       "Sign in on the provider's own page with this user name. If no heat meter is there either, it is another account that has it; if one is, please report it.",
+    );
+  }
+  if (properties.size > MOST_PROPERTIES) {
+    throw new UnexpectedReply(
+      'discovery of the heat meters',
+      `at most ${MOST_PROPERTIES} properties of one account`,
+      String(properties.size),
     );
   }
   const profiles = payment.flatMap(({ owner_billing_profile }) => owner_billing_profile?.id ?? []);
@@ -150,7 +160,7 @@ const site = z.object({ timezone, currency: z.object({ code }).nullish().catch(n
 
 /** The time zone and currency that the provider's site says it has. */
 export async function readSite(ask: Ask, signal?: AbortSignal): Promise<Site> {
-  const json = await ask({ method: 'GET', path: PATHS.site, what: 'site', signal });
+  const json = await ask({ method: 'GET', path: PATHS.site, what: 'question for the site', signal });
   const found = parseReply('site', site, json);
   const told = { timezone: found.timezone ?? null, currency: found.currency?.code ?? null };
   if (told.timezone === null && told.currency === null) {

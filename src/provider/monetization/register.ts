@@ -2,8 +2,8 @@
 import * as z from 'zod';
 import type { Register } from '../../domain/reading.ts';
 import type { RegisterQuestion } from '../provider.ts';
-import { looseAmount, looseInstant, meterIdentifier, parseRow, readList } from '../reply.ts';
-import { type Ask, UnexpectedReply } from '../request.ts';
+import { digestOf, looseAmount, looseInstant, meterIdentifier, parseRow, readList } from '../reply.ts';
+import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
 
 const WHAT = 'single readings';
@@ -13,11 +13,42 @@ const FIRST_WINDOW_DAYS = 35;
 const OVERLAP_DAYS = 7;
 const KWH_IN: Readonly<Record<string, number>> = { wh: 0.001, kwh: 1, mwh: 1_000 };
 
-/** Oldest first; none when nothing has been read lately. */
+/**
+ * Oldest first; none when nothing has been read lately. A meter that has been exchanged lately is asked about too: its last reading may
+ * be booked after those of the one in its place.
+ */
 export async function readRegister(ask: Ask, question: RegisterQuestion): Promise<readonly Register[]> {
-  const { property, knownReadAt, now, signal } = question;
+  const { property, known, now } = question;
+  const since = known === null ? now - FIRST_WINDOW_DAYS * DAY_MS : known.readAt - OVERLAP_DAYS * DAY_MS;
   const [identifier] = property.meterIdentifiers;
-  const since = knownReadAt === null ? now - FIRST_WINDOW_DAYS * DAY_MS : knownReadAt - OVERLAP_DAYS * DAY_MS;
+  const readings = await readMeter(ask, question, identifier, since);
+  const begun = readings[0]?.readAt ?? Number.POSITIVE_INFINITY;
+  const lately = [...(known?.readings ?? []), ...(known ? [known] : [])].filter(
+    ({ readAt }) => readAt >= since,
+  );
+  const earlier = new Set(lately.flatMap(({ meter }) => (meter === identifier ? [] : (meter ?? []))));
+  const before: Register[] = [];
+  for (const meter of earlier)
+    before.push(...(await readMeter(ask, question, meter, since).catch(unlessRefused)));
+  // What is still told of it after that is of no use.
+  const ended = before.filter(({ readAt }) => readAt < begun).sort((a, b) => a.readAt - b.readAt);
+  return [...ended, ...readings];
+}
+
+/** The provider may have forgotten a meter that is not there any more. */
+function unlessRefused(err: unknown): readonly Register[] {
+  const isAboutTheMeter = err instanceof ProviderRefused && err.status !== 401;
+  if (isAboutTheMeter || err instanceof UnexpectedReply) return [];
+  throw err;
+}
+
+/** The register of one meter, oldest first; without an identifier, of the only one that there is. */
+async function readMeter(
+  ask: Ask,
+  { property, now, signal }: RegisterQuestion,
+  identifier: string | undefined,
+  since: number,
+): Promise<readonly Register[]> {
   const rows = await readList(ask, {
     what: WHAT,
     path: PATHS.readings(property.propertyCustomerId),
@@ -30,18 +61,19 @@ export async function readRegister(ask: Ask, question: RegisterQuestion): Promis
       // Should there be too many, the newest ones are among those that are read.
       'order-dir': 'desc',
     },
-    row: z.unknown(),
-    identity: (row) => JSON.stringify(row),
+    row: eventRow,
+    identity: ({ key }) => key,
     signal,
   });
-  const read = rows.flatMap((row) => toRead(row) ?? []);
+  const read = rows.flatMap((row) => row.read ?? []);
   if (rows.length > 0 && read.length === 0) {
     throw new UnexpectedReply(WHAT, 'readings with meter_value and time_of_read', 'none');
   }
   const own = read.filter((one) => one.isActual && one.readAt <= now + DAY_MS && isOf(one, identifier));
   // When two readings are of one moment, the one that was booked later is the corrected one.
   const inOrder = own.sort((a, b) => a.readAt - b.readAt || a.bookedAt - b.bookedAt);
-  return [...new Map(inOrder.map(({ energy, readAt }) => [readAt, { energy, readAt }])).values()];
+  const meter = identifier === undefined ? {} : { meter: identifier };
+  return [...new Map(inOrder.map(({ energy, readAt }) => [readAt, { energy, readAt, ...meter }])).values()];
 }
 
 interface Read extends Register {
@@ -63,6 +95,8 @@ const event = z.object({
     meter_value_unit: z.string().nullish(),
   }),
 });
+
+const eventRow = z.unknown().transform((row) => ({ read: toRead(row), key: digestOf(row) }));
 
 /** `null` for whatever cannot be read as kWh at a time. */
 function toRead(row: unknown): Read | null {

@@ -8,8 +8,9 @@ import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { EXIT, type Failure, failure, LAST_VALUES_STAY } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { HoursQuestion, UsageQuestion } from '../provider.ts';
-import { LARGEST_UNITS, LAST_INSTANT, parseReply } from '../reply.ts';
+import { LARGEST_UNITS, LAST_INSTANT, parseReply, rowsOf } from '../reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
+import { toldOf } from './complaint.ts';
 import { NAMES, PATHS } from './names.ts';
 
 type Asked = Omit<UsageQuestion, 'interval'> & { readonly interval: Interval | 'hour' };
@@ -28,7 +29,7 @@ export function usageReports(ask: Ask, log: Log) {
 
   /** The buckets of each resource. */
   async function report(question: Asked): Promise<Resource[]> {
-    const { propertyCustomerId, signal } = question;
+    const { signal } = question;
     const askWith = async (intervalKey: IntervalKey) => {
       const body = usageQuery(question, intervalKey);
       const json = await ask({ method: 'POST', path: PATHS.usage, body, what: WHAT, signal });
@@ -40,9 +41,8 @@ export function usageReports(ask: Ask, log: Log) {
       return await askWith(intervalKey);
     } catch (err) {
       if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
-      // The reason may repeat parts of the query.
-      const reason = err.reason?.replaceAll(propertyCustomerId, '<id>') ?? 'not given';
-      log.warn({ intervalKey, reason }, 'the provider does not understand the usage query');
+      const told = toldOf(err.complaint, usageQuery(question, intervalKey));
+      log.warn({ intervalKey, ...told }, 'the provider does not understand the usage query');
       // Either key may be the one it does not know. When both are refused, the first refusal counts.
       return askWith(intervalKey === 'interval' ? 'calendar_interval' : 'interval').catch((second) => {
         throw second instanceof ProviderRefused ? err : second;
@@ -144,7 +144,7 @@ const interval = z.object({
 });
 const resource = z.object({
   key: z.string(),
-  readings: z.object({ intervals: z.object({ buckets: z.array(interval) }) }),
+  readings: z.object({ intervals: z.object({ buckets: rowsOf(interval) }) }),
 });
 const count = z.number().nullish();
 const search = z.object({
@@ -153,7 +153,7 @@ const search = z.object({
   _shards: z.object({ total: count, successful: count, failed: count }).nullish(),
 });
 const reply = z.object({
-  aggregations: z.object({ resources: z.object({ buckets: z.array(resource) }) }),
+  aggregations: z.object({ resources: z.object({ buckets: rowsOf(resource) }) }),
 });
 
 type Resource = z.infer<typeof resource>;

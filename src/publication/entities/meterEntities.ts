@@ -267,18 +267,22 @@ const ofRegister = fieldsOf(
     },
 );
 
+/** The newest reading, unless it is of a meter that was there before. */
+const registerNow = ({ register, identifiers }: MeterView) =>
+  register?.meter === undefined || identifiers.includes(register.meter) ? register : null;
+
 const REGISTER_ROWS: readonly Row[] = [
   {
     ...energy,
     key: 'meter_reading',
-    help: "The meter's own register, where the provider gives it; null with several meters. Not for the Energy dashboard: beside energy_total it would count twice.",
+    help: "The meter's own register, where the provider gives it; null with several meters, and after an exchange until the new one is read. Not for the Energy dashboard: beside energy_total it would count twice.",
     icon: 'mdi:counter',
-    read: ({ register }) => knownUnits(register?.energy),
+    read: (view) => knownUnits(registerNow(view)?.energy),
   },
   {
     ...energy,
     key: 'register_difference',
-    help: 'What the register has grown by between two of its readings, less the sum of the days between; null without two readings.',
+    help: 'What the register has grown by between two of its readings, less the sum of the days between; null without two readings of the meter of now.',
     icon: 'mdi:scale-balance',
     read: ({ registerCheck }) => knownUnits(registerCheck?.difference),
     attributes: [
@@ -307,13 +311,15 @@ const ABOUT_THE_METER: readonly Attribute[] = [
   {
     key: 'meter_reading_at',
     help: 'When the register was read.',
-    read: (view) => instant(view, view.register?.readAt ?? null),
+    read: (view) => instant(view, registerNow(view)?.readAt ?? null),
   },
   {
     key: 'meter_reading_day',
     help: 'The day at whose end the register stood there.',
-    read: ({ register, readingCloses, zone }) =>
-      register && dayClosedBy(register.readAt, readingCloses, zone),
+    read(view) {
+      const register = registerNow(view);
+      return register && dayClosedBy(register.readAt, view.readingCloses, view.zone);
+    },
   },
   {
     key: 'updated_at',

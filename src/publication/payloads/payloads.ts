@@ -199,6 +199,9 @@ const online = z.enum(['online', 'offline']);
 const bridgeInfo = payload({
   version: text,
   started_at: instant,
+  instance: text.describe(
+    'Drawn at each start (once for a fleet): another one means that two installations have the same base topic.',
+  ),
   schedule: text.nullable().describe('The cron expression; null without an account.'),
   timezone: text,
   base_topic: text,

@@ -43,6 +43,10 @@ const use = (help: string) => ({
 });
 const band = { kwh: number, low: number, high: number };
 const register = { kwh: number, at: instant };
+const reading = z.strictObject({
+  ...register,
+  meter_identifier: text.nullable().describe('null: the provider does not tell it.'),
+});
 const price = { from: day, to: day, unit_rate: number, standing_charge: number };
 const verdict = z.enum(VERDICTS);
 const bill = {
@@ -83,6 +87,7 @@ export const meterStatement = payload({
   account: name,
   meter: name,
   meter_name: text.nullable().describe('What the configuration calls the meter.'),
+  meter_identifiers: z.array(text).describe('The heat meters at the end of the month.'),
   revision: count.describe('Grows with each correction of a day that the statement rests on.'),
   conclusion: z
     .strictObject({
@@ -110,6 +115,11 @@ export const meterStatement = payload({
   hot_water: fields('The other part: estimated.', band),
   register_first: fields("What the meter's register showed at the beginning of the month.", register),
   register_last: fields("What the meter's register showed at the end of the month.", register),
+  exchanges: z
+    .array(z.strictObject({ last: reading, first: reading }))
+    .describe(
+      'Where another meter was put in, or the register has begun anew: the last reading before, and the first one after it.',
+    ),
   days: z
     .strictObject({
       of: count,

@@ -22,6 +22,7 @@ import {
   daysOf,
   monthStart,
 } from '../../domain/period.ts';
+import { type Register, readingsByMeter } from '../../domain/reading.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { fitTariff } from '../../domain/tariff/tariff.ts';
 import type { PayloadByTopic } from '../payloads/payloads.ts';
@@ -33,7 +34,7 @@ export type Field<T> = Omit<Statement['energy'], 'value'> & { readonly value: T 
 type Basis = NonNullable<Field<unknown>['basis']>;
 type Reason = NonNullable<Field<unknown>['reason']>;
 
-type MeterKey = 'meter' | 'friendlyName' | 'tenancy' | 'house' | 'register';
+type MeterKey = 'meter' | 'friendlyName' | 'area' | 'identifiers' | 'tenancy' | 'house' | 'register';
 type MeterFacts = Pick<MeterView, MeterKey | 'zone' | 'currency' | 'readingCloses'>;
 type AccountKey = 'account' | 'zone' | 'invoices' | 'checks' | 'balance' | 'statement' | 'asked';
 type AccountFacts = Pick<AccountView, AccountKey>;
@@ -93,6 +94,7 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
     account: account.account,
     meter: meter.meter,
     meter_name: meter.friendlyName,
+    meter_identifiers: [...identifiersAt(meter, span)],
     revision: lately.reduce((sum, { revision }) => sum + revision, 0),
     conclusion: conclusionOf({
       missing: marks.missing.length,
@@ -112,10 +114,11 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
     ...heatParts(meter, span),
     register_first: registerAt(facts, addDays(span.from, -1)),
     register_last: registerAt(facts, addDays(span.to, -1)),
+    exchanges: exchangesIn(meter, span),
     days: { of: daysOf(span).length, ...marks },
     bills,
     due: balance == null ? untold(account, 'balance') : known(toUnits(balance), { kind: 'provider' }),
-    ...configured(account.statement, energy.value, ofYear.includes(null) ? null : sumKnown(ofYear)),
+    ...configured(account.statement, meter, energy.value, ofYear.includes(null) ? null : sumKnown(ofYear)),
   };
 }
 
@@ -262,6 +265,31 @@ function registerAt({ meter, account }: StatementFacts, day: Day): Statement['re
   return known({ kwh: toUnits(reading.energy), at }, { kind: 'register', at });
 }
 
+/** Of those that are known, the ones after which the register was read in the span for the first time. */
+function exchangesIn({ register, readingCloses, zone }: MeterFacts, span: DaySpan): Statement['exchanges'] {
+  const told = ({ energy, readAt, meter }: Register) => ({
+    kwh: toUnits(energy),
+    at: zone.iso(readAt),
+    meter_identifier: meter ?? null,
+  });
+  const meters = readingsByMeter(register?.readings ?? []);
+  return meters.flatMap(([first], at) => {
+    const last = meters[at - 1]?.at(-1);
+    if (!last || !first) return [];
+    const day = dayClosedBy(first.readAt, readingCloses, zone);
+    return day >= span.from && day < span.to ? [{ last: told(last), first: told(first) }] : [];
+  });
+}
+
+/** The meter at the end of the span, where its register tells; else those of now. */
+function identifiersAt(meter: MeterFacts, span: DaySpan): readonly string[] {
+  const { register, identifiers, readingCloses, zone } = meter;
+  const readings = register?.readings ?? [];
+  const isBeforeEnd = ({ readAt }: Register) => dayClosedBy(readAt, readingCloses, zone) < span.to;
+  const newest = readings.findLast(isBeforeEnd) ?? readings[0];
+  return newest?.meter === undefined ? identifiers : [newest.meter];
+}
+
 function marksOf(days: Ledger['days'], span: DaySpan): Omit<Statement['days'], 'of'> {
   const all = daysOf(span);
   const inReading = readingsOf(days, span);
@@ -351,13 +379,21 @@ function isSettled(bill: ToldBill, bills: readonly ToldBill[], checks: AccountFa
   });
 }
 
+function areaField(key: string, value: number | null): Field<number> {
+  if (value === null) return unknown('not_recorded');
+  return known(value, { kind: 'configuration', keys: [key], source: null });
+}
+
 /** `energy`: of the month; `ofYear`: of the twelve months that end with it; both in kWh. */
 function configured(
   config: StatementConfig,
+  meter: Pick<MeterFacts, 'meter' | 'area'>,
   energy: number | null,
   ofYear: number | null,
 ): Pick<Statement, 'energy_per_m2' | 'heat_source' | 'co2' | 'average_user' | 'contacts'> {
-  const { area_m2, heat_source = null, co2_g_per_kwh: co2, average_kwh_m2_year: average } = config;
+  const { heat_source = null, co2_g_per_kwh: co2, average_kwh_m2_year: average } = config;
+  const area_m2 = meter.area ?? config.area_m2;
+  const areaKey = meter.area === undefined ? 'statement.area_m2' : `meters.${meter.meter}.area_m2`;
   const perArea = (kwh: number | null) =>
     kwh === null || area_m2 === undefined ? null : tenths(kwh / area_m2);
   const given = <T>(key: keyof StatementConfig, value: T | null, source: string | null = null): Field<T> => {
@@ -366,7 +402,7 @@ function configured(
     return known(value, { kind: 'configuration', keys: [`statement.${key}`], source });
   };
   return {
-    energy_per_m2: given('area_m2', perArea(energy)),
+    energy_per_m2: area_m2 === undefined ? unknown('not_configured') : areaField(areaKey, perArea(energy)),
     heat_source: given('heat_source', heat_source),
     co2: given(
       'co2_g_per_kwh',

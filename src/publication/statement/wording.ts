@@ -32,11 +32,12 @@ export function wordingOf(statement: Statement, language: Language, issuedOn: Da
   const words = wordsOf(statement, language);
   const { say, write } = words;
   const { meter_name, revision } = statement;
+  const meter = statement.meter_identifiers.join(', ') || statement.meter;
   return {
     say,
     write,
     title: say('statement.title', statement),
-    meter: meter_name ?? say('statement.meter', statement),
+    meter: meter_name ?? say('statement.meter', { meter }),
     account: say('statement.account', statement),
     summary: summaryOf(statement, words),
     conclusion: conclusionOf(statement, words),
@@ -54,7 +55,8 @@ export function wordingOf(statement: Statement, language: Language, issuedOn: Da
 /** What the rows are made of. */
 function wordsOf({ currency }: Statement, language: Language) {
   const sentences = WORDS[language].statement;
-  const manner = { locale: LOCALES[language], unknown: sentences['statement.not_known'] };
+  const { dates } = WORDS[language];
+  const manner = { locale: LOCALES[language], unknown: sentences['statement.not_known'], dates };
   const { write, say: speak } = speaker(sentences, manner, {});
   const say = (key: Key, values: object = {}) => speak(key, { currency, ...values });
   function row(label: string, value: string, basis: Basis = null): Row {
@@ -182,13 +184,8 @@ function billRows({ bills, due }: Statement, { say, row, told }: Words): Row[] {
 /** Half of a cent is none. */
 const SMALLEST_DIFFERENCE = 0.005;
 
-function readingRows(
-  { days, register_first, register_last }: Statement,
-  { say, write, row, told }: Words,
-): Row[] {
-  // Registers only grow: another meter has been put in, or this one has begun again.
-  const begin = register_first.value?.kwh ?? 0;
-  const isLower = (register_last.value?.kwh ?? begin) < begin;
+function readingRows(statement: Statement, { say, write, row, told }: Words): Row[] {
+  const { days, exchanges, register_first, register_last } = statement;
   const read = days.of - days.missing.length - days.carried.length;
   function marked(kind: 'missing' | 'carried' | 'estimated' | 'corrected'): Row[] {
     const spans = spansOf(days[kind]).map((span) =>
@@ -196,10 +193,19 @@ function readingRows(
     );
     return spans.length === 0 ? [] : [row(say(`readings.${kind}`), spans.join('; '))];
   }
+  function exchangeRows({ last, first }: Statement['exchanges'][number]): Row[] {
+    const [old, own] = [last.meter_identifier, first.meter_identifier];
+    const why = old === own ? say('readings.begun_anew') : say('readings.replaced', { old, own });
+    return [
+      row(say('readings.register'), why),
+      row(say('readings.before'), say('readings.at', last)),
+      row(say('readings.after'), say('readings.at', first)),
+    ];
+  }
   return [
     ...told('readings.first', register_first, 'readings.at'),
     ...told('readings.last', register_last, 'readings.at'),
-    ...(isLower ? [row(say('readings.register'), say('readings.begun_anew'))] : []),
+    ...exchanges.flatMap(exchangeRows),
     row(say('readings.days'), say('readings.days_of', { read, of: days.of })),
     ...marked('missing'),
     ...marked('carried'),

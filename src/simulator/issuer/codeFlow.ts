@@ -16,6 +16,7 @@ import {
   REALM_PATH,
   type Realm,
   type Session,
+  TOO_MANY_SESSIONS,
 } from './realm.ts';
 
 /** One login page that is open in a browser. */
@@ -114,6 +115,10 @@ export function openCodeFlow({ issuer, clock, switches, credentials, sessions }:
   function loggedIn(tab: Tab, account: Account): Reply {
     const { accountStates, consentRequired, offlineAccess, requiredActions } = token;
     const asksConsent = consentRequired || (offlineAccess === 'with_consent' && asksForConsent(tab.request));
+    if (sessions.isFull(account, clock.now())) {
+      credentials.refused(account);
+      return errorPage(TOO_MANY_SESSIONS, 403);
+    }
     credentials.succeeded(account);
     const isSetUp = accountStates.get(account.username) !== 'not_fully_set_up';
     const actions = requiredActions.get(account.username) ?? (isSetUp ? [] : ['UPDATE_PASSWORD' as const]);

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Account } from '../accounts.ts';
-import { type Counters, type Exchange, json, type Reply, type Route } from '../exchange.ts';
+import { type Counters, type Exchange, json, Refusal, type Reply, type Route } from '../exchange.ts';
 import type { Switches } from '../switches.ts';
 import { openCodeFlow } from './codeFlow.ts';
 import { DEVICE_GRANT, openDevices } from './device.ts';
@@ -20,6 +20,7 @@ import {
   REALM_PATH,
   type Realm,
   signed,
+  TOO_MANY_SESSIONS,
 } from './realm.ts';
 
 export function openKeycloak(
@@ -30,7 +31,7 @@ export function openKeycloak(
   counters: Counters,
 ) {
   const { token } = switches;
-  const sessions = openSessions(switches, issuer);
+  const sessions = openSessions(switches, issuer, accounts);
   const credentials = openCredentials(clock, accounts, switches, counters);
   const realm: Realm = { issuer, clock, switches, counters, sessions, credentials };
   const codeFlow = openCodeFlow(realm);
@@ -51,6 +52,10 @@ export function openKeycloak(
     checkScopes(scope, switches);
     const account = credentials.login(exchange, username, password, { totp });
     if (!account) throw failed(token.wrongPasswordStatus, 'invalid_grant', 'Invalid user credentials');
+    if (sessions.isFull(account, clock.now())) {
+      credentials.refused(account);
+      throw new Refusal(json({ error: TOO_MANY_SESSIONS }, 403));
+    }
     credentials.succeeded(account);
     const state = token.accountStates.get(account.username) ?? 'active';
     if (state === 'disabled') throw noGrant('Account disabled');

@@ -57,8 +57,8 @@ export function stepPage(step: Step, parts: PageParts): Reply {
 export const expiredPage = (): Reply =>
   page('login-page-expired', '<p id="instruction1"><a id="loginRestartLink" href="#">Again</a></p>');
 
-export const errorPage = (words: string): Reply =>
-  page('error', `<div id="kc-error-message"><p>${escaped(words)}</p></div>`, 400);
+export const errorPage = (words: string, status = 400): Reply =>
+  page('error', `<div id="kc-error-message"><p>${escaped(words)}</p></div>`, status);
 
 function page(pageId: string, content: string, status = 200): Reply {
   const body = `<html lang="en"><title>Sign in to energy</title><body id="keycloak-bg" data-page-id="login-${pageId}">

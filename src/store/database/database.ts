@@ -3,7 +3,7 @@
 // pooler may give each statement another connection.
 import pg from 'pg';
 import type { Clock } from '../../foundation/clock.ts';
-import { EXIT, Failure } from '../../foundation/failure.ts';
+import { codeOf, EXIT, Failure } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
 
 /** Why a database cannot be used: a sentence, and what to do. Keys are SQLSTATEs, or codes of the system. */
@@ -25,9 +25,9 @@ const SENTENCES: Readonly<Record<string, readonly [sentence: string, hint: strin
     'PostgreSQL has no connection left.',
     'Raise its max_connections: a process of the fleet takes up to ten.',
   ],
-  '23505': [
-    'Another process of the fleet has taken the number of this one while it was stopped.',
-    'It ends, and whatever supervises it starts it again.',
+  '55P03': [
+    'The tables of the fleet are to be changed for this version, and something holds them.',
+    'End what is open in the database for long, such as a pg_dump (pg_stat_activity tells), and start again.',
   ],
   '25001': [
     'A connection pooler hands out connections for a single statement.',
@@ -43,7 +43,7 @@ export class DatabaseTrouble extends Failure {
   readonly reason: string;
 
   constructor(cause: unknown) {
-    const reason = String(Object(cause).code ?? 'no answer');
+    const reason = codeOf(cause) ?? 'no answer';
     const [sentence, hint] = SENTENCES[reason] ?? [
       `The database of the fleet cannot be used (${reason}).`,
       OTHERWISE,

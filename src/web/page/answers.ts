@@ -30,8 +30,8 @@ export interface Device {
   readonly verification_uri_complete: string | null;
   readonly user_code: string;
   readonly expires_at: string;
-  /** The address as a path within a square of `size`. */
-  readonly qr: { readonly size: number; readonly path: string };
+  /** The address as a path within a square of `size`; `null`: it is too long. */
+  readonly qr: { readonly size: number; readonly path: string } | null;
 }
 
 /** What would be added to the Energy dashboard. `digest`: of the whole change. */

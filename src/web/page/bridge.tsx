@@ -1,6 +1,7 @@
 // The bridge: how it is in words, what can be asked of it, each with what came of it, and its log.
 import { useState } from 'preact/hooks';
 import type { DashboardChange } from './answers.ts';
+import { beginningOf } from './beginning.ts';
 import { ask, type Constituencies, type Health, type Info, type State, store, textOf } from './store.ts';
 import { Button, type Fact, Facts, Scroll, Sender, Table, useSearch, useSending } from './widgets.tsx';
 import { joined, say, sayCount, sessionWords, tell, write } from './words.ts';
@@ -10,6 +11,8 @@ export function Status() {
   if (!health) return <p class="empty">{say(store.isReady ? 'status.unknown' : 'loading')}</p>;
   const { state, reasons, last_poll_at, last_success_at, next_poll_at } = health;
   const isNotYet = state !== 'ok' && last_success_at === null;
+  const verdict = isNotYet ? 'notYet' : state;
+  const word = beginningOf(health) === null ? verdict : 'beginning';
   const poll = (
     key: 'lastPoll' | 'lastGood' | 'nextPoll',
     at: string | null,
@@ -25,7 +28,7 @@ export function Status() {
   ];
   return (
     <>
-      <p class={`verdict ${state}`}>{say(isNotYet ? 'status.notYet' : `status.${state}`)}</p>
+      <p class={`verdict ${state}`}>{say(`status.${word}`)}</p>
       <ul class="reasons">
         {reasons.map(({ code, message, hint, account, meter }) => (
           <li key={`${code} ${account} ${meter}`}>

@@ -3,6 +3,7 @@ import { render } from 'preact';
 import { useEffect, useReducer, useState } from 'preact/hooks';
 import type { PageWords } from '../../publication/language.ts';
 import type { Session } from './answers.ts';
+import { beginningOf } from './beginning.ts';
 import { ConstituencyTable, EnergyDashboard, Log, PollNow, ReadAgain, Status } from './bridge.tsx';
 import { Bills, Meter, MeterList } from './meter.tsx';
 import { SignIns } from './signIn.tsx';
@@ -70,7 +71,6 @@ function Screen({ session }: { session: Session | null }) {
   };
   const documentation = info?.links.documentation ?? '';
   const hasAccounts = info?.schedule !== null;
-  const waiting = store.isReady ? 'page.noMeter' : 'loading';
   const hasBills = meter !== undefined && store.get(`account/${meter.account}/invoices`) !== null;
   const hasStatistics = store.get<Health>('bridge/health')?.statistics != null;
   const hasConstituencies = store.get('bridge/constituencies') !== null;
@@ -87,7 +87,7 @@ function Screen({ session }: { session: Session | null }) {
         {meter ? (
           <Meter info={meter} />
         ) : (
-          <p class="card meter empty">{say(hasAccounts ? waiting : 'page.noAccount')}</p>
+          <p class="card meter empty">{hasAccounts ? waiting() : say('page.noAccount')}</p>
         )}
         <section class="card" aria-label={say('page.bridge')}>
           <Status />
@@ -130,6 +130,14 @@ function Screen({ session }: { session: Session | null }) {
       </footer>
     </>
   );
+}
+
+/** Why there is no meter to show. */
+function waiting(): string {
+  if (!store.isReady) return say('loading');
+  const health = store.get<Health>('bridge/health');
+  const beginning = health && beginningOf(health);
+  return beginning ? say(`beginning.${beginning.step}`, beginning) : say('page.noMeter');
 }
 
 const Trouble = () => (

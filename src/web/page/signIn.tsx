@@ -8,6 +8,8 @@ import { say, sayCount, sessionWords, tell } from './words.ts';
 
 const MOST_SHOWN = 3;
 const LOOK_MS = 3_000;
+/** Of a link nobody reads more: it is followed. */
+const MOST_READ = 400;
 
 /** Shown only while the provider wants a person. */
 export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
@@ -128,7 +130,7 @@ function OnDevice(device: Device) {
   const isWaiting = device.state === 'waiting';
   return (
     <div class="device">
-      {isWaiting && <Qr {...device.qr} />}
+      {isWaiting && device.qr && <Qr {...device.qr} />}
       <div>
         {isWaiting && <p class="code">{device.user_code}</p>}
         {isWaiting && <Address address={device.verification_uri_complete ?? device.verification_uri} />}
@@ -145,7 +147,7 @@ const Address = ({ address }: { address: string }) => (
   <p>
     {/^https?:\/\//.test(address) ? (
       <a href={address} target="_blank" rel="noreferrer">
-        {address}
+        {address.length > MOST_READ ? `${address.slice(0, MOST_READ)}…` : address}
       </a>
     ) : (
       address
@@ -154,7 +156,7 @@ const Address = ({ address }: { address: string }) => (
 );
 
 /** Dark on light in both schemes, with the margin that readers want. */
-const Qr = ({ size, path }: Device['qr']) => (
+const Qr = ({ size, path }: NonNullable<Device['qr']>) => (
   <svg class="qr" viewBox={`-3 -3 ${size + 6} ${size + 6}`} role="img" aria-label={say('signIn.qr')}>
     <rect x="-3" y="-3" width={size + 6} height={size + 6} />
     <path d={path} />

@@ -1,7 +1,7 @@
 // Words of the page: sentences by their key, and amounts, days and times in the reader's own language.
 import { daysBetween } from '../../domain/period.ts';
 import type { PageWords } from '../../publication/language.ts';
-import { speaker } from '../../publication/words.ts';
+import { type DateNames, speaker } from '../../publication/words.ts';
 
 export type Key = keyof PageWords['words'];
 type Counted = { [K in Key]: K extends `${infer Name}.other` ? Name : never }[Key];
@@ -9,12 +9,12 @@ type Counted = { [K in Key]: K extends `${infer Name}.other` ? Name : never }[Ke
 export const UNKNOWN = '–';
 let sentences: Readonly<Record<string, string>> = {};
 let now = Date.now;
-let spoken = speakerIn('en');
+let spoken = speakerIn('en', { months: [], months_short: [], weekdays: [], weekdays_short: [] });
 
-function speakerIn(locale: string) {
+function speakerIn(locale: string, dates: DateNames) {
   return speaker<string, 'time' | 'clock' | 'ago'>(
     sentences,
-    { locale, unknown: UNKNOWN },
+    { locale, unknown: UNKNOWN, dates },
     { time, clock: timeOfDay, ago },
   );
 }
@@ -23,7 +23,7 @@ function speakerIn(locale: string) {
 export function useWords(told: PageWords, preferred: readonly string[], clock = Date.now): void {
   sentences = told.words;
   now = clock;
-  spoken = speakerIn(preferred.find((one) => one.split('-')[0] === told.language) ?? told.locale);
+  spoken = speakerIn(preferred.find((one) => one.split('-')[0] === told.language) ?? told.locale, told.dates);
 }
 
 export const say = (key: Key, values: object = {}): string => spoken.say(key, values);
@@ -53,10 +53,12 @@ export const joined = (parts: readonly (string | false | null)[], separator = ',
 
 /** The time, with its day unless that is today. */
 function time(at: string | number): string {
-  const isToday = new Date(at).toDateString() === new Date(now()).toDateString();
-  const day = isToday ? {} : ({ day: 'numeric', month: 'short' } as const);
-  const options = { ...day, hour: '2-digit', minute: '2-digit' } as const;
-  return spoken.kept(Intl.DateTimeFormat, options).format(new Date(at));
+  const then = new Date(at);
+  const clock = spoken.kept(Intl.DateTimeFormat, { hour: '2-digit', minute: '2-digit' }).format(then);
+  if (then.toDateString() === new Date(now()).toDateString()) return clock;
+  // The reader's own day, as a date without a time zone.
+  const day = new Date(Date.UTC(then.getFullYear(), then.getMonth(), then.getDate())).toISOString();
+  return `${write('tick', day)}, ${clock}`;
 }
 
 /** To the second. A line of the log may have no time that can be read: a part of it may have been masked. */
@@ -73,8 +75,19 @@ const UNITS = [
   ['hour', 3_600, 3_600],
   ['minute', 60, 60],
 ] as const;
-const relative = (count: number, unit: 'day' | 'hour' | 'minute'): string =>
-  spoken.kept(Intl.RelativeTimeFormat, { numeric: 'auto' }).format(count, unit);
+
+/** By sentences of our own: a browser that does not know the language has none. */
+function relative(count: number, unit: 'day' | 'hour' | 'minute'): string {
+  const near = unit === 'day' ? NEAR.get(count) : undefined;
+  if (near !== undefined) return say(near);
+  return sayCount(`${count < 0 ? 'past' : 'future'}.${unit}`, Math.abs(count));
+}
+
+const NEAR = new Map<number, Key>([
+  [-1, 'day.yesterday'],
+  [0, 'day.today'],
+  [1, 'day.tomorrow'],
+]);
 
 /** `3 hours ago`, `in 2 minutes`. */
 function ago(at: string | number): string {

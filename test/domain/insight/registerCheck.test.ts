@@ -4,7 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { checkRegister } from '../../../src/domain/insight/registerCheck.ts';
 import type { Ledger } from '../../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../../src/domain/period.ts';
-import { type Register, type RegisterHistory, withReadings } from '../../../src/domain/reading.ts';
+import {
+  type Register,
+  type RegisterHistory,
+  readingsByMeter,
+  withReadings,
+} from '../../../src/domain/reading.ts';
 import { DUBLIN } from '../../support/household.ts';
 import { holds } from '../../support/property.ts';
 import { type Line, ledgerOf, row } from '../ledgers.ts';
@@ -104,10 +109,41 @@ describe('kept', () => {
     ]);
   });
 
-  test('nothing of a register that was exchanged', () => {
+  test('of a register that was exchanged, as of any other; the last one before and the first one after it stay for years', () => {
     const known = keep(days('2025-05-01', 10, 5000));
-    expect(keep(days('2025-05-11', 3), known).readings).toEqual(days('2025-05-11', 3));
+    const exchanged = keep(days('2025-05-11', 3), known);
+    expect(exchanged.readings).toEqual([...days('2025-05-01', 10, 5000), ...days('2025-05-11', 3)]);
+    const later = keep(days('2025-05-14', 400, 3), exchanged);
+    expect(later.readings.slice(0, 4)).toEqual([
+      shown('2025-05-01', 5000),
+      shown('2025-05-10', 5009),
+      shown('2025-05-11', 0),
+      shown('2025-05-31', 20),
+    ]);
   });
+
+  test('of a day on which the meter was exchanged, the last one of each meter', () => {
+    const [old, own] = [
+      { ...shown('2025-05-10', 5009, 10), meter: 'A' },
+      { ...shown('2025-05-10', 6000, 23), meter: 'B' },
+    ];
+    const { readings, meter } = keep([old, own]);
+    expect(readings).toEqual([old, own]);
+    expect([meter, readingsByMeter(readings)]).toEqual(['B', [[old], [own]]]);
+  });
+
+  test('of a register that falls all the time, no more in the course of years', () => {
+    let known: RegisterHistory | null = null;
+    for (let at = 0; at < 1000; at += 1) known = keep([shown(addDays('2020-01-10', at), 5000 - at)], known);
+    expect(known?.readings.length).toBeLessThan(60 + 34 + 24);
+  });
+});
+
+test('between the register of a meter and that of the one in its place nothing is compared', () => {
+  const old = [shown('2025-05-01', 100), shown('2025-05-11', 200)].map((one) => ({ ...one, meter: 'A' }));
+  const own = [shown('2025-05-12', 5000), shown('2025-05-20', 5080)].map((one) => ({ ...one, meter: 'B' }));
+  expect(check([...old, own[0] as Register], MAY)).toBeNull();
+  expect(check([...old, ...own], MAY)).toMatchObject({ from: '2025-05-13', to: '2025-05-20', difference: 0 });
 });
 
 test('the growth less the difference is the sum of the days, whatever is read', () => {

@@ -14,7 +14,11 @@ import {
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
 const use = (language: Language, ...preferred: string[]) =>
-  useWords({ language, locale: `${language}-DE`, words: WORDS[language].page }, preferred, () => NOW);
+  useWords(
+    { language, locale: `${language}-DE`, words: WORDS[language].page, dates: WORDS[language].dates },
+    preferred,
+    () => NOW,
+  );
 beforeEach(() => use('en', 'fr', 'en-US'));
 
 test('what is not known is a dash, and 0 is 0', () => {
@@ -90,4 +94,17 @@ test('another language: its plurals, days and amounts, by its own locale unless 
   expect(sayCount('requests', 1)).toBe('1 Anfrage');
   expect(write('long', '2026-11-21')).toBe('Samstag, 21. November');
   expect(dayAgo('2026-11-21', '2026-11-22')).toBe('gestern');
+});
+
+test('months, weekdays and times ago are Irish where the browser has never heard of Irish', () => {
+  const { page: words, dates } = WORDS.ga;
+  // No machine knows this locale, as Chromium does not know ga-IE.
+  useWords({ language: 'ga', locale: 'xx-IE', words, dates }, [], () => NOW);
+  const written = ['long', 'short', 'monthTick', 'monthAndYear'].map((format) =>
+    write(format as Format, '2026-11-21'),
+  );
+  expect(written.join('; ')).toMatch(/^Dé Sathairn,? 21 Samhain; Sath,? 21 Samh; Samh; Samh 26$/);
+  expect(write('ago', NOW - 19 * 3_600_000)).toBe('19 uair an chloig ó shin');
+  expect([dayAgo('2026-11-21', '2026-11-22'), dayAgo('2026-11-22', '2026-11-22')]).toEqual(['inné', 'inniu']);
+  expect(write('time', NOW - 86_400_000)).toMatch(/^21 Samh, \d\d:\d\d/);
 });

@@ -1,0 +1,66 @@
+// Opens the accounts of the configuration, with what they share.
+import type { IssuerMemory } from '../auth/oidc.ts';
+import { concurrencyLimit } from '../foundation/limits.ts';
+import type { Gate } from '../http/client.ts';
+import type { Reply } from '../provider/request.ts';
+import { repliesCodec } from '../store/documents.ts';
+import { Account } from './account.ts';
+import type { AccountContext } from './context.ts';
+import { openExtras } from './extras.ts';
+import type { Meter } from './meter.ts';
+import { SeriesNames } from './names.ts';
+import { openPollHistories, openReplyShapes } from './pollHistory.ts';
+import { openUpstream } from './upstream.ts';
+
+/** What the accounts of a fleet share beyond the process. */
+export interface SharedInFleet {
+  readonly names?: SeriesNames;
+  readonly issuerMemory?: IssuerMemory;
+  readonly gate?: (to: 'issuer' | 'provider') => Gate;
+  /** Notes the shapes of replies. */
+  readonly onReply?: (reply: Reply) => void;
+}
+
+/** `restore`: to be called with each meter that is opened. */
+export async function openAccounts(
+  context: AccountContext,
+  restore: (meter: Meter) => Promise<void>,
+  shared: SharedInFleet = {},
+): Promise<Account[]> {
+  const { config, counters, changed } = context;
+  const { names = new SeriesNames(), issuerMemory = { metadata: null }, gate } = shared;
+  // The rounds of extras of all accounts, one after the other.
+  const extrasQueue = concurrencyLimit(1);
+  const replies = context.state.document('replies', repliesCodec);
+  const onReply = shared.onReply ?? (await openReplyShapes(replies, context));
+  const historyOf = await openPollHistories(context);
+  const opened: Account[] = [];
+  // In order: of two properties with the same meter the first keeps its name.
+  for (const account of config.accounts) {
+    const { id } = account;
+    const own = { ...context, log: context.log.child({ account: id }) };
+    const history = historyOf(id);
+    const upstream = openUpstream(account, own, {
+      issuerMemory,
+      ...(gate ? { gate } : {}),
+      onRequest(seen) {
+        history.countRequest();
+        counters.countRequest(seen);
+      },
+      onLogin() {
+        history.countLogin();
+        counters.logins += 1;
+      },
+      onRefresh() {
+        counters.refreshes += 1;
+      },
+      onReply,
+      onChange: () => changed(id),
+    });
+    const extras = await openExtras(id, { upstream, history, queue: extrasQueue }, own);
+    opened.push(await Account.open(id, { upstream, history, extras, names, all: opened, restore }, own));
+  }
+  // When two have the same property, the one that has its ledger keeps it, else the first.
+  for (const account of opened) await account.own.open();
+  return opened;
+}

@@ -1,0 +1,46 @@
+// The numbers of seconds that an issuer gives, within reason: a mistake of its makes nobody ask without a pause, or wait for ever.
+import { retryAfterMs } from '../foundation/retry.ts';
+
+interface Bounds {
+  readonly least: number;
+  readonly most: number;
+  /** In place of what is no number of seconds. */
+  readonly usual: number;
+}
+
+const DAY = 86_400;
+/** Between two questions whether a person has signed in elsewhere. RFC 8628: five seconds where nothing is said. */
+const POLL_INTERVAL: Bounds = { least: 1, most: 60, usual: 5 };
+/** Of a code that a person is to type. */
+const CODE_LIFE: Bounds = { least: 60, most: DAY, usual: 600 };
+/** A token that is always due would be refreshed without a pause. Keycloak's usually live longer than what is assumed. */
+const ACCESS_LIFE: Bounds = { least: 5, most: 366 * DAY, usual: 60 };
+
+function bounded(given: unknown, { least, most, usual }: Bounds): number {
+  const seconds = typeof given === 'string' ? Number.parseFloat(given) : given;
+  return typeof seconds === 'number' && seconds > 0 ? Math.min(Math.max(seconds, least), most) : usual;
+}
+
+/** JSON of a token or device authorization endpoint; anything else stays as it is. */
+export function withSoundSeconds(json: unknown): unknown {
+  const reply = Object(json) as Record<string, unknown>;
+  if (typeof reply.device_code === 'string') {
+    const expires_in = bounded(reply.expires_in, CODE_LIFE);
+    return { ...reply, expires_in, interval: bounded(reply.interval, POLL_INTERVAL) };
+  }
+  if (typeof reply.access_token !== 'string') return json;
+  const expires_in = bounded(reply.expires_in, ACCESS_LIFE);
+  // Keycloak writes 0 for a refresh token without an end of its own. However soon it is said to end, one refresh is tried.
+  const refresh_expires_in = bounded(reply.refresh_expires_in, {
+    least: expires_in,
+    most: Number.MAX_VALUE,
+    usual: 0,
+  });
+  return { ...reply, expires_in, refresh_expires_in };
+}
+
+/** A header `Retry-After` of at most half an hour, in seconds; `null`: there is none that can be read. */
+export function soundRetryAfter(header: string | null, now: number): string | null {
+  const ms = retryAfterMs(header, now);
+  return ms === null ? null : String(Math.ceil(ms / 1000));
+}

@@ -1,0 +1,128 @@
+// The part of heat2mqtt check that tries the broker: whether it takes what is published, and lets us hear what is needed.
+import type { Config } from '../config/schema.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
+import { openBroker } from '../mqtt/broker.ts';
+import type { Connection } from '../mqtt/connection.ts';
+import { lossesBy } from '../mqtt/limits.ts';
+import type { Subscription } from '../mqtt/message.ts';
+import { PublishRefused, SubscribeRefused } from '../mqtt/refusals.ts';
+import { deviceId } from '../publication/discovery.ts';
+import {
+  householdSubscriptions,
+  processSubscriptions,
+  retainedHistory,
+  retainedInfo,
+} from '../publication/subscriptions.ts';
+import { clear, Topics } from '../publication/topics.ts';
+
+type Mqtt = Config['mqtt'];
+
+const CLOSE_MS = 1_000;
+
+export function brokerCheck(config: Config, clock: Clock) {
+  const { mqtt } = config;
+  let isReached = false;
+
+  async function connect(): Promise<Connection> {
+    // Brokers may refuse a connection for its will: that of the daemon is retained, too.
+    const will = { topic: ownPlace(mqtt).topic, payload: 'offline', retain: true };
+    const connection = await openBroker(mqtt, 'check', clock, { will });
+    isReached = true;
+    return connection;
+  }
+
+  return {
+    isReached: (): boolean => isReached,
+
+    async tryToWrite(): Promise<{ readonly message: string; readonly hint?: string }> {
+      const connection = await connect();
+      const places = writingPlaces(mqtt);
+      try {
+        for (const { topic } of places) await tryTopic(connection, topic);
+      } finally {
+        await connection.close(CLOSE_MS);
+      }
+      const message = writingWords(connection, places);
+      const losses = lossesBy(connection.limits).map(({ message: loss, hint }) => `${loss} ${hint}`);
+      return losses.length === 0 ? { message } : { message, hint: losses.join(' ') };
+    },
+
+    /** Rejects with `subscribe_refused`, which names all that the broker refuses. */
+    async tryToHear(): Promise<string> {
+      const subscriptions = subscriptionsOf(config);
+      const refusals = await refusedOf(subscriptions, connect);
+      if (refusals.length === 0)
+        return `the broker takes all: ${subscriptions.map(({ filter }) => filter).join(', ')}`;
+      const hints = new Set(refusals.map(({ hint }) => hint));
+      throw failure('subscribe_refused', refusals.map(({ message }) => message).join(' '), {
+        exit: EXIT.broker,
+        retry: 'later',
+        hint: [...hints].join(' '),
+      });
+    },
+  };
+}
+
+async function tryTopic(connection: Connection, topic: string): Promise<void> {
+  try {
+    await connection.publish(clear(topic));
+  } catch (err) {
+    if (err instanceof PublishRefused) throw err;
+    // Some brokers end the connection over a topic that they refuse.
+    await connection.close(0);
+    throw PublishRefused.byEnd(topic, await connection.ended);
+  }
+}
+
+interface WritingPlace {
+  readonly below: string;
+  readonly topic: string;
+}
+
+/** Nothing is ever retained on this topic beside ours, nor on the other one: to clear them disturbs nobody. */
+const ownPlace = ({ base_topic: base }: Mqtt): WritingPlace => ({
+  below: base,
+  topic: `${base}/bridge/check`,
+});
+
+function writingPlaces(mqtt: Mqtt): WritingPlace[] {
+  const { base_topic: base, discovery_prefix: prefix } = mqtt;
+  const own = ownPlace(mqtt);
+  if (prefix === false) return [own];
+  return [own, { below: prefix, topic: `${prefix}/device/${deviceId(base, 'bridge', 'check')}/config` }];
+}
+
+function writingWords({ version, limits }: Connection, places: readonly WritingPlace[]): string {
+  // MQTT 3.1.1 has no word for a refusal.
+  if (version !== 5) return 'connected with MQTT 3.1.1';
+  if (limits.qos === 0) return 'connected with MQTT 5';
+  return `connected with MQTT 5, may write below ${places.map(({ below }) => below).join(' and ')}`;
+}
+
+/** All that `run` asks for. */
+function subscriptionsOf({ fleet, mqtt }: Config): readonly Subscription[] {
+  const topics = new Topics(mqtt.base_topic);
+  if (!fleet) return [...householdSubscriptions(topics, mqtt.discovery_prefix), retainedHistory(topics, '+')];
+  return [...processSubscriptions(topics), retainedInfo(topics)].map((one) => ({
+    ...one,
+    // As one more of those that share it, the check would take requests from the processes.
+    filter: one.filter.replace(/^\$share\/[^/]+/, '$&_check'),
+  }));
+}
+
+async function refusedOf(
+  subscriptions: readonly Subscription[],
+  connect: () => Promise<Connection>,
+): Promise<readonly SubscribeRefused[]> {
+  const connection = await connect();
+  const answer = await connection.subscribe(subscriptions).catch(() => null);
+  await connection.close(CLOSE_MS);
+  if (answer !== null) return answer;
+  // Some brokers end the connection over a subscription that they refuse.
+  const [first, ...more] = subscriptions;
+  if (first && more.length === 0) return [SubscribeRefused.byEnd(first, await connection.ended)];
+  const refusals: SubscribeRefused[] = [];
+  for (const one of subscriptions) refusals.push(...(await refusedOf([one], connect)));
+  return refusals;
+}

@@ -1,0 +1,71 @@
+// What the bridge knows, read from its disk beside a running daemon or without one: the same views that are published. Nothing is asked,
+// and nothing is written.
+import type { Account } from '../../accounts/account.ts';
+import { accountView, meterViews } from '../../accounts/composition.ts';
+import type { AccountContext } from '../../accounts/context.ts';
+import { Counters } from '../../accounts/metrics.ts';
+import { openAccounts } from '../../accounts/openAccounts.ts';
+import { concurrencyLimit } from '../../foundation/limits.ts';
+import { Topics } from '../../publication/topics.ts';
+import type { AccountView, MeterView } from '../../publication/views.ts';
+import { temperaturesCodec } from '../../store/documents.ts';
+import type { StateStore } from '../../store/stateStore.ts';
+import type { Io } from '../command.ts';
+import type { Settings } from '../settings.ts';
+
+/** An account by its place in the configuration: neither its id nor a number of a customer or meter reaches a model. */
+export interface NumberedAccount {
+  readonly number: number;
+  readonly account: Account;
+  readonly view: AccountView;
+  readonly meters: readonly NumberedMeter[];
+}
+
+export interface NumberedMeter {
+  /** Counted over all accounts. */
+  readonly number: number;
+  readonly view: MeterView;
+}
+
+export async function readDisk(settings: Settings, { clock }: Io): Promise<readonly NumberedAccount[]> {
+  const { config, scrubber, log, zone } = settings;
+  const state = readOnly(settings.state);
+  const outdoor = (await state.document('outdoor-temperatures', temperaturesCodec).read())?.value;
+  const base = config.home_assistant?.degree_day_base ?? null;
+  const context: AccountContext = {
+    config,
+    clock,
+    log,
+    scrubber,
+    random: Math.random,
+    state,
+    zone,
+    topics: new Topics(config.mqtt.base_topic),
+    counters: new Counters(),
+    changed: () => undefined,
+    outdoor: { weather: outdoor === undefined ? null : { temperatures: new Map(outdoor.days), base } },
+    limit: concurrencyLimit(1),
+  };
+  const accounts = await openAccounts(context, async () => undefined);
+  let meters = 0;
+  return accounts.map((account, at) => ({
+    number: at + 1,
+    account,
+    view: accountView(account, context),
+    meters: meterViews(account).map((view) => {
+      meters += 1;
+      return { number: meters, view };
+    }),
+  }));
+}
+
+const readOnly = (state: StateStore): StateStore => ({
+  fault: null,
+  document: (name, codec) => ({
+    read: () => state.document(name, codec).read(),
+    write: async () => true,
+    remove: async () => true,
+  }),
+  list: (folder) => state.list(folder),
+  withLock: (_name, _clock, step) => step(false),
+});

@@ -1,0 +1,163 @@
+// The Model Context Protocol on lines of JSON, in both of its eras: with a handshake (up to 2025-11-25), and with the revision in each
+// request (2026-07-28). Pure: a message in, an answer out.
+import { about } from '../../foundation/about.ts';
+import { Failure } from '../../foundation/failure.ts';
+
+/** One question that an assistant may ask. */
+export interface Tool {
+  readonly name: string;
+  /** For the model. */
+  readonly description: string;
+  /** JSON Schema of an object. */
+  readonly inputSchema: object;
+  /** Resolves to the answer, and a sentence about it. Rejects with a Failure for arguments that are not allowed. */
+  readonly call: (given: unknown) => Promise<{ readonly sentence: string; readonly data: object }>;
+}
+
+const WITH_HANDSHAKE = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
+const WITHOUT_HANDSHAKE = ['2026-07-28'];
+const NEWEST_WITH_HANDSHAKE = '2025-11-25';
+const SUPPORTED = [...WITHOUT_HANDSHAKE, ...WITH_HANDSHAKE];
+const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
+const SERVER_KEY = 'io.modelcontextprotocol/serverInfo';
+const LISTS_HOLD_MS = 3_600_000;
+
+const NOT_JSON = -32700;
+const NO_REQUEST = -32600;
+const UNKNOWN_METHOD = -32601;
+const WRONG_PARAMETERS = -32602;
+const UNKNOWN_VERSION = -32022;
+
+const SERVER = { name: about.name, version: about.version };
+const CAPABILITIES = { tools: {} };
+const INSTRUCTIONS =
+  'Readings of a communal heat meter, its bills and forecasts, as they are on the disk of this bridge. Days are local days. Every number is measured or computed by the bridge; null means that it is not known. Nothing can be changed.';
+
+type Id = string | number | null;
+type Fields = Readonly<Record<string, unknown>>;
+
+/** An error of the protocol. */
+class ProtocolError extends Error {
+  readonly code: number;
+  readonly data: object | undefined;
+
+  constructor(code: number, message: string, data?: object) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** The answer to one line; `null`: it wants none. Never rejects. */
+export async function answerLine(line: string, tools: readonly Tool[]): Promise<object | null> {
+  let message: unknown;
+  try {
+    message = JSON.parse(line);
+  } catch {
+    return errorOf(null, new ProtocolError(NOT_JSON, 'This is not JSON.'));
+  }
+  return answer(message, tools);
+}
+
+async function answer(message: unknown, tools: readonly Tool[]): Promise<object | null> {
+  const { id, method, params } = fieldsOf(message);
+  const isAnswerable = typeof id === 'string' || typeof id === 'number';
+  if (typeof method !== 'string') {
+    // An answer to a question that was never asked.
+    if (isAnswerable && !('method' in fieldsOf(message))) return null;
+    return errorOf(isAnswerable ? id : null, new ProtocolError(NO_REQUEST, 'This is no request.'));
+  }
+  // A notification.
+  if (!isAnswerable) return null;
+  try {
+    const given = fieldsOf(params);
+    const revision = revisionOf(given);
+    const result = await resultOf(method, given, tools);
+    return { jsonrpc: '2.0', id, result: revision === null ? result : withoutHandshake(result) };
+  } catch (err) {
+    if (err instanceof ProtocolError) return errorOf(id, err);
+    throw err;
+  }
+}
+
+const fieldsOf = (value: unknown): Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+
+const errorOf = (id: Id, { code, message, data }: ProtocolError) => ({
+  jsonrpc: '2.0',
+  id,
+  error: data === undefined ? { code, message } : { code, message, data },
+});
+
+/** The revision that a request without a handshake names; `null`: it names none. */
+function revisionOf({ _meta: meta }: Fields): string | null {
+  const named = fieldsOf(meta)[VERSION_KEY];
+  if (named === undefined) return null;
+  if (typeof named === 'string' && SUPPORTED.includes(named)) return named;
+  throw new ProtocolError(UNKNOWN_VERSION, 'This revision of the protocol is not known.', {
+    supported: SUPPORTED,
+  });
+}
+
+const withoutHandshake = (result: object) => ({
+  resultType: 'complete',
+  ...result,
+  _meta: { [SERVER_KEY]: SERVER },
+});
+
+async function resultOf(method: string, given: Fields, tools: readonly Tool[]): Promise<object> {
+  if (method === 'initialize') return initialized(given.protocolVersion);
+  if (method === 'ping') return {};
+  if (method === 'server/discover')
+    return withoutHandshake({
+      supportedVersions: SUPPORTED,
+      capabilities: CAPABILITIES,
+      instructions: INSTRUCTIONS,
+      ttlMs: LISTS_HOLD_MS,
+      cacheScope: 'public',
+    });
+  if (method === 'tools/list')
+    return {
+      tools: tools.map(listed),
+      ...(isModern(given) ? { ttlMs: LISTS_HOLD_MS, cacheScope: 'public' } : {}),
+    };
+  if (method === 'tools/call') return called(given, tools);
+  throw new ProtocolError(UNKNOWN_METHOD, 'There is no such method.');
+}
+
+const isModern = (given: Fields): boolean => revisionOf(given) !== null;
+
+/** The revision that was asked for if it is known, else the newest one. */
+function initialized(asked: unknown) {
+  const isKnown = typeof asked === 'string' && WITH_HANDSHAKE.includes(asked);
+  return {
+    protocolVersion: isKnown ? asked : NEWEST_WITH_HANDSHAKE,
+    capabilities: CAPABILITIES,
+    serverInfo: SERVER,
+    instructions: INSTRUCTIONS,
+  };
+}
+
+const listed = ({ name, description, inputSchema }: Tool) => ({
+  name,
+  description,
+  inputSchema,
+  annotations: { readOnlyHint: true, openWorldHint: false },
+});
+
+/** What is wrong with the arguments is a result, so that the model can mend it. */
+async function called({ name, arguments: given }: Fields, tools: readonly Tool[]): Promise<object> {
+  const tool = tools.find((one) => one.name === name);
+  if (!tool) throw new ProtocolError(WRONG_PARAMETERS, 'There is no such tool.');
+  try {
+    const { sentence, data } = await tool.call(given ?? {});
+    return {
+      content: [{ type: 'text', text: `${sentence}\n${JSON.stringify(data)}` }],
+      structuredContent: data,
+    };
+  } catch (err) {
+    const text =
+      err instanceof Failure ? [err.message, err.hint].filter(Boolean).join(' ') : 'Unexpected fault.';
+    return { content: [{ type: 'text', text }], isError: true };
+  }
+}

@@ -1,0 +1,337 @@
+// The questions that an assistant may ask, and their answers: projections of what is published, without any text of the provider, any
+// name, and any number of a customer, meter or invoice.
+import * as z from 'zod';
+import { knownUnits, toMicro } from '../../domain/amount.ts';
+import { costAt } from '../../domain/insight/anotherTariff.ts';
+import { billCheckRecord } from '../../domain/insight/billWords.ts';
+import type { Forecast } from '../../domain/insight/forecast.ts';
+import { invoiceRecord } from '../../domain/invoice.ts';
+import { addDays, type Day } from '../../domain/period.ts';
+import { periodSums } from '../../domain/totals.ts';
+import { EXIT, failure } from '../../foundation/failure.ts';
+import { statementOf } from '../../publication/statement/statement.ts';
+import { refusal } from '../command.ts';
+import type { NumberedAccount, NumberedMeter } from './disk.ts';
+import type { Tool } from './protocol.ts';
+
+type Read = () => Promise<readonly NumberedAccount[]>;
+
+const MOST_PERIODS = 400;
+const HIGHEST_PRICE = 1_000;
+const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, 'allowed: a day as YYYY-MM-DD');
+const span = {
+  from: day.describe('The first day, YYYY-MM-DD.'),
+  to: day.describe('The last day, YYYY-MM-DD.'),
+};
+const meter = z.int().min(1).optional().describe('One meter by its number; default: all.');
+
+function tool<T extends z.ZodRawShape>(
+  name: string,
+  description: string,
+  shape: T,
+  call: (given: z.infer<z.ZodObject<T>>) => Promise<{ sentence: string; data: object }>,
+): Tool {
+  const schema = z.strictObject(shape);
+  return {
+    name,
+    description,
+    inputSchema: z.toJSONSchema(schema),
+    call(given) {
+      const parsed = schema.safeParse(given);
+      if (parsed.success) return call(parsed.data as z.infer<z.ZodObject<T>>);
+      throw refused(
+        parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`),
+      );
+    },
+  };
+}
+
+const refused = (mistakes: readonly string[]) => refusal('wrong_argument', `${mistakes.join('. ')}.`);
+
+export const toolsOf = (read: Read): readonly Tool[] => [
+  usageTool(read),
+  billsTool(read),
+  statementTool(read),
+  forecastTool(read),
+  costTool(read),
+  healthTool(read),
+];
+
+/** Rejects with wrong_argument, or no_readings. */
+async function metersOf(read: Read, wanted: number | undefined): Promise<readonly NumberedMeter[]> {
+  const all = (await read()).flatMap(({ meters }) => meters);
+  if (all.length === 0) throw noReadings();
+  const some = all.filter(({ number }) => (wanted ?? number) === number);
+  if (some.length === 0) throw refused([`meter: found ${wanted}; allowed: 1 to ${all.length}`]);
+  return some;
+}
+
+const noReadings = () =>
+  failure('no_readings', 'No whole history is on the disk yet.', {
+    exit: EXIT.usage,
+    retry: 'later',
+    hint: 'A running bridge reads it with its first poll.',
+  });
+
+function checkSpan({ from, to }: { readonly from: Day; readonly to: Day }): void {
+  for (const [key, value] of Object.entries({ from, to }))
+    if (Number.isNaN(Date.parse(value)))
+      throw refused([`${key}: found ${value}; allowed: a day of the calendar`]);
+  if (from > to) throw refused([`from: found ${from}; allowed: a day not after ${to}`]);
+}
+
+const usageTool = (read: Read): Tool =>
+  tool(
+    'usage',
+    'Heat used (kWh) and what the provider charges for it, by day, week or month: the whole weeks and months that touch the span. Days without a reading are left out.',
+    { ...span, interval: z.enum(['day', 'week', 'month']).default('month'), meter },
+    async ({ from, to, interval, meter: wanted }) => {
+      checkSpan({ from, to });
+      const meters = (await metersOf(read, wanted)).map(({ number, view }) => {
+        const periods = periodSums(view.tenancy, interval, Number.POSITIVE_INFINITY)
+          .filter((period) => period.start <= to && period.end > from)
+          .map((period) => ({
+            from: period.start,
+            to: addDays(period.end, -1),
+            energy_kwh: knownUnits(period.energy),
+            cost: knownUnits(period.cost),
+          }));
+        return { meter: number, currency: view.currency, periods };
+      });
+      const count = Math.max(...meters.map(({ periods }) => periods.length));
+      if (count > MOST_PERIODS)
+        throw refused([
+          `interval: found ${interval}, ${count} periods; allowed: at most ${MOST_PERIODS}, so a longer interval or a shorter span`,
+        ]);
+      return { sentence: `Usage by ${interval} from ${from} to ${to}.`, data: { interval, meters } };
+    },
+  );
+
+const billsTool = (read: Read): Tool =>
+  tool(
+    'bills',
+    'The bills, newest first, each with the verdict of the bridge: whether it agrees with the days of its period, and what is not explained.',
+    { most: z.int().min(1).max(60).default(12).describe('So many of the newest.') },
+    async ({ most }) => {
+      const accounts = (await read()).map(({ number, view }) => {
+        const { invoices, checks, currency, zone } = view;
+        const bills = (invoices?.all ?? []).slice(0, most).map((invoice, at) => {
+          const { period_start, period_end, issued, due, amount, amount_due } = invoiceRecord(invoice, zone);
+          const check = checks.get(invoice.id);
+          const record = check ? billCheckRecord(check, currency) : null;
+          return {
+            bill: at + 1,
+            period_start,
+            period_end,
+            issued,
+            due,
+            amount,
+            amount_due,
+            verdict: record?.verdict ?? null,
+            sum_of_days: record?.sum_of_days ?? null,
+            unexplained: record?.unexplained ?? null,
+            sentence: record?.sentence ?? null,
+          };
+        });
+        return { account: number, currency, bills };
+      });
+      const count = accounts.reduce((sum, { bills }) => sum + bills.length, 0);
+      return {
+        sentence: count === 1 ? 'One bill is known.' : `${count} bills are shown.`,
+        data: { accounts },
+      };
+    },
+  );
+
+const statementTool = (read: Read): Tool =>
+  tool(
+    'statement',
+    'One complete month of each meter: use and cost, the month before and the year before, what the weather explains, prices, heating and hot water apart, days without a reading. Each value is null with a reason where it is not known.',
+    {
+      month: z
+        .string()
+        .regex(/^\d{4}-\d{2}$/, 'allowed: a month as YYYY-MM')
+        .optional()
+        .describe('YYYY-MM; default: the newest complete one.'),
+      meter,
+    },
+    async ({ month, meter: wanted }) => {
+      const numbered = await metersOf(read, wanted);
+      const accounts = await read();
+      const statements = numbered.map(({ number, view }) => {
+        const account = accounts.find(({ meters }) => meters.some((one) => one.number === number));
+        const own = account?.account.meters?.find(({ name }) => name === view.meter);
+        const complete = [...(own?.completeMonths() ?? [])];
+        const chosen = month ?? complete[0];
+        if (!account || chosen === undefined) throw noReadings();
+        if (!complete.includes(chosen))
+          throw refused([
+            `month: found ${chosen}; allowed: ${complete.at(-1) ?? 'none'} to ${complete[0] ?? 'none'}`,
+          ]);
+        return {
+          meter: number,
+          ...withoutNames(statementOf(chosen, { meter: view, account: account.view })),
+        };
+      });
+      return { sentence: 'Information, and not a bill.', data: { statements } };
+    },
+  );
+
+/** Without what names a person, a meter, a bill, or comes from the configuration in words. */
+function withoutNames(statement: ReturnType<typeof statementOf>) {
+  const {
+    month,
+    from,
+    to,
+    currency,
+    conclusion,
+    energy,
+    cost,
+    month_before,
+    year_before,
+    weather_adjusted,
+    months,
+    prices,
+    heating,
+    hot_water,
+    days,
+    due,
+    energy_per_m2,
+  } = statement;
+  const plain = <T>({ value, reason }: { readonly value: T; readonly reason: string | null }) => ({
+    value,
+    reason,
+  });
+  const use = (one: typeof month_before) => ({
+    month: one.month,
+    energy_kwh: plain(one.energy),
+    cost: plain(one.cost),
+  });
+  return {
+    month,
+    from,
+    to,
+    currency,
+    conclusion,
+    energy_kwh: plain(energy),
+    cost: plain(cost),
+    month_before: use(month_before),
+    year_before: use(year_before),
+    weather_adjusted: plain(weather_adjusted),
+    months,
+    prices: plain(prices),
+    heating_kwh: plain(heating),
+    hot_water_kwh: plain(hot_water),
+    days,
+    due: plain(due),
+    energy_per_m2: plain(energy_per_m2),
+  };
+}
+
+const band = (forecast: Forecast | null | undefined) =>
+  forecast
+    ? {
+        expected: knownUnits(forecast.amount),
+        low: knownUnits(forecast.low),
+        high: knownUnits(forecast.high),
+      }
+    : null;
+
+const forecastTool = (read: Read): Tool =>
+  tool(
+    'forecast',
+    'What the running month will come to, and the next bill, each with a band that holds 80 of 100; and the month so far.',
+    {},
+    async () => {
+      const accounts = await read();
+      if (accounts.every(({ meters }) => meters.length === 0)) throw noReadings();
+      const data = accounts.map(({ number, view, meters }) => ({
+        account: number,
+        currency: view.currency,
+        meters: meters.map((one) => ({
+          meter: one.number,
+          month_so_far: {
+            energy_kwh: knownUnits(one.view.totals.month.energy),
+            cost: knownUnits(one.view.totals.month.cost),
+          },
+          month: {
+            energy_kwh: band(one.view.monthForecast?.energy),
+            cost: band(one.view.monthForecast?.cost),
+          },
+        })),
+        next_bill: view.nextBill && {
+          from: view.nextBill.span.from,
+          to: addDays(view.nextBill.span.to, -1),
+          energy_kwh: band(view.nextBill.energy),
+          amount: band(view.nextBill.cost),
+        },
+      }));
+      return { sentence: 'Forecasts, not promises.', data: { accounts: data } };
+    },
+  );
+
+const costTool = (read: Read): Tool =>
+  tool(
+    'what_would_it_cost',
+    'What the days of a span would have cost by another tariff, beside what they did cost.',
+    {
+      ...span,
+      unit_rate: z
+        .number()
+        .min(0)
+        .max(HIGHEST_PRICE)
+        .describe('Price of a kWh, in the currency of the meter.'),
+      standing_charge: z.number().min(0).max(HIGHEST_PRICE).describe('Price of a day.'),
+      meter,
+    },
+    async ({ from, to, unit_rate, standing_charge, meter: wanted }) => {
+      checkSpan({ from, to });
+      const days = { from, to: addDays(to, 1) };
+      const prices = { unitRate: unit_rate, standingCharge: toMicro(standing_charge) };
+      const meters = (await metersOf(read, wanted)).map(({ number, view }) => {
+        const known = [...view.tenancy.days].filter(([one]) => one >= from && one <= to);
+        const costs = known.flatMap(([, { cost }]) => cost ?? []);
+        return {
+          meter: number,
+          currency: view.currency,
+          days_with_a_reading: known.length,
+          did_cost: costs.length === 0 ? null : knownUnits(costs.reduce((sum, cost) => sum + cost, 0)),
+          would_cost: knownUnits(costAt(prices, view.tenancy.days, days)),
+        };
+      });
+      return { sentence: `By ${unit_rate} a kWh and ${standing_charge} a day.`, data: { meters } };
+    },
+  );
+
+const healthTool = (read: Read): Tool =>
+  tool(
+    'health',
+    'How fresh the data is, and what is wrong, as the disk of the bridge knows it: the newest reading, the last polls, and how long ago that was.',
+    {},
+    async () => {
+      const accounts = (await read()).map(({ number, account, view, meters }) => {
+        const { lastPollAt, lastSuccessAt, failures, lastError } = account.history.record;
+        const { zone } = view;
+        const instant = (at: number | null) => (at === null ? null : zone.iso(at));
+        return {
+          account: number,
+          last_poll_at: instant(lastPollAt),
+          last_good_poll_at: instant(lastSuccessAt),
+          failures_in_a_row: failures,
+          last_error: lastError?.code ?? null,
+          meters: meters.map((one) => ({
+            meter: one.number,
+            newest_day: one.view.totals.newestDay,
+            reading_at: instant(one.view.readingAt),
+            late: one.view.late,
+            days_missing: one.view.totals.missingDays,
+            since: one.view.tenancy.origin,
+          })),
+        };
+      });
+      return {
+        sentence: 'As of the last write of the bridge; a running bridge writes with each poll.',
+        data: { accounts },
+      };
+    },
+  );

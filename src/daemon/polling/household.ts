@@ -1,0 +1,260 @@
+// The accounts of a household: one loop looks every second at what is due by the clocks as they are now, and gives each account its
+// turn, a few at a time. Scheduled and requested polls, retries, backfills and refreshes all come this way.
+import type { Account, AccountOutcome } from '../../accounts/account.ts';
+import { eventsLeft, eventsOfRefresh } from '../../accounts/composition.ts';
+import type { DaySpan } from '../../domain/period.ts';
+import { type NextTick, nextSlot } from '../../engine/schedule.ts';
+import { countsOf, logPolled, type Polled, pollTurn } from '../../engine/turn.ts';
+import { RateLimit } from '../../foundation/limits.ts';
+import type { Context } from '../context.ts';
+import { Seat } from './seat.ts';
+
+/** Why a requested poll is not done now, and from when on it would be; epoch milliseconds. */
+export interface PollRefusal {
+  readonly reason: 'cool_down' | 'retry_after';
+  readonly until: number;
+}
+
+/** Something that is done again and again, beside the turns. A step that fails does not keep the others from their turn. */
+export interface Beat {
+  readonly everyMs: number;
+  readonly run: () => Promise<void>;
+}
+
+const LOOK_MS = 1_000;
+const COOLDOWN_MS = 5 * 60_000;
+// With more accounts than this, the log has one line for a poll of all and one for each failure.
+const MOST_NAMED = 50;
+
+export class Household {
+  readonly #context: Context;
+  readonly #schedule: () => { readonly slot: number; readonly stepMs: number };
+  readonly #seats: ReadonlyMap<string, Seat>;
+  readonly #cooldown: RateLimit;
+  readonly #stopping = new AbortController();
+  /** Turns under way. */
+  readonly #turns = new Set<Promise<void>>();
+  /** What came of the polls since no poll was under way. */
+  #outcomes: AccountOutcome[] = [];
+  #lookedAt: number;
+  #running: Promise<void> | null = null;
+
+  /** `jitterMs`: the delay of this installation after each tick. */
+  constructor(nextTick: NextTick, jitterMs: number, context: Context) {
+    const { accounts, clock } = context;
+    this.#context = context;
+    this.#schedule = () => {
+      const tick = nextTick(clock.now());
+      return { slot: nextSlot(tick, jitterMs), stepMs: tick.stepMs };
+    };
+    this.#cooldown = new RateLimit(clock, 1, COOLDOWN_MS);
+    this.#lookedAt = clock.monotonic();
+    // Without accounts there is nothing to schedule.
+    const next = accounts.length > 0 ? this.#schedule() : { slot: 0, stepMs: 0 };
+    const seats = accounts.map((one) => [one.id, new Seat(one, next, context)] as const);
+    this.#seats = new Map(seats);
+    context.signals.on('accountChanged', (id) => this.#seats.get(id)?.wake());
+  }
+
+  start(beats: readonly Beat[]): void {
+    const { accounts, log } = this.#context;
+    if (accounts.length === 0) log.info('no account is configured: nothing to poll');
+    else if (!this.#all.some(({ isPollDue }) => isPollDue))
+      log.info('skipping the poll at start: the last one is recent');
+    for (const account of accounts) this.#context.link.publish(eventsLeft(account, this.#context));
+    this.#running = this.#run(beats);
+  }
+
+  get #all(): readonly Seat[] {
+    return [...this.#seats.values()];
+  }
+
+  async #run(beats: readonly Beat[]): Promise<void> {
+    const { clock, log } = this.#context;
+    const began = clock.monotonic();
+    const doneAt = new Map(beats.map((beat) => [beat, began]));
+    while (!this.#stopping.signal.aborted) {
+      this.#look();
+      for (const [beat, at] of doneAt) {
+        if (clock.monotonic() - at < beat.everyMs) continue;
+        doneAt.set(beat, clock.monotonic());
+        await beat.run().catch((err) => log.error({ err }, 'heartbeat fault'));
+      }
+      await clock.sleep(LOOK_MS, this.#stopping.signal);
+    }
+  }
+
+  #look(): void {
+    this.#lookedAt = this.#context.clock.monotonic();
+    if (this.#seats.size === 0) return;
+    const { slot } = this.#schedule();
+    for (const seat of this.#seats.values()) seat.look(slot);
+    this.#give();
+  }
+
+  /** Gives turns to those that are due. Refreshes come first: a poll of a thousand accounts would let sessions lapse. */
+  #give(): void {
+    if (this.#stopping.signal.aborted) return;
+    const { config } = this.#context;
+    for (const seat of config.provider?.keep_alive ? this.#all : [])
+      if (!seat.isBusy && !seat.isLookedAt) this.#begin(seat, () => this.#refreshIfDue(seat));
+    const { concurrency } = this.#context.limit;
+    for (const seat of this.#all) {
+      if (this.#turns.size >= concurrency) return;
+      if (!seat.isBusy && (seat.isAsked || seat.isPollDue)) this.#begin(seat, () => this.#poll(seat));
+    }
+  }
+
+  #begin(seat: Seat, step: () => Promise<void>): void {
+    seat.isBusy = true;
+    const turn = step().finally(() => {
+      seat.isBusy = false;
+      this.#turns.delete(turn);
+      this.#give();
+    });
+    this.#turns.add(turn);
+  }
+
+  async #poll(seat: Seat): Promise<void> {
+    const { signal } = this.#stopping;
+    const { account } = seat;
+    const { again, end } = seat.begin();
+    const slot = () => this.#schedule().slot;
+    const turn = { slot, signal, again, wasFailing: seat.fault !== null };
+    const polled = await this.#context.limit(() => pollTurn(account, turn, this.#context));
+    if (polled !== null) this.#took(seat, polled);
+    seat.polling = null;
+    end(polled?.outcome ?? null);
+    if (polled === null) return;
+    this.#outcomes.push(polled.outcome);
+    if (!this.#all.some((one) => one.polling || one.isAsked || one.isPollDue)) this.#rest();
+  }
+
+  #took(seat: Seat, { outcome, due, events }: Polled): void {
+    const { log, link, signals } = this.#context;
+    const { account } = seat;
+    seat.took(outcome.fault, due);
+    account.history.save();
+    if (outcome.fault === null && this.#isCrowd) log.debug({ account: account.id }, 'polled');
+    else if (outcome.fault === null) logPolled(account, outcome, log);
+    link.publish(events);
+    signals.emit('accountChanged', account.id);
+    // Their bills are about the same meters.
+    for (const other of this.#all.map((one) => one.account))
+      if (other.sharedMeters().some((meter) => meter.account === account.id))
+        signals.emit('accountChanged', other.id);
+  }
+
+  get #isCrowd(): boolean {
+    return this.#seats.size > MOST_NAMED;
+  }
+
+  /** No poll is under way, and none is due. */
+  #rest(): void {
+    const { log, signals } = this.#context;
+    const outcomes = this.#outcomes;
+    this.#outcomes = [];
+    const failed = outcomes.filter(({ fault }) => fault !== null).length;
+    const counts = countsOf(outcomes.flatMap(({ events }) => events));
+    if (this.#isCrowd) log.info({ accounts: outcomes.length, failed, ...counts }, 'accounts polled');
+    signals.emit('pollEnded');
+  }
+
+  async #refreshIfDue(seat: Seat): Promise<void> {
+    if (!(await seat.isRefreshDue())) return;
+    const { fault, isOver } = await this.#context.limit(() => seat.refreshPlan.run());
+    seat.wake();
+    if (this.#stopping.signal.aborted) return;
+    if (fault !== null) this.#refreshFailed(seat.account, fault);
+    if (isOver) this.pollSoon(seat.account.id);
+  }
+
+  #refreshFailed(account: Account, fault: unknown): void {
+    const { id, upstream } = account;
+    const { link, signals } = this.#context;
+    const events = eventsOfRefresh(account, fault, this.#context);
+    link.publish(events);
+    if (events.length > 0) signals.emit('personNeeded', id);
+    const { state, accessExpiresAt } = upstream.session.status();
+    // Nothing is left to be kept alive: the retries of the poll go on.
+    if (state === 'provider_down' && accessExpiresAt === null) this.pollSoon(id, true);
+  }
+
+  /** What the last poll of the account failed of; `null`: of nothing. */
+  faultOf(account: string): unknown {
+    return this.#seats.get(account)?.fault ?? null;
+  }
+
+  isPolling(account: string): boolean {
+    return (this.#seats.get(account)?.polling ?? null) !== null;
+  }
+
+  /** Milliseconds since the last look: proof that the event loop is alive. */
+  ageMs(): number {
+    return this.#context.clock.monotonic() - this.#lookedAt;
+  }
+
+  /** Epoch milliseconds of the next poll that is planned; `null` without accounts. */
+  nextPollAt(): number | null {
+    if (this.#seats.size === 0) return null;
+    const { slot } = this.#schedule();
+    // The one under way is not the next one.
+    return Math.min(...this.#all.map(({ polling, pollAt }) => (polling === null ? pollAt : slot)));
+  }
+
+  /** Polls all accounts; those that the provider has told to wait are left out. Calls during that time share its outcome. */
+  poll(): Promise<readonly AccountOutcome[]> {
+    return this.#ask(this.#all.filter(({ isPaused }) => !isPaused));
+  }
+
+  /** Reads a span of days again, after what may be under way, of the accounts whose totals begin before its end. */
+  backfill(span: DaySpan): Promise<readonly AccountOutcome[]> {
+    const some = this.#all.filter((seat) => !seat.isPaused && !seat.beginsAfter(span));
+    return this.#ask(some, span);
+  }
+
+  async #ask(seats: readonly Seat[], again?: DaySpan): Promise<readonly AccountOutcome[]> {
+    const outcomes = Promise.all(seats.map((seat) => seat.ask(again)));
+    this.#give();
+    return (await outcomes).filter((outcome) => outcome !== null);
+  }
+
+  /**
+   * What troubled the account may be over: its retry is due now. `always`: also after a poll that went well. What a person has done
+   * while a poll is under way is polled for afterwards. Tells whether a poll begins at once.
+   */
+  pollSoon(id: string, always = false): boolean {
+    const seat = this.#seats.get(id);
+    if (!seat || (seat.fault === null && !always)) return false;
+    const wasPolling = seat.polling !== null;
+    seat.hurry();
+    this.#give();
+    return !wasPolling && seat.polling !== null;
+  }
+
+  /** Why a requested poll is not done now; `null`: it would be done. */
+  refusal(): PollRefusal | null {
+    const coolDownMs = this.#cooldown.waitMs();
+    const pauseMs = this.#seats.size > 0 ? Math.min(...this.#all.map((seat) => seat.pauseMs)) : 0;
+    const waitMs = Math.max(coolDownMs, pauseMs);
+    if (waitMs <= 0) return null;
+    const reason = pauseMs > coolDownMs ? 'retry_after' : 'cool_down';
+    return { reason, until: this.#context.clock.now() + waitMs };
+  }
+
+  /** The same as `refusal`; without one the cooldown begins again. */
+  acceptRequest(): PollRefusal | null {
+    const refused = this.refusal();
+    if (refused !== null) return refused;
+    this.#cooldown.tryStart();
+    this.#context.signals.emit('bridgeChanged');
+    return null;
+  }
+
+  /** Resolves once no turn is under way. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const seat of this.#all) seat.stop();
+    await Promise.all([this.#running, ...this.#turns]);
+  }
+}

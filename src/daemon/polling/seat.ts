@@ -1,0 +1,169 @@
+// One account of a household between its turns: when it is due, what is asked of it, and what its last turns failed of.
+import type { Account, AccountOutcome } from '../../accounts/account.ts';
+import type { AccountContext } from '../../accounts/context.ts';
+import { RefreshPlan } from '../../auth/refreshPlan.ts';
+import type { DaySpan } from '../../domain/period.ts';
+import { type Due, dueAtStart, isPaused, momentOf, msUntilPoll, notAfter } from '../../engine/due.ts';
+import type { Clock } from '../../foundation/clock.ts';
+import { EXIT, failure } from '../../foundation/failure.ts';
+
+/** A poll that somebody waits for. */
+interface Asked {
+  /** Those days instead of what is due. */
+  readonly again: DaySpan | undefined;
+  readonly outcome: Promise<AccountOutcome | null>;
+  readonly end: (outcome: AccountOutcome | null) => void;
+}
+
+// The timers of a suspended machine stand still: the tokens are looked at at least this often.
+const LONGEST_UNTIL_LOOK_MS = 30_000;
+
+export class Seat {
+  readonly account: Account;
+  readonly refreshPlan: RefreshPlan;
+  due: Due;
+  /** What the last poll failed of; `null`: of nothing. */
+  fault: unknown;
+  /** A turn is under way. */
+  isBusy = false;
+  /** The poll under way. */
+  polling: Asked | null = null;
+  readonly #clock: Clock;
+  readonly #asked: Asked[] = [];
+  /** What troubled the poll under way may be over. */
+  #isHurried = false;
+  /** When its tokens are to be looked at, on the monotonic clock. */
+  #lookAt = Number.NEGATIVE_INFINITY;
+
+  /** `slot`: the next poll of the schedule; `stepMs`: from one to the next. */
+  constructor(
+    account: Account,
+    { slot, stepMs }: { readonly slot: number; readonly stepMs: number },
+    { clock, random, log }: Pick<AccountContext, 'clock' | 'random' | 'log'>,
+  ) {
+    this.account = account;
+    this.#clock = clock;
+    const own = { clock, random, log: log.child({ account: account.id }) };
+    this.refreshPlan = new RefreshPlan(account.upstream.session, own);
+    this.fault = faultBefore(account);
+    this.due = dueAtStart(account.history.record, this.#isRecent(stepMs), slot, momentOf(clock));
+  }
+
+  /** Whether everything was read so lately that the schedule is soon enough. */
+  #isRecent(stepMs: number): boolean {
+    const { meters, history } = this.account;
+    const { lastSuccessAt } = history.record;
+    if (lastSuccessAt === null || !meters?.every(({ ledger }) => ledger.complete)) return false;
+    const ageMs = this.#clock.now() - lastSuccessAt;
+    return ageMs >= 0 && ageMs < stepMs;
+  }
+
+  /** By the clocks as they are now. */
+  look(slot: number): void {
+    this.due = notAfter(slot, this.due);
+  }
+
+  get isPaused(): boolean {
+    return isPaused(this.due, momentOf(this.#clock));
+  }
+
+  get isAsked(): boolean {
+    return this.#asked.length > 0;
+  }
+
+  get isPollDue(): boolean {
+    return msUntilPoll(this.due, momentOf(this.#clock)) <= 0;
+  }
+
+  /** Milliseconds until a request to it is not refused by the provider's own wish; 0 or less: now. */
+  get pauseMs(): number {
+    return this.due.notBefore - this.#clock.monotonic();
+  }
+
+  /** Epoch milliseconds. */
+  get pollAt(): number {
+    return this.#clock.now() + msUntilPoll(this.due, momentOf(this.#clock));
+  }
+
+  get isLookedAt(): boolean {
+    return this.#clock.monotonic() < this.#lookAt;
+  }
+
+  /** The session may have other tokens. */
+  wake(): void {
+    this.#lookAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Whether the session is to be refreshed now; else it is looked at again in time. */
+  async isRefreshDue(): Promise<boolean> {
+    const waitMs = (await this.refreshPlan.msUntilDue()) ?? LONGEST_UNTIL_LOOK_MS;
+    this.#lookAt = this.#clock.monotonic() + Math.min(Math.max(waitMs, 0), LONGEST_UNTIL_LOOK_MS);
+    return waitMs <= 0;
+  }
+
+  /**
+   * A poll that is wanted, or shares the outcome of the one that is under way or wanted already. Resolves to `null` when the program
+   * stops before.
+   */
+  ask(again?: DaySpan): Promise<AccountOutcome | null> {
+    const all = [...(this.polling === null ? [] : [this.polling]), ...this.#asked];
+    // Days that are read again are asked for after whatever is under way.
+    const same = again === undefined ? all.find((one) => one.again === undefined) : undefined;
+    if (same) return same.outcome;
+    const asked = openAsked(again);
+    this.#asked.push(asked);
+    return asked.outcome;
+  }
+
+  /** The next poll that is wanted, and from now on the one under way. */
+  begin(): Asked {
+    const asked = this.#asked.shift() ?? openAsked(undefined);
+    this.polling = asked;
+    return asked;
+  }
+
+  /** It is due at once, or as soon as the poll under way has failed. */
+  hurry(): void {
+    this.#isHurried = this.polling !== null;
+    this.due = { ...this.due, retryAt: this.#clock.monotonic() };
+  }
+
+  /** After a poll. */
+  took(fault: unknown, due: Due): void {
+    this.fault = fault;
+    const isAtOnce = this.#isHurried && fault !== null;
+    this.due = isAtOnce ? { ...due, retryAt: this.#clock.monotonic() } : due;
+    this.#isHurried = false;
+  }
+
+  /** Nobody waits any longer. */
+  stop(): void {
+    for (const { end } of this.#asked.splice(0)) end(null);
+  }
+
+  /** Its totals begin after these days: nothing would be asked, which tells nothing about the provider. */
+  beginsAfter({ to }: DaySpan): boolean {
+    const meters = this.account.meters ?? [];
+    return meters.length > 0 && meters.every(({ ledger }) => ledger.origin >= to);
+  }
+}
+
+function openAsked(again: DaySpan | undefined): Asked {
+  let end: Asked['end'] = () => undefined;
+  const outcome = new Promise<AccountOutcome | null>((resolve) => {
+    end = resolve;
+  });
+  return { again, outcome, end };
+}
+
+/** What the last poll before this start failed of, which is told until one succeeds. */
+function faultBefore({ history: { record } }: Account): unknown {
+  const code = record.polls.at(-1)?.[1] ?? null;
+  if (code === null) return null;
+  const message = `The last poll before heat2mqtt was started again failed (${code}).`;
+  return failure(code, message, {
+    exit: EXIT.provider,
+    retry: 'later',
+    hint: 'The next poll shows whether this is over.',
+  });
+}

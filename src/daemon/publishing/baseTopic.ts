@@ -1,0 +1,29 @@
+// What the household does about others on its base topic: says online again, its bridge/info, or everything.
+import { randomUUID } from 'node:crypto';
+import { BaseTopicWatch } from '../../mqtt/baseTopicWatch.ts';
+import type { Message } from '../../mqtt/message.ts';
+import { infoMessage, stateMessage } from '../../publication/messages.ts';
+import type { BridgeView } from '../../publication/views.ts';
+import type { Context } from '../context.ts';
+
+/** What there is to say when it is asked for. */
+interface Said {
+  readonly everything: () => readonly Message[];
+  readonly bridge: () => BridgeView;
+}
+
+export function watchBaseTopic(
+  { everything, bridge }: Said,
+  { topics, clock, log, link, signals }: Pick<Context, 'topics' | 'clock' | 'log' | 'link' | 'signals'>,
+): BaseTopicWatch {
+  return new BaseTopicWatch({
+    stateTopic: topics.of('bridge/state'),
+    infoTopic: topics.of('bridge/info'),
+    instance: randomUUID(),
+    clock,
+    log,
+    sayOnline: (isAll) => link.publish(isAll ? everything() : [stateMessage(topics, 'online')]),
+    sayInfo: () => link.publish([infoMessage(topics, bridge())]),
+    onChange: () => void signals.emit('bridgeChanged'),
+  });
+}

@@ -1,0 +1,105 @@
+// A turn of an account: what is done once it is due, in a household as in a fleet, and what log and counters are told of it.
+import type { Account, AccountOutcome } from '../accounts/account.ts';
+import { eventsOfPoll } from '../accounts/composition.ts';
+import type { AccountContext, MeterEvent } from '../accounts/context.ts';
+import { knownUnits, sumKnown } from '../domain/amount.ts';
+import type { Change } from '../domain/ledger.ts';
+import type { DaySpan } from '../domain/period.ts';
+import { Failure, safeWords } from '../foundation/failure.ts';
+import type { Message } from '../mqtt/message.ts';
+import { type Due, dueAfterPoll, keptDue, momentOf } from './due.ts';
+
+export interface Turn {
+  /** The next poll of the schedule, epoch milliseconds. */
+  readonly slot: () => number;
+  readonly signal: AbortSignal;
+  /** Those days instead of what is due. */
+  readonly again?: DaySpan | undefined;
+  /** The poll before this one failed. */
+  readonly wasFailing: boolean;
+}
+
+export interface Polled {
+  readonly outcome: AccountOutcome;
+  readonly due: Due;
+  /** What is worth an event. */
+  readonly events: readonly Message[];
+}
+
+/** Polls the account: what came of it is in its record, in the log, in the counters and in the events. `null`: it was stopped. Never rejects. */
+export async function pollTurn(
+  account: Account,
+  turn: Turn,
+  context: AccountContext,
+): Promise<Polled | null> {
+  const outcome = await account.poll(turn.signal, turn.again);
+  // A stop in the middle of a poll says nothing about the provider.
+  if (turn.signal.aborted) return null;
+  const { fault } = outcome;
+  const { history } = account;
+  const { clock, counters, log, zone } = context;
+  counters.countPoll(fault);
+  history.notePoll(fault === null ? null : safeWords(fault));
+  const retryMs = fault === null ? null : account.retryDelayMs(fault, history.record.failures);
+  const moment = momentOf(clock);
+  const due = dueAfterPoll({ fault, retryMs }, turn.slot(), moment);
+  history.noteDue(keptDue(due, moment));
+  if (fault !== null)
+    logFailed(account.id, fault, retryMs === null ? null : zone.iso(moment.now + retryMs), log);
+  return { outcome, due, events: eventsOfPoll(account, outcome, turn.wasFailing, context) };
+}
+
+type Log = AccountContext['log'];
+
+/** `retryAt`: when it is tried again, as text. */
+function logFailed(account: string, fault: unknown, retryAt: string | null, log: Log): void {
+  // A Failure tells everything in its words; anything else is a bug of ours and needs its stack.
+  if (fault instanceof Failure) log.warn({ account, ...safeWords(fault), retryAt }, 'poll failed');
+  else log.error({ account, err: fault }, 'poll failed unexpectedly');
+}
+
+// More changes come at once only after a long outage or a backfill.
+const MOST_CHANGES_TOLD = 7;
+
+/** New and corrected days in amounts that a person cares about, then what came of the poll. */
+export function logPolled({ id, meters, extras }: Account, { events }: AccountOutcome, log: Log): void {
+  for (const { meter, change } of events.slice(-MOST_CHANGES_TOLD)) {
+    const called = meters?.find(({ name }) => name === meter)?.friendlyName;
+    const about = { account: id, meter, ...(called ? { called } : {}) };
+    if (change.kind === 'tariff_changed') log.info({ ...about, from: change.after.from }, 'tariff changed');
+    else
+      log.info(
+        { ...about, ...amountsOf(change), currency: extras.currency },
+        change.kind === 'new_day' ? 'new day' : 'day corrected',
+      );
+  }
+  const known = { ...countsOf(events), ...newestOf(meters ?? []) };
+  const currency = 'kwh' in known ? { currency: extras.currency } : {};
+  log.info({ account: id, ...known, ...currency }, 'polled');
+}
+
+/** The newest day that any of the meters has, and what all of them used on it. */
+function newestOf(meters: NonNullable<Account['meters']>) {
+  const ledgers = meters.flatMap((meter) => meter.view()?.ledger ?? []);
+  const newestDay = ledgers.flatMap(({ days }) => [...days.keys()]).reduce((a, b) => (a > b ? a : b), '');
+  const entries = ledgers.flatMap(({ days }) => days.get(newestDay) ?? []);
+  if (entries.length === 0) return { newestDay: null };
+  const [kwh, cost] = [entries.map(({ energy }) => energy), entries.map((entry) => entry.cost)].map(
+    (amounts) => knownUnits(sumKnown(amounts)),
+  );
+  return { newestDay, kwh, cost };
+}
+
+/** Only what there was. */
+export function countsOf(events: readonly MeterEvent[]): { newDays?: number; correctedDays?: number } {
+  const count = (kind: Change['kind']) => events.filter(({ change }) => change.kind === kind).length;
+  const newDays = count('new_day');
+  const correctedDays = count('corrected');
+  return { ...(newDays > 0 ? { newDays } : {}), ...(correctedDays > 0 ? { correctedDays } : {}) };
+}
+
+function amountsOf({ kind, day, before, after }: Change) {
+  const now = { day, kwh: knownUnits(after.energy), cost: knownUnits(after.cost) };
+  if (kind === 'new_day') return now;
+  return { ...now, kwhBefore: knownUnits(before?.energy), costBefore: knownUnits(before?.cost) };
+}

@@ -1,0 +1,110 @@
+// How fast this process may ask the issuer and the provider, and when nobody of the fleet may: what stands before each request.
+import { EXIT, failure } from '../foundation/failure.ts';
+import type { Log } from '../foundation/log.ts';
+import { retryAfterMs } from '../foundation/retry.ts';
+import type { Gate } from '../http/client.ts';
+import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
+import type { Claims } from '../store/database/claims.ts';
+import type { Database, SharedClock } from '../store/database/database.ts';
+
+/** The provider has asked for a pause of all accounts. */
+const fleetPaused = (retryAfterMs: number) =>
+  failure('fleet_paused', 'The provider has asked for a pause.', {
+    exit: EXIT.provider,
+    retry: 'later',
+    retryAfterMs,
+  });
+
+// Too many requests; service unavailable.
+const ASKS_FOR_TIME = [429, 503];
+// So many accounts that are told to wait within a minute: it is not about the one.
+const ACCOUNTS_THAT_ARE_ALL = 3;
+const TOGETHER_MS = 60_000;
+
+interface Tools {
+  readonly database: Database;
+  readonly clock: SharedClock;
+  readonly log: Log;
+}
+
+export class Pace {
+  readonly #tools: Tools;
+  readonly #requestsPerSecond: number;
+  /** How many processes share the pace. */
+  #processes = 1;
+  /** On the monotonic clock. */
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  #nextAt = Number.NEGATIVE_INFINITY;
+  /** When accounts were told to wait. */
+  readonly #toldToWait = new Map<string, number>();
+
+  /** `requestsPerSecond`: of all processes together. */
+  constructor(requestsPerSecond: number, tools: Tools) {
+    this.#requestsPerSecond = requestsPerSecond;
+    this.#tools = tools;
+  }
+
+  /** What the database tells of the fleet: each process that lives has the same part. */
+  hear(processes: number, pausedMs: number): void {
+    this.#processes = processes;
+    this.#pause(pausedMs);
+  }
+
+  /** For how long no request of any account may be sent. */
+  pausedMs(): number {
+    return Math.max(0, this.#pausedUntil - this.#tools.clock.monotonic());
+  }
+
+  /** What stands before each request of an account: the pace, a pause and, before a token, the claim of the present run. */
+  gateTo(to: 'issuer' | 'provider', present: () => ClaimedAccount, claims: Pick<Claims, 'renew'>): Gate {
+    return {
+      enter: async () => {
+        const claim = present();
+        claim.check();
+        await this.#turn(claim.signal);
+        // What an account has met during a pause is no failure of its own.
+        if (this.pausedMs() > 0) claim.stop(fleetPaused(this.pausedMs()));
+        // A token is asked for while the account is ours, by the database, and stays so for a whole claim.
+        else if (to === 'issuer') await claims.renew([claim]);
+        claim.check();
+        return claim.signal;
+      },
+      answered: ({ status, headers }) => {
+        if (!ASKS_FOR_TIME.includes(status)) return;
+        const ms = retryAfterMs(headers['retry-after'], this.#tools.clock.now());
+        if (ms) this.#noteWait(present().id, ms);
+      },
+    };
+  }
+
+  /** Resolves when one request may be sent. */
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#tools;
+    const now = clock.monotonic();
+    const at = Math.max(this.#nextAt, now);
+    this.#nextAt = at + (1000 * this.#processes) / this.#requestsPerSecond;
+    if (at > now) await clock.sleep(at - now, signal);
+  }
+
+  #pause(ms: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, this.#tools.clock.monotonic() + ms);
+  }
+
+  /** The provider has told this account to wait: it is taken as said to all where it was said to several. */
+  #noteWait(account: string, ms: number): void {
+    const { clock, log, database } = this.#tools;
+    const now = clock.monotonic();
+    this.#toldToWait.set(account, now);
+    for (const [one, at] of this.#toldToWait) if (now - at > TOGETHER_MS) this.#toldToWait.delete(one);
+    const isAboutAll = this.#toldToWait.size >= ACCOUNTS_THAT_ARE_ALL;
+    const whom = isAboutAll ? 'all accounts' : 'this account';
+    log.warn({ account, seconds: Math.round(ms / 1000) }, `the provider asks ${whom} to wait`);
+    if (!isAboutAll) return;
+    this.#pause(ms);
+    const text =
+      'UPDATE heat2mqtt.fleet SET paused_until = greatest(paused_until, now() + make_interval(secs => $1))';
+    database
+      .query(text, [ms / 1000])
+      .catch((err) => log.warn({ err }, 'the others could not be told of the pause'));
+  }
+}

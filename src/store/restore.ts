@@ -1,0 +1,198 @@
+// All documents of a state directory: read one after the other, and replaced so that a crash never leaves some old and some new.
+import { type FileHandle, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { EXIT, failure } from '../foundation/failure.ts';
+import { isDocument, markOf, plainDocument, readBackup, Survey } from './backup.ts';
+import { documentsIn, type NamedDocument, textOf } from './documentStream.ts';
+import { documentIn, documentText } from './documentText.ts';
+import {
+  clearWay,
+  NoRegularFile,
+  openRegularFile,
+  pathsBelow,
+  readRegularFile,
+  refuseLinks,
+  replace,
+  setAside,
+  unlessGone,
+} from './privateFiles.ts';
+
+/** A file that is no JSON or not as it was written gives `null`, and so does anything but a file. Throws state_unreadable. */
+export async function* documentsOf(directory: string): AsyncGenerator<NamedDocument> {
+  try {
+    for (const name of await namesIn(directory)) {
+      const bytes = await readRegularFile(join(directory, `${name}.json`)).catch(unlessOfNoUse);
+      if (bytes !== null) yield [name, parsed(bytes)];
+    }
+  } catch (err) {
+    const { code = 'unknown error' } = err as NodeJS.ErrnoException;
+    throw failure('state_unreadable', `The state directory cannot be read: ${directory} (${code}).`, {
+      exit: EXIT.unexpected,
+      retry: 'never',
+      hint: 'Run the command as the user that the daemon runs as, or as root.',
+      cause: err,
+    });
+  }
+}
+
+/** Nothing where there is no file any more, and no JSON where there is something else. */
+function unlessOfNoUse(err: NodeJS.ErrnoException): Buffer | null {
+  return err instanceof NoRegularFile ? Buffer.alloc(0) : unlessGone(err);
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  const files = await pathsBelow(directory);
+  const names = files.filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));
+  return names.filter(isDocument).sort();
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return documentIn(bytes.toString('utf8'));
+  } catch {
+    return null;
+  }
+}
+
+/** Those of a state directory that go into a backup, as they do. `survey` sees all of them. */
+export async function* plainDocuments(directory: string, survey: Survey): AsyncGenerator<NamedDocument> {
+  for await (const [name, json] of documentsOf(directory)) {
+    const plain = survey.take(name, json) ? plainDocument(name, json) : undefined;
+    if (plain !== undefined) yield [name, plain];
+  }
+}
+
+const TOKENS = /\/tokens$/;
+const LOGIN_BUDGET = /\/login-budget$/;
+
+/** A state directory before a restore, which leaves its sessions, and refused logins with their waits. */
+export class StateBefore {
+  readonly survey = new Survey();
+  readonly kept = new Map<string, unknown>();
+
+  static async of(directory: string): Promise<StateBefore> {
+    const before = new StateBefore();
+    for await (const [name, json] of documentsOf(directory)) {
+      const isUnderstood = before.survey.take(name, json);
+      if (isUnderstood && (TOKENS.test(name) || LOGIN_BUDGET.test(name))) before.kept.set(name, json);
+    }
+    return before;
+  }
+
+  /** The documents that are there once the backup is restored. Throws backup_unreadable. */
+  async *restored(backup: FileHandle): AsyncGenerator<NamedDocument> {
+    const kept = new Map(this.kept);
+    for await (const [name, json] of readBackup(backup)) {
+      yield [name, LOGIN_BUDGET.test(name) ? (kept.get(name) ?? json) : json];
+      kept.delete(name);
+    }
+    yield* kept;
+  }
+
+  /** Whether the restore of such a backup would change nothing that a backup holds. */
+  isSameAfter(backup: Survey): boolean {
+    const marks = new Map(backup.marks);
+    for (const [name, json] of this.kept)
+      if (LOGIN_BUDGET.test(name)) marks.set(name, markOf(plainDocument(name, json)));
+    return this.survey.hasSame(marks);
+  }
+}
+
+/** No document has this name. */
+const UNDER_WAY = 'restoring.json';
+const WRITE = 'write';
+
+/**
+ * Puts these documents in the place of all others. All of it is written to one file first, from which the next start goes on
+ * after a crash. The directory is not replaced by another one: in a container it is the root of a volume, and the
+ * configuration may lie in it. Rejects with the system's error, or with what the documents throw; with that, and with ELOOP,
+ * before anything is changed.
+ */
+export async function replaceDocuments(
+  directory: string,
+  documents: AsyncIterable<NamedDocument>,
+): Promise<void> {
+  const remove = await namesIn(directory);
+  for (const name of remove) await refuseLinks(directory, `${name}.json`);
+  await clearWay(directory, UNDER_WAY);
+  const text = textOf({ remove }, WRITE, withoutLinks(directory, documents));
+  await replace(join(directory, UNDER_WAY), text);
+  await finishRestore(directory);
+}
+
+async function* withoutLinks(
+  directory: string,
+  documents: AsyncIterable<NamedDocument>,
+): AsyncGenerator<NamedDocument> {
+  for await (const [name, json] of documents) {
+    if (!isDocument(name)) throw new TypeError('no document has this name');
+    await refuseLinks(directory, `${name}.json`);
+    yield [name, json];
+  }
+}
+
+/**
+ * Brings a restore to its end that a crash has interrupted. False: what it had to do is known in part only, or a link is in its
+ * way; then what it should be done from is set aside, as the program has to start. Rejects with the system's error.
+ */
+export async function finishRestore(directory: string): Promise<boolean> {
+  const file = join(directory, UNDER_WAY);
+  const plan = await planIn(directory).catch(() => 'damaged' as const);
+  if (plan === null) return true;
+  const isWhole = plan !== 'damaged' && (await carryOut(directory, plan));
+  if (isWhole) await rm(file, { force: true });
+  else await setAside(file, 'damaged').catch(() => undefined);
+  return isWhole;
+}
+
+/** Without the documents, which pass by one at a time. */
+const underWay = z.object({ [WRITE]: z.object({}), remove: z.array(z.string()) });
+
+interface Plan {
+  readonly remove: readonly string[];
+}
+
+/** `null`: no restore was interrupted. Rejects where what is left of it is damaged, or is about what is no document. */
+async function planIn(directory: string): Promise<Plan | null> {
+  const names = new Set<string>();
+  let rest: unknown;
+  try {
+    const documents = documentsUnderWay(directory, (json) => {
+      rest = json;
+    });
+    for await (const [name] of documents) names.add(name);
+  } catch (err) {
+    return unlessGone(err as NodeJS.ErrnoException);
+  }
+  const { remove } = underWay.parse(rest, { jitless: true });
+  if (![...names, ...remove].every(isDocument)) throw new TypeError('no document has this name');
+  return { remove: remove.filter((name) => !names.has(name)) };
+}
+
+async function* documentsUnderWay(
+  directory: string,
+  onRest: (rest: unknown) => void,
+): AsyncGenerator<NamedDocument> {
+  await refuseLinks(directory, UNDER_WAY);
+  const handle = await openRegularFile(join(directory, UNDER_WAY));
+  yield* documentsIn(handle.createReadStream(), WRITE, onRest);
+}
+
+/** False where a link was in the way of a document. Rejects with the system's error. */
+async function carryOut(directory: string, { remove }: Plan): Promise<boolean> {
+  let isWhole = true;
+  const change = async (name: string, step: (path: string) => Promise<void>) => {
+    try {
+      await clearWay(directory, `${name}.json`);
+      await step(join(directory, `${name}.json`));
+    } catch (err) {
+      if ((err as NodeJS.ErrnoException).code !== 'ELOOP') throw err;
+      isWhole = false;
+    }
+  };
+  for (const name of remove) await change(name, (path) => rm(path, { force: true }));
+  for await (const [name, json] of documentsUnderWay(directory, () => undefined))
+    await change(name, (path) => replace(path, documentText(json)));
+  return isWhole;
+}

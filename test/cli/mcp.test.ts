@@ -1,0 +1,222 @@
+// heat2mqtt mcp: both eras of its protocol, its questions beside a running daemon, and nothing in the answers that names anybody.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { readDisk } from '../../src/cli/mcp/disk.ts';
+import { answerLine, type Tool } from '../../src/cli/mcp/protocol.ts';
+import { toolsOf } from '../../src/cli/mcp/tools.ts';
+import { openSettings } from '../../src/cli/settings.ts';
+import { home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
+import { firstPoll } from '../support/story.ts';
+import { ioTo } from '../support/typed.ts';
+
+const ECHO: Tool = {
+  name: 'echo',
+  description: 'Says it again.',
+  inputSchema: { type: 'object' },
+  call: async (given) => ({ sentence: 'Again.', data: { given } }),
+};
+const say = (message: unknown) => answerLine(JSON.stringify(message), [ECHO]);
+const asked = (method: string, params: object = {}) => say({ jsonrpc: '2.0', id: 7, method, params });
+const modern = (revision: string, more: object = {}) => ({
+  _meta: { 'io.modelcontextprotocol/protocolVersion': revision },
+  ...more,
+});
+
+test.each([
+  ['2024-11-05', '2024-11-05'],
+  ['2025-11-25', '2025-11-25'],
+  ['1999-01-01', '2025-11-25'],
+])('a handshake that asks for %s is answered with %s', async (protocolVersion, answered) => {
+  expect(await asked('initialize', { protocolVersion })).toMatchObject({
+    id: 7,
+    result: { protocolVersion: answered, serverInfo: { name: 'heat2mqtt' }, capabilities: { tools: {} } },
+  });
+});
+
+test('without a handshake each result says that it is complete, and whose it is; an unknown revision is told which are known', async () => {
+  const params = modern('2026-07-28', { name: 'echo', arguments: { a: 1 } });
+  expect(await asked('tools/call', params)).toMatchObject({
+    result: { resultType: 'complete', structuredContent: { given: { a: 1 } }, _meta: expect.anything() },
+  });
+  expect(await asked('tools/list', modern('2026-07-28'))).toMatchObject({
+    result: {
+      ttlMs: expect.any(Number),
+      cacheScope: 'public',
+      tools: [{ annotations: { readOnlyHint: true } }],
+    },
+  });
+  expect(await asked('server/discover')).toMatchObject({
+    result: { supportedVersions: expect.arrayContaining(['2026-07-28', '2025-11-25']) },
+  });
+  expect(await asked('ping', modern('2099-01-01'))).toMatchObject({
+    error: { code: -32022, data: { supported: expect.arrayContaining(['2026-07-28']) } },
+  });
+});
+
+test.each<[string, string, number | null]>([
+  ['what is no JSON', '{', -32700],
+  ['an unknown method', '{"jsonrpc":"2.0","id":1,"method":"resources/list"}', -32601],
+  ['an unknown tool', '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rm"}}', -32602],
+  ['a list', '[1]', -32600],
+  ['a notification', '{"jsonrpc":"2.0","method":"notifications/initialized"}', null],
+  ['an answer to nothing', '{"jsonrpc":"2.0","id":1,"result":{}}', null],
+])('%s is answered with %s', async (_name, line, code) => {
+  const answer = await answerLine(line, [ECHO]);
+  if (code === null) expect(answer).toBeNull();
+  else expect(answer).toMatchObject({ error: { code } });
+});
+
+test('no line ends it', async () => {
+  const lines = fc.oneof(fc.string(), fc.json());
+  await fc.assert(
+    fc.asyncProperty(lines, async (line) => {
+      const answer = await answerLine(line, [ECHO]);
+      expect(JSON.stringify(answer)).toBeTypeOf('string');
+    }),
+  );
+});
+
+const NAMED = person('me', [home(METER, quiet())]);
+
+async function beside() {
+  const { story, probe, state } = await firstPoll({
+    accounts: [NAMED],
+    config: { meters: { [METER]: { name: 'CANARY flat' } } },
+  });
+  const path = await story.configuredAt({ meters: { [METER]: { name: 'CANARY flat' } } });
+  const io = { ...ioTo([]), clock: story.clock };
+  const tools = toolsOf(async () => readDisk(await openSettings({ path }, io), io));
+  async function ask(name: string, given: object = {}) {
+    const line = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name, arguments: given },
+    });
+    const answer = await answerLine(line, tools);
+    story.alsoSaid(JSON.stringify(answer));
+    return (
+      answer as {
+        result: { structuredContent?: Record<string, never>; isError?: boolean; content: [{ text: string }] };
+      }
+    ).result;
+  }
+  return { story, probe, state, ask };
+}
+
+test('beside a running daemon each value is the one that is published, and nothing names anybody', async () => {
+  const { story, probe, state, ask } = await beside();
+  const bills = await probe.until('heat2mqtt/account/home/invoices', () => true);
+  const files = await story.stateFiles();
+  const month = probe.json(`heat2mqtt/meter/${METER}/usage/month`)?.buckets as {
+    start: string;
+    energy_kwh: number;
+    cost_eur: number;
+  }[];
+
+  const usage = await ask('usage', { from: '2025-01-01', to: '2025-03-10' });
+  expect(usage.structuredContent).toMatchObject({
+    interval: 'month',
+    meters: [
+      {
+        meter: 1,
+        currency: 'EUR',
+        periods: month.map(({ start, energy_kwh, cost_eur }) => ({
+          from: start.slice(0, 10),
+          energy_kwh,
+          cost: cost_eur,
+        })),
+      },
+    ],
+  });
+  const told = (await ask('bills', { most: 24 })).structuredContent;
+  expect(told).toMatchObject({
+    accounts: [
+      {
+        bills: (
+          bills.invoices as {
+            amount: number;
+            check: null | { verdict: string; unexplained: number; sentence: string };
+          }[]
+        ).map(({ amount, check }, at) => ({
+          bill: at + 1,
+          amount,
+          verdict: check?.verdict ?? null,
+          unexplained: check?.unexplained ?? null,
+          sentence: check?.sentence ?? null,
+        })),
+      },
+    ],
+  });
+  const forecast = (await ask('forecast')).structuredContent;
+  expect(forecast).toMatchObject({
+    accounts: [
+      {
+        meters: [
+          {
+            month_so_far: { energy_kwh: state.energy_month, cost: state.cost_month },
+            month: {
+              energy_kwh: {
+                expected: state.energy_month_forecast,
+                low: state.energy_month_forecast_low,
+                high: state.energy_month_forecast_high,
+              },
+            },
+          },
+        ],
+      },
+    ],
+  });
+  const published = probe.json(`heat2mqtt/meter/${METER}/statement`);
+  const { statements } = (await ask('statement')).structuredContent as unknown as {
+    statements: Record<string, unknown>[];
+  };
+  expect(statements).toMatchObject([
+    { meter: 1, month: published?.month, months: published?.months, conclusion: published?.conclusion },
+  ]);
+  const health = (await ask('health')).structuredContent;
+  expect(health).toMatchObject({
+    accounts: [
+      {
+        failures_in_a_row: 0,
+        last_error: null,
+        meters: [{ newest_day: state.day, days_missing: state.missing_days }],
+      },
+    ],
+  });
+  const cost = (
+    await ask('what_would_it_cost', {
+      from: '2025-02-01',
+      to: '2025-02-28',
+      unit_rate: 0,
+      standing_charge: 1,
+    })
+  ).structuredContent;
+  expect(cost).toMatchObject({ meters: [{ would_cost: 28, days_with_a_reading: 28 }] });
+
+  const all = JSON.stringify([usage, told, forecast, statements, health, cost]);
+  for (const canary of [
+    'CANARY',
+    METER,
+    ME.username,
+    ...(bills.invoices as { id: string }[]).map(({ id }) => id),
+  ])
+    expect(all).not.toContain(canary);
+  // Nothing was written.
+  expect(await story.stateFiles()).toEqual(files);
+  expect(probe.json(STATE)).toEqual(state);
+});
+
+test.each<[string, object, string]>([
+  ['usage', { from: '2025-01-01' }, 'to'],
+  ['usage', { from: '2025-02-30', to: '2025-03-01', interval: 'hour' }, 'interval'],
+  ['usage', { from: '2025-03-02', to: '2025-03-01' }, 'not after 2025-03-01'],
+  ['usage', { from: '2025-03-01', to: '2025-03-02', meter: 9 }, 'allowed: 1 to 1'],
+  ['statement', { month: '1999-01' }, 'found 1999-01; allowed: 2025-01 to 2025-02'],
+  ['bills', { most: 0 }, 'most'],
+  ['forecast', { city: 'x' }, 'city'],
+])('%s of %j is a result that says what is allowed', async (name, given, words) => {
+  const { ask } = await beside();
+  const { isError, content } = await ask(name, given);
+  expect([isError, content[0].text]).toEqual([true, expect.stringContaining(words)]);
+});

@@ -1,0 +1,46 @@
+// One daemon for one state directory, however long its path is.
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { STATE } from '../support/homes.ts';
+import { openHomeWithBroker, outcome } from './program.ts';
+
+test.each([88, 1_000])(
+  'with a path of more than %i bytes a second daemon and a restore are refused',
+  async (bytes) => {
+    const { folder, configure, start, listen, stack } = await openHomeWithBroker();
+    const parts = Array.from({ length: Math.ceil(bytes / 100) }, () => 'l'.repeat(Math.min(bytes, 100)));
+    const long = join(folder, ...parts, 'state');
+    await mkdir(join(long, '..'), { recursive: true });
+    const config = await configure({ state_dir: long, http: false });
+    const probe = await listen();
+    const first = start(config);
+    await probe.until(STATE, ({ energy_total }) => Number(energy_total) > 0);
+    const backup = join(folder, 'b.gz');
+    const command = (...words: readonly string[]) => outcome([...words, '--config', config]);
+    expect(await command('backup', backup)).toMatchObject({ code: 0 });
+
+    const refused = { code: 2, errors: expect.stringContaining('already runs with this state directory') };
+    expect(await command('run')).toMatchObject(refused);
+    expect(await command('restore', backup, '--yes', '--force')).toMatchObject(refused);
+    expect(await command('uninstall', '--yes')).toMatchObject({
+      code: 2,
+      errors: expect.stringContaining('is running'),
+    });
+    expect(await command('healthcheck')).toMatchObject({ code: 0 });
+    // The same directory by another way.
+    await symlink(join(folder, parts[0] ?? ''), join(folder, 'way'));
+    const other = await configure({
+      state_dir: join(folder, 'way', ...parts.slice(1), 'state'),
+      http: false,
+    });
+    expect(await outcome(['run', '--config', other])).toMatchObject(refused);
+    expect(probe.last('heat2mqtt/bridge/state')?.payload).toBe('online');
+
+    await first.end('SIGKILL');
+    expect(await command('restore', backup, '--yes', '--force')).toMatchObject({ code: 0 });
+    const again = stack.use(start(config));
+    await again.says('skipping the poll at start');
+    expect((await again.end('SIGTERM')).code).toBe(0);
+  },
+);

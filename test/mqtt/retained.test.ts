@@ -1,0 +1,92 @@
+// What is retained on a topic is read back whole, however slow the broker is; a silent one has nothing, and what comes late is told.
+import type { Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import type { ReadRetained } from '../../src/mqtt/link.ts';
+import type { Incoming } from '../../src/mqtt/message.ts';
+import { openStack } from '../support/stack.ts';
+import { turn, waitFor } from '../support/waitFor.ts';
+import { openWire } from '../support/wire.ts';
+import { openLink } from './linked.ts';
+
+const TOPIC = 'x/old/1';
+const CONNECT = 1;
+const SUBSCRIBE = 8;
+const UNSUBSCRIBE = 10;
+const CONNACK = Buffer.from([0x20, 2, 0, 0]);
+
+/** A retained PUBLISH of QoS 0. */
+function publish(payload: string): Buffer {
+  const topic = Buffer.from(TOPIC);
+  const body = Buffer.concat([Buffer.from([0, topic.length]), topic, Buffer.from(payload)]);
+  return Buffer.concat([Buffer.from([0x31, body.length]), body]);
+}
+
+/** A broker that says of retained messages what the test says. */
+async function open() {
+  let socket: Socket | null = null;
+  let asked = 0;
+  const wire = openStack().use(
+    await openWire(undefined, (near, bytes) => {
+      const type = (bytes[0] ?? 0) >> 4;
+      if (type === CONNECT) near.write(CONNACK);
+      if (type === UNSUBSCRIBE) near.write(Buffer.from([0xb0, 2, bytes[2] ?? 0, bytes[3] ?? 0]));
+      if (type !== SUBSCRIBE) return;
+      socket = near;
+      asked += 1;
+      near.write(Buffer.from([0x90, 3, bytes[2] ?? 0, bytes[3] ?? 0, 1]));
+    }),
+  );
+  const answers: (Incoming | null)[] = [];
+  const late: string[] = [];
+  const restore = async (read: ReadRetained) => {
+    answers.push(await read({ filter: TOPIC }, ({ payload }) => void late.push(String(payload))));
+  };
+  const opened = openLink(openStack(), wire.url, { restore, subscriptions: [] });
+  await waitFor('the question', () => asked === 1);
+  await turn(10);
+  return {
+    ...opened,
+    answers: () => answers.map((one) => one && String(one.payload)),
+    late,
+    say: async (bytes: Buffer) => {
+      socket?.write(bytes);
+      await turn(10);
+    },
+  };
+}
+
+test('a message that takes five seconds on its way is read whole', async () => {
+  const { pass, say, answers } = await open();
+  const bytes = publish('0123456789');
+  for (let at = 0; at < bytes.length; at += 2) {
+    expect(answers()).toEqual([]);
+    await say(bytes.subarray(at, at + 2));
+    await pass(500, 50);
+  }
+  await waitFor('the answer', () => answers().length === 1);
+  expect(answers()).toEqual(['0123456789']);
+});
+
+test('without a byte for 0.7 seconds there is nothing; what comes all the same is told, once', async () => {
+  const { pass, say, answers, late, link } = await open();
+  await pass(650, 50);
+  expect(answers()).toEqual([]);
+  await pass(150, 50);
+  await waitFor('the connection', () => link.status().connected);
+  expect(answers()).toEqual([null]);
+  await pass(5_000);
+  await say(publish('late'));
+  await waitFor('the late one', () => late.length === 1);
+  await say(publish('again'));
+  expect(late).toEqual(['late']);
+});
+
+test('a broker that goes on for more than a minute is not waited for any longer', async () => {
+  const { pass, say, answers } = await open();
+  const bytes = Buffer.concat([Buffer.from([0x31, 200, 1]), Buffer.alloc(150)]);
+  for (let at = 0; at < 122 && answers().length === 0; at += 1) {
+    await say(bytes.subarray(at, at + 1));
+    await pass(500, 50);
+  }
+  expect(answers()).toEqual([null]);
+});

@@ -1,0 +1,93 @@
+// Documents one at a time in one JSON text: what is written is read, however it comes in chunks; and what neither side takes.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { documentsIn, LARGEST, textOf } from '../../src/store/documentStream.ts';
+import { collected } from '../support/backups.ts';
+import { RUNS } from '../support/property.ts';
+
+type Documents = Readonly<Record<string, unknown>>;
+
+async function* each(documents: Documents) {
+  yield* Object.entries(documents);
+}
+async function* inChunks(text: string, size: number) {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+const written = async (head: object, documents: Documents, limits = LARGEST): Promise<string> =>
+  (await collected(textOf(head, 'documents', each(documents), limits))).join('');
+
+async function read(text: string, size = 16_384, limits = LARGEST) {
+  let rest: unknown;
+  const take = (json: unknown) => {
+    rest = json;
+  };
+  const documents = await collected(documentsIn(inChunks(text, size), 'documents', take, limits));
+  return { rest, documents: Object.fromEntries(documents) };
+}
+
+const names = fc.string({ minLength: 1, unit: 'binary' }).filter((name) => name !== '__proto__');
+const json = fc
+  .jsonValue({ depthSize: 'small', stringUnit: 'binary' })
+  .map((value) => JSON.parse(JSON.stringify(value)));
+const many = fc.dictionary(names, json, { noNullPrototype: true });
+
+test('what is written is read, however it comes in chunks and is laid out', async () => {
+  const run = async (head: Documents, documents: Documents, size: number, isPretty: boolean) => {
+    const text = await written({ config: null, ...head }, documents);
+    const whole = JSON.parse(text);
+    expect(whole).toEqual({ config: null, ...head, documents });
+    const laidOut = isPretty ? JSON.stringify(whole, null, 2) : text;
+    expect(await read(laidOut, size)).toEqual({ rest: { config: null, ...head, documents: {} }, documents });
+  };
+  const heads = many.map(({ documents: _, ...head }) => head);
+  const property = fc.asyncProperty(heads, many, fc.integer({ min: 1, max: 40 }), fc.boolean(), run);
+  await fc.assert(property, { numRuns: RUNS });
+});
+
+test('what is around the documents may come after them', async () => {
+  const text =
+    '{"a": {"documents": 1}, "documents" : {"x": [{"documents": {"y": 1}}], "z": "}{"} , "b": [{}]}';
+  for (const size of [1, 2, 7, 1_000])
+    expect(await read(text, size)).toEqual({
+      rest: { a: { documents: 1 }, documents: {}, b: [{}] },
+      documents: { x: [{ documents: { y: 1 } }], z: '}{' },
+    });
+});
+
+test('what one side takes as large as it may be, the other takes too, and no byte more', async () => {
+  const run = async (documents: Documents, cut: number) => {
+    const text = await written({ config: null }, documents);
+    const members = text.split('\n').map((line) => Buffer.byteLength(line));
+    const limits = { document: Math.max(...members) + 2, all: Buffer.byteLength(text) };
+    expect((await read(await written({ config: null }, documents, limits), cut, limits)).documents).toEqual(
+      documents,
+    );
+    for (const less of [
+      { ...limits, all: limits.all - 1 },
+      { ...limits, document: Math.max(...members) - 3 },
+    ])
+      await expect(written({ config: null }, documents, less)).rejects.toThrow('of more than 0 MiB');
+    await expect(read(text, cut, { ...limits, document: Math.max(...members) - 3 })).rejects.toThrow(
+      'of more than',
+    );
+    await expect(
+      read(text, cut, { ...limits, all: limits.all - Object.keys(documents).length - 2 }),
+    ).rejects.toThrow('of more than');
+  };
+  const property = fc.asyncProperty(many, fc.integer({ min: 1, max: 40 }), run);
+  await fc.assert(property, { numRuns: RUNS });
+});
+
+test.each([
+  ['cut off', '{"documents":{"a":1'],
+  ['a document that is no JSON', '{"documents":{"a":1x,"b":2}}'],
+  ['two in the place of one', '{"documents":{"a":1 "b":2}}'],
+  ['a name twice', '{"documents":{"a":1,"a":2}}'],
+  ['no name', '{"documents":{1:1}}'],
+  ['brackets that do not match', '{"documents":{"a":[1}}}'],
+  ['more after the end', '{"documents":{"a":1}}}'],
+  ['nothing', ''],
+])('%s is no such JSON', async (_, text) => {
+  for (const size of [1, 1_000]) await expect(read(text, size)).rejects.toThrow(SyntaxError);
+});

@@ -1,0 +1,49 @@
+// The first minutes of a bridge: what the page says is under way.
+import { expect, test } from 'vitest';
+import { type Language, WORDS } from '../../../src/publication/language.ts';
+import { beginningOf } from '../../../src/web/page/beginning.ts';
+import { say, useWords } from '../../../src/web/page/words.ts';
+
+const session = (state: 'ok' | 'refreshing', access_expires_at: string | null) => ({
+  home: { state, next_attempt_at: null, access_expires_at, refresh_expires_at: null },
+});
+const IN = session('ok', '2026-11-22T12:05:00Z');
+const FRESH = {
+  state: 'ok' as const,
+  reasons: [],
+  auth: session('refreshing', null),
+  progress: [],
+  last_success_at: null,
+};
+const progress = [
+  { account: 'home', meter: '70418235', days_read: 200, days_total: 690 },
+  { account: 'home', meter: '70418236', days_read: 0, days_total: 690 },
+];
+
+test('signing in, looking for meters, and reading their histories with how far it is', () => {
+  const stepOf = (more: object) => beginningOf({ ...FRESH, ...more })?.step ?? null;
+  expect(stepOf({})).toBe('signingIn');
+  expect(stepOf({ auth: session('ok', null) })).toBe('signingIn');
+  expect(stepOf({ auth: IN })).toBe('looking');
+  expect(beginningOf({ ...FRESH, auth: IN, progress })).toEqual({ step: 'reading', done: 200, all: 1380 });
+});
+
+test('once a poll has ended well, with a fault, and without an account there is no beginning', () => {
+  const reason = { code: 'provider_down', message: 'It is down.', hint: null };
+  for (const more of [
+    { last_success_at: '2026-11-22T12:00:00Z' },
+    { state: 'degraded' as const, reasons: [reason as never] },
+    { auth: {} },
+  ])
+    expect(beginningOf({ ...FRESH, ...more })).toBeNull();
+});
+
+test.each(Object.keys(WORDS) as Language[])('in %s the days read so far are told', (language) => {
+  useWords(
+    { language, locale: language, words: WORDS[language].page, dates: WORDS[language].dates },
+    [],
+    () => 0,
+  );
+  const told = say('beginning.reading', { step: 'reading', done: 200, all: 1380 });
+  expect(told).toMatch(/200\D+1[.,]?380/);
+});

@@ -31,7 +31,7 @@ export function readIdentity(
       'Name the claim that holds the customer code in provider.claims.customer_code, or add the scope that brings it to provider.scopes.',
     );
   const sites = payload[claims.site_code];
-  const siteCodes = Array.isArray(sites) ? sites : sites == null ? [] : [sites];
+  const siteCodes = [sites ?? []].flat();
   return { customerCode: String(customerCode), siteCodes: siteCodes.map(String) };
 }
 

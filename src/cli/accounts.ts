@@ -170,8 +170,12 @@ async function printAccounts({ options, settings: { zone }, opened }: Parts, io:
       failing_since: how(one.failing_since),
     }));
   const columns = columnsOf({
-    ...{ Id: 'id', State: 'state', 'Last success': 'last_success_at', 'Next run': 'next_run_at' },
-    ...{ 'Failing since': 'failing_since', 'Last error': 'last_error' },
+    Id: 'id',
+    State: 'state',
+    'Last success': 'last_success_at',
+    'Next run': 'next_run_at',
+    'Failing since': 'failing_since',
+    'Last error': 'last_error',
     ...(failing && { 'What to do': 'advice' }),
   });
   const rows = () => [...tableLines(columns, timed(short)), `${listed.length} in all; times in ${zone.name}`];

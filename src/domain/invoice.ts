@@ -71,8 +71,9 @@ export type Payment = 'paid' | 'to_pay' | 'overdue';
 /** `null` = not known. `overdue`: as `overdueInvoices` gives them. */
 export function paymentOf(invoice: Invoice, overdue: readonly Invoice[] | null): Payment | null {
   if (overdue?.includes(invoice)) return 'overdue';
-  const open = isOpen(invoice);
-  return open === null ? null : open ? 'to_pay' : 'paid';
+  const isToBePaid = isOpen(invoice);
+  if (isToBePaid === null) return null;
+  return isToBePaid ? 'to_pay' : 'paid';
 }
 
 /**

@@ -1,3 +1,6 @@
 // The order of texts by their code units: the same everywhere, whatever the language.
 
-export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -156,7 +156,8 @@ export function createAsk(options: AskOptions): Ask {
       message: `The provider refused the ${what} with HTTP ${status}.`,
       hint: `If this lasts, check ${setting}${access}.`,
     };
-    const words = status === 404 && notFound ? notFound : status < 400 ? moved : refused;
+    const usual = status < 400 ? moved : refused;
+    const words = status === 404 ? (notFound ?? usual) : usual;
     return new ProviderRefused(status, words, complaintIn(json));
   }
 

@@ -231,7 +231,8 @@ export function healthOf(known: Omit<Health, 'state' | 'last_error'>, isSomeAcco
   const isLasting = failures >= FAILURES_UNTIL_FAILING && worst !== undefined;
   const isDegraded = isStuck || worst !== undefined || failures > 0;
   const isFailing = (isStuck || isLasting) && !isSomeAccountWell;
-  const state = isFailing ? 'failing' : isDegraded ? 'degraded' : 'ok';
+  const stateUnlessFailing = isDegraded ? 'degraded' : 'ok';
+  const state = isFailing ? 'failing' : stateUnlessFailing;
   return { state, ...known, last_error: worst ? shortened(worst.message) : null };
 }
 

@@ -211,7 +211,13 @@ function invoices(account: Account, query: URLSearchParams, now: number): readon
   );
 }
 
-/** The same as bills: one that is paid is closed, and the one that still grows is active. */
+/** One that is paid is closed, and the one that still grows is active. */
+function billStatus(status: Invoice['status'], due: Invoice['due_amount']) {
+  if (status !== 'invoice') return status;
+  return due ? 'billing' : 'closed';
+}
+
+/** The same as bills. */
 function bills(account: Account, query: URLSearchParams, now: number): readonly Invoice[] {
   const { issued, running } = monthly(account, now);
   const isInTime = within(query);
@@ -219,7 +225,7 @@ function bills(account: Account, query: URLSearchParams, now: number): readonly 
     .filter(({ start_time }) => isInTime(start_time))
     .map(({ id, status, start_time, end_time, due_amount, total_amount }) => ({
       id,
-      status: status !== 'invoice' ? status : due_amount ? 'billing' : 'closed',
+      status: billStatus(status, due_amount),
       valid_from: start_time,
       valid_to: end_time,
       due_amount,

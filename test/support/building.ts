@@ -130,7 +130,8 @@ export class Building {
       const standing = within.reduce((sum, one) => sum + one.standing, 0);
       const net = energy + standing;
       const tax = at >= changeAt ? later : vat;
-      const middle = from >= '2023-03-01' ? later : to > '2023-03-15' ? (vat + later) / 2 : vat;
+      const beforeMarch = to > '2023-03-15' ? (vat + later) / 2 : vat;
+      const middle = from >= '2023-03-01' ? later : beforeMarch;
       const totals: Record<Billing, number> = {
         nothing: at >= changeAt ? net * (1 + later) : net,
         vat: net * (1 + tax),
@@ -147,10 +148,12 @@ export class Building {
       const extra = (wrong.get(at) ?? 0) + estimate;
       const total = Math.round(100 * totals[kind]) / 100 + extra - owed;
       const straddles = kind === 'vatMiddle' && middle !== vat && middle !== later;
-      const which = isEstimated ? 'estimated' : owed === 0 ? 'correct' : 'correction';
+      const unlessEstimated = owed === 0 ? 'correct' : 'correction';
+      const which = isEstimated ? 'estimated' : unlessEstimated;
+      const unlessWrong = straddles ? 'straddles' : which;
       bills.push({
         invoice: invoiceOf(`B${String(at + 1).padStart(3, '0')}`, from, to, toMicro(total)),
-        kind: wrong.has(at) ? 'wrong' : straddles ? 'straddles' : which,
+        kind: wrong.has(at) ? 'wrong' : unlessWrong,
       });
       owed = estimate;
       from = to;

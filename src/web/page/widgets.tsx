@@ -142,11 +142,9 @@ export function useSending(possibleAt: string | null = null) {
       });
   };
   const hasToWait = !isBusy && possibleAt !== null && Date.parse(possibleAt) > Date.now();
-  const words = hasToWait
-    ? `${said || say('poll.asked')} ${say('poll.possible', { at: possibleAt })}`
-    : isBusy
-      ? say('asking')
-      : said;
+  const untilPossible = () => `${said || say('poll.asked')} ${say('poll.possible', { at: possibleAt })}`;
+  const answered = isBusy ? say('asking') : said;
+  const words = hasToWait ? untilPossible() : answered;
   const result = (
     <p class="result" role="status">
       {words}

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createWebSocketStream } from 'ws';
 import type { Incoming } from '../../src/mqtt/message.ts';
-import { packetCutter } from '../../src/mqtt/stream.ts';
+import { packetCutter } from '../../src/mqtt/packets.ts';
 import { listening, webSockets } from '../support/listening.ts';
 import { type Packet, written } from '../support/packets.ts';
 import { holds } from '../support/property.ts';

@@ -49,7 +49,7 @@ export const openUpstreamBeside = (
   more: UpstreamOptions = {},
 ): Upstream => openUpstream(account, { config, state, clock, log, scrubber }, { isCommand: true, ...more });
 
-/** What is configured, else what the daemon has stored, else what the provider says now, if it does. */
+/** The configured value, else the stored one, else the provider's present one, if there is one. */
 export async function findCurrency({ config, upstream }: Opened): Promise<string> {
   const stored = (await upstream.extras.read())?.site;
   if (config.provider?.currency || stored || !config.extras.site)
@@ -69,7 +69,7 @@ interface Closing {
   readonly days: number | null;
 }
 
-/** What is configured, what the daemon has decided, or what the provider's readings say now. Rejects with the provider's failures. */
+/** The configured value, the daemon's decision, or the one that the provider's readings show now. Rejects with the provider's failures. */
 export async function findClosing(
   { config, state, zone, account, upstream }: Opened,
   property: Property,

@@ -127,7 +127,7 @@ function packed(
 const contentWords = ({ meters, days }: Survey): string =>
   `${meters} ${meters === 1 ? 'meter' : 'meters'} with ${days} days`;
 
-/** Where everything goes. A configuration that is there stays unless forced, and its state directory is taken in any case. */
+/** The places of everything. An existing configuration stays unless forced, and its state directory is taken in any case. */
 async function planOf({ config, secrets_taken }: BackupHead, { options }: Arguments, { env }: Io) {
   const named = typeof options.config === 'string' ? options.config : env.HEAT2MQTT_CONFIG || undefined;
   const configPath = named ?? findConfigFile(undefined, env, existsSync) ?? 'config.yaml';
@@ -146,14 +146,14 @@ async function planOf({ config, secrets_taken }: BackupHead, { options }: Argume
   const missing = files.filter((each) => !existsSync(pathIn(configPath, each)));
   return {
     stateDir,
-    /** Where the backup has it, and this user cannot write. */
+    /** The folder of the backup, in which this user cannot write. */
     stateDirBefore: isMoved ? usualDir : null,
     configPath,
     /** A configuration is there already. */
     isThere: there !== null,
     /** The configuration to be written; `null`: none is. */
     text,
-    /** What the configuration names and is not there: passwords and certificates. */
+    /** Missing files that the configuration names: passwords and certificates. */
     missing: [...missing, ...(text === null ? [] : secrets_taken)],
   };
 }
@@ -170,7 +170,7 @@ async function obstacleIn(path: string): Promise<string | null> {
     .catch(({ code }: NodeJS.ErrnoException) => code ?? 'unknown error');
 }
 
-/** What is in the state directory now. Rejects with state_newer, unless forced. */
+/** The documents in the state directory now. Rejects with state_newer, unless forced. */
 async function readBefore(
   stateDir: string,
   { made_at }: BackupHead,

@@ -26,7 +26,7 @@ import { askHealth, lookAtFleet } from './healthcheck.ts';
 import { printJson } from './printing.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 
-/** What was found, and what to think of. */
+/** The result of a check, and its advice. */
 interface Found {
   readonly message: string;
   readonly hint?: string;
@@ -37,7 +37,7 @@ type Attempt = (check: string, run: () => Promise<string | Found>) => Promise<vo
 /** A wrong configuration comes first, then what needs the user, then what may pass by itself. */
 const WORST_FIRST = ['config', 'credentials', 'unexpected', 'provider', 'broker', 'homeAssistant'] as const;
 
-/** What follows the first line of a check. */
+/** The lines below the first one of a check. */
 const INDENT = '       ';
 
 export const check: Command = async (given, io) => {
@@ -131,7 +131,7 @@ async function tryPage(config: Config, listen: string, clock: Clock): Promise<Fo
   const place = config.fleet ? 'health and metrics' : placeOfPage(config, listen);
   const refused = config.fleet ? null : whyNoPage(config);
   const { isAnswered } = await askHealth(config, clock);
-  // What answers there is the daemon beside which this runs.
+  // The listener there is the daemon beside which this runs.
   if (!isAnswered)
     await openServer(listen, (_, response) => response.end(), { clock }).then((opened) => opened.stop());
   if (refused !== null) return refused;
@@ -179,7 +179,7 @@ function sizeOf(name: string, text: string): string {
 }
 
 const FOR_OTHERS = 0o004;
-/** Where a container gets its secrets, each readable by whatever user it runs as. */
+/** The folder of a container's secrets, each readable by whatever user it runs as. */
 const GIVEN_TO_A_CONTAINER = '/run/secrets/';
 
 async function openness({ path, origin }: Secret, configuration: string | undefined): Promise<string> {

@@ -1,4 +1,4 @@
-// What a command is given, what it gives back, how it refuses its words, and how it asks a person.
+// The shape of a command: its arguments, its exit code, how it refuses words, and how it asks a person.
 import { once } from 'node:events';
 import { basename, relative } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -7,7 +7,7 @@ import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, type Failure, failure, LAST_VALUES_STAY } from '../foundation/failure.ts';
 
-/** What a command sees of the terminal and the process it runs in. */
+/** The terminal and the process, as a command sees them. */
 export interface Io {
   /** Text that cannot be written ends the process. */
   readonly out: (text: string) => void;

@@ -143,7 +143,7 @@ export async function exitCodeOf(argv: readonly string[], io: Io): Promise<numbe
   }
 }
 
-/** Where it was thrown, without the message: that may quote a secret. */
+/** The place where it was thrown, without the message: that may quote a secret. */
 const placeOf = (err: unknown): string => [kindOf(err), ...framesOf(err).slice(0, 5)].join('\n');
 
 /** Options of earlier versions. */
@@ -268,7 +268,7 @@ const helpOf = ({ usage, summary, options }: CommandHelp, width: number): string
     width,
   )}\n`;
 
-/** What is too wide for the left column has a line of its own. */
+/** An entry that is too wide for the left column has a line of its own. */
 function columns(rows: readonly (readonly [string, string])[], width: number): string {
   const lefts = rows.map(([left]) => left.length).filter((length) => length <= WIDEST_LEFT);
   const indent = ' '.repeat(Math.max(0, ...lefts) + 4);

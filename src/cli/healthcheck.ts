@@ -28,11 +28,11 @@ interface Told {
 
 const SAID = ['healthy', 'not healthy', 'heat2mqtt waits for its options'];
 
-/** What the running daemon says of itself, or why it cannot be asked. Never rejects. */
+/** The running daemon's own health, or why it cannot be asked. Never rejects. */
 export async function askHealth(config: Config, clock: Clock): Promise<Told> {
   const { http } = config;
   if (http === false) return askOnSocket(config, clock);
-  // What listens on all addresses listens on this one.
+  // A server on all addresses listens on this one, too.
   const address = http.listen.replace(/^(0\.0\.0\.0|\[::\])(?=:\d+$)/, '127.0.0.1');
   try {
     const signal = AbortSignal.timeout(TIMEOUT_MS);

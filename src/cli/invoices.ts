@@ -62,7 +62,7 @@ async function completeLedgers({ config, state, upstream, zone }: Opened): Promi
   const ledgers: Ledger[] = [];
   const known = await knownMeters(state, config);
   for (const { propertyCustomerId: id } of (await upstream.context.read())?.properties ?? []) {
-    // Where several accounts have the meter, one of them keeps the ledger.
+    // One of several accounts that have the meter keeps the ledger.
     const kept = known.filter(({ property }) => property.propertyCustomerId === id);
     const found = (await Promise.all(kept.map(({ ledger }) => ledger?.read()))).flatMap((document) =>
       document?.ledger.complete && isSameZone(document.timezone, zone.name) ? [document.ledger] : [],

@@ -63,7 +63,7 @@ export async function signInWith(
   return upstream;
 }
 
-/** What a person has brought; `null` where none was needed. With `auto`: on another device, else by a link. */
+/** The grant that a person has brought; `null` where none was needed. With `auto`: on another device, else by a link. */
 async function grantBy(
   method: (typeof WAYS_TO_SIGN_IN)[number],
   upstream: Upstream,

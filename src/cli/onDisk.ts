@@ -202,7 +202,7 @@ async function statementsOf(
   });
 }
 
-/** What the documents on this disk tell of the meters of an account. */
+/** The meters of an account, as the documents on this disk have them. */
 async function factsOf(settings: Settings, io: Io, account: string): Promise<StatementFacts[]> {
   const { config, state } = settings;
   const { found } = await ledgersOf(settings, io, account);

@@ -80,7 +80,7 @@ export async function startHousehold(
     clock: systemClock,
     random: Math.random,
     nextTick: ticksOf(cronTimes(config.usage.schedule, config.usage.timezone)),
-    // What `heat2mqtt report` prints. Seldom wanted, and loaded then.
+    // The report is seldom wanted, and loaded then.
     async report() {
       const { reportText } = await import('./report.ts');
       return reportText(settings, io, 'This report comes from the running daemon.');

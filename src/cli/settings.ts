@@ -1,4 +1,4 @@
-// What commands share: the configuration, its secrets, the state directory, the log, and waiting for a signal.
+// Shared by all commands: the configuration, its secrets, the state directory, the log, and waiting for a signal.
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { findConfigFile, type Loaded, type LoadOptions, loadConfig } from '../config/load.ts';
@@ -87,7 +87,7 @@ export async function openLog(
   let print = io.log;
   if (log.format === 'pretty' || (log.format === 'auto' && isTerminal)) {
     const { default: pinoPretty } = await import('pino-pretty');
-    // What goes elsewhere is looked at days later.
+    // Output that goes elsewhere is looked at days later.
     const translateTime = isTerminal ? 'SYS:HH:MM:ss' : 'SYS:yyyy-mm-dd HH:MM:ss';
     const options = { colorize: isTerminal, translateTime, singleLine: true };
     const prettify = pinoPretty.prettyFactory(options);

@@ -25,7 +25,7 @@ const LATE_DAYS = 4;
 const CORRECTED_AFTER_MS = 2 * 60_000;
 
 interface BadDay {
-  /** What to expect, for the person who rehearses it. */
+  /** The expected effect, for the person who rehearses it. */
   readonly tells: string;
   readonly heat?: (now: number) => MeterOptions;
   readonly begin?: (simulator: Simulator) => void;

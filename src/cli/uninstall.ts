@@ -46,7 +46,7 @@ export const uninstall: Command = async (given, io) => {
   try {
     const shown = await broker.read();
     if (await broker.isInUse()) throw stillRunning(mqtt.base_topic);
-    // Where the broker does not let us read, what was announced can be cleared all the same.
+    // A broker that does not let us read still lets the announced devices be cleared.
     const topics = [...new Set([...(shown ?? []), ...((await announced.read())?.topics ?? [])])].sort();
     if (topics.length === 0) {
       io.out(`Nothing of ${mqtt.base_topic} is retained at ${mqtt.url}.\n`);
@@ -107,7 +107,7 @@ const SILENCE_MS = 700;
 const LONGEST_ANSWER_MS = 2_000;
 const LOOK_MS = 100;
 
-/** What is retained of this installation. Rejects as `openBroker` does. */
+/** The retained topics of this installation. Rejects as `openBroker` does. */
 async function openRetained(mqtt: Mqtt, clock: Clock) {
   const topics = new Topics(mqtt.base_topic);
   const filters = filtersOf(topics, mqtt.discovery_prefix);

@@ -55,7 +55,7 @@ export const periodOptions = (options: Arguments['options']) => ({
   prices: pricesFrom(options.tariff),
 });
 
-/** What is asked for, at most until today. Throws wrong_usage. */
+/** The days that are asked for, at most until today. Throws wrong_usage. */
 export function periodOf({ first, until, ...rest }: ReturnType<typeof periodOptions>, today: Day) {
   const to = until ?? today;
   const last = to > today ? today : to;

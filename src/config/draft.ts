@@ -56,7 +56,7 @@ export class Draft {
   raw: RawConfig = {};
   /** Keys are paths (`mqtt.url`), values `file`, `environment HEAT2MQTT_…` or `credentials directory`; a default has none. */
   readonly origins = new Map<string, string>();
-  /** What is allowed but probably not meant, a sentence each. */
+  /** A sentence for each value that is allowed but probably not meant. */
   readonly warnings: string[] = [];
   readonly scrubber: Scrubber;
   /** The configuration file; undefined when there is none. */
@@ -139,7 +139,7 @@ export class Draft {
     return this.origins.get(path.join('.')) ?? 'default';
   }
 
-  /** Where a path that the key gives leads: one in the file counts from its folder, one of the environment from the working directory. */
+  /** Resolves a path that the key gives: one in the file counts from its folder, one of the environment from the working directory. */
   locate(key: Path, given: string): string {
     if (this.#file === undefined || this.originOf(key) !== 'file') return given;
     const path = pathIn(this.#file, given);
@@ -214,14 +214,14 @@ function setIn(container: unknown, name: string, value: unknown): void {
 const shortName = (origin: string, path: Path): string =>
   origin.startsWith('environment ') ? origin.slice('environment '.length) : (path.at(-1) ?? '');
 
-/** Where a path in the file `configuration` leads. What is in the working directory only is taken from there, as 0.1.0 did. */
+/** Resolves a path in the file `configuration`. A file that is in the working directory only is taken from there, as 0.1.0 did. */
 export function pathIn(configuration: string, given: string): string {
   if (isAbsolute(given)) return given;
   const beside = resolve(dirname(configuration), given);
   return !existsSync(beside) && existsSync(given) ? resolve(given) : beside;
 }
 
-// Where `false` or a section may be and a section was given, its keys are what is wrong.
+// A section that was given in place of `false` has its mistakes in its keys.
 function insideSection(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] | undefined {
   if (issue.code !== 'invalid_union') return undefined;
   const aboutKeys = ({ code, path }: z.core.$ZodIssue) => path.length > 0 || code === 'unrecognized_keys';

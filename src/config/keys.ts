@@ -5,7 +5,7 @@ import { fileSchema } from './schema.ts';
 /** Positions in a list are written as numbers: `accounts.0.id`. */
 export type Path = readonly string[];
 
-/** What we read of a JSON Schema. */
+/** The part of a JSON Schema that we read. */
 export interface KeySchema {
   type?: string;
   properties?: Record<string, KeySchema>;

@@ -1,4 +1,4 @@
-// Where a server listens, as `http.listen` says it, and where a browser on another machine then finds the page.
+// The address at which a server listens (`http.listen`), and the one at which a browser on another machine then finds the page.
 import { hostname } from 'node:os';
 
 /** `127.0.0.1:8099` or `[::1]:8099` in parts; undefined when it is neither. Port 0 means any free port. */

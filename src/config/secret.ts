@@ -7,7 +7,7 @@ export type ReadFile = (path: string) => Promise<Uint8Array | string>;
 
 /** Printed as `[secret]`. Each value read is registered with the scrubber. */
 export class Secret {
-  /** Where it comes from: `inline`, `environment HEAT2MQTT_PASSWORD` or `file /run/secrets/x`. */
+  /** Its origin: `inline`, `environment HEAT2MQTT_PASSWORD` or `file /run/secrets/x`. */
   readonly origin: string;
   /** The file that it is read from; undefined for one that is given as text. */
   readonly path: string | undefined;
@@ -15,7 +15,7 @@ export class Secret {
   readonly look: () => Promise<{ readonly value: string } | { readonly found: string }>;
   /** The value as it is now, never empty. Rejects with secret_unreadable. */
   readonly read: () => Promise<string>;
-  /** What is odd about the value as it is now, and may not be meant, as a sentence without its text; `null`: nothing. */
+  /** An oddity of the present value that may not be meant, as a sentence without its text; `null`: none. */
   readonly caution: () => Promise<string | null>;
 
   constructor(
@@ -83,7 +83,7 @@ const WHY = new Map([
 
 export const trimNewline = (value: string): string => value.replace(/\r?\n$/, '');
 
-/** What editors and shells add to a password without showing it. Only the last newline of a file is taken away. */
+/** Characters that editors and shells add to a password without showing them. Only the last newline of a file is taken away. */
 function odditiesIn(text: string): string[] {
   const inner = text.replace(/[\r\n]+$/, '');
   const found: readonly (readonly [boolean, string])[] = [
@@ -117,7 +117,7 @@ const ANY_TEXT = {
 type SecretForm = Readonly<typeof ANY_TEXT>;
 
 /**
- * What one-time codes are computed from: `secret` in base32, capital letters without blanks and padding; `period` in seconds.
+ * The parameters of one-time codes: `secret` in base32, capital letters without blanks and padding; `period` in seconds.
  * Undefined for anything that is neither base32 nor an otpauth:// address of time-based codes.
  */
 export function totpParameters(text: string) {

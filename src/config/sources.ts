@@ -1,4 +1,4 @@
-// Where values come from beside the file, laid over those of the file: the environment (HEAT2MQTT_<SECTION>_<KEY> for every key,
+// The sources of values beside the file, laid over those of the file: the environment (HEAT2MQTT_<SECTION>_<KEY> for every key,
 // checked for typing errors), the options of an app of Home Assistant, files with secrets, and $CREDENTIALS_DIRECTORY.
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -15,7 +15,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export function applyEnvironment(draft: Draft, env: Environment): void {
   for (const [path, value] of draft.leaves()) draft.put(path, inFull(path, value), 'file');
   layVariables(draft, env);
-  // What systemd and the Supervisor of Home Assistant say counts when nothing else is named.
+  // systemd's folder and that of Home Assistant's Supervisor count when nothing else is named.
   const { STATE_DIRECTORY = '', SUPERVISOR_TOKEN: token } = env;
   const [directory] = STATE_DIRECTORY.split(':');
   if (directory) draft.lay(['state_dir'], directory, 'environment STATE_DIRECTORY');
@@ -35,7 +35,7 @@ function inFull(path: keys.Path, value: unknown): unknown {
 }
 
 const PREFIX = 'HEAT2MQTT_';
-/** What a single account may be given by. */
+/** The variables that may give a single account. */
 const SINGLE_ACCOUNT = ['username', 'password', 'password_file', 'totp_secret', 'totp_secret_file'];
 
 function layVariables(draft: Draft, env: Environment): void {
@@ -95,7 +95,7 @@ function typed(schema: keys.KeySchema = {}, text: string): unknown {
   const word = text.trim().toLowerCase();
   const isA = (...types: string[]) => kinds.some(({ type = '' }) => types.includes(type));
   const words = kinds.flatMap((kind) => [...(kind.enum ?? []), kind.const]);
-  // What is private may be free text.
+  // A private value may be free text.
   const parts = text.split(schema.items?.private ? '\n' : /[\s,]+/).map((part) => part.trim());
   if (isA('array')) return parts.filter((part) => part !== '');
   if (isA('number', 'integer') && /^[+-]?\d+(\.\d+)?$/.test(word)) return Number(word);
@@ -160,7 +160,7 @@ async function readOptions(draft: Draft, readFile: secrets.ReadFile): Promise<Ra
   return undefined;
 }
 
-/** What is filled in beside a known provider counts more than what is known of it. */
+/** A value that is filled in counts more than one that is known of the provider. */
 function variablesOf({ provider, statistics, more_accounts: more, ...options }: RawConfig): Environment {
   const known = KNOWN_PROVIDERS.find(({ id }) => id === provider);
   const isSeveral = Array.isArray(more) && more.length > 0;
@@ -199,7 +199,7 @@ async function askForBroker(token: string, fetcher: typeof fetch): Promise<RawCo
     // 400 "Service not enabled": no app offers a broker.
     if (!response.ok && response.status !== 400)
       return `status ${response.status} from the Supervisor instead of a broker`;
-    // What is odd in it makes an address that the schema refuses.
+    // Odd characters in it make an address that the schema refuses.
     const { host, port, ssl, username, password } = Object(Object(await response.json()).data);
     if (!host) return 'no broker that Home Assistant knows of';
     return { url: `mqtt${ssl ? 's' : ''}://${host}:${port}`, username, password };

@@ -77,7 +77,7 @@ function keepAsWritten(document: yaml.Document.Parsed): { offset: number; found:
 
 const WIDTH = 100;
 
-/** What is undefined is left out. Begins with an empty line, and has one before each section. Of a list the first item is explained. */
+/** Undefined values are left out. The text begins with an empty line, and has one before each section. Of a list the first item is explained. */
 export function commentedConfig(config: RawConfig): string {
   const document = new yaml.Document(config);
   eachPair(document.contents, [], ({ key }, path) => {
@@ -128,7 +128,7 @@ export function showConfig(
 function shownValue(path: Path, value: unknown, reader: 'owner' | 'stranger'): unknown {
   if (value instanceof Secret) return `[secret] (${value.origin})`;
   if (typeof value !== 'string' || schemaAt(path)?.private !== true) return value;
-  // What is left of a masked name, such as its domain, may still identify a person.
+  // The rest of a masked name, such as its domain, may still identify a person.
   if (reader === 'stranger') return '[private]';
   // Published anyhow.
   if (path[0] === 'meters' || path[0] === 'statement') return value;
@@ -182,7 +182,7 @@ const filesIn = (draft: Draft): string[] =>
   draft.leaves().flatMap(([path]) => (isFileKey(path) && draft.textAt(path)) || []);
 
 /**
- * What a text (`null`: no file) and the environment say. `files`: those of secrets and the certificates, as they are written
+ * The settings of a text (`null`: no file) and of the environment. `files`: those of secrets and the certificates, as they are written
  * (`pathIn`). Other mistakes do not matter: the secrets may not be there yet. Throws ConfigInvalid; `name` is the file's.
  */
 export function outlineOf(text: string | null, name: string, env: Environment = {}) {

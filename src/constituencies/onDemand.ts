@@ -83,7 +83,7 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
   }
   for (const view of views.sort((a, b) => a.fetchedAt - b.fetchedAt)) remember(view);
 
-  /** Where a sitting house is configured, the newest one that is known. `null`: none is known yet. */
+  /** The newest known house, where the sitting one is configured. `null`: none is known yet. */
   function configuredName(): string | null {
     const { question, isOfSittingHouse } = publicList.readQuestion({});
     if (!isOfSittingHouse) return listName(question);
@@ -252,7 +252,7 @@ export function listName({ chamber, houseNo, chamberIds, skip, limit }: Constitu
 
 const levelsOf = (name: string) => name.split('/') as [string, string];
 
-/** What a request for a list is answered with. `name`: under which it is retained; `view`: `null` while there is none. */
+/** The answer to a request for a list. `name`: under which it is retained; `view`: `null` while there is none. */
 export function listAnswer(topics: Topics, zone: Zone, name: string | null, view: ConstituenciesView | null) {
   const { constituencies = null, total = null, complete = null } = view?.list ?? {};
   return {
@@ -279,7 +279,7 @@ export function listMessage(topics: Topics, zone: Zone, name: string, view: Cons
   });
 }
 
-/** What Home Assistant shows of the configured list, there even before the first request. */
+/** The configured list as Home Assistant shows it, there even before the first request. */
 export function summaryMessage(
   topics: Topics,
   zone: Zone,

@@ -26,7 +26,7 @@ const TIMEOUT_SECONDS = 30;
 const LONGEST_FETCH_MS = 120_000;
 const WHAT = 'list of constituencies';
 const MOST_PAGES = 100;
-// What the specification gives when no limit is asked for.
+// The specification's limit when none is asked for.
 const DEFAULT_LIMIT = 50;
 // The most that a request may ask for.
 const LARGEST_LIMIT = 5_000;

@@ -63,7 +63,7 @@ const OLDER_THAN_NUMBERS = 100_000;
 export const rowsAskedFor = ({ skip, limit }: ConstituencyQuestion, total: number): number =>
   Math.min(limit ?? Number.POSITIVE_INFINITY, Math.max(0, total - (skip ?? 0)));
 
-/** What a reader should know before trusting the list; `null` when there is nothing. */
+/** A caveat about the list; `null` when there is none. */
 export function caveat({ question, list }: Answered): string | null {
   const { constituencies, total, complete } = list;
   if (constituencies === null) return 'The reply has a shape that is not known: it is passed on as it came.';

@@ -27,7 +27,7 @@ export interface CsvRow {
 const cellBefore = (separator: string) =>
   new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|(?!")([^${separator}\\r\\n]*))(${separator}|\\r\\n|\\n|\\r|$)`, 'y');
 const CELLS = { ',': cellBefore(','), ';': cellBefore(';') };
-/** What is left of a line behind a cell that is quoted and does not end there. */
+/** The rest of a line behind a cell that is quoted and does not end there. */
 const BEHIND_QUOTE = /"[^"]*(?:""[^"]*)*"[^\r\n]*(?:\r\n|\n|\r|$)/y;
 
 /**

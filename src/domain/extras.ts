@@ -1,4 +1,4 @@
-// What is asked for beside the usage, at most once a day: what was found, and when to ask again.
+// The questions beside the usage, at most once a day: their answers, and when to ask again.
 import * as z from 'zod';
 import { type Invoice, invoice, newestFirst } from './invoice.ts';
 import { type Day, daysBetween } from './period.ts';
@@ -27,7 +27,7 @@ const extra = <T extends z.ZodType>(found: T) =>
 
 export type Extra<T> = Readonly<z.infer<ReturnType<typeof extra<z.ZodType<T>>>>>;
 
-/** What the provider's site says of itself. */
+/** The provider's site about itself. */
 const site = z.object({ timezone: z.string().nullable(), currency: z.string().nullable() });
 export type Site = Readonly<z.infer<typeof site>>;
 
@@ -46,7 +46,7 @@ const invoices = z.object({
 });
 export type Invoices = Readonly<z.infer<typeof invoices>>;
 
-/** What one reading of the invoices brought. */
+/** The result of one reading of the invoices. */
 export interface ReadInvoices extends Pick<Invoices, 'notFoundAt'> {
   readonly byProfile: ReadonlyMap<string, readonly Invoice[]>;
 }
@@ -58,7 +58,7 @@ export type Balance = Readonly<z.infer<typeof balance>>;
 /** Everything beside the usage that is known of an account. */
 export const extras = z.object({
   site: extra(site).default(NEVER_ASKED),
-  /** What is to be paid now. */
+  /** The amount to be paid now. */
   balance: extra(balance).default(NEVER_ASKED),
   credit: extra(balance).default(NEVER_ASKED),
   invoices: extra(invoices).default(NEVER_ASKED),
@@ -70,7 +70,7 @@ export const NO_EXTRAS: Extras = extras.parse({});
 
 const DAYS_OFF = 7;
 
-/** What is switched off is tried again after a week: the provider may have learnt it. */
+/** An extra that is switched off is tried again after a week: the provider may have learnt it. */
 export function isDue({ askedOn, off }: Extra<unknown>, today: Day, everyDays: number): boolean {
   if (askedOn === null) return true;
   // A clock that was far ahead must not silence it for long.
@@ -81,7 +81,7 @@ export function isDue({ askedOn, off }: Extra<unknown>, today: Day, everyDays: n
 export const registerKey = (property: Property): string =>
   [property.propertyCustomerId, ...namesOf(property)].join('/');
 
-/** What is known of its register; `null`: nothing, or it has several meters, whose registers are not one number. */
+/** The known register; `null`: none, or it has several meters, whose registers are not one number. */
 export function registerOf({ registers }: Extras, property: Property): RegisterHistory | null {
   const found = registers[registerKey(property)]?.found ?? null;
   return found && property.meterIdentifiers.length <= 1 ? namedReadings(found, namesOf(property)[0]) : null;
@@ -97,7 +97,7 @@ export function registersOf({ registers }: Extras, properties: readonly Property
 const MOST_INVOICES = 200;
 const MOST_KNOWN_IDS = 1_000;
 
-/** What was read, and which of it is news, oldest first: nothing that is read for the first time. */
+/** The invoices read, and which of them are news, oldest first: none that is read for the first time. */
 export function takeInvoices(
   known: Invoices | null,
   { byProfile, notFoundAt }: ReadInvoices,

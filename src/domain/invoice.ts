@@ -18,7 +18,7 @@ export const invoice = z.object({
   dueAt: instant.nullable(),
   /** In millionths. */
   total: amount,
-  /** What is still to be paid of it. */
+  /** The part of it that is still to be paid. */
   open: amount,
 });
 export type Invoice = Readonly<z.infer<typeof invoice>>;

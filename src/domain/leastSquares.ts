@@ -80,7 +80,7 @@ export function addTo(sum: number[], factor: number, terms: Column): void {
   for (let at = 0; at < sum.length; at += 1) sum[at] = (sum[at] as number) + factor * (terms[at] as number);
 }
 
-/** What floating point leaves of a square that others explain, as a share of it. */
+/** The rounding error of a square that others explain, as a share of it. */
 const SINGULAR = 1e-10;
 
 /** Gauss and Jordan; sums of squares and products need no pivoting. */

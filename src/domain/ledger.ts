@@ -170,7 +170,7 @@ export function merge(ledger: Ledger, buckets: readonly Bucket[], receivedAt: nu
     const told = known ? { energy: known.energy, cost: known.cost } : null;
     changes.push({ kind: known ? 'corrected' : 'new_day', day, before: told, after });
   }
-  // What has not changed stays the same object, so that nothing is written or summed again.
+  // An unchanged part stays the same object, so that nothing is written or summed again.
   const isUnchanged = quarantinedNow.length === 0 && quarantined.size === ledger.quarantined.size;
   return {
     ledger: {
@@ -238,7 +238,7 @@ function medianOfUsed(amounts: readonly Micro[]): Micro | null {
   return used.length < FEWEST_USUAL_DAYS ? null : (used[Math.floor((used.length - 1) / 2)] ?? null);
 }
 
-/** What is given counts; what is not leaves the amount that was known. */
+/** A given amount counts; a missing one leaves the amount that was known. */
 export const newerAmounts = (given: Amounts, known: Amounts | undefined): Amounts => ({
   energy: given.energy ?? known?.energy ?? null,
   cost: given.cost ?? known?.cost ?? null,

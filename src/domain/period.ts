@@ -87,7 +87,7 @@ export type Interval = (typeof INTERVALS)[number];
 
 const MONTHS = { month: 1, quarter: 3, year: 12 } as const;
 
-/** What a span has of one interval. */
+/** The part of a span within one interval. */
 export interface Piece extends DaySpan {
   /** First day of the whole interval. */
   readonly start: Day;

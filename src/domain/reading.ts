@@ -1,4 +1,4 @@
-// What the provider says of one property: its meters, and one bucket for each day.
+// The provider's facts about one property: its meters, and one bucket for each day.
 import * as z from 'zod';
 import type { Micro } from './amount.ts';
 import { DAY_SHAPE, type Day, isInstant, monthStart, type Zone } from './period.ts';
@@ -23,7 +23,7 @@ export const property = z.object({
 });
 export type Property = Readonly<z.infer<typeof property>>;
 
-/** What the specification lets a client keep to skip discovery after a restart, for all properties of an account. */
+/** The facts that the specification lets a client keep to skip discovery after a restart, for all properties of an account. */
 export const entityContext = z.object({
   personCustomerId: z.string(),
   siteCodes: texts,
@@ -43,7 +43,7 @@ export interface Bucket {
 }
 
 /**
- * What a meter's own register showed (millionths of a kWh), when it was read (epoch milliseconds), and the identifier of that meter;
+ * A reading of a meter's own register (millionths of a kWh), when it was read (epoch milliseconds), and the identifier of that meter;
  * without one the provider names none.
  */
 const register = z.object({ energy: z.int(), readAt: instant, meter: z.string().optional() });

@@ -27,13 +27,13 @@ export interface Due {
   readonly notBefore: number;
 }
 
-/** What is kept over a restart. Epoch milliseconds; `null`: not known. */
+/** The times that are kept over a restart. Epoch milliseconds; `null`: not known. */
 export interface KeptDue {
   readonly pollAt: number | null;
   readonly retryAfter: number | null;
 }
 
-/** What came of a poll. `retryMs`: until the next try, `null` where waiting does not help. */
+/** The outcome of a poll. `retryMs`: until the next try, `null` where waiting does not help. */
 export interface Polled {
   readonly fault: unknown;
   readonly retryMs: number | null;

@@ -22,7 +22,7 @@ export interface Turn {
 export interface Polled {
   readonly outcome: AccountOutcome;
   readonly due: Due;
-  /** What is worth an event. */
+  /** The facts that are worth an event. */
   readonly events: readonly Message[];
 }
 

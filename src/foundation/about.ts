@@ -1,4 +1,4 @@
-// Who we are: the name, version and address of the program, from package.json alone.
+// The name, version and address of the program, from package.json alone.
 import manifest from '../../package.json' with { type: 'json' };
 
 export const about = {

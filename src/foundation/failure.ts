@@ -54,7 +54,7 @@ export class Failure extends Error {
 export const failure = (code: string, message: string, options: FailureOptions): Failure =>
   new Failure(code, message, options);
 
-/** What may be told to strangers about any thrown value: a Failure's own words, otherwise the class name only. */
+/** The words about any thrown value that strangers may read: a Failure's own, otherwise the class name only. */
 export function safeWords(thrown: unknown): { code: string; message: string; hint?: string } {
   if (thrown instanceof Failure) {
     const { code, message, hint } = thrown;
@@ -87,13 +87,13 @@ export function codeOf(thrown: unknown): string | null {
 /** Its code, else its class: one word for a sentence. */
 export const faultOf = (thrown: unknown): string => codeOf(thrown) ?? classOf(thrown);
 
-/** What kind of error it is, in one or two words: `Error ECONNREFUSED`. Its text may quote what came from outside. */
+/** The kind of an error, in one or two words: `Error ECONNREFUSED`. Its text may quote what came from outside. */
 export const kindOf = (thrown: unknown): string => [classOf(thrown), codeOf(thrown) ?? []].flat().join(' ');
 
 // A message may have many lines, and one of them may look like this all the same: hence the shape of the place.
 const FRAME = /^ {4}at (?:async )?[\w$.<>[\] #]{0,100}\(?(?:file:\/\/|node:|\/|[A-Z]:\\)[^\s()]*:\d+:\d+\)?$/;
 
-/** Where in the code it was thrown, innermost first, without its text. */
+/** The places in the code of a thrown error, innermost first, without its text. */
 export function framesOf(thrown: unknown): string[] {
   if (!(thrown instanceof Error)) return [];
   const { message, stack = '' } = thrown;

@@ -136,7 +136,7 @@ export class LogTail {
 export interface LogOptions {
   readonly level: string;
   readonly scrubber: Scrubber;
-  /** Where finished lines go: standard output, or a pretty printer in front of it. */
+  /** The sink of finished lines: standard output, or a pretty printer in front of it. */
   readonly write: (line: string) => void;
   /** Remembers the newest lines. */
   readonly tail?: LogTail | undefined;
@@ -144,7 +144,7 @@ export interface LogOptions {
 
 const DEBUGGING: ReadonlySet<string> = new Set(['debug', 'trace']);
 
-/** What JavaScript itself says of a mistake in this program: it names a variable of the code, and no value. */
+/** JavaScript's own words about a mistake in this program name a variable of the code, and no value. */
 const WORDS_OF_THE_ENGINE = [
   /^Cannot (?:read|set) properties of (?:undefined|null) \((?:reading|setting) '[\w$]{1,40}'\)$/,
   /^[\w$.]{1,80} is not (?:a function|a constructor|defined|iterable)$/,
@@ -163,7 +163,7 @@ function shown(thrown: unknown, withPlace: boolean): object {
   return {
     ...words,
     ...(causes.length === 0 ? {} : { cause: causes.join(' < ') }),
-    // Where in our code a Failure was thrown does not help at home, and buries its advice.
+    // The place in our code where a Failure was thrown does not help at home, and buries its advice.
     ...(isForeseen && !withPlace ? {} : { stack: framesOf(thrown).join('\n') }),
   };
 }

@@ -38,7 +38,7 @@ export interface Gate {
 
 /** The reply has more of something than any honest one. */
 export class ReplyTooLarge extends Failure {
-  /** What it has, in words. */
+  /** Its content, in words. */
   readonly excess: string;
 
   constructor(excess: string, reply = 'reply') {

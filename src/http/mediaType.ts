@@ -1,6 +1,6 @@
 // The media type of a reply, as it may be told: the header is text of the other side.
 
-/** What answers in place of what was asked. */
+/** The kind of server that answers in place of the one that was asked. */
 const KNOWN: ReadonlySet<string> = new Set([
   'application/javascript',
   'application/json',

@@ -3,7 +3,7 @@ import { globalAgent } from 'node:https';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What this Node can, and what it was told: both show at the agent of all requests. */
+/** Whether this Node can use a proxy, and was told to: both show at the agent of all requests. */
 export interface ProxySupport {
   readonly isThere: boolean;
   readonly isOn: boolean;

@@ -4,7 +4,7 @@ import { Agent, globalAgent } from 'node:https';
 import * as tls from 'node:tls';
 import { readAuthorities } from '../foundation/authorities.ts';
 
-/** What an encrypted request goes through. Rejects with ca_file_unusable. */
+/** The agent of encrypted requests. Rejects with ca_file_unusable. */
 export type Trust = () => Promise<Agent>;
 
 /** Agents by their file. Each holds a store of 150 authorities, and thousands of accounts share one file. */
@@ -17,7 +17,7 @@ export const trustIn =
     const { content } = await readAuthorities(key, file);
     const before = agents.get(file);
     if (before?.content.equals(content)) return before.agent;
-    // What is under way by the one before goes on; its idle connections end by themselves.
+    // Requests through the previous agent go on; its idle connections end by themselves.
     const secureContext = tls.createSecureContext({ ca: [...usualAuthorities(), content] });
     const agent = new Agent({ ...globalAgent.options, secureContext });
     agents.set(file, { content, agent });

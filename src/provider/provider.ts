@@ -1,4 +1,4 @@
-// What the program asks a provider: one object for each account. Signing in is not its business: it is given requests.
+// The questions that the program asks a provider: one object for each account. It is given requests, and does not sign in.
 import type { Micro } from '../domain/amount.ts';
 import type { ReadInvoices, Site } from '../domain/extras.ts';
 import type { DaySpan, Interval, Zone } from '../domain/period.ts';
@@ -16,9 +16,9 @@ export interface Provider {
   /** The hours in which readings were taken, as the first instant of each: they decide which day a reading closes. */
   readingHours?(question: HoursQuestion): Promise<readonly number[]>;
   invoices?(question: InvoiceQuestion): Promise<ReadInvoices>;
-  /** What is to be paid now; `null`: no bill is open. */
+  /** The amount to be paid now; `null`: no bill is open. */
   balance?(customer: Customer, signal?: AbortSignal): Promise<Micro | null>;
-  /** What the provider owes, with the sign that it gives it. */
+  /** The amount that the provider owes, with its sign. */
   credit?(customer: Customer, signal?: AbortSignal): Promise<Micro | null>;
   /** The meter's own register, oldest first; none when nothing has been read lately. After an exchange also that of the meter before it, to its end. */
   register?(question: RegisterQuestion): Promise<readonly Register[]>;
@@ -35,12 +35,12 @@ export interface ProviderParts {
   readonly ask: Ask;
   /** The same for what can be missed: a refusal has no effect on the session. */
   readonly askExtra: Ask;
-  /** Whose access token it is. Not every token tells: a provider that does not read by it does not ask. */
+  /** The customer that the access token names. Not every token names one, and not every provider needs it. */
   readonly identity: () => Promise<{ readonly customerCode: string; readonly siteCodes: readonly string[] }>;
   readonly log: Log;
 }
 
-/** Who pays. */
+/** The person who pays. */
 export type Customer = Pick<EntityContext, 'personCustomerId' | 'billingProfileIds'>;
 
 export interface UsageQuestion {
@@ -67,7 +67,7 @@ export interface InvoiceQuestion extends Customer {
 export interface RegisterQuestion {
   /** With one heat meter at most: registers of several are not one number. */
   readonly property: Property;
-  /** What is known already: its newest reading may be of a meter that was exchanged since. */
+  /** The register known so far: its newest reading may be of a meter that was exchanged since. */
   readonly known: RegisterHistory | null;
   readonly now: number;
   readonly signal?: AbortSignal | undefined;

@@ -118,7 +118,7 @@ export interface ListQuestion<T> {
   readonly what: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** What is needed of a row, and no more: all are in memory until the last page has come. */
+  /** The needed part of a row alone, since all are in memory until the last page has come. */
   readonly row: z.ZodType<T>;
   readonly identity: (row: T) => string;
   readonly signal?: AbortSignal | undefined;

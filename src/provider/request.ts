@@ -20,9 +20,9 @@ export interface Exchange {
   readonly path: string;
   readonly query?: URLSearchParams;
   readonly body?: unknown;
-  /** What is asked for, in words for messages: 'usage report'. */
+  /** The thing asked for, in words for messages: 'usage report'. */
   readonly what: string;
-  /** What it means that there is no such thing (404), where that is not for the account to cure. */
+  /** The meaning of a 404, where the account cannot cure it. */
   readonly notFound?: { readonly message: string; readonly hint: string };
   readonly signal?: AbortSignal | undefined;
 }
@@ -43,7 +43,7 @@ export interface AskOptions {
   readonly onReply?: ((reply: Reply) => void) | undefined;
 }
 
-/** What came back, whatever its status. */
+/** The answer, whatever its status. */
 export interface Reply {
   readonly what: string;
   readonly status: number;
@@ -61,7 +61,7 @@ const UNREACHABLE = 'provider_unreachable';
 const unreachable = (message: string, options: Omit<FailureOptions, 'exit'>): Failure =>
   failure(UNREACHABLE, message, { exit: EXIT.provider, ...options });
 
-/** What a search engine says is wrong with a query: text of the other side, which is never told. */
+/** A search engine's complaint about a query: text of the other side, which is never told. */
 export interface Complaint {
   readonly type: string;
   readonly reason: string;

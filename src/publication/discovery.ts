@@ -252,7 +252,7 @@ function attributesBody(row: EntityRow<never>, rows: readonly EntityRow<never>[]
   const shown = [row, ...rows.filter((other) => other.key === alsoShows)].flatMap(attributesOf);
   const pairs = [
     ...(derived ? ["'derived': true"] : []),
-    // What an automation branches on, whatever the words are.
+    // Automations branch on the code, whatever the words are.
     ...(options ? [`'code': value_json.${key}`] : []),
     ...shown.map(({ key: its, attribute }) => `'${attribute}': value_json.${its}`),
   ];

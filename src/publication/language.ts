@@ -6,7 +6,7 @@ import ga from './languages/ga.json' with { type: 'json' };
 export type Language = 'en' | 'ga' | 'de';
 
 export const WORDS: Readonly<Record<Language, typeof en>> = { en, ga, de };
-/** What the page in the browser is told. */
+/** The language as the page in the browser gets it. */
 export interface PageWords {
   readonly language: string;
   /** How the language is written where the browser has no region for it. */

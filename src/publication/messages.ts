@@ -1,4 +1,4 @@
-// What is published of meters, accounts and the bridge itself: states, lists and events.
+// The messages about meters, accounts and the bridge itself: states, lists and events.
 import { inFull, knownInFull, knownUnits, toUnits } from '../domain/amount.ts';
 import type { Invoices } from '../domain/extras.ts';
 import { needsAPerson, type Reason } from '../domain/health.ts';
@@ -173,7 +173,7 @@ export const billMessage = (
     invoice: recordOf(invoice, view),
   });
 
-/** What a record of an invoice is made from. */
+/** The facts in a record of an invoice. */
 type Facts = 'currency' | 'zone' | 'checks';
 
 function recordOf(invoice: Invoice, { currency, zone, checks }: Pick<AccountView, Facts>) {
@@ -227,7 +227,7 @@ export function healthOf(known: Omit<Health, 'state' | 'last_error'>, isSomeAcco
   const { auth, reasons, failures_in_a_row: failures } = known;
   const [worst] = reasons;
   const isStuck = Object.values(auth).some(({ state }) => needsAPerson(state));
-  // What they failed of may be over already, although no poll has come to its end since.
+  // The cause of the failures may be over already, although no poll has come to its end since.
   const isLasting = failures >= FAILURES_UNTIL_FAILING && worst !== undefined;
   const isDegraded = isStuck || worst !== undefined || failures > 0;
   const isFailing = (isStuck || isLasting) && !isSomeAccountWell;

@@ -1,4 +1,4 @@
-// What one reader has of the retained topics: a broker, a page, or the row of an account. It tells which messages bring the reader up to
+// The retained topics that one reader has: a broker, a page, or the row of an account. It tells which messages bring the reader up to
 // date, and which topics are to be withdrawn. Of thousands of meters the payloads would fill the memory: digests are kept.
 import { createHash } from 'node:crypto';
 import type { Message } from '../mqtt/message.ts';
@@ -8,7 +8,7 @@ import { clear, isDiscovery, type WrittenTopic } from './topics.ts';
 /** One retained topic as it stands now: a message, a device of Home Assistant, or something that is written when it is asked for. */
 export type Retained = Message | DiscoveryDocument | WrittenTopic;
 
-/** What a discovery document announces: component key to platform. */
+/** The announcements of a discovery document: component key to platform. */
 type Components = Readonly<Record<string, string>>;
 
 export interface KeptTopics {

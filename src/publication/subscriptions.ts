@@ -17,7 +17,7 @@ export function householdSubscriptions(topics: Topics, prefix: string | false): 
   return [...all, birth];
 }
 
-/** What others say on the topics that only we should write. */
+/** Messages of others on the topics that only we should write. */
 export const bridgeSubscriptions = (topics: Topics): Subscription[] => [
   {
     filter: topics.of('bridge/state'),

@@ -39,7 +39,7 @@ export class Topics {
     return [...new Set(levels)].map((level) => `${this.base}/${level}`);
   }
 
-  /** What is retained there. `sources`: while these are the same objects as the last time, it is not written again. */
+  /** The retained message there. `sources`: while these are the same objects as the last time, it is not written again. */
   retain<T extends keyof PayloadByTopic>(
     topic: T,
     levels: Levels<T>,

@@ -19,9 +19,9 @@ import type { Totals } from '../domain/totals.ts';
 export interface MeterView {
   readonly meter: string;
   readonly account: string;
-  /** What the configuration calls it. */
+  /** Its name in the configuration. */
   readonly friendlyName: string | null;
-  /** What it heats, in square metres; undefined: what the statement says of all. */
+  /** The area that it heats, in square metres; undefined: the statement's area of all. */
   readonly area?: number | undefined;
   readonly identifiers: readonly string[];
   readonly ledger: Ledger;
@@ -59,7 +59,7 @@ export interface MeterView {
   readonly statementMonth: string | null;
 }
 
-/** What the provider does not tell. */
+/** Facts that the provider does not tell. */
 export type StatementConfig = Config['statement'];
 
 export interface AccountView {
@@ -77,9 +77,9 @@ export interface AccountView {
   readonly checks: BillChecks;
   /** `null` without invoices that tell their periods. */
   readonly nextBill: BillForecast | null;
-  /** What the provider is asked for beside the usage. */
+  /** The questions to the provider beside the usage. */
   readonly asked: Pick<Config['extras'], 'meter_reading' | 'balance' | 'invoices'>;
-  /** What the configuration adds to a statement. */
+  /** The configuration's part of a statement. */
   readonly statement: StatementConfig;
   readonly requestsToday: number;
   readonly loginsToday: number;

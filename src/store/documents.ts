@@ -27,7 +27,7 @@ export const installationCodec = versioned(
   z.object({ clientId: z.string().regex(CLIENT_ID), jitterFraction: z.number().min(0).max(1) }),
 );
 
-/** Where they cannot be kept, they are drawn again at the next start. */
+/** If they cannot be written, they are drawn again at the next start. */
 export async function openInstallation(state: StateStore, random: () => number) {
   const document = state.document('installation', installationCodec);
   const known = await document.read();
@@ -77,7 +77,7 @@ const loginBudget = z.object({
   /** When one more attempt after a refusal of the password step was last asked for and granted. */
   askedAt: instant.nullable(),
   // Versions up to 0.1 did not write these.
-  /** What has to be done elsewhere, in the words of the refusal; `null`: its code says all. */
+  /** The thing to be done elsewhere, in the words of the refusal; `null`: its code says all. */
   message: z.string().nullable().default(null),
   /** Those of the last day, oldest first. */
   useless: z.array(uselessLogin).readonly().default([]),
@@ -132,7 +132,7 @@ export const announcedCodec = {
   decode: (json: unknown) => announced.decode(announcedBefore.safeParse(json).data ?? json),
 };
 
-/** What went wrong, in words that hold nothing secret or personal. */
+/** The failure, in words that hold nothing secret or personal. */
 const trouble = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
 
 /** Counts of one local day, how polls went, and when the next one is due. Earlier versions wrote less. */
@@ -173,7 +173,7 @@ export const repliesCodec = versioned(
 
 export type Replies = ReturnType<typeof repliesCodec.decode>;
 
-/** What was found beside the usage. The owner is the one of the account's tokens: no account sees another's invoices. */
+/** The extras beside the usage. The owner is the one of the account's tokens: no account sees another's invoices. */
 export const extrasCodec: Codec<Owned<Extras>> = ownedBy(extras);
 
 /** Daily means of an outdoor temperature, °C; the owner is the sensor, and the time zone of its days. */

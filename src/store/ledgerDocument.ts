@@ -66,7 +66,7 @@ const ledgerSchema = z.object({
   sweptOn: calendarDay.nullable(),
   /** The quarantined days. */
   held: z.array(z.tuple([calendarDay, amounts.energy, amounts.cost])),
-  /** What else is known of them: day, times changed, of the first history. Files of 0.1.0 do not have it. */
+  /** Further facts about them: day, times changed, of the first history. Files of 0.1.0 do not have it. */
   quarantine: z.array(z.tuple([calendarDay, z.number().int(), z.boolean()])).default([]),
   isNew: z.boolean().default(false),
   tariff: tariff.nullable().default(null),

@@ -18,7 +18,7 @@ import { LARGEST } from './documentStream.ts';
 
 const PRIVATE_DIRECTORY = 0o700;
 export const PRIVATE_FILE = 0o600;
-/** What a document is called until it is whole. */
+/** The name of a document until it is whole. */
 export const TEMPORARY_FILE = /\.(json|gz)\.\d+$/;
 
 /** For log and output: a name, a path, or an error of the system with paths in it. The name of a ledger has a customer number. */

@@ -37,7 +37,7 @@ export function stateUnwritable(path: string, cause: unknown) {
 }
 
 /**
- * What is unsafe about a state directory that is there, in words for log and health. `uid`: the user of this process;
+ * The dangers of an existing state directory, in words for log and health. `uid`: the user of this process;
  * undefined where there are no users.
  */
 export async function directoryNotices(path: string, uid: number | undefined) {
@@ -112,7 +112,7 @@ export class StateDirectory implements StateStore {
     const file = join(this.path, `${name}.json`);
     // In the order of the calls: the newest value stays, and a damaged file is set aside before it is replaced.
     const inOrder = concurrencyLimit(1);
-    /** What the name of a file gets that is of no use. */
+    /** The suffix of a file that is of no use. */
     let ending: string | null = null;
 
     /** `after`: only while that is what went wrong last. */

@@ -1,4 +1,4 @@
-// What keeps the program's state between restarts: named documents, and locks between processes. Files are the default.
+// The program's state between restarts: named documents, and locks between processes. Files are the default.
 import type { Clock } from '../foundation/clock.ts';
 import type { Failure } from '../foundation/failure.ts';
 

@@ -14,7 +14,7 @@ export interface Document {
 export interface Listener {
   /** `take()` may have something. */
   readonly changed: () => void;
-  /** What is not retained. */
+  /** Messages that are not retained. */
   readonly event: (event: Document) => void;
   /** At once, and at each change. */
   readonly broker: (state: BrokerState) => void;

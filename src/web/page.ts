@@ -19,11 +19,11 @@ export interface PageOptions extends Entrance {
   readonly logTail: LogTail;
   /** The words of the page in one language. `languages`: the visitor's, as an `Accept-Language` header. */
   readonly words: (languages: string) => PageWords;
-  /** What else there is for those who are signed in. */
+  /** Further routes for those who are signed in. */
   readonly routes: Routes;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where the files of the page are: beside the folder of the bundle's chunks. */
+  /** The folder of the page's files: beside that of the bundle's chunks. */
   readonly folder?: URL;
 }
 
@@ -110,7 +110,7 @@ export function createPage(options: PageOptions): RequestListener {
   const sessions = options.readPassword && createSessions(options.readPassword, clock);
   const serveStream = createStreams(options.documents, options.logTail, clock);
   const throttledLog = new ThrottledLog(clock);
-  /** What stays the same while the program runs, by its name. */
+  /** Bodies that stay the same while the program runs, by name. */
   const unchanging = new Map<string, Awaited<ReturnType<typeof compressed>>>();
   const isSignedIn = async (request: IncomingMessage) => sessions?.isOpen(tokenOf(request)) ?? true;
   const file =

@@ -38,7 +38,7 @@ const LIMITS = {
 const FRESH_MS = 1_000;
 // Few requests fit into that: those after the first one are not answered.
 const SLICE_BYTES = 256;
-/** What watches the program is answered when there are too many connections, too. */
+/** Monitors of the program are answered when there are too many connections, too. */
 const VITAL = /^\/(healthz|readyz)(\?|$)/;
 
 interface Connection {
@@ -207,12 +207,12 @@ export interface HealthAnswers {
   ready(): boolean;
   /** Prometheus text. */
   metrics(): { readonly contentType: string; readonly text: string };
-  /** Who may have the metrics without the page's leave. */
+  /** The visitors who may have the metrics without the page's leave. */
   readonly metricsFor: 'everyone' | 'this machine' | 'no one';
   readonly metricsRefused: () => void;
   /** Answers everything else. `null`: there is no page. */
   readonly page: RequestListener | null;
-  /** What a person who opens it in a browser is told then. Without it only what machines ask for is named. */
+  /** The sentence for a person who opens it in a browser then. Without it only the addresses for machines are named. */
   readonly whyNoPage?: string | null;
 }
 

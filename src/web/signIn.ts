@@ -64,7 +64,7 @@ export function createSignIns(options: Options): { readonly routes: Routes; stop
   };
 }
 
-/** What is under way for one account. What rejects does so with a Failure. */
+/** The attempts under way for one account. All rejections are Failures. */
 function createAttempts({ id, upstream }: Account, { redirectUri, clock, log, ...options }: Options) {
   const { session, login, issuer, askForLogin } = upstream;
   const limit = new RateLimit(clock, MOST_ATTEMPTS, ATTEMPTS_WINDOW_MS);
@@ -76,7 +76,7 @@ function createAttempts({ id, upstream }: Account, { redirectUri, clock, log, ..
     device = null;
     return { status: 204 };
   }
-  /** What is under way by another method is not needed any more. */
+  /** Attempts by another method are not needed any more. */
   function signedIn(method: Method): Reply {
     if (method !== 'device') cancelDevice();
     link = null;

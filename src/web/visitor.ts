@@ -1,4 +1,4 @@
-// Who asks: the address, whether the way is encrypted, whether a browser that came this way is answered, and who has typed the
+// The visitor behind a request: the address, whether the way is encrypted, whether a browser that came this way is answered, and who has typed the
 // password of the page.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -13,7 +13,7 @@ export interface Visitor {
   readonly host: string;
   readonly isEncrypted: boolean;
   /**
-   * What is typed cannot be read on the way, as far as the bridge can tell. Under ingress only the browser knows
+   * A typed password cannot be read on the way, as far as the bridge can tell. Under ingress only the browser knows
    * whether Home Assistant was opened with HTTPS: the page warns where it was not.
    */
   readonly mayTypePasswords: boolean;

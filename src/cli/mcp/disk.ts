@@ -1,4 +1,4 @@
-// What the bridge knows, read from its disk beside a running daemon or without one: the same views that are published. Nothing is asked,
+// The bridge's views as they are published, read from its disk beside a running daemon or without one. Nothing is asked,
 // and nothing is written.
 import type { Account } from '../../accounts/account.ts';
 import { accountView, meterViews } from '../../accounts/composition.ts';

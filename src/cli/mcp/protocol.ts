@@ -148,7 +148,7 @@ const listed = ({ name, description, inputSchema, outputSchema }: Tool) => ({
   annotations: { readOnlyHint: true, openWorldHint: false },
 });
 
-/** What is wrong with the arguments is a result, so that the model can mend it. */
+/** A mistake in the arguments is a result, so that the model can mend it. */
 async function called({ name, arguments: given }: Fields, tools: readonly Tool[]): Promise<object> {
   const tool = tools.find((one) => one.name === name);
   if (!tool) throw new ProtocolError(WRONG_PARAMETERS, 'There is no such tool.');

@@ -51,7 +51,7 @@ const FEWEST_ENERGIES = 5;
 const SURELY_BILLED_DAYS = 14;
 /** One day in five may be odd. */
 const ODD_DAY_WEIGHT = 4;
-/** What the energy makes of the bills must stand out of the tolerance. */
+/** The share of the energy in the bills must stand out of the tolerance. */
 const LEAST_RANGE = 20;
 const LARGEST_MARGIN = 0.02;
 const LARGEST_MOVE = 0.01;
@@ -95,7 +95,7 @@ function fitNewest(days: readonly BilledDay[], tolerance: Micro): TariffLine | n
   if (days.length < FEWEST_DAYS) return null;
   const line = consensus(days, tolerance);
   if (line === null) return null;
-  // Where the days begin that the line does not explain any more.
+  // The first of the days that the line does not explain any more.
   const isOff = (day: BilledDay) => (fits(line, day, tolerance) ? -2 : 1);
   const newer = newestStretch(days, isOff, NEW_TARIFF_DAYS - 1);
   // Of several tariffs the one of most days may have ended: the newer half has to tell its own.
@@ -111,7 +111,7 @@ function fitNewest(days: readonly BilledDay[], tolerance: Micro): TariffLine | n
     : null;
 }
 
-/** Where the newest days begin whose weights add up to most; the end of all where that is not above `least`. */
+/** The beginning of the newest days whose weights add up to most; the end of all if that is not above `least`. */
 function newestStretch(days: readonly BilledDay[], weight: (day: BilledDay) => number, least = 0): number {
   let start = days.length;
   let most = least;

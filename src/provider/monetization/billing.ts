@@ -1,4 +1,4 @@
-// What an account has to pay: the balance due, the credit, and the list of invoices or bills.
+// The money of an account: the balance due, the credit, and the list of invoices or bills.
 import * as z from 'zod';
 import { type Micro, sumKnown } from '../../domain/amount.ts';
 import type { ReadInvoices } from '../../domain/extras.ts';

@@ -1,4 +1,4 @@
-// What a search engine says is wrong with a query, as it may be told: its own text may quote whose readings are asked for.
+// A search engine's complaint about a query, in words of ours: its own text may quote whose readings are asked for.
 import type { Complaint } from '../request.ts';
 
 /** Of Elasticsearch and OpenSearch, where a query is refused. Any other might be a text of the other side. */

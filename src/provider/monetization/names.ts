@@ -1,4 +1,4 @@
-// What kin of this service may call otherwise: the words of its records, and its paths below the address of the API.
+// Names that related services may spell otherwise: the words of their records, and their paths below the address of the API.
 
 export const NAMES = {
   /** The type of a service that is a heat meter. */

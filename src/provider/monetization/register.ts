@@ -30,7 +30,7 @@ export async function readRegister(ask: Ask, question: RegisterQuestion): Promis
   const before: Register[] = [];
   for (const meter of earlier)
     before.push(...(await readMeter(ask, question, meter, since).catch(unlessRefused)));
-  // What is still told of it after that is of no use.
+  // Later values of it are of no use.
   const ended = before.filter(({ readAt }) => readAt < begun).sort((a, b) => a.readAt - b.readAt);
   return [...ended, ...readings];
 }

@@ -1,6 +1,6 @@
 // The tables of the bridge's own device, whose entities read the bridge's topics by template, and of event entities.
 
-/** What the bridge's own device shows or takes. */
+/** The entities and buttons of the bridge's own device. */
 export interface BridgeRow {
   readonly key: string;
   readonly help: string;

@@ -77,7 +77,7 @@ export const fieldsOf =
     shape: Pick<Fact<View>, 'unit' | 'deviceClass'> = {},
   ): AttributeRow<View> => ({ ...shape, as, help, read: (view) => (find(view)?.[as] ?? null) as Value });
 
-/** What some rows have in common. */
+/** Properties that several rows have in common. */
 export const withAll = <View>(common: Partial<EntityRow<View>>, rows: readonly EntityRow<View>[]) =>
   rows.map((row): EntityRow<View> => ({ ...common, ...row }));
 

@@ -62,7 +62,7 @@ function pair(
   ];
 }
 
-/** What the running month will come to. */
+/** The forecast of the running month. */
 const forecast = (kind: 'energy' | 'cost', what: string, shape: typeof energy | typeof money): Row => ({
   ...shape,
   key: `${kind}_month_forecast`,
@@ -135,7 +135,7 @@ function costParts({ tariff, ledger, totals: { day, newestDay } }: MeterView): {
   return { consumption: toUnits(toMicro(toUnits(day.cost)) - toMicro(standing)), standing };
 }
 
-/** Where a value is missing, a word in its place tells why. */
+/** A missing value has a word beside it that tells why. */
 const known = <T extends object>(found: T | string | null): T | null =>
   typeof found === 'string' ? null : found;
 
@@ -230,7 +230,7 @@ const expectation = ({ use, totals: { newestDay } }: MeterView): Expectation | n
 
 const ofUnusual = fieldsOf(({ use }: MeterView) => use?.unusual);
 
-/** What was expected of the latest day, and whether the heat used is unusual. */
+/** The expectation of the latest day, and whether the heat used is unusual. */
 const USE_ROWS: readonly Row[] = [
   {
     ...energy,

@@ -1,4 +1,4 @@
-// What payloads are made of: instants, days, amounts, what is published of a fault, and the state object of a table of entities.
+// The parts of payloads: instants, days, amounts, the words of a fault, and the state object of a table of entities.
 import * as z from 'zod';
 import { type EntityRow, keysOf, type StateKey } from '../entities/entityRow.ts';
 
@@ -39,7 +39,7 @@ export const readingCloses = z
 export const energyKwh = z.number().nullable().describe('kWh; null = not known.');
 export const costEur = z.number().nullable().describe("In the provider's currency; null = not known.");
 
-/** What is told of a fault; holds neither secrets nor personal data. */
+/** The published words of a fault; they hold neither secrets nor personal data. */
 export const faultWords = z.strictObject({
   code: text.describe('Stable: what a flow branches on.'),
   message: text,

@@ -461,6 +461,6 @@ type JsonTopic = Exclude<
   'bridge/state' | 'bridge/process/<number>/state' | `bridge/request/${string}` | `bridge/response/${string}`
 >;
 
-/** What the bridge publishes by itself. Instants are ISO 8601 with offset, days `YYYY-MM-DD`; `null` = not known. */
+/** The payloads that the bridge publishes by itself. Instants are ISO 8601 with offset, days `YYYY-MM-DD`; `null` = not known. */
 export type PayloadByTopic = { [T in JsonTopic]: Fixed<Unnumbered<z.infer<(typeof TOPICS)[T]>>> };
 export type ConstituencyRecord = Fixed<z.infer<typeof constituencyRecord>>;

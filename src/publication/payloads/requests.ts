@@ -1,4 +1,4 @@
-// What may be asked on `bridge/request/<name>`. The daemon checks requests with these schemas: each message says what is allowed.
+// The questions on `bridge/request/<name>`. The daemon checks requests with these schemas: each message says what is allowed.
 import * as z from 'zod';
 
 export const transaction = z

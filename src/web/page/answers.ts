@@ -1,4 +1,4 @@
-// What the page asks for beside the documents, as the server answers it in JSON.
+// The server's answers in JSON to what the page asks for beside the documents.
 import type { AuthState } from '../../domain/health.ts';
 
 export interface Session {
@@ -18,7 +18,7 @@ export interface SignIn {
   readonly methods: readonly Method[];
   /** While a refusal is in force. */
   readonly budget: { readonly refusals: number; readonly nextAttemptAt: string | null } | null;
-  /** What is under way: a code, and the address of a link. */
+  /** The sign-in under way: a code, and the address of a link. */
   readonly device: Device | null;
   readonly link: string | null;
 }
@@ -34,7 +34,7 @@ export interface Device {
   readonly qr: { readonly size: number; readonly path: string } | null;
 }
 
-/** What would be added to the Energy dashboard. `digest`: of the whole change. */
+/** The sources that would be added to the Energy dashboard. `digest`: of the whole change. */
 export interface DashboardChange {
   readonly added: readonly {
     readonly name: string | null;

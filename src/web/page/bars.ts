@@ -1,4 +1,4 @@
-// What the bars show: days added up to weeks and months, the same period of the year before, and what is missing.
+// The values of the bars: days added up to weeks and months, the same period of the year before, and missing days.
 import { addDays, daysBetween, daysOf, intervalStart } from '../../domain/period.ts';
 
 export const INTERVALS = ['day', 'week', 'month'] as const;

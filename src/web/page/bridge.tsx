@@ -42,7 +42,7 @@ export function Status() {
   );
 }
 
-/** Where there are many accounts, only those that are not well are told one by one. */
+/** Of many accounts, only those that are not well are shown one by one. */
 function sessionFacts({ auth }: Health): Fact[] {
   const all = Object.entries(auth);
   const isWell = (state: string) => state === 'ok' || state === 'refreshing';

@@ -24,7 +24,7 @@ export function Meter({ info }: { info: MeterInfo }) {
   const state = withCurrency(told, info.meter);
   const all = store.get<History>(`${topic}/history`);
   const since = textOf(state, 'history_since') ?? '';
-  // What was before belongs to another tenant.
+  // Earlier days belong to another tenant.
   const history = useMemo(
     () =>
       all && since > all.origin
@@ -130,7 +130,7 @@ function factsOf({ account: id, meter }: MeterInfo, state: State): (Fact | false
   ];
 }
 
-/** What has changed against last year, and between what and what. */
+/** The change against last year, and its band. */
 function changeWords(state: State): [value: string | null, why: null, note?: string] {
   const adjusted = numberOf(state, 'weather_adjusted_change');
   if (adjusted === null) return [null, null];

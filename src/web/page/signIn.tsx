@@ -59,7 +59,7 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
   };
   /** Asks the bridge, and says what came of it. */
   async function act(by: Method, typed?: object, verb: 'POST' | 'DELETE' = 'POST'): Promise<string> {
-    // What comes of a password stands below the form, in place of the card's reason.
+    // The outcome of a password stands below the form, in place of the card's reason.
     setTried(by === 'password');
     const path = `sign-in/${encodeURIComponent(account)}/${by}`;
     const answer = await ask<{ readonly state?: string } | null>(verb, path, typed).finally(look);
@@ -142,7 +142,7 @@ function OnDevice(device: Device) {
   );
 }
 
-/** What the provider gives as an address is one only if it is for the web. */
+/** An address from the provider becomes a link only if it is for the web. */
 const Address = ({ address }: { address: string }) => (
   <p>
     {/^https?:\/\//.test(address) ? (

@@ -1,4 +1,4 @@
-// What the server has told: the newest document of each topic, log lines, and how the connection is. And what it is asked.
+// The newest document of each topic, log lines, and the state of the connection, as the server sends them; and the requests to it.
 import type { PayloadByTopic } from '../../publication/payloads/payloads.ts';
 import type { BrokerState, LogLine } from './answers.ts';
 import { say } from './words.ts';
@@ -67,7 +67,7 @@ export const store = {
       else documents.set(topic, payload);
     });
     on('ready', () => {
-      // What was cleared while the connection was lost is not told again.
+      // Documents that were cleared while the connection was lost are not sent again.
       for (const topic of documents.keys()) if (!told.has(topic)) documents.delete(topic);
       store.isReady = true;
     });

@@ -53,7 +53,7 @@ export function Fold({ title, children }: { title: string; children: () => Compo
   );
 }
 
-/** Where the value is not known, it is `null` and the note says why. */
+/** A value that is not known is `null`, and the note says why. */
 export type Fact = readonly [name: string, value: ComponentChildren, ...notes: ComponentChildren[]];
 
 export const Facts = ({ facts }: { facts: readonly (Fact | false | null)[] }) => (

@@ -23,28 +23,27 @@ class DateOrder extends Intl.DateTimeFormat {
   }
 }
 
-/**
- * `unknown` stands in place of a value that is not known. In a sentence `{name:format}` is a value in one of the formats, and `{name}`
- * the value as it is. `own`: formats beside the usual ones.
- */
-export function speaker<Key extends string, Own extends string = never>(
-  sentences: Readonly<Record<Key, string>>,
-  { locale, unknown, dates }: Manner,
-  own: Readonly<Record<Own, Format>>,
-) {
-  const made = new Map<string, unknown>();
+/** Making a format takes a thousand times as long as using it. */
+class MadeOnce {
+  private readonly locale: string;
+  private readonly made = new Map<string, unknown>();
 
-  /** Making a format takes a thousand times as long as using it. */
-  function kept<T, O>(Format: new (locale: string, options: O) => T, options: O): T {
-    const key = `${Format.name} ${JSON.stringify(options)}`;
-    const format = (made.get(key) as T | undefined) ?? new Format(locale, options);
-    made.set(key, format);
-    return format;
+  constructor(locale: string) {
+    this.locale = locale;
   }
 
+  get<T, O>(Format: new (locale: string, options: O) => T, options: O): T {
+    const key = `${Format.name} ${JSON.stringify(options)}`;
+    const format = (this.made.get(key) as T | undefined) ?? new Format(this.locale, options);
+    this.made.set(key, format);
+    return format;
+  }
+}
+
+function usualFormats(made: MadeOnce, dates: DateNames) {
   function number(value: number, digits: number): string {
     const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-    return kept(Intl.NumberFormat, options).format(value);
+    return made.get(Intl.NumberFormat, options).format(value);
   }
 
   /** `digits`: at least, for prices of a kWh more than the currency has. */
@@ -53,7 +52,7 @@ export function speaker<Key extends string, Own extends string = never>(
     (value: number, currency: string): string => {
       if (!/^[A-Z]{3}$/.test(currency)) return `${number(value, digits)} ${currency}`;
       const options = { style: 'currency', currency, minimumFractionDigits: digits } as const;
-      return kept(Intl.NumberFormat, options).format(value);
+      return made.get(Intl.NumberFormat, options).format(value);
     };
 
   /** The date in `2026-10`, `2026-10-31` or an instant that begins so: a date without a time zone. */
@@ -64,7 +63,7 @@ export function speaker<Key extends string, Own extends string = never>(
       month: dates[options.month === 'long' ? 'months' : 'months_short'][at.getUTCMonth()],
       weekday: dates[options.weekday === 'long' ? 'weekdays' : 'weekdays_short'][at.getUTCDay()],
     };
-    const parts = kept(DateOrder, { ...options, timeZone: 'UTC' }).formatToParts(at);
+    const parts = made.get(DateOrder, { ...options, timeZone: 'UTC' }).formatToParts(at);
     const words = parts.map(({ type, value }) => names[type] ?? value);
     return words.length === 1 ? words.join('').replace(/\.$/, '') : words.join('');
   };
@@ -72,7 +71,7 @@ export function speaker<Key extends string, Own extends string = never>(
   /** Three digits that count are enough to look at. */
   const energy = (kwh: number): string => number(kwh, Math.abs(kwh) < 100 ? 1 : 0);
 
-  const usual = {
+  return {
     text: String,
     n: (value: number) => number(value, 0),
     tenths: (value: number) => number(value, 1),
@@ -92,19 +91,32 @@ export function speaker<Key extends string, Own extends string = never>(
     monthTick: date({ month: 'short' }),
     monthAndYear: date({ month: 'short', year: '2-digit' }),
   };
+}
+
+/**
+ * `unknown` stands in place of a value that is not known. In a sentence `{name:format}` is a value in one of the formats, and `{name}`
+ * the value as it is. `own`: formats beside the usual ones.
+ */
+export function speaker<Key extends string, Own extends string = never>(
+  sentences: Readonly<Record<Key, string>>,
+  { locale, unknown, dates }: Manner,
+  own: Readonly<Record<Own, Format>>,
+) {
+  const made = new MadeOnce(locale);
+  const usual = usualFormats(made, dates);
   const formats = { ...usual, ...own } as Readonly<Record<keyof typeof usual | Own, Format>>;
 
   const write = (format: keyof typeof formats, value: unknown, currency?: unknown): string =>
     (value ?? null) === null ? unknown : formats[format](value as never, String(currency ?? 'EUR'));
 
   return {
-    kept,
+    made,
     write,
     /** Amounts are in `values.currency`. */
     say(key: Key, values: object = {}): string {
-      const { currency, ...known } = values as Readonly<Record<string, unknown>>;
+      const { currency, ...others } = values as Readonly<Record<string, unknown>>;
       return (sentences[key] ?? key).replace(/\{(\w+)(?::(\w+))?\}/g, (_, name, format = 'text') =>
-        write(format, known[name], currency),
+        write(format, others[name], currency),
       );
     },
   };

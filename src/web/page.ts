@@ -105,59 +105,91 @@ const compressed = async (body: string) => ({ body, zipped: await promisify(gzip
 
 /** A listener for Node's server. */
 export function createPage(options: PageOptions): RequestListener {
-  const { log, clock, isIngress } = options;
-  const folder = options.folder ?? new URL('../page/', import.meta.url);
-  const sessions = options.readPassword && createSessions(options.readPassword, clock);
-  const serveStream = createStreams(options.documents, options.logTail, clock);
-  const throttledLog = new ThrottledLog(clock);
+  const page = new Page(options);
+  return (request, response) => page.serve(request, response);
+}
+
+class Page {
+  private readonly options: PageOptions;
+  private readonly folder: URL;
+  private readonly sessions: ReturnType<typeof createSessions> | null;
+  private readonly serveStream: ReturnType<typeof createStreams>;
+  private readonly throttledLog: ThrottledLog;
   /** Bodies that stay the same while the program runs, by name. */
-  const unchanging = new Map<string, Awaited<ReturnType<typeof compressed>>>();
-  const isSignedIn = async (request: IncomingMessage) => sessions?.isOpen(tokenOf(request)) ?? true;
-  const file =
-    (name: string, type: string): Handler =>
-    ({ request }) =>
-      sendOnce(request, name, type, () => readFile(new URL(name, folder), 'utf8'));
+  private readonly unchanging = new Map<string, Awaited<ReturnType<typeof compressed>>>();
+  private readonly forEveryone: Routes;
+  private readonly forSignedIn: Routes;
 
-  const forEveryone: Routes = {
-    'GET /': file('index.html', 'text/html'),
-    'GET /page.js': file('page.js', 'text/javascript'),
-    'GET /page.css': file('page.css', 'text/css'),
-    'GET /words': ({ request }) => {
-      const told = options.words(languagesOf(request));
-      return sendOnce(request, told.language, 'application/json', () => JSON.stringify(told));
-    },
-    'GET /session': async (exchange) => json(await sessionOf(exchange)),
-    'POST /session': openSession,
-    'DELETE /session': endSession,
-  };
-  const forSignedIn: Routes = { 'GET /events': follow, ...options.routes };
-  const headersWith = (allows = PAGE_ALLOWS) => ({
-    'content-security-policy': `default-src 'none'; ${allows}; base-uri 'none'; frame-ancestors ${isIngress ? "'self'" : "'none'"}`,
-    'x-frame-options': isIngress ? 'SAMEORIGIN' : 'DENY',
-    'x-content-type-options': 'nosniff',
-    'referrer-policy': 'no-referrer',
-    'cross-origin-resource-policy': 'same-origin',
-    'cross-origin-opener-policy': 'same-origin',
-    'origin-agent-cluster': '?1',
-    'cache-control': 'no-store',
-  });
+  constructor(options: PageOptions) {
+    const { documents, logTail, clock, readPassword } = options;
+    this.options = options;
+    this.folder = options.folder ?? new URL('../page/', import.meta.url);
+    this.sessions = readPassword && createSessions(readPassword, clock);
+    this.serveStream = createStreams(documents, logTail, clock);
+    this.throttledLog = new ThrottledLog(clock);
+    this.forEveryone = {
+      'GET /': this.file('index.html', 'text/html'),
+      'GET /page.js': this.file('page.js', 'text/javascript'),
+      'GET /page.css': this.file('page.css', 'text/css'),
+      'GET /words': ({ request }) => {
+        const words = options.words(languagesOf(request));
+        return this.sendOnce(request, words.language, 'application/json', () => JSON.stringify(words));
+      },
+      'GET /session': async (exchange) => json(await this.sessionOf(exchange)),
+      'POST /session': (exchange) => this.openSession(exchange),
+      'DELETE /session': (exchange) => this.endSession(exchange),
+    };
+    this.forSignedIn = { 'GET /events': (exchange) => this.follow(exchange), ...options.routes };
+  }
 
-  const sessionOf = async ({ request, visitor }: Exchange): Promise<Session> => ({
-    version: options.version,
-    signedIn: await isSignedIn(request),
-    needsPassword: sessions !== null,
-    mayTypePasswords: visitor.mayTypePasswords,
-  });
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const reply = await this.answer(request, response);
+    if (reply === null) return;
+    response.writeHead(reply.status ?? 200, { ...this.headersWith(reply.allows), ...reply.headers });
+    response.end(reply.body);
+  }
+
+  private async isSignedIn(request: IncomingMessage): Promise<boolean> {
+    return this.sessions?.isOpen(tokenOf(request)) ?? true;
+  }
+
+  private file(name: string, type: string): Handler {
+    const read = () => readFile(new URL(name, this.folder), 'utf8');
+    return ({ request }) => this.sendOnce(request, name, type, read);
+  }
+
+  private headersWith(allows = PAGE_ALLOWS): OutgoingHttpHeaders {
+    const { isIngress } = this.options;
+    return {
+      'content-security-policy': `default-src 'none'; ${allows}; base-uri 'none'; frame-ancestors ${isIngress ? "'self'" : "'none'"}`,
+      'x-frame-options': isIngress ? 'SAMEORIGIN' : 'DENY',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-resource-policy': 'same-origin',
+      'cross-origin-opener-policy': 'same-origin',
+      'origin-agent-cluster': '?1',
+      'cache-control': 'no-store',
+    };
+  }
+
+  private async sessionOf({ request, visitor }: Exchange): Promise<Session> {
+    return {
+      version: this.options.version,
+      signedIn: await this.isSignedIn(request),
+      needsPassword: this.sessions !== null,
+      mayTypePasswords: visitor.mayTypePasswords,
+    };
+  }
 
   /** A browser that has it is not sent it again. */
-  async function sendOnce(
+  private async sendOnce(
     { headers }: IncomingMessage,
     name: string,
     type: string,
     read: () => string | Promise<string>,
   ): Promise<Reply> {
-    const { body, zipped } = unchanging.get(name) ?? (await compressed(await read()));
-    unchanging.set(name, { body, zipped });
+    const { body, zipped } = this.unchanging.get(name) ?? (await compressed(await read()));
+    this.unchanging.set(name, { body, zipped });
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
     const kept = { etag, 'cache-control': 'no-cache', vary: 'accept-encoding, accept-language' };
     if (headers['if-none-match'] === etag) return { status: 304, headers: kept };
@@ -166,14 +198,14 @@ export function createPage(options: PageOptions): RequestListener {
     return { headers: { ...sent, 'content-encoding': 'gzip' }, body: zipped };
   }
 
-  async function openSession(exchange: Exchange): Promise<Reply> {
+  private async openSession(exchange: Exchange): Promise<Reply> {
     const { password } = await fieldsOf(exchange);
     if (password === undefined) return refuse(400, 'request_malformed', 'A password is missing.');
-    const opened: Session = { ...(await sessionOf(exchange)), signedIn: true };
-    if (sessions === null) return json(opened);
+    const opened: Session = { ...(await this.sessionOf(exchange)), signedIn: true };
+    if (this.sessions === null) return json(opened);
     const { address, isEncrypted } = exchange.visitor;
-    const outcome = await sessions.signIn(password, address).catch((err: unknown) => {
-      log.error({ err }, 'the password of the page cannot be read');
+    const outcome = await this.sessions.signIn(password, address).catch((err: unknown) => {
+      this.options.log.error({ err }, 'the password of the page cannot be read');
       return null;
     });
     if (outcome === null)
@@ -189,31 +221,31 @@ export function createPage(options: PageOptions): RequestListener {
       : refuse(429, 'too_many_attempts', `Try again in ${seconds} s.`, later);
   }
 
-  function endSession({ request }: Exchange): Reply {
-    sessions?.end(tokenOf(request));
+  private endSession({ request }: Exchange): Reply {
+    this.sessions?.end(tokenOf(request));
     return { status: 204, headers: { 'set-cookie': `${COOKIE}=; Max-Age=0; Path=/` } };
   }
 
-  function follow({ request, response }: Exchange): Reply | null {
+  private follow({ request, response }: Exchange): Reply | null {
     const stream = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
     if (request.method === 'HEAD') return { headers: stream };
-    response.writeHead(200, { ...headersWith(), ...stream });
-    serveStream(response, () => isSignedIn(request), sessions?.ending(tokenOf(request))).catch((err) =>
-      log.error({ err }, 'a stream of the page has failed'),
+    response.writeHead(200, { ...this.headersWith(), ...stream });
+    this.serveStream(response, () => this.isSignedIn(request), this.sessions?.ending(tokenOf(request))).catch(
+      (err) => this.options.log.error({ err }, 'a stream of the page has failed'),
     );
     return null;
   }
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<Reply | null> {
-    const visitor = visitorFrom(request, options);
-    const refusal = refusalOf(request, visitor, options);
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<Reply | null> {
+    const visitor = visitorFrom(request, this.options);
+    const refusal = refusalOf(request, visitor, this.options);
     if (refusal !== null) return { ...text(`${refusal[1]}\n`), status: refusal[0] };
     const [path = '', query] = (request.url ?? '').split('?');
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const route = `${method} ${path.replace(NAMED, '$1/:name')}`;
-    if (!forEveryone[route] && !(await isSignedIn(request)))
+    if (!this.forEveryone[route] && !(await this.isSignedIn(request)))
       return refuse(401, 'sign_in', 'Sign in with the password of the page.');
-    const handler = forEveryone[route] ?? forSignedIn[route];
+    const handler = this.forEveryone[route] ?? this.forSignedIn[route];
     if (handler === undefined) return refuse(404, 'not_found', 'There is nothing here.');
     try {
       const name = path.split('/')[2] ?? '';
@@ -222,17 +254,10 @@ export function createPage(options: PageOptions): RequestListener {
       if (err instanceof Failure) return json({ error: safeWords(err) }, err.code === TOO_LARGE ? 413 : 422);
       // A visitor who breaks off in the middle of a body is no fault.
       if (request.complete || !request.destroyed)
-        throttledLog.write(route, (more) =>
-          log.error({ err, route, ...more }, 'the page could not be served'),
+        this.throttledLog.write(route, (more) =>
+          this.options.log.error({ err, route, ...more }, 'the page could not be served'),
         );
       return json({ error: safeWords(err) }, 500);
     }
   }
-
-  return async (request, response) => {
-    const reply = await answer(request, response);
-    if (reply === null) return;
-    response.writeHead(reply.status ?? 200, { ...headersWith(reply.allows), ...reply.headers });
-    response.end(reply.body);
-  };
 }

@@ -34,6 +34,7 @@ test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
   const { truth, probe, state, tokens, start, moment } = await openCrashingHome(SEED);
   const figures = { connected: 0, totals: 0, pairsLost: 0, lapsed: 0, unfinished: 0 };
   let version = 0;
+  let startMs = 0;
   let offlines = 0;
   let bridge: string | undefined;
 
@@ -58,7 +59,7 @@ test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
     const { logins, grants } = tokens;
     const offlinesBefore = offlines;
     const program = start();
-    await moment();
+    await moment(startMs);
     await program.end('SIGKILL');
 
     await expectWhole(state);
@@ -95,8 +96,10 @@ test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
     else expect(said, program.output).toEqual([]);
   }
 
+  const startedAt = performance.now();
   const first = start();
   await probe.until(STATE, () => true);
+  startMs = performance.now() - startedAt;
   await waitFor('tokens on the disk', async () => (await tokens.kept()) === 'good');
   await first.end('SIGKILL');
   await waitFor('the first will', () => {

@@ -70,13 +70,17 @@ export async function openCrashingHome(seed: number) {
     state,
     tokens,
     start: () => start(config),
-    /** Resolves at the moment that was drawn. Where the process is then cannot be known. */
-    async moment(): Promise<void> {
+    /**
+     * Resolves at the moment that was drawn. Where the process is then cannot be known. `startMs`: how long a whole start takes here, so
+     * that some of the moments after a start lie behind it on a busy machine, too.
+     */
+    async moment(startMs: number): Promise<void> {
       const [after, longestMs] = MOMENTS[Math.floor(draw() * MOMENTS.length)] ?? ['start', 0];
       if (after === 'write') await written(Math.floor(draw() * 10));
       else if (after !== 'start') await asked(after);
       // The first milliseconds are the interesting ones.
-      await turn(draw() ** (after === 'start' ? 1 : 2) * longestMs);
+      const isOfStart = after === 'start';
+      await turn(isOfStart ? draw() * Math.max(longestMs, 2 * startMs) : draw() ** 2 * longestMs);
     },
   };
 }

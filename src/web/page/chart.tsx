@@ -1,22 +1,12 @@
 // Use by day, week or month: what is chosen, in words, as bars, and the same figures as a table.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { addDays, intervalStart } from '../../domain/period.ts';
-import { axis, type Bar, barsOf, INTERVALS, type Interval, SHOWN, sumOf, type What } from './bars.ts';
+import { type Bar, barsOf, INTERVALS, type Interval, SHOWN, sumOf, type What } from './bars.ts';
+import { Picture, type Shown } from './picture.tsx';
 import { type History, numberOf, type State, store, textOf, today, type Usage } from './store.ts';
 import { Button, Choice, Table } from './widgets.tsx';
 import { joined, say, write } from './words.ts';
-
-/** A bar of what is chosen, and its words. */
-interface Shown extends Bar {
-  readonly value: number | null;
-  readonly valueBefore: number | null;
-  readonly forecast: number | null;
-  readonly period: string;
-  readonly notes: string;
-  readonly about: string;
-  readonly statement: ComponentChildren;
-}
 
 /** `history`: of the meter, with days. */
 export function Chart({ meter, history }: { meter: string; history: History }) {
@@ -134,135 +124,5 @@ function Legend({ bars, what }: { bars: readonly Shown[]; what: What }) {
         </li>
       ))}
     </ul>
-  );
-}
-
-const HEIGHT = 190;
-const LEFT = 34;
-const TOP = 14;
-const WIDEST_SLOT = 64;
-// Shares of a slot.
-const WIDE = 0.86;
-const NARROW = 0.56;
-
-/** The width of an element, and again whenever it changes. */
-function useWidth() {
-  const ref = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(0);
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
-    if (ref.current) observer.observe(ref.current);
-    return () => observer.disconnect();
-  }, []);
-  return [ref, width] as const;
-}
-
-/** The year before faint behind, days without a reading hatched, a correction marked. Each bar has words for those who cannot see it. */
-function Picture(props: {
-  bars: readonly Shown[];
-  interval: Interval;
-  chosen: number | null;
-  setChosen: (index: number | null) => void;
-  amount: (value: number | null) => string;
-}) {
-  const { bars, interval, chosen, setChosen, amount } = props;
-  const [ref, width] = useWidth();
-  const heights = bars.flatMap(({ value, valueBefore, forecast }) => [
-    value ?? 0,
-    valueBefore ?? 0,
-    forecast ?? 0,
-  ]);
-  const { top, ticks } = axis(Math.max(0, ...heights));
-  // A credit hangs below the line.
-  const bottom = Math.min(0, ...heights);
-  const slot = Math.min(WIDEST_SLOT, Math.max(0, width - LEFT) / Math.max(bars.length, 1));
-  const x = (index: number) => LEFT + slot * (index + 0.5);
-  const y = (value: number) => TOP + (HEIGHT * (top - value)) / (top - bottom);
-  const newest = bars.length - 1;
-  const shown = bars[chosen ?? newest];
-  const move = (to: number) => setChosen(Math.max(0, Math.min(newest, to)));
-  const onPointer = (event: PointerEvent) => move(Math.floor((event.offsetX - LEFT) / slot));
-  const onKey = (event: KeyboardEvent) => {
-    const [left, right] = [(chosen ?? newest + 1) - 1, (chosen ?? -1) + 1];
-    const to = { ArrowLeft: left, ArrowRight: right, Home: 0, End: newest }[event.key];
-    if (to === undefined) return;
-    event.preventDefault();
-    move(to);
-  };
-  /** What stands below a bar: each Monday, the first week of each month, each month. */
-  function tick({ from }: Bar, index: number) {
-    const month = bars[index - 1]?.from.slice(0, 7) ?? from.slice(0, 7);
-    const isNamed = {
-      day: new Date(from).getUTCDay() === 1,
-      week: month !== from.slice(0, 7),
-      // Every other one where there is no room.
-      month: slot >= 30 || index % 2 === 1 || bars.length <= 6,
-    };
-    // A label in the last slots would be cut off.
-    const anchor = interval !== 'month' && index > bars.length - 3 ? 'end' : 'middle';
-    return (
-      isNamed[interval] && (
-        <text class="tick" x={x(index)} y={HEIGHT + TOP + 17} text-anchor={anchor}>
-          {write(interval === 'day' ? 'tick' : 'monthTick', from)}
-        </text>
-      )
-    );
-  }
-  function drawn(bar: Shown, index: number) {
-    const { value, valueBefore, forecast, missing, days } = bar;
-    const rect = (kind: string, height: number, share: number) => (
-      <rect
-        class={kind}
-        rx={2}
-        x={LEFT + slot * (index + (1 - share) / 2)}
-        width={slot * share}
-        y={y(Math.max(0, height))}
-        height={Math.abs(y(0) - y(height))}
-      />
-    );
-    return (
-      <g key={bar.from} class={chosen === null || chosen === index ? '' : 'faded'}>
-        {valueBefore !== null && rect('before', valueBefore, WIDE)}
-        {forecast !== null && forecast > 0 && rect('forecast', forecast, NARROW)}
-        {value === null ? rect('gap', top, WIDE) : rect('bar', value, NARROW)}
-        {value !== null && missing > 0 && rect('partly', (value * missing) / days, NARROW)}
-        {bar.isCorrected && <circle class="corrected" cx={x(index)} cy={y(value ?? 0) - 7} r="3" />}
-        {tick(bar, index)}
-      </g>
-    );
-  }
-  return (
-    <div
-      ref={ref}
-      class="picture"
-      role="slider"
-      tabIndex={0}
-      aria-label={say('chart.bars')}
-      aria-valuemin={1}
-      aria-valuemax={bars.length}
-      aria-valuenow={(chosen ?? newest) + 1}
-      aria-valuetext={shown && `${amount(shown.value)}, ${shown.about}`}
-      onKeyDown={onKey}
-      onPointerMove={onPointer}
-      onPointerDown={onPointer}
-      // A finger leaves as soon as it has tapped.
-      // A month stays chosen: its readout has a link.
-      onPointerLeave={({ pointerType }) => pointerType === 'mouse' && interval !== 'month' && setChosen(null)}
-    >
-      <svg width={width} height={HEIGHT + TOP + 22} aria-hidden="true">
-        <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-          <line y2="6" class="hatch" />
-        </pattern>
-        {[0, ...ticks].map((value) => (
-          <g key={value}>
-            <line class="grid" x1={LEFT} x2={width} y1={y(value)} y2={y(value)} />
-            <text class="tick" x={LEFT - 6} y={y(value) + 4} text-anchor="end">
-              {top < 1 ? value : write('energy', value).replace(/[.,]0$/, '')}
-            </text>
-          </g>
-        ))}
-        {bars.map(drawn)}
-      </svg>
-    </div>
   );
 }

@@ -44,6 +44,9 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
   );
 }
 
+/** Asks the bridge, and says what came of it. */
+type Act = (by: Method, typed?: object, verb?: 'POST' | 'DELETE') => Promise<string>;
+
 function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => Promise<void> }) {
   const { account, state, reason, budget, device, link, mayTypePasswords, look } = props;
   const [hasTried, setTried] = useState(false);
@@ -52,13 +55,11 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
   const isLast = (method: Method) => !isSecureContext && method === 'password';
   const methods = [...props.methods].sort((one, other) => Number(isLast(one)) - Number(isLast(other)));
   const method = chosen ?? methods[0];
-  const isWaiting = device?.state === 'waiting';
   const onChange = (to: Method) => {
     setMethod(to);
     setTried(false);
   };
-  /** Asks the bridge, and says what came of it. */
-  async function act(by: Method, typed?: object, verb: 'POST' | 'DELETE' = 'POST'): Promise<string> {
+  const act: Act = async (by, typed, verb = 'POST') => {
     // The outcome of a password stands below the form, in place of the card's reason.
     setTried(by === 'password');
     const path = `sign-in/${encodeURIComponent(account)}/${by}`;
@@ -66,7 +67,7 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
     if (answer === null) return say('signIn.ended');
     if (answer.state === 'done') return say('signIn.done');
     return typed === undefined ? '' : say('signIn.again');
-  }
+  };
   return (
     <section class="card signin" aria-label={say('signIn.label', { account })}>
       <h2>{say('signIn.title', { account })}</h2>
@@ -82,49 +83,53 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
       {methods.length > 1 && (
         <Choice name="signIn.method" options={methods} value={method} onChange={onChange} />
       )}
-      {method === 'password' && (
-        <>
-          <ReadableWords instead={say('signIn.instead')} />
-          <p>{say('signIn.once')}</p>
-          <Sender
-            fields={['username', 'password', 'code']}
-            label={say('signIn.send')}
-            isMain
-            onSend={(typed) => act('password', typed)}
-          />
-        </>
-      )}
-      {method === 'device' && (
-        <>
-          <p>{say('signIn.onDevice')}</p>
-          {device && <OnDevice {...device} />}
-          <Sender
-            label={say(isWaiting ? 'signIn.cancel' : 'signIn.getCode')}
-            isMain={!isWaiting}
-            onSend={() => act('device', undefined, isWaiting ? 'DELETE' : 'POST')}
-          />
-        </>
-      )}
-      {method === 'link' && (
-        <>
-          <p>{say('signIn.byLink')}</p>
-          {link && <Address address={link} />}
-          {link ? (
-            <Sender
-              fields={['pasted']}
-              label={say('signIn.send')}
-              isMain
-              onSend={(typed) => act('link', typed)}
-            />
-          ) : (
-            <Sender label={say('signIn.getLink')} isMain onSend={() => act('link')} />
-          )}
-        </>
-      )}
+      {method === 'password' && <ByPassword act={act} />}
+      {method === 'device' && <ByDevice device={device} act={act} />}
+      {method === 'link' && <ByLink link={link} act={act} />}
       {!mayTypePasswords && <p class="empty">{say('signIn.noPassword')}</p>}
     </section>
   );
 }
+
+const ByPassword = ({ act }: { act: Act }) => (
+  <>
+    <ReadableWords instead={say('signIn.instead')} />
+    <p>{say('signIn.once')}</p>
+    <Sender
+      fields={['username', 'password', 'code']}
+      label={say('signIn.send')}
+      isMain
+      onSend={(typed) => act('password', typed)}
+    />
+  </>
+);
+
+function ByDevice({ device, act }: Pick<SignIn, 'device'> & { act: Act }) {
+  const isWaiting = device?.state === 'waiting';
+  return (
+    <>
+      <p>{say('signIn.onDevice')}</p>
+      {device && <OnDevice {...device} />}
+      <Sender
+        label={say(isWaiting ? 'signIn.cancel' : 'signIn.getCode')}
+        isMain={!isWaiting}
+        onSend={() => act('device', undefined, isWaiting ? 'DELETE' : 'POST')}
+      />
+    </>
+  );
+}
+
+const ByLink = ({ link, act }: Pick<SignIn, 'link'> & { act: Act }) => (
+  <>
+    <p>{say('signIn.byLink')}</p>
+    {link && <Address address={link} />}
+    {link ? (
+      <Sender fields={['pasted']} label={say('signIn.send')} isMain onSend={(typed) => act('link', typed)} />
+    ) : (
+      <Sender label={say('signIn.getLink')} isMain onSend={() => act('link')} />
+    )}
+  </>
+);
 
 function OnDevice(device: Device) {
   const isWaiting = device.state === 'waiting';

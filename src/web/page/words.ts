@@ -40,7 +40,7 @@ export function tell(key: Key, values: object): string | null {
 
 /** The sentence for so many: a language has one for each of its plural forms. */
 export function sayCount(name: Counted, count: number): string {
-  const form = `${name}.${spoken.kept(Intl.PluralRules, {}).select(count)}`;
+  const form = `${name}.${spoken.made.get(Intl.PluralRules, {}).select(count)}`;
   return say((form in sentences ? form : `${name}.other`) as Key, { count });
 }
 
@@ -54,7 +54,7 @@ export const joined = (parts: readonly (string | false | null)[], separator = ',
 /** The time, with its day unless that is today. */
 function time(at: string | number): string {
   const then = new Date(at);
-  const clock = spoken.kept(Intl.DateTimeFormat, { hour: '2-digit', minute: '2-digit' }).format(then);
+  const clock = spoken.made.get(Intl.DateTimeFormat, { hour: '2-digit', minute: '2-digit' }).format(then);
   if (then.toDateString() === new Date(now()).toDateString()) return clock;
   // The reader's own day, as a date without a time zone.
   const day = new Date(Date.UTC(then.getFullYear(), then.getMonth(), then.getDate())).toISOString();
@@ -66,7 +66,7 @@ function timeOfDay(at: string): string {
   const then = Date.parse(at);
   return Number.isNaN(then)
     ? UNKNOWN
-    : spoken.kept(Intl.DateTimeFormat, { timeStyle: 'medium' }).format(then);
+    : spoken.made.get(Intl.DateTimeFormat, { timeStyle: 'medium' }).format(then);
 }
 
 // In seconds: the length of each, and from when on it is counted in them.

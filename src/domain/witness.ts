@@ -5,7 +5,7 @@ import { type Micro, toMicro } from './amount.ts';
 const KWH_IN = { kWh: 1, MWh: 1000, MJ: 1 / 3.6, GJ: 1000 / 3.6, Wh: 0.001 } as const;
 
 export type WitnessUnit = keyof typeof KWH_IN;
-export const WITNESS_UNITS = Object.keys(KWH_IN) as [WitnessUnit, ...WitnessUnit[]];
+const UNITS = Object.keys(KWH_IN) as WitnessUnit[];
 
 export interface WitnessOptions {
   /** A dotted path; default: the first field that is known for heat. */
@@ -130,7 +130,7 @@ function numberOf(value: unknown): number | undefined {
 
 function unitIn(path: string): WitnessUnit {
   const [, ending] = /(?:^|[^a-z])(kwh|mwh|mj|gj|wh)$/i.exec(path) ?? [];
-  return WITNESS_UNITS.find((unit) => unit.toLowerCase() === ending?.toLowerCase()) ?? 'kWh';
+  return UNITS.find((unit) => unit.toLowerCase() === ending?.toLowerCase()) ?? 'kWh';
 }
 
 /** Without a zone it may be the meter's own clock, which nobody sets. */

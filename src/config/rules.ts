@@ -83,6 +83,7 @@ export function checkRules(draft: Draft, surroundings: Surroundings): void {
   checkSecrets(paths);
   checkSections(paths, surroundings.lookedIn);
   checkFleet(paths);
+  checkWitnesses(draft);
   const zone = timeZone.safeParse(paths.at('usage.timezone')).data ?? 'Europe/Dublin';
   checkSchedule(paths, zone, surroundings.nextTimes);
   checkHistory(paths, zone, surroundings.now);
@@ -162,6 +163,23 @@ function checkFleet(paths: Paths): void {
     if (paths.isOn(path)) paths.refuse(path, 'false, or nothing, with fleet');
   if (['device', 'link'].includes(paths.signIn))
     paths.refuse('provider.sign_in', 'auto, password or form with fleet: no person signs in there');
+}
+
+function checkWitnesses(draft: Draft): void {
+  const hasFleet = draft.at(['fleet']) !== undefined;
+  const base = draft.textAt(['mqtt', 'base_topic']) ?? 'heat2mqtt';
+  for (const meter of Object.keys(Object(draft.at(['meters'])))) {
+    const path = ['meters', meter, 'witness'];
+    if (draft.at(path) === undefined) continue;
+    if (hasFleet) draft.refuse(path, 'nothing, with fleet: one process of a household hears it');
+    const topic = draft.textAt([...path, 'topic']) ?? '';
+    if (`${topic}/`.startsWith(`${base}/`))
+      draft.refuse(
+        [...path, 'topic'],
+        `a topic of something else, not below mqtt.base_topic (${base})`,
+        topic,
+      );
+  }
 }
 
 function checkSchedule(paths: Paths, zone: string, nextTimes: NextTimes): void {

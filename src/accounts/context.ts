@@ -29,7 +29,7 @@ export interface AccountContext {
   readonly outdoor: { readonly weather: Weather | null };
   /** Default: that of provider/monetization. */
   readonly openProvider?: OpenProvider;
-  /** Default: the one of auth/loginBudget.ts. Only tests have a reason to lower it. */
+  /** Default: that of auth/loginBudget.ts. Only tests have a reason to lower it. */
   readonly scryptCost?: number;
   /** `usage.concurrency`: shared by everything that asks the provider. */
   readonly limit: ConcurrencyLimit;

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Identity, readIdentity } from '../auth/claims.ts';
 import { codeAt, type LoginDeps, type OneTimeCode, openLogin, type SignIn } from '../auth/login.ts';
-import { openLoginBudget } from '../auth/loginBudget.ts';
+import { LoginBudget } from '../auth/loginBudget.ts';
 import { asksForOffline, type IssuerMemory, openIssuer } from '../auth/oidc.ts';
 import { openSession } from '../auth/session.ts';
 import type { Account } from '../config/schema.ts';
@@ -86,7 +86,7 @@ export function openUpstream(
     log,
     memory: options.issuerMemory ?? { metadata: null },
   });
-  const budget = openLoginBudget({
+  const budget = new LoginBudget({
     store: state.document(`${folder}/login-budget`, loginBudgetCodec),
     clock,
     // In a fleet, which has gates.

@@ -1,7 +1,7 @@
 // One account in front of an issuer: all of auth, wired as the daemon does it. By default the issuer is the simulated one.
 import { onTestFinished } from 'vitest';
 import { type LoginDeps, openLogin } from '../../src/auth/login.ts';
-import { openLoginBudget } from '../../src/auth/loginBudget.ts';
+import { LoginBudget } from '../../src/auth/loginBudget.ts';
 import { type Issuer, type IssuerDeps, openIssuer } from '../../src/auth/oidc.ts';
 import { type RefreshNews, RefreshPlan } from '../../src/auth/refreshPlan.ts';
 import { openSession, type Session, type SessionDeps } from '../../src/auth/session.ts';
@@ -28,7 +28,7 @@ const nothing = () => undefined;
 export type Account = Awaited<ReturnType<typeof openAccount>>;
 type Shared = Pick<SessionDeps, 'tokens' | 'clock' | 'log'> & {
   readonly issuer: Pick<Issuer, 'login' | 'refresh' | 'offersDevice' | 'endSession'>;
-  readonly budgetStore: Parameters<typeof openLoginBudget>[0]['store'];
+  readonly budgetStore: ConstructorParameters<typeof LoginBudget>[0]['store'];
 };
 
 /** Session, login and budget of one process. */
@@ -37,7 +37,7 @@ export function openAuth(
   { session = {}, ...login }: Partial<LoginDeps> & { readonly session?: Partial<SessionDeps> } = {},
 ) {
   // The hash is slow on purpose: tens of milliseconds each time.
-  const budget = openLoginBudget({ store: budgetStore, clock, scryptCost: 2 });
+  const budget = new LoginBudget({ store: budgetStore, clock, scryptCost: 2 });
   const byItself = openLogin({
     issuer,
     form: null,

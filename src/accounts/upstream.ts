@@ -1,10 +1,11 @@
 // One account's way to the provider: session, client and identity, from the configuration. Shared with the commands.
 import { createHash } from 'node:crypto';
 import { type Identity, readIdentity } from '../auth/claims.ts';
-import { codeAt, type LoginDeps, type OneTimeCode, openLogin, type SignIn } from '../auth/login.ts';
+import type { IssuerMemory } from '../auth/issuerClient.ts';
+import { codeAt, Login, type LoginDeps, type OneTimeCode, type SignIn } from '../auth/login.ts';
 import { LoginBudget } from '../auth/loginBudget.ts';
-import { asksForOffline, type IssuerMemory, openIssuer } from '../auth/oidc.ts';
-import { openSession } from '../auth/session.ts';
+import { asksForOffline, Issuer } from '../auth/oidc.ts';
+import { Session } from '../auth/session.ts';
 import type { Account } from '../config/schema.ts';
 import { totpParameters } from '../config/secret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
@@ -78,7 +79,7 @@ export function openUpstream(
   // An e-mail address is personal; a plain user name may be a common word in the log.
   if (account.username.includes('@')) scrubber.register(account.username);
 
-  const issuer = openIssuer({
+  const issuer = new Issuer({
     ...provider,
     codeSeconds: account.totp_secret ? LONGEST_CODE_SECONDS : null,
     fetch: issuerHttp.fetch,
@@ -97,16 +98,17 @@ export function openUpstream(
   const { redirect_uri: redirectUri, timeout_seconds: timeoutSeconds } = provider;
   const logInByForm =
     (redirectUri: string): LoginDeps['form'] =>
-    (oneTimeCode, password, username) =>
+    ({ username, password, code }) =>
       issuer.withScope(async (scope) => {
         const { signInByForm } = await import('../auth/form.ts');
         const { url: authorizationUrl, finish } = await issuer.beginCodeFlow(redirectUri, scope);
         const { send } = issuerHttp;
         const how = { redirectUri, timeoutSeconds, mayConsent: asksForOffline(scope), send, caFile, clock };
-        const credentials = { username, password, oneTimeCode };
-        return finish(await signInByForm({ authorizationUrl, ...how, ...credentials }));
+        return finish(
+          await signInByForm({ authorizationUrl, ...how, username, password, oneTimeCode: code }),
+        );
       });
-  const login = openLogin({
+  const login = new Login({
     issuer,
     form: redirectUri === undefined ? null : logInByForm(redirectUri),
     signIn: options.signIn ?? provider.sign_in,
@@ -128,7 +130,7 @@ export function openUpstream(
   const withLock = <T>(step: (isHeld: boolean) => Promise<T>) =>
     state.withLock(sessionLock(account.id), clock, step);
   const tokens = owned(state.document(`${folder}/tokens`, tokensCodec), owner);
-  const session = openSession({
+  const session = new Session({
     issuer,
     login,
     budget,

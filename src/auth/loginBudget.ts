@@ -5,8 +5,8 @@ import type { Clock } from '../foundation/clock.ts';
 import type { Failure } from '../foundation/failure.ts';
 import type { LoginBudgetRecord } from '../store/documents.ts';
 import type { Document } from '../store/stateStore.ts';
+import { GrantUnusable } from './issuerTrouble.ts';
 import * as rule from './loginRule.ts';
-import { GrantUnusable } from './oidc.ts';
 import { LoginRefused } from './refusals.ts';
 import type { Grant } from './tokens.ts';
 

@@ -1,7 +1,7 @@
 // How often a login may be tried: waits, restarts, another secret, clocks that jump, crashes, one more attempt, useless logins.
 import { expect, test } from 'vitest';
+import { GrantUnusable, IssuerUnreachable } from '../../src/auth/issuerTrouble.ts';
 import { LoginBudget } from '../../src/auth/loginBudget.ts';
-import { GrantUnusable, IssuerUnreachable } from '../../src/auth/oidc.ts';
 import { accessTokenRejected, LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
 import type { Failure } from '../../src/foundation/failure.ts';
 import type { LoginBudgetRecord } from '../../src/store/documents.ts';

@@ -183,9 +183,10 @@ export class Account {
   /** While days go on, a register that stands still hints at an exchange. It is looked into once. */
   #isSomeRegisterSilent(): boolean {
     const { discoveredAt } = this.history.record;
-    return (this.meters ?? []).some(({ property, reading }) => {
+    return (this.meters ?? []).some((meter) => {
+      const { property } = meter;
       const register = this.extras.register(property);
-      const readingAt = reading()?.readingAt ?? null;
+      const readingAt = meter.reading()?.readingAt ?? null;
       if (register === null || readingAt === null) return false;
       const silentSince = register.readAt + REGISTER_IS_SILENT_MS;
       // Earlier versions looked, and kept the meter that they knew.

@@ -198,9 +198,10 @@ export class Account {
   /** Properties may have appeared since the last discovery. */
   async #lookForMore(signal: AbortSignal): Promise<void> {
     const kept = (this.meters ?? []).map(({ property }) => property);
-    await this.#discover(signal, kept).catch((err) =>
-      this.#context.log.warn(safeWords(err), 'new properties could not be looked for'),
-    );
+    await this.#discover(signal, kept).catch((err) => {
+      // A stop in the middle of it says nothing about the provider.
+      if (!signal.aborted) this.#context.log.warn(safeWords(err), 'new properties could not be looked for');
+    });
   }
 
   /** While others read its meters, no request of its own would show that it is signed in again. */

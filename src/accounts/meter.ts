@@ -18,7 +18,7 @@ import type { AccountContext, MeterEvent } from './context.ts';
 import { lastAnswer } from './lastAnswer.ts';
 import { LedgerBook } from './ledgerBook.ts';
 import { MeterPoll } from './meterPoll.ts';
-import { configuredMeter, friendlyNameOf, ledgerFile } from './names.ts';
+import { configuredKey, configuredMeter, friendlyNameOf, ledgerFile } from './names.ts';
 
 interface Identity {
   readonly account: string;
@@ -26,7 +26,10 @@ interface Identity {
   readonly name: string;
 }
 
-type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor'>;
+type Needs = Pick<
+  AccountContext,
+  'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor' | 'witnessOf'
+>;
 /** What the account knows of the meter beside its usage. */
 type FromAccount = (
   property: Property,
@@ -135,7 +138,7 @@ export class Meter {
     const newest = this.reading();
     if (newest === null) return null;
     const { account, friendlyName, name, store } = this;
-    const { config, zone } = this.#context;
+    const { config, zone, witnessOf } = this.#context;
     const { readingCloses } = store;
     const { forecast: _forecast, ...sums } = this.#figures();
     const { lastSuccessAt, currency, register } = this.#fromAccount(this.#property);
@@ -150,6 +153,7 @@ export class Meter {
       currency,
       register,
       registerCheck: register && this.#checkRegister(register, sums.ledger, readingCloses, zone),
+      witness: witnessOf?.(configuredKey(config.meters, this.#property, name), sums.ledger),
       statementMonth: this.completeMonths().next().value ?? null,
       readingCloses,
       updatedAt: Math.max(this.#poll.updatedAt ?? 0, lastSuccessAt ?? 0) || null,

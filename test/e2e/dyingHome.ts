@@ -5,6 +5,7 @@ import { expect } from 'vitest';
 import { type Clock, systemClock } from '../../src/foundation/clock.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import type { Child } from '../support/child.ts';
 import { booked, home, METER, person, RETAINED } from '../support/homes.ts';
 import { type Probe, startProbe } from '../support/probe.ts';
 import { ROOT } from '../support/sources.ts';
@@ -168,7 +169,7 @@ export class DyingHome {
     void program.exited.then(() => {
       isGone = true;
     });
-    await waitFor('its death', () => isGone || this.#missing(accounts, true).length === 0, {
+    await waitFor('its death', () => isGone || this.#missing(program, accounts, true).length === 0, {
       diagnose: () => program.output.slice(-2_000),
     });
     const { code } = await program.end('SIGTERM');
@@ -188,7 +189,7 @@ export class DyingHome {
     const { passwordGrants } = this.#simulator.counters;
     const loginsBefore = passwordGrants.asked;
     const program = await this.#start(accounts);
-    const missing = () => this.#missing(accounts, withBills);
+    const missing = () => this.#missing(program, accounts, withBills);
     await waitFor('everything to be as it should', () => missing().length === 0, {
       diagnose: () => [missing(), program.output.slice(-3_000), program.errors],
     });
@@ -239,8 +240,10 @@ export class DyingHome {
   }
 
   /** What is not yet as it should be, in words. */
-  #missing(accounts: readonly Id[], withBills: boolean): readonly string[] {
+  #missing(program: Child, accounts: readonly Id[], withBills: boolean): readonly string[] {
     const missing: string[] = [];
+    // The broker may still have what the one before has said.
+    if (!program.output.includes('connected to the broker')) missing.push('a connection');
     if (this.#retained.get('heat2mqtt/bridge/state') !== 'online') missing.push('online');
     for (const id of accounts) {
       const { energy_total } = JSON.parse(this.#retained.get(`heat2mqtt/meter/${METERS[id]}/state`) ?? '{}');

@@ -1,4 +1,4 @@
-// What others say on the two topics by which an installation shows itself, bridge/state and bridge/info. A broker gives every publisher
+// Hears others on the two topics by which an installation shows itself, bridge/state and bridge/info. A broker gives every publisher
 // its own messages back, and MQTT 3.1.1 cannot tell them apart: our bridge/info is known by its instance; on bridge/state it does not
 // matter whose word it is, but whether the last one is right.
 import type { Clock } from '../foundation/clock.ts';
@@ -9,7 +9,7 @@ import type { Incoming } from './message.ts';
 interface WatchParts {
   readonly stateTopic: string;
   readonly infoTopic: string;
-  /** What our own bridge/info carries. */
+  /** Our own bridge/info carries it. */
   readonly instance: string;
   readonly clock: Clock;
   readonly log: Log;

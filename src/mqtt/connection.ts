@@ -35,7 +35,7 @@ export interface BrokerAddress {
   readonly clientId: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** What is odd about the password, as a sentence for the hint of a refusal. */
+  /** A sentence on an odd password, for the hint of a refusal. */
   readonly caution?: string | null | undefined;
   readonly tls: BrokerTls;
 }
@@ -51,7 +51,7 @@ const CONNECT_TIMEOUT_MS = 15_000;
 const ACKNOWLEDGE_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_SECONDS = 30;
 const LONGEST_WORDS = 80;
-/** What a publish of MQTT 5 has besides topic, payload and correlation data, rounded up. */
+/** A publish of MQTT 5 has so much besides topic, payload and correlation data, rounded up. */
 const PUBLISH_OVERHEAD_BYTES = 16;
 
 /**
@@ -149,7 +149,7 @@ function clientOptions(
   return options;
 }
 
-/** What a client meets until its end. */
+/** Watches a client until its end. */
 class Life {
   /** The code of the CONNACK. */
   answer: number | undefined;

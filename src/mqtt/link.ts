@@ -151,7 +151,7 @@ export class Link {
     this.#consumers.onMessage?.(incoming);
   }
 
-  /** What is retained on a topic, over the present connection. `undefined`: there is none, or it has ended meanwhile. */
+  /** Reads what is retained on a topic, over the present connection. `undefined`: there is none, or it has ended meanwhile. */
   async readRetained(...question: Parameters<ReadRetained>): Promise<Incoming | null | undefined> {
     const { connection } = this.#delivery;
     if (connection === null) return undefined;

@@ -1,4 +1,4 @@
-// What a broker refuses, as Failures in words with what to do: a connection, a message, a subscription; and why a connection has ended.
+// Refusals of a broker as Failures, in words with what to do: of a connection, a message, a subscription; and why a connection has ended.
 import { codeOf, EXIT, Failure, type Retry } from '../foundation/failure.ts';
 import type { Subscription } from './message.ts';
 import {

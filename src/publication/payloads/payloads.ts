@@ -456,7 +456,7 @@ export const TOPICS = {
 export type TopicName = keyof typeof TOPICS;
 
 /** Payloads are not changed. */
-type Fixed<T> = T extends object ? { readonly [K in keyof T]: Fixed<T[K]> } : T;
+export type Fixed<T> = T extends object ? { readonly [K in keyof T]: Fixed<T[K]> } : T;
 /** The number of the schema is added with the topic. */
 type Unnumbered<T> = T extends unknown ? Omit<T, 'schema'> : never;
 type JsonTopic = Exclude<

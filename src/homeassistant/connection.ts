@@ -27,11 +27,6 @@ const EXCESSES: ReadonlyMap<string | null, string> = new Map([
   ['WS_ERR_TOO_MANY_BUFFERED_PARTS', 'too many pieces'],
 ]);
 
-interface Waiting {
-  resolve(result: unknown): void;
-  reject(why: unknown): void;
-}
-
 /** Rejects with HomeAssistantTrouble. The signal ends the connection, whatever is under way on it. */
 export async function openHomeAssistant(
   address: Address,
@@ -66,14 +61,16 @@ async function inTime<T>(clock: Clock, ms: number, doing: Promise<T>): Promise<T
   return Promise.race([doing, silence]).finally(cancel);
 }
 
+type Fields = Readonly<Record<string, unknown>>;
+
 /** A connection that is signed in, until it ends; it does not come back. */
 export class HomeAssistant {
   /** Year and month: `2026.10`. */
   readonly version: string;
   readonly #ws: WebSocket;
   readonly #clock: Clock;
-  /** By the id of the command that waits for its result. */
-  readonly #waiting = new Map<unknown, Waiting>();
+  /** By the id of the command; called with `null` when the connection ends. */
+  readonly #waiting = new Map<unknown, (result: Fields | null) => void>();
   #newestId = 0;
   /** What a message had too much of, which has ended the connection. */
   #excess: string | null = null;
@@ -86,18 +83,17 @@ export class HomeAssistant {
     ws.on('message', (bytes) => this.#hear(bytesOf(bytes)));
     ws.on('error', (err) => this.#hangUp(EXCESSES.get(codeOf(err)) ?? null));
     ws.on('close', () => {
-      for (const { reject } of this.#waiting.values()) reject(this.#whyEnded());
+      for (const settle of this.#waiting.values()) settle(null);
     });
   }
 
   /** Resolves to the result, which has this shape. Rejects with HomeAssistantTrouble. */
   async send<T>(command: Command, shape: z.ZodType<T>): Promise<T> {
-    this.#newestId += 1;
-    const id = this.#newestId;
-    const result = await inTime(this.#clock, REPLY_MS, this.#ask(id, command)).finally(() =>
-      this.#waiting.delete(id),
-    );
-    const { data, error } = shape.safeParse(result);
+    const answer = await inTime(this.#clock, REPLY_MS, this.#ask(command));
+    if (answer === null && this.#excess !== null) throw new HomeAssistantTrouble('too_large', this.#excess);
+    if (answer === null) throw new HomeAssistantTrouble('cut');
+    if (answer.success !== true) throw troubleWith(command.type, answer.error);
+    const { data, error } = shape.safeParse(answer.result);
     if (error) throw new HomeAssistantTrouble('strange', `to ${command.type}`);
     return data as T;
   }
@@ -106,11 +102,16 @@ export class HomeAssistant {
     this.#ws.close();
   }
 
-  #ask(id: number, command: Command): Promise<unknown> {
-    if (this.#ws.readyState !== this.#ws.OPEN) return Promise.reject(this.#whyEnded());
-    return new Promise((resolve, reject) => {
-      const refuse = (error: unknown) => reject(troubleWith(command.type, error));
-      this.#waiting.set(id, { resolve, reject: refuse });
+  /** Resolves to `null` when the connection ends. */
+  #ask(command: Command): Promise<Fields | null> {
+    this.#newestId += 1;
+    const id = this.#newestId;
+    return new Promise((resolve) => {
+      if (this.#ws.readyState !== this.#ws.OPEN) {
+        resolve(null);
+        return;
+      }
+      this.#waiting.set(id, resolve);
       this.#ws.send(JSON.stringify({ id, ...command }));
     });
   }
@@ -118,24 +119,16 @@ export class HomeAssistant {
   #hear(bytes: Buffer): void {
     const excess = excessIn(bytes);
     const said = excess === null ? parse(String(bytes)) : undefined;
-    if (said === undefined) {
-      this.#hangUp(excess);
-      return;
+    if (said === undefined) this.#hangUp(excess);
+    else if (said.type === 'result') {
+      this.#waiting.get(said.id)?.(said);
+      this.#waiting.delete(said.id);
     }
-    const waiting = said.type === 'result' ? this.#waiting.get(said.id) : undefined;
-    if (said.success === true) waiting?.resolve(said.result);
-    else waiting?.reject(said.error);
   }
 
   #hangUp(excess: string | null): void {
     this.#excess ??= excess;
     this.#ws.terminate();
-  }
-
-  #whyEnded(): HomeAssistantTrouble {
-    return this.#excess === null
-      ? new HomeAssistantTrouble('cut')
-      : new HomeAssistantTrouble('too_large', this.#excess);
   }
 }
 

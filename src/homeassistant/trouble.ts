@@ -138,9 +138,8 @@ const CODES: ReadonlySet<unknown> = new Set([
   'unknown_statistic_id',
 ]);
 
-/** `error`: that of Home Assistant's answer, or trouble with the connection. */
+/** `error`: that of Home Assistant's answer. */
 export function troubleWith(command: string, error: unknown): HomeAssistantTrouble {
-  if (error instanceof HomeAssistantTrouble) return error;
   const { code } = Object(error);
   if (code === 'unauthorized') return new HomeAssistantTrouble('not_admin');
   const isEnergy = command.startsWith('energy/');

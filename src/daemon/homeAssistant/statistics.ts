@@ -42,7 +42,6 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context): 
 
 export class Statistics {
   readonly #section: Section;
-  readonly #outdoor: OutdoorTemperatures;
   readonly #context: Context;
   readonly #visits: Visits;
   readonly #stopping = new AbortController();
@@ -57,7 +56,6 @@ export class Statistics {
 
   constructor(section: Section, outdoor: OutdoorTemperatures, context: Context) {
     this.#section = section;
-    this.#outdoor = outdoor;
     this.#context = context;
     this.#visits = new Visits(section.hours, outdoor, context);
     context.signals.on('pollEnded', () => this.wake());
@@ -82,18 +80,19 @@ export class Statistics {
   }
 
   reasons(): readonly Reason[] {
-    const faults = [this.#trouble?.fault ?? null, this.#outdoor.fault];
+    const faults = [this.#trouble?.fault ?? null, this.#visits.outdoor.fault];
     return faults.filter((fault) => fault !== null).map((fault) => safeWords(fault));
   }
 
   /** As it is published. */
   status(): Health['statistics'] {
+    const { series = null, stored = null, total = null } = this.#progress ?? {};
     return {
       state: this.#state(),
       hours: this.#section.hours,
-      series: this.#progress?.series ?? null,
-      rows_stored: this.#progress?.stored ?? null,
-      rows_total: this.#progress?.total ?? null,
+      series,
+      rows_stored: stored,
+      rows_total: total,
       last_success_at: this.#lastSuccessAt,
       next_attempt_at: this.#trouble?.nextAttemptAt ?? null,
     };

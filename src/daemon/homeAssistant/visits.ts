@@ -33,8 +33,8 @@ const COMPARE_ALL_EVERY_MS = 24 * 3_600_000;
 
 export class Visits {
   readonly notices: ReturnType<typeof signInNotices>;
+  readonly outdoor: OutdoorTemperatures;
   readonly #placement: Placement;
-  readonly #outdoor: OutdoorTemperatures;
   readonly #context: Context;
   /** When all rows of a series were compared last; on the monotonic clock. */
   readonly #comparedAt = new Map<string, number>();
@@ -43,7 +43,7 @@ export class Visits {
   constructor(hours: Placement['hours'], outdoor: OutdoorTemperatures, context: Context) {
     this.notices = signInNotices(context);
     this.#placement = { zone: context.zone, hours };
-    this.#outdoor = outdoor;
+    this.outdoor = outdoor;
     this.#context = context;
   }
 
@@ -77,7 +77,7 @@ export class Visits {
     const [oldest] = metersOf(this.#context)
       .map(({ ledger }) => ledger.origin)
       .sort();
-    if (oldest === undefined || !(await this.#outdoor.update(home, oldest))) return;
+    if (oldest === undefined || !(await this.outdoor.update(home, oldest))) return;
     for (const { id } of accounts) signals.emit('accountChanged', id);
   }
 

@@ -47,6 +47,8 @@ export interface Change {
   readonly after: Amounts;
 }
 
+/** A reading carries no more missed days: periods of providers are months, and a longer gap is in none of them. */
+export const LONGEST_CARRIED_DAYS = 31;
 /** The provider answers at most this many day buckets for one question. */
 export const LONGEST_QUESTION_DAYS = 366;
 const SWEEP_DAYS = 90;
@@ -96,16 +98,16 @@ export function questions(ledger: Ledger, today: Day, rereadDays: number, again?
 }
 
 /**
- * The day after the newest one that is known. What was asked for while the clock was ahead had no reading yet, although it counts as
- * asked for: how far the provider had come is told by its readings alone.
+ * The day after the newest one that is known. Days that were asked for while the clock was ahead had no reading yet, although they count
+ * as asked for: the readings alone tell how far the provider had come.
  */
 function endOfReadings({ days }: Ledger, to: Day): Day {
-  const newest = [...days.keys()].reduce<Day | null>(
-    (one, day) => (one === null ? day : later(one, day)),
-    null,
-  );
+  const newest = newestDay(days);
   return newest === null ? to : earlier(to, addDays(newest, 1));
 }
+
+const newestDay = (days: Ledger['days']): Day | null =>
+  [...days.keys()].reduce<Day | null>((one, day) => (one === null ? day : later(one, day)), null);
 
 const earlier = (one: Day, other: Day): Day => (one < other ? one : other);
 const later = (one: Day, other: Day): Day => (one > other ? one : other);
@@ -121,7 +123,8 @@ const daysToAskAgain = ({ quarantined }: Ledger): Day[] =>
  * days alone is not complete: the next poll tells whether they count.
  */
 export function markRead(ledger: Ledger, span: DaySpan, today: Day): Ledger {
-  const readTo = span.to > ledger.readTo ? span.to : ledger.readTo;
+  const isReached = span.from <= ledger.readTo;
+  const readTo = isReached ? later(span.to, ledger.readTo) : ledger.readTo;
   const isAllQuarantined = ledger.days.size === 0 && ledger.quarantined.size > 0;
   const complete = ledger.complete || (span.to > today && !isAllQuarantined);
   const isLong = span.from <= ledger.origin || daysBetween(span.from, span.to) >= SWEEP_DAYS;
@@ -175,6 +178,7 @@ export function merge(ledger: Ledger, buckets: readonly Bucket[], receivedAt: nu
   return {
     ledger: {
       ...ledger,
+      readTo: days === null ? ledger.readTo : reachOf(ledger, asked),
       days: days ?? ledger.days,
       readTimes: readTimes(ledger.readTimes, buckets, days ?? ledger.days),
       quarantined: isUnchanged ? ledger.quarantined : quarantined,
@@ -182,6 +186,17 @@ export function merge(ledger: Ledger, buckets: readonly Bucket[], receivedAt: nu
     changes,
     quarantinedNow,
   };
+}
+
+/**
+ * A meter that has been silent for longer than a question reaches back speaks again: the days between were asked for while they had no
+ * reading, or by a clock that was ahead, and are asked for once more.
+ */
+function reachOf(ledger: Ledger, asked: DaySpan | undefined): Day {
+  const newest = newestDay(ledger.days);
+  if (asked === undefined || newest === null) return ledger.readTo;
+  const end = addDays(newest, 1);
+  return asked.from > end ? earlier(ledger.readTo, end) : ledger.readTo;
 }
 
 /** When the newest days that count were read. What has not changed stays the same object. */

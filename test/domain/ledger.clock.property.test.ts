@@ -39,16 +39,31 @@ const turns = fc.array(
   { minLength: 1, maxLength: 4 },
 );
 
+/** Polls at wrong clocks, then one at the right one. */
+function daysAfter(wrong: readonly { readonly pass: number; readonly ahead: number }[], pass: number) {
+  let real = BEGINS;
+  let ledger = poll(openLedger(ORIGIN), real, real);
+  for (const turn of wrong) {
+    real = addDays(real, turn.pass);
+    ledger = poll(ledger, real, addDays(real, turn.ahead));
+  }
+  real = addDays(real, pass);
+  ledger = poll(ledger, real, real);
+  return { days: [...ledger.days.keys()].sort(), expected: daysFrom(ORIGIN, addDays(real, 1)) };
+}
+
+test('a clock that is ahead by a year twice within a week leaves no day out', () => {
+  const wrong = [
+    { pass: 0, ahead: 361 },
+    { pass: 157, ahead: 210 },
+  ];
+  const { days, expected } = daysAfter(wrong, 0);
+  expect(days).toEqual(expected);
+});
+
 test('however far the clock was ahead or behind at earlier polls, the polls of a right one leave no day out', () => {
   holds(turns, fc.integer({ min: 0, max: 300 }), (wrong, pass) => {
-    let real = BEGINS;
-    let ledger = poll(openLedger(ORIGIN), real, real);
-    for (const turn of wrong) {
-      real = addDays(real, turn.pass);
-      ledger = poll(ledger, real, addDays(real, turn.ahead));
-    }
-    real = addDays(real, pass);
-    ledger = poll(ledger, real, real);
-    expect([...ledger.days.keys()].sort()).toEqual(daysFrom(ORIGIN, addDays(real, 1)));
+    const { days, expected } = daysAfter(wrong, pass);
+    expect(days).toEqual(expected);
   });
 });

@@ -9,6 +9,8 @@ export interface Shown extends Bar {
   readonly value: number | null;
   readonly valueBefore: number | null;
   readonly forecast: number | null;
+  /** The meter itself says something else of that day. */
+  readonly isDiffering: boolean;
   readonly period: string;
   readonly notes: string;
   readonly about: string;
@@ -156,6 +158,7 @@ function Column({ bar, index, scale }: { bar: Shown; index: number; scale: Scale
       {value === null ? rect('gap', top, WIDE) : rect('bar', value, NARROW)}
       {value !== null && missing > 0 && rect('partly', (value * missing) / days, NARROW)}
       {bar.isCorrected && <circle class="corrected" cx={x(index)} cy={y(value ?? 0) - 7} r="3" />}
+      {bar.isDiffering && <path class="differs" d={`M${x(index)} ${y(value ?? 0) - 17}l4 7h-8z`} />}
     </>
   );
 }

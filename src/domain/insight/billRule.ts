@@ -52,7 +52,7 @@ const SHIFTED_TO_SPARE = 2;
 /** Where some bills are left out, more than so many others beyond those of the terms have to agree. */
 const BILLS_TO_SPARE = 2;
 /** Bills further off than so many scatters are outliers (Rousseeuw and Leroy, 1987). */
-const OUTLIER = 2.5;
+export const OUTLIER = 2.5;
 /** Rounding is believed as if so many bills had told it. */
 const ROUNDING_BILLS = 6;
 /** An outlier may be anywhere within so many scatters of rounding, 100 EUR of bills in cents: that is its likelihood. */

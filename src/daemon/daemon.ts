@@ -32,8 +32,8 @@ import { isHealthy, startMonitor } from './monitor/monitor.ts';
 import { beatsOf } from './polling/beats.ts';
 import { Household } from './polling/household.ts';
 import { watchBaseTopic } from './publishing/baseTopic.ts';
-import { openBridgeStatus } from './publishing/bridgeStatus.ts';
-import { HistoryOnBroker, openPublisher } from './publishing/publisher.ts';
+import { BridgeStatus } from './publishing/bridgeStatus.ts';
+import { HistoryOnBroker, Publisher } from './publishing/publisher.ts';
 import { requestHandlers, tellingSkipped } from './requests/handlers.ts';
 import { openWitnesses } from './witnesses.ts';
 
@@ -124,7 +124,7 @@ export async function startDaemon({
     { everything: () => publisher.everything(), bridge: () => bridgeStatus.bridge() },
     context,
   );
-  const bridgeStatus = openBridgeStatus({ household, statistics, baseTopic, witnesses }, context);
+  const bridgeStatus = new BridgeStatus({ household, statistics, baseTopic, witnesses }, context);
   bridgeStatus.ownReasons.push(...notices, ...unsafe);
   const tellSkipped = tellingSkipped(context);
   const constituencies =
@@ -138,7 +138,7 @@ export async function startDaemon({
           },
           onPostponed: tellSkipped,
         });
-  const publisher = await openPublisher(bridgeStatus, constituencies, context);
+  const publisher = await Publisher.open(bridgeStatus, constituencies, context);
   const warnOfStrayNames = strayNamesWarning(accounts, config.meters, log);
   warnOfStrayNames();
   signals.on('pollEnded', warnOfStrayNames);

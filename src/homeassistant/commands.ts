@@ -54,17 +54,19 @@ export interface Period {
   readonly to: number;
 }
 
+type Row = z.infer<typeof row>;
+
 /** The hourly rows that are stored, oldest first; a number that is missing is NaN. Times in epoch milliseconds. */
 export async function storedHours(
   home: HomeAssistant,
   id: string,
   types: readonly AmountType[],
   { from, to }: Period,
-): Promise<z.infer<typeof hour>[]> {
-  const rows: z.infer<typeof hour>[] = [];
+): Promise<Row[]> {
+  const rows: Row[] = [];
   for (let at = from; at < to; at += LONGEST_QUESTION_MS) {
-    const piece = { from: at, to: Math.min(at + LONGEST_QUESTION_MS, to) };
-    rows.push(...(await readRows(home, { id, types, period: 'hour' }, hour, piece)));
+    const end_time = instant(Math.min(at + LONGEST_QUESTION_MS, to));
+    rows.push(...(await readRows(home, id, { types, period: 'hour', start_time: instant(at), end_time })));
   }
   return rows;
 }
@@ -74,15 +76,15 @@ export async function allStoredHours(
   home: HomeAssistant,
   id: string,
   types: readonly AmountType[],
-): Promise<z.infer<typeof hour>[]> {
-  const months = await readRows(home, { id, types, period: 'month' }, month, { from: EARLIEST, to: null });
-  const rows: z.infer<typeof hour>[] = [];
+): Promise<Row[]> {
+  const months = await readRows(home, id, { types, period: 'month', start_time: instant(EARLIEST) });
+  const rows: Row[] = [];
   for (const period of inYears(months)) rows.push(...(await storedHours(home, id, types, period)));
   return rows;
 }
 
 /** Joins what makes one question together; what lies far apart stays so. */
-function inYears(months: readonly { readonly start: number; readonly end: number }[]): Period[] {
+function inYears(months: readonly Row[]): Period[] {
   const years: Period[] = [];
   for (const { start, end } of months) {
     const last = years.at(-1);
@@ -92,21 +94,12 @@ function inYears(months: readonly { readonly start: number; readonly end: number
   return years;
 }
 
-/** Oldest first. `to`: `null` for all that come after `from`. */
-async function readRows<T extends { readonly start: number }>(
-  home: HomeAssistant,
-  question: { readonly id: string; readonly types: readonly AmountType[]; readonly period: 'hour' | 'month' },
-  row: z.ZodType<T>,
-  { from, to }: { readonly from: number; readonly to: number | null },
-): Promise<T[]> {
-  const { id, types, period } = question;
+/** Oldest first. */
+async function readRows(home: HomeAssistant, id: string, question: Fields): Promise<Row[]> {
   const command = {
+    ...question,
     type: 'recorder/statistics_during_period',
-    start_time: instant(from),
-    ...(to === null ? {} : { end_time: instant(to) }),
     statistic_ids: [id],
-    period,
-    types,
     // Without these it answers in the units that were chosen for the display.
     units: { energy: 'kWh', temperature: '°C' },
   };
@@ -118,19 +111,16 @@ const amount = z
   .number()
   .nullish()
   .transform((value) => value ?? Number.NaN);
-const hour = z.object({ start: z.number(), state: amount, sum: amount, mean: amount });
-const month = z.object({ start: z.number(), end: z.number() });
+const row = z.object({ start: z.number(), end: z.number(), state: amount, sum: amount, mean: amount });
 
 /** To the second, with the offset that Home Assistant insists on. */
 export const instant = (epochMs: number): string => `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;
 
-/** What is known of each of these statistics, by id. */
+/** The metadata of those of these statistics that Home Assistant has, by id. */
 export async function statisticsMetadata(home: HomeAssistant, ids: readonly string[]) {
-  const all = await home.send(
-    { type: 'recorder/get_statistics_metadata', statistic_ids: ids },
-    listOf(metadata),
-  );
-  return new Map(all.map((one) => [one.statistic_id, one]));
+  const command = { type: 'recorder/get_statistics_metadata', statistic_ids: ids };
+  const described = await home.send(command, listOf(metadata));
+  return new Map(described.map((statistic) => [statistic.statistic_id, statistic]));
 }
 
 const metadata = z.object({
@@ -172,8 +162,8 @@ export async function mqttEntities(home: HomeAssistant): Promise<ReadonlyMap<str
       type: 'config/entity_registry/get_entries',
       entity_ids: ids.slice(at, at + ENTRIES_AT_ONCE),
     };
-    for (const one of await home.send(command, entries))
-      if (one) byUniqueId.set(String(one.unique_id), one.entity_id);
+    for (const entity of await home.send(command, entries))
+      if (entity) byUniqueId.set(String(entity.unique_id), entity.entity_id);
   }
   return byUniqueId;
 }
@@ -187,8 +177,10 @@ const entries = z.record(z.string(), z.unknown()).transform(Object.values).pipe(
 
 /** The messages below the bell of the sidebar, by id. They stand there until they are dismissed, or a restart. */
 export async function standingNotifications(home: HomeAssistant): Promise<ReadonlyMap<string, string>> {
-  const all = await home.send({ type: 'persistent_notification/get' }, listOf(fields));
-  return new Map(all.map(({ notification_id, message }) => [String(notification_id), String(message)]));
+  const notifications = await home.send({ type: 'persistent_notification/get' }, listOf(fields));
+  return new Map(
+    notifications.map(({ notification_id, message }) => [String(notification_id), String(message)]),
+  );
 }
 
 /** `create`: one with the same id takes its place. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import { freePort } from '../e2e/mosquitto.ts';
-import { booked, EVENT, HEALTH, STATE } from '../support/homes.ts';
+import { booked, EVENT, HEALTH, METER, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { untilAtRest, untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, MINUTE_MS, openStory, outboxOf, served } from '../support/story.ts';
@@ -15,7 +15,7 @@ const NOT_AUTHORIZED = 0x87;
 test('gone: polls go on, it is unhealthy after five minutes, and the newest state, and only that one, is there afterwards', async () => {
   const { story, daemon } = await firstPoll();
   const healthz = async () => (await served(daemon, 'healthz')).status;
-  await story.stopBroker();
+  await story.broker.stop();
   await story.pass(4 * MINUTE_MS, 5_000);
   expect(await healthz()).toBe(200);
   await story.pass(2 * MINUTE_MS, 5_000);
@@ -37,7 +37,7 @@ test('gone: polls go on, it is unhealthy after five minutes, and the newest stat
   expect(Math.max(...sleepers)).toBeLessThanOrEqual(Math.min(...sleepers) + 2);
 
   const requests = story.simulator.requests.length;
-  await story.restartBroker();
+  await story.broker.restart();
   const probe = await story.listen();
   await story.pass(40_000);
   await untilTrue('health', async () => (await healthz()) === 200);
@@ -59,7 +59,8 @@ test.each(['5', '3.1.1'])(
   async (protocol) => {
     const story = await openStory();
     const broker = await startStrictBroker({ subscribe: () => NOT_AUTHORIZED });
-    const daemon = await story.start({ mqtt: { url: broker.url, protocol } });
+    const meters = { [METER]: { witness: { topic: 'wmbusmeters/58496405' } } };
+    const daemon = await story.start({ mqtt: { url: broker.url, protocol }, meters });
     await story.polled(1);
     await untilTrue('readiness', async () => (await served(daemon, 'readyz')).status === 200);
     const last = (topic: string) =>
@@ -74,6 +75,7 @@ test.each(['5', '3.1.1'])(
         expect.stringContaining('an offline that another installation leaves'),
         expect.stringContaining('requests over MQTT'),
         expect.stringContaining('the history that the broker keeps'),
+        expect.stringContaining('what a meter itself says'),
         expect.stringContaining('whether another installation'),
       ],
     ]);

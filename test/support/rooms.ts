@@ -83,5 +83,5 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'node-cron': /^engine\/schedule\.ts$/,
   yaml: /^config\//,
   leven: /^config\/draft\.ts$/,
-  zod: /^(cli\/mcp|config|constituencies|store|provider|publication\/payloads)\/|^(simulator\/usage|domain\/(constituency|extras|invoice|listOf|reading|recovery|tariff\/tariff)|homeassistant\/(commands|connection)|mqtt\/requests)\.ts$/,
+  zod: /^(cli\/mcp|config|constituencies|store|provider|publication\/payloads)\/|^(simulator\/usage|domain\/(constituency|extras|invoice|listOf|reading|recovery|tariff\/tariff|witnessRecord)|homeassistant\/(commands|connection)|mqtt\/requests)\.ts$/,
 };

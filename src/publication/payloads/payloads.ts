@@ -108,6 +108,7 @@ const meterState = stateOf(METER_ROWS, {
   weather_adjusted_change_days: count.nullable(),
   degree_days_month_days: count.nullable(),
   statement_month: month.nullable(),
+  witness_differing_days: z.array(day).max(62),
   missing_days: count,
   missing_day_list: z.array(z.string().regex(/^\d{4}-\d{2}-\d{2}(\.\.\d{4}-\d{2}-\d{2})?$/)).max(100),
   origin: day,

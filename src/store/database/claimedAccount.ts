@@ -36,10 +36,10 @@ export class ClaimedAccount implements StateStore {
   describe: (series: string) => SeriesWords = () => ({});
   readonly #tools: Tools;
   readonly #memory: KeptMemory;
-  readonly #readKept: () => Promise<Kept>;
+  /** `null` once it is opened: it holds what is kept of the accounts that were claimed with this one. */
+  #readKept: (() => Promise<Kept>) | null;
   /** Nothing, until it is opened. */
   #kept: Kept;
-  #isOpened = false;
   readonly #stopping = new AbortController();
   /** On the monotonic clock. */
   #endsAt: number;
@@ -98,8 +98,9 @@ export class ClaimedAccount implements StateStore {
 
   /** To be called before any document is asked for. Rejects with damaged_document, or DatabaseTrouble. */
   async open(): Promise<void> {
+    if (this.#readKept === null) return;
     this.#kept = await this.#readKept();
-    this.#isOpened = true;
+    this.#readKept = null;
   }
 
   document<T>(path: string, codec: Codec<T>): Document<T> {
@@ -195,7 +196,7 @@ export class ClaimedAccount implements StateStore {
     await this.#insist(text, values);
     changes.written();
     // The end has raised the fence again. What a run has changed and not written never was.
-    if (end && this.#isOpened && this.#kept.isClean())
+    if (end && this.#readKept === null && this.#kept.isClean())
       this.#memory.remember(this.id, this.row.fence + 1, this.#kept);
   }
 

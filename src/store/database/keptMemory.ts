@@ -1,7 +1,9 @@
 // What is kept of accounts that this process has given back: as long as no other process has had one since, which its fence tells, it
 // need not be read again. Of the newest only, since the days of thousands of accounts would fill the memory.
 import type { ClaimedRow } from './claimedRow.ts';
-import type { Kept } from './kept.ts';
+import type { Database } from './database.ts';
+import { Kept, readKept, readMarks } from './kept.ts';
+import type { Seal } from './seal.ts';
 
 const MOST_ACCOUNTS = 1_000;
 /** Some 40 MB. */
@@ -35,6 +37,29 @@ export class KeptMemory {
       if (this.#all.size <= MOST_ACCOUNTS && this.#days <= MOST_DAYS) return;
       this.#forget(oldest);
     }
+  }
+
+  /** Begins to read what is kept of accounts that were just claimed, but for what is remembered. */
+  read(
+    rows: readonly ClaimedRow[],
+    { database, seal }: { readonly database: Database; readonly seal: Seal },
+  ): (row: ClaimedRow) => Promise<Kept> {
+    const remembered = new Map(rows.map((row) => [row.id, this.take(row)]));
+    const ids = (isRemembered: boolean) =>
+      rows.map(({ id }) => id).filter((id) => (remembered.get(id) !== null) === isRemembered);
+    const [known, others] = [ids(true), ids(false)];
+    const kept = others.length > 0 ? readKept(database, others) : Promise.resolve([]);
+    // Another account can take a series over from one that nobody has claimed, without its fence.
+    const marks = known.length > 0 ? readMarks(database, known) : Promise.resolve(new Map());
+    // Opening a claim tells of a failure; this only avoids an unhandled rejection.
+    for (const reading of [kept, marks]) reading.catch(() => undefined);
+    return async (row) => {
+      const own = remembered.get(row.id);
+      if (own?.hasSeriesOf((await marks).get(row.id) ?? [])) return own;
+      const read = new Kept(row.id, seal, row.repair || row.removed);
+      read.load(own ? await readKept(database, [row.id]) : await kept);
+      return read;
+    };
   }
 
   /** Of an account that was just claimed; `null`: it has to be read. It is remembered no longer, since the run will change it. */

@@ -3,6 +3,7 @@
 import type { Account, Told } from '../accounts/account.ts';
 import {
   accountView,
+  duplicateReasons,
   eventsOfRefresh,
   eventsOfStates,
   isIncomplete,
@@ -248,8 +249,14 @@ function columnsAfter(
     poll_at: new Date(pollAt ?? now),
     retry_after: new Date(retryAfter ?? now),
     first_history: isIncomplete(account),
-    ...(fault === null && { last_success_at: new Date(now) }),
+    ...(fault === null && { last_success_at: new Date(now), ...duplicateColumns(account) }),
   };
+}
+
+/** An account that is well may still be one too many. */
+function duplicateColumns(account: Account): Columns {
+  const [duplicate] = duplicateReasons(account);
+  return duplicate ? { last_error: duplicate.code, advice: `${duplicate.message} ${duplicate.hint}` } : {};
 }
 
 /** Of an account whose poll, or whose whole run, has ended with this fault; `null`: with none. */

@@ -118,6 +118,8 @@ idle AS (SELECT a.id FROM heat2mqtt.account a
   FOR UPDATE SKIP LOCKED),
 taken AS (UPDATE heat2mqtt.series s SET account = held.id FROM held, wanted w, idle
   WHERE s.mark = w.mark AND s.account = idle.id),
+-- A process that remembers what is kept of these has to read it again.
+changed AS (UPDATE heat2mqtt.account a SET fence = a.fence + 1 FROM idle WHERE a.id = idle.id),
 succeeding AS (UPDATE heat2mqtt.series s SET mark = w.mark FROM held, wanted w
   WHERE s.name = w.name AND s.account = held.id AND s.mark NOT IN (SELECT mark FROM wanted)
     AND NOT EXISTS (SELECT FROM heat2mqtt.series x WHERE x.mark = w.mark) RETURNING s.mark)

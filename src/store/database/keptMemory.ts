@@ -2,7 +2,7 @@
 // need not be read again. Of the newest only, since the days of thousands of accounts would fill the memory.
 import type { ClaimedRow } from './claimedRow.ts';
 import type { Database } from './database.ts';
-import { Kept, readKept, readMarks } from './kept.ts';
+import { Kept, readKept } from './kept.ts';
 import type { Seal } from './seal.ts';
 
 const MOST_ACCOUNTS = 1_000;
@@ -45,20 +45,14 @@ export class KeptMemory {
     { database, seal }: { readonly database: Database; readonly seal: Seal },
   ): (row: ClaimedRow) => Promise<Kept> {
     const remembered = new Map(rows.map((row) => [row.id, this.take(row)]));
-    const ids = (isRemembered: boolean) =>
-      rows.map(({ id }) => id).filter((id) => (remembered.get(id) !== null) === isRemembered);
-    const [known, others] = [ids(true), ids(false)];
-    const kept = others.length > 0 ? readKept(database, others) : Promise.resolve([]);
-    // Another account can take a series over from one that nobody has claimed, without its fence.
-    const marks = known.length > 0 ? readMarks(database, known) : Promise.resolve(new Map());
+    const others = rows.map(({ id }) => id).filter((id) => remembered.get(id) === null);
+    const reading = others.length > 0 ? readKept(database, others) : Promise.resolve([]);
     // Opening a claim tells of a failure; this only avoids an unhandled rejection.
-    for (const reading of [kept, marks]) reading.catch(() => undefined);
-    return async (row) => {
-      const own = remembered.get(row.id);
-      if (own?.hasSeriesOf((await marks).get(row.id) ?? [])) return own;
-      const read = new Kept(row.id, seal, row.repair || row.removed);
-      read.load(own ? await readKept(database, [row.id]) : await kept);
-      return read;
+    reading.catch(() => undefined);
+    return async ({ id, repair, removed }) => {
+      const kept = remembered.get(id) ?? new Kept(id, seal, repair || removed);
+      if (others.includes(id)) kept.load(await reading);
+      return kept;
     };
   }
 

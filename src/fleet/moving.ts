@@ -11,8 +11,8 @@ import { propertyOf } from '../store/database/kept.ts';
 import { journalCodec, tokensCodec } from '../store/documents.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
+import { asItIs } from './publishing.ts';
 import { loginOf, sealLogin } from './roster.ts';
-import { asItIs } from './run.ts';
 
 interface Parts {
   readonly opened: OpenFleet;

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { Counters } from '../../src/accounts/metrics.ts';
 import { zone } from '../../src/domain/period.ts';
 import { FleetCounts } from '../../src/fleet/health.ts';
+import { LastOpened } from '../../src/fleet/lastOpened.ts';
 import { Membership } from '../../src/fleet/membership.ts';
-import { OpenAccounts } from '../../src/fleet/openAccounts.ts';
 import { Pace } from '../../src/fleet/pace.ts';
 import { sealLogin } from '../../src/fleet/roster.ts';
 import { type ProcessParts, runAccount } from '../../src/fleet/run.ts';
@@ -76,7 +76,7 @@ async function openRun(
       ...{ topics: new Topics('heat2mqtt'), counters: new Counters(), outdoor: { weather: null } },
       ...{ limit: concurrencyLimit(1), scryptCost: 2 },
     },
-    ...{ opened, membership, pace, counts, claims, link, openAccounts: new OpenAccounts() },
+    ...{ opened, membership, pace, counts, claims, link, lastOpened: new LastOpened() },
     schedule: openSchedule(
       {
         next: (count) => Array.from({ length: count }, (_, n) => clock.now() + (n + 1) * tickMs),
@@ -168,8 +168,8 @@ describe('an account that this process has had last', () => {
     expect(simulator.requests.slice(requests).map(({ method, path }) => `${method} ${path}`)).toEqual([
       USAGE,
     ]);
-    // The claim, a look whether its series are still its own, and the end.
-    expect([readsOf(home), statements.length - statementsBefore]).toEqual([reads, 3]);
+    // The claim, and the end.
+    expect([readsOf(home), statements.length - statementsBefore]).toEqual([reads, 2]);
     expect(topics().slice(sent)).toEqual(['heat2mqtt/account/a/state']);
     expect(last().row).toMatchObject({ failures: 0, auth_state: 'ok', last_error: null });
     // What the log must not show was known while it ran, and is forgotten.

@@ -16,6 +16,8 @@ known AS (SELECT id FROM heat2mqtt.account WHERE NOT first_history AND ${DUE}
   ORDER BY due_at LIMIT $3 - (SELECT count(*) FROM fresh) FOR UPDATE SKIP LOCKED),
 more AS (SELECT id FROM heat2mqtt.account WHERE first_history AND ${DUE} AND id <> ALL (ARRAY(SELECT id FROM fresh))
   ORDER BY due_at LIMIT $3 - (SELECT count(*) FROM fresh) - (SELECT count(*) FROM known) FOR UPDATE SKIP LOCKED)`;
+/** The process that had it last did not give it back: what it has published nobody knows. */
+const UNKNOWN = 'republish = a.republish + (a.claimed_by IS NOT NULL)::int';
 /** The ids are one list, known before the update begins: a join with what is found is planned as a look at every row. */
 const TAKEN = 'ARRAY(SELECT id FROM fresh UNION ALL SELECT id FROM known UNION ALL SELECT id FROM more)';
 
@@ -44,7 +46,7 @@ export function openClaims(tools: Tools, process: string, seconds: number) {
      */
     take: (most: number, firstHistories: number): Promise<ClaimedAccount[]> =>
       raise(
-        `${TAKE} UPDATE heat2mqtt.account a SET fence = a.fence + 1, claimed_by = $1, claimed_until = ${UNTIL}
+        `${TAKE} UPDATE heat2mqtt.account a SET fence = a.fence + 1, claimed_by = $1, claimed_until = ${UNTIL}, ${UNKNOWN}
         WHERE a.id = ANY (${TAKEN})`,
         [most, firstHistories],
       ),

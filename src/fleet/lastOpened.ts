@@ -89,7 +89,7 @@ class Hold implements StateStore {
   }
 }
 
-export class OpenAccounts {
+export class LastOpened {
   /** By what is kept of each: when that is forgotten, the account is as well. */
   readonly #all = new WeakMap<object, OpenAccount>();
 

@@ -13,6 +13,7 @@ import {
   processSubscriptions,
   retainedHistory,
   retainedInfo,
+  witnessSubscriptions,
 } from '../publication/subscriptions.ts';
 import { clear, Topics } from '../publication/topics.ts';
 
@@ -101,9 +102,15 @@ function writingWords({ version, limits }: Connection, places: readonly WritingP
 }
 
 /** All that `run` asks for. */
-function subscriptionsOf({ fleet, mqtt }: Config): readonly Subscription[] {
+function subscriptionsOf({ fleet, mqtt, meters }: Config): readonly Subscription[] {
   const topics = new Topics(mqtt.base_topic);
-  if (!fleet) return [...householdSubscriptions(topics, mqtt.discovery_prefix), retainedHistory(topics, '+')];
+  if (!fleet) {
+    const witnesses = witnessSubscriptions(meters);
+    return [
+      ...householdSubscriptions(topics, mqtt.discovery_prefix, witnesses),
+      retainedHistory(topics, '+'),
+    ];
+  }
   return [...processSubscriptions(topics), retainedInfo(topics)].map((one) => ({
     ...one,
     // As one more of those that share it, the check would take requests from the processes.
@@ -115,14 +122,14 @@ async function refusedOf(
   subscriptions: readonly Subscription[],
   connect: () => Promise<Connection>,
 ): Promise<readonly SubscribeRefused[]> {
-  const connection = await connect();
-  const answer = await connection.subscribe(subscriptions).catch(() => null);
-  await connection.close(CLOSE_MS);
-  if (answer !== null) return answer;
-  // Some brokers end the connection over a subscription that they refuse.
-  const [first, ...more] = subscriptions;
-  if (first && more.length === 0) return [SubscribeRefused.byEnd(first, await connection.ended)];
   const refusals: SubscribeRefused[] = [];
-  for (const one of subscriptions) refusals.push(...(await refusedOf([one], connect)));
+  let connection = await connect();
+  for (const subscription of subscriptions) {
+    const answer = await connection.subscribe([subscription]).catch(() => null);
+    refusals.push(...(answer ?? [SubscribeRefused.byEnd(subscription, await connection.ended)]));
+    // Some brokers end the connection over a subscription that they refuse.
+    if (answer === null) connection = await connect();
+  }
+  await connection.close(CLOSE_MS);
   return refusals;
 }

@@ -3,7 +3,8 @@
 import { join, resolve } from 'node:path';
 import { chosenMonth } from '../accounts/composition.ts';
 import { currencyOf } from '../accounts/extras.ts';
-import { configuredMeter, friendlyNameOf, knownMeters } from '../accounts/names.ts';
+import { configuredKey, configuredMeter, friendlyNameOf, knownMeters } from '../accounts/names.ts';
+import { openWitnesses } from '../daemon/witnesses.ts';
 import { knownInFull } from '../domain/amount.ts';
 import { registerOf } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
@@ -208,6 +209,7 @@ async function factsOf(settings: Settings, io: Io, account: string): Promise<Sta
   const { found } = await ledgersOf(settings, io, account);
   const extras = (await state.document(`accounts/${account}/extras`, extrasCodec).read())?.value;
   const outdoor = (await state.document('outdoor-temperatures', temperaturesCodec).read())?.value;
+  const witnesses = await openWitnesses({ ...settings, clock: io.clock }, () => undefined);
   const own = found.filter(({ ledger }) => ledger.complete);
   const invoices = extras?.invoices.found ?? null;
   const tenancies = own.map(({ tenancy }) => tenancy);
@@ -221,7 +223,7 @@ async function factsOf(settings: Settings, io: Io, account: string): Promise<Sta
     asked: config.extras,
     statement: config.statement,
   };
-  return own.map(({ meter, property, timezone, readingCloses, tenancy }) => ({
+  return own.map(({ meter, property, timezone, readingCloses, tenancy, ledger }) => ({
     meter: {
       meter,
       friendlyName: friendlyNameOf(config.meters, property, meter),
@@ -233,6 +235,7 @@ async function factsOf(settings: Settings, io: Io, account: string): Promise<Sta
       zone: zoneOf(timezone),
       currency: currencyOf(config, extras?.site.found ?? null),
       readingCloses: readingCloses ?? 'same_day',
+      witness: witnesses.of(configuredKey(config.meters, property, meter), ledger),
     },
     account: { ...facts, zone: zoneOf(timezone) },
   }));

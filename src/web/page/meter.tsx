@@ -44,6 +44,7 @@ export function Meter({ info }: { info: MeterInfo }) {
   const forecast = tell('meter.forecastRange', state) ?? tell('meter.forecast', state);
   const read = tell('meter.read', state) ?? say('meter.readUnknown');
   const isLate = state.data_late === true;
+  const ownToday = tell('meter.ownToday', state);
   return (
     <article class="card meter">
       <h2>{nameOf(info)}</h2>
@@ -62,6 +63,7 @@ export function Meter({ info }: { info: MeterInfo }) {
           </p>
           <p class={isLate ? 'age late' : 'age'}>{isLate ? say('meter.late', { read }) : read}</p>
           <Expectation {...state} />
+          {ownToday !== null && <p class="age">{ownToday}</p>}
           <div class="tiles">
             {tile('week')}
             {tile('month', joined([forecast, tell('meter.lastYear', state)]))}
@@ -122,6 +124,13 @@ function factsOf({ account: id, meter }: MeterInfo, state: State): (Fact | false
       account.invoice_overdue === true && late(say('fact.overdue')),
     ),
     fact('register', tell('fact.registerIs', state), notTold, registerWords(state)),
+    fact(
+      'witness',
+      tell('fact.witnessIs', state),
+      null,
+      witnessWords(state),
+      tell('fact.witnessHeard', state),
+    ),
     fact('missingDays', tell('fact.missingDaysIs', state), say('notKnown')),
     fact('change', ...changeWords(state)),
     fact('degreeDays', cold, null, say('fact.colder')),
@@ -146,14 +155,18 @@ function changeWords(state: State): [value: string | null, why: null, note?: str
   return [isOpen ? say('change.same') : change(adjusted), null, joined([between, span])];
 }
 
+const registerWords = (state: State) => grownWords(state, 'register');
+const witnessWords = (state: State) => grownWords(state, 'witness');
+
 /** Whether the register has grown by what the days add up to. */
-function registerWords(state: State): ComponentChildren {
-  const difference = numberOf(state, 'register_difference');
+function grownWords(state: State, whose: 'register' | 'witness'): ComponentChildren {
+  const difference = numberOf(state, `${whose}_difference`);
   if (difference === null) return null;
-  const missing = numberOf(state, 'register_difference_days_missing') ?? 0;
+  const missing = numberOf(state, `${whose}_difference_days_missing`) ?? 0;
   const isSame = Math.abs(difference) < 1;
-  const moreOrLess = difference > 0 ? 'register.more' : 'register.less';
-  const sentence = say(isSame ? 'register.same' : moreOrLess, { ...state, amount: Math.abs(difference) });
+  const moreOrLess = difference > 0 ? 'more' : 'less';
+  const amount = Math.abs(difference);
+  const sentence = say(`${whose}.${isSame ? 'same' : moreOrLess}`, { ...state, amount });
   const gaps = missing > 0 && sayCount('register.missing', missing);
   return late(joined([sentence, gaps], ' '), !isSame && missing === 0);
 }

@@ -9,12 +9,12 @@ import type { Account } from '../config/schema.ts';
 import { totpParameters } from '../config/secret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import type { EntityContext } from '../domain/reading.ts';
-import { deadline } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { createHttpClient, type Gate } from '../http/client.ts';
 import { trustIn } from '../http/trust.ts';
 import { openMonetization } from '../provider/monetization/monetization.ts';
-import { type Ask, createAsk, noAnswer, type Reply } from '../provider/request.ts';
+import { PATHS } from '../provider/monetization/names.ts';
+import { type Ask, createAsk, ProviderRefused, type Reply, UnexpectedReply } from '../provider/request.ts';
 import {
   contextCodec,
   extrasCodec,
@@ -160,17 +160,28 @@ export function openUpstream(
       return found;
     };
   const ask = noting(createAsk(api));
-  /** Any answer will do, without a token. Rejects when there is none. */
+  /** Rejects unless an access token is asked for there, as the API does and a web page does not. */
   async function reachApi(): Promise<void> {
-    const limit = deadline(clock, timeoutSeconds * 1000);
-    const request = { method: 'GET', headers: {}, body: null, followRedirects: false, signal: limit.signal };
-    try {
-      await http.send(new URL(api.baseUrl), request);
-    } catch (err) {
-      throw noAnswer('first request to the API', err, api);
-    } finally {
-      limit.clear();
-    }
+    const { accessToken: _, onReply: __, ...withoutToken } = api;
+    const what = 'first request to the API';
+    const isRefused = await createAsk(withoutToken)({
+      method: 'GET',
+      path: PATHS.properties,
+      what,
+      notFound: NO_API,
+    })
+      .then(() => false)
+      .catch((err: unknown) => {
+        if (err instanceof ProviderRefused && ASKS_FOR_TOKEN.includes(err.status)) return true;
+        throw err;
+      });
+    if (!isRefused)
+      throw new UnexpectedReply(
+        what,
+        'that an access token is asked for',
+        'an answer without one',
+        NO_API.hint,
+      );
   }
   /** Whose session it is, for a provider that reads by that. */
   const identity = async (): Promise<Identity> => {
@@ -209,6 +220,12 @@ export function openUpstream(
     extras: owned(state.document(`${folder}/extras`, extrasCodec), owner),
   };
 }
+
+const ASKS_FOR_TOKEN: readonly number[] = [401, 403];
+const NO_API = {
+  message: 'Something answers at this address, but not the API (HTTP 404).',
+  hint: 'Check provider.api_url: it ends where /reports/usage begins, mostly in /api/v1.',
+};
 
 const areUsual = ({ customer_code, site_code }: { customer_code: string; site_code: string }): boolean =>
   customer_code === 'customer_code' && site_code === 'sites';

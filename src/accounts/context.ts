@@ -1,7 +1,7 @@
 // What an account works with, in a household as in a fleet, and what it tells of its polls.
 import type { Config } from '../config/schema.ts';
 import type { Weather } from '../domain/insight/weather.ts';
-import type { Change } from '../domain/ledger.ts';
+import type { Change, Ledger } from '../domain/ledger.ts';
 import type { Zone } from '../domain/period.ts';
 import type { TariffChange } from '../domain/tariff/tariff.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -9,6 +9,7 @@ import type { ConcurrencyLimit } from '../foundation/limits.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import type { OpenProvider } from '../provider/provider.ts';
 import type { Topics } from '../publication/topics.ts';
+import type { WitnessView } from '../publication/views.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import type { Counters } from './metrics.ts';
 
@@ -27,6 +28,8 @@ export interface AccountContext {
   readonly changed: (account: string) => void;
   /** Outdoor temperatures, from wherever they come: the same object until something else is known. `null`: not configured, or unknown. */
   readonly outdoor: { readonly weather: Weather | null };
+  /** What a meter itself says, by its key in the configuration. Without it, as in a fleet: nothing. */
+  readonly witnessOf?: (meter: string | undefined, ledger: Ledger) => WitnessView | undefined;
   /** Default: that of provider/monetization. */
   readonly openProvider?: OpenProvider;
   /** Default: the one of auth/loginBudget.ts. Only tests have a reason to lower it. */

@@ -18,9 +18,12 @@ import type { MeterView } from '../publication/views.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import { lastAnswer } from './lastAnswer.ts';
 import { LedgerBook } from './ledgerBook.ts';
-import { configuredMeter, friendlyNameOf, ledgerFile } from './names.ts';
+import { configuredKey, configuredMeter, friendlyNameOf, ledgerFile } from './names.ts';
 
-type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor'>;
+type Needs = Pick<
+  AccountContext,
+  'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor' | 'witnessOf'
+>;
 /** What the account knows of the meter beside its usage. */
 type FromAccount = (
   property: Property,
@@ -185,6 +188,7 @@ export async function openMeter(
       currency,
       register,
       registerCheck: register && memory.checkRegister(register, ledger, readingCloses, zone),
+      witness: context.witnessOf?.(configuredKey(config.meters, property, name), ledger),
       statementMonth: months().next().value ?? null,
       readingCloses,
       updatedAt: Math.max(updatedAt ?? 0, lastSuccessAt ?? 0) || null,

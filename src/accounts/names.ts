@@ -64,9 +64,18 @@ export function configuredMeter(
   property: Pick<Property, 'meterIdentifiers'>,
   series: string,
 ): Config['meters'][string] | undefined {
-  // Identifiers come from the provider: one may be the name of something that every object has.
-  const key = [series, ...property.meterIdentifiers].find((each) => Object.hasOwn(names, each));
+  const key = configuredKey(names, property, series);
   return key === undefined ? undefined : names[key];
+}
+
+/** The key under which the configuration has it. */
+export function configuredKey(
+  names: Config['meters'],
+  property: Pick<Property, 'meterIdentifiers'>,
+  series: string,
+): string | undefined {
+  // Identifiers come from the provider: one may be the name of something that every object has.
+  return [series, ...property.meterIdentifiers].find((each) => Object.hasOwn(names, each));
 }
 
 /** The name of its document in the state directory. */

@@ -13,6 +13,7 @@ import {
   processSubscriptions,
   retainedHistory,
   retainedInfo,
+  witnessSubscriptions,
 } from '../publication/subscriptions.ts';
 import { clear, Topics } from '../publication/topics.ts';
 
@@ -101,9 +102,15 @@ function writingWords({ version, limits }: Connection, places: readonly WritingP
 }
 
 /** All that `run` asks for. */
-function subscriptionsOf({ fleet, mqtt }: Config): readonly Subscription[] {
+function subscriptionsOf({ fleet, mqtt, meters }: Config): readonly Subscription[] {
   const topics = new Topics(mqtt.base_topic);
-  if (!fleet) return [...householdSubscriptions(topics, mqtt.discovery_prefix), retainedHistory(topics, '+')];
+  if (!fleet) {
+    const witnesses = witnessSubscriptions(meters);
+    return [
+      ...householdSubscriptions(topics, mqtt.discovery_prefix, witnesses),
+      retainedHistory(topics, '+'),
+    ];
+  }
   return [...processSubscriptions(topics), retainedInfo(topics)].map((one) => ({
     ...one,
     // As one more of those that share it, the check would take requests from the processes.

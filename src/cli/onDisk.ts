@@ -112,7 +112,7 @@ export const statement: Command = async (given, io) => {
   if (!isKept) {
     const { id } = pickAccount(settings, options.account);
     const statements = await statementsOf(settings, io, id, { month: words[0], meter: options.meter });
-    io.out(documentOf(statements, format, settings));
+    io.out(documentOf(statements, format, settings, io));
     return EXIT.fine;
   }
   const ids = options.all
@@ -147,15 +147,21 @@ async function keepSheet(
 ): Promise<void> {
   const file = join(resolve(directory), `${one.account}-${one.meter}-${one.month}.${ENDING[format]}`);
   await makePrivateDirectory(resolve(directory));
-  await replace(file, documentOf([one], format, settings));
+  await replace(file, documentOf([one], format, settings, io));
   io.out(`${file}\n`);
 }
 
 /** All of them as one document. */
-function documentOf(statements: readonly Statement[], format: Format, { config }: Settings): string {
+function documentOf(
+  statements: readonly Statement[],
+  format: Format,
+  { config }: Settings,
+  { clock }: Io,
+): string {
   const language = homeLanguage(config.language);
-  if (format === 'text') return statements.map((one) => statementText(one, language)).join('');
-  if (format === 'html') return joinedPages(statements.map((one) => statementPage(one, language)));
+  const issuedOn = zoneOf(config.usage.timezone).dayAt(clock.now());
+  if (format === 'text') return statements.map((one) => statementText(one, language, issuedOn)).join('');
+  if (format === 'html') return joinedPages(statements.map((one) => statementPage(one, language, issuedOn)));
   const records = statements.map((one) => ({ schema: 1, ...one }));
   return `${JSON.stringify(records.length === 1 ? records[0] : records, null, 2)}\n`;
 }

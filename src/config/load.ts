@@ -179,6 +179,7 @@ function checkAcross(draft: Draft, now: number, lookedIn: readonly string[], nex
   // What belongs to one household, or to one process.
   for (const path of hasFleet ? ['home_assistant', 'mqtt.embedded'] : [])
     if ((at(path) ?? false) !== false) refuse(path, 'false, or nothing, with fleet');
+  checkWitnesses(draft, hasFleet);
   if (hasFleet && ['device', 'link'].includes(signIn))
     refuse('provider.sign_in', 'auto, password or form with fleet: no person signs in there');
 
@@ -204,6 +205,22 @@ function checkAcross(draft: Draft, now: number, lookedIn: readonly string[], nex
     // Every day lies in the future of a clock that is not set; the daemon waits until it is.
     if ((textAt(`${section}.history_since`) ?? '') > today && isClockSet(now))
       refuse(`${section}.history_since`, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
+  }
+}
+
+function checkWitnesses(draft: Draft, hasFleet: boolean): void {
+  const base = draft.textAt(['mqtt', 'base_topic']) ?? 'heat2mqtt';
+  for (const meter of Object.keys(Object(draft.at(['meters'])))) {
+    const path = ['meters', meter, 'witness'];
+    if (draft.at(path) === undefined) continue;
+    if (hasFleet) draft.refuse(path, 'nothing, with fleet: one process of a household hears it');
+    const topic = draft.textAt([...path, 'topic']) ?? '';
+    if (`${topic}/`.startsWith(`${base}/`))
+      draft.refuse(
+        [...path, 'topic'],
+        `a topic of something else, not below mqtt.base_topic (${base})`,
+        topic,
+      );
   }
 }
 

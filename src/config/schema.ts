@@ -154,6 +154,32 @@ const meterName = text(METER_NAME)
   .trim()
   .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u, METER_NAME);
 
+const UNITS = ['kWh', 'MWh', 'MJ', 'GJ', 'Wh'] as const;
+const METER_TOPIC =
+  'a topic on which the register of this meter is published, without + and #, not starting with $, no slash at the end';
+
+// What publishes there is not ours to name: its topics may be long, or begin with a slash.
+const witness = section({
+  topic: required(
+    textWhere((value) => !/^\$|[+#\0]|\/$/.test(value) && Buffer.byteLength(value) <= 65_535, METER_TOPIC),
+    'wmbusmeters/58496405',
+  ).meta({
+    description:
+      'Where the register is published: a number, or a JSON object with it. A topic of the same broker, not below base_topic.',
+    private: true,
+  }),
+  field: optional(
+    matching(
+      /^[^.]+(\.[^.]+)*$/,
+      'the name of a field, or several with dots between, such as SENSOR.heat.total',
+    ),
+    'total_kwh',
+  ).describe('Where in the JSON object it stands. Default: the first field that is known for heat.'),
+  unit: optional(z.enum(UNITS, UNITS.join(', ')), 'kWh').describe(
+    'Default: what the name of the field ends with, else kWh.',
+  ),
+});
+
 const meter = section({
   name: optional(meterName, 'Flat 3').meta({
     description: 'What you call the meter. It is published; ids, topics and entity ids stay as they are.',
@@ -162,6 +188,11 @@ const meter = section({
   area_m2: optional(positiveNumber(), 62).describe(
     'The area that this meter heats, in square metres, in place of statement.area_m2.',
   ),
+  witness: witness
+    .optional()
+    .describe(
+      "The meter's own register, from whatever publishes it: shown beside the provider's days and compared with them, and never counted. See docs/witness.md.",
+    ),
 });
 
 const listAddress = address(WEB, 'an https:// or http:// address without user name or password in it');
@@ -398,11 +429,20 @@ export const fileSchema = section({
   usage: usage.prefault({}),
   extras: extras.prefault({}),
   meters: withDefault(
-    z.record(z.string(), meter, 'a mapping of meters, each with its name or area_m2'),
+    z.record(z.string(), meter, 'a mapping of meters, each with its name, area_m2 or witness'),
     {},
   ).meta({
-    description: 'Names and areas of meters, by their identifier as it is in the topics.',
-    examples: [{ 70418235: { name: 'Flat 3', area_m2: 62 } }],
+    description:
+      'Names and areas of meters, and where their own registers are published, by their identifier as it is in the topics.',
+    examples: [
+      {
+        70418235: {
+          name: 'Flat 3',
+          area_m2: 62,
+          witness: { topic: 'wmbusmeters/58496405', field: 'total_kwh', unit: 'kWh' },
+        },
+      },
+    ],
   }),
   constituencies: constituencies.optional(),
   mqtt: mqtt.prefault({}),

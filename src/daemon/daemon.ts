@@ -16,7 +16,11 @@ import type { Incoming } from '../mqtt/message.ts';
 import { Requests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
-import { homeAssistantStatus, householdSubscriptions } from '../publication/subscriptions.ts';
+import {
+  homeAssistantStatus,
+  householdSubscriptions,
+  witnessSubscriptions,
+} from '../publication/subscriptions.ts';
 import { Topics } from '../publication/topics.ts';
 import { openInstallation } from '../store/documents.ts';
 import { directoryNotices, StateDirectory } from '../store/stateDirectory.ts';
@@ -31,6 +35,7 @@ import { watchBaseTopic } from './publishing/baseTopic.ts';
 import { openBridgeStatus } from './publishing/bridgeStatus.ts';
 import { HistoryOnBroker, openPublisher } from './publishing/publisher.ts';
 import { requestHandlers, tellingSkipped } from './requests/handlers.ts';
+import { openWitnesses } from './witnesses.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
 const ANNOUNCEMENT_REST_MS = 10_000;
@@ -78,11 +83,16 @@ export async function startDaemon({
   const zone = zoneOf(usage.timezone);
   const topics = new Topics(mqtt.base_topic);
   const outdoor = await openOutdoorTemperatures({ ...options, state, zone });
+  const witnesses = await openWitnesses({ ...options, state, zone }, () => {
+    signals.emit('bridgeChanged');
+    for (const { id } of config.accounts) signals.emit('accountChanged', id);
+  });
   const forAccounts: AccountContext = {
     ...options,
     state,
     zone,
     outdoor,
+    witnessOf: witnesses.of,
     topics,
     counters: new Counters(),
     changed: (account) => void signals.emit('accountChanged', account),
@@ -101,7 +111,7 @@ export async function startDaemon({
   const link = openLink({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
     will: stateMessage(topics, 'offline'),
-    subscriptions: householdSubscriptions(topics, prefix),
+    subscriptions: householdSubscriptions(topics, prefix, witnessSubscriptions(config.meters)),
     clock,
     log,
     random,
@@ -114,7 +124,7 @@ export async function startDaemon({
     { everything: () => publisher.everything(), bridge: () => bridgeStatus.bridge() },
     context,
   );
-  const bridgeStatus = openBridgeStatus({ household, statistics, baseTopic }, context);
+  const bridgeStatus = openBridgeStatus({ household, statistics, baseTopic, witnesses }, context);
   bridgeStatus.ownReasons.push(...notices, ...unsafe);
   const tellSkipped = tellingSkipped(context);
   const constituencies =
@@ -157,6 +167,7 @@ export async function startDaemon({
   link.start({
     announcement: () => publisher.everything(),
     onMessage(incoming) {
+      witnesses.hear(incoming);
       if (incoming.topic === statusTopic) onHomeAssistantStatus(incoming);
       else if (!baseTopic.hear(incoming)) void requests.onMessage(incoming);
     },
@@ -184,6 +195,9 @@ export async function startDaemon({
     await constituencies?.stop();
     await Promise.all(accounts.map((account) => account.settled()));
   }
+  async function saveState(): Promise<void> {
+    await Promise.all([publisher.saved(), witnesses.stop()]).finally(() => state.unlock());
+  }
   return {
     httpPort: monitor?.port ?? null,
     brokerUrl,
@@ -197,7 +211,11 @@ export async function startDaemon({
           { name: 'http', deadlineMs: 300, run: () => monitor?.stop() },
           { name: 'home assistant', deadlineMs: 400, run: () => statistics?.stop() },
           { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([stateMessage(topics, 'offline')], 2_000) },
-          { name: 'state', deadlineMs: 500, run: () => publisher.saved().finally(() => state.unlock()) },
+          {
+            name: 'state',
+            deadlineMs: 500,
+            run: saveState,
+          },
           { name: 'broker', deadlineMs: 300, run: () => embedded?.stop() },
         ],
         clock,

@@ -24,8 +24,9 @@ export function leastSquares(columns: Matrix, values: Column, weights: Column | 
 /** The coefficients with which as many observations as there are terms are met exactly. `null`: they cannot tell the terms apart. */
 export function solved(columns: Matrix, values: Column): Column | null {
   const size = columns.length;
+  let largest = 0;
+  for (const column of columns) for (const one of column) largest = Math.max(largest, Math.abs(one));
   const lines = values.map((value, at) => [...columns.map((column) => column[at] as number), value]);
-  const largest = Math.max(...lines.flat().map(Math.abs));
   for (let term = 0; term < size; term += 1) {
     let best = term;
     for (let at = term; at < size; at += 1)

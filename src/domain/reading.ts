@@ -46,15 +46,15 @@ export interface Bucket {
  * What a meter's own register showed (millionths of a kWh), when it was read (epoch milliseconds), and the identifier of that meter;
  * without one the provider names none.
  */
-const register = z.object({ energy: z.int(), readAt: instant, meter: z.string().optional() });
+export const register = z.object({ energy: z.int(), readAt: instant, meter: z.string().optional() });
 export type Register = Readonly<z.infer<typeof register>>;
 
 /** The newest reading of a register, and those that are kept, oldest first. Files of 0.1 had the newest alone. */
 export const registerHistory = register.extend({ readings: z.array(register).readonly().default([]) });
 export type RegisterHistory = Readonly<z.infer<typeof registerHistory>>;
 
-/** Two bills of a month: of the time before, one reading a month is enough. */
-const NEWEST_READINGS = 60;
+/** Two months, and the days until the second is complete: of the time before, one reading a month is enough. */
+const NEWEST_READINGS = 66;
 /** Of exchanges before these the readings need not be known. */
 const MOST_EXCHANGES = 12;
 
@@ -75,7 +75,7 @@ export function readingsByMeter(readings: readonly Register[]): readonly (readon
 }
 
 /**
- * The readings that are kept, oldest first: of each day and meter the last one, of which the newest 60 stay, the last of each month
+ * The readings that are kept, oldest first: of each day and meter the last one, of which the newest 66 stay, the last of each month
  * before, the first of all, and those before and after an exchange. `found` is newer.
  */
 export function withReadings(

@@ -1,12 +1,13 @@
 // The door of the embedded broker. Until it has logged in, a connection costs a few kilobytes and some seconds; afterwards no packet is
 // larger than one that the daemon itself takes.
 import type { Socket } from 'node:net';
-import { Duplex, finished } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import type { Clock } from '../foundation/clock.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
-import { LARGEST_PACKET_BYTES, lengthOf } from './stream.ts';
+import { LARGEST_PACKET_BYTES, PacketReader, PacketStream } from './packets.ts';
 
+const CONNECT = 0x10;
 const LARGEST_CONNECT_BYTES = 16 * 1024;
 const CONNECT_WITHIN_MS = 5_000;
 /** A client is one for some milliseconds only. */
@@ -16,14 +17,14 @@ interface AdmissionParts {
   /** Gives the broker a connection whose CONNECT has come whole. */
   readonly handle: (stream: Duplex) => void;
   readonly clock: Clock;
-  readonly log?: Log;
+  readonly log: Log | undefined;
 }
 
 export class Admission {
   readonly #parts: AdmissionParts;
   readonly #throttledLog: ThrottledLog;
   /** The oldest first; each with the end of its deadline. */
-  readonly #strangers = new Map<Socket, () => void>();
+  readonly #strangers = new Map<Duplex, () => void>();
 
   constructor(parts: AdmissionParts) {
     this.#parts = parts;
@@ -36,10 +37,8 @@ export class Admission {
     if (oldest && this.#strangers.size >= MOST_STRANGERS) oldest.destroy();
     // A connection that breaks has nothing to tell, and an error without a listener would end the process.
     socket.on('error', () => undefined);
-    this.#strangers.set(
-      socket,
-      this.#parts.clock.after(CONNECT_WITHIN_MS, () => socket.destroy()),
-    );
+    const endDeadline = this.#parts.clock.after(CONNECT_WITHIN_MS, () => socket.destroy());
+    this.#strangers.set(socket, endDeadline);
     socket.once('close', () => this.#forget(socket));
     this.#readConnect(socket);
   }
@@ -51,7 +50,7 @@ export class Admission {
     stream.open();
   }
 
-  #forget(socket: Socket): void {
+  #forget(socket: Duplex): void {
     this.#strangers.get(socket)?.();
     this.#strangers.delete(socket);
   }
@@ -61,19 +60,20 @@ export class Admission {
     let heard = Buffer.alloc(0);
     const onData = (bytes: Buffer) => {
       heard = Buffer.concat([heard, bytes]);
-      const length = connectLength(heard);
-      if (length === 'refused') return void socket.destroy();
-      if (length === 'unknown' || heard.length < length) return;
+      const [header] = new PacketReader().read(heard);
+      const length = header ? header.bytes.length + (header.follow ?? 0) : 0;
+      if (heard[0] !== CONNECT || length > LARGEST_CONNECT_BYTES) return void socket.destroy();
+      if (length === 0 || heard.length < length) return;
       socket.off('data', onData);
       socket.pause();
       if (heard.length > length) socket.unshift(heard.subarray(length));
-      const onOversized = () => this.#tellOversized();
+      const onOversized = () => this.#warnOfOversized();
       this.#parts.handle(new GuardedStream(socket, heard.subarray(0, length), onOversized));
     };
     socket.on('data', onData);
   }
 
-  #tellOversized(): void {
+  #warnOfOversized(): void {
     const hint = 'Nothing that belongs on this broker is that large; find the program that publishes it.';
     this.#throttledLog.write('oversized', (more) =>
       this.#parts.log?.warn(
@@ -84,37 +84,22 @@ export class Admission {
   }
 }
 
-const CONNECT = 0x10;
-const CONTINUES = 0x80;
-const LONGEST_HEAD = 5;
-
-/** Of the first packet, header and all; `unknown` while its header is not whole, `refused` where it is no CONNECT or too large. */
-function connectLength(bytes: Buffer): number | 'unknown' | 'refused' {
-  if (bytes[0] !== CONNECT) return 'refused';
-  const last = bytes.subarray(1, LONGEST_HEAD).findIndex((digit) => digit < CONTINUES);
-  if (last === -1) return bytes.length < LONGEST_HEAD ? 'unknown' : 'refused';
-  const head = bytes.subarray(0, last + 2);
-  const length = head.length + lengthOf([...head]);
-  return length > LARGEST_CONNECT_BYTES ? 'refused' : length;
-}
-
-/** What the broker reads of a connection: its CONNECT, and once that is taken whatever follows, packets of any length apart. */
-class GuardedStream extends Duplex {
-  readonly socket: Socket;
+/** The broker reads the CONNECT of it, and the rest once that is taken. A packet that is too large ends it. */
+class GuardedStream extends PacketStream {
   #isOpen = false;
 
   constructor(socket: Socket, connect: Buffer, onOversized: () => void) {
-    super({ allowHalfOpen: false });
-    this.socket = socket;
-    this.push(connect);
-    const hasOversized = oversizedIn(LARGEST_PACKET_BYTES);
-    socket.on('data', (bytes: Buffer) => {
-      if (hasOversized(bytes)) {
+    const reader = new PacketReader();
+    super(socket, (all) => {
+      for (const { bytes, follow } of reader.read(all)) {
+        if (follow === null || bytes.length + follow <= LARGEST_PACKET_BYTES) continue;
         onOversized();
         this.destroy();
-      } else if (!this.push(bytes)) socket.pause();
+        return [];
+      }
+      return [all];
     });
-    finished(socket, { writable: false }, (err) => (err ? this.destroy() : this.push(null)));
+    this.push(connect);
   }
 
   open(): void {
@@ -123,44 +108,6 @@ class GuardedStream extends Duplex {
   }
 
   override _read(): void {
-    if (this.#isOpen) this.socket.resume();
+    if (this.#isOpen) super._read();
   }
-
-  // One write for all that waits: in pieces, each of them would be a segment of its own.
-  override _writev(waiting: readonly { readonly chunk: Buffer }[], done: () => void): void {
-    this.socket.write(Buffer.concat(waiting.map(({ chunk }) => chunk)), done);
-  }
-
-  override _final(done: () => void): void {
-    this.socket.end(done);
-  }
-
-  override _destroy(err: Error | null, done: (err: Error | null) => void): void {
-    this.socket.destroy();
-    done(err);
-  }
-}
-
-/** Looks at the bytes of a connection piece by piece: whether one has the header of a packet above the limit in it. */
-function oversizedIn(largest: number): (bytes: Buffer) => boolean {
-  let head: number[] = [];
-  let passing = 0;
-  return (bytes) => {
-    for (let at = 0; at < bytes.length; ) {
-      const passed = Math.min(passing, bytes.length - at);
-      passing -= passed;
-      at += passed;
-      const byte = bytes[at];
-      if (byte === undefined) return false;
-      head.push(byte);
-      at += 1;
-      // Five digits are no length: the parser of the broker refuses it.
-      const isWhole = head.length > 1 && (byte < CONTINUES || head.length === LONGEST_HEAD);
-      if (!isWhole) continue;
-      passing = lengthOf(head);
-      if (head.length + passing > largest) return true;
-      head = [];
-    }
-    return false;
-  };
 }

@@ -1,6 +1,7 @@
 // Where the broker is: from the configuration, or the one that the daemon brings along. The only import of aedes.
 import { randomBytes } from 'node:crypto';
-import { createServer, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Mqtt } from '../config/schema.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
@@ -8,36 +9,27 @@ import { Admission } from './admission.ts';
 import { brokerTls } from './certificates.ts';
 import { type BrokerAddress, type Connection, type ConnectOptions, openConnection } from './connection.ts';
 
-/** `null` when the configuration names no embedded broker. Rejects when its port is taken. */
-export async function startEmbedded(
-  mqtt: Mqtt,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
-): Promise<EmbeddedBroker | null> {
-  if (mqtt.embedded === false) return null;
-  const { port, host } = mqtt.embedded;
-  return startBroker({ port, host, clock, log, ...(await loginAt(mqtt)) });
+interface Login {
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
 }
 
 /** The own broker's user if it has one. */
-async function loginAt(mqtt: Mqtt): Promise<{ username?: string; password?: string }> {
-  const own = mqtt.embedded || undefined;
-  const { username, password } = own?.password ? own : mqtt;
-  return {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password: await password.read() }),
-  };
+async function loginAt(mqtt: Mqtt): Promise<Login> {
+  const embedded = mqtt.embedded || undefined;
+  const { username, password } = embedded?.password ? embedded : mqtt;
+  return { username, password: await password?.read() };
 }
 
 /** Reads secrets and certificates each time: a renewed one needs no restart. */
 export async function brokerAddress(mqtt: Mqtt, url: string, clientId: string): Promise<BrokerAddress> {
-  const { protocol } = mqtt;
-  const caution = await mqtt.password?.caution();
+  const { protocol, password } = mqtt;
   return {
     url,
     versions: protocol === 'auto' ? [5, 4] : [protocol === '5' ? 5 : 4],
     clientId,
     ...(await loginAt(mqtt)),
-    ...(caution ? { caution } : {}),
+    caution: await password?.caution(),
     tls: await brokerTls(mqtt),
   };
 }
@@ -53,45 +45,45 @@ export async function openBroker(
   options: ConnectOptions = {},
 ): Promise<Connection> {
   const clientId = `heat2mqtt_${command}_${randomBytes(4).toString('hex')}`;
-  const address = await brokerAddress(mqtt, mqtt.url, clientId);
-  return openConnection(address, clock, options);
+  return openConnection(await brokerAddress(mqtt, mqtt.url, clientId), clock, options);
 }
 
 export type EmbeddedBroker = Awaited<ReturnType<typeof startBroker>>;
 
+/** `null` when the configuration names no embedded broker. Rejects when its port is taken. */
+export async function startEmbedded(
+  mqtt: Mqtt,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): Promise<EmbeddedBroker | null> {
+  if (mqtt.embedded === false) return null;
+  const { port, host } = mqtt.embedded;
+  return startBroker({ port, host, clock, log, ...(await loginAt(mqtt)) });
+}
+
+interface EmbeddedOptions extends Login {
+  readonly port?: number;
+  readonly host?: string;
+  readonly clock?: Clock;
+  readonly log?: Log;
+}
+
 const BAD_USERNAME_OR_PASSWORD = 4;
 
 /** Default: any free port of 127.0.0.1, and anyone may connect. Rejects with the original error when the port is taken. */
-export async function startBroker(
-  options: {
-    readonly port?: number;
-    readonly host?: string;
-    readonly username?: string;
-    readonly password?: string;
-    readonly clock?: Clock;
-    readonly log?: Log;
-  } = {},
-) {
-  const { host = '127.0.0.1', port: wanted = 0, clock = systemClock, log } = options;
+export async function startBroker(options: EmbeddedOptions = {}) {
+  const { host = '127.0.0.1', clock = systemClock, log, username, password } = options;
   const { Aedes } = await import('aedes');
-  const isOpen = options.username === undefined && options.password === undefined;
-  const sockets = new Set<Socket>();
+  const isOpen = username === undefined && password === undefined;
   const broker = await Aedes.createBroker({
-    authenticate(_, username, password, done) {
-      const isKnown = username === options.username && password?.toString('utf8') === options.password;
-      if (isOpen || isKnown) return done(null, true);
-      const refusal = Object.assign(new Error('bad user name or password'), {
-        returnCode: BAD_USERNAME_OR_PASSWORD,
-      });
-      done(refusal, null);
+    authenticate(_, name, word, done) {
+      if (isOpen || (name === username && word?.toString('utf8') === password)) return done(null, true);
+      const refusal = new Error('bad user name or password');
+      done(Object.assign(refusal, { returnCode: BAD_USERNAME_OR_PASSWORD }), null);
     },
   });
-  const admission = new Admission({
-    handle: (stream) => void broker.handle(stream),
-    clock,
-    ...(log && { log }),
-  });
+  const admission = new Admission({ handle: (stream) => void broker.handle(stream), clock, log });
   broker.on('clientReady', ({ conn }) => admission.accepted(conn));
+  const sockets = new Set<Socket>();
   // Without it Nagle's algorithm delays small packets by 40 ms each.
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
@@ -99,16 +91,11 @@ export async function startBroker(
     admission.knock(socket);
   });
   const close = () => new Promise<void>((resolve) => broker.close(() => resolve()));
-  const port = await new Promise<number>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(wanted, host, () => {
-      const address = server.address();
-      resolve(typeof address === 'object' && address !== null ? address.port : wanted);
-    });
-  }).catch(async (err: unknown) => {
+  await once(server.listen(options.port ?? 0, host), 'listening').catch(async (err: unknown) => {
     await close();
     throw err;
   });
+  const { port } = server.address() as AddressInfo;
   return {
     port,
     url: `mqtt://${host.includes(':') ? `[${host}]` : host}:${port}`,

@@ -10,8 +10,7 @@ import type { BrokerTls } from './stream.ts';
 /** Read each time: a renewed file needs no restart. Rejects with ca_file_unusable, own_certificate_unusable or secret_unreadable. */
 export async function brokerTls(mqtt: Mqtt): Promise<BrokerTls> {
   const ca = await authoritiesOf(mqtt);
-  const own = await ownCertificate(mqtt);
-  return { ...(ca === undefined ? {} : { ca }), ...own, rejectUnauthorized: mqtt.reject_unauthorized };
+  return { ca, ...(await ownCertificate(mqtt)), rejectUnauthorized: mqtt.reject_unauthorized };
 }
 
 /** Where nothing is verified, whatever is in the file. */
@@ -21,12 +20,19 @@ async function authoritiesOf({ ca_file, reject_unauthorized }: Mqtt): Promise<Bu
   return (await readAuthorities('mqtt.ca_file', ca_file)).content;
 }
 
-async function ownCertificate({ cert_file, key_file, key_password }: Mqtt): Promise<Partial<BrokerTls>> {
+interface OwnCertificate {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly passphrase: string | undefined;
+}
+
+async function ownCertificate({ cert_file, key_file, key_password }: Mqtt): Promise<Partial<OwnCertificate>> {
   if (cert_file === undefined || key_file === undefined) return {};
-  const passphrase = await key_password?.read();
-  const cert = await fileOf('mqtt.cert_file', cert_file);
-  const key = await fileOf('mqtt.key_file', key_file);
-  const own = { cert, key, ...(passphrase === undefined ? {} : { passphrase }) };
+  const own: OwnCertificate = {
+    passphrase: await key_password?.read(),
+    cert: await contentOf('mqtt.cert_file', cert_file),
+    key: await contentOf('mqtt.key_file', key_file),
+  };
   try {
     createSecureContext(own);
   } catch {
@@ -36,7 +42,7 @@ async function ownCertificate({ cert_file, key_file, key_password }: Mqtt): Prom
 }
 
 /** TLS itself says no more than that something is wrong with one of the two files. */
-function faultIn({ cert, key, passphrase }: { cert: Buffer; key: Buffer; passphrase?: string }): Failure {
+function faultIn({ cert, key, passphrase }: OwnCertificate): Failure {
   const looked = certificatesIn(cert);
   if ('found' in looked)
     return unusable(
@@ -48,20 +54,19 @@ function faultIn({ cert, key, passphrase }: { cert: Buffer; key: Buffer; passphr
       'the key in mqtt.key_file is not that of the first certificate in mqtt.cert_file',
       'Name two files that were made together; in a chain our own certificate comes first.',
     );
-  if (!key.toString('latin1').includes('ENCRYPTED'))
+  if (!key.includes('ENCRYPTED'))
     return unusable(
       'mqtt.key_file holds no private key in PEM form',
       'Let it name the key that belongs to mqtt.cert_file.',
     );
-  const what =
-    passphrase === undefined ? 'mqtt.key_password is missing' : 'mqtt.key_password does not open it';
+  const fault = passphrase === undefined ? 'is missing' : 'does not open it';
   return unusable(
-    `the key in mqtt.key_file is encrypted, and ${what}`,
+    `the key in mqtt.key_file is encrypted, and mqtt.key_password ${fault}`,
     'Give the password that it was made with.',
   );
 }
 
-const fileOf = (name: string, file: string): Promise<Buffer> =>
+const contentOf = (name: string, file: string): Promise<Buffer> =>
   readFile(file).catch((err: NodeJS.ErrnoException) => {
     throw unusable(
       `the file in ${name} cannot be read (${err.code})`,

@@ -3,9 +3,9 @@ import { type IClientOptions, type IClientPublishOptions, type IConnackPacket, M
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, failure } from '../foundation/failure.ts';
 import { type ConcurrencyLimit, concurrencyLimit } from '../foundation/limits.ts';
-import { endOf, SPEAKS_NO_MQTT5, whyNotConnected } from './faults.ts';
-import { type BrokerLimits, limitsOf } from './limits.ts';
+import { type BrokerLimits, limitsOf, refusedUnasked } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
+import { LARGEST_PACKET_BYTES, PacketStream } from './packets.ts';
 import {
   ACCEPTED,
   type End,
@@ -16,12 +16,14 @@ import {
 } from './reasonCodes.ts';
 import {
   ConnectRefused,
+  endOf,
   notAcknowledged,
   PublishRefused,
-  refusedUnasked,
+  SPEAKS_NO_MQTT5,
   SubscribeRefused,
+  whyNotConnected,
 } from './refusals.ts';
-import { BrokerStream, type BrokerTls, LARGEST_PACKET_BYTES, notEncrypted, streamBuilder } from './stream.ts';
+import { type BrokerTls, notEncrypted, streamBuilder } from './stream.ts';
 
 /** MQTT 5, or 3.1.1 (which calls itself 4). */
 export type ProtocolVersion = 5 | 4;
@@ -34,7 +36,7 @@ export interface BrokerAddress {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   /** What is odd about the password, as a sentence for the hint of a refusal. */
-  readonly caution?: string | undefined;
+  readonly caution?: string | null | undefined;
   readonly tls: BrokerTls;
 }
 
@@ -61,60 +63,55 @@ export async function openConnection(
   clock: Clock,
   options: ConnectOptions = {},
 ): Promise<Connection> {
-  return openByVersion(address, clock, options).catch((err) => {
-    throw withCaution(err, address.caution);
-  });
-}
-
-function withCaution(err: unknown, caution: string | undefined): unknown {
-  if (!(err instanceof ConnectRefused) || caution === undefined) return err;
-  const { code, message, exitCode: exit, retry, hint, cause } = err;
-  return failure(code, message, { exit, retry, hint: `${hint} ${caution}`, cause });
-}
-
-async function openByVersion(
-  address: BrokerAddress,
-  clock: Clock,
-  options: ConnectOptions,
-): Promise<Connection> {
-  const [first = 4, second] = address.versions;
-  try {
-    return await openWith(first, address, clock, options);
-  } catch (err) {
-    if (second === undefined || !(err instanceof Failure) || err.code !== SPEAKS_NO_MQTT5) throw err;
-    return openWith(second, address, clock, options);
+  const versions = [...address.versions];
+  const refusedOfWills = new Set<number>();
+  for (;;) {
+    const [version = 4, next] = versions;
+    try {
+      return await openWith(version, refusedOfWills, address, clock, options);
+    } catch (err) {
+      if (!(err instanceof Failure)) throw err;
+      const reasonCode = err instanceof ConnectRefused ? err.reasonCode : ACCEPTED;
+      // A will that asks for more than the broker has is the reason: it is asked again for less.
+      const isAboutWill = reasonCode === RETAIN_NOT_SUPPORTED || reasonCode === QOS_NOT_SUPPORTED;
+      if (err.code === SPEAKS_NO_MQTT5 && next !== undefined) versions.shift();
+      else if (options.will && isAboutWill && !refusedOfWills.has(reasonCode)) refusedOfWills.add(reasonCode);
+      else throw withCaution(err, address.caution);
+    }
   }
 }
 
-/** The codes by which a broker refuses a will that asks for more than it has: it is asked again for less. */
-const REFUSED_OF_WILLS: readonly number[] = [RETAIN_NOT_SUPPORTED, QOS_NOT_SUPPORTED];
+function withCaution(err: Failure, caution: BrokerAddress['caution']): Failure {
+  if (!(err instanceof ConnectRefused) || !caution) return err;
+  const { code, message, exitCode: exit, retry, hint } = err;
+  return failure(code, message, { exit, retry, hint: `${hint} ${caution}` });
+}
 
 async function openWith(
   version: ProtocolVersion,
+  refusedOfWills: ReadonlySet<number>,
   address: BrokerAddress,
   clock: Clock,
   options: ConnectOptions,
-  refusedOfWills: ReadonlySet<number> = new Set(),
 ): Promise<Connection> {
   const client = new MqttClient(
     await streamBuilder(address.url, address.tls),
     clientOptions(version, address, options, refusedOfWills),
   );
-  const { onMessage } = options;
-  client.on('message', (topic, payload, packet) => {
-    const { responseTopic, correlationData } = packet.properties ?? {};
-    onMessage?.({ topic, payload, retained: packet.retain, responseTopic, correlationData });
+  client.on('message', (topic, payload, { retain, properties }) => {
+    const { responseTopic, correlationData } = properties ?? {};
+    options.onMessage?.({ topic, payload, retained: retain, responseTopic, correlationData });
   });
-  const life = watch(client);
-  try {
-    const { properties } = await connected(client, life, { version, tls: address.tls, clock });
-    const limits = limitsOf(properties, refusedOfWills);
-    return new Connection(client, life, clock, { version, limits });
-  } catch (err) {
-    const code = err instanceof ConnectRefused && options.will ? err.reasonCode : null;
-    if (code === null || !REFUSED_OF_WILLS.includes(code) || refusedOfWills.has(code)) throw err;
-    return openWith(version, address, clock, options, new Set([...refusedOfWills, code]));
-  }
+  const life = new Life(client);
+  const { properties } = await new Promise<IConnackPacket>((resolve, reject) => {
+    client.once('connect', resolve);
+    client.once('close', () => {
+      client.end(true);
+      const { answer, fault } = life;
+      reject(notEncrypted(fault, address.tls, clock.now()) ?? whyNotConnected(answer, fault, version));
+    });
+  });
+  return new Connection(client, life, clock, version, limitsOf(properties, refusedOfWills));
 }
 
 function clientOptions(
@@ -124,14 +121,9 @@ function clientOptions(
   refusedOfWills: ReadonlySet<number>,
 ): IClientOptions {
   const isLasting = version === 5 && willAfterSeconds > 0;
-  const lasting = { sessionExpiryInterval: 2 * willAfterSeconds };
-  const limits = { maximumPacketSize: LARGEST_PACKET_BYTES, ...(isLasting ? lasting : {}) };
-  return {
+  const options: IClientOptions = {
     clientId,
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
     protocolVersion: version,
-    ...(version === 5 ? { properties: limits } : {}),
     clean: !isLasting,
     keepalive: KEEP_ALIVE_SECONDS,
     // A buffer for each number up to 65,535, made at the first packet: 40 ms and 10 MB for nothing.
@@ -139,83 +131,61 @@ function clientOptions(
     connectTimeout: CONNECT_TIMEOUT_MS,
     // The link decides when to try again.
     reconnectPeriod: 0,
-    ...(will && {
-      will: {
-        topic: will.topic,
-        payload: Buffer.from(will.payload),
-        qos: refusedOfWills.has(QOS_NOT_SUPPORTED) ? 0 : 1,
-        retain: will.retain && !refusedOfWills.has(RETAIN_NOT_SUPPORTED),
-        ...(isLasting ? { properties: { willDelayInterval: willAfterSeconds } } : {}),
-      },
-    }),
   };
+  if (username !== undefined) options.username = username;
+  if (password !== undefined) options.password = password;
+  if (version === 5) options.properties = { maximumPacketSize: LARGEST_PACKET_BYTES };
+  if (will)
+    options.will = {
+      topic: will.topic,
+      payload: Buffer.from(will.payload),
+      qos: refusedOfWills.has(QOS_NOT_SUPPORTED) ? 0 : 1,
+      retain: will.retain && !refusedOfWills.has(RETAIN_NOT_SUPPORTED),
+    };
+  if (isLasting) {
+    Object.assign(options.properties ?? {}, { sessionExpiryInterval: 2 * willAfterSeconds });
+    Object.assign(options.will ?? {}, { properties: { willDelayInterval: willAfterSeconds } });
+  }
+  return options;
 }
 
-interface Life {
+/** What a client meets until its end. */
+class Life {
+  /** The code of the CONNACK. */
+  answer: number | undefined;
   /** The last error before the connection was closed. */
   fault: Error | undefined;
   /** `null`: it has not ended. */
-  end: End | null;
+  end: End | null = null;
   readonly ended: Promise<End>;
-}
 
-/** Follows a client to its end. */
-function watch(client: MqttClient): Life {
-  let farewell: number | undefined;
-  client.on('error', (err) => {
-    life.fault = err;
-    client.end(true);
-  });
-  // mqtt.js keeps errors without a code to itself, such as an HTTP status in place of a WebSocket.
-  client.stream.on('error', (err: Error) => {
-    life.fault ??= err;
-  });
-  client.on('disconnect', ({ reasonCode = ACCEPTED }) => {
-    farewell = reasonCode;
-  });
-  const life: Life = {
-    fault: undefined,
-    end: null,
-    ended: new Promise<End>((settle) => {
+  constructor(client: MqttClient) {
+    let farewell: number | undefined;
+    client.on('packetreceive', (packet) => {
+      if (packet.cmd === 'connack') this.answer ??= packet.reasonCode ?? packet.returnCode;
+    });
+    client.on('error', (err) => {
+      this.fault = err;
+      client.end(true);
+    });
+    // mqtt.js keeps errors without a code to itself, such as an HTTP status in place of a WebSocket.
+    client.stream.on('error', (err: Error) => {
+      this.fault ??= err;
+    });
+    client.on('disconnect', ({ reasonCode = ACCEPTED }) => {
+      farewell = reasonCode;
+    });
+    this.ended = new Promise((resolve) => {
       client.once('close', () => {
         // The reason that the broker gave tells more than the socket error that follows.
-        life.end = endOf(farewell, life.fault);
-        settle(life.end);
+        this.end = endOf(farewell, this.fault);
+        resolve(this.end);
       });
-    }),
-  };
-  return life;
-}
-
-/** Resolves with the CONNACK of a broker that takes the connection. */
-function connected(
-  client: MqttClient,
-  life: Life,
-  {
-    version,
-    tls,
-    clock,
-  }: Pick<BrokerAddress, 'tls'> & { readonly version: ProtocolVersion; readonly clock: Clock },
-): Promise<IConnackPacket> {
-  let answer: number | undefined;
-  client.on('packetreceive', (packet) => {
-    if (packet.cmd === 'connack') answer ??= packet.reasonCode ?? packet.returnCode;
-  });
-  return new Promise<IConnackPacket>((resolve, reject) => {
-    client.once('connect', resolve);
-    client.once('close', () => {
-      client.end(true);
-      reject(notEncrypted(life.fault, tls, clock.now()) ?? whyNotConnected(answer, life.fault, version));
     });
-  });
+  }
 }
 
 type Settle = (err?: Error | null) => void;
-/**
- * To be called when something is sent, with the time that its answer may take. Gives back how the answer is told; `null`: the connection
- * has ended meanwhile, and there is nothing to send any more.
- */
-type Begin = (ms: number) => Settle | null;
 
 export class Connection {
   readonly version: ProtocolVersion;
@@ -227,17 +197,18 @@ export class Connection {
   readonly #unsettled = new Set<Settle>();
   /** The broker's Receive Maximum: a place is free again with its answer only. */
   readonly #places: ConcurrencyLimit;
+  #isGivenUp = false;
 
-  constructor(client: MqttClient, life: Life, clock: Clock, agreed: Pick<Connection, 'version' | 'limits'>) {
+  constructor(client: MqttClient, life: Life, clock: Clock, version: ProtocolVersion, limits: BrokerLimits) {
     this.#client = client;
     this.#life = life;
     this.#clock = clock;
-    this.version = agreed.version;
-    this.limits = agreed.limits;
-    this.#places = concurrencyLimit(agreed.limits.receiveMaximum);
+    this.version = version;
+    this.limits = limits;
+    this.#places = concurrencyLimit(limits.receiveMaximum);
     // One reaction for all: a reaction to `ended` for each publish would pile up over the years.
-    void life.ended.then(({ why, hint }) => {
-      for (const settle of this.#unsettled) settle(notAcknowledged(why, hint));
+    void life.ended.then((end) => {
+      for (const settle of this.#unsettled) settle(notAcknowledged(end));
     });
   }
 
@@ -246,15 +217,20 @@ export class Connection {
     return this.#life.ended;
   }
 
-  /** So far: a packet that is long on its way shows by them. */
-  get bytesReceived(): number {
-    const { stream } = this.#client;
-    return stream instanceof BrokerStream ? stream.bytesReceived : 0;
-  }
-
   /** `null`: it has not ended. */
   get end(): End | null {
     return this.#life.end;
+  }
+
+  /** It has not ended, and nobody has closed it. */
+  get isOpen(): boolean {
+    return this.end === null && !this.#isGivenUp;
+  }
+
+  /** So far: a packet that is long on its way shows by them. */
+  get bytesReceived(): number {
+    const { stream } = this.#client;
+    return stream instanceof PacketStream ? stream.bytesReceived : 0;
   }
 
   /**
@@ -268,115 +244,76 @@ export class Connection {
       throw PublishRefused.tooLarge(topic, largestPacketBytes);
     const options: IClientPublishOptions = { qos, retain: retain && retains };
     if (this.version === 5 && correlationData) options.properties = { correlationData };
-    await this.#answer((begin) => {
-      void this.#places(() => this.#write(topic, payload, options, begin));
-    });
-  }
-
-  /** Resolves when its place is free for the next message. */
-  #write(topic: string, payload: string, options: IClientPublishOptions, begin: Begin): Promise<void> {
-    return new Promise((leave) => {
-      const settle = begin(ACKNOWLEDGE_TIMEOUT_MS);
-      if (settle === null) return leave();
-      this.#client.publish(topic, payload, options, (err) => {
-        leave();
-        settle(err && whatAnswerMeans(topic, err));
-      });
-    });
+    const write = (settle: Settle) =>
+      this.#client.publish(topic, payload, options, (err) => settle(err && meaningOf(err, topic)));
+    await this.#places(() => this.#answered(ACKNOWLEDGE_TIMEOUT_MS, write));
   }
 
   /** Resolves with what the broker refuses of it. Rejects when no answer comes in time, or the connection ends. */
   async subscribe(subscriptions: readonly Subscription[]): Promise<readonly SubscribeRefused[]> {
-    const { version, limits } = this;
-    const byFilter = new Map(subscriptions.map((one) => [one.filter, one]));
-    const refusals: SubscribeRefused[] = [];
-    const refuse = (one: Subscription, code: number) =>
-      void refusals.push(SubscribeRefused.byCode(one, code, version));
-    for (const one of byFilter.values()) {
-      const code = refusedUnasked(one.filter, limits);
-      if (code === null) continue;
-      byFilter.delete(one.filter);
-      refuse(one, code);
-    }
-    if (byFilter.size === 0) return refusals;
-    const codes = await this.#askFor([...byFilter.values()]);
-    for (const [filter, code] of codes) {
-      const one = byFilter.get(filter);
-      if (one && code >= FIRST_REFUSAL) refuse(one, code);
-    }
-    return refusals;
+    const answers = await Promise.all(subscriptions.map((one) => this.#subscribe(one)));
+    return answers.flatMap((refusal) => refusal ?? []);
   }
 
-  /** Resolves with the code of the SUBACK for each filter. */
-  async #askFor(subscriptions: readonly Subscription[]): Promise<ReadonlyMap<string, number>> {
-    const wanted = Object.fromEntries(
-      subscriptions.map(({ filter, retainAsPublished = false }) => [
-        filter,
-        { qos: 1, rap: retainAsPublished } as const,
-      ]),
-    );
-    // An object puts names that are numbers first, and so does the packet that mqtt.js makes of it.
-    const filters = Object.keys(wanted);
-    let codes: readonly number[] = [];
-    await this.#within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
-      this.#client.subscribe(wanted, (err, _, answer) => {
-        codes = (answer?.granted ?? []).map(Number);
-        settle(codes.length === filters.length ? null : (err ?? notAcknowledged('no answer to each filter')));
-      }),
-    );
-    return new Map(filters.map((filter, at) => [filter, codes[at] ?? FIRST_REFUSAL]));
+  async #subscribe(subscription: Subscription): Promise<SubscribeRefused | null> {
+    const { filter, retainAsPublished = false } = subscription;
+    let code = refusedUnasked(filter, this.limits);
+    if (code === null)
+      await this.#answered(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
+        this.#client.subscribe(filter, { qos: 1, rap: retainAsPublished }, (err, _, answer) => {
+          const [granted] = answer?.granted ?? [];
+          code = granted === undefined ? null : Number(granted);
+          settle(code === null ? err : null);
+        }),
+      );
+    if (code === null || code < FIRST_REFUSAL) return null;
+    return SubscribeRefused.byCode(subscription, code, this.version);
   }
 
   async unsubscribe(filter: string): Promise<void> {
-    await this.#within(ACKNOWLEDGE_TIMEOUT_MS, (settle) => this.#client.unsubscribe(filter, settle));
+    await this.#answered(ACKNOWLEDGE_TIMEOUT_MS, (settle) => this.#client.unsubscribe(filter, settle));
   }
 
   /** Closes politely within the deadline (0: not at all), then by force. */
   async close(deadlineMs: number): Promise<void> {
-    if (deadlineMs > 0)
-      await this.#within(deadlineMs, (settle) => this.#client.end(false, {}, settle)).catch(() => undefined);
-    this.#destroy();
+    const farewell = (settle: Settle) => this.#client.end(false, {}, settle);
+    if (deadlineMs > 0) await this.#answered(deadlineMs, farewell).catch(() => undefined);
+    this.#giveUp();
   }
 
-  #within(ms: number, start: (settle: Settle) => void): Promise<void> {
-    return this.#answer((begin) => {
-      const settle = begin(ms);
-      if (settle !== null) start(settle);
-    });
-  }
-
-  /** Settles as the answer does to what `start` sends; rejects when none comes in time, or when the connection ends. */
-  #answer(start: (begin: Begin) => void): Promise<void> {
+  /** Settles as the answer does to what `send` sends; rejects when none comes in time, or when the connection ends. */
+  #answered(ms: number, send: (settle: Settle) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      let clear = () => {};
+      if (!this.isOpen) return reject(notAcknowledged(this.end ?? { why: 'closed' }));
       const settle: Settle = (err) => {
-        clear();
+        cancel();
         this.#unsettled.delete(settle);
         if (!err) resolve();
-        else reject(err instanceof Failure ? err : notAcknowledged(err.message.slice(0, LONGEST_WORDS)));
+        else
+          reject(
+            err instanceof Failure ? err : notAcknowledged({ why: err.message.slice(0, LONGEST_WORDS) }),
+          );
       };
-      this.#unsettled.add(settle);
-      start((ms) => {
-        if (!this.#unsettled.has(settle)) return null;
-        // mqtt.js waits for an acknowledgement without end. The place of a publish would stay taken, so the connection is given up.
-        clear = this.#clock.after(ms, () => {
-          settle(notAcknowledged(NO_ANSWER));
-          this.#life.fault ??= new Error(NO_ANSWER);
-          this.#destroy();
-        });
-        return settle;
+      // mqtt.js waits for an acknowledgement without end. The place of a publish would stay taken, so the connection is given up.
+      const cancel = this.#clock.after(ms, () => {
+        settle(notAcknowledged({ why: NO_ANSWER }));
+        this.#life.fault ??= new Error(NO_ANSWER);
+        this.#giveUp();
       });
+      this.#unsettled.add(settle);
+      send(settle);
     });
   }
 
-  #destroy(): void {
+  #giveUp(): void {
+    this.#isGivenUp = true;
     // mqtt.js ignores a second end() while it waits for acknowledgements; without its socket it ends all the same.
     this.#client.stream.destroy();
     this.#client.end(true);
   }
 }
 
-function whatAnswerMeans(topic: string, err: Error): Error {
-  const code: unknown = 'code' in err ? err.code : undefined;
+function meaningOf(err: Error, topic: string): Error {
+  const code = 'code' in err ? err.code : undefined;
   return typeof code === 'number' ? PublishRefused.byCode(topic, code) : err;
 }

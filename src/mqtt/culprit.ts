@@ -20,11 +20,7 @@ export class Culprit {
     return this.#suspect !== null;
   }
 
-  isLeftOut(name: string): boolean {
-    return this.#leftOut.has(name);
-  }
-
-  /** How the connection has ended over it. */
+  /** How the connection has ended over it, so that it is left out. */
   endOver(name: string): End | undefined {
     return this.#leftOut.get(name);
   }

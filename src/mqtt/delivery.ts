@@ -1,6 +1,7 @@
 // Brings messages to the broker: over whatever connection there is, so many at a time, and past those that it refuses.
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
+import { Paced } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Connection } from './connection.ts';
 import { Culprit } from './culprit.ts';
@@ -16,21 +17,15 @@ const MOST_REFUSALS_LOGGED = 50;
 const HELD_BACK_MS = 60_000;
 
 interface DeliveryParts {
-  readonly clock: Clock;
   readonly log: Log;
   /** Once it is aborted, nothing that waits goes out any more. */
   readonly signal: AbortSignal;
   /** The broker has taken a will for it: no message of it ends the connection. */
   readonly willTopic: string;
-  /** The present connection is not used any more. */
-  readonly onLeft: () => void;
-}
-
-interface Listeners {
   /** The broker has acknowledged the message. */
-  readonly onDelivered?: (message: Message) => void;
+  readonly onDelivered: (message: Message) => void;
   /** The broker has refused a message, or has taken one on a topic that it had refused. */
-  readonly onRefusals?: () => void;
+  readonly onRefusals: () => void;
 }
 
 export class Delivery {
@@ -40,24 +35,23 @@ export class Delivery {
   /** Retained topics whose newest message of the outbox the broker has refused. */
   readonly #refused = new Map<string, PublishRefused>();
   readonly #logged = new Set<string>();
-  #listeners: Listeners = {};
+  readonly #release: Paced;
   #connection: Connection | null = null;
   #underWay = 0;
-  #isReleasePlanned = false;
   #published = 0;
   #drained = false;
 
-  constructor(parts: DeliveryParts) {
+  constructor(clock: Clock, parts: DeliveryParts) {
     this.#parts = parts;
     this.#culprit = new Culprit(parts.willTopic);
-  }
-
-  listen(listeners: Listeners): void {
-    this.#listeners = listeners;
+    this.#release = new Paced(clock, 0, () => {
+      this.#outbox.release();
+      this.pump();
+    });
   }
 
   get connection(): Connection | null {
-    return this.#connection;
+    return this.#connection?.isOpen ? this.#connection : null;
   }
 
   /** Only those of retained topics, in the order in which they were first refused. */
@@ -88,17 +82,14 @@ export class Delivery {
   }
 
   pump(): void {
-    const over = this.#connection;
-    while (over !== null && over === this.#connection && !this.#parts.signal.aborted) {
-      if (this.#underWay >= this.#mostUnderWay(over)) return;
-      const message = this.#outbox.take();
+    for (;;) {
+      const over = this.connection;
+      if (over === null || this.#parts.signal.aborted) return;
+      const most = this.#culprit.isSought ? 1 : Math.min(MOST_UNDER_WAY, over.limits.receiveMaximum);
+      const message = this.#underWay < most ? this.#outbox.take() : undefined;
       if (!message) return;
       void this.#deliver(over, message);
     }
-  }
-
-  #mostUnderWay({ limits }: Connection): number {
-    return this.#culprit.isSought ? 1 : Math.min(MOST_UNDER_WAY, limits.receiveMaximum);
   }
 
   async #deliver(over: Connection, message: Message): Promise<void> {
@@ -107,12 +98,9 @@ export class Delivery {
       this.#note(message, await this.#offer(over, message));
     } catch (err) {
       // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
-      if (over === this.#connection) {
-        const { topic } = message;
-        const words = err instanceof Failure ? safeWords(err) : { err };
-        this.#parts.log.warn({ ...words, topic }, 'publish was not acknowledged');
-        this.leave();
-      }
+      const words = err instanceof Failure ? safeWords(err) : { err };
+      if (over.end === null)
+        this.#parts.log.warn({ ...words, topic: message.topic }, 'publish was not acknowledged');
       await over.close(0);
     } finally {
       this.#underWay -= 1;
@@ -129,44 +117,36 @@ export class Delivery {
       await over.publish(message);
     } catch (err) {
       if (!(err instanceof PublishRefused)) throw err;
-      if (!this.#logged.has(topic) && this.#logged.size < MOST_REFUSALS_LOGGED) {
-        this.#logged.add(topic);
-        const { message: sentence, ...words } = safeWords(err);
-        this.#parts.log.warn(words, sentence);
-      }
+      this.#logOnce(topic, err);
       return err;
     }
     this.#published += 1;
     return null;
   }
 
+  #logOnce(topic: string, refusal: PublishRefused): void {
+    if (this.#logged.has(topic) || this.#logged.size >= MOST_REFUSALS_LOGGED) return;
+    this.#logged.add(topic);
+    const { message, ...words } = safeWords(refusal);
+    this.#parts.log.warn(words, message);
+  }
+
   #note(message: Message, refusal: PublishRefused | null): void {
     const { topic, retain } = message;
     if (refusal === null || refusal.isFinal) this.#outbox.done(message);
-    else this.#holdBack(message);
+    else {
+      // Closing the connection over it would send everything again, of which the broker has had too much already.
+      this.#outbox.holdBack(message);
+      this.#release.ask(HELD_BACK_MS);
+    }
     if (this.#outbox.isIdle) {
       this.#drained = true;
       this.#culprit.rest();
     }
-    if (refusal === null) {
-      this.#listeners.onDelivered?.(message);
-      if (this.#refused.delete(topic)) this.#listeners.onRefusals?.();
-    } else if (retain) {
-      this.#refused.set(topic, refusal);
-      this.#listeners.onRefusals?.();
-    }
-  }
-
-  /** Closing the connection over it would send everything again, of which the broker has had too much already. */
-  #holdBack(message: Message): void {
-    this.#outbox.holdBack(message);
-    if (this.#isReleasePlanned) return;
-    this.#isReleasePlanned = true;
-    this.#parts.clock.after(HELD_BACK_MS, () => {
-      this.#isReleasePlanned = false;
-      this.#outbox.release();
-      this.pump();
-    });
+    if (refusal === null) this.#parts.onDelivered(message);
+    if (refusal !== null && retain) this.#refused.set(topic, refusal);
+    else if (refusal !== null || !this.#refused.delete(topic)) return;
+    this.#parts.onRefusals();
   }
 
   /**
@@ -174,7 +154,7 @@ export class Delivery {
    * that it has refused; rejects when there is no connection, or it ends, or the broker does not want a message now.
    */
   async send(messages: readonly Message[]): Promise<ReadonlySet<string>> {
-    const over = this.#connection;
+    const over = this.connection;
     if (over === null) throw new Error('no connection to the broker');
     const refusals = await Promise.all(messages.map((message) => this.#offer(over, message)));
     const passing = refusals.find((refusal) => refusal !== null && !refusal.isFinal);
@@ -182,18 +162,12 @@ export class Delivery {
     return new Set(messages.filter((_, at) => refusals[at] !== null).map(({ topic }) => topic));
   }
 
-  /** The present connection is not used any more. */
-  leave(): void {
-    this.#connection = null;
-    this.#parts.onLeft();
-  }
-
   /**
    * The connection has ended: `at rest`, so that no message has ended it; over a message that is left out from now on, so that the next
    * connection gets `further`; or over something else.
    */
   end(end: End): 'at rest' | 'further' | 'otherwise' {
-    this.leave();
+    this.#connection = null;
     const unanswered = this.#outbox.oldestUnderWay;
     this.#outbox.rewind();
     if (unanswered) return this.#culprit.blame(unanswered.topic, end) ? 'further' : 'otherwise';

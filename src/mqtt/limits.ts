@@ -1,16 +1,18 @@
 // The limits that a broker announces in its CONNACK, and what is lost by them.
-import { EXIT, type Failure, failure } from '../foundation/failure.ts';
-import { QOS_NOT_SUPPORTED, RETAIN_NOT_SUPPORTED } from './reasonCodes.ts';
+import type { Failure } from '../foundation/failure.ts';
+import {
+  NO_SHARED_SUBSCRIPTIONS,
+  NO_WILDCARDS,
+  QOS_NOT_SUPPORTED,
+  RETAIN_NOT_SUPPORTED,
+} from './reasonCodes.ts';
+import { BrokerFailure } from './refusals.ts';
 
 /** Properties of a CONNACK of MQTT 5; one that is missing limits nothing. */
-interface Announced {
-  readonly receiveMaximum?: number | undefined;
-  readonly maximumQoS?: number | undefined;
-  readonly retainAvailable?: boolean | undefined;
-  readonly maximumPacketSize?: number | undefined;
-  readonly wildcardSubscriptionAvailable?: boolean | undefined;
-  readonly sharedSubscriptionAvailable?: boolean | undefined;
-}
+type Announced = Partial<
+  Record<'receiveMaximum' | 'maximumQoS' | 'maximumPacketSize', number> &
+    Record<'retainAvailable' | 'wildcardSubscriptionAvailable' | 'sharedSubscriptionAvailable', boolean>
+>;
 
 /** A broker of MQTT 3.1.1 announces none. Topic Alias Maximum is not among them: no alias is ever sent. */
 export interface BrokerLimits {
@@ -40,27 +42,26 @@ export function limitsOf(announced: Announced = {}, refusedOfWills: ReadonlySet<
   };
 }
 
-const limited = (code: string, message: string, hint: string): Failure =>
-  failure(code, message, { exit: EXIT.broker, retry: 'never', hint });
+/** The reason code that such a subscription would meet; `null`: it may be sent. */
+export function refusedUnasked(filter: string, limits: BrokerLimits): number | null {
+  if (!limits.sharesSubscriptions && filter.startsWith('$share/')) return NO_SHARED_SUBSCRIPTIONS;
+  return !limits.takesWildcards && /[+#]/.test(filter) ? NO_WILDCARDS : null;
+}
+
+const RETAIN_UNAVAILABLE = new BrokerFailure(
+  'retain_unavailable',
+  'The broker does not retain messages (Retain Available is 0): who subscribes later hears nothing until the next change.',
+  'Switch retained messages on at the broker. Until then everything is published anew with each connection, and for Home Assistant whenever that starts.',
+  'never',
+);
+const QOS_UNAVAILABLE = new BrokerFailure(
+  'qos_unavailable',
+  'The broker acknowledges no messages (Maximum QoS is 0): an event that is under way while the connection breaks may be lost.',
+  'Let the broker take QoS 1.',
+  'never',
+);
 
 /** The person at home should know these. A limit that can be kept without a loss is not told. */
 export function lossesBy({ retains, qos }: BrokerLimits): readonly Failure[] {
-  const losses: Failure[] = [];
-  if (!retains)
-    losses.push(
-      limited(
-        'retain_unavailable',
-        'The broker does not retain messages (Retain Available is 0): who subscribes later hears nothing until the next change.',
-        'Switch retained messages on at the broker. Until then everything is published anew with each connection, and for Home Assistant whenever that starts.',
-      ),
-    );
-  if (qos === 0)
-    losses.push(
-      limited(
-        'qos_unavailable',
-        'The broker acknowledges no messages (Maximum QoS is 0): an event that is under way while the connection breaks may be lost.',
-        'Let the broker take QoS 1.',
-      ),
-    );
-  return losses;
+  return [...(retains ? [] : [RETAIN_UNAVAILABLE]), ...(qos === 0 ? [QOS_UNAVAILABLE] : [])];
 }

@@ -8,6 +8,7 @@ import { lossesBy } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
 import type { End } from './reasonCodes.ts';
 import { connectionCut } from './refusals.ts';
+import { type ReadRetained, RetainedReader } from './retained.ts';
 import { Subscriber } from './subscriber.ts';
 
 export interface LinkOptions {
@@ -22,15 +23,6 @@ export interface LinkOptions {
   /** Draws from [0, 1). */
   readonly random: () => number;
 }
-
-/**
- * Gives what is retained on a topic; `null`: nothing, or the broker does not let us read it. `onLate`: called when it comes all the same,
- * within a minute.
- */
-export type ReadRetained = (
-  subscription: Subscription,
-  onLate?: (incoming: Incoming) => void,
-) => Promise<Incoming | null>;
 
 export interface LinkConsumers {
   /** The current state of everything, asked for on each connect; it goes out first, in this order. */
@@ -55,10 +47,6 @@ const STABLE_MS = 30_000;
 // Not every broker tells a client why it closes the connection.
 const SHORT_LIVED =
   "If this goes on: another client may use the same client id, or the broker's log tells why it cuts.";
-// A retained message follows its subscription at once. Without a byte for so long there is none; while bytes come, it may be on its way.
-const SILENCE_MS = 700;
-const LONGEST_READ_MS = 60_000;
-const LISTEN_EVERY_MS = 50;
 
 export const openLink = (options: LinkOptions): Link => new Link(options);
 
@@ -66,6 +54,7 @@ export class Link {
   readonly #options: LinkOptions;
   readonly #subscriptions: readonly Subscription[];
   readonly #subscriber: Subscriber;
+  readonly #retained: RetainedReader;
   readonly #delivery: Delivery;
   readonly #stopping = new AbortController();
   #consumers: LinkConsumers = { announcement: () => [] };
@@ -80,58 +69,61 @@ export class Link {
   #cut: Failure | null = null;
   /** The limits of the present connection, or of the last one, cost these. */
   #losses: readonly Failure[] = [];
-  /** Whoever waits for what is retained on a topic. */
-  readonly #readers = new Map<string, (incoming: Incoming) => void>();
 
   constructor(options: LinkOptions) {
     const { clock, log, will, subscriptions = [] } = options;
+    const { signal } = this.#stopping;
     this.#options = options;
     this.#subscriptions = subscriptions;
     this.#subscriber = new Subscriber(clock, log);
+    this.#retained = new RetainedReader(clock, this.#subscriber, signal);
     this.#offlineSince = clock.monotonic();
-    this.#delivery = new Delivery({
-      clock,
+    this.#delivery = new Delivery(clock, {
       log,
-      signal: this.#stopping.signal,
+      signal,
       willTopic: will.topic,
-      onLeft: () => {
-        this.#offlineSince = clock.monotonic();
-      },
+      onDelivered: (message) => this.#consumers.onDelivered?.(message),
+      onRefusals: () => this.#consumers.onRefusals?.(),
     });
   }
 
   start(consumers: LinkConsumers): void {
     this.#consumers = consumers;
-    this.#delivery.listen(consumers);
     this.#running = this.#run();
   }
 
   async #run(): Promise<void> {
     const { clock, random } = this.#options;
     const { signal } = this.#stopping;
-    let failures = 0;
-    while (!signal.aborted) {
-      try {
-        const opened = await this.#open();
-        if (await this.#live(opened)) failures = 0;
-      } catch (err) {
-        if (signal.aborted) break;
-        this.#version = null;
-        this.#warnOnce(err);
-        // The next attempt leaves something out, so that it gets further.
-        if (this.#subscriber.hasFoundCulprit) failures = 0;
-      }
-      if (signal.aborted) break;
-      failures += 1;
-      const wait = Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures - 1, 10), LONGEST_WAIT_MS);
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      if (await this.#connectOnce()) failures = 0;
+      const wait = Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures, 10), LONGEST_WAIT_MS);
       await clock.sleep(wait * (0.75 + random() / 2), signal);
+    }
+  }
+
+  /** Resolves when there is no connection (any more), with whether it had lasted, or the next one gets further. */
+  async #connectOnce(): Promise<boolean> {
+    try {
+      return await this.#live(await this.#open());
+    } catch (err) {
+      if (this.#stopping.signal.aborted) return false;
+      this.#version = null;
+      // Once for each reason: the same failure every half minute is no news.
+      const words = String(err);
+      if (words !== this.#lastWarning)
+        this.#options.log.warn(
+          err instanceof Failure ? safeWords(err) : { err },
+          'no connection to the broker',
+        );
+      this.#lastWarning = words;
+      return this.#subscriber.hasFoundCulprit;
     }
   }
 
   /** Connects, restores, subscribes. Rejects as `openConnection` does, or with a fault of a secret file. */
   async #open(): Promise<Connection> {
     const { address, clock, will, willAfterSeconds = 0 } = this.#options;
-    const { restore } = this.#consumers;
     const { versions, ...place } = await address();
     const opened = await openConnection(
       { ...place, versions: this.#version === null ? versions : [this.#version] },
@@ -142,85 +134,31 @@ export class Link {
     try {
       this.#subscriber.begin();
       this.#losses = lossesBy(opened.limits);
-      await restore?.((subscription, onLate) => this.#read(opened, subscription, onLate));
-      await this.#subscriber.subscribe(opened, this.#subscriptions);
+      await this.#consumers.restore?.((...question) => this.#retained.read(opened, ...question));
+      for (const one of this.#subscriptions) await this.#subscriber.subscribe(opened, one);
       this.#stopping.signal.throwIfAborted();
       this.#subscriber.rest();
       return opened;
     } catch (err) {
-      if (opened.end !== null) this.#noteCut(opened.end);
+      if (opened.end !== null) this.#noteCut(connectionCut(opened.end) ?? this.#cut);
       await opened.close(0);
       throw err;
     }
   }
 
   #hear(incoming: Incoming): void {
-    if (incoming.retained) this.#readers.get(incoming.topic)?.(incoming);
+    this.#retained.hear(incoming);
     this.#consumers.onMessage?.(incoming);
-  }
-
-  async #read(
-    opened: Connection,
-    subscription: Subscription,
-    onLate?: (incoming: Incoming) => void,
-  ): Promise<Incoming | null> {
-    if (!opened.limits.retains) return null;
-    const { filter } = subscription;
-    let found: Incoming | null = null;
-    const heard = () => found;
-    this.#readers.set(filter, (incoming) => {
-      found = incoming;
-    });
-    await this.#subscriber.subscribe(opened, [subscription]);
-    const isRefused = this.#subscriber.isRefused(filter);
-    if (!isRefused) await this.#untilSilent(opened, () => heard() !== null);
-    // What has come until then may be a part, which would count as all there is.
-    this.#stopping.signal.throwIfAborted();
-    const answer = heard();
-    const isOver = isRefused || answer !== null || onLate === undefined;
-    if (isOver) this.#readers.delete(filter);
-    if (isOver && !isRefused) await opened.unsubscribe(filter);
-    if (!isOver) this.#listenOn(opened, filter, onLate);
-    return answer;
-  }
-
-  /** Resolves when it is done, or no byte has come for a while. */
-  async #untilSilent(opened: Connection, isDone: () => boolean): Promise<void> {
-    const { clock } = this.#options;
-    const began = clock.monotonic();
-    let heardAt = began;
-    let bytes = opened.bytesReceived;
-    while (!isDone() && !this.#stopping.signal.aborted) {
-      const now = clock.monotonic();
-      if (bytes !== opened.bytesReceived) heardAt = now;
-      bytes = opened.bytesReceived;
-      if (now - heardAt >= SILENCE_MS || now - began >= LONGEST_READ_MS) return;
-      await clock.sleep(LISTEN_EVERY_MS, this.#stopping.signal);
-    }
-  }
-
-  /** What comes after the silence is told. */
-  #listenOn(opened: Connection, filter: string, onLate: (incoming: Incoming) => void): void {
-    const end = () => {
-      cancel();
-      this.#readers.delete(filter);
-      if (opened.end === null) opened.unsubscribe(filter).catch(() => undefined);
-    };
-    const cancel = this.#options.clock.after(LONGEST_READ_MS, end);
-    this.#readers.set(filter, (incoming) => {
-      end();
-      onLate(incoming);
-    });
   }
 
   /** What is retained on a topic, over the present connection. `undefined`: there is none, or it has ended meanwhile. */
   async readRetained(...question: Parameters<ReadRetained>): Promise<Incoming | null | undefined> {
     const { connection } = this.#delivery;
     if (connection === null) return undefined;
-    return this.#read(connection, ...question).catch(() => undefined);
+    return this.#retained.read(connection, ...question).catch(() => undefined);
   }
 
-  /** Resolves when the connection has ended, with whether it had lasted, or the next one gets further: it needs no longer pause. */
+  /** Resolves when the connection has ended, as `connectOnce` does. */
   async #live(opened: Connection): Promise<boolean> {
     const { clock, log } = this.#options;
     const since = clock.monotonic();
@@ -231,10 +169,11 @@ export class Link {
     log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
     this.#consumers.onStatus?.();
     void this.#insist(opened, gone.signal);
-    const keepCut = clock.after(STABLE_MS, () => this.#forgetCut());
+    const keepCut = clock.after(STABLE_MS, () => this.#noteCut(null));
     const end = await opened.ended;
     keepCut();
     gone.abort();
+    this.#offlineSince = clock.monotonic();
     const how = this.#delivery.end(end);
     if (how === 'at rest') this.#subscriber.forgive();
     const isStable = clock.monotonic() - since > STABLE_MS;
@@ -254,34 +193,15 @@ export class Link {
   }
 
   #noteEnd(end: End, isStable: boolean): void {
-    const { why, hint } = end;
-    const advice = hint ?? (isStable ? null : SHORT_LIVED);
-    this.#options.log.warn(
-      { why, ...(advice === null ? {} : { hint: advice }) },
-      'connection to the broker lost',
-    );
-    this.#noteCut(end);
+    const { why, hint = isStable ? undefined : SHORT_LIVED } = end;
+    this.#options.log.warn(hint === undefined ? { why } : { why, hint }, 'connection to the broker lost');
+    this.#noteCut(connectionCut(end) ?? this.#cut);
   }
 
-  #noteCut(end: End): void {
-    const cut = connectionCut(end);
-    if (cut === null || cut.message === this.#cut?.message) return;
+  #noteCut(cut: Failure | null): void {
+    if (cut?.message === this.#cut?.message) return;
     this.#cut = cut;
     this.#consumers.onRefusals?.();
-  }
-
-  #forgetCut(): void {
-    if (this.#cut === null) return;
-    this.#cut = null;
-    this.#consumers.onRefusals?.();
-  }
-
-  // Once for each reason: the same failure every half minute is no news.
-  #warnOnce(err: unknown): void {
-    const words = String(err);
-    const told = err instanceof Failure ? safeWords(err) : { err };
-    if (words !== this.#lastWarning) this.#options.log.warn(told, 'no connection to the broker');
-    this.#lastWarning = words;
   }
 
   /** Until the first connection retained messages are dropped: the announcement has them, after what is restored. */

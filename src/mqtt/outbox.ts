@@ -3,8 +3,9 @@ import type { Message } from './message.ts';
 
 const MOST_EVENTS = 500;
 
-/** A retained message is kept by its topic, an event by itself; a step is kept beside the final message of its topic. */
+/** A step is kept beside the final message of its topic. */
 const place = ({ topic, step }: Message): string => (step ? `${topic}\0step` : topic);
+/** A retained message is kept by its place, an event by itself. */
 const keyOf = (message: Message): string | Message => (message.retain ? place(message) : message);
 
 export class Outbox {
@@ -13,8 +14,6 @@ export class Outbox {
   readonly #underWay = new Set<Message>();
   /** The broker does not want them now. */
   readonly #heldBack = new Map<string | Message, Message>();
-  /** Those of the waiting ones, and of those that are held back, that are not retained. */
-  readonly #events = new Set<Message>();
 
   get size(): number {
     return this.#waiting.size + this.#underWay.size + this.#heldBack.size;
@@ -30,28 +29,24 @@ export class Outbox {
   }
 
   put(message: Message): void {
-    const key = keyOf(message);
     // Deleted first: a newer message goes behind the others.
     this.#drop(message);
-    this.#waiting.set(key, message);
-    if (message.retain) return;
-    this.#events.add(message);
-    if (this.#events.size > MOST_EVENTS) this.#dropEvent(message.topic);
+    this.#waiting.set(keyOf(message), message);
+    if (!message.retain) this.#makeRoom(message);
   }
 
   /** The oldest of that topic gives way, so that a flood drowns no event of another; where it is the only one, the oldest of all. */
-  #dropEvent(topic: string): void {
-    const [oldest, ...newer] = this.#events;
-    const newest = newer.at(-1);
-    const crowded = [oldest, ...newer].find((event) => event?.topic === topic);
-    const gone = crowded === newest ? oldest : crowded;
-    if (gone) this.#drop(gone);
+  #makeRoom(newest: Message): void {
+    const events = [...this.#heldBack.values(), ...this.#waiting.values()].filter(({ retain }) => !retain);
+    if (events.length <= MOST_EVENTS) return;
+    const crowded = events.find(({ topic }) => topic === newest.topic);
+    const [oldest = newest] = events;
+    this.#drop(crowded && crowded !== newest ? crowded : oldest);
   }
 
   #drop(message: Message): void {
     this.#waiting.delete(keyOf(message));
     this.#heldBack.delete(keyOf(message));
-    this.#events.delete(message);
   }
 
   /** The next message that is not on its way yet, oldest first. */
@@ -59,7 +54,6 @@ export class Outbox {
     const [next] = this.#waiting.values();
     if (!next) return undefined;
     this.#waiting.delete(keyOf(next));
-    this.#events.delete(next);
     this.#underWay.add(next);
     return next;
   }
@@ -72,9 +66,7 @@ export class Outbox {
   /** The broker does not want it now: it waits for `release`, unless there is a newer one of its topic. */
   holdBack(message: Message): void {
     const key = keyOf(message);
-    if (!this.#underWay.delete(message) || this.#waiting.has(key)) return;
-    this.#heldBack.set(key, message);
-    if (!message.retain) this.#events.add(message);
+    if (this.#underWay.delete(message) && !this.#waiting.has(key)) this.#heldBack.set(key, message);
   }
 
   /** The messages that were held back go out behind those that wait. */
@@ -92,9 +84,7 @@ export class Outbox {
     }
     this.#heldBack.clear();
     this.#underWay.clear();
-    this.#events.clear();
     this.#waiting = new Map([...newest.values()].map((message) => [keyOf(message), message]));
-    for (const message of this.#waiting.values()) if (!message.retain) this.#events.add(message);
   }
 
   /** Puts these first, in this order, before whatever waits; they replace waiting messages of the same topics. */

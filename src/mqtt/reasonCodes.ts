@@ -19,11 +19,6 @@ export interface End {
 /** The end that we make of a connection on which the broker is silent. */
 export const NO_ANSWER = 'no answer in time';
 
-interface ReasonRow extends BrokerReason {
-  /** The next connection cures it. */
-  readonly passes?: true;
-}
-
 export const ACCEPTED = 0;
 /** Lower codes say that something is granted, and how. */
 export const FIRST_REFUSAL = 0x80;
@@ -42,108 +37,82 @@ export const BROKER_LOG = "The broker's log may tell why.";
 const REPORT = "Please report it, with the broker's name and version and what its log says.";
 const BY_ITSELF = 'heat2mqtt connects again by itself.';
 
-/** The codes from 0x80 on: a lower one is no refusal. */
-const ROWS: Readonly<Record<number, ReasonRow>> = {
-  128: { what: 'an error that it does not name', hint: BROKER_LOG },
-  129: { what: 'it found a packet malformed', hint: `Try mqtt.protocol: "3.1.1". ${REPORT}` },
-  130: { what: 'it found the protocol broken', hint: `Try mqtt.protocol: "3.1.1". ${REPORT}` },
-  131: {
-    what: 'a rule of its own does not allow it',
-    hint: "The broker's log or its manual tells which rule that is.",
-  },
-  132: { what: 'it does not know this version of MQTT', hint: 'Set mqtt.protocol to auto.' },
-  133: {
-    what: 'it does not take the client id',
-    hint: 'Let the broker take client ids that begin with heat2mqtt_, of up to 40 characters.',
-  },
-  134: { what: 'bad user name or password', hint: 'Check mqtt.username and mqtt.password.' },
-  135: {
-    what: 'not authorized',
-    hint: 'Check mqtt.username and mqtt.password, and that the broker lets this user connect.',
-  },
-  136: {
-    what: 'the server is unavailable',
-    hint: `${BY_ITSELF} If it goes on, look whether the broker itself is well.`,
-  },
-  137: {
-    what: 'the server is busy',
-    hint: `${BY_ITSELF} If it goes on, the broker needs more room or fewer clients.`,
-  },
-  138: {
-    what: 'this client is banned',
-    hint: "Lift the ban at the broker (of the user, the client id or the address); the broker's log tells what it was for.",
-  },
-  139: { what: 'the server shuts down', hint: BY_ITSELF, passes: true },
-  140: {
-    what: 'it wants another way to log in',
-    hint: 'Let the broker take a user name and a password, or a client certificate (mqtt.cert_file).',
-  },
-  141: {
-    what: 'it has heard nothing for longer than the keep-alive time',
-    hint: 'Look at the network between the two, and whether this machine is overloaded.',
-  },
-  142: {
-    what: 'another client has taken over the client id',
-    hint: 'Look for a second heat2mqtt that runs with a copy of this state directory: another client may use the same client id.',
-  },
-  143: { what: 'it does not take the topic filter', hint: 'Choose another mqtt.base_topic.' },
-  144: {
-    what: 'it does not take the topic',
-    hint: "Choose another mqtt.base_topic, or let the broker's rules for topics allow this one.",
-  },
-  145: { what: 'a packet identifier is in use', hint: REPORT },
-  146: { what: 'a packet identifier is not known', hint: REPORT },
-  147: { what: 'more messages at once than its Receive Maximum', hint: REPORT },
-  148: { what: 'a topic alias is invalid', hint: REPORT },
-  149: {
-    what: 'the packet is too large',
-    hint: 'Raise its limit for packets (max_packet_size in Mosquitto).',
-  },
-  150: {
-    what: 'too many messages in a short time',
-    hint: "Raise the broker's limit of messages a second for this client.",
-  },
-  151: {
-    what: 'a quota is exceeded',
-    hint: "Raise the broker's quota for this client (connections, messages or bytes), or wait until it begins anew.",
-  },
-  152: {
-    what: 'somebody has ended it at the broker',
-    hint: `${BY_ITSELF} If it goes on, ask who looks after the broker.`,
-    passes: true,
-  },
-  153: {
-    what: 'it does not take the format of the payload',
-    hint: 'Let the broker take JSON and plain text.',
-  },
-  154: { what: 'it does not retain messages', hint: 'Switch retained messages on at the broker.' },
-  155: { what: 'it does not take this quality of service', hint: 'Let the broker take QoS 1.' },
-  156: {
-    what: 'another server is to be used for now',
-    hint: "Put that server's address into mqtt.url; who looks after the broker knows it.",
-  },
-  157: {
-    what: 'the server has moved',
-    hint: 'Put its new address into mqtt.url; who looks after the broker knows it.',
-  },
-  158: {
-    what: 'it does not share subscriptions',
-    hint: 'Switch shared subscriptions on at the broker: the processes of a fleet divide requests by one.',
-  },
-  159: {
-    what: 'too many connections in a short time',
-    hint: `${BY_ITSELF} If it goes on, raise the broker's limit of connections a second.`,
-  },
-  160: {
-    what: 'it lets no connection last for longer',
-    hint: `${BY_ITSELF} The broker's limit of how long a client stays connected can be raised.`,
-    passes: true,
-  },
-  161: { what: 'it does not take subscription identifiers', hint: REPORT },
-  162: {
-    what: 'it does not take wildcards in subscriptions',
-    hint: 'Switch wildcard subscriptions on at the broker.',
-  },
+/** What each code says, and what to do about it. The codes from 0x80 on: a lower one is no refusal. */
+const ROWS: Readonly<Record<number, readonly [what: string, hint: string]>> = {
+  128: ['an error that it does not name', BROKER_LOG],
+  129: ['it found a packet malformed', `Try mqtt.protocol: "3.1.1". ${REPORT}`],
+  130: ['it found the protocol broken', `Try mqtt.protocol: "3.1.1". ${REPORT}`],
+  131: ['a rule of its own does not allow it', "The broker's log or its manual tells which rule that is."],
+  132: ['it does not know this version of MQTT', 'Set mqtt.protocol to auto.'],
+  133: [
+    'it does not take the client id',
+    'Let the broker take client ids that begin with heat2mqtt_, of up to 40 characters.',
+  ],
+  134: ['bad user name or password', 'Check mqtt.username and mqtt.password.'],
+  135: [
+    'not authorized',
+    'Check mqtt.username and mqtt.password, and that the broker lets this user connect.',
+  ],
+  136: ['the server is unavailable', `${BY_ITSELF} If it goes on, look whether the broker itself is well.`],
+  137: ['the server is busy', `${BY_ITSELF} If it goes on, the broker needs more room or fewer clients.`],
+  138: [
+    'this client is banned',
+    "Lift the ban at the broker (of the user, the client id or the address); the broker's log tells what it was for.",
+  ],
+  139: ['the server shuts down', BY_ITSELF],
+  140: [
+    'it wants another way to log in',
+    'Let the broker take a user name and a password, or a client certificate (mqtt.cert_file).',
+  ],
+  141: [
+    'it has heard nothing for longer than the keep-alive time',
+    'Look at the network between the two, and whether this machine is overloaded.',
+  ],
+  142: [
+    'another client has taken over the client id',
+    'Look for a second heat2mqtt that runs with a copy of this state directory: another client may use the same client id.',
+  ],
+  143: ['it does not take the topic filter', 'Choose another mqtt.base_topic.'],
+  144: [
+    'it does not take the topic',
+    "Choose another mqtt.base_topic, or let the broker's rules for topics allow this one.",
+  ],
+  145: ['a packet identifier is in use', REPORT],
+  146: ['a packet identifier is not known', REPORT],
+  147: ['more messages at once than its Receive Maximum', REPORT],
+  148: ['a topic alias is invalid', REPORT],
+  149: ['the packet is too large', 'Raise its limit for packets (max_packet_size in Mosquitto).'],
+  150: [
+    'too many messages in a short time',
+    "Raise the broker's limit of messages a second for this client.",
+  ],
+  151: [
+    'a quota is exceeded',
+    "Raise the broker's quota for this client (connections, messages or bytes), or wait until it begins anew.",
+  ],
+  152: ['somebody has ended it at the broker', `${BY_ITSELF} If it goes on, ask who looks after the broker.`],
+  153: ['it does not take the format of the payload', 'Let the broker take JSON and plain text.'],
+  154: ['it does not retain messages', 'Switch retained messages on at the broker.'],
+  155: ['it does not take this quality of service', 'Let the broker take QoS 1.'],
+  156: [
+    'another server is to be used for now',
+    "Put that server's address into mqtt.url; who looks after the broker knows it.",
+  ],
+  157: ['the server has moved', 'Put its new address into mqtt.url; who looks after the broker knows it.'],
+  158: [
+    'it does not share subscriptions',
+    'Switch shared subscriptions on at the broker: the processes of a fleet divide requests by one.',
+  ],
+  159: [
+    'too many connections in a short time',
+    `${BY_ITSELF} If it goes on, raise the broker's limit of connections a second.`,
+  ],
+  160: [
+    'it lets no connection last for longer',
+    `${BY_ITSELF} The broker's limit of how long a client stays connected can be raised.`,
+  ],
+  161: ['it does not take subscription identifiers', REPORT],
+  162: ['it does not take wildcards in subscriptions', 'Switch wildcard subscriptions on at the broker.'],
 };
 
 /** The return codes of a CONNACK of MQTT 3.1.1, by the reason code that says the same. */
@@ -154,16 +123,17 @@ export const asReasonCode = (code: number): number => AS_REASON_CODE[code] ?? co
 
 /** `code`: as it was sent, and so it is named. */
 export function reasonOf(code: number): BrokerReason {
-  const row = ROWS[asReasonCode(code)];
-  const { what, hint } = row ?? { what: 'for a reason of its own', hint: BROKER_LOG };
+  const [what, hint] = ROWS[asReasonCode(code)] ?? ['for a reason of its own', BROKER_LOG];
   return { what: `${what} (reason code ${code})`, hint };
 }
 
-/** Now and then it ends a connection on a healthy broker too. */
-export const isPassing = (code: number): boolean => code < FIRST_REFUSAL || ROWS[code]?.passes === true;
+/** Shutting down, ended by hand, too old. */
+const PASSING = new Set([139, 152, 160]);
+/** Unavailable, busy, silent, taken over, too fast, another server, too many connections. */
+const ABOUT_CONNECTION = new Set([...PASSING, 136, 137, 141, 142, 147, 150, 156, 157, 159]);
 
-/** Unavailable, busy, shutting down, silent, taken over, too fast, ended by hand, another server, too many connections, too old. */
-const ABOUT_CONNECTION = new Set([136, 137, 139, 141, 142, 147, 150, 152, 156, 157, 159, 160]);
+/** The next connection cures it: now and then a healthy broker says so too. */
+export const isPassing = (code: number): boolean => code < FIRST_REFUSAL || PASSING.has(code);
 
 /** A connection that ends so has not ended over one thing that was sent. */
 export const isAboutConnection = (code: number): boolean =>

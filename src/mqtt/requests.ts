@@ -75,15 +75,8 @@ const FLOOD = { most: 20, windowMs: 1_000, longest: 200 };
 /** Requests of all names that there are not. */
 const UNKNOWN = 'unknown';
 
-/** A request that waits for its turn. */
-interface Asked {
-  readonly name: string;
-  readonly payload: Buffer;
-  /** Where else the answer is wanted; `null`: nowhere. */
-  readonly elsewhere: Pick<Message, 'topic' | 'correlationData'> | null;
-  /** Where the answer is wanted is no place for it. */
-  readonly refusal: Failure | null;
-}
+/** Where else an answer is wanted; `null`: nowhere. A Failure: that is no place for it. */
+type Elsewhere = Pick<Message, 'topic' | 'correlationData'> | Failure | null;
 
 interface RequestParts {
   readonly baseTopic: string;
@@ -157,32 +150,26 @@ export class Requests {
     if (!this.isKnown(name)) this.#warn(name, 'unknown request');
     if (!ANSWERABLE_NAME.test(name)) return;
     const { baseTopic, responseTopics } = this.#parts;
-    const refusal = refusalOf(incoming, baseTopic, responseTopics);
-    if (refusal !== null) this.#warn(name, 'request refused: its response topic is no place for an answer');
-    await this.#queue({
-      name,
-      // What waits must not keep the whole packet that it came in.
-      payload: Buffer.from(payload.subarray(0, LARGEST_REQUEST_BYTES + 1)),
-      elsewhere: refusal === null ? elsewhereOf(incoming) : null,
-      refusal,
-    });
-  }
-
-  #queue(asked: Asked): Promise<void> {
-    return new Promise((resolve) => {
-      const step = () => void this.#reply(asked).then(resolve);
-      if (this.#queues.get(this.#kindOf(asked.name))?.add(step)) return;
-      this.#warn(asked.name, 'request left out: they come faster than they are answered');
+    const elsewhere = elsewhereOf(incoming, baseTopic, responseTopics);
+    if (elsewhere instanceof Failure)
+      this.#warn(name, 'request refused: its response topic is no place for an answer');
+    // What waits must not keep the whole packet that it came in.
+    const beginning = Buffer.from(payload.subarray(0, LARGEST_REQUEST_BYTES + 1));
+    await new Promise<void>((resolve) => {
+      const step = () => void this.#reply(name, beginning, elsewhere).then(resolve);
+      if (this.#queues.get(this.#kindOf(name))?.add(step)) return;
+      this.#warn(name, 'request left out: they come faster than they are answered');
       resolve();
     });
   }
 
-  async #reply({ name, payload, elsewhere, refusal }: Asked): Promise<void> {
+  async #reply(name: string, payload: Buffer, elsewhere: Elsewhere): Promise<void> {
     const { baseTopic, publish } = this.#parts;
     const message = { topic: `${baseTopic}/bridge/response/${name}`, retain: false };
     const tell = (progress: string) => publish([{ ...message, payload: progress }]);
-    const told = { ...message, payload: await this.answer(name, payload, tell, refusal) };
-    publish(elsewhere === null ? [told] : [told, { ...told, ...elsewhere }]);
+    const refusal = elsewhere instanceof Failure ? elsewhere : null;
+    const answer = { ...message, payload: await this.answer(name, payload, tell, refusal) };
+    publish(elsewhere === refusal ? [answer] : [answer, { ...answer, ...elsewhere }]);
   }
 
   #kindOf(name: string): string {
@@ -196,22 +183,19 @@ export class Requests {
   }
 }
 
-function refusalOf(
-  { responseTopic, correlationData }: Incoming,
+function elsewhereOf(
+  { responseTopic: topic, correlationData }: Incoming,
   baseTopic: string,
   topics: ResponseTopics,
-): Failure | null {
-  if (!responseTopic) return null;
-  const { length = 0 } = correlationData ?? {};
-  if (length <= LARGEST_CORRELATION_BYTES) return refusalOfResponseTopic(responseTopic, baseTopic, topics);
-  const allowed = `at most ${LARGEST_CORRELATION_BYTES} bytes`;
-  return requestMalformed(`correlation data: found ${length} bytes; allowed: ${allowed}.`);
-}
-
-function elsewhereOf({ responseTopic, correlationData }: Incoming): Asked['elsewhere'] {
-  if (!responseTopic) return null;
-  const topic = responseTopic;
-  return correlationData ? { topic, correlationData: Buffer.from(correlationData) } : { topic };
+): Elsewhere {
+  if (!topic) return null;
+  if (correlationData && correlationData.length > LARGEST_CORRELATION_BYTES)
+    return requestMalformed(
+      `correlation data: found ${correlationData.length} bytes; allowed: at most ${LARGEST_CORRELATION_BYTES} bytes.`,
+    );
+  const refusal = refusalOfResponseTopic(topic, baseTopic, topics);
+  if (refusal !== null || !correlationData) return refusal ?? { topic };
+  return { topic, correlationData: Buffer.from(correlationData) };
 }
 
 const NO_REQUEST = `The request is not a JSON object of at most ${LARGEST_REQUEST_BYTES} bytes; allowed is an empty payload or an object.`;

@@ -1,20 +1,31 @@
 // The topics that are heard, and what is lost where the broker refuses one of them.
+import type { Config } from '../config/schema.ts';
 import type { Subscription } from '../mqtt/message.ts';
 import type { Topics } from './topics.ts';
 
 const REQUESTS = 'requests over MQTT, and with them the buttons at Home Assistant';
 
 /** `prefix`: of the discovery, which is also where Home Assistant announces itself. */
-export function householdSubscriptions(topics: Topics, prefix: string | false): Subscription[] {
+export function householdSubscriptions(
+  topics: Topics,
+  prefix: string | false,
+  witnesses: readonly Subscription[],
+): Subscription[] {
   // A retained request would be asked again at each connection.
   const requests: Subscription = { filter: topics.requests, lost: REQUESTS, retainAsPublished: true };
-  const all = [requests, ...bridgeSubscriptions(topics)];
+  const all = [requests, ...bridgeSubscriptions(topics), ...witnesses];
   if (prefix === false) return all;
   const birth = {
     filter: homeAssistantStatus(prefix),
     lost: "Home Assistant's birth message, after which it is told of everything at once",
   };
   return [...all, birth];
+}
+
+/** What meters themselves say, on whatever topics: each once. */
+export function witnessSubscriptions(meters: Config['meters']): Subscription[] {
+  const filters = new Set(Object.values(meters).flatMap(({ witness }) => witness?.topic ?? []));
+  return [...filters].map((filter) => ({ filter, lost: 'what a meter itself says of its register' }));
 }
 
 /** What others say on the topics that only we should write. */

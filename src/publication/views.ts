@@ -1,5 +1,6 @@
 // The facts that states and discovery are written from.
 import type { Config } from '../config/schema.ts';
+import type { Micro } from '../domain/amount.ts';
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus } from '../domain/health.ts';
 import type { UseJudgement } from '../domain/insight/alarm.ts';
@@ -8,6 +9,7 @@ import type { Forecasts } from '../domain/insight/forecast.ts';
 import type { BillForecast } from '../domain/insight/nextBill.ts';
 import type { RegisterCheck } from '../domain/insight/registerCheck.ts';
 import type { HeatParts, House, WeatherChange, WeatherSilence } from '../domain/insight/weather.ts';
+import type { WitnessDays } from '../domain/insight/witnessDays.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';
@@ -15,6 +17,23 @@ import type { RegisterHistory } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
 import type { Totals } from '../domain/totals.ts';
+
+/** What the meter itself says. */
+export interface WitnessView {
+  /** The newest register; `null`: silent for two days. */
+  readonly energy: Micro | null;
+  /** When it was read, epoch milliseconds; `null` too where nobody knows. */
+  readonly at: number | null;
+  /** Since local midnight; `null`: the register at midnight is not known. */
+  readonly today: Micro | null;
+  /** The first register of each day. */
+  readonly midnights: RegisterHistory | null;
+  readonly compared: WitnessDays;
+  /** In °C and m³; undefined: they have never come. */
+  readonly flowTemperature: number | null | undefined;
+  readonly returnTemperature: number | null | undefined;
+  readonly volume: number | null | undefined;
+}
 
 export interface MeterView {
   readonly meter: string;
@@ -55,6 +74,8 @@ export interface MeterView {
   /** `null` until the provider has given it. */
   readonly register: RegisterHistory | null;
   readonly registerCheck: RegisterCheck | null;
+  /** Undefined: the configuration names none. */
+  readonly witness?: WitnessView | undefined;
   /** The newest month that is complete, `YYYY-MM`; `null` while there is none. */
   readonly statementMonth: string | null;
 }

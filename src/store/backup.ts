@@ -120,6 +120,7 @@ const CODECS: readonly (readonly [RegExp, DecodingCodec])[] = [
   // Version 0.1.0 kept it; it is not read any more.
   [/^sitting-house$/, { decode: (json) => json }],
   [/^outdoor-temperatures$/, codecs.temperaturesCodec],
+  [/^witness-[\w.!~*'()%-]{1,200}$/, codecs.witnessCodec],
   [/^constituencies\/[\w-]{1,100}$/, codecs.constituenciesCodec],
   [/^accounts\/[a-z0-9_-]{1,64}\/tokens$/, codecs.tokensCodec],
   [/^accounts\/[a-z0-9_-]{1,64}\/login-budget$/, codecs.loginBudgetCodec],

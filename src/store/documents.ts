@@ -4,7 +4,15 @@ import * as z from 'zod';
 import { answered } from '../domain/constituency.ts';
 import { type Extras, extras } from '../domain/extras.ts';
 import { calendarDay, type EntityContext, entityContext, instant, property } from '../domain/reading.ts';
-import { type Codec, NewerDocument, type Owned, type StateStore } from './stateStore.ts';
+import { type WitnessRecord, witnessRecord } from '../domain/witnessRecord.ts';
+import {
+  type Codec,
+  type Document,
+  NewerDocument,
+  type Owned,
+  owned,
+  type StateStore,
+} from './stateStore.ts';
 
 /** Wraps a schema as a document: `{ version, ...fields }`. */
 export function versioned<T extends object>(schema: z.ZodType<T>, version = 1): Codec<T> {
@@ -184,6 +192,22 @@ export const temperaturesCodec = ownedBy(
     days: z.array(z.tuple([calendarDay, z.number()])),
   }),
 );
+
+export const witnessCodec = ownedBy(witnessRecord);
+
+/** What is kept of a meter's own register; another topic, field or unit begins anew. `meter`: its key in the configuration. */
+export function witnessDocument(
+  state: StateStore,
+  meter: string,
+  {
+    topic,
+    field,
+    unit,
+  }: { readonly topic: string; readonly field?: string | undefined; readonly unit?: string | undefined },
+): Document<WitnessRecord> {
+  const owner = JSON.stringify([topic, field ?? null, unit ?? null]);
+  return owned(state.document(`witness-${encodeURIComponent(meter)}`, witnessCodec), owner);
+}
 
 /** A list of constituencies as it was last published; the owner is the service's address. */
 export const constituenciesCodec = ownedBy(answered.extend({ fetchedAt: instant, stale: z.boolean() }));

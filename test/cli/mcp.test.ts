@@ -1,6 +1,15 @@
 // heat2mqtt mcp: both eras of its protocol, its questions beside a running daemon, and nothing in the answers that names anybody.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type * as z from 'zod';
+import {
+  billsAnswer,
+  costAnswer,
+  forecastAnswer,
+  healthAnswer,
+  statementAnswer,
+  usageAnswer,
+} from '../../src/cli/mcp/answers.ts';
 import { readDisk } from '../../src/cli/mcp/disk.ts';
 import { answerLine, type Tool } from '../../src/cli/mcp/protocol.ts';
 import { toolsOf } from '../../src/cli/mcp/tools.ts';
@@ -13,6 +22,7 @@ const ECHO: Tool = {
   name: 'echo',
   description: 'Says it again.',
   inputSchema: { type: 'object' },
+  outputSchema: { type: 'object' },
   call: async (given) => ({ sentence: 'Again.', data: { given } }),
 };
 const say = (message: unknown) => answerLine(JSON.stringify(message), [ECHO]);
@@ -57,6 +67,11 @@ test.each<[string, string, number | null]>([
   ['what is no JSON', '{', -32700],
   ['an unknown method', '{"jsonrpc":"2.0","id":1,"method":"resources/list"}', -32601],
   ['an unknown tool', '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rm"}}', -32602],
+  [
+    'a list of arguments',
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":[]}}',
+    -32602,
+  ],
   ['a list', '[1]', -32600],
   ['a notification', '{"jsonrpc":"2.0","method":"notifications/initialized"}', null],
   ['an answer to nothing', '{"jsonrpc":"2.0","id":1,"result":{}}', null],
@@ -75,6 +90,15 @@ test('no line ends it', async () => {
     }),
   );
 });
+
+const ANSWERS: Record<string, z.ZodType> = {
+  usage: usageAnswer,
+  bills: billsAnswer,
+  statement: statementAnswer,
+  forecast: forecastAnswer,
+  what_would_it_cost: costAnswer,
+  health: healthAnswer,
+};
 
 const NAMED = person('me', [home(METER, quiet())]);
 
@@ -95,11 +119,11 @@ async function beside() {
     });
     const answer = await answerLine(line, tools);
     story.alsoSaid(JSON.stringify(answer));
-    return (
-      answer as {
-        result: { structuredContent?: Record<string, never>; isError?: boolean; content: [{ text: string }] };
-      }
-    ).result;
+    const { result } = answer as {
+      result: { structuredContent?: Record<string, never>; isError?: boolean; content: [{ text: string }] };
+    };
+    if (result.structuredContent) ANSWERS[name]?.parse(result.structuredContent);
+    return result;
   }
   return { story, probe, state, ask };
 }
@@ -207,14 +231,41 @@ test('beside a running daemon each value is the one that is published, and nothi
   expect(probe.json(STATE)).toEqual(state);
 });
 
+test('an argument that has a default is not required, and each question says what its answer is made of', async () => {
+  const tools = toolsOf(async () => []);
+  expect(
+    Object.fromEntries(
+      tools.map(({ name, inputSchema }) => [name, 'required' in inputSchema && inputSchema.required]),
+    ),
+  ).toEqual({
+    usage: ['from', 'to'],
+    bills: false,
+    statement: false,
+    forecast: false,
+    what_would_it_cost: ['from', 'to', 'unit_rate', 'standing_charge'],
+    health: false,
+  });
+  for (const { outputSchema } of tools)
+    expect(outputSchema).toMatchObject({ type: 'object', additionalProperties: false });
+});
+
 test.each<[string, object, string]>([
-  ['usage', { from: '2025-01-01' }, 'to'],
-  ['usage', { from: '2025-02-30', to: '2025-03-01', interval: 'hour' }, 'interval'],
+  ['usage', { from: '2025-01-01' }, 'to: found nothing; allowed: a day of the calendar as YYYY-MM-DD'],
+  [
+    'usage',
+    { from: '2025-02-30', to: '2025-03-01' },
+    'from: found "2025-02-30"; allowed: a day of the calendar',
+  ],
+  [
+    'usage',
+    { from: '2025-02-01', to: '2025-03-01', interval: 'hour' },
+    'interval: found "hour"; allowed: day, week, month',
+  ],
   ['usage', { from: '2025-03-02', to: '2025-03-01' }, 'not after 2025-03-01'],
   ['usage', { from: '2025-03-01', to: '2025-03-02', meter: 9 }, 'allowed: 1 to 1'],
   ['statement', { month: '1999-01' }, 'found 1999-01; allowed: 2025-01 to 2025-02'],
-  ['bills', { most: 0 }, 'most'],
-  ['forecast', { city: 'x' }, 'city'],
+  ['bills', { most: 0 }, 'most: found 0; allowed: 1 to 60'],
+  ['forecast', { city: 'x' }, 'Unknown parameter "city"'],
 ])('%s of %j is a result that says what is allowed', async (name, given, words) => {
   const { ask } = await beside();
   const { isError, content } = await ask(name, given);

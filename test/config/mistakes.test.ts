@@ -31,6 +31,16 @@ meters: { "70418235": { area_m2: 0 } } | meters.70418235.area_m2 | a number abov
 meters: { "70418235": { name: '  ' } } | meters.70418235.name | at most 64 characters in one line
 meters: { "70418235": { name: "two\nlines" } } | meters.70418235.name | at most 64 characters in one line
 meters: { "70418235": { name: "half \ud83d" } } | meters.70418235.name | at most 64 characters in one line
+meters: { "7": { witness: wmbusmeters/7 } } | meters.7.witness | a mapping with topic, field, unit
+meters: { "7": { witness: { field: total_kwh } } } | meters.7.witness.topic | found nothing; allowed: a topic
+meters: { "7": { witness: { topic: wmbusmeters/+ } } } | meters.7.witness.topic | without + and #
+meters: { "7": { witness: { topic: 'wmbusmeters/#' } } } | meters.7.witness.topic | without + and #
+meters: { "7": { witness: { topic: $SYS/7 } } } | meters.7.witness.topic | not starting with $
+meters: { "7": { witness: { topic: heat2mqtt/meter/7/state } } } | meters.7.witness.topic | found heat2mqtt/meter/7/state; allowed: a topic of something else, not below mqtt.base_topic (heat2mqtt)
+meters: { "7": { witness: { topic: heat2mqtt } } } | meters.7.witness.topic | not below mqtt.base_topic
+meters: { "7": { witness: { topic: a, field: a..b } } } | meters.7.witness.field | found "a..b"; allowed: the name of a field
+meters: { "7": { witness: { topic: a, fields: a } } } | meters.7.witness.fields | did you mean field
+meters: { "7": { witness: { topic: a, unit: kwh } } } | meters.7.witness.unit | found "kwh"; allowed: kWh, MWh, MJ, GJ, Wh
 mqtt: { url: 'localhost:1883' } | mqtt.url | mqtt://
 mqtt: { url: 'mqtt:localhost' } | mqtt.url | mqtt://
 mqtt: { url: 'mqtt://u:50%@broker' } | mqtt.url | %XX
@@ -167,6 +177,11 @@ describe('each mistake is one fault', () => {
     ],
     ['provider.client_id', BASE.replace(/ +client_id.*\n/, ''), 'or in HEAT2MQTT_PROVIDER_CLIENT_ID'],
     ['accounts', PROVIDER, 'neither accounts nor constituencies'],
+    [
+      'meters.7.witness',
+      `${PROVIDER}fleet: { database_url: 'postgresql://w:p@localhost/heat', key: ${KEY} }\nmeters: { 7: { witness: { topic: a } } }`,
+      'allowed: nothing, with fleet',
+    ],
     ['meters.70418235.name', `${BASE}meters: { 70418235: { name: ${'x'.repeat(65)} } }`, 'in one line'],
     ['mqtt.base_topic', `${BASE}mqtt: { base_topic: ${'a'.repeat(129)} }`, 'at most 128'],
   ])('%s', (path, yaml, says) => expectOne(yaml, path, says));

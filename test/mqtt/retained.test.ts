@@ -1,8 +1,9 @@
 // What is retained on a topic is read back whole, however slow the broker is; a silent one has nothing, and what comes late is told.
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import type { ReadRetained } from '../../src/mqtt/link.ts';
+
 import type { Incoming } from '../../src/mqtt/message.ts';
+import type { ReadRetained } from '../../src/mqtt/retained.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';

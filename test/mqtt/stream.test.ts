@@ -8,9 +8,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createWebSocketStream } from 'ws';
 import type { Incoming } from '../../src/mqtt/message.ts';
-import { packetCutter } from '../../src/mqtt/stream.ts';
+import { packetCutter } from '../../src/mqtt/packets.ts';
 import { listening, webSockets } from '../support/listening.ts';
-import { type Packet, written } from '../support/packets.ts';
+import { type Packet, PacketsHeard, written } from '../support/packets.ts';
 import { holds } from '../support/property.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -20,26 +20,11 @@ const LARGEST = 300;
 const LONGEST_BODY = LARGEST - 5;
 const PATTERN = Buffer.from(Array.from({ length: 2_000 }, (_, n) => n % 251));
 
-function* read(bytes: Buffer): Generator<Packet> {
-  for (let at = 0; at < bytes.length; ) {
-    const type = bytes.readUInt8(at);
-    let length = 0;
-    for (let digit = 0x80, shift = 0; digit >= 0x80; shift += 7) {
-      at += 1;
-      digit = bytes.readUInt8(at);
-      length |= (digit & 0x7f) << shift;
-    }
-    at += 1;
-    yield { type, body: bytes.subarray(at, at + length) };
-    at += length;
-  }
-}
-
 function through(bytes: Buffer, piece: number): Packet[] {
   const cut = packetCutter(LARGEST);
   const parts: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += piece) parts.push(...cut(bytes.subarray(at, at + piece)));
-  return [...read(Buffer.concat(parts))];
+  return [...new PacketsHeard().take(Buffer.concat(parts))];
 }
 
 test('whatever comes in whatever pieces: every packet in its turn, of large ones the beginning', () => {

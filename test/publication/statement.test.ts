@@ -145,7 +145,7 @@ test('a register that has begun anew: the last one before and the first one afte
     ['de', 'Der Zählerstand ist gefallen'],
     ['ga', 'Tá an clár tar éis titim'],
   ] as const)
-    expect(statementText(statement, language)).toContain(sentence);
+    expect(statementText(statement, language, '2025-07-01')).toContain(sentence);
   expect(statementOf('2025-04', facts).exchanges).toEqual([]);
   expect(statementOf('2025-06', facts).exchanges).toEqual([]);
 });
@@ -168,8 +168,8 @@ test('another meter: each month names its own, and the month of the exchange bot
   );
   expect(named).toEqual([['70418235'], ['70418235'], ['70999001'], ['70999001']]);
   expect(statement('2025-05').meter).toBe(facts.meter.meter);
-  const text = statementText(statement('2025-05'), 'en');
-  expect(text).toContain('Meter 70999001\n');
+  const text = statementText(statement('2025-05'), 'en', '2025-07-01');
+  expect(text).toMatch(/^Meter 70999001 ·/m);
   expect(text).toContain('The meter has been replaced: 70999001 is in the place of 70418235.');
   expect(text).toMatch(/Last register before: [\d,.]+ kWh on 14 May 2025/);
   expect(text).toMatch(/First register after: [\d,.]+ kWh on 15 May 2025/);
@@ -213,8 +213,8 @@ test('a gap over the end of a month: its figures are the sum of its buckets, it 
   const may = statementOf('2025-05', facts);
   expect(may.conclusion).toEqual({ code: 'gap_at_start', amount: 3, day: '2025-05-02' });
   expect(may.month_before.energy).toMatchObject({ value: null, reason: 'gap_at_edge' });
-  expect(statementText(april, 'en')).toMatch(/too low by their heat/);
-  expect(statementText(may, 'de')).toMatch(/zu hoch/);
+  expect(statementText(april, 'en', '2025-07-01')).toMatch(/too low by their heat/);
+  expect(statementText(may, 'de', '2025-07-01')).toMatch(/zu hoch/);
 });
 
 test.each<[Language, RegExp, RegExp]>([
@@ -226,7 +226,7 @@ test.each<[Language, RegExp, RegExp]>([
   const { facts } = factsOf({ change, meter: { house: null } });
   const statement = statementOf('2025-05', facts);
   expect(statement.days).toMatchObject({ missing: [], carried: ['2025-05-10', '2025-05-11'] });
-  const text = statementText(statement, language);
+  const text = statementText(statement, language, '2025-07-01');
   expect(text).toMatch(named);
   expect(text).not.toMatch(denied);
 });
@@ -264,7 +264,7 @@ test.each<[string, Parameters<typeof factsOf>[0], object]>([
   const statement = statementOf('2025-05', facts);
   expect(statement.conclusion).toEqual({ day: null, ...expected });
   // The amount has no sign in words.
-  expect(statementText(statement, 'en').slice(0, 400)).not.toMatch(/[-−]€?2\d\.\d\d/);
+  expect(statementText(statement, 'en', '2025-07-01').slice(0, 400)).not.toMatch(/[-−]€?2\d\.\d\d/);
   // A year that is not whole is not compared.
   const own = statement.average_user.value?.own_kwh_m2_year;
   expect(own === null).toBe(options?.change !== undefined);
@@ -290,7 +290,10 @@ test.each<[Language, RegExp]>([
   ['de', /Wärme im Mai 2025/],
   ['ga', /Teas i Bealtaine 2025/],
 ])('page and text in %s: no script, nothing unescaped, every word filled in', (language, title) => {
-  const [page, text] = [statementPage(WRITTEN, language), statementText(WRITTEN, language)];
+  const [page, text] = [
+    statementPage(WRITTEN, language, '2025-07-01'),
+    statementText(WRITTEN, language, '2025-07-01'),
+  ];
   for (const written of [page, text]) {
     expect(written).toMatch(title);
     expect(written).not.toMatch(/undefined|NaN|\[object|\{\w+\}(?![^<]*<\/style>)/);

@@ -79,11 +79,11 @@ export async function openYear(seed: number, first: string, at: string) {
     },
     isUp: () => daemon !== null,
     async brokerGoes() {
-      await story.stopBroker();
+      await story.broker.stop();
       await story.rest();
     },
     async brokerComes() {
-      await story.restartBroker();
+      await story.broker.restart();
       await probe.stop();
       probe = await story.listen();
       states.clear();

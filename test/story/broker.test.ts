@@ -15,7 +15,7 @@ const NOT_AUTHORIZED = 0x87;
 test('gone: polls go on, it is unhealthy after five minutes, and the newest state, and only that one, is there afterwards', async () => {
   const { story, daemon } = await firstPoll();
   const healthz = async () => (await served(daemon, 'healthz')).status;
-  await story.stopBroker();
+  await story.broker.stop();
   await story.pass(4 * MINUTE_MS, 5_000);
   expect(await healthz()).toBe(200);
   await story.pass(2 * MINUTE_MS, 5_000);
@@ -37,7 +37,7 @@ test('gone: polls go on, it is unhealthy after five minutes, and the newest stat
   expect(Math.max(...sleepers)).toBeLessThanOrEqual(Math.min(...sleepers) + 2);
 
   const requests = story.simulator.requests.length;
-  await story.restartBroker();
+  await story.broker.restart();
   const probe = await story.listen();
   await story.pass(40_000);
   await untilTrue('health', async () => (await healthz()) === 200);

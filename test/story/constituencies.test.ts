@@ -49,9 +49,9 @@ test('nothing is fetched by itself; a request fetches, publishes retained, and a
 
   const asked = fetches();
   await story.stop(daemon);
-  await story.restartBroker();
+  await story.broker.restart();
   await start();
-  await story.restartBroker();
+  await story.broker.restart();
   await story.pass(40_000);
   const later = await story.listen();
   expect(await later.until(LIST)).toEqual(list);

@@ -47,7 +47,7 @@ test('what was found is published, and again after a restart, without asking; sw
   });
   await story.stop(daemon);
   const before = story.simulator.requests.length;
-  await story.restartBroker();
+  await story.broker.restart();
   const later = await story.listen();
   const second = await story.start();
   expect(await later.until(STATE)).toEqual(state);

@@ -210,9 +210,9 @@ test('a day far off is an event with what was expected, and turns the sensor on 
 
 test('a new day that no broker has taken before the end of the program is told by the next one, once', async () => {
   const { story, probe, events, restart } = await polledStory([...HISTORY, reading('2025-03-11', 12, 3)]);
-  await story.stopBroker();
+  await story.broker.stop();
   await story.nextPoll(at('2025-03-11T12:00:00Z') - story.clock.now());
-  await story.restartBroker();
+  await story.broker.restart();
   const listener = await story.listen();
   const second = await restart();
   expect(await listener.until(EVENT)).toMatchObject({ event_type: 'new_day', day: '2025-03-11' });

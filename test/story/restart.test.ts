@@ -28,7 +28,7 @@ test('what is on disk is published again without a question; the next tick asks 
   const { story, state, daemon, counters } = await firstPoll();
   await story.stop(daemon);
   const requests = story.simulator.requests.length;
-  await story.restartBroker();
+  await story.broker.restart();
   const probe = await story.listen();
   const second = await story.start();
   expect(await probe.until(STATE)).toEqual(state);
@@ -157,7 +157,7 @@ test('the origin stays, whatever the configuration says later; a tenant who move
 
   // A new ledger begins with the day of moving in.
   await story.stop(third);
-  await story.restartBroker();
+  await story.broker.restart();
   const later = await story.listen();
   await story.start({ ...movingIn('2025-01-15'), state_dir: await story.stack.folder() });
   expect(await later.until(STATE)).toMatchObject({ origin: '2025-01-15', history_since: '2025-01-15' });
@@ -240,7 +240,7 @@ test('one ledger is damaged, then everything, then the state is lost, then the b
   // Broker and state are lost together: totals come from the provider, from the origin configured.
   await story.stop(last);
   await lose();
-  await story.restartBroker();
+  await story.broker.restart();
   const later = await story.listen();
   await story.start();
   expect(await later.until(STATE)).toMatchObject({ origin: '2025-01-01', ...truth() });

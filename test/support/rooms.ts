@@ -44,7 +44,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   fleet: 'accounts auth config constituencies domain engine foundation http mqtt publication store web'.split(
     ' ',
   ),
-  cli: 'accounts auth config constituencies daemon domain engine fleet foundation homeassistant/commands.ts homeassistant/recorder.ts http/proxy.ts mqtt/broker.ts mqtt/connection.ts mqtt/limits.ts mqtt/refusals.ts publication store web/server.ts'
+  cli: 'accounts auth config constituencies daemon domain engine fleet foundation homeassistant/commands.ts homeassistant/recorder.ts http/proxy.ts mqtt/broker.ts mqtt/connection.ts mqtt/limits.ts mqtt/refusals.ts mqtt/requests.ts publication store web/server.ts'
     .split(' ')
     .concat('type mqtt/message.ts'),
   'main.ts': ['cli/command.ts', 'cli/commands.ts', 'foundation'],
@@ -83,5 +83,5 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'node-cron': /^engine\/schedule\.ts$/,
   yaml: /^config\//,
   leven: /^config\/draft\.ts$/,
-  zod: /^(cli\/mcp|config|constituencies|store|provider|publication\/payloads)\/|^(simulator\/usage|domain\/(constituency|extras|invoice|listOf|reading|recovery|tariff\/tariff)|homeassistant\/(commands|connection)|mqtt\/requests)\.ts$/,
+  zod: /^(cli\/mcp|config|constituencies|store|provider|publication\/payloads)\/|^(simulator\/usage|domain\/(constituency|extras|invoice|listOf|reading|recovery|tariff\/tariff|witnessRecord)|homeassistant\/(commands|connection)|mqtt\/requests)\.ts$/,
 };

@@ -3,10 +3,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
-import { type NextTick, nextTimes } from '../../src/engine/schedule.ts';
+import { nextTimes } from '../../src/engine/schedule.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber, LogTail } from '../../src/foundation/log.ts';
-import { type EmbeddedBroker, startBroker } from '../../src/mqtt/broker.ts';
 import type { OpenProvider } from '../../src/provider/provider.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
@@ -14,11 +13,12 @@ import { pathsBelow } from '../../src/store/privateFiles.ts';
 import type { Ingress } from '../../src/web/server.ts';
 import { noteSecrets, PERSONAL_CLAIMS } from './canaries.ts';
 import { type HandClock, handClock } from './clock.ts';
-import type { Fields } from './fields.ts';
 import { ME, STATE } from './homes.ts';
-import { type Probe, startProbe } from './probe.ts';
-import { untilAtRest, untilTrue } from './rest.ts';
-import { openStack } from './stack.ts';
+import type { Probe } from './probe.ts';
+import { untilTrue } from './rest.ts';
+import { openStack, type Stack } from './stack.ts';
+import { StoryBroker } from './storyBroker.ts';
+import { StoryLog } from './storyLog.ts';
 import { laidOver, usualConfig } from './storyRules.ts';
 import { type Typist, typed } from './typed.ts';
 
@@ -37,8 +37,6 @@ export interface StoryOptions {
   readonly hasRealMarks?: boolean;
 }
 
-export type Story = Awaited<ReturnType<typeof openStory>>;
-
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
@@ -50,262 +48,246 @@ const LONGEST_OPENING_MS = 3_000;
 const LOOK_FOR_HISTORY_MS = 1_000;
 const LOOK_STEP_MS = 50;
 
-export async function openStory({
-  at = '2025-03-10T12:00:00Z',
-  accounts = [ME],
-  daemonClock = (clock) => clock,
-  openProvider,
-  port = 0,
-  hasRealMarks = false,
-}: StoryOptions = {}) {
+type Over = Readonly<Record<string, unknown>>;
+
+export async function openStory(options: StoryOptions = {}): Promise<Story> {
+  const { at = '2025-03-10T12:00:00Z', accounts = [ME], port = 0 } = options;
   const stack = openStack();
   const clock = handClock(at);
   const stateDir = await stack.folder();
   const secrets = noteSecrets(accounts);
   const simulator = stack.use(await startSimulator({ clock, accounts, port, onReply: secrets.onReply }));
   Object.assign(simulator.switches.token.claims, PERSONAL_CLAIMS);
-  let broker: EmbeddedBroker = await startBroker();
-  let brokerIsUp = true;
-  stack.defer(() => broker.stop());
+  const broker = await StoryBroker.start(stack);
+  return new Story({ stack, clock, stateDir, secrets, simulator, broker, accounts, options });
+}
 
-  const lines: string[] = [];
-  const probes: Probe[] = [];
-  const more: string[] = [];
-  const said = () => [
-    ...lines,
-    ...more,
-    ...probes.flatMap(({ heard }) => heard.flatMap(({ topic, payload }) => [topic, payload])),
-  ];
-  stack.defer(() => secrets.expectSilence(said()));
-  /** A subscriber to everything. */
-  async function listen(): Promise<Probe> {
-    const probe = stack.use(await startProbe(broker.url, {}, untilAtRest));
-    probes.push(probe);
-    return probe;
-  }
-  // Somebody always listens, so that no message goes unchecked, and forgets: a year of them would fill the memory.
-  let ear = stack.use(await startProbe(broker.url, {}, untilAtRest));
+interface StoryParts {
+  readonly stack: Stack;
+  readonly clock: HandClock;
+  readonly stateDir: string;
+  readonly secrets: ReturnType<typeof noteSecrets>;
+  readonly simulator: Awaited<ReturnType<typeof startSimulator>>;
+  readonly accounts: readonly AccountOptions[];
+  readonly broker: StoryBroker;
+  readonly options: StoryOptions;
+}
+
+export class Story {
+  readonly stack: Stack;
+  readonly clock: HandClock;
+  readonly stateDir: string;
+  readonly secrets: StoryParts['secrets'];
+  readonly simulator: StoryParts['simulator'];
+  readonly accounts: readonly AccountOptions[];
+  readonly broker: StoryBroker;
+  readonly #options: StoryOptions;
+  readonly #log = new StoryLog();
+  readonly #more: string[] = [];
   /** Times of the schedule beside the usual ones. */
-  const ticks: number[] = [];
-  const nextTick: NextTick = (now) => {
-    const usual = Math.floor(now / STEP_MS + 1) * STEP_MS;
-    const at = Math.min(usual, ...ticks.filter((tick) => tick > now));
-    return { at, stepMs: STEP_MS };
-  };
+  readonly #ticks: number[] = [];
+  readonly #stopped = new WeakSet<Daemon>();
+
+  constructor(parts: StoryParts) {
+    const { stack, clock, stateDir, secrets, simulator, accounts, broker, options } = parts;
+    this.stack = stack;
+    this.clock = clock;
+    this.stateDir = stateDir;
+    this.secrets = secrets;
+    this.simulator = simulator;
+    this.accounts = accounts;
+    this.broker = broker;
+    this.#options = options;
+    stack.defer(() => secrets.expectSilence([...this.#log.lines, ...this.#more, ...broker.heard()]));
+  }
+
+  /** What else the program has said: it is searched for secrets when the story ends, as topics and log are. */
+  alsoSaid(...texts: readonly string[]): void {
+    this.#more.push(...texts);
+  }
+
+  /** The lines of the log, parsed. */
+  get log() {
+    return this.#log.parsed;
+  }
+
+  /** The lines with this message. */
+  logged(message: string) {
+    return this.log.filter(({ msg }) => msg === message);
+  }
+
+  forgetLog(): void {
+    this.#log.lines.splice(0);
+  }
+
+  /** What stands in the state directory, file by file. */
+  async stateFiles(): Promise<string[]> {
+    const names = await pathsBelow(this.stateDir);
+    const files = names.filter((name) => name.endsWith('.json'));
+    return Promise.all(files.map((name) => readFile(join(this.stateDir, name), 'utf8')));
+  }
+
+  /** A subscriber to everything. */
+  listen(): Promise<Probe> {
+    return this.broker.listen();
+  }
 
   /** The usual configuration with `over` laid over it, section by section. */
-  function configured(over: Readonly<Record<string, unknown>>): string {
-    const usual = usualConfig(simulator.urls, accounts, broker.url, stateDir);
+  #configured(over: Over): string {
+    const { urls } = this.simulator;
+    const usual = usualConfig(urls, this.accounts, this.broker.url, this.stateDir);
     // Whoever wants constituencies gets those of the simulator, never those of the Internet.
-    const constituencies = over.constituencies && { base_url: simulator.urls.constituencies };
+    const constituencies = over.constituencies && { base_url: urls.constituencies };
     return JSON.stringify(laidOver({ ...usual, constituencies }, over));
   }
 
+  /** The same in a file. */
+  configuredAt(over: Over = {}): Promise<string> {
+    return this.#written(this.#configured(over));
+  }
+
+  async #written(config: string): Promise<string> {
+    const path = join(await this.stack.folder(), 'config.yaml');
+    await writeFile(path, config);
+    return path;
+  }
+
   /** Starts the daemon with the usual configuration and `over`. */
-  async function start(
-    over: Readonly<Record<string, unknown>> = {},
-    ingress: Ingress | null = null,
-  ): Promise<Daemon> {
+  async start(over: Over = {}, ingress: Ingress | null = null): Promise<Daemon> {
+    const { daemonClock = (clock) => clock, openProvider, hasRealMarks = false } = this.#options;
     const scrubber = createScrubber();
-    const text = configured(over);
+    const text = this.#configured(over);
     const { config } = await loadConfig({
       path: 'story',
       readFile: async (path) => (path === 'story' ? text : readFile(path)),
       env: {},
-      now: clock.now,
+      now: this.clock.now,
       scrubber,
       nextTimes,
     });
     const logTail = new LogTail();
-    const log = createLog({
-      level: 'trace',
-      scrubber,
-      write: (line) => void lines.push(line),
-      tail: logTail,
-    });
-    const before = connections();
+    const write = (line: string) => void this.#log.lines.push(line);
+    const before = this.#log.connections;
     const daemon = await startDaemon({
       config,
-      clock: daemonClock(clock),
-      log,
+      clock: daemonClock(this.clock),
+      log: createLog({ level: 'trace', scrubber, write, tail: logTail }),
       logTail,
       report: async () => 'the report\n',
       ingress,
       scrubber,
       random: () => 0.5,
-      nextTick,
+      nextTick: (now) => this.#nextTick(now),
       ...(hasRealMarks ? {} : { scryptCost: 2 }),
       ...(openProvider ? { openProvider } : {}),
     });
-    stack.defer(() => stop(daemon));
-    if (brokerIsUp && daemon.brokerUrl === broker.url) {
-      const polls = ended();
-      await goOnUntilConnected(before);
-      await goOnUntilEnded(polls + accounts.length);
-    }
+    this.stack.defer(() => this.stop(daemon));
+    if (!this.broker.isUp || daemon.brokerUrl !== this.broker.url) return daemon;
+    const polls = this.#log.ended;
+    // Reading back what the broker remembers takes its time on the clock.
+    await this.#goOn(OPENING_STEP_MS, LONGEST_OPENING_MS, () => this.#log.connections > before);
+    await this.#goOnUntilEnded(polls + this.accounts.length);
     return daemon;
   }
 
-  /** Everything under way in this process has come to rest. */
-  const rest = async () => {
-    await untilAtRest();
-    ear.forget();
-  };
+  #nextTick(now: number) {
+    const usual = Math.floor(now / STEP_MS + 1) * STEP_MS;
+    return { at: Math.min(usual, ...this.#ticks.filter((tick) => tick > now)), stepMs: STEP_MS };
+  }
+
+  /** Lets so much time pass at most. */
+  async #goOn(stepMs: number, longestMs: number, isThere: () => boolean): Promise<void> {
+    await this.rest();
+    for (let passed = 0; passed < longestMs && !isThere(); passed += stepMs) {
+      this.clock.advance(stepMs);
+      await this.rest();
+    }
+  }
 
   /** A meter that is new asks the broker for its history, which takes time on the clock. */
-  async function goOnUntilEnded(polls: number): Promise<void> {
-    const longest = LOOK_FOR_HISTORY_MS * accounts.length;
-    for (let passed = 0; passed < longest && ended() < polls; passed += LOOK_STEP_MS) {
-      clock.advance(LOOK_STEP_MS);
-      await rest();
-    }
+  #goOnUntilEnded(polls: number): Promise<void> {
+    const longest = LOOK_FOR_HISTORY_MS * this.accounts.length;
+    return this.#goOn(LOOK_STEP_MS, longest, () => this.#log.ended >= polls);
   }
 
-  const connections = () => lines.filter((line) => line.includes('connected to the broker')).length;
-  /** Reading back what the broker remembers takes its time on the clock. */
-  async function goOnUntilConnected(before: number): Promise<void> {
-    for (let passed = 0; passed < LONGEST_OPENING_MS && connections() === before; passed += OPENING_STEP_MS) {
-      await rest();
-      if (connections() === before) clock.advance(OPENING_STEP_MS);
-    }
-    await rest();
-  }
-
-  const stopped = new WeakSet<Daemon>();
   /** Stops the daemon, and tells how many milliseconds of the clock that took at most. */
-  async function stop(daemon: Daemon): Promise<number> {
-    if (stopped.has(daemon)) return 0;
-    stopped.add(daemon);
-    const began = clock.now();
-    await passing(daemon.stop());
-    return clock.now() - began;
-  }
-
-  /** Lets time pass until it settles. */
-  async function passing<T>(work: Promise<T>): Promise<T> {
-    let isOver = false;
-    const end = () => {
-      isOver = true;
-    };
-    work.then(end, end);
-    while (!isOver) {
-      await rest();
-      if (!isOver) clock.advance(50);
-    }
-    return work;
+  async stop(daemon: Daemon): Promise<number> {
+    if (this.#stopped.has(daemon)) return 0;
+    this.#stopped.add(daemon);
+    const began = this.clock.now();
+    await this.passing(daemon.stop());
+    return this.clock.now() - began;
   }
 
   /**
    * What a person types beside the daemon: with the usual configuration and `over`, or with that text. It may show a link to sign in, and
    * no secret.
    */
-  async function type(
-    words: string,
-    over: Readonly<Record<string, unknown>> | string = {},
-    given: Typist = {},
-  ) {
-    const path = join(await stack.folder(), 'config.yaml');
-    await writeFile(path, typeof over === 'string' ? over : configured(over));
+  async type(words: string, over: Over | string = {}, given: Typist = {}) {
+    const path = await this.#written(typeof over === 'string' ? over : this.#configured(over));
     const line = [...words.split(' '), '--config', path];
-    const printed = await passing(typed(line, { clock, isInteractive: given.ask !== undefined, ...given }));
-    secrets.expectLinkOnly([printed.out, printed.err]);
+    const io = { clock: this.clock, isInteractive: given.ask !== undefined, ...given };
+    const printed = await this.passing(typed(line, io));
+    this.secrets.expectLinkOnly([printed.out, printed.err]);
     return printed;
   }
 
+  /** Everything under way in this process has come to rest. */
+  rest(): Promise<void> {
+    return this.broker.rest();
+  }
+
+  /** Lets time pass, in steps that wake a sleeper; whatever a step sets going comes to rest before the next. */
+  async pass(ms: number, stepMs = 1_000): Promise<void> {
+    await this.rest();
+    for (let left = ms; left > 0; ) {
+      const step = Math.min(left, Math.max(stepMs, this.clock.untilNext));
+      this.clock.advance(step);
+      await this.rest();
+      left -= step;
+    }
+  }
+
+  /** Lets time pass until it settles. */
+  async passing<T>(work: Promise<T>): Promise<T> {
+    let isOver = false;
+    const end = () => {
+      isOver = true;
+    };
+    work.then(end, end);
+    while (!isOver) {
+      await this.rest();
+      if (!isOver) this.clock.advance(50);
+    }
+    return work;
+  }
+
   /** The schedule fires, for a daemon that looks at it every second. */
-  async function tick(): Promise<void> {
-    ticks.push(clock.now() + LOOK_MS + 1);
-    await rest();
-    clock.advance(LOOK_MS);
-    await rest();
-    clock.advance(LOOK_MS + 1);
+  async tick(): Promise<void> {
+    this.#ticks.push(this.clock.now() + LOOK_MS + 1);
+    await this.rest();
+    this.clock.advance(LOOK_MS);
+    await this.rest();
+    this.clock.advance(LOOK_MS + 1);
   }
 
-  const count = (words: RegExp) => lines.filter((line) => words.test(line)).length;
-  const ended = () => count(/"msg":"poll(ed"| failed)/);
   /** Waits until so many polls of an account have ended, well or badly, since the story was opened; extras too. */
-  async function polled(times: number): Promise<void> {
-    // A poll that went well asks for extras afterwards.
-    const isOver = () => ended() >= times && count(/"msg":"extras /) >= count(/"msg":"polled"/);
-    await untilTrue(`the end of poll ${times}`, isOver, { diagnose: () => lines.slice(-5) });
-    await rest();
+  async polled(times: number): Promise<void> {
+    const diagnose = () => this.#log.lines.slice(-5);
+    await untilTrue(`the end of poll ${times}`, () => this.#log.isThrough(times), { diagnose });
+    await this.rest();
   }
 
-  async function stopBroker(): Promise<void> {
-    brokerIsUp = false;
-    await broker.stop();
+  /** Time passes at once, the schedule fires, and the poll of each account has ended. */
+  async nextPoll(afterMs = 0): Promise<void> {
+    const polls = this.#log.ended + this.accounts.length;
+    const { at } = this.#nextTick(this.clock.now());
+    this.clock.advance(afterMs);
+    if (this.clock.now() < at) await this.tick();
+    else this.clock.advance(LOOK_MS);
+    await this.#goOnUntilEnded(polls);
+    await this.polled(polls);
   }
-
-  /** On the same port, remembering nothing. */
-  async function restartBroker(): Promise<void> {
-    if (brokerIsUp) await stopBroker();
-    broker = await startBroker({ port: broker.port });
-    ear = stack.use(await startProbe(broker.url, {}, untilAtRest));
-    brokerIsUp = true;
-  }
-
-  const log = () => lines.map((line): Fields => JSON.parse(line));
-
-  return {
-    accounts,
-    /** The usual configuration with `over` laid over it, in a file. */
-    async configuredAt(over: Readonly<Record<string, unknown>> = {}): Promise<string> {
-      const path = join(await stack.folder(), 'config.yaml');
-      await writeFile(path, configured(over));
-      return path;
-    },
-    clock,
-    simulator,
-    secrets,
-    stateDir,
-    stack,
-    /** What else the program has said: it is searched for secrets when the story ends, as topics and log are. */
-    alsoSaid: (...texts: readonly string[]) => void more.push(...texts),
-    /** What stands in the state directory, file by file. */
-    async stateFiles(): Promise<string[]> {
-      const names = await pathsBelow(stateDir);
-      const files = names.filter((name) => name.endsWith('.json'));
-      return Promise.all(files.map((name) => readFile(join(stateDir, name), 'utf8')));
-    },
-    /** The lines of the log, parsed. */
-    get log() {
-      return log();
-    },
-    /** The lines with this message. */
-    logged: (message: string) => log().filter(({ msg }) => msg === message),
-    forgetLog: () => void lines.splice(0),
-    start,
-    stop,
-    listen,
-    stopBroker,
-    restartBroker,
-    /** Lets time pass, in steps that wake a sleeper; whatever a step sets going comes to rest before the next. */
-    async pass(ms: number, stepMs = 1_000) {
-      await rest();
-      for (let left = ms; left > 0; ) {
-        const step = Math.min(left, Math.max(stepMs, clock.untilNext));
-        clock.advance(step);
-        await rest();
-        left -= step;
-      }
-    },
-    passing,
-    type,
-    rest,
-    tick,
-    polled,
-    /** Time passes at once, the schedule fires, and the poll of each account has ended. */
-    async nextPoll(afterMs = 0) {
-      const before = ended();
-      const { at } = nextTick(clock.now());
-      clock.advance(afterMs);
-      if (clock.now() < at) await tick();
-      else clock.advance(LOOK_MS);
-      await rest();
-      await goOnUntilEnded(before + accounts.length);
-      await polled(before + accounts.length);
-    },
-  };
 }
 
 /** What the daemon answers over HTTP. */

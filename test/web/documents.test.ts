@@ -78,7 +78,7 @@ test('a request is answered as over MQTT, a list that it fetched is on the strea
 
 test('without a broker it shows everything, and says that there is none; then that it came, and was lost', async () => {
   const story = await openStory();
-  await story.stopBroker();
+  await story.broker.stop();
   const daemon = await story.start();
   const { stream } = await look(story, daemon);
   const untilLink = (broker: string) =>
@@ -88,9 +88,9 @@ test('without a broker it shows everything, and says that there is none; then th
   await story.polled(1);
   await stream.until('the meter', () => stream.last('meter/70418235/state'));
   await untilLink('none');
-  await story.restartBroker();
+  await story.broker.restart();
   await untilLink('connected');
-  await story.stopBroker();
+  await story.broker.stop();
   await untilLink('disconnected');
 });
 

@@ -8,10 +8,11 @@ export interface Tool {
   readonly name: string;
   /** For the model. */
   readonly description: string;
-  /** JSON Schema of an object. */
+  /** JSON Schemas of objects. */
   readonly inputSchema: object;
+  readonly outputSchema: object;
   /** Resolves to the answer, and a sentence about it. Rejects with a Failure for arguments that are not allowed. */
-  readonly call: (given: unknown) => Promise<{ readonly sentence: string; readonly data: object }>;
+  readonly call: (given: Fields) => Promise<{ readonly sentence: string; readonly data: object }>;
 }
 
 const WITH_HANDSHAKE = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
@@ -80,8 +81,9 @@ async function answer(message: unknown, tools: readonly Tool[]): Promise<object 
   }
 }
 
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
 
 const errorOf = (id: Id, { code, message, data }: ProtocolError) => ({
   jsonrpc: '2.0',
@@ -138,10 +140,11 @@ function initialized(asked: unknown) {
   };
 }
 
-const listed = ({ name, description, inputSchema }: Tool) => ({
+const listed = ({ name, description, inputSchema, outputSchema }: Tool) => ({
   name,
   description,
   inputSchema,
+  outputSchema,
   annotations: { readOnlyHint: true, openWorldHint: false },
 });
 
@@ -149,8 +152,9 @@ const listed = ({ name, description, inputSchema }: Tool) => ({
 async function called({ name, arguments: given }: Fields, tools: readonly Tool[]): Promise<object> {
   const tool = tools.find((one) => one.name === name);
   if (!tool) throw new ProtocolError(WRONG_PARAMETERS, 'There is no such tool.');
+  if (!isObject(given ?? {})) throw new ProtocolError(WRONG_PARAMETERS, 'arguments: allowed: an object.');
   try {
-    const { sentence, data } = await tool.call(given ?? {});
+    const { sentence, data } = await tool.call(fieldsOf(given));
     return {
       content: [{ type: 'text', text: `${sentence}\n${JSON.stringify(data)}` }],
       structuredContent: data,

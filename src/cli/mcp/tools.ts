@@ -6,11 +6,21 @@ import { costAt } from '../../domain/insight/anotherTariff.ts';
 import { billCheckRecord } from '../../domain/insight/billWords.ts';
 import type { Forecast } from '../../domain/insight/forecast.ts';
 import { invoiceRecord } from '../../domain/invoice.ts';
-import { addDays, type Day } from '../../domain/period.ts';
+import { addDays, DAY_SHAPE, type Day, isDay } from '../../domain/period.ts';
 import { periodSums } from '../../domain/totals.ts';
 import { EXIT, failure } from '../../foundation/failure.ts';
+import { readParameters } from '../../mqtt/requests.ts';
+import type { Fixed } from '../../publication/payloads/payloads.ts';
 import { statementOf } from '../../publication/statement/statement.ts';
 import { refusal } from '../command.ts';
+import {
+  billsAnswer,
+  costAnswer,
+  forecastAnswer,
+  healthAnswer,
+  statementAnswer,
+  usageAnswer,
+} from './answers.ts';
 import type { NumberedAccount, NumberedMeter } from './disk.ts';
 import type { Tool } from './protocol.ts';
 
@@ -18,31 +28,45 @@ type Read = () => Promise<readonly NumberedAccount[]>;
 
 const MOST_PERIODS = 400;
 const HIGHEST_PRICE = 1_000;
-const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, 'allowed: a day as YYYY-MM-DD');
+const A_DAY = 'a day of the calendar as YYYY-MM-DD';
+const day = z.string(A_DAY).regex(DAY_SHAPE, A_DAY).refine(isDay, A_DAY);
 const span = {
   from: day.describe('The first day, YYYY-MM-DD.'),
   to: day.describe('The last day, YYYY-MM-DD.'),
 };
-const meter = z.int().min(1).optional().describe('One meter by its number; default: all.');
+const A_PRICE = `0 to ${HIGHEST_PRICE}`;
+const price = z.number(A_PRICE).min(0, A_PRICE).max(HIGHEST_PRICE, A_PRICE);
+const A_MONTH = 'a month as YYYY-MM';
+const meter = z
+  .int('a number of a meter')
+  .min(1, 'a number of a meter')
+  .optional()
+  .describe('One meter by its number; default: all.');
 
-function tool<T extends z.ZodRawShape>(
-  name: string,
-  description: string,
-  shape: T,
-  call: (given: z.infer<z.ZodObject<T>>) => Promise<{ sentence: string; data: object }>,
-): Tool {
+interface Question<T extends z.ZodRawShape, A extends z.ZodObject> {
+  readonly name: string;
+  /** For the model. */
+  readonly description: string;
+  /** The arguments; each message says what is allowed. */
+  readonly shape: T;
+  readonly answer: A;
+  readonly call: (given: z.infer<z.ZodObject<T>>) => Promise<{ sentence: string; data: Fixed<z.infer<A>> }>;
+}
+
+function tool<T extends z.ZodRawShape, A extends z.ZodObject>({
+  name,
+  description,
+  shape,
+  answer,
+  call,
+}: Question<T, A>): Tool {
   const schema = z.strictObject(shape);
   return {
     name,
     description,
-    inputSchema: z.toJSONSchema(schema),
-    call(given) {
-      const parsed = schema.safeParse(given);
-      if (parsed.success) return call(parsed.data as z.infer<z.ZodObject<T>>);
-      throw refused(
-        parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`),
-      );
-    },
+    inputSchema: z.toJSONSchema(schema, { io: 'input' }),
+    outputSchema: z.toJSONSchema(answer),
+    call: async (given) => call(readParameters(schema, given) as z.infer<z.ZodObject<T>>),
   };
 }
 
@@ -74,18 +98,21 @@ const noReadings = () =>
   });
 
 function checkSpan({ from, to }: { readonly from: Day; readonly to: Day }): void {
-  for (const [key, value] of Object.entries({ from, to }))
-    if (Number.isNaN(Date.parse(value)))
-      throw refused([`${key}: found ${value}; allowed: a day of the calendar`]);
   if (from > to) throw refused([`from: found ${from}; allowed: a day not after ${to}`]);
 }
 
 const usageTool = (read: Read): Tool =>
-  tool(
-    'usage',
-    'Heat used (kWh) and what the provider charges for it, by day, week or month: the whole weeks and months that touch the span. Days without a reading are left out.',
-    { ...span, interval: z.enum(['day', 'week', 'month']).default('month'), meter },
-    async ({ from, to, interval, meter: wanted }) => {
+  tool({
+    name: 'usage',
+    description:
+      'Heat used (kWh) and what the provider charges for it, by day, week or month: the whole weeks and months that touch the span. Days without a reading are left out.',
+    shape: {
+      ...span,
+      interval: z.enum(['day', 'week', 'month'], 'day, week, month').default('month'),
+      meter,
+    },
+    answer: usageAnswer,
+    call: async ({ from, to, interval, meter: wanted }) => {
       checkSpan({ from, to });
       const meters = (await metersOf(read, wanted)).map(({ number, view }) => {
         const periods = periodSums(view.tenancy, interval, Number.POSITIVE_INFINITY)
@@ -105,14 +132,23 @@ const usageTool = (read: Read): Tool =>
         ]);
       return { sentence: `Usage by ${interval} from ${from} to ${to}.`, data: { interval, meters } };
     },
-  );
+  });
 
 const billsTool = (read: Read): Tool =>
-  tool(
-    'bills',
-    'The bills, newest first, each with the verdict of the bridge: whether it agrees with the days of its period, and what is not explained.',
-    { most: z.int().min(1).max(60).default(12).describe('So many of the newest.') },
-    async ({ most }) => {
+  tool({
+    name: 'bills',
+    description:
+      'The bills, newest first, each with the verdict of the bridge: whether it agrees with the days of its period, and what is not explained.',
+    shape: {
+      most: z
+        .int('1 to 60')
+        .min(1, '1 to 60')
+        .max(60, '1 to 60')
+        .default(12)
+        .describe('So many of the newest.'),
+    },
+    answer: billsAnswer,
+    call: async ({ most }) => {
       const accounts = (await read()).map(({ number, view }) => {
         const { invoices, checks, currency, zone } = view;
         const bills = (invoices?.all ?? []).slice(0, most).map((invoice, at) => {
@@ -141,21 +177,23 @@ const billsTool = (read: Read): Tool =>
         data: { accounts },
       };
     },
-  );
+  });
 
 const statementTool = (read: Read): Tool =>
-  tool(
-    'statement',
-    'One complete month of each meter: use and cost, the month before and the year before, what the weather explains, prices, heating and hot water apart, days without a reading. Each value is null with a reason where it is not known.',
-    {
+  tool({
+    name: 'statement',
+    description:
+      'One complete month of each meter: use and cost, the month before and the year before, what the weather explains, prices, heating and hot water apart, days without a reading. Each value is null with a reason where it is not known.',
+    shape: {
       month: z
-        .string()
-        .regex(/^\d{4}-\d{2}$/, 'allowed: a month as YYYY-MM')
+        .string(A_MONTH)
+        .regex(/^\d{4}-\d{2}$/, A_MONTH)
         .optional()
         .describe('YYYY-MM; default: the newest complete one.'),
       meter,
     },
-    async ({ month, meter: wanted }) => {
+    answer: statementAnswer,
+    call: async ({ month, meter: wanted }) => {
       const numbered = await metersOf(read, wanted);
       const accounts = await read();
       const statements = numbered.map(({ number, view }) => {
@@ -175,7 +213,7 @@ const statementTool = (read: Read): Tool =>
       });
       return { sentence: 'Information, and not a bill.', data: { statements } };
     },
-  );
+  });
 
 /** Without what names a person, a meter, a bill, or comes from the configuration in words. */
 function withoutNames(statement: ReturnType<typeof statementOf>) {
@@ -238,11 +276,13 @@ const band = (forecast: Forecast | null | undefined) =>
     : null;
 
 const forecastTool = (read: Read): Tool =>
-  tool(
-    'forecast',
-    'What the running month will come to, and the next bill, each with a band that holds 80 of 100; and the month so far.',
-    {},
-    async () => {
+  tool({
+    name: 'forecast',
+    description:
+      'What the running month will come to, and the next bill, each with a band that holds 80 of 100; and the month so far.',
+    shape: {},
+    answer: forecastAnswer,
+    call: async () => {
       const accounts = await read();
       if (accounts.every(({ meters }) => meters.length === 0)) throw noReadings();
       const data = accounts.map(({ number, view, meters }) => ({
@@ -268,23 +308,20 @@ const forecastTool = (read: Read): Tool =>
       }));
       return { sentence: 'Forecasts, not promises.', data: { accounts: data } };
     },
-  );
+  });
 
 const costTool = (read: Read): Tool =>
-  tool(
-    'what_would_it_cost',
-    'What the days of a span would have cost by another tariff, beside what they did cost.',
-    {
+  tool({
+    name: 'what_would_it_cost',
+    description: 'What the days of a span would have cost by another tariff, beside what they did cost.',
+    shape: {
       ...span,
-      unit_rate: z
-        .number()
-        .min(0)
-        .max(HIGHEST_PRICE)
-        .describe('Price of a kWh, in the currency of the meter.'),
-      standing_charge: z.number().min(0).max(HIGHEST_PRICE).describe('Price of a day.'),
+      unit_rate: price.describe('Price of a kWh, in the currency of the meter.'),
+      standing_charge: price.describe('Price of a day.'),
       meter,
     },
-    async ({ from, to, unit_rate, standing_charge, meter: wanted }) => {
+    answer: costAnswer,
+    call: async ({ from, to, unit_rate, standing_charge, meter: wanted }) => {
       checkSpan({ from, to });
       const days = { from, to: addDays(to, 1) };
       const prices = { unitRate: unit_rate, standingCharge: toMicro(standing_charge) };
@@ -301,14 +338,16 @@ const costTool = (read: Read): Tool =>
       });
       return { sentence: `By ${unit_rate} a kWh and ${standing_charge} a day.`, data: { meters } };
     },
-  );
+  });
 
 const healthTool = (read: Read): Tool =>
-  tool(
-    'health',
-    'How fresh the data is, and what is wrong, as the disk of the bridge knows it: the newest reading, the last polls, and how long ago that was.',
-    {},
-    async () => {
+  tool({
+    name: 'health',
+    description:
+      'How fresh the data is, and what is wrong, as the disk of the bridge knows it: the newest reading, the last polls, and how long ago that was.',
+    shape: {},
+    answer: healthAnswer,
+    call: async () => {
       const accounts = (await read()).map(({ number, account, view, meters }) => {
         const { lastPollAt, lastSuccessAt, failures, lastError } = account.history.record;
         const { zone } = view;
@@ -334,4 +373,4 @@ const healthTool = (read: Read): Tool =>
         data: { accounts },
       };
     },
-  );
+  });

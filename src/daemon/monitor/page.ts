@@ -107,7 +107,9 @@ function routesOf({ requests, report, metrics }: PageParts, context: Context): R
       if (!meter || !account || !view) return NO_METER;
       const month = chosenMonth(meter.completeMonths(), query.get('month') ?? undefined);
       const statement = statementOf(month, { meter: view, account: accountView(account, context) });
-      const page = statementPage(statement, visitorsLanguage(config.language, languagesOf(request)));
+      const issuedOn = view.zone.dayAt(context.clock.now());
+      const language = visitorsLanguage(config.language, languagesOf(request));
+      const page = statementPage(statement, language, issuedOn);
       const allows = `style-src '${STATEMENT_STYLE_HASH}'; form-action 'none'`;
       return { ...text(page, 'text/html'), allows };
     },

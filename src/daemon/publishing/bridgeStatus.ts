@@ -10,10 +10,12 @@ import type { BridgeView } from '../../publication/views.ts';
 import { type Context, metersOf } from '../context.ts';
 import type { Statistics } from '../homeAssistant/statistics.ts';
 import type { Household } from '../polling/household.ts';
+import type { Witnesses } from '../witnesses.ts';
 
 interface Parts {
   readonly household: Household;
   readonly statistics: Statistics | null;
+  readonly witnesses: Pick<Witnesses, 'reasons'>;
   readonly baseTopic: Pick<BaseTopicWatch, 'instance' | 'reasons'>;
 }
 
@@ -22,7 +24,7 @@ export type BridgeStatus = ReturnType<typeof openBridgeStatus>;
 // Above this, a list on bridge/health names no more: with thousands of accounts it would be megabytes at each change.
 const MOST_NAMED = 50;
 
-export function openBridgeStatus({ household, statistics, baseTopic }: Parts, context: Context) {
+export function openBridgeStatus({ household, statistics, baseTopic, witnesses }: Parts, context: Context) {
   const { accounts, config, zone, clock, state, link } = context;
   const startedAt = clock.now();
   /** Faults of the daemon itself, such as a port that is taken. */
@@ -51,6 +53,7 @@ export function openBridgeStatus({ household, statistics, baseTopic }: Parts, co
     ...metersOf(context).flatMap((meter) => meterReasons(meter, context)),
     ...accounts.flatMap((account) => duplicateReasons(account)),
     ...accounts.flatMap(({ extras }) => extras.reasons()),
+    ...witnesses.reasons(),
     ...link.refusals().map(safeWords),
     ...baseTopic.reasons(),
   ];

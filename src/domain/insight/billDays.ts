@@ -153,6 +153,10 @@ function openCosts(
     return found.heldBy;
   });
   const estimates = openEstimates(days, all);
+  const newestYear = inReading
+    .slice(-YEAR_AND_MONTH_DAYS)
+    .flatMap((reading) => (reading?.missed === 0 ? reading.amount : []));
+  const step = stepOf(newestYear);
   /** All of a reading that has days on both sides of the midnight before a day may belong to either. */
   function carriedOver(at: number): Micro {
     const reading = inReading[at] ?? null;
@@ -185,7 +189,7 @@ function openCosts(
         day_later: plus(aloneOn(first + count), aloneOn(first)),
         night: plus(before, last, SHARE_OF_NIGHT),
       },
-      step: stepOf(closed.map(({ amount }) => amount)),
+      step,
       missing,
       carried: places.filter(isCarried),
       open: atEnds + unbilled + estimates.cutWithin(first, first + count),

@@ -3,7 +3,6 @@ import {
   addTo,
   dot,
   leastSquares,
-  median,
   NORMAL_PER_DEVIATION,
   quadratic,
   solved,
@@ -201,20 +200,43 @@ function leastMedianOfSquares(
   bills: readonly PlacedBill[],
   rounding: number,
 ): readonly PlacedBill[] {
-  let best = { median: Number.POSITIVE_INFINITY, off: [] as readonly number[] };
-  for (const sample of choices(bills, form.fitted.length)) {
-    const { columns, values } = regressionOf(form, sample);
-    const coefficients = solved(columns, values);
+  const { columns, values } = regressionOf(form, bills);
+  const off = new Float64Array(bills.length);
+  let best = { median: Number.POSITIVE_INFINITY, off: new Float64Array() };
+  for (const sample of samplesOf(bills.length, form.fitted.length)) {
+    const ofSample = (one: readonly number[]) => sample.map((at) => one[at] as number);
+    const coefficients = solved(columns.map(ofSample), ofSample(values));
     if (coefficients === null) continue;
-    const rates = ratesOf(form, coefficients);
-    const off = bills.map((bill) => Math.abs(offBy(rates, bill)));
-    const middle = median(off);
-    if (middle < best.median) best = { median: middle, off };
+    for (let at = 0; at < off.length; at += 1) {
+      let rest = values[at] as number;
+      for (let term = 0; term < columns.length; term += 1)
+        rest -= (coefficients[term] as number) * (columns[term]?.[at] as number);
+      off[at] = Math.abs(rest);
+    }
+    // As `median` does, without a copy of a list for each of hundreds of samples.
+    const middle = off.slice().sort()[off.length >> 1] as number;
+    if (middle < best.median) best = { median: middle, off: off.slice() };
   }
   // The scale of normal noise, corrected for few bills (Rousseeuw and Leroy); rounding is always there.
   const few = 1 + 5 / (bills.length - form.fitted.length);
   const far = OUTLIER * Math.max(rounding, NORMAL_PER_DEVIATION * few * best.median);
   return bills.filter((_, at) => (best.off[at] ?? Number.POSITIVE_INFINITY) <= far);
+}
+
+/** Each is asked for again and again. */
+const samples = new Map<string, readonly number[][]>();
+
+/** All choices of so many places among `count`. */
+function samplesOf(count: number, size: number): readonly number[][] {
+  const key = `${count} ${size}`;
+  const known =
+    samples.get(key) ??
+    choices(
+      Array.from({ length: count }, (_, at) => at),
+      size,
+    );
+  samples.set(key, known);
+  return known;
 }
 
 /** All choices of so many of them. */

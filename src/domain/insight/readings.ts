@@ -30,7 +30,7 @@ export const LONGEST_SPAN_DAYS = 7;
 const FEWEST_EQUAL = 4;
 /** As many runs of equal readings as that may come by chance in a year: where they are named, and where they leave a bill in doubt. */
 const NAMED_BY_CHANCE = 0.2;
-export const DOUBTED_BY_CHANCE = 2;
+export const DOUBTED_BY_CHANCE = 0.8;
 /** A register cannot show what is no multiple of its step: two such readings that are equal are estimates. */
 const FEWEST_OFF_STEP = 2;
 /** Readings that tell how often the next one is equal by chance; believed as if ten others had told what registers of such steps do. */
@@ -109,12 +109,16 @@ export interface EstimatedRun {
 /** Runs of equal readings of energy that are too long to have come by chance; `byChance`: but for so many in a year. */
 export function estimatedRuns(energies: readonly Reading[], byChance = NAMED_BY_CHANCE): EstimatedRun[] {
   const runs = equalRuns(energies);
+  const step = registerStep(runs.map(({ first }) => energies[first]?.amount ?? 0));
   return runs.flatMap(({ first, next }, at) => {
-    if (next - first < FEWEST_OFF_STEP || energies[first]?.amount === 0) return [];
+    const amount = energies[first]?.amount ?? 0;
+    const fewest = amount % step === 0 ? FEWEST_EQUAL : FEWEST_OFF_STEP;
+    if (next - first < fewest || amount === 0) return [];
     // A run holds one reading at least.
     const newest = runs.slice(Math.max(0, at - READINGS_COMPARED), at);
     const earlier = newest.filter((run) => first - run.first <= READINGS_COMPARED);
-    if (next - first < fewestEqual(energies, first, earlier, byChance)) return [];
+    const isOfStep = fewest === FEWEST_EQUAL;
+    if (isOfStep && next - first < fewestEqual(energies, earlier, step, byChance)) return [];
     let right = next;
     while (energies[right]?.amount === 0 && right - next < FEWEST_EQUAL) right += 1;
     return [{ first, next, right }];
@@ -125,22 +129,25 @@ export type Run = Pick<EstimatedRun, 'first' | 'next'>;
 
 /** All readings as runs of equal ones, most of them of one; a reading after missed days begins another run. */
 export function equalRuns(energies: readonly Reading[]): Run[] {
-  const begins = energies.flatMap(({ amount, missed }, at) =>
-    missed === 0 && energies[at - 1]?.amount === amount ? [] : [at],
-  );
-  return begins.map((first, at) => ({ first, next: begins[at + 1] ?? energies.length }));
+  const runs: Run[] = [];
+  let first = 0;
+  for (let next = 1; next <= energies.length; next += 1) {
+    const after = energies[next];
+    if (after?.missed === 0 && after.amount === energies[first]?.amount) continue;
+    runs.push({ first, next });
+    first = next;
+  }
+  return runs;
 }
 
-/** So many readings equal to that at `first` are an estimate: the lengths of runs that come by chance fall geometrically. */
+/** So many equal readings are an estimate: the lengths of runs that come by chance fall geometrically. */
 function fewestEqual(
   energies: readonly Reading[],
-  first: number,
   earlier: readonly Run[],
+  step: Micro,
   byChance: number,
 ): number {
   const used = earlier.filter((run) => energies[run.first]?.amount !== 0);
-  const step = registerStep(used.map((run) => energies[run.first]?.amount ?? 0));
-  if ((energies[first]?.amount ?? 0) % step !== 0) return FEWEST_OFF_STEP;
   // Longer ones may be estimates themselves.
   const [ones = 0, twos = 0, threes = 0] = [1, 2, 3].map(
     (length) => used.filter((run) => run.next - run.first === length).length,

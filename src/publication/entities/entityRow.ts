@@ -30,6 +30,8 @@ export interface EntityRow<View> extends Fact<View> {
   readonly key: string;
   /** Whether Home Assistant is shown it; default: always. */
   readonly given?: (view: View) => boolean;
+  /** Where it is not given, the state lacks its keys. */
+  readonly optional?: true;
   readonly platform: 'sensor' | 'binary_sensor';
   readonly stateClass?: 'total' | 'total_increasing';
   readonly precision?: number;
@@ -66,7 +68,12 @@ export const attributesOf = <View>(entity: EntityRow<View>): (StateKey<View> & {
 
 /** `keys`: those of a table, which are found out once. */
 export const stateFrom = <View>(keys: readonly StateKey<View>[], view: View): Record<string, Value> =>
-  Object.fromEntries(keys.map(({ key, read }) => [key, read(view)]));
+  Object.fromEntries(
+    keys.filter(({ entity }) => !lacks(entity, view)).map(({ key, read }) => [key, read(view)]),
+  );
+
+const lacks = <View>({ optional, given }: EntityRow<View>, view: View): boolean =>
+  optional === true && given?.(view) === false;
 
 /** Attributes that are fields of one thing, named as there; `null` where there is none. */
 export const fieldsOf =

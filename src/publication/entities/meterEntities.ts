@@ -34,6 +34,7 @@ const problem = { platform: 'binary_sensor', deviceClass: 'problem' } as const;
 
 const instant = (view: MeterView, at: number | null): string | null =>
   at === null ? null : view.zone.iso(at);
+const MOST_DIFFERING = 62;
 const toTenths = (value: number): number => Math.round(value * 10) / 10 || 0;
 
 /** Two rows over the same days. No state class: Home Assistant would book them on the day they arrive. */
@@ -294,6 +295,94 @@ const REGISTER_ROWS: readonly Row[] = [
   },
 ];
 
+const ofWitness = fieldsOf(
+  ({ witness }: MeterView) =>
+    witness?.compared.check && {
+      ...witness.compared.check,
+      days_missing: witness.compared.check.daysMissing,
+      register_growth: knownUnits(witness.compared.check.growth),
+    },
+);
+
+/** What has come once is shown; `null` while the meter is silent. */
+const beside = (
+  field: 'flowTemperature' | 'returnTemperature' | 'volume',
+  row: Omit<Row, 'read' | 'given' | 'platform'>,
+): Row => ({
+  ...row,
+  platform: 'sensor',
+  given: ({ witness }) => witness?.[field] !== undefined,
+  read: ({ witness }) => witness?.[field] ?? null,
+});
+const celsius = { unit: '°C', deviceClass: 'temperature', precision: 1 } as const;
+
+/** What the meter itself says, where the configuration names a topic for it. */
+const WITNESS_ROWS: readonly Row[] = [
+  {
+    ...energy,
+    key: 'witness_register',
+    help: "The meter's own register, as the topic of meters.<meter>.witness has it; null when nothing was heard for two days. Not for the Energy dashboard: beside energy_total it would count twice.",
+    icon: 'mdi:counter',
+    read: ({ witness }) => knownUnits(witness?.energy),
+  },
+  {
+    key: 'witness_at',
+    help: 'When it was heard; null too where a retained number does not tell.',
+    platform: 'sensor',
+    deviceClass: 'timestamp',
+    category: 'diagnostic',
+    read: (view) => instant(view, view.witness?.at ?? null),
+  },
+  {
+    ...energy,
+    key: 'witness_today',
+    help: 'Heat used since local midnight, by the meter itself: what the provider tells tomorrow. null while the register at midnight is not known.',
+    read: ({ witness }) => knownUnits(witness?.today),
+  },
+  {
+    ...energy,
+    key: 'witness_day',
+    help: 'Heat of the latest day of the provider, by the meter itself.',
+    read: ({ witness, totals: { newestDay } }) => knownUnits(witness?.compared.days.get(newestDay ?? '')),
+  },
+  {
+    ...energy,
+    key: 'witness_difference',
+    help: "What the meter's own register has grown by, less the sum of the provider's days, over the longest span that both have.",
+    icon: 'mdi:scale-balance',
+    read: ({ witness }) => knownUnits(witness?.compared.check?.difference),
+    attributes: [
+      ofWitness('from', 'First day of the span.', asDate),
+      ofWitness('to', 'Last day of the span.', asDate),
+      ofWitness('days_missing', 'Days of the span that the provider lacks.', { unit: 'd' }),
+      ofWitness('register_growth', 'What the register has grown by.', inKwh),
+      {
+        key: 'witness_differing_days',
+        help: 'Days of the newest 62 on which the two differ by more than 1 kWh and a quarter, oldest first.',
+        read: ({ witness }) => witness?.compared.differing.slice(-MOST_DIFFERING) ?? [],
+      },
+    ],
+  },
+  beside('flowTemperature', {
+    ...celsius,
+    key: 'flow_temperature',
+    help: 'Temperature of the water that comes, by the meter itself.',
+  }),
+  beside('returnTemperature', {
+    ...celsius,
+    key: 'return_temperature',
+    help: 'Temperature of the water that goes back, by the meter itself.',
+  }),
+  beside('volume', {
+    key: 'volume_total',
+    help: 'Water that has passed the meter, by the meter itself.',
+    unit: 'm³',
+    deviceClass: 'volume',
+    precision: 1,
+    icon: 'mdi:water-outline',
+  }),
+];
+
 /** Attributes of the total. */
 const ABOUT_THE_METER: readonly Attribute[] = [
   { key: 'currency', help: 'Of all amounts of money.', read: ({ currency }) => currency },
@@ -371,6 +460,7 @@ export const METER_ROWS: readonly Row[] = [
   ...withAll({ given: ({ house }) => house !== null }, WEATHER_ROWS),
   ...USE_ROWS,
   ...withAll({ given: ({ register }) => register !== null }, REGISTER_ROWS),
+  ...withAll({ optional: true, given: ({ witness }) => witness !== undefined }, WITNESS_ROWS),
   {
     ...problem,
     key: 'data_late',

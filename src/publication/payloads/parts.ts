@@ -56,7 +56,10 @@ export function stateOf<View>(
   if (needless.length > 0) throw new Error(`no row has the key ${needless.join(', ')}`);
   return payload(
     Object.fromEntries(
-      keys.map((one) => [one.key, (others[one.key] ?? shapeOf(one)).describe(withUnit(one))]),
+      keys.map((one) => {
+        const shape = (others[one.key] ?? shapeOf(one)).describe(withUnit(one));
+        return [one.key, one.entity.optional ? shape.optional() : shape];
+      }),
     ),
   );
 }

@@ -108,6 +108,7 @@ const meterState = stateOf(METER_ROWS, {
   weather_adjusted_change_days: count.nullable(),
   degree_days_month_days: count.nullable(),
   statement_month: month.nullable(),
+  witness_differing_days: z.array(day).max(62),
   missing_days: count,
   missing_day_list: z.array(z.string().regex(/^\d{4}-\d{2}-\d{2}(\.\.\d{4}-\d{2}-\d{2})?$/)).max(100),
   origin: day,
@@ -453,7 +454,7 @@ export const TOPICS = {
 export type TopicName = keyof typeof TOPICS;
 
 /** Payloads are not changed. */
-type Fixed<T> = T extends object ? { readonly [K in keyof T]: Fixed<T[K]> } : T;
+export type Fixed<T> = T extends object ? { readonly [K in keyof T]: Fixed<T[K]> } : T;
 /** The number of the schema is added with the topic. */
 type Unnumbered<T> = T extends unknown ? Omit<T, 'schema'> : never;
 type JsonTopic = Exclude<

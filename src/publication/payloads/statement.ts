@@ -49,7 +49,16 @@ const reading = z.strictObject({
 });
 const price = { from: day, to: day, unit_rate: number, standing_charge: number };
 const verdict = z.enum(VERDICTS);
-const bill = { id: text, from: day, to: day, amount: known, amount_due: known, due: day.nullable() };
+const bill = {
+  id: text,
+  from: day,
+  to: day,
+  amount: known,
+  amount_due: known,
+  due: day.nullable(),
+  sum_of_days: known.describe('What its days cost.'),
+  difference: known.describe('What it is more than these, with what instalments within it have paid.'),
+};
 const days = z.array(day);
 const code = z.enum([
   'days_missing',

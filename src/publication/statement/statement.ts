@@ -313,9 +313,22 @@ function billsOf(account: AccountFacts, { from, to }: DaySpan): Statement['bills
   const found = invoices.all.flatMap((invoice) => {
     const { id, period_start, period_end, amount, amount_due, due } = invoiceRecord(invoice, zone);
     if (period_start === null || period_end === null || period_start >= to || period_end < from) return [];
-    const { verdict = 'unknown' as const, unexplained } = checks.get(id) ?? {};
-    const bill = { id, from: period_start, to: period_end, amount, amount_due, due, verdict };
-    return [{ ...bill, unexplained: knownUnits(unexplained) }];
+    const check = checks.get(id);
+    // With days missing the sum is not that of the bill.
+    const isWhole = check !== undefined && check.missing === 0 && check.together === null;
+    const bill: ToldBill = {
+      id,
+      from: period_start,
+      to: period_end,
+      amount,
+      amount_due,
+      due,
+      sum_of_days: isWhole ? toUnits(check.sum) : null,
+      difference: isWhole ? toUnits(check.total + (check.paid ?? 0) - check.sum) : null,
+      verdict: check?.verdict ?? 'unknown',
+      unexplained: knownUnits(check?.unexplained),
+    };
+    return [bill];
   });
   if (found.length === 0) return unknown('no_bill');
   return known(found, { kind: 'bills', ids: found.map(({ id }) => id) });

@@ -46,33 +46,69 @@ const FLOW_OFF =
 const NO_COOKIE = 'Restart login cookie not found.';
 const CODE_LIFE_MS = 60_000;
 
-export function openCodeFlow({ issuer, clock, switches, credentials, sessions }: Realm) {
-  const { token } = switches;
-  const tabs = new Map<string, Tab>();
-  const codes = new Map<string, Code>();
+export class CodeFlow {
+  private readonly realm: Realm;
+  private readonly token: Realm['switches']['token'];
+  private readonly tabs = new Map<string, Tab>();
+  private readonly codes = new Map<string, Code>();
 
-  function start(request: Form): Reply {
+  constructor(realm: Realm) {
+    this.realm = realm;
+    this.token = realm.switches.token;
+  }
+
+  /** The authorization endpoint. */
+  begin(exchange: Exchange): Reply {
+    return this.start(Object.fromEntries(exchange.query));
+  }
+
+  /** A form of any of the pages was posted. */
+  post(exchange: Exchange): Reply {
+    const tab = this.tabOf(exchange);
+    return tab ? this.take(tab, Object(exchange.body), exchange) : errorPage(NO_COOKIE);
+  }
+
+  /** The page that is open, with a word on why it comes. */
+  show(exchange: Exchange): Reply {
+    const tab = this.tabOf(exchange);
+    return tab ? this.pageOf(tab, 'message') : errorPage(NO_COOKIE);
+  }
+
+  /** What a code was given for; the second use of a code ends what the first one got. */
+  redeem({ code = '', redirect_uri, code_verifier: verifier }: Form): Grant {
+    const given = this.codes.get(code);
+    if (given?.isUsed) given.session.clientDetached = true;
+    if (!given || given.isUsed || this.realm.clock.now() >= given.expiresAt) throw noGrant('Code not valid');
+    given.isUsed = true;
+    const { request, session } = given;
+    if (redirect_uri !== request.redirect_uri) throw noGrant('Incorrect redirect_uri');
+    checkVerifier(request, verifier);
+    return { session, nonce: request.nonce };
+  }
+
+  private start(request: Form): Reply {
     const { redirect_uri = '', response_type, scope = '' } = request;
-    if (token.tlsRequired) return errorPage('HTTPS required');
-    if (!token.realmEnabled) return errorPage('Realm not enabled');
-    if (request.client_id !== token.clientId || !token.clientEnabled) return errorPage('Client not found.');
-    if (!token.redirectUris.includes(redirect_uri)) return errorPage('Invalid parameter: redirect_uri');
+    if (this.token.tlsRequired) return errorPage('HTTPS required');
+    if (!this.token.realmEnabled) return errorPage('Realm not enabled');
+    if (request.client_id !== this.token.clientId || !this.token.clientEnabled)
+      return errorPage('Client not found.');
+    if (!this.token.redirectUris.includes(redirect_uri)) return errorPage('Invalid parameter: redirect_uri');
     try {
-      if (!token.codeFlowAllowed) throw failed(400, 'unauthorized_client', FLOW_OFF);
+      if (!this.token.codeFlowAllowed) throw failed(400, 'unauthorized_client', FLOW_OFF);
       if (response_type !== 'code') throw failed(400, 'unsupported_response_type', '');
-      checkChallenge(request, switches);
-      checkScopes(scope, switches);
+      checkChallenge(request, this.realm.switches);
+      checkScopes(scope, this.realm.switches);
     } catch (err) {
-      if (err instanceof Refusal) return back(request, Object(err.reply.body));
+      if (err instanceof Refusal) return this.back(request, Object(err.reply.body));
       throw err;
     }
-    const scopes = grantedScopes(scope, switches, asksForConsent(request));
+    const scopes = grantedScopes(scope, this.realm.switches, asksForConsent(request));
     const [id = '', cookie = '', restart = '', hash = ''] = Array.from({ length: 4 }, () => randomUUID());
-    const step = token.identityFirst ? 'username' : 'login';
+    const step = this.token.identityFirst ? 'username' : 'login';
     const unknown = { sessionCode: '', username: '', account: undefined, actions: [] };
     const tab: Tab = { id, cookie, request, scopes, step, ...unknown };
-    tabs.set(id, tab);
-    const { headers, ...page } = show(tab);
+    this.tabs.set(id, tab);
+    const { headers, ...page } = this.pageOf(tab);
     const setCookie = [
       `AUTH_SESSION_ID=${cookie};Version=1;Path=${REALM_PATH}/;Secure;HttpOnly;SameSite=None`,
       `KC_AUTH_SESSION_HASH="${hash}";Version=1;Path=${REALM_PATH}/;Max-Age=60;Secure;SameSite=None`,
@@ -81,141 +117,117 @@ export function openCodeFlow({ issuer, clock, switches, credentials, sessions }:
     return { ...page, headers: { ...headers, 'set-cookie': setCookie } };
   }
 
-  function post(tab: Tab, form: Form, exchange: Exchange): Reply {
+  private take(tab: Tab, form: Form, exchange: Exchange): Reply {
     const { step, account } = tab;
     const expired = { error: 'temporarily_unavailable', error_description: 'authentication_expired' };
-    if (step === 'done') return back(tab.request, expired);
+    if (step === 'done') return this.back(tab.request, expired);
     if (isStale(tab, exchange, form)) {
       const execution = executionOf(step);
       if (exchange.query.get('execution') !== execution) return expiredPage();
-      return redirect(address('authenticate', tab, { execution }));
+      return redirect(this.address('authenticate', tab, { execution }));
     }
-    if (account && tab.actions.length > 0) return act(tab, account, form);
+    if (account && tab.actions.length > 0) return this.act(tab, account, form);
     if (step === 'username') {
       Object.assign(tab, { username: form.username ?? '', step: 'password' });
-      return show(tab);
+      return this.pageOf(tab);
     }
-    if (step !== 'otp' || !account) return password(tab, form, exchange);
-    const isRight = credentials.oneTimeCodePasses(exchange, account, form.otp);
-    return isRight ? loggedIn(tab, account) : show(tab, 'wrong');
+    if (step !== 'otp' || !account) return this.password(tab, form, exchange);
+    const isRight = this.realm.credentials.oneTimeCodePasses(exchange, account, form.otp);
+    return isRight ? this.loggedIn(tab, account) : this.pageOf(tab, 'wrong');
   }
 
-  function password(tab: Tab, form: Form, exchange: Exchange): Reply {
+  private password(tab: Tab, form: Form, exchange: Exchange): Reply {
     if (tab.step === 'login') tab.username = form.username ?? '';
-    if (token.hasCaptcha && !form['g-recaptcha-response']) return show(tab);
-    const account = credentials.login(exchange, tab.username, form.password);
-    if (!account) return show(tab, 'wrong');
-    if (token.accountStates.get(account.username) === 'disabled') return show(tab, 'message');
+    if (this.token.hasCaptcha && !form['g-recaptcha-response']) return this.pageOf(tab);
+    const account = this.realm.credentials.login(exchange, tab.username, form.password);
+    if (!account) return this.pageOf(tab, 'wrong');
+    if (this.token.accountStates.get(account.username) === 'disabled') return this.pageOf(tab, 'message');
     tab.account = account;
-    if (!credentials.wantsOneTimeCode(account)) return loggedIn(tab, account);
+    if (!this.realm.credentials.wantsOneTimeCode(account)) return this.loggedIn(tab, account);
     tab.step = 'otp';
-    return show(tab);
+    return this.pageOf(tab);
   }
 
-  function loggedIn(tab: Tab, account: Account): Reply {
-    const { accountStates, consentRequired, offlineAccess, requiredActions } = token;
+  private loggedIn(tab: Tab, account: Account): Reply {
+    const { accountStates, consentRequired, offlineAccess, requiredActions } = this.token;
     const asksConsent = consentRequired || (offlineAccess === 'with_consent' && asksForConsent(tab.request));
-    if (sessions.isFull(account, clock.now())) {
-      credentials.refused(account);
+    if (this.realm.sessions.isFull(account, this.realm.clock.now())) {
+      this.realm.credentials.refused(account);
       return errorPage(TOO_MANY_SESSIONS, 403);
     }
-    credentials.succeeded(account);
+    this.realm.credentials.succeeded(account);
     const isSetUp = accountStates.get(account.username) !== 'not_fully_set_up';
     const actions = requiredActions.get(account.username) ?? (isSetUp ? [] : ['UPDATE_PASSWORD' as const]);
     tab.actions = [...actions, ...(asksConsent ? ['OAUTH_GRANT' as const] : [])];
-    return next(tab, account);
+    return this.next(tab, account);
   }
 
   /** Terms and consent can be agreed to; the other actions are left to a person. */
-  function act(tab: Tab, account: Account, form: Form): Reply {
+  private act(tab: Tab, account: Account, form: Form): Reply {
     if (form.cancel !== undefined) {
       tab.step = 'done';
-      return back(tab.request, { error: 'access_denied' });
+      return this.back(tab.request, { error: 'access_denied' });
     }
-    if (form.accept === undefined) return show(tab);
+    if (form.accept === undefined) return this.pageOf(tab);
     tab.actions.shift();
-    return next(tab, account);
+    return this.next(tab, account);
   }
 
-  function next(tab: Tab, account: Account): Reply {
+  private next(tab: Tab, account: Account): Reply {
     const [action] = tab.actions;
     tab.step = action ?? 'done';
-    if (action) return redirect(address('required-action', tab, { execution: action }));
+    if (action) return redirect(this.address('required-action', tab, { execution: action }));
     const { request, scopes } = tab;
-    const session = sessions.start(account, scopes, clock.now());
+    const session = this.realm.sessions.start(account, scopes, this.realm.clock.now());
     const code = `${randomUUID()}.${session.id}`;
-    codes.set(code, { session, request, expiresAt: clock.now() + CODE_LIFE_MS, isUsed: false });
-    return back(request, { session_state: session.id, code });
+    this.codes.set(code, {
+      session,
+      request,
+      expiresAt: this.realm.clock.now() + CODE_LIFE_MS,
+      isUsed: false,
+    });
+    return this.back(request, { session_state: session.id, code });
   }
 
   /** To the redirect address of the request. */
-  function back(
+  private back(
     { redirect_uri = '', response_mode, state = '' }: Form,
     answer: Record<string, string>,
   ): Reply {
     const url = new URL(redirect_uri);
-    const all = new URLSearchParams({ state, iss: issuer, ...answer });
-    if (response_mode === 'fragment' || token.codeInFragment) url.hash = String(all);
+    const all = new URLSearchParams({ state, iss: this.realm.issuer, ...answer });
+    if (response_mode === 'fragment' || this.token.codeInFragment) url.hash = String(all);
     else for (const [name, value] of all) url.searchParams.append(name, value);
     return redirect(url.href);
   }
 
-  function show(tab: Tab, feedback?: 'wrong' | 'message'): Reply {
+  private pageOf(tab: Tab, feedback?: 'wrong' | 'message'): Reply {
     const { step, username } = tab;
     if (step === 'done') return expiredPage();
     const sessionCode = randomUUID();
     tab.sessionCode = sessionCode;
-    const { hasCaptcha } = token;
-    return stepPage(step, { action: actionOf(tab, step), sessionCode, username, feedback, hasCaptcha });
+    const { hasCaptcha } = this.token;
+    return stepPage(step, { action: this.actionOf(tab, step), sessionCode, username, feedback, hasCaptcha });
   }
 
   /** That of the consent is relative to the issuer's origin. */
-  function actionOf(tab: Tab, step: Step): string {
-    if (step === 'OAUTH_GRANT') return address('consent', tab).replace(issuer, REALM_PATH);
+  private actionOf(tab: Tab, step: Step): string {
+    if (step === 'OAUTH_GRANT') return this.address('consent', tab).replace(this.realm.issuer, REALM_PATH);
     const query = { session_code: tab.sessionCode, execution: executionOf(step) };
-    return address(tab.actions.length > 0 ? 'required-action' : 'authenticate', tab, query);
+    return this.address(tab.actions.length > 0 ? 'required-action' : 'authenticate', tab, query);
   }
 
-  function address(path: string, { id, request }: Tab, more: Record<string, string> = {}): string {
+  private address(path: string, { id, request }: Tab, more: Record<string, string> = {}): string {
     const query = new URLSearchParams({ ...more, client_id: request.client_id ?? '', tab_id: id });
-    return `${issuer}/login-actions/${path}?${query}`;
+    return `${this.realm.issuer}/login-actions/${path}?${query}`;
   }
 
   /** Undefined as well when the browser did not keep the cookies. */
-  function tabOf({ query, headers }: Exchange): Tab | undefined {
-    const tab = tabs.get(query.get('tab_id') ?? '');
+  private tabOf({ query, headers }: Exchange): Tab | undefined {
+    const tab = this.tabs.get(query.get('tab_id') ?? '');
     const cookies = (headers.cookie ?? '').split('; ');
     return tab && cookies.includes(`AUTH_SESSION_ID=${tab.cookie}`) ? tab : undefined;
   }
-
-  return {
-    /** The authorization endpoint. */
-    begin: (exchange: Exchange): Reply => start(Object.fromEntries(exchange.query)),
-
-    /** A form of any of the pages was posted. */
-    post(exchange: Exchange): Reply {
-      const tab = tabOf(exchange);
-      return tab ? post(tab, Object(exchange.body), exchange) : errorPage(NO_COOKIE);
-    },
-
-    /** The page that is open, with a word on why it comes. */
-    show(exchange: Exchange): Reply {
-      const tab = tabOf(exchange);
-      return tab ? show(tab, 'message') : errorPage(NO_COOKIE);
-    },
-
-    /** What a code was given for; the second use of a code ends what the first one got. */
-    redeem({ code = '', redirect_uri, code_verifier: verifier }: Form): Grant {
-      const given = codes.get(code);
-      if (given?.isUsed) given.session.clientDetached = true;
-      if (!given || given.isUsed || clock.now() >= given.expiresAt) throw noGrant('Code not valid');
-      given.isUsed = true;
-      const { request, session } = given;
-      if (redirect_uri !== request.redirect_uri) throw noGrant('Incorrect redirect_uri');
-      checkVerifier(request, verifier);
-      return { session, nonce: request.nonce };
-    },
-  };
 }
 
 const asksForConsent = ({ prompt = '' }: Form): boolean => prompt.split(' ').includes('consent');

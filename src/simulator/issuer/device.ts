@@ -24,6 +24,8 @@ interface Device {
   answer: 'pending' | 'denied' | Session;
 }
 
+export type Devices = ReturnType<typeof openDevices>;
+
 export function openDevices({ clock, issuer, switches, credentials, sessions }: Realm) {
   const { token } = switches;
   const devices = new Map<string, Device>();

@@ -4,8 +4,8 @@ import type { Clock } from '../../foundation/clock.ts';
 import type { Account } from '../accounts.ts';
 import { type Counters, type Exchange, json, Refusal, type Reply, type Route } from '../exchange.ts';
 import type { Switches } from '../switches.ts';
-import { openCodeFlow } from './codeFlow.ts';
-import { DEVICE_GRANT, openDevices } from './device.ts';
+import { CodeFlow } from './codeFlow.ts';
+import { DEVICE_GRANT, type Devices, openDevices } from './device.ts';
 import {
   checkClient,
   checkScopes,
@@ -23,84 +23,96 @@ import {
   TOO_MANY_SESSIONS,
 } from './realm.ts';
 
-export function openKeycloak(
-  issuer: string,
-  clock: Clock,
-  accounts: readonly Account[],
-  switches: Switches,
-  counters: Counters,
-) {
-  const { token } = switches;
-  const sessions = openSessions(switches, issuer, accounts);
-  const credentials = openCredentials(clock, accounts, switches, counters);
-  const realm: Realm = { issuer, clock, switches, counters, sessions, credentials };
-  const codeFlow = openCodeFlow(realm);
-  const devices = openDevices(realm);
+/** The token endpoint, and the one that revokes. */
+class TokenEndpoint {
+  private readonly realm: Realm;
+  private readonly token: Switches['token'];
+  private readonly codeFlow: CodeFlow;
+  private readonly devices: Devices;
 
-  function tokenFor(form: Form, exchange: Exchange): Reply {
-    if (form.grant_type === 'refresh_token') return refresh(form);
-    if (form.grant_type === 'password') return password(form, exchange);
-    if (form.grant_type === 'authorization_code') return granted(codeFlow.redeem(form));
-    if (form.grant_type === DEVICE_GRANT) return granted(devices.poll(form));
+  constructor(realm: Realm, codeFlow: CodeFlow, devices: Devices) {
+    this.realm = realm;
+    this.token = realm.switches.token;
+    this.codeFlow = codeFlow;
+    this.devices = devices;
+  }
+
+  tokenFor(form: Form, exchange: Exchange): Reply {
+    if (form.grant_type === 'refresh_token') return this.refresh(form);
+    if (form.grant_type === 'password') return this.password(form, exchange);
+    if (form.grant_type === 'authorization_code') return this.granted(this.codeFlow.redeem(form));
+    if (form.grant_type === DEVICE_GRANT) return this.granted(this.devices.poll(form));
     throw failed(400, 'unsupported_grant_type', 'Unsupported grant_type');
   }
 
-  function password({ username, password, scope = '', totp }: Form, exchange: Exchange): Reply {
-    if (!token.passwordGrantAllowed)
+  private password({ username, password, scope = '', totp }: Form, exchange: Exchange): Reply {
+    if (!this.token.passwordGrantAllowed)
       throw failed(400, 'unauthorized_client', 'Client not allowed for direct access grants');
-    if (token.consentRequired) throw failed(400, 'invalid_client', 'Client requires user consent');
-    checkScopes(scope, switches);
-    const account = credentials.login(exchange, username, password, { totp });
-    if (!account) throw failed(token.wrongPasswordStatus, 'invalid_grant', 'Invalid user credentials');
-    if (sessions.isFull(account, clock.now())) {
-      credentials.refused(account);
+    if (this.token.consentRequired) throw failed(400, 'invalid_client', 'Client requires user consent');
+    checkScopes(scope, this.realm.switches);
+    const account = this.realm.credentials.login(exchange, username, password, { totp });
+    if (!account) throw failed(this.token.wrongPasswordStatus, 'invalid_grant', 'Invalid user credentials');
+    if (this.realm.sessions.isFull(account, this.realm.clock.now())) {
+      this.realm.credentials.refused(account);
       throw new Refusal(json({ error: TOO_MANY_SESSIONS }, 403));
     }
-    credentials.succeeded(account);
-    const state = token.accountStates.get(account.username) ?? 'active';
+    this.realm.credentials.succeeded(account);
+    const state = this.token.accountStates.get(account.username) ?? 'active';
     if (state === 'disabled') throw noGrant('Account disabled');
-    if (state === 'not_fully_set_up' || token.requiredActions.get(account.username)?.length)
+    if (state === 'not_fully_set_up' || this.token.requiredActions.get(account.username)?.length)
       throw noGrant('Account is not fully set up');
-    const session = sessions.start(account, grantedScopes(scope, switches), clock.now());
-    const reply = granted({ session });
-    counters.passwordGrants.ok += 1;
+    const session = this.realm.sessions.start(
+      account,
+      grantedScopes(scope, this.realm.switches),
+      this.realm.clock.now(),
+    );
+    const reply = this.granted({ session });
+    this.realm.counters.passwordGrants.ok += 1;
     return reply;
   }
 
-  function refresh({ refresh_token = '' }: Form): Reply {
-    const session = sessions.refresh(refresh_token, clock.now());
-    counters.refreshGrants.ok += 1;
-    return tokens({ session });
+  private refresh({ refresh_token = '' }: Form): Reply {
+    const session = this.realm.sessions.refresh(refresh_token, this.realm.clock.now());
+    this.realm.counters.refreshGrants.ok += 1;
+    return this.tokens({ session });
   }
 
-  function granted(grant: Grant): Reply {
+  private granted(grant: Grant): Reply {
     const { account, scopes } = grant.session;
-    if (token.accountStates.get(account.username) === 'disabled') throw noGrant('User disabled');
-    if (scopes.includes('offline_access') && token.offlineAccess === 'user_may_not')
+    if (this.token.accountStates.get(account.username) === 'disabled') throw noGrant('User disabled');
+    if (scopes.includes('offline_access') && this.token.offlineAccess === 'user_may_not')
       throw failed(400, 'not_allowed', 'Offline tokens not allowed for the user or client');
-    return tokens(grant);
+    return this.tokens(grant);
   }
 
-  /** RFC 7009: a token that is worth nothing is no error. */
-  function revoke({ token }: Form): Reply {
-    if (token === undefined) throw failed(400, 'invalid_request', 'Token not provided');
-    if (sessions.end(token) !== true) throw failed(200, 'invalid_token', 'Invalid token');
-    counters.revocations += 1;
+  /** RFC 7009: a this.token that is worth nothing is no error. */
+  revoke({ token: revoked }: Form): Reply {
+    if (revoked === undefined) throw failed(400, 'invalid_request', 'Token not provided');
+    if (this.realm.sessions.end(revoked) !== true) throw failed(200, 'invalid_token', 'Invalid token');
+    this.realm.counters.revocations += 1;
     return { status: 200, body: '' };
   }
 
-  function tokens({ session, nonce }: Grant): Reply {
-    const now = clock.now();
-    const left = token.sessionMaxAnnounced ? sessions.secondsLeft(session, now) : Number.POSITIVE_INFINITY;
-    const expiresIn = Math.min(token.accessSeconds, left);
-    const refreshExpiresIn = Math.min(token.refreshSeconds, left);
+  private tokens({ session, nonce }: Grant): Reply {
+    const now = this.realm.clock.now();
+    const left = this.token.sessionMaxAnnounced
+      ? this.realm.sessions.secondsLeft(session, now)
+      : Number.POSITIVE_INFINITY;
+    const expiresIn = Math.min(this.token.accessSeconds, left);
+    const refreshExpiresIn = Math.min(this.token.refreshSeconds, left);
     const { account, scopes } = session;
     const isOffline = scopes.includes('offline_access');
     const iat = Math.floor(now / 1000);
     const scope = ['email', 'profile', ...scopes].join(' ');
-    const common = { iat, iss: issuer, sub: account.userId, azp: token.clientId, sid: session.id };
+    const common = {
+      iat,
+      iss: this.realm.issuer,
+      sub: account.userId,
+      azp: this.token.clientId,
+      sid: session.id,
+    };
     const tokenOf = (claims: Record<string, unknown>) =>
-      signed({ ...common, jti: randomUUID(), ...claims }, token.keyId);
+      signed({ ...common, jti: randomUUID(), ...claims }, this.token.keyId);
     const about = { preferred_username: account.username, email: account.username, email_verified: true };
     const access_token = tokenOf({
       exp: iat + expiresIn,
@@ -112,27 +124,44 @@ export function openKeycloak(
       customer_id: account.customerId,
       sites: account.sites,
       ...about,
-      ...token.claims,
+      ...this.token.claims,
     });
     const refresh_token = tokenOf({
       ...(isOffline ? { typ: 'Offline' } : { typ: 'Refresh', exp: iat + refreshExpiresIn }),
-      aud: issuer,
+      aud: this.realm.issuer,
       scope,
     });
-    const id_token = () => tokenOf({ exp: iat + expiresIn, aud: token.clientId, typ: 'ID', nonce, ...about });
+    const id_token = () =>
+      tokenOf({ exp: iat + expiresIn, aud: this.token.clientId, typ: 'ID', nonce, ...about });
     return json({
       access_token,
       expires_in: expiresIn,
-      ...(token.offlineAccess === 'with_consent' && !isOffline
+      ...(this.token.offlineAccess === 'with_consent' && !isOffline
         ? {}
         : { refresh_expires_in: isOffline ? 0 : refreshExpiresIn, refresh_token }),
       token_type: 'Bearer',
       ...(scopes.includes('openid') ? { id_token: id_token() } : {}),
-      'not-before-policy': token.notBefore,
+      'not-before-policy': this.token.notBefore,
       session_state: session.id,
       scope,
     });
   }
+}
+
+export function openKeycloak(
+  issuer: string,
+  clock: Clock,
+  accounts: readonly Account[],
+  switches: Switches,
+  counters: Counters,
+) {
+  const { token } = switches;
+  const sessions = openSessions(switches, issuer, accounts);
+  const credentials = openCredentials(clock, accounts, switches, counters);
+  const realm: Realm = { issuer, clock, switches, counters, sessions, credentials };
+  const codeFlow = new CodeFlow(realm);
+  const devices = openDevices(realm);
+  const tokens = new TokenEndpoint(realm, codeFlow, devices);
 
   const at = (method: string, path: string, reply: (exchange: Exchange) => Reply): Route => ({
     method,
@@ -151,16 +180,18 @@ export function openKeycloak(
     at('GET', '/protocol/openid-connect/certs', () => json(publicKeys(token.keyId))),
     ...[false, true].map((hasMoved) =>
       post(tokenPath(hasMoved), (form, exchange) =>
-        token.hasMoved === hasMoved ? tokenFor(form, exchange) : NO_REALM,
+        token.hasMoved === hasMoved ? tokens.tokenFor(form, exchange) : NO_REALM,
       ),
     ),
     post('/auth/device', devices.start),
-    post('/revoke', revoke),
-    at('GET', '/protocol/openid-connect/auth', codeFlow.begin),
+    post('/revoke', (form) => tokens.revoke(form)),
+    at('GET', '/protocol/openid-connect/auth', (exchange) => codeFlow.begin(exchange)),
     ...['authenticate', 'required-action', 'consent'].map((page) =>
-      at('POST', `/login-actions/${page}`, codeFlow.post),
+      at('POST', `/login-actions/${page}`, (exchange) => codeFlow.post(exchange)),
     ),
-    ...['authenticate', 'required-action'].map((page) => at('GET', `/login-actions/${page}`, codeFlow.show)),
+    ...['authenticate', 'required-action'].map((page) =>
+      at('GET', `/login-actions/${page}`, (exchange) => codeFlow.show(exchange)),
+    ),
     { method: 'GET', template: `/auth/realms/:realm${DISCOVERY}`, reply: () => NO_REALM },
   ];
   return { routes, endSessions: sessions.endAll, person: devices.person };

@@ -1,0 +1,67 @@
+// The days of a meter's own register beside those of the provider: which of them differ, and which day a reading of the provider is about.
+import { toMicro } from '../amount.ts';
+import { meanOf } from '../leastSquares.ts';
+import type { Ledger } from '../ledger.ts';
+import { addDays, type Day, type Zone } from '../period.ts';
+import type { RegisterHistory } from '../reading.ts';
+import { checkRegister, type RegisterCheck } from './registerCheck.ts';
+
+/** The provider reads at another hour than midnight: less than these is no difference. */
+const SMALLEST_DIFFERENCE = toMicro(1);
+const SMALLEST_SHARE = 0.25;
+/** So many days tell which of them a reading is about. */
+const FEWEST_DAYS = 7;
+const CLEARLY = 0.5;
+
+export interface WitnessDays {
+  /** By how much the register grew between two midnights. */
+  readonly days: ReadonlyMap<Day, number>;
+  /** Over the longest span that both have. */
+  readonly check: RegisterCheck | null;
+  /** Days on which the two differ, oldest first. */
+  readonly differing: readonly Day[];
+  /** What the provider calls a day is this many days after the meter's own; `null`: too few days tell. */
+  readonly daysLate: number | null;
+}
+
+export function compareWitness(midnights: RegisterHistory | null, ledger: Ledger, zone: Zone): WitnessDays {
+  const readings = midnights?.readings ?? [];
+  const days = new Map(
+    readings.flatMap(({ energy, readAt }, at): [Day, number][] => {
+      const [day, next] = [zone.dayAt(readAt), readings[at + 1]];
+      return next && zone.dayAt(next.readAt) === addDays(day, 1) ? [[day, next.energy - energy]] : [];
+    }),
+  );
+  const energyOn = (day: Day) => ledger.days.get(day)?.energy ?? null;
+  const differing = [...days].flatMap(([day, own]) => {
+    const theirs = energyOn(day);
+    // A reading after a day without one has that day in it.
+    if (theirs === null || energyOn(addDays(day, -1)) === null) return [];
+    const difference = Math.abs(own - theirs);
+    return difference > SMALLEST_DIFFERENCE && difference > SMALLEST_SHARE * Math.max(own, theirs)
+      ? [day]
+      : [];
+  });
+  // The first register of a day closes the day before it, and no other reading of the ledger is to be compared with it.
+  const known = { ...ledger, readTimes: new Map() };
+  return {
+    days,
+    check: midnights && checkRegister(midnights, known, 'previous_day', zone),
+    differing,
+    daysLate: daysLate(days, energyOn),
+  };
+}
+
+function daysLate(days: ReadonlyMap<Day, number>, energyOn: (day: Day) => number | null): number | null {
+  const errorAt = (late: number): number | null => {
+    const errors = [...days].flatMap(([day, own]) => {
+      const theirs = energyOn(addDays(day, late));
+      return theirs === null ? [] : [Math.abs(own - theirs)];
+    });
+    return errors.length < FEWEST_DAYS ? null : meanOf(errors, (one) => one);
+  };
+  const asCalled = errorAt(0);
+  if (asCalled === null) return null;
+  const isClearlyBetter = (late: number) => (errorAt(late) ?? asCalled) < CLEARLY * asCalled;
+  return [1, -1].find(isClearlyBetter) ?? 0;
+}

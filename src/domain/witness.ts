@@ -1,0 +1,154 @@
+// A meter's register as a radio receiver, an optical head or Home Assistant publishes it: a number, or a number in a JSON object. Pure.
+import { type Micro, toMicro } from './amount.ts';
+
+/** How many kWh are in one of each unit. */
+const KWH_IN = { kWh: 1, MWh: 1000, MJ: 1 / 3.6, GJ: 1000 / 3.6, Wh: 0.001 } as const;
+
+export type WitnessUnit = keyof typeof KWH_IN;
+const UNITS = Object.keys(KWH_IN) as WitnessUnit[];
+
+export interface WitnessOptions {
+  /** A dotted path; default: the first field that is known for heat. */
+  readonly field?: string | undefined;
+  /** Default: by the name of the field, else kWh. */
+  readonly unit?: WitnessUnit | undefined;
+}
+
+/** What stands beside the register in many telegrams, in °C and m³. */
+export interface Surroundings {
+  readonly flowTemperature?: number | undefined;
+  readonly returnTemperature?: number | undefined;
+  readonly volume?: number | undefined;
+}
+
+export interface Telegram extends Surroundings {
+  readonly energy: Micro;
+  /** When a receiver has heard it, epoch milliseconds; `null`: it does not say so. */
+  readonly receivedAt: number | null;
+  /** The identifier of the meter; undefined: not told. */
+  readonly meter: string | undefined;
+  /** The meter sends the register of the last midnight all day. */
+  readonly isOfMidnight: boolean;
+}
+
+/** Why something is not taken. `no_register`: a telegram without one, as many meters send between others. */
+export interface WitnessRefusal {
+  readonly refused:
+    | 'no_register'
+    | 'not_heat'
+    | 'status'
+    | 'nonsense'
+    | 'another_meter'
+    | 'fallen'
+    | 'jumped';
+  readonly message: string;
+}
+
+/** What heat meters call their register; no driver of wmbusmeters has two of them. */
+const FIELDS = [
+  'total_energy_consumption_kwh',
+  'total_kwh',
+  'total_heating_kwh',
+  'total_heat_energy_kwh',
+  'heat_kwh',
+  'total_energy_kwh',
+];
+/** Drivers of meters that send the register of the last midnight all day. */
+const OF_MIDNIGHT: readonly unknown[] = ['compact5', 'vario451'];
+/** "heat/cooling load" is heat, and "radio converter" may be. */
+const OTHER_MEDIA = /electric|gas|water|cost|^cool/i;
+const LARGEST_BYTES = 65_536;
+/** Eight digits of nines, and whatever else is above, are no register; 100 GWh is a small town. */
+const LARGEST_KWH = 99_999_998;
+const LONGEST_SHOWN = 40;
+
+const refuse = (refused: WitnessRefusal['refused'], message: string): WitnessRefusal => ({
+  refused,
+  message,
+});
+const shown = (value: unknown): string => JSON.stringify(value)?.slice(0, LONGEST_SHOWN) ?? 'nothing';
+
+export function readRegister(payload: Buffer, { field, unit }: WitnessOptions): Telegram | WitnessRefusal {
+  if (payload.length > LARGEST_BYTES) return refuse('no_register', 'it has more than 64 KiB');
+  const message = parsed(payload);
+  const telegram = isObject(message) ? message : {};
+  const path = field ?? (isObject(message) ? FIELDS.find((name) => Object.hasOwn(message, name)) : '');
+  if (path === undefined)
+    return refuse(
+      'no_register',
+      `it has none of ${FIELDS.join(', ')}; meters.<meter>.witness.field names another`,
+    );
+  const names = path.split('.').filter((name) => name !== '');
+  const value = valueAt(message, names);
+  const amount = numberOf(value);
+  if (amount === undefined)
+    return refuse(
+      'no_register',
+      `${names.length === 0 ? 'a number' : path} was expected, and ${shown(value)} came`,
+    );
+  const { media, status } = telegram;
+  if (typeof media === 'string' && OTHER_MEDIA.test(media))
+    return refuse('not_heat', `it is of another meter (media: ${shown(media)})`);
+  if (typeof status === 'string' && !/^(ok)?$/i.test(status.trim()))
+    return refuse('status', `the meter reports ${shown(status)}`);
+  const kwh = amount * KWH_IN[unit ?? unitIn(path)];
+  // Some meters and receivers show 0 until they know better.
+  if (!(kwh > 0 && kwh < LARGEST_KWH)) return refuse('nonsense', `${shown(value)} is no register`);
+  return {
+    energy: toMicro(kwh),
+    receivedAt: instantIn(telegram.timestamp),
+    meter: typeof telegram.id === 'string' ? telegram.id.slice(0, LONGEST_SHOWN) : undefined,
+    isOfMidnight: OF_MIDNIGHT.includes(telegram.meter),
+    ...surroundingsIn({ ...telegram, ...Object(valueAt(message, names.slice(0, -1))) }),
+  };
+}
+
+/** A text that is no JSON stays a text: Home Assistant publishes `unavailable`. */
+function parsed(payload: Buffer): unknown {
+  const text = payload.toString('utf8');
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
+
+const valueAt = (message: unknown, names: readonly string[]): unknown =>
+  names.reduce<unknown>(
+    (value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined),
+    message,
+  );
+
+/** Some gateways write their numbers as texts. */
+function numberOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value.trim()) ? Number(value) : undefined;
+}
+
+function unitIn(path: string): WitnessUnit {
+  const [, ending] = /(?:^|[^a-z])(kwh|mwh|mj|gj|wh)$/i.exec(path) ?? [];
+  return UNITS.find((unit) => unit.toLowerCase() === ending?.toLowerCase()) ?? 'kWh';
+}
+
+/** Without a zone it may be the meter's own clock, which nobody sets. */
+function instantIn(text: unknown): number | null {
+  const isInstant = typeof text === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:?\d\d)$/.test(text);
+  const at = isInstant ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? null : at;
+}
+
+/** What is not there, or nonsense such as -32768, is undefined. */
+function surroundingsIn(fields: Record<string, unknown>): Surroundings {
+  const within = (name: string, from: number, to: number) => {
+    const value = numberOf(fields[name]);
+    return value !== undefined && value >= from && value <= to ? value : undefined;
+  };
+  return {
+    flowTemperature: within('flow_temperature_c', -30, 200),
+    returnTemperature: within('return_temperature_c', -30, 200),
+    volume: within('total_volume_m3', 0, LARGEST_KWH),
+  };
+}

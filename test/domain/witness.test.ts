@@ -1,0 +1,120 @@
+// What a meter's own register looks like on a broker, and what looks like one and is none.
+import { expect, test } from 'vitest';
+import { readRegister, type WitnessOptions } from '../../src/domain/witness.ts';
+
+const read = (payload: unknown, options: WitnessOptions = {}) =>
+  readRegister(Buffer.from(typeof payload === 'string' ? payload : JSON.stringify(payload)), options);
+
+/** As wmbusmeters publishes one, of an invented meter. */
+const telegram = (fields: object = {}) => ({
+  _: 'telegram',
+  media: 'heat',
+  meter: 'sharky774',
+  name: 'flat',
+  id: '58496405',
+  timestamp: '2026-11-27T00:30:05Z',
+  total_energy_consumption_kwh: 6891,
+  ...fields,
+});
+const withRegister = (fields: object) => telegram({ total_energy_consumption_kwh: undefined, ...fields });
+
+test.each<[string, unknown, number, WitnessOptions?]>([
+  ['a telegram of wmbusmeters', telegram(), 6891],
+  ['total_kwh', withRegister({ total_kwh: 12.5 }), 12.5],
+  ['total_heating_kwh', withRegister({ total_heating_kwh: 12.5 }), 12.5],
+  ['total_heat_energy_kwh', withRegister({ total_heat_energy_kwh: 12.5 }), 12.5],
+  ['heat_kwh', withRegister({ heat_kwh: 12.5 }), 12.5],
+  ['total_energy_kwh', withRegister({ total_energy_kwh: 12.5 }), 12.5],
+  ['a telegram without media and status', { total_kwh: 5 }, 5],
+  ['a meter for heat and cooling', telegram({ media: 'heat/cooling load' }), 6891],
+  ['a volume at the inlet as medium', telegram({ media: 'heat volume at inlet' }), 6891],
+  ['a radio converter', telegram({ media: 'radio converter (meter side)' }), 6891],
+  ['a status that is well', telegram({ status: 'OK' }), 6891],
+  ['a number alone', '6891.25', 6891.25],
+  ['a number alone, with white space', ' 6891.2\n', 6891.2],
+  ['a number alone in MWh', '6.891', 6891, { unit: 'MWh' }],
+  ['a number written as a text', { total_kwh: '6891.2' }, 6891.2],
+  ['a nested field', { SENSOR: { Heat: { total: 12.5 } } }, 12.5, { field: 'SENSOR.Heat.total' }],
+  [
+    'a field of a list',
+    { DataRecords: [{}, { Value: 7 }] },
+    7000,
+    { field: 'DataRecords.1.Value', unit: 'MWh' },
+  ],
+  ['a field in MWh by its name', { heat_mwh: 6.5 }, 6500, { field: 'heat_mwh' }],
+  ['a field in GJ by its name', { energy_gj: 3.6 }, 1000, { field: 'energy_gj' }],
+  ['a field in MJ by its name', { energy_MJ: 3600 }, 1000, { field: 'energy_MJ' }],
+  ['a field in Wh by its name', { energy_wh: 6_891_250 }, 6891.25, { field: 'energy_wh' }],
+  [
+    'the unit of the configuration before that of the name',
+    { heat_mwh: 3.6 },
+    1000,
+    { field: 'heat_mwh', unit: 'GJ' },
+  ],
+])('takes the register of %s', (_, payload, kwh, options) => {
+  expect(read(payload, options)).toMatchObject({ energy: Math.round(kwh * 1e6) });
+});
+
+test.each<[string, unknown, string, WitnessOptions?]>([
+  ['a telegram with only the last settlement day', withRegister({ target_kwh: 6100 }), 'no_register'],
+  ['a word of Home Assistant', 'unavailable', 'no_register'],
+  ['nothing', '', 'no_register'],
+  ['a decimal comma', '6891,2', 'no_register'],
+  ['a field that is missing', telegram(), 'no_register', { field: 'SENSOR.total' }],
+  ['a field that is an object', { SENSOR: {} }, 'no_register', { field: 'SENSOR' }],
+  ['a field that every object has', telegram(), 'no_register', { field: 'constructor.length' }],
+  ['null', { total_kwh: null }, 'no_register'],
+  [
+    'an object where a field of the configuration names a number alone',
+    '12',
+    'no_register',
+    { field: 'total_kwh' },
+  ],
+  ['a long text', 'x'.repeat(70_000), 'no_register'],
+  ['electricity', telegram({ media: 'electricity' }), 'not_heat'],
+  ['gas', telegram({ media: 'gas' }), 'not_heat'],
+  ['warm water', telegram({ media: 'warm water' }), 'not_heat'],
+  ['cooling', telegram({ media: 'cooling load volume at outlet' }), 'not_heat'],
+  ['a heat cost allocator', telegram({ media: 'heat cost allocation' }), 'not_heat'],
+  ['the other word for it', telegram({ media: 'heat cost allocator' }), 'not_heat'],
+  ['a status', telegram({ status: 'FLOW_ERROR SABOTAGE' }), 'status'],
+  ['a sentinel of 32 bits', telegram({ total_energy_consumption_kwh: -2147483648 }), 'nonsense'],
+  ['a sentinel of 16 bits', telegram({ total_energy_consumption_kwh: -32768 }), 'nonsense'],
+  ['nines', '99999999', 'nonsense'],
+  ['a register below 0', '-854548', 'nonsense'],
+  ['0, which a receiver shows until it knows better', '0', 'nonsense'],
+  ['an impossible one by its unit', '6891000', 'nonsense', { unit: 'MWh' }],
+])('refuses %s', (_, payload, code, options) => {
+  expect(read(payload, options)).toMatchObject({ refused: code, message: expect.any(String) });
+});
+
+test('names the field, and what came in its place', () => {
+  expect(read({ heat: { total: 'n/a' } }, { field: 'heat.total' })).toMatchObject({
+    message: 'heat.total was expected, and "n/a" came',
+  });
+});
+
+test.each([
+  ['has', '2026-11-27T00:30:05Z', Date.parse('2026-11-27T00:30:05Z')],
+  ['has, with an offset', '2026-11-27T01:30:05+01:00', Date.parse('2026-11-27T00:30:05Z')],
+  ['lacks, as its clock has no zone', '2026-11-27T00:30:05', null],
+  ['lacks', undefined, null],
+  ['lacks, as it is no instant', '2026-13-45T00:30:05Z', null],
+])('a telegram %s a time of reception: %s', (_, timestamp, expected) => {
+  expect(read(telegram({ timestamp, meter_datetime: '2026-11-27 00:29' }))).toMatchObject({
+    receivedAt: expected,
+  });
+});
+
+test('temperatures and volume come with the register, from beside it, and nonsense does not', () => {
+  const beside = { flow_temperature_c: 61.5, return_temperature_c: -32768, total_volume_m3: 301.4 };
+  const expected = { flowTemperature: 61.5, returnTemperature: undefined, volume: 301.4 };
+  expect(read(telegram(beside))).toMatchObject(expected);
+  expect(read({ SENSOR: { total: 5, ...beside } }, { field: 'SENSOR.total' })).toMatchObject(expected);
+});
+
+test('the meter is known by its identifier, and those that send the state of midnight by their driver', () => {
+  expect(read(telegram({ meter: 'compact5' }))).toMatchObject({ meter: '58496405', isOfMidnight: true });
+  expect(read(telegram())).toMatchObject({ isOfMidnight: false });
+  expect(read('12')).toMatchObject({ meter: undefined, isOfMidnight: false });
+});

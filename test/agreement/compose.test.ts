@@ -96,7 +96,7 @@ test('what Compose reads by itself is known to git as what is not its own, and n
 });
 
 test('the commands for an edited compose.yaml take its variables over, and git pulls the new one', async () => {
-  const page = await read('docs/docker.md');
+  const page = await read('docs/upgrading.md');
   const [, block = ''] = /## If you have edited compose.yaml\n[\s\S]*?```sh\n([\s\S]*?)```/.exec(page) ?? [];
   const folder = await openStack().folder();
   const shell = (script: string) => execFileSync('sh', ['-euc', script], { cwd: folder, encoding: 'utf8' });

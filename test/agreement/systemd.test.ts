@@ -18,11 +18,10 @@ async function follow(mqtt: string) {
   const root = await openStack().folder();
   const page = await readFile(new URL('../../docs/systemd.md', import.meta.url), 'utf8');
   const [, block = ''] = /## A user of its own[\s\S]*?```sh\n([\s\S]*?)```/.exec(page) ?? [];
-  const commands = block.split('\n').filter((line) => !/^(npm|sudo npm) /.test(line));
   await mkdir(join(root, 'etc'));
   for (const [name, text] of Object.entries(SECRETS)) await writeFile(join(root, name), `${text}\n`);
   await writeFile(join(root, 'config.yaml'), configuration(mqtt));
-  const script = commands.join('\n').replaceAll('sudo ', '').replaceAll('/etc/', `${root}/etc/`);
+  const script = block.replaceAll('sudo ', '').replaceAll('/etc/', `${root}/etc/`);
   execFileSync('sh', ['-euc', script], { cwd: root });
   const etc = join(root, 'etc');
   const dropIn = await readFile(join(etc, 'systemd/system/heat2mqtt.service.d/secrets.conf'), 'utf8');

@@ -13,13 +13,19 @@ import { bootMachine, type Machine } from './machine.ts';
 const execute = promisify(execFile);
 const PATIENCE = { timeoutMs: 30_000 };
 
-/** The commands of the page from where the service gets a user of its own, without sudo: we are root there. */
+/** How the page installs the program, and its commands from where the service gets a user of its own; without sudo: we are root there. */
 async function steps(): Promise<string[]> {
   const page = await readFile(join(ROOT, 'docs/systemd.md'), 'utf8');
-  const blocks = [...page.slice(page.indexOf('## A user of its own')).matchAll(/^```sh\n(.*?)^```$/gms)].map(
-    ([, block = '']) => block,
+  const commands = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(({ index, 1: block = '' }) =>
+    block
+      .trim()
+      .split('\n')
+      .map((line) => ({ index, line: line.replaceAll('sudo ', '') })),
   );
-  return blocks.flatMap((block) => block.trim().split('\n')).map((line) => line.replaceAll('sudo ', ''));
+  const ownUser = page.indexOf('## A user of its own');
+  const isTyped = ({ index, line }: { index: number; line: string }) =>
+    line.startsWith('npm ') || index > ownUser;
+  return commands.filter(isTyped).map(({ line }) => line);
 }
 
 /** Gives what each step prints; `written` is what setup has left in the folder. */
@@ -27,7 +33,7 @@ async function follow(machine: Machine, written: Readonly<Record<string, string>
   const printed: string[] = [];
   for (const [name, text] of Object.entries(written)) await writeFile(join(machine.root, 'root', name), text);
   for (const step of await steps()) {
-    if (step === 'npm pack') {
+    if (step === 'npm ci && npm pack') {
       const place = ['--pack-destination', join(machine.root, 'root')];
       await execute('npm', ['pack', '--silent', '--ignore-scripts', ...place], { cwd: ROOT });
     } else {

@@ -11,7 +11,7 @@ export interface DocCommand {
 
 /** Run by test/e2e/docs.test.ts, page by page, in a folder with a configuration, beside a broker and the daemon. */
 export const RUN =
-  /^(heat2mqtt(?! (energy-dashboard|restore)|.*\| influx )|mosquitto_(pub|sub)|tar|mkdir|cp|chmod|printf|cat)\b/;
+  /^(heat2mqtt(?! (energy-dashboard|restore|setup)|.*\| influx )|mosquitto_(pub|sub)|tar|mkdir|cp|chmod|printf|cat)\b/;
 
 /** Cannot be run in a scratch folder, and why that is no gap. */
 export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
@@ -22,7 +22,7 @@ export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   ],
   [/^zcat .* \| jq /, 'needs jq'],
   [/^heat2mqtt export .* \| influx /, 'needs InfluxDB; test/cli reads the lines'],
-  [/^node dist\/heat2mqtt\.js setup$/, 'asks a person; test/cli/setup.test.ts answers'],
+  [/^heat2mqtt setup$/, 'asks a person; test/cli/setup.test.ts answers'],
   [/^sed .* \| sudo tee /, 'changes the system; test/image types docs/systemd.md in a Debian of its own'],
   [
     /^npm (ci|install|i|link|run build|pack)\b/,

@@ -28,7 +28,8 @@ export const bundling = {
   lineLimit: 2_000,
   plugins: [classNames],
   legalComments: 'none',
-  // CommonJS packages inside an ES module bundle still ask for these two names.
+  // CommonJS packages inside an ES module bundle still ask for these two names. Loaded with `await import()` they have their own names on
+  // `default` once bundled: `const { default: x } = await import(…)`. Tests from source do not notice, the e2e tests do.
   banner: {
     js: [
       "import { createRequire as __createRequire } from 'node:module';",

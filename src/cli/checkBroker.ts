@@ -122,14 +122,14 @@ async function refusedOf(
   subscriptions: readonly Subscription[],
   connect: () => Promise<Connection>,
 ): Promise<readonly SubscribeRefused[]> {
-  const connection = await connect();
-  const answer = await connection.subscribe(subscriptions).catch(() => null);
-  await connection.close(CLOSE_MS);
-  if (answer !== null) return answer;
-  // Some brokers end the connection over a subscription that they refuse.
-  const [first, ...more] = subscriptions;
-  if (first && more.length === 0) return [SubscribeRefused.byEnd(first, await connection.ended)];
   const refusals: SubscribeRefused[] = [];
-  for (const one of subscriptions) refusals.push(...(await refusedOf([one], connect)));
+  let connection = await connect();
+  for (const subscription of subscriptions) {
+    const answer = await connection.subscribe([subscription]).catch(() => null);
+    refusals.push(...(answer ?? [SubscribeRefused.byEnd(subscription, await connection.ended)]));
+    // Some brokers end the connection over a subscription that they refuse.
+    if (answer === null) connection = await connect();
+  }
+  await connection.close(CLOSE_MS);
   return refusals;
 }

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { EXIT, failure } from './failure.ts';
 
-/** What such a file may be; completes "allowed: …". */
+/** Describes such a file; completes "allowed: …". */
 export const AUTHORITIES =
   'the path of a readable file with certificates in PEM form, each from a line -----BEGIN CERTIFICATE----- to a line -----END CERTIFICATE-----';
 

@@ -12,7 +12,7 @@ const OBJECT_OR_LIST = /^[ \t\r\n]*[[{]/;
 /** A text, with the colon after it if it is a name; an opening bracket; closing ones; a number, `true`, `false` or `null`. */
 const TOKEN = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"?(?:[ \t\r\n]*:)?|[[{]|[\]}]+|[^ \t\r\n"[\]{}:,]+/g;
 
-/** What is too much in these bytes, in words; `null`: they may be parsed, or are no JSON with values in values. */
+/** Names in words what is too much in these bytes; `null`: they may be parsed, or are no JSON with values in values. */
 export function excessIn(bytes: Uint8Array): string | null {
   const text = UTF8.decode(bytes);
   // Any other body has one value at most.

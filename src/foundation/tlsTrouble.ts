@@ -1,6 +1,6 @@
 // Why an encrypted connection did not come about, in words and with what to do: the same for issuer, API and broker.
 
-/** Where a connection goes, in keys of the configuration. */
+/** The place to which a connection goes, in keys of the configuration. */
 export interface TlsPlace {
   /** The key of the address. */
   readonly address: string;
@@ -64,7 +64,7 @@ function otherKey({ authorities }: TlsPlace): string {
 const anew = () => 'It has to be issued anew, for a server, by an authority that may do so.';
 const UNKNOWN: Row = ['is signed by an unknown authority', unknownAuthority];
 
-/** By the code that Node gives to what OpenSSL finds wrong with a certificate. */
+/** The keys are Node's codes for what OpenSSL finds wrong with a certificate. */
 const CERTIFICATE_FAULTS: Readonly<Record<string, Row>> = {
   CERT_HAS_EXPIRED: [
     'has expired',
@@ -105,7 +105,7 @@ function faultOfCertificate(code: string): Row | null {
 
 /** Alerts of TLS have their numbers from here on among the reasons of OpenSSL. */
 const ALERT = 1000;
-/** By the reason in the message of an error of OpenSSL: its name there differs between versions, its number does not. */
+/** The reasons are numbers in the message of an error of OpenSSL: their names there differ between versions. */
 const PROTOCOL_FAULTS: readonly (readonly [reasons: readonly number[], row: Row])[] = [
   [
     [294],

@@ -1,4 +1,4 @@
-// What others say on the two topics by which an installation shows itself, bridge/state and bridge/info. A broker gives every publisher
+// Hears others on the two topics by which an installation shows itself, bridge/state and bridge/info. A broker gives every publisher
 // its own messages back, and MQTT 3.1.1 cannot tell them apart: our bridge/info is known by its instance; on bridge/state it does not
 // matter whose word it is, but whether the last one is right.
 import type { Clock } from '../foundation/clock.ts';
@@ -9,7 +9,7 @@ import type { Incoming } from './message.ts';
 interface WatchParts {
   readonly stateTopic: string;
   readonly infoTopic: string;
-  /** What our own bridge/info carries. */
+  /** Our own bridge/info carries it. */
   readonly instance: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -52,12 +52,12 @@ export class BaseTopicWatch {
   #unread: Buffer | null = null;
   /** Instances of others that have been answered. */
   readonly #answered = new Set<string>();
-  #isTold = false;
   /** Another has written on our topics since we last said all of them. */
   #isOverwritten = false;
   #isStopped = false;
-  #cancelForgetting: () => void = () => undefined;
-  #cancelSaying: () => void = () => undefined;
+  /** Both are planned as long as another installation is told of; these end them. */
+  #cancelForgetting: (() => void) | null = null;
+  #cancelSaying: (() => void) | null = null;
 
   constructor(parts: WatchParts) {
     const { clock, instance } = parts;
@@ -85,15 +85,15 @@ export class BaseTopicWatch {
   }
 
   reasons(): readonly (typeof TWO_INSTALLATIONS)[] {
-    return this.#isTold ? [TWO_INSTALLATIONS] : [];
+    return this.#cancelForgetting === null ? [] : [TWO_INSTALLATIONS];
   }
 
   /** Nothing is answered any more: our own last words are on their way. */
   stop(): void {
     this.#isStopped = true;
     for (const paced of [this.#rightState, this.#lookAtInfo, this.#answerInfo]) paced.cancel();
-    this.#cancelForgetting();
-    this.#cancelSaying();
+    this.#cancelForgetting?.();
+    this.#cancelSaying?.();
   }
 
   #hearState(payload: Buffer): void {
@@ -131,10 +131,10 @@ export class BaseTopicWatch {
 
   #tell(): void {
     const { clock, log, onChange } = this.#parts;
-    this.#cancelForgetting();
+    const isNews = this.#cancelForgetting === null;
+    this.#cancelForgetting?.();
     this.#cancelForgetting = clock.after(FORGOTTEN_AFTER_MS, () => this.#forget());
-    if (this.#isTold) return;
-    this.#isTold = true;
+    if (!isNews) return;
     const { message, ...words } = TWO_INSTALLATIONS;
     log.warn(words, message);
     this.#planSaying();
@@ -149,9 +149,9 @@ export class BaseTopicWatch {
   }
 
   #forget(): void {
-    this.#isTold = false;
+    this.#cancelForgetting = null;
     this.#answered.clear();
-    this.#cancelSaying();
+    this.#cancelSaying?.();
     this.#parts.onChange();
   }
 }

@@ -1,4 +1,4 @@
-// Where the broker is: from the configuration, or the one that the daemon brings along. The only import of aedes.
+// The place of the broker: from the configuration, or of the one that the daemon brings along. The only import of aedes.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';

@@ -1,4 +1,4 @@
-// What the files of the configuration have for an encrypted connection to the broker: authorities, and a certificate of our own.
+// The files of the configuration for an encrypted connection to the broker: authorities, and a certificate of our own.
 import { createPrivateKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
@@ -13,7 +13,7 @@ export async function brokerTls(mqtt: Mqtt): Promise<BrokerTls> {
   return { ca, ...(await ownCertificate(mqtt)), rejectUnauthorized: mqtt.reject_unauthorized };
 }
 
-/** Where nothing is verified, whatever is in the file. */
+/** Whatever is in the file, if nothing is verified. */
 async function authoritiesOf({ ca_file, reject_unauthorized }: Mqtt): Promise<Buffer | undefined> {
   if (ca_file === undefined) return undefined;
   if (!reject_unauthorized) return readFile(ca_file);

@@ -1,7 +1,7 @@
 // One connection to a broker, from CONNECT to its end, or why there is none. The only import of mqtt.js.
 import { type IClientOptions, type IClientPublishOptions, type IConnackPacket, MqttClient } from 'mqtt';
 import type { Clock } from '../foundation/clock.ts';
-import { Failure, failure } from '../foundation/failure.ts';
+import { Failure } from '../foundation/failure.ts';
 import { type ConcurrencyLimit, concurrencyLimit } from '../foundation/limits.ts';
 import { type BrokerLimits, limitsOf, refusedUnasked } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
@@ -35,7 +35,7 @@ export interface BrokerAddress {
   readonly clientId: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** What is odd about the password, as a sentence for the hint of a refusal. */
+  /** A sentence on an odd password, for the hint of a refusal. */
   readonly caution?: string | null | undefined;
   readonly tls: BrokerTls;
 }
@@ -51,7 +51,7 @@ const CONNECT_TIMEOUT_MS = 15_000;
 const ACKNOWLEDGE_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_SECONDS = 30;
 const LONGEST_WORDS = 80;
-/** What a publish of MQTT 5 has besides topic, payload and correlation data, rounded up. */
+/** A publish of MQTT 5 has so much besides topic, payload and correlation data, rounded up. */
 const PUBLISH_OVERHEAD_BYTES = 16;
 
 /**
@@ -76,15 +76,9 @@ export async function openConnection(
       const isAboutWill = reasonCode === RETAIN_NOT_SUPPORTED || reasonCode === QOS_NOT_SUPPORTED;
       if (err.code === SPEAKS_NO_MQTT5 && next !== undefined) versions.shift();
       else if (options.will && isAboutWill && !refusedOfWills.has(reasonCode)) refusedOfWills.add(reasonCode);
-      else throw withCaution(err, address.caution);
+      else throw err;
     }
   }
-}
-
-function withCaution(err: Failure, caution: BrokerAddress['caution']): Failure {
-  if (!(err instanceof ConnectRefused) || !caution) return err;
-  const { code, message, exitCode: exit, retry, hint } = err;
-  return failure(code, message, { exit, retry, hint: `${hint} ${caution}` });
 }
 
 async function openWith(
@@ -103,12 +97,13 @@ async function openWith(
     options.onMessage?.({ topic, payload, retained: retain, responseTopic, correlationData });
   });
   const life = new Life(client);
+  const { tls, caution = null } = address;
   const { properties } = await new Promise<IConnackPacket>((resolve, reject) => {
     client.once('connect', resolve);
     client.once('close', () => {
       client.end(true);
       const { answer, fault } = life;
-      reject(notEncrypted(fault, address.tls, clock.now()) ?? whyNotConnected(answer, fault, version));
+      reject(notEncrypted(fault, tls, clock.now()) ?? whyNotConnected(answer, fault, version, caution));
     });
   });
   return new Connection(client, life, clock, version, limitsOf(properties, refusedOfWills));
@@ -149,7 +144,7 @@ function clientOptions(
   return options;
 }
 
-/** What a client meets until its end. */
+/** Watches a client until its end. */
 class Life {
   /** The code of the CONNACK. */
   answer: number | undefined;
@@ -193,8 +188,6 @@ export class Connection {
   readonly #client: MqttClient;
   readonly #life: Life;
   readonly #clock: Clock;
-  /** They are rejected when the connection ends, since mqtt.js rejects only where the session ends with it. */
-  readonly #unsettled = new Set<Settle>();
   /** The broker's Receive Maximum: a place is free again with its answer only. */
   readonly #places: ConcurrencyLimit;
   #isGivenUp = false;
@@ -206,10 +199,8 @@ export class Connection {
     this.version = version;
     this.limits = limits;
     this.#places = concurrencyLimit(limits.receiveMaximum);
-    // One reaction for all: a reaction to `ended` for each publish would pile up over the years.
-    void life.ended.then((end) => {
-      for (const settle of this.#unsettled) settle(notAcknowledged(end));
-    });
+    // One for each message under way.
+    client.setMaxListeners(0);
   }
 
   /** Resolves when the connection is gone. */
@@ -287,20 +278,20 @@ export class Connection {
       if (!this.isOpen) return reject(notAcknowledged(this.end ?? { why: 'closed' }));
       const settle: Settle = (err) => {
         cancel();
-        this.#unsettled.delete(settle);
+        this.#client.off('close', onEnd);
         if (!err) resolve();
-        else
-          reject(
-            err instanceof Failure ? err : notAcknowledged({ why: err.message.slice(0, LONGEST_WORDS) }),
-          );
+        else if (err instanceof Failure) reject(err);
+        else reject(notAcknowledged({ why: err.message.slice(0, LONGEST_WORDS) }));
       };
-      // mqtt.js waits for an acknowledgement without end. The place of a publish would stay taken, so the connection is given up.
+      // mqtt.js rejects only where the session ends with the connection.
+      const onEnd = () => settle(notAcknowledged(this.end ?? { why: 'closed' }));
+      // And it waits for an acknowledgement without end. The place of a publish would stay taken, so the connection is given up.
       const cancel = this.#clock.after(ms, () => {
         settle(notAcknowledged({ why: NO_ANSWER }));
         this.#life.fault ??= new Error(NO_ANSWER);
         this.#giveUp();
       });
-      this.#unsettled.add(settle);
+      this.#client.once('close', onEnd);
       send(settle);
     });
   }

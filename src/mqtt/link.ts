@@ -52,7 +52,6 @@ export const openLink = (options: LinkOptions): Link => new Link(options);
 
 export class Link {
   readonly #options: LinkOptions;
-  readonly #subscriptions: readonly Subscription[];
   readonly #subscriber: Subscriber;
   readonly #retained: RetainedReader;
   readonly #delivery: Delivery;
@@ -74,8 +73,7 @@ export class Link {
     const { clock, log, will, subscriptions = [] } = options;
     const { signal } = this.#stopping;
     this.#options = options;
-    this.#subscriptions = subscriptions;
-    this.#subscriber = new Subscriber(clock, log);
+    this.#subscriber = new Subscriber(subscriptions, clock, log);
     this.#retained = new RetainedReader(clock, this.#subscriber, signal);
     this.#offlineSince = clock.monotonic();
     this.#delivery = new Delivery(clock, {
@@ -117,7 +115,7 @@ export class Link {
           'no connection to the broker',
         );
       this.#lastWarning = words;
-      return this.#subscriber.hasFoundCulprit;
+      return this.#subscriber.hasFoundCulprit();
     }
   }
 
@@ -132,12 +130,10 @@ export class Link {
     );
     this.#version = opened.version;
     try {
-      this.#subscriber.begin();
       this.#losses = lossesBy(opened.limits);
       await this.#consumers.restore?.((...question) => this.#retained.read(opened, ...question));
-      for (const one of this.#subscriptions) await this.#subscriber.subscribe(opened, one);
+      await this.#subscriber.subscribeAll(opened);
       this.#stopping.signal.throwIfAborted();
-      this.#subscriber.rest();
       return opened;
     } catch (err) {
       if (opened.end !== null) this.#noteCut(connectionCut(opened.end) ?? this.#cut);
@@ -151,7 +147,7 @@ export class Link {
     this.#consumers.onMessage?.(incoming);
   }
 
-  /** What is retained on a topic, over the present connection. `undefined`: there is none, or it has ended meanwhile. */
+  /** Reads what is retained on a topic, over the present connection. `undefined`: there is none, or it has ended meanwhile. */
   async readRetained(...question: Parameters<ReadRetained>): Promise<Incoming | null | undefined> {
     const { connection } = this.#delivery;
     if (connection === null) return undefined;
@@ -184,8 +180,7 @@ export class Link {
 
   async #insist(opened: Connection, signal: AbortSignal): Promise<void> {
     try {
-      const onGranted = () => this.#consumers.onRefusals?.();
-      await this.#subscriber.insist(opened, this.#subscriptions, signal, onGranted);
+      await this.#subscriber.insist(opened, signal, () => this.#consumers.onRefusals?.());
     } catch {
       // The broker gives no answer any more, or has ended the connection.
       await opened.close(0);

@@ -37,7 +37,7 @@ export const BROKER_LOG = "The broker's log may tell why.";
 const REPORT = "Please report it, with the broker's name and version and what its log says.";
 const BY_ITSELF = 'heat2mqtt connects again by itself.';
 
-/** What each code says, and what to do about it. The codes from 0x80 on: a lower one is no refusal. */
+/** Each code in words, and what to do about it. The codes from 0x80 on: a lower one is no refusal. */
 const ROWS: Readonly<Record<number, readonly [what: string, hint: string]>> = {
   128: ['an error that it does not name', BROKER_LOG],
   129: ['it found a packet malformed', `Try mqtt.protocol: "3.1.1". ${REPORT}`],

@@ -1,4 +1,4 @@
-// What a broker refuses, as Failures in words with what to do: a connection, a message, a subscription; and why a connection has ended.
+// Refusals of a broker as Failures, in words with what to do: of a connection, a message, a subscription; and why a connection has ended.
 import { codeOf, EXIT, Failure, type Retry } from '../foundation/failure.ts';
 import type { Subscription } from './message.ts';
 import {
@@ -29,18 +29,16 @@ export class ConnectRefused extends BrokerFailure {
   /** The code of MQTT 5, also where 3.1.1 says the same. */
   readonly reasonCode: number;
 
-  constructor(answer: number) {
+  /** `caution`: a sentence on an odd password. */
+  constructor(answer: number, caution: string | null) {
     const reasonCode = asReasonCode(answer);
     const { what, hint } = reasonOf(answer);
     // Brokers say "not authorized" of a wrong password, too.
     const isLogin = reasonCode === BAD_LOGIN || reasonCode === NOT_AUTHORIZED;
-    super(
-      'broker_refused',
-      isLogin
-        ? 'The broker refused the user name or password.'
-        : `The broker refused the connection: ${what}.`,
-      hint,
-    );
+    const message = isLogin
+      ? 'The broker refused the user name or password.'
+      : `The broker refused the connection: ${what}.`;
+    super('broker_refused', message, caution === null ? hint : `${hint} ${caution}`);
     this.reasonCode = reasonCode;
   }
 }
@@ -56,6 +54,7 @@ export function whyNotConnected(
   answer: number | undefined,
   fault: Error | undefined,
   version: 4 | 5,
+  caution: string | null,
 ): Failure {
   // In words of mqtt.js.
   const isSilent = answer === undefined && (fault?.message.startsWith('connack timeout') ?? true);
@@ -65,7 +64,7 @@ export function whyNotConnected(
       'The broker does not take MQTT 5.',
       'Set mqtt.protocol to auto.',
     );
-  if (answer !== undefined && answer !== ACCEPTED) return new ConnectRefused(answer);
+  if (answer !== undefined && answer !== ACCEPTED) return new ConnectRefused(answer, caution);
   const unreachable = (message: string, hint: string) =>
     new BrokerFailure('broker_unreachable', message, hint, 'soon', fault);
   if (isSilent)

@@ -7,7 +7,7 @@ import type { Log } from '../foundation/log.ts';
 import type { Incoming, Message } from './message.ts';
 import { type ResponseTopics, refusalOfResponseTopic } from './responseTopics.ts';
 
-/** What a handler found. `skipped`: understood, but not done now. */
+/** The outcome of a handler. `skipped`: understood, but not done now. */
 export interface Answer {
   readonly status: 'ok' | 'skipped' | 'error';
   readonly data?: Readonly<Record<string, unknown>>;
@@ -75,7 +75,7 @@ const FLOOD = { most: 20, windowMs: 1_000, longest: 200 };
 /** Requests of all names that there are not. */
 const UNKNOWN = 'unknown';
 
-/** Where else an answer is wanted; `null`: nowhere. A Failure: that is no place for it. */
+/** An answer is wanted there, too; `null`: nowhere. A Failure: that is no place for it. */
 type Elsewhere = Pick<Message, 'topic' | 'correlationData'> | Failure | null;
 
 interface RequestParts {
@@ -153,7 +153,7 @@ export class Requests {
     const elsewhere = elsewhereOf(incoming, baseTopic, responseTopics);
     if (elsewhere instanceof Failure)
       this.#warn(name, 'request refused: its response topic is no place for an answer');
-    // What waits must not keep the whole packet that it came in.
+    // A request that waits must not keep the whole packet that it came in.
     const beginning = Buffer.from(payload.subarray(0, LARGEST_REQUEST_BYTES + 1));
     await new Promise<void>((resolve) => {
       const step = () => void this.#reply(name, beginning, elsewhere).then(resolve);

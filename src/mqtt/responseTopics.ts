@@ -1,4 +1,4 @@
-// Where an answer may go besides our own response topic: whoever may ask us could not always write there. A command topic of another
+// The topics to which an answer may go besides our own: whoever may ask us could not always write there. A command topic of another
 // program is no place for it.
 import { EXIT, type Failure, failure } from '../foundation/failure.ts';
 

@@ -1,4 +1,4 @@
-// What is retained on a topic, read over a connection. A retained message follows its subscription at once, however long it is on its way.
+// Reads what is retained on a topic, over a connection. A retained message follows its subscription at once, however long it is on its way.
 import type { Clock } from '../foundation/clock.ts';
 import type { Connection } from './connection.ts';
 import type { Incoming, Subscription } from './message.ts';
@@ -51,7 +51,7 @@ export class RetainedReader {
       return null;
     }
     await this.#untilSilent(over, () => heard.length > 0);
-    // What has come until then may be a part, which would count as all there is.
+    // An end may have cut it short, and a part would count as all there is.
     this.#signal.throwIfAborted();
     const [answer = null] = heard;
     const end = () => {

@@ -46,7 +46,7 @@ export async function streamBuilder(url: string, tls: BrokerTls): Promise<() => 
   };
 }
 
-/** What an error of the stream says about TLS; `null`: it is about something else. */
+/** Says what an error of the stream means for TLS; `null`: it is about something else. */
 export function notEncrypted(fault: Error | undefined, { ca }: BrokerTls, now: number): Failure | null {
   const place = {
     address: 'mqtt.url',

@@ -11,16 +11,20 @@ import { SubscribeRefused } from './refusals.ts';
 const AGAIN_MS = 15 * 60_000;
 
 export class Subscriber {
+  readonly #wanted: readonly Subscription[];
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #culprit = new Culprit();
-  /** On the present connection, by filter. */
+  /** The present connection, or the last one. */
+  #over: Connection | null = null;
+  /** On that connection, by filter. */
   readonly #refused = new Map<string, SubscribeRefused>();
   /** The last words on each filter: they are not said again with each connection. */
   readonly #said = new Map<string, string>();
   #hasFoundCulprit = false;
 
-  constructor(clock: Clock, log: Log) {
+  constructor(wanted: readonly Subscription[], clock: Clock, log: Log) {
+    this.#wanted = wanted;
     this.#clock = clock;
     this.#log = log;
   }
@@ -29,20 +33,11 @@ export class Subscriber {
     return [...this.#refused.values()];
   }
 
-  /** The present connection, or the last attempt, has shown what is to be left out: the next one gets further. */
-  get hasFoundCulprit(): boolean {
-    return this.#hasFoundCulprit;
-  }
-
-  /** A new connection: nothing is subscribed on it yet. */
-  begin(): void {
-    this.#refused.clear();
+  /** A connection has shown, since this was asked last, what is to be left out: the next one gets further. */
+  hasFoundCulprit(): boolean {
+    const hasFound = this.#hasFoundCulprit;
     this.#hasFoundCulprit = false;
-  }
-
-  /** The connection has got through all subscriptions. */
-  rest(): void {
-    this.#culprit.rest();
+    return hasFound;
   }
 
   /** A connection has ended at rest: the next one asks for everything. */
@@ -50,8 +45,16 @@ export class Subscriber {
     this.#culprit.forgive();
   }
 
+  /** One after another, so that the end of a connection tells which it was. Rejects as `subscribe` does. */
+  async subscribeAll(over: Connection): Promise<void> {
+    for (const subscription of this.#wanted) await this.subscribe(over, subscription);
+    this.#culprit.rest();
+  }
+
   /** Resolves with whether the broker takes it. Rejects when no answer comes in time, or the connection ends. */
   async subscribe(over: Connection, subscription: Subscription): Promise<boolean> {
+    if (over !== this.#over) this.#refused.clear();
+    this.#over = over;
     const { filter } = subscription;
     const end = this.#culprit.endOver(filter);
     const refusal =
@@ -80,20 +83,15 @@ export class Subscriber {
     }
   }
 
-  /** Asks again and again for what the broker has refused. Resolves when nothing is left, or the signal aborts. */
-  async insist(
-    over: Connection,
-    wanted: readonly Subscription[],
-    signal: AbortSignal,
-    onGranted: () => void,
-  ): Promise<void> {
+  /** Asks again and again for what the broker has refused. Resolves when nothing is left, or the signal aborts; rejects as `subscribe` does. */
+  async insist(over: Connection, signal: AbortSignal, onGranted: () => void): Promise<void> {
     // A filter that has ended a connection would end this one.
     const mayAsk = ({ filter }: Subscription) =>
       this.#refused.has(filter) && this.#culprit.endOver(filter) === undefined;
-    for (let refused = wanted.filter(mayAsk); refused.length > 0; refused = refused.filter(mayAsk)) {
+    for (let refused = this.#wanted.filter(mayAsk); refused.length > 0; refused = refused.filter(mayAsk)) {
       await this.#clock.sleep(AGAIN_MS, signal);
       if (signal.aborted) return;
-      for (const one of refused) if (await this.subscribe(over, one)) onGranted();
+      for (const subscription of refused) if (await this.subscribe(over, subscription)) onGranted();
     }
   }
 }

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { fileSchema } from '../../src/config/schema.ts';
 import { nextTimes } from '../../src/engine/schedule.ts';
 import { load } from '../config/loading.ts';
 import { commandsOf, docCommands, pages, RUN, reasonElsewhere } from '../support/docCommands.ts';
@@ -55,11 +56,11 @@ const USUAL = {
 
 /** Compose files and blueprints are YAML too. */
 function isOurs(piece: string): boolean {
-  const found: unknown = parse(piece);
-  const more = ['version', 'usage', 'extras', 'meters', 'constituencies', 'home_assistant', 'http', 'log'];
-  const sections = [...Object.keys(USUAL), ...more];
+  const parsed: unknown = parse(piece);
   return (
-    typeof found === 'object' && found !== null && Object.keys(found).every((key) => sections.includes(key))
+    typeof parsed === 'object' &&
+    parsed !== null &&
+    Object.keys(parsed).every((key) => key in fileSchema.shape)
   );
 }
 

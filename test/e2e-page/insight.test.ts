@@ -123,7 +123,7 @@ const TOLD: readonly (readonly ['meter' | 'account', object, string | RegExp])[]
   [
     'account',
     { ...band('invoice_forecast', 80, 101), ...span('invoice_forecast'), invoice_forecast: 90 },
-    'about €90.00 €80.00 to €101.00, 1 Jan – 1 Mar',
+    'about €90.00, as a bill: with what comes on top of the days €80.00 to €101.00, 1 Jan – 1 Mar',
   ],
   ['meter', nothing, 'about €76.00 by its end'],
   ['account', { invoice_forecast: null, balance_due: 12.34 }, '€12.34'],

@@ -32,6 +32,8 @@ function loadedWith(paths: readonly string[], known = new Set<string>()): Set<st
   return known;
 }
 
+// Suddenly 350 kB more? zod is imported as `import * as z`: `import { z }` takes an object that has all of it. Each dynamic import is a file
+// of its own, and so is every set of modules that two of them share: lazy is for what is large and seldom needed.
 test('all of it is below 1.45 MB, and what only a fleet loads below 0.25 MB more', () => {
   const sizeOf = (paths: Iterable<string>) => [...paths].reduce((sum, path) => sum + statSync(path).size, 0);
   const isOfFleet = (path: string) => FLEET.some((sign) => text(path).includes(sign));

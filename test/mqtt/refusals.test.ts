@@ -232,6 +232,28 @@ test('a broker that ends the connection over a subscription and over a topic get
   expect([broker.connections, link.status().connected]).toEqual([before, true]);
 });
 
+test('a broker that is gone after it has ended connections over a subscription is asked with growing pauses', async () => {
+  let asks = 0;
+  const { broker, pass } = await judged(
+    {
+      connect: () => (asks < 2 ? 0 : null),
+      subscribe: (filter) => {
+        if (filter !== BIRTH.filter) return 1;
+        asks += 1;
+        return null;
+      },
+    },
+    { version: 4 },
+  );
+  await waitFor('the second end', async () => {
+    await pass(500);
+    return asks === 2;
+  });
+  const before = broker.connections;
+  await pass(30_000);
+  expect(broker.connections - before).toBeLessThanOrEqual(6);
+});
+
 test('a broker that says why it ends the connection over something is quoted', async () => {
   const { broker, link, isQuietInTheEnd, pass, refused } = await judged({
     subscribe: (filter) => (filter === BIRTH.filter ? { dismiss: NOT_AUTHORIZED } : 1),

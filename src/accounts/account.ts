@@ -183,9 +183,10 @@ export class Account {
   /** While days go on, a register that stands still hints at an exchange. It is looked into once. */
   #isSomeRegisterSilent(): boolean {
     const { discoveredAt } = this.history.record;
-    return (this.meters ?? []).some(({ property, reading }) => {
+    return (this.meters ?? []).some((meter) => {
+      const { property } = meter;
       const register = this.extras.register(property);
-      const readingAt = reading()?.readingAt ?? null;
+      const readingAt = meter.reading()?.readingAt ?? null;
       if (register === null || readingAt === null) return false;
       const silentSince = register.readAt + REGISTER_IS_SILENT_MS;
       // Earlier versions looked, and kept the meter that they knew.
@@ -197,9 +198,10 @@ export class Account {
   /** Properties may have appeared since the last discovery. */
   async #lookForMore(signal: AbortSignal): Promise<void> {
     const kept = (this.meters ?? []).map(({ property }) => property);
-    await this.#discover(signal, kept).catch((err) =>
-      this.#context.log.warn(safeWords(err), 'new properties could not be looked for'),
-    );
+    await this.#discover(signal, kept).catch((err) => {
+      // A stop in the middle of it says nothing about the provider.
+      if (!signal.aborted) this.#context.log.warn(safeWords(err), 'new properties could not be looked for');
+    });
   }
 
   /** While others read its meters, no request of its own would show that it is signed in again. */

@@ -32,7 +32,7 @@ export interface AccountContext {
   readonly witnessOf?: (meter: string | undefined, ledger: Ledger) => WitnessView | undefined;
   /** Default: that of provider/monetization. */
   readonly openProvider?: OpenProvider;
-  /** Default: the one of auth/loginBudget.ts. Only tests have a reason to lower it. */
+  /** Default: that of auth/loginBudget.ts. Only tests have a reason to lower it. */
   readonly scryptCost?: number;
   /** `usage.concurrency`: shared by everything that asks the provider. */
   readonly limit: ConcurrencyLimit;

@@ -1,5 +1,5 @@
 // Opens the accounts of the configuration, with what they share.
-import type { IssuerMemory } from '../auth/oidc.ts';
+import type { IssuerMemory } from '../auth/issuerClient.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Gate } from '../http/client.ts';
 import type { Reply } from '../provider/request.ts';

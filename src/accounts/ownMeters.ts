@@ -4,7 +4,7 @@ import { type EntityContext, isSameProperty, type Property, seriesName } from '.
 import { ledgerCodec } from '../store/ledgerDocument.ts';
 import type { AccountContext } from './context.ts';
 import type { AccountExtras } from './extras.ts';
-import { type Meter, openMeter } from './meter.ts';
+import { Meter } from './meter.ts';
 import { ledgerFile, type SeriesNames } from './names.ts';
 import type { PollHistory } from './pollHistory.ts';
 
@@ -167,7 +167,7 @@ export class OwnMeters {
       register: extras.register(now),
       lastSuccessAt: history.record.lastSuccessAt,
     });
-    const meter = await openMeter({ account: this.#id, property, name }, fromAccount, this.#context);
+    const meter = await Meter.open({ account: this.#id, property, name }, fromAccount, this.#context);
     if (predecessor?.ledger.complete) await meter.store.restore(predecessor.store.history);
     return meter;
   }

@@ -1,11 +1,13 @@
 // One account's way to the provider: session, client and identity, from the configuration. Shared with the commands.
 import { createHash } from 'node:crypto';
 import { type Identity, readIdentity } from '../auth/claims.ts';
-import { codeAt, type LoginDeps, type OneTimeCode, openLogin, type SignIn } from '../auth/login.ts';
-import { openLoginBudget } from '../auth/loginBudget.ts';
-import { asksForOffline, type IssuerMemory, openIssuer } from '../auth/oidc.ts';
-import { openSession } from '../auth/session.ts';
-import type { Account } from '../config/schema.ts';
+import type { IssuerMemory } from '../auth/issuerClient.ts';
+import { type Credentials, codeAt, Login, type OneTimeCode, type SignIn } from '../auth/login.ts';
+import { LoginBudget } from '../auth/loginBudget.ts';
+import { asksForOffline, Issuer } from '../auth/oidc.ts';
+import { Session } from '../auth/session.ts';
+import type { Grant } from '../auth/tokens.ts';
+import type { Account, Config } from '../config/schema.ts';
 import { totpParameters } from '../config/secret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import type { EntityContext } from '../domain/reading.ts';
@@ -23,7 +25,7 @@ import {
   tokensCodec,
   wayInCodec,
 } from '../store/documents.ts';
-import { type Document, owned } from '../store/stateStore.ts';
+import { type Codec, type Document, type Owned, owned } from '../store/stateStore.ts';
 import type { AccountContext } from './context.ts';
 
 export type Upstream = ReturnType<typeof openUpstream>;
@@ -34,101 +36,123 @@ const LONGEST_CODE_SECONDS = 60;
 /** Who holds it may read, use and replace the account's tokens. */
 const sessionLock = (account: string): string => `accounts/${account}/session`;
 
-export function openUpstream(
-  account: Account,
-  context: Pick<
-    AccountContext,
-    'config' | 'state' | 'clock' | 'log' | 'scrubber' | 'openProvider' | 'scryptCost'
-  >,
-  options: {
-    /** A command may run beside a daemon: it refreshes only what it can store for the daemon. */
-    readonly isCommand?: boolean;
-    /** Takes the session whatever scopes it was asked for with. */
-    readonly anyScopes?: boolean;
-    /** In place of `provider.sign_in`. */
-    readonly signIn?: SignIn;
-    /** Asks a person for a one-time code. */
-    readonly askCode?: OneTimeCode;
-    /** Shared by all accounts. */
-    readonly issuerMemory?: IssuerMemory;
-    /** Stands before each request to the one or the other. */
-    readonly gate?: (to: 'issuer' | 'provider') => Gate;
-    readonly onRequest?: (seen: { readonly ms: number; readonly ok: boolean }) => void;
-    readonly onLogin?: () => void;
-    readonly onRefresh?: () => void;
-    readonly onChange?: () => void;
-    readonly onReply?: (reply: Reply) => void;
-  },
-) {
-  const { state, clock, log, scrubber } = context;
-  const { provider, usage } = context.config;
-  const zone = zoneOf(usage.timezone);
+type Needs = Pick<
+  AccountContext,
+  'config' | 'state' | 'clock' | 'log' | 'scrubber' | 'openProvider' | 'scryptCost'
+>;
+type HttpClient = ReturnType<typeof createHttpClient>;
+type Provider = NonNullable<Config['provider']>;
+
+interface Options {
+  /** A command may run beside a daemon: it refreshes only what it can store for the daemon. */
+  readonly isCommand?: boolean;
+  /** Takes the session whatever scopes it was asked for with. */
+  readonly anyScopes?: boolean;
+  /** In place of `provider.sign_in`. */
+  readonly signIn?: SignIn;
+  /** Asks a person for a one-time code. */
+  readonly askCode?: OneTimeCode;
+  /** Shared by all accounts. */
+  readonly issuerMemory?: IssuerMemory;
+  /** Stands before each request to the one or the other. */
+  readonly gate?: (to: 'issuer' | 'provider') => Gate;
+  readonly onRequest?: (seen: { readonly ms: number; readonly ok: boolean }) => void;
+  readonly onLogin?: () => void;
+  readonly onRefresh?: () => void;
+  readonly onChange?: () => void;
+  readonly onReply?: (reply: Reply) => void;
+}
+
+/** What all parts of one upstream are made of. */
+interface Parts {
+  readonly account: Account;
+  readonly provider: Provider;
+  readonly context: Needs;
+  readonly options: Options;
+  readonly toIssuer: HttpClient;
+  readonly toApi: HttpClient;
+  /** Other tokens under the same account id must not be used: those of another user, client or address. */
+  readonly provenance: string;
+  readonly owner: string;
+}
+
+export function openUpstream(account: Account, context: Needs, options: Options) {
+  const { state, log, clock, scrubber, openProvider = openMonetization } = context;
+  const { provider } = context.config;
   if (!provider) throw new TypeError('an account without a provider passed the configuration');
-  const caFile = provider.ca_file;
-  const trust = caFile === undefined ? undefined : trustIn('provider.ca_file', caFile);
-  const client = (gate?: Gate) => createHttpClient(clock, options.onRequest, gate, trust);
-  const http = client(options.gate?.('provider'));
-  const issuerHttp = options.gate ? client(options.gate('issuer')) : http;
-  // The tokens of another user, client or address under the same account id must not be used.
+  const { username } = account;
+  // An e-mail address is personal; a plain user name may be a common word in the log.
+  if (username.includes('@')) scrubber.register(username);
   const provenance = JSON.stringify([provider.issuer, provider.client_id, provider.api_url]);
   const owner = createHash('sha256')
-    .update(JSON.stringify([provenance, account.username]))
+    .update(JSON.stringify([provenance, username]))
     .digest('base64url');
-  const folder = `accounts/${account.id}`;
-  // An e-mail address is personal; a plain user name may be a common word in the log.
-  if (account.username.includes('@')) scrubber.register(account.username);
+  const parts = {
+    account,
+    provider,
+    context,
+    options,
+    ...openClients(provider, context, options),
+    provenance,
+    owner,
+  };
+  const withLock = <T>(step: (isHeld: boolean) => Promise<T>) =>
+    state.withLock(sessionLock(account.id), clock, step);
+  const signingIn = openSession(parts, withLock);
+  const { session, budget } = signingIn;
+  const { ask, askExtra, reachApi } = openApi(parts, session);
+  const identity = () => identityOf(session, parts);
+  return {
+    ...signingIn,
+    state,
+    /** A login is asked for, whatever the budget says. Waits for one under way: it may end the refusal, or renew it. */
+    askForLogin: () => withLock(() => budget.ask()),
+    reachApi,
+    identity,
+    // The provider that this program reads: another one is a folder beside `monetization`.
+    provider: openProvider({ username, ask, askExtra, identity, log }),
+    context: ownDocument('context', contextCodec, parts) as Document<EntityContext>,
+    extras: ownDocument('extras', extrasCodec, parts),
+  };
+}
 
-  const issuer = openIssuer({
+/** In the folder of the account; absent where it is another owner's. */
+function ownDocument<T>(
+  name: string,
+  codec: Codec<Owned<T>>,
+  { account, context, owner }: Parts,
+): Document<T> {
+  return owned(context.state.document(`accounts/${account.id}/${name}`, codec), owner);
+}
+
+function openClients({ ca_file: caFile }: Provider, { clock }: Needs, { gate, onRequest }: Options) {
+  const trust = caFile === undefined ? undefined : trustIn('provider.ca_file', caFile);
+  const client = (own?: Gate) => createHttpClient(clock, onRequest, own, trust);
+  const toApi = client(gate?.('provider'));
+  return { toApi, toIssuer: gate ? client(gate('issuer')) : toApi };
+}
+
+function openSession(parts: Parts, withLock: <T>(step: (isHeld: boolean) => Promise<T>) => Promise<T>) {
+  const { account, provider, context, options, toIssuer } = parts;
+  const { clock, log, state, scrubber, scryptCost } = context;
+  const issuer = new Issuer({
     ...provider,
     codeSeconds: account.totp_secret ? LONGEST_CODE_SECONDS : null,
-    fetch: issuerHttp.fetch,
+    fetch: toIssuer.fetch,
     clock,
     log,
     memory: options.issuerMemory ?? { metadata: null },
   });
-  const budget = openLoginBudget({
-    store: state.document(`${folder}/login-budget`, loginBudgetCodec),
+  const budget = new LoginBudget({
+    store: state.document(`accounts/${account.id}/login-budget`, loginBudgetCodec),
     clock,
     // In a fleet, which has gates.
     isOpenedForEachRun: options.gate !== undefined,
-    ...(context.scryptCost === undefined ? {} : { scryptCost: context.scryptCost }),
+    scryptCost,
   });
-  const { username, totp_secret: totp } = account;
-  const { redirect_uri: redirectUri, timeout_seconds: timeoutSeconds } = provider;
-  const logInByForm =
-    (redirectUri: string): LoginDeps['form'] =>
-    (oneTimeCode, password, username) =>
-      issuer.withScope(async (scope) => {
-        const { signInByForm } = await import('../auth/form.ts');
-        const { url: authorizationUrl, finish } = await issuer.beginCodeFlow(redirectUri, scope);
-        const { send } = issuerHttp;
-        const how = { redirectUri, timeoutSeconds, mayConsent: asksForOffline(scope), send, caFile, clock };
-        const credentials = { username, password, oneTimeCode };
-        return finish(await signInByForm({ authorizationUrl, ...how, ...credentials }));
-      });
-  const login = openLogin({
-    issuer,
-    form: redirectUri === undefined ? null : logInByForm(redirectUri),
-    signIn: options.signIn ?? provider.sign_in,
-    account,
-    oneTimeCode: totp ? async () => codeFrom(await totp.read(), clock.now()) : (options.askCode ?? null),
-    // What is as it always was is left out: a record on disk must not seem to be about other credentials.
-    context: JSON.stringify([
-      provenance,
-      provider.scopes,
-      ...(redirectUri ? [redirectUri] : []),
-      ...(provider.sign_in === 'auto' ? [] : [provider.sign_in]),
-      ...(areUsual(provider.claims) ? [] : [provider.claims]),
-    ]),
-    budget,
-    timeWords: (instant) => timeWords(zone, instant, clock.now()),
-    wayIn: owned(state.document(`${folder}/way-in`, wayInCodec), owner),
-    log,
-  });
-  const withLock = <T>(step: (isHeld: boolean) => Promise<T>) =>
-    state.withLock(sessionLock(account.id), clock, step);
-  const tokens = owned(state.document(`${folder}/tokens`, tokensCodec), owner);
-  const session = openSession({
+  const login = openLogin(issuer, budget, parts);
+  const tokens = ownDocument('tokens', tokensCodec, parts);
+  const session = new Session({
     issuer,
     login,
     budget,
@@ -143,11 +167,68 @@ export function openUpstream(
     // The daemon goes on where no lock can be made, such as on a full disk: it is the one that keeps the session.
     withLock: (step) => withLock((isHeld) => step(isHeld || !options.isCommand)),
   });
+  return { issuer, budget, login, session };
+}
+
+function openLogin(issuer: Issuer, budget: LoginBudget, parts: Parts): Login {
+  const { account, provider, context, options, provenance } = parts;
+  const { clock, log, config } = context;
+  const zone = zoneOf(config.usage.timezone);
+  const { totp_secret: totp } = account;
+  const { redirect_uri: redirectUri, sign_in, claims, scopes } = provider;
+  return new Login({
+    issuer,
+    form: redirectUri === undefined ? null : (sent) => logInByForm(redirectUri, sent, issuer, parts),
+    signIn: options.signIn ?? sign_in,
+    account,
+    oneTimeCode: totp ? async () => codeFrom(await totp.read(), clock.now()) : (options.askCode ?? null),
+    // Defaults are left out, so that marks on a disk still match that were made before there was such a key.
+    context: JSON.stringify([
+      provenance,
+      scopes,
+      ...(redirectUri ? [redirectUri] : []),
+      ...(sign_in === 'auto' ? [] : [sign_in]),
+      ...(areUsual(claims) ? [] : [claims]),
+    ]),
+    budget,
+    timeWords: (instant) => timeWords(zone, instant, clock.now()),
+    wayIn: ownDocument('way-in', wayInCodec, parts),
+    log,
+  });
+}
+
+async function logInByForm(
+  redirectUri: string,
+  { username, password, code }: Credentials,
+  issuer: Issuer,
+  { provider, context, toIssuer }: Parts,
+): Promise<Grant> {
+  const { signInByForm } = await import('../auth/form.ts');
+  return issuer.withScope(async (scope) => {
+    const { url, finish } = await issuer.beginCodeFlow(redirectUri, scope);
+    const callback = await signInByForm({
+      authorizationUrl: url,
+      redirectUri,
+      username,
+      password,
+      oneTimeCode: code,
+      mayConsent: asksForOffline(scope),
+      send: toIssuer.send,
+      timeoutSeconds: provider.timeout_seconds,
+      caFile: provider.ca_file,
+      clock: context.clock,
+    });
+    return finish(callback);
+  });
+}
+
+function openApi({ provider, context, options, toApi }: Parts, session: Session) {
+  const { clock } = context;
   const api = {
     baseUrl: provider.api_url,
-    timeoutSeconds,
-    send: http.send,
-    caFile,
+    timeoutSeconds: provider.timeout_seconds,
+    send: toApi.send,
+    caFile: provider.ca_file,
     clock,
     accessToken: (rejected: readonly string[]) => session.accessToken(rejected),
     onReply: options.onReply,
@@ -155,77 +236,57 @@ export function openUpstream(
   const noting =
     (ask: Ask): Ask =>
     async (exchange) => {
-      const found = await ask(exchange);
+      const answer = await ask(exchange);
       await session.accepted();
-      return found;
+      return answer;
     };
   const ask = noting(createAsk(api));
-  /** Rejects unless an access token is asked for there, as the API does and a web page does not. */
-  async function reachApi(): Promise<void> {
-    const { accessToken: _, onReply: __, ...withoutToken } = api;
-    const what = 'first request to the API';
-    const isRefused = await createAsk(withoutToken)({
-      method: 'GET',
-      path: PATHS.properties,
-      what,
-      notFound: NO_API,
-    })
-      .then(() => false)
-      .catch((err: unknown) => {
-        if (err instanceof ProviderRefused && ASKS_FOR_TOKEN.includes(err.status)) return true;
-        throw err;
-      });
-    if (!isRefused)
-      throw new UnexpectedReply(
-        what,
-        'that an access token is asked for',
-        'an answer without one',
-        NO_API.hint,
-      );
-  }
-  /** Whose session it is, for a provider that reads by that. */
-  const identity = async (): Promise<Identity> => {
-    const accessToken = await session.accessToken();
-    try {
-      const found = readIdentity(accessToken, provider);
-      scrubber.register(found.customerCode);
-      return found;
-    } catch (err) {
-      // What the provider reads by is no fault of the session: as long as it is renewed, no login follows.
-      const isKept = provider.keep_alive && session.isRenewable;
-      if (err instanceof Failure && !isKept) await session.useless(err);
-      throw err;
-    }
-  };
   return {
-    issuer,
-    session,
-    login,
-    budget,
-    state,
-    /** A login is asked for, whatever the budget says. Waits for one under way: it may end the refusal, or renew it. */
-    askForLogin: () => withLock(() => budget.ask()),
-    reachApi,
-    identity,
-    // The provider that this program reads: another one is a folder beside `monetization`.
-    provider: (context.openProvider ?? openMonetization)({
-      username,
-      ask,
-      // A person who asks for an extra wants the session to be renewed for it.
-      askExtra: options.isCommand ? ask : noting(createAsk({ ...api, acceptsErrors: true })),
-      identity,
-      log,
-    }),
-    context: owned(state.document(`${folder}/context`, contextCodec), owner) as Document<EntityContext>,
-    extras: owned(state.document(`${folder}/extras`, extrasCodec), owner),
+    ask,
+    // A person who asks for an extra wants the session to be renewed for it.
+    askExtra: options.isCommand ? ask : noting(createAsk({ ...api, acceptsErrors: true })),
+    /** Rejects unless an access token is asked for there, as the API does and a web page does not. */
+    async reachApi(): Promise<void> {
+      const { accessToken: _, onReply: __, ...withoutToken } = api;
+      const exchange = {
+        method: 'GET',
+        path: PATHS.properties,
+        what: FIRST_REQUEST,
+        notFound: NO_API,
+      } as const;
+      const isRefused = await createAsk(withoutToken)(exchange)
+        .then(() => false)
+        .catch((err: unknown) => {
+          if (err instanceof ProviderRefused && ASKS_FOR_TOKEN.includes(err.status)) return true;
+          throw err;
+        });
+      const [expected, found] = ['that an access token is asked for', 'an answer without one'];
+      if (!isRefused) throw new UnexpectedReply(FIRST_REQUEST, expected, found, NO_API.hint);
+    },
   };
 }
 
+const FIRST_REQUEST = 'first request to the API';
 const ASKS_FOR_TOKEN: readonly number[] = [401, 403];
 const NO_API = {
   message: 'Something answers at this address, but not the API (HTTP 404).',
   hint: 'Check provider.api_url: it ends where /reports/usage begins, mostly in /api/v1.',
 };
+
+/** Whose session it is, for a provider that reads by that. */
+async function identityOf(session: Session, { provider, context }: Parts): Promise<Identity> {
+  const accessToken = await session.accessToken();
+  try {
+    const identity = readIdentity(accessToken, provider);
+    context.scrubber.register(identity.customerCode);
+    return identity;
+  } catch (err) {
+    // What the provider reads by is no fault of the session: as long as it is renewed, no login follows.
+    const isKept = provider.keep_alive && session.isRenewable;
+    if (err instanceof Failure && !isKept) await session.useless(err);
+    throw err;
+  }
+}
 
 const areUsual = ({ customer_code, site_code }: { customer_code: string; site_code: string }): boolean =>
   customer_code === 'customer_code' && site_code === 'sites';

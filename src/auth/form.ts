@@ -7,7 +7,8 @@ import { type Clock, deadline } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { HttpRequest, HttpResponse } from '../http/client.ts';
-import { IssuerUnreachable, unreachable, withQuery } from './oidc.ts';
+import { IssuerUnreachable, unreachable } from './issuerTrouble.ts';
+import { withQuery } from './oidc.ts';
 import { classifyRedirectError, LoginRefused, REFUSALS } from './refusals.ts';
 
 export interface FormSignIn {
@@ -56,42 +57,67 @@ const ACTIONS = new Map([
  * completed it: code and state are in its query. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable.
  */
 export async function signInByForm(options: FormSignIn): Promise<URL> {
-  const { authorizationUrl, mayConsent, clock } = options;
-  const cookies = new CookieJar();
+  const { authorizationUrl, redirectUri, mayConsent } = options;
+  const visitor = new Visitor(options);
+  let next: Request = { url: authorizationUrl, body: null };
+  for (let left = MOST_REQUESTS; left > 0; left -= 1) {
+    next = await visitor.visit(next);
+    if (isAt(next.url, new URL(redirectUri))) return answerAt(next.url, visitor.hasGivenPassword);
+    if (next.url.origin !== authorizationUrl.origin) throw unsupported('to go on at another site');
+    rejectIfAction(next.url, mayConsent);
+  }
+  throw trouble('leads from address to address without an end');
+}
+
+/** What a browser is in one sign-in: its cookies, and what it has posted. */
+class Visitor {
+  readonly #options: FormSignIn;
+  readonly #cookies = new CookieJar();
   /** What was posted already, and the execution that had asked for it. */
-  const given = new Map<Asked, string | null>();
-  let hasConsented = false;
+  readonly #given = new Map<Asked, string | null>();
+  #hasConsented = false;
+
+  constructor(options: FormSignIn) {
+    this.#options = options;
+  }
+
+  get hasGivenPassword(): boolean {
+    return this.#given.has('password');
+  }
 
   /** Resolves to what a browser would ask for next. */
-  async function visit(request: Request): Promise<Request> {
-    const { status, headers, body } = await send(request);
+  async visit(request: Request): Promise<Request> {
+    const response = await this.#send(request);
+    const { status, headers, body } = response;
     const { location } = headers;
-    if (status >= 300 && status < 400 && typeof location === 'string') {
-      // A browser would post once more.
-      const repeats = request.body !== null && (status === 307 || status === 308);
-      if (repeats || !URL.canParse(location, request.url.href))
-        throw trouble('redirects to no usable address');
-      return { url: new URL(location, request.url), body: null };
-    }
-    if (status === 400 && given.size === 0) throw new LoginRefused(REFUSALS.wrongClient);
-    if (request.body !== null && (status === 401 || status === 403) && given.has('password'))
-      throw new LoginRefused(isErrorPage(body) ? REFUSALS.refusedOtherwise : REFUSALS.badCredentials);
-    if (status !== 200)
-      throw trouble(`answered with HTTP ${status}`, retryAfterMs(headers['retry-after'], clock.now()));
+    if (status >= 300 && status < 400 && typeof location === 'string')
+      return redirected(request, status, location);
+    if (status !== 200) throw this.#refusalOf(request, response);
     const type = String(headers['content-type'] ?? '').toLowerCase();
     if (!/^(text\/html|application\/xhtml\+xml)\b/.test(type)) throw trouble('is not HTML');
     if (body.length > LARGEST_PAGE_BYTES) throw trouble('is too large');
     const page = readPage(body.toString(), request.url);
-    for (const { action } of page.forms) if (action !== null) rejectIfAction(action, mayConsent);
-    const found = formToFill(page);
-    return found ? fill(page, found) : (consent(page) ?? withoutForm(page, request.url));
+    for (const { action } of page.forms)
+      if (action !== null) rejectIfAction(action, this.#options.mayConsent);
+    const form = formToFill(page);
+    return form ? this.#fill(page, form) : (this.#consent(page) ?? this.#withoutForm(page, request.url));
   }
 
-  async function send({ url, body }: Request): Promise<HttpResponse> {
-    const cookie = cookies.getCookieStringSync(url.href);
-    const limit = deadline(clock, options.timeoutSeconds * 1000);
+  #refusalOf(request: Request, { status, headers, body }: HttpResponse): Failure {
+    if (status === 400 && this.#given.size === 0) return new LoginRefused(REFUSALS.wrongClient);
+    const isOfPassword = request.body !== null && this.hasGivenPassword;
+    if (isOfPassword && (status === 401 || status === 403))
+      return new LoginRefused(isErrorPage(body) ? REFUSALS.refusedOtherwise : REFUSALS.badCredentials);
+    const waitMs = retryAfterMs(headers['retry-after'], this.#options.clock.now());
+    return trouble(`answered with HTTP ${status}`, waitMs);
+  }
+
+  async #send({ url, body }: Request): Promise<HttpResponse> {
+    const { clock, timeoutSeconds, caFile, send } = this.#options;
+    const cookie = this.#cookies.getCookieStringSync(url.href);
+    const limit = deadline(clock, timeoutSeconds * 1000);
     try {
-      const response = await options.send(url, {
+      const response = await send(url, {
         method: body === null ? 'GET' : 'POST',
         headers: {
           accept: 'text/html,application/xhtml+xml',
@@ -103,62 +129,62 @@ export async function signInByForm(options: FormSignIn): Promise<URL> {
         followRedirects: false,
       });
       for (const line of [response.headers['set-cookie'] ?? []].flat())
-        cookies.setCookieSync(line, url.href, { ignoreError: true });
+        this.#cookies.setCookieSync(line, url.href, { ignoreError: true });
       return response;
     } catch (err) {
-      throw err instanceof Failure ? err : unreachable(err, clock.now(), options.caFile);
+      throw err instanceof Failure ? err : unreachable(err, clock.now(), caFile);
     } finally {
       limit.clear();
     }
   }
 
-  async function fill(page: Page, { form, asked, fields }: FormToFill): Promise<Request> {
+  async #fill(page: Page, { form, asked, fields }: FormToFill): Promise<Request> {
     const { action } = form;
     if (form.hasCaptcha) throw unsupported('a captcha');
     if (action === null) throw unsupported('to go on at another site');
     const execution = action.searchParams.get('execution');
-    if (given.has(asked)) throw refusal(page, form, asked, given.get(asked) === execution);
-    const { username, password, oneTimeCode } = options;
+    const before = this.#given.get(asked);
+    if (before !== undefined) throw refusal(page, form, asked, before === execution);
+    const { username, password, oneTimeCode } = this.#options;
     const code = asked === 'code' ? await oneTimeCode?.() : null;
     if (asked === 'code' && code == null) throw new LoginRefused(REFUSALS.secondFactor);
     const values = { username, password, code };
     const body = successful(form);
     for (const [name, field] of Object.entries(fields) as [Asked, Field][]) {
       body.set(field.name, values[name] ?? '');
-      given.set(name, execution);
+      this.#given.set(name, execution);
     }
     return { url: action, body: body.toString() };
   }
 
   /** `null`: the page asks for something else. */
-  function consent({ forms }: Page): Request | null {
-    if (!mayConsent || hasConsented || !given.has('password')) return null;
+  #consent({ forms }: Page): Request | null {
+    if (!this.#options.mayConsent || this.#hasConsented || !this.hasGivenPassword) return null;
     const [form, ...others] = forms.filter(isConsent);
     if (form?.action == null || others.length > 0) return null;
-    hasConsented = true;
+    this.#hasConsented = true;
     return { url: form.action, body: successful(withAccept(form)).toString() };
   }
 
-  function withoutForm({ id, ids, forms, refresh }: Page, url: URL): Request {
+  #withoutForm({ id, ids, forms, refresh }: Page, url: URL): Request {
     if (refresh !== null) return { url: refresh, body: null };
     if (id?.endsWith('login-page-expired') || ids.has('loginRestartLink')) throw trouble('has expired');
     if (id?.endsWith('-verify-email')) throw notSetUp('confirm the e-mail address');
-    const isLoggedIn = given.has('password');
+    const isLoggedIn = this.hasGivenPassword;
     if (isLoggedIn && forms.some(({ fields }) => fields.some(isNewPassword)))
       throw notSetUp('choose a new password');
-    const isOfIssuer = id !== null || cookies.getCookieStringSync(url.href) !== '';
+    const isOfIssuer = id !== null || this.#cookies.getCookieStringSync(url.href) !== '';
     if (!isLoggedIn && !isOfIssuer) throw trouble('is not there: some other page answers in its place');
     throw unsupported(PLAIN_ID.test(id ?? '') ? `page ${id}` : null);
   }
+}
 
-  let next: Request = { url: authorizationUrl, body: null };
-  for (let left = MOST_REQUESTS; left > 0; left -= 1) {
-    next = await visit(next);
-    if (isAt(next.url, new URL(options.redirectUri))) return answerAt(next.url, given.has('password'));
-    if (next.url.origin !== authorizationUrl.origin) throw unsupported('to go on at another site');
-    rejectIfAction(next.url, mayConsent);
-  }
-  throw trouble('leads from address to address without an end');
+function redirected(request: Request, status: number, location: string): Request {
+  // A browser would post once more.
+  const isRepeated = request.body !== null && (status === 307 || status === 308);
+  if (isRepeated || !URL.canParse(location, request.url.href))
+    throw trouble('redirects to no usable address');
+  return { url: new URL(location, request.url), body: null };
 }
 
 /** The page asks again for what was posted. */

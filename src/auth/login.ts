@@ -4,7 +4,8 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { WayIn } from '../store/documents.ts';
 import type { Document } from '../store/stateStore.ts';
-import { EXTRA_TRY_AFTER_MS, type LoginBudget, type Suspension } from './loginBudget.ts';
+import type { LoginBudget } from './loginBudget.ts';
+import { EXTRA_TRY_AFTER_MS, type Suspension } from './loginRule.ts';
 import type { Issuer } from './oidc.ts';
 import { ISSUER_REFUSES, LoginRefused, REFUSALS, RefusedForNow, rowOf } from './refusals.ts';
 import type { Grant } from './tokens.ts';
@@ -22,13 +23,20 @@ export interface TypedCredentials {
   readonly code: string | null;
 }
 
+/** What is sent in one attempt. */
+export interface Credentials {
+  readonly username: string;
+  readonly password: string;
+  readonly code: OneTimeCode | null;
+}
+
 export interface LoginDeps {
   readonly issuer: Pick<Issuer, 'login' | 'refresh' | 'offersDevice'>;
   /**
    * Signs in through the login page. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable. `null`: no address
    * to come back to is configured.
    */
-  readonly form: ((code: OneTimeCode | null, password: string, username: string) => Promise<Grant>) | null;
+  readonly form: ((credentials: Credentials) => Promise<Grant>) | null;
   readonly signIn: SignIn;
   /** Secrets are read again for each login, so that a changed one needs no restart. */
   readonly account: {
@@ -61,65 +69,113 @@ const TYPED_REFUSED = {
   hint: "Check username and password by signing in once on the provider's own page, and type the one-time code too if it asks for one there. Or sign in in another way.",
 };
 
-export type Login = ReturnType<typeof openLogin>;
+export class Login {
+  readonly #deps: LoginDeps;
+  /** A login needs a person: the configuration says so. */
+  readonly needsPerson: boolean;
 
-export function openLogin(deps: LoginDeps) {
-  const { issuer, form, signIn, account, oneTimeCode, budget, wayIn, log } = deps;
-  /** The configuration says so. */
-  const needsPerson = signIn === 'device' || signIn === 'link' || account.password === undefined;
+  constructor(deps: LoginDeps) {
+    const { signIn, account } = deps;
+    this.#deps = deps;
+    this.needsPerson = signIn === 'device' || signIn === 'link' || account.password === undefined;
+  }
+
+  /**
+   * `onAttempt` is called when one may be tried. Rejects with LoginSuspended, LoginRefused, RefusedForNow,
+   * IssuerUnreachable, or the reason why a secret cannot be read.
+   */
+  async attempt(typed: TypedCredentials | null = null, onAttempt = () => {}): Promise<Grant> {
+    const { issuer, account, oneTimeCode, budget, log } = this.#deps;
+    if (typed === null && this.needsPerson) throw new LoginRefused(REFUSALS.noSession);
+    const { password, secret } = await this.#credentials(typed).catch(async (err) => {
+      await this.#rejectIfSuspended(null);
+      throw err;
+    });
+    await this.#rejectIfSuspended(typed === null ? secret : null);
+    onAttempt();
+    const credentials = {
+      username: typed?.username ?? account.username,
+      password,
+      code: typed?.code == null ? oneTimeCode : async () => typed.code,
+    };
+    // Before the attempt is noted: without an issuer nothing is sent.
+    const offersDevice = await issuer.offersDevice();
+    try {
+      return await budget.attempt(secret, () => this.#signIn(credentials, offersDevice));
+    } catch (err) {
+      if (!(err instanceof LoginRefused)) throw err;
+      const refusal = await this.#explained(err, typed);
+      log.error({ code: refusal.code, hint: refusal.hint }, 'login refused');
+      throw refusal;
+    }
+  }
+
+  /**
+   * What suspends the next login; `null` when it may be tried. Reads the secrets to see whether they have changed; one
+   * that cannot be read has not.
+   */
+  async suspendedBy(): Promise<Suspension | null> {
+    return this.#deps.budget.inForce(await this.#secretNow());
+  }
+
+  suspended(suspension: Suspension, caution: string | null = null): LoginSuspended {
+    return new LoginSuspended(suspension, this.#deps.timeWords, !this.needsPerson, caution);
+  }
+
+  /** The tokens of the last login are of no use. */
+  async useless(fault: Failure): Promise<void> {
+    await this.#deps.budget.useless(fault, await this.#secretNow());
+  }
 
   /**
    * `secret`: everything that the login budget must notice a change of. What is typed counts as what is configured:
    * otherwise each of the two would end the wait of the other.
    */
-  async function credentials(typed: TypedCredentials | null): Promise<{ password: string; secret: string }> {
+  async #credentials(typed: TypedCredentials | null): Promise<{ password: string; secret: string }> {
+    const { account, context } = this.#deps;
     const reading = account.password?.read();
     // With a typed password the configured one need not be readable.
     const configured = await (typed === null ? reading : reading?.catch(() => undefined));
     const totp = account.totp_secret ? [await account.totp_secret.read()] : [];
     const password = typed?.password ?? configured ?? '';
-    return { password, secret: JSON.stringify([deps.context, account.username, configured, ...totp]) };
+    return { password, secret: JSON.stringify([context, account.username, configured, ...totp]) };
   }
 
-  const secretNow = async (): Promise<string | null> =>
-    account.password === undefined
-      ? null
-      : credentials(null).then(
-          ({ secret }) => secret,
-          () => null,
-        );
+  async #secretNow(): Promise<string | null> {
+    if (this.#deps.account.password === undefined) return null;
+    return this.#credentials(null).then(
+      ({ secret }) => secret,
+      () => null,
+    );
+  }
 
-  const suspended = (suspension: Suspension, caution: string | null = null) =>
-    new LoginSuspended(suspension, deps.timeWords, !needsPerson, caution);
-
-  async function rejectIfSuspended(secret: string | null): Promise<void> {
-    const suspension = await budget.inForce(secret);
+  async #rejectIfSuspended(secret: string | null): Promise<void> {
+    const suspension = await this.#deps.budget.inForce(secret);
     if (suspension === null) return;
     const isOfPassword = suspension.code === REFUSALS.badCredentials.code;
-    throw suspended(suspension, isOfPassword ? await caution() : null);
+    throw this.suspended(suspension, isOfPassword ? await this.#caution() : null);
   }
 
-  const caution = async (): Promise<string | null> => (await account.password?.caution?.()) ?? null;
+  async #caution(): Promise<string | null> {
+    return (await this.#deps.account.password?.caution?.()) ?? null;
+  }
 
   /** Why the password that was sent was refused, as far as that is known. */
-  async function explained(refusal: LoginRefused, typed: TypedCredentials | null): Promise<LoginRefused> {
+  async #explained(refusal: LoginRefused, typed: TypedCredentials | null): Promise<LoginRefused> {
     if (refusal.code !== REFUSALS.badCredentials.code) return refusal;
-    if (needsPerson) return new LoginRefused(TYPED_REFUSED);
-    const odd = typed === null ? await caution() : null;
+    if (this.needsPerson) return new LoginRefused(TYPED_REFUSED);
+    const odd = typed === null ? await this.#caution() : null;
     if (odd === null) return refusal;
     return new LoginRefused({ ...REFUSALS.badCredentials, hint: `${REFUSALS.badCredentials.hint} ${odd}` });
   }
 
-  async function signInBy(
-    password: string,
-    username: string,
-    code: OneTimeCode | null,
-    offersDevice: boolean,
-  ): Promise<Grant> {
-    const known = signIn === 'auto' && form !== null ? await wayIn.read() : null;
-    if ((known?.way ?? signIn) !== 'form') {
+  /** By password, or through the login page where that is how it has to be. */
+  async #signIn(credentials: Credentials, offersDevice: boolean): Promise<Grant> {
+    const { issuer, form, signIn, wayIn } = this.#deps;
+    const lastWay = signIn === 'auto' && form !== null ? await wayIn.read() : null;
+    if ((lastWay?.way ?? signIn) !== 'form') {
       try {
-        return await issuer.login(username, password, code);
+        return await issuer.login(credentials.username, credentials.password, credentials.code);
       } catch (err) {
         const isForbidden = err instanceof LoginRefused && err.code === REFUSALS.methodDisabled.code;
         if (!isForbidden || signIn === 'password') throw err;
@@ -129,8 +185,8 @@ export function openLogin(deps: LoginDeps) {
     }
     if (form === null) throw new LoginRefused(REFUSALS.loginNeeded);
     try {
-      const grant = await form(code, password, username);
-      if (signIn === 'auto' && known === null) await wayIn.write({ way: 'form' });
+      const grant = await form(credentials);
+      if (signIn === 'auto' && lastWay === null) await wayIn.write({ way: 'form' });
       return grant;
     } catch (err) {
       if (!(err instanceof LoginRefused) || err.about !== 'client') throw err;
@@ -138,51 +194,10 @@ export function openLogin(deps: LoginDeps) {
       const answer = await issuer.refresh('none').catch((fault: unknown) => fault);
       if (answer instanceof RefusedForNow && answer.code === ISSUER_REFUSES.code) throw answer;
       // The provider may have gone back to passwords.
-      if (known !== null) await wayIn.remove();
+      if (lastWay !== null) await wayIn.remove();
       throw err;
     }
   }
-
-  return {
-    /** A login needs a person: the configuration says so. */
-    needsPerson,
-
-    /**
-     * `onAttempt` is called when one may be tried. Rejects with LoginSuspended, LoginRefused, RefusedForNow,
-     * IssuerUnreachable, or the reason why a secret cannot be read.
-     */
-    async attempt(typed: TypedCredentials | null = null, onAttempt = () => {}): Promise<Grant> {
-      if (typed === null && needsPerson) throw new LoginRefused(REFUSALS.noSession);
-      const { password, secret } = await credentials(typed).catch(async (err) => {
-        await rejectIfSuspended(null);
-        throw err;
-      });
-      await rejectIfSuspended(typed === null ? secret : null);
-      onAttempt();
-      // Before the attempt is noted: without an issuer nothing is sent.
-      const offersDevice = await issuer.offersDevice();
-      const code = typed?.code == null ? oneTimeCode : async () => typed.code;
-      return budget
-        .attempt(secret, () => signInBy(password, typed?.username ?? account.username, code, offersDevice))
-        .catch(async (err) => {
-          if (!(err instanceof LoginRefused)) throw err;
-          const refusal = await explained(err, typed);
-          log.error({ code: refusal.code, hint: refusal.hint }, 'login refused');
-          throw refusal;
-        });
-    },
-
-    /**
-     * What suspends the next login; `null` when it may be tried. Reads the secrets to see whether they have changed; one
-     * that cannot be read has not.
-     */
-    suspendedBy: async (): Promise<Suspension | null> => budget.inForce(await secretNow()),
-
-    suspended,
-
-    /** The tokens of the last login are of no use. */
-    useless: async (fault: Failure): Promise<void> => budget.useless(fault, await secretNow()),
-  };
 }
 
 /** A one-time code (RFC 6238): `secret` in base32, `period` in seconds; `now` in epoch milliseconds. */

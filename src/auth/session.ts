@@ -15,10 +15,10 @@ import type { Log } from '../foundation/log.ts';
 import type { TokenSet } from '../store/documents.ts';
 import type { Document } from '../store/stateStore.ts';
 import { sessionIdIn } from './claims.ts';
+import { GrantUnusable } from './issuerTrouble.ts';
 import { type Login, LoginSuspended, type TypedCredentials } from './login.ts';
 import type { LoginBudget } from './loginBudget.ts';
 import type { Issuer } from './oidc.ts';
-import { GrantUnusable } from './oidc.ts';
 import {
   accessTokenRejected,
   LoginRefused,
@@ -48,8 +48,6 @@ export interface SessionDeps {
   readonly withLock: <T>(step: (mayRefresh: boolean) => Promise<T>) => Promise<T>;
 }
 
-export type Session = ReturnType<typeof openSession>;
-
 const HOUR_MS = 3_600_000;
 /** What is known of the tokens since a login, or since those of another process were taken. */
 const AFTER_LOGIN = {
@@ -60,293 +58,316 @@ const AFTER_LOGIN = {
   isUnanswered: false,
 };
 
-export function openSession(deps: SessionDeps) {
-  const { issuer, login, budget, wantsRefreshToken, clock, log, withLock } = deps;
-  const kept = keepTokens(deps);
+export class Session {
+  readonly #deps: SessionDeps;
+  readonly #tokens: KeptTokens;
   // With rotation a refresh token that is used twice ends the session: others wait for the request under way.
-  const flight = new SingleFlight<string | null>();
+  readonly #flight = new SingleFlight<string | null>();
   // Realms end sessions after hours; some do after minutes.
-  const loginsForEndedSession = new RateLimit(clock, 6, HOUR_MS);
-  let since = AFTER_LOGIN;
-  let state: AuthState = 'ok';
-  let nextAttemptAt: number | null = null;
-  let fault: Failure | null = null;
+  readonly #loginsForEndedSession: RateLimit;
+  #since = AFTER_LOGIN;
+  #state: AuthState = 'ok';
+  #nextAttemptAt: number | null = null;
+  #fault: Failure | null = null;
 
-  function enter(next: AuthState, why: Failure | null = null, waitsUntil: number | null = null): void {
-    state = next;
-    fault = why;
-    nextAttemptAt = waitsUntil;
-    deps.onChange?.();
+  constructor(deps: SessionDeps) {
+    this.#deps = deps;
+    this.#tokens = new KeptTokens(deps);
+    this.#loginsForEndedSession = new RateLimit(deps.clock, 6, HOUR_MS);
   }
 
-  const fail = (err: unknown, waitsUntil: number | null = null): void =>
-    enter(stateAfter(err), err instanceof Failure ? err : null, waitsUntil);
-
-  const wasRefused = () => fault instanceof LoginRefused || fault instanceof LoginSuspended;
-  const lacksRefreshToken = () =>
-    wantsRefreshToken && kept.now !== null && kept.now.set.refreshToken === null;
-  const isUsable = (current: token.CurrentTokens, rejected: readonly string[] = []) =>
-    !rejected.includes(current.set.accessToken) && token.accessIsUsable(current, clock);
-
-  async function accessToken(rejected: readonly string[] = []): Promise<string> {
-    const current = await kept.read();
-    if (current && isUsable(current, rejected)) return current.set.accessToken;
-    while (flight.current !== null) {
-      const granted = await flight.current;
+  /**
+   * An access token that is valid now. `rejected` lists the tokens that the API refused within one exchange: after the
+   * first the session is refreshed, after the second it logs in, after the third it rejects with `key_rejected`.
+   */
+  async accessToken(rejected: readonly string[] = []): Promise<string> {
+    const usable = token.usable(await this.#tokens.read(), rejected, this.#deps.clock);
+    if (usable !== null) return usable;
+    while (this.#flight.current !== null) {
+      const granted = await this.#flight.current;
       if (granted !== null && !rejected.includes(granted)) return granted;
     }
-    const obtained = await flight.run(() => withLock((mayRefresh) => obtain(rejected, mayRefresh)));
-    return obtained ?? accessToken(rejected);
+    const obtained = await this.#locked((mayRefresh) => this.#obtain(rejected, mayRefresh));
+    return obtained ?? this.accessToken(rejected);
   }
 
-  async function obtain(rejected: readonly string[], mayRefresh: boolean): Promise<string> {
-    await takeStored();
-    const current = kept.now;
-    if (current) {
-      if (isUsable(current, rejected)) return current.set.accessToken;
-      const isWorthIt = mayRefresh && token.refreshIsWorthTrying(current, clock);
-      if (rejected.length < 2 && isWorthIt) {
-        enter('refreshing', fault);
-        const refreshed = await refresh(current);
-        if (refreshed !== null) return refreshed;
-      }
+  /** To be called when the API has answered: it accepts the access tokens, and no login is needed. */
+  async accepted(): Promise<void> {
+    const { budget, clock, withLock } = this.#deps;
+    const isInDoubt = this.#state === 'backoff' || this.#wasRefused;
+    if (isInDoubt && token.usable(this.#tokens.now, [], clock) !== null) this.#enter('ok');
+    if (this.#since.areUseful) return;
+    this.#since = { ...this.#since, areUseful: true };
+    if (await budget.isUnproven()) await withLock(() => budget.useful());
+  }
+
+  /** To be called when the tokens turn out to be of no use. */
+  useless(why: Failure): Promise<void> {
+    return this.#deps.withLock(() => this.#deps.login.useless(why));
+  }
+
+  /** Refreshes ahead of expiry; a session that has ended is replaced at a limited rate. Resolves to whether there are new tokens. */
+  async renew(): Promise<boolean> {
+    return (await this.#locked(() => this.#renew())) !== null;
+  }
+
+  /** Logs in, whatever tokens there are. */
+  logIn(typed: TypedCredentials | null = null): Promise<void> {
+    return this.#alone(() => this.#logIn(typed));
+  }
+
+  /** Stores what a person has brought, by a sign-in of another kind: no refusal counts any more. */
+  storeGrant(grant: token.Grant): Promise<void> {
+    return this.#alone(async () => {
+      const stored = await this.#store(grant, null);
+      await this.#deps.budget.forget();
+      return stored;
+    });
+  }
+
+  /** Takes the tokens that another process has stored meanwhile. Resolves to whether there were any. */
+  async reload(): Promise<boolean> {
+    return this.#flight.current === null && this.#takeStored();
+  }
+
+  /** Ends the session at the issuer and forgets the tokens. Resolves to false when there was none. */
+  end(): Promise<boolean> {
+    const { tokens, issuer, withLock } = this.#deps;
+    return withLock(async () => {
+      const stored = await tokens.read();
+      if (stored?.refreshToken) await issuer.endSession(stored.refreshToken);
+      await this.#tokens.remove();
+      this.#enter('ok');
+      return stored !== null;
+    });
+  }
+
+  /** The tokens in use; read from disk at first. */
+  current(): Promise<token.CurrentTokens | null> {
+    return this.#tokens.read();
+  }
+
+  status(): AuthStatus {
+    const set = this.#tokens.now?.set;
+    return {
+      state: this.#state,
+      nextAttemptAt: this.#nextAttemptAt,
+      accessExpiresAt: set?.accessExpiresAt ?? null,
+      refreshExpiresAt: set?.refreshExpiresAt ?? null,
+    };
+  }
+
+  /** A refresh may bring the next access token. */
+  get isRenewable(): boolean {
+    const { now } = this.#tokens;
+    return now !== null && token.refreshIsWorthTrying(now, this.#deps.clock);
+  }
+
+  /** The issuer has given none, although the configuration asks for more than it usually gives. */
+  get lacksRefreshToken(): boolean {
+    return this.#deps.wantsRefreshToken && this.#tokens.now?.set.refreshToken === null;
+  }
+
+  /** What went wrong last; `null` when nothing did. */
+  get fault(): Failure | null {
+    return this.#fault;
+  }
+
+  /** The last login was refused, and the next one waits. */
+  get isSuspended(): boolean {
+    return this.#wasRefused && !this.#deps.login.needsPerson;
+  }
+
+  get #wasRefused(): boolean {
+    return this.#fault instanceof LoginRefused || this.#fault instanceof LoginSuspended;
+  }
+
+  #enter(state: AuthState, fault: Failure | null = null, nextAttemptAt: number | null = null): void {
+    this.#state = state;
+    this.#fault = fault;
+    this.#nextAttemptAt = nextAttemptAt;
+    this.#deps.onChange?.();
+  }
+
+  #fail(err: unknown, nextAttemptAt: number | null = null): void {
+    this.#enter(stateAfter(err), err instanceof Failure ? err : null, nextAttemptAt);
+  }
+
+  #locked(step: (mayRefresh: boolean) => Promise<string | null>): Promise<string | null> {
+    return this.#flight.run(() => this.#deps.withLock(step));
+  }
+
+  /** After whatever is under way. */
+  async #alone(step: () => Promise<string>): Promise<void> {
+    while (this.#flight.current !== null) await this.#flight.current.catch(() => undefined);
+    await this.#locked(step);
+  }
+
+  async #obtain(rejected: readonly string[], mayRefresh: boolean): Promise<string> {
+    await this.#takeStored();
+    const current = this.#tokens.now;
+    const usable = token.usable(current, rejected, this.#deps.clock);
+    if (usable !== null) return usable;
+    if (current !== null && mayRefresh && this.isRenewable && rejected.length < 2) {
+      this.#enter('refreshing', this.#fault);
+      const refreshed = await this.#refresh(current);
+      if (refreshed !== null) return refreshed;
     }
-    if (rejected.length > 0) await rejectIfUseless(rejected);
-    return logIn();
+    if (rejected.length > 0) await this.#rejectIfUseless(rejected);
+    return this.#logIn();
   }
 
   /** The API refuses whatever tokens there are: another login may help, and may be tried now, or it rejects. */
-  async function rejectIfUseless(rejected: readonly string[]): Promise<void> {
+  async #rejectIfUseless(rejected: readonly string[]): Promise<void> {
+    const { login } = this.#deps;
     const refused = accessTokenRejected();
     await login.useless(refused);
     const mayLogIn =
       rejected.length <= 2 &&
-      !(login.needsPerson && kept.now) &&
+      !(login.needsPerson && this.#tokens.now) &&
       (await login.suspendedBy())?.about !== 'tokens';
     if (mayLogIn) return;
-    enter('backoff', null);
+    this.#enter('backoff');
     throw refused;
   }
 
-  async function renew(): Promise<string | null> {
-    if (await takeStored()) return kept.now?.set.accessToken ?? null;
-    const current = kept.now;
-    if (!current || !token.refreshIsWorthTrying(current, clock)) return null;
-    const wasRefreshed = since.refreshes > 0;
+  async #renew(): Promise<string | null> {
+    const isTaken = await this.#takeStored();
+    const current = this.#tokens.now;
+    if (isTaken) return current?.set.accessToken ?? null;
+    if (current === null || !this.isRenewable) return null;
+    const wasRefreshed = this.#since.refreshes > 0;
     // Does not enter 'refreshing': no poll waits, and it would be the most frequent message of all.
-    const refreshed = await refresh(current);
+    const refreshed = await this.#refresh(current);
     if (refreshed !== null) return refreshed;
     // If the realm ends each session at its first refresh, the next login waits for the next poll.
-    const mayLogIn = login.needsPerson || wasRefreshed;
-    return mayLogIn && loginsForEndedSession.tryStart() ? logIn() : null;
+    const mayLogIn = this.#deps.login.needsPerson || wasRefreshed;
+    return mayLogIn && this.#loginsForEndedSession.tryStart() ? this.#logIn() : null;
   }
 
   /** `null` when the issuer has ended the session. */
-  async function refresh(current: token.CurrentTokens): Promise<string | null> {
+  async #refresh(current: token.CurrentTokens): Promise<string | null> {
     const { set } = current;
     try {
-      const grant = await issuer.refresh(set.refreshToken ?? '');
-      since = { ...since, refreshes: since.refreshes + 1 };
-      deps.onRefresh?.();
-      return await store(grant, set);
+      const grant = await this.#deps.issuer.refresh(set.refreshToken ?? '');
+      this.#since = { ...this.#since, refreshes: this.#since.refreshes + 1 };
+      this.#deps.onRefresh?.();
+      return await this.#store(grant, set);
     } catch (err) {
-      if (err instanceof GrantUnusable) await storeRotated(err.grant, current);
-      if (!(err instanceof SessionEnded)) {
-        if (!(err instanceof RefusedForNow)) since = { ...since, isUnanswered: true };
-        fail(err);
-        throw err;
-      }
-      // A lost answer means that the token was used; without one, using it twice is our own bug.
-      const isOurs = err.reused && !since.isUnanswered;
-      log[isOurs ? 'error' : 'info']({ reused: err.reused }, 'session ended by the issuer');
-      await kept.remove();
-      enter('ok');
-      return null;
-    }
-  }
-
-  async function logIn(typed: TypedCredentials | null = null): Promise<string> {
-    try {
-      const grant = await login.attempt(typed, () => enter('refreshing', fault));
-      log.info('logged in');
-      since = AFTER_LOGIN;
-      deps.onLogin?.();
-      return await store(grant, null);
-    } catch (err) {
-      if (err instanceof GrantUnusable) deps.onLogin?.();
-      const next = login.needsPerson ? null : await login.suspendedBy();
-      fail(err, next?.nextAttemptAt);
+      // The refresh token that an unusable answer has brought: the one before it is used up.
+      if (err instanceof GrantUnusable && isOfSameSession(err.grant, set))
+        await this.#tokens.save(token.withRotated(current, err.grant, this.#deps.clock.now()));
+      if (err instanceof SessionEnded) return this.#ended(err);
+      if (!(err instanceof RefusedForNow)) this.#since = { ...this.#since, isUnanswered: true };
+      this.#fail(err);
       throw err;
     }
   }
 
-  async function store(grant: token.Grant, previous: TokenSet | null): Promise<string> {
+  async #ended({ reused }: SessionEnded): Promise<null> {
+    // A lost answer means that the token was used; without one, using it twice is our own bug.
+    const isOurs = reused && !this.#since.isUnanswered;
+    this.#deps.log[isOurs ? 'error' : 'info']({ reused }, 'session ended by the issuer');
+    await this.#tokens.remove();
+    this.#enter('ok');
+    return null;
+  }
+
+  async #logIn(typed: TypedCredentials | null = null): Promise<string> {
+    const { login, log, onLogin } = this.#deps;
+    try {
+      const grant = await login.attempt(typed, () => this.#enter('refreshing', this.#fault));
+      log.info('logged in');
+      this.#since = AFTER_LOGIN;
+      onLogin?.();
+      return await this.#store(grant, null);
+    } catch (err) {
+      if (err instanceof GrantUnusable) onLogin?.();
+      const next = login.needsPerson ? null : await login.suspendedBy();
+      this.#fail(err, next?.nextAttemptAt);
+      throw err;
+    }
+  }
+
+  async #store(grant: token.Grant, previous: TokenSet | null): Promise<string> {
+    const { clock, log } = this.#deps;
     const set = token.toTokenSet(grant, clock.now(), previous);
-    await kept.save(token.grantedNow(set, clock));
-    if (lacksRefreshToken()) log.warn(NO_REFRESH_TOKEN, 'the session cannot be refreshed');
-    since = { ...since, isUnanswered: false };
-    enter('ok');
+    await this.#tokens.save(token.grantedNow(set, clock));
+    if (this.lacksRefreshToken) log.warn(NO_REFRESH_TOKEN, 'the session cannot be refreshed');
+    this.#since = { ...this.#since, isUnanswered: false };
+    this.#enter('ok');
     return set.accessToken;
   }
 
-  /** The refresh token that an unusable answer has brought: the one before it is used up. */
-  async function storeRotated(grant: token.Grant, current: token.CurrentTokens): Promise<void> {
-    const { set } = current;
-    const session = sessionIdIn(set.refreshToken) ?? sessionIdIn(set.accessToken);
-    if (session === null || sessionIdIn(grant.refreshToken) !== session) return;
-    const { refreshToken, refreshExpiresAt } = token.toTokenSet(grant, clock.now(), set);
-    await kept.save({ ...current, set: { ...set, refreshToken, refreshExpiresAt } });
-  }
-
-  async function takeStored(): Promise<boolean> {
-    if (!(await kept.takeStored())) return false;
-    since = AFTER_LOGIN;
-    enter('ok');
+  async #takeStored(): Promise<boolean> {
+    if (!(await this.#tokens.takeStored())) return false;
+    this.#since = AFTER_LOGIN;
+    this.#enter('ok');
     return true;
   }
-
-  /** After whatever is under way. */
-  async function alone(step: () => Promise<string>): Promise<void> {
-    while (flight.current !== null) await flight.current.catch(() => undefined);
-    await flight.run(() => withLock(step));
-  }
-
-  return {
-    /**
-     * An access token that is valid now. `rejected` lists the tokens that the API refused within one exchange: after the
-     * first the session is refreshed, after the second it logs in, after the third it rejects with `key_rejected`.
-     */
-    accessToken,
-
-    /** To be called when the API has answered: it accepts the access tokens, and no login is needed. */
-    async accepted(): Promise<void> {
-      const isInDoubt = state === 'backoff' || wasRefused();
-      if (isInDoubt && kept.now && isUsable(kept.now)) enter('ok');
-      if (since.areUseful) return;
-      since = { ...since, areUseful: true };
-      if (await budget.isUnproven()) await withLock(() => budget.useful());
-    },
-
-    /** To be called when the tokens turn out to be of no use. */
-    useless: (why: Failure): Promise<void> => withLock(() => login.useless(why)),
-
-    /**
-     * Refreshes ahead of expiry. A session that the issuer has ended is replaced by a login, at a limited rate.
-     * Resolves to whether there are new tokens.
-     */
-    renew: async (): Promise<boolean> => (await flight.run(() => withLock(renew))) !== null,
-
-    /** Logs in, whatever tokens there are. */
-    logIn: (typed: TypedCredentials | null = null): Promise<void> => alone(() => logIn(typed)),
-
-    /** Stores what a person has brought, by a sign-in of another kind: no refusal counts any more. */
-    storeGrant: (grant: token.Grant): Promise<void> =>
-      alone(async () => {
-        const stored = await store(grant, null);
-        await budget.forget();
-        return stored;
-      }),
-
-    /** Takes the tokens that another process has stored meanwhile. Resolves to whether there were any. */
-    reload: async (): Promise<boolean> => flight.current === null && takeStored(),
-
-    /** Ends the session at the issuer and forgets the tokens. Resolves to false when there was none. */
-    end: (): Promise<boolean> =>
-      withLock(async () => {
-        const stored = await deps.tokens.read();
-        if (stored?.refreshToken) await issuer.endSession(stored.refreshToken);
-        await kept.remove();
-        enter('ok');
-        return stored !== null;
-      }),
-
-    /** The tokens in use; read from disk at first. */
-    current: kept.read,
-
-    status: (): AuthStatus => ({
-      state,
-      nextAttemptAt,
-      accessExpiresAt: kept.now?.set.accessExpiresAt ?? null,
-      refreshExpiresAt: kept.now?.set.refreshExpiresAt ?? null,
-    }),
-
-    /** A refresh may bring the next access token. */
-    get isRenewable(): boolean {
-      return kept.now !== null && token.refreshIsWorthTrying(kept.now, clock);
-    },
-
-    /** The issuer has given none, although the configuration asks for more than it usually gives. */
-    get lacksRefreshToken(): boolean {
-      return lacksRefreshToken();
-    },
-
-    /** What went wrong last; `null` when nothing did. */
-    get fault(): Failure | null {
-      return fault;
-    },
-
-    /** The last login was refused, and the next one waits. */
-    get isSuspended(): boolean {
-      return wasRefused() && !login.needsPerson;
-    },
-  };
 }
 
 /** The tokens in use, and what is known of those on the disk. */
-function keepTokens({ tokens, clock, scrub }: Pick<SessionDeps, 'tokens' | 'clock' | 'scrub'>) {
-  let now: token.CurrentTokens | null | undefined;
+class KeptTokens {
+  readonly #deps: Pick<SessionDeps, 'tokens' | 'clock' | 'scrub'>;
+  #now: token.CurrentTokens | null | undefined;
   /** When they were last read or written: others are news. */
-  let onDisk: TokenSet | null = null;
+  #onDisk: TokenSet | null = null;
 
-  function take(stored: TokenSet | null): void {
-    onDisk = stored;
-    if (stored !== null) register(stored);
-    now = stored && token.readFromDisk(stored, clock);
+  constructor(deps: Pick<SessionDeps, 'tokens' | 'clock' | 'scrub'>) {
+    this.#deps = deps;
   }
 
-  function register({ accessToken, refreshToken }: TokenSet): void {
-    scrub(accessToken);
-    if (refreshToken !== null) scrub(refreshToken);
+  get now(): token.CurrentTokens | null {
+    return this.#now ?? null;
   }
 
-  async function read(): Promise<token.CurrentTokens | null> {
-    if (now !== undefined) return now;
-    const stored = await tokens.read();
-    if (now === undefined) take(stored);
-    return now ?? null;
+  async read(): Promise<token.CurrentTokens | null> {
+    if (this.#now !== undefined) return this.#now;
+    const stored = await this.#deps.tokens.read();
+    if (this.#now === undefined) this.#take(stored);
+    return this.now;
   }
 
-  return {
-    get now(): token.CurrentTokens | null {
-      return now ?? null;
-    },
+  /** Takes those that another process has stored since. Resolves to whether there were any. */
+  async takeStored(): Promise<boolean> {
+    const before = await this.read();
+    const stored = await this.#deps.tokens.read();
+    // Not by their times: a clock may have stepped back. Those known already are older than ours, or have ended.
+    if (stored === null || this.#now !== before || areSame(stored, this.#onDisk)) return false;
+    this.#onDisk = stored;
+    if (before && areSame(stored, before.set)) return false;
+    this.#take(stored);
+    return true;
+  }
 
-    read,
+  /** On disk before its first use: a crash in between must not lose the only valid pair. */
+  async save(next: token.CurrentTokens): Promise<void> {
+    this.#scrub(next.set);
+    if (await this.#deps.tokens.write(next.set)) this.#onDisk = next.set;
+    this.#now = next;
+  }
 
-    /** Takes those that another process has stored since. Resolves to whether there were any. */
-    async takeStored(): Promise<boolean> {
-      const before = await read();
-      const stored = await tokens.read();
-      // Not by their times: a clock may have stepped back. Those known already are older than ours, or have ended.
-      if (stored === null || now !== before || areSame(stored, onDisk)) return false;
-      onDisk = stored;
-      if (before && areSame(stored, before.set)) return false;
-      take(stored);
-      return true;
-    },
+  remove(): Promise<boolean> {
+    this.#now = null;
+    return this.#deps.tokens.remove();
+  }
 
-    /** On disk before its first use: a crash in between must not lose the only valid pair. */
-    async save(next: token.CurrentTokens): Promise<void> {
-      register(next.set);
-      if (await tokens.write(next.set)) onDisk = next.set;
-      now = next;
-    },
+  #take(stored: TokenSet | null): void {
+    this.#onDisk = stored;
+    if (stored !== null) this.#scrub(stored);
+    this.#now = stored && token.readFromDisk(stored, this.#deps.clock);
+  }
 
-    remove(): Promise<boolean> {
-      now = null;
-      return tokens.remove();
-    },
-  };
+  #scrub({ accessToken, refreshToken }: TokenSet): void {
+    this.#deps.scrub(accessToken);
+    if (refreshToken !== null) this.#deps.scrub(refreshToken);
+  }
+}
+
+function isOfSameSession({ refreshToken }: token.Grant, set: TokenSet): boolean {
+  const session = sessionIdIn(set.refreshToken) ?? sessionIdIn(set.accessToken);
+  return session !== null && sessionIdIn(refreshToken) === session;
 }
 
 const areSame = (one: TokenSet, other: TokenSet | null): boolean =>

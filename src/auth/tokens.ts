@@ -37,6 +37,12 @@ export function toTokenSet(grant: Grant, now: number, previous: TokenSet | null)
   };
 }
 
+/** The tokens in use with another refresh token. */
+export function withRotated(current: CurrentTokens, grant: Grant, now: number): CurrentTokens {
+  const { refreshToken, refreshExpiresAt } = toTokenSet(grant, now, current.set);
+  return { ...current, set: { ...current.set, refreshToken, refreshExpiresAt } };
+}
+
 export const grantedNow = (set: TokenSet, clock: Clock): CurrentTokens => ({
   set,
   monotonicAt: clock.monotonic(),
@@ -66,6 +72,17 @@ export function accessIsUsable(current: CurrentTokens, clock: Clock): boolean {
   const life = accessLifeMs(current.set);
   const margin = Math.min(life * MARGIN_FRACTION, LONGEST_MARGIN_MS);
   return Math.max(...agesMs(current, clock)) < life - margin;
+}
+
+/** The access token, unless it is too old or one of those that the API refuses. */
+export function usable(
+  current: CurrentTokens | null,
+  rejected: readonly string[],
+  clock: Clock,
+): string | null {
+  if (current === null || !accessIsUsable(current, clock)) return null;
+  const { accessToken } = current.set;
+  return rejected.includes(accessToken) ? null : accessToken;
 }
 
 /** Whether a refresh may succeed. In doubt yes: a refused refresh costs one request, a needless login may cost more. */

@@ -5,7 +5,7 @@ import type { AccountContext } from '../accounts/context.ts';
 import { SeriesNames } from '../accounts/names.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
 import type { openReplyShapes } from '../accounts/pollHistory.ts';
-import type { IssuerMemory } from '../auth/oidc.ts';
+import type { IssuerMemory } from '../auth/issuerClient.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import type { Property } from '../domain/reading.ts';

@@ -44,7 +44,7 @@ const impossible = (code: string, message: string) =>
   failure(code, message, { exit: EXIT.usage, retry: 'never' });
 
 export function createSignIns(options: Options): { readonly routes: Routes; stop(): void } {
-  const all = new Map(options.accounts.map((account) => [account.id, createAttempts(account, options)]));
+  const all = new Map(options.accounts.map((account) => [account.id, new Attempts(account, options)]));
   const by =
     (step: 'typePassword' | 'beginDevice' | 'cancelDevice' | 'goByLink'): Handler =>
     (exchange) =>
@@ -52,7 +52,7 @@ export function createSignIns(options: Options): { readonly routes: Routes; stop
   return {
     routes: {
       'GET /sign-in': async ({ visitor }) => {
-        const waiting = [...all.values()].filter((attempts) => attempts.isWaiting()).slice(0, MOST_LISTED);
+        const waiting = [...all.values()].filter((attempts) => attempts.isWaiting).slice(0, MOST_LISTED);
         return json(await Promise.all(waiting.map((attempts) => attempts.view(visitor.mayTypePasswords))));
       },
       'POST /sign-in/:name/password': by('typePassword'),
@@ -64,131 +64,159 @@ export function createSignIns(options: Options): { readonly routes: Routes; stop
   };
 }
 
-/** What is under way for one account. What rejects does so with a Failure. */
-function createAttempts({ id, upstream }: Account, { redirectUri, clock, log, ...options }: Options) {
-  const { session, login, issuer, askForLogin } = upstream;
-  const limit = new RateLimit(clock, MOST_ATTEMPTS, ATTEMPTS_WINDOW_MS);
-  let device: { view: Device; readonly ending: AbortController } | null = null;
-  let link: CodeFlow | null = null;
+/** A sign-in on another device that is under way. */
+interface DeviceAttempt {
+  view: Device;
+  readonly ending: AbortController;
+}
 
-  function cancelDevice(): Reply {
-    device?.ending.abort();
-    device = null;
+/** What is under way for one account. What rejects does so with a Failure. */
+class Attempts {
+  readonly #account: Account;
+  readonly #options: Options;
+  readonly #limit: RateLimit;
+  #device: DeviceAttempt | null = null;
+  #link: CodeFlow | null = null;
+
+  constructor(account: Account, options: Options) {
+    this.#account = account;
+    this.#options = options;
+    this.#limit = new RateLimit(options.clock, MOST_ATTEMPTS, ATTEMPTS_WINDOW_MS);
+  }
+
+  /** The account has no session. */
+  get isWaiting(): boolean {
+    const { state, accessExpiresAt } = this.#account.upstream.session.status();
+    return needsAPerson(state) || (state !== 'ok' && accessExpiresAt === null);
+  }
+
+  async view(mayTypePasswords: boolean): Promise<SignIn> {
+    const { session, login, issuer } = this.#account.upstream;
+    const { redirectUri, iso } = this.#options;
+    const methods = [
+      mayTypePasswords && 'password',
+      (await issuer.offersDevice().catch(() => false)) && 'device',
+      redirectUri !== undefined && 'link',
+    ] as const;
+    const { refusals = 0, nextAttemptAt: next = null } = (await login.suspendedBy()) ?? {};
+    const nextAttemptAt = login.needsPerson || next === null ? null : iso(next);
+    return {
+      account: this.#account.id,
+      state: session.status().state,
+      reason: session.fault && safeWords(session.fault),
+      methods: methods.filter((method) => method !== false),
+      budget: refusals === 0 ? null : { refusals, nextAttemptAt },
+      device: this.#device?.view ?? null,
+      link: this.#link?.url.href ?? null,
+    };
+  }
+
+  async typePassword(exchange: Exchange): Promise<Reply> {
+    const { session, login, askForLogin } = this.#account.upstream;
+    const { username = '', password = '', code = '' } = await fieldsOf(exchange);
+    if (!exchange.visitor.mayTypePasswords) return refuse(403, 'not_encrypted', NOT_ENCRYPTED);
+    if (username === '' || password === '') return malformed('User name or password is missing.');
+    if ([username, password, code].some(({ length }) => length > LONGEST_TYPED))
+      return malformed(`At most ${LONGEST_TYPED} characters are allowed.`);
+    await this.#rejectIfSignedIn();
+    await askForLogin();
+    // Only what is sent need be masked: each one costs every line of the log some time.
+    const suspension = await login.suspendedBy();
+    if (suspension !== null) throw login.suspended(suspension);
+    this.#options.mask(password);
+    if (username.includes('@')) this.#options.mask(username);
+    await session.logIn({ username, password, code: code.replace(/\s/g, '') || null });
+    return this.#signedIn('password');
+  }
+
+  async beginDevice(): Promise<Reply> {
+    const { clock, iso } = this.#options;
+    await this.#begin();
+    this.cancelDevice();
+    const flow = await this.#account.upstream.issuer.beginDevice();
+    const until = iso(clock.now() + flow.expiresInSeconds * 1000);
+    this.#device = { view: await viewOf(flow, until), ending: new AbortController() };
+    void this.#finishDevice(flow, this.#device);
+    return json(this.#device.view);
+  }
+
+  cancelDevice(): Reply {
+    this.#device?.ending.abort();
+    this.#device = null;
     return { status: 204 };
   }
+
+  async goByLink(exchange: Exchange): Promise<Reply> {
+    const { issuer } = this.#account.upstream;
+    const { pasted } = await fieldsOf(exchange);
+    if (pasted === undefined) {
+      await this.#begin();
+      this.#link = await issuer.withScope((scope) => this.#beginCodeFlow(scope));
+    } else this.#link = await this.#finishLink(pasted.trim());
+    return this.#link === null ? this.#signedIn('link') : json({ address: this.#link.url.href });
+  }
+
   /** What is under way by another method is not needed any more. */
-  function signedIn(method: Method): Reply {
-    if (method !== 'device') cancelDevice();
-    link = null;
-    log.info({ account: id, method }, 'signed in from the page');
-    options.signedIn(id);
+  #signedIn(method: Method): Reply {
+    const { id } = this.#account;
+    if (method !== 'device') this.cancelDevice();
+    this.#link = null;
+    this.#options.log.info({ account: id, method }, 'signed in from the page');
+    this.#options.signedIn(id);
     return DONE;
   }
-  async function rejectIfSignedIn(): Promise<void> {
+
+  async #rejectIfSignedIn(): Promise<void> {
+    const { session } = this.#account.upstream;
     if (session.status().state === 'ok' && (await session.current()) !== null)
       throw impossible('already_signed_in', 'This account is signed in.');
   }
-  async function begin(): Promise<void> {
-    await rejectIfSignedIn();
-    if (!limit.tryStart()) throw impossible('too_many_attempts', 'Too many attempts. Wait some minutes.');
+
+  async #begin(): Promise<void> {
+    await this.#rejectIfSignedIn();
+    if (!this.#limit.tryStart())
+      throw impossible('too_many_attempts', 'Too many attempts. Wait some minutes.');
   }
-  async function finishDevice(flow: DeviceFlow, begun: NonNullable<typeof device>): Promise<void> {
+
+  async #finishDevice(flow: DeviceFlow, attempt: DeviceAttempt): Promise<void> {
+    const { signal } = attempt.ending;
     try {
-      await session.storeGrant(await flow.wait(begun.ending.signal));
-      begun.view = { ...begun.view, state: 'done' };
-      signedIn('device');
+      await this.#account.upstream.session.storeGrant(await flow.wait(signal));
+      attempt.view = { ...attempt.view, state: 'done' };
+      this.#signedIn('device');
     } catch (err) {
-      if (begun.ending.signal.aborted) return;
-      begun.view = { ...begun.view, state: 'failed', error: safeWords(err) };
-      log.warn({ err, account: id }, 'the sign-in on another device has failed');
+      if (signal.aborted) return;
+      attempt.view = { ...attempt.view, state: 'failed', error: safeWords(err) };
+      this.#options.log.warn({ err, account: this.#account.id }, 'the sign-in on another device has failed');
     }
   }
-  function beginCodeFlow(scope: string): Promise<CodeFlow> {
+
+  #beginCodeFlow(scope: string): Promise<CodeFlow> {
+    const { redirectUri } = this.#options;
     if (redirectUri === undefined) throw noRedirectUri('Signing in by a link');
-    return issuer.beginCodeFlow(redirectUri, scope);
+    return this.#account.upstream.issuer.beginCodeFlow(redirectUri, scope);
   }
+
   /** Resolves to another link where the issuer wants fewer scopes than the first one asked for. */
-  async function finishLink(pasted: string): Promise<CodeFlow | null> {
-    const flow = link;
+  async #finishLink(pasted: string): Promise<CodeFlow | null> {
+    const { session, issuer } = this.#account.upstream;
+    const flow = this.#link;
     if (flow === null) throw impossible('no_attempt', 'No link was asked for. Begin again.');
     const mistake = flow.mistakeIn(pasted);
     if (mistake !== null) throw impossible('wrong_address', mistake);
-    link = null;
+    this.#link = null;
     let isFirst = true;
     const step = async (scope: string) => {
-      if (!isFirst) return beginCodeFlow(scope);
+      if (!isFirst) return this.#beginCodeFlow(scope);
       isFirst = false;
       await session.storeGrant(await flow.finish(new URL(pasted)));
       return null;
     };
     return issuer.withScope(step).catch((err) => {
-      link = flow;
+      this.#link = flow;
       throw err;
     });
   }
-
-  return {
-    cancelDevice,
-
-    /** The account has no session. */
-    isWaiting(): boolean {
-      const { state, accessExpiresAt } = session.status();
-      return needsAPerson(state) || (state !== 'ok' && accessExpiresAt === null);
-    },
-
-    async view(mayTypePasswords: boolean): Promise<SignIn> {
-      const methods = [
-        mayTypePasswords && 'password',
-        (await issuer.offersDevice().catch(() => false)) && 'device',
-        redirectUri !== undefined && 'link',
-      ] as const;
-      const { refusals = 0, nextAttemptAt: next = null } = (await login.suspendedBy()) ?? {};
-      const nextAttemptAt = login.needsPerson || next === null ? null : options.iso(next);
-      return {
-        account: id,
-        state: session.status().state,
-        reason: session.fault && safeWords(session.fault),
-        methods: methods.filter((method) => method !== false),
-        budget: refusals === 0 ? null : { refusals, nextAttemptAt },
-        device: device?.view ?? null,
-        link: link?.url.href ?? null,
-      };
-    },
-
-    async typePassword(exchange: Exchange): Promise<Reply> {
-      const { username = '', password = '', code = '' } = await fieldsOf(exchange);
-      if (!exchange.visitor.mayTypePasswords) return refuse(403, 'not_encrypted', NOT_ENCRYPTED);
-      if (username === '' || password === '') return malformed('User name or password is missing.');
-      if ([username, password, code].some(({ length }) => length > LONGEST_TYPED))
-        return malformed(`At most ${LONGEST_TYPED} characters are allowed.`);
-      await rejectIfSignedIn();
-      await askForLogin();
-      // Only what is sent need be masked: each one costs every line of the log some time.
-      const suspension = await login.suspendedBy();
-      if (suspension !== null) throw login.suspended(suspension);
-      options.mask(password);
-      if (username.includes('@')) options.mask(username);
-      await session.logIn({ username, password, code: code.replace(/\s/g, '') || null });
-      return signedIn('password');
-    },
-
-    async beginDevice(): Promise<Reply> {
-      await begin();
-      cancelDevice();
-      const flow = await issuer.beginDevice();
-      const until = options.iso(clock.now() + flow.expiresInSeconds * 1000);
-      device = { view: await viewOf(flow, until), ending: new AbortController() };
-      void finishDevice(flow, device);
-      return json(device.view);
-    },
-
-    async goByLink(exchange: Exchange): Promise<Reply> {
-      const { pasted } = await fieldsOf(exchange);
-      if (pasted === undefined) await begin();
-      link = await (pasted === undefined ? issuer.withScope(beginCodeFlow) : finishLink(pasted.trim()));
-      return link === null ? signedIn('link') : json({ address: link.url.href });
-    },
-  };
 }
 
 async function viewOf(flow: DeviceFlow, expires_at: string): Promise<Device> {

@@ -1,7 +1,7 @@
 // The ledger of a meter: what is published is what a restart would find, and a history that comes back during a poll is gone on from.
 import { expect, test } from 'vitest';
 import { LedgerBook } from '../../src/accounts/ledgerBook.ts';
-import { openMeter } from '../../src/accounts/meter.ts';
+import { Meter } from '../../src/accounts/meter.ts';
 import { fileSchema } from '../../src/config/schema.ts';
 import { addDays, zone } from '../../src/domain/period.ts';
 import type { RetainedHistory } from '../../src/domain/recovery.ts';
@@ -152,7 +152,7 @@ async function meterOf(usage: object) {
   const clock = handClock('2025-02-01T12:00:00Z');
   const own = { subscriptionId: null, balanceGroupId: null };
   const property = { propertyCustomerId: '600001', meterIdentifiers: ['70418235'], ...own };
-  const meter = await openMeter(
+  const meter = await Meter.open(
     { account: 'home', property, name: '70418235' },
     () => ({ currency: 'EUR', register: null, lastSuccessAt: null }),
     {

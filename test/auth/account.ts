@@ -1,10 +1,10 @@
 // One account in front of an issuer: all of auth, wired as the daemon does it. By default the issuer is the simulated one.
 import { onTestFinished } from 'vitest';
-import { type LoginDeps, openLogin } from '../../src/auth/login.ts';
-import { openLoginBudget } from '../../src/auth/loginBudget.ts';
-import { type Issuer, type IssuerDeps, openIssuer } from '../../src/auth/oidc.ts';
+import { Login, type LoginDeps } from '../../src/auth/login.ts';
+import { LoginBudget } from '../../src/auth/loginBudget.ts';
+import { Issuer, type IssuerDeps } from '../../src/auth/oidc.ts';
 import { type RefreshNews, RefreshPlan } from '../../src/auth/refreshPlan.ts';
-import { openSession, type Session, type SessionDeps } from '../../src/auth/session.ts';
+import { Session, type SessionDeps } from '../../src/auth/session.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import type { Fault } from '../../src/simulator/switches.ts';
@@ -28,7 +28,7 @@ const nothing = () => undefined;
 export type Account = Awaited<ReturnType<typeof openAccount>>;
 type Shared = Pick<SessionDeps, 'tokens' | 'clock' | 'log'> & {
   readonly issuer: Pick<Issuer, 'login' | 'refresh' | 'offersDevice' | 'endSession'>;
-  readonly budgetStore: Parameters<typeof openLoginBudget>[0]['store'];
+  readonly budgetStore: ConstructorParameters<typeof LoginBudget>[0]['store'];
 };
 
 /** Session, login and budget of one process. */
@@ -37,8 +37,8 @@ export function openAuth(
   { session = {}, ...login }: Partial<LoginDeps> & { readonly session?: Partial<SessionDeps> } = {},
 ) {
   // The hash is slow on purpose: tens of milliseconds each time.
-  const budget = openLoginBudget({ store: budgetStore, clock, scryptCost: 2 });
-  const byItself = openLogin({
+  const budget = new LoginBudget({ store: budgetStore, clock, scryptCost: 2 });
+  const byItself = new Login({
     issuer,
     form: null,
     signIn: 'auto',
@@ -51,7 +51,7 @@ export function openAuth(
     log,
     ...login,
   });
-  const own = openSession({
+  const own = new Session({
     issuer,
     login: byItself,
     budget,
@@ -70,7 +70,7 @@ export const issuerAt = (
   url: string,
   changes: Pick<IssuerDeps, 'fetch' | 'clock' | 'log'> & Partial<IssuerDeps>,
 ) =>
-  openIssuer({
+  new Issuer({
     issuer: url,
     client_id: 'self-care',
     scopes: ['openid', 'service-energy'],

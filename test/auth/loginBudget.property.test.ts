@@ -1,7 +1,7 @@
 // In any order of events the issuer never sees more refused logins, nor grants more useless ones, than the budget allows.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { GrantUnusable, IssuerUnreachable } from '../../src/auth/oidc.ts';
+import { GrantUnusable, IssuerUnreachable } from '../../src/auth/issuerTrouble.ts';
 import { LoginRefused, REFUSALS, SessionEnded } from '../../src/auth/refusals.ts';
 import type { Grant } from '../../src/auth/tokens.ts';
 import type { LoginBudgetRecord, TokenSet } from '../../src/store/documents.ts';

@@ -1,7 +1,7 @@
 // How often a login may be tried: waits, restarts, another secret, clocks that jump, crashes, one more attempt, useless logins.
 import { expect, test } from 'vitest';
-import { openLoginBudget } from '../../src/auth/loginBudget.ts';
-import { GrantUnusable, IssuerUnreachable } from '../../src/auth/oidc.ts';
+import { GrantUnusable, IssuerUnreachable } from '../../src/auth/issuerTrouble.ts';
+import { LoginBudget } from '../../src/auth/loginBudget.ts';
 import { accessTokenRejected, LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
 import type { Failure } from '../../src/foundation/failure.ts';
 import type { LoginBudgetRecord } from '../../src/store/documents.ts';
@@ -23,7 +23,7 @@ const ms = (text: string) =>
 function openHome() {
   const clock = handClock('2026-03-10T12:00:00Z');
   const store = memoryStore<LoginBudgetRecord>();
-  const open = (changes = {}) => openLoginBudget({ store, clock, scryptCost: 2, ...changes });
+  const open = (changes = {}) => new LoginBudget({ store, clock, scryptCost: 2, ...changes });
   let budget = open();
   const restart = () => {
     budget = open();

@@ -1,6 +1,6 @@
 // The issuer on the wire: requests, grants, and every kind of answer that is not OpenID Connect.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { GrantUnusable, IssuerUnreachable } from '../../src/auth/oidc.ts';
+import { GrantUnusable, IssuerUnreachable } from '../../src/auth/issuerTrouble.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { trustIn } from '../../src/http/trust.ts';
 import type { Fault } from '../../src/simulator/switches.ts';

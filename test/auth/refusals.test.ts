@@ -1,7 +1,7 @@
 // Every row of what Keycloak's token endpoint answers, at the login and at the refresh; and over the wire, with status 400
 // and 401, and with a WWW-Authenticate header in the way.
 import { expect, test } from 'vitest';
-import { IssuerUnreachable } from '../../src/auth/oidc.ts';
+import { IssuerUnreachable } from '../../src/auth/issuerTrouble.ts';
 import {
   classifyCodeError,
   classifyLoginError,

@@ -1,34 +1,15 @@
 // kill -9, again and again: no torn file, no wrong total, no login but for a pair lost with its answer, no error.
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Child } from '../support/child.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openCrashingHome } from './crashingHome.ts';
+import { expectWhole, warningsIn } from './wholeState.ts';
 
 const CRASHES = Number(process.env.HEAT2MQTT_CRASHES ?? 50);
 const SEED = Number(process.env.HEAT2MQTT_SEED ?? 1);
 const BRIDGE = 'heat2mqtt/bridge/state';
-
-/** Every document is whole, whenever the process died. */
-async function expectWhole(state: string): Promise<void> {
-  const files = await readdir(state, { recursive: true });
-  expect(files.filter((name) => name.endsWith('.damaged'))).toEqual([]);
-  for (const file of files.filter((name) => name.endsWith('.json'))) {
-    const text = await readFile(join(state, file), 'utf8');
-    expect(() => JSON.parse(text), `${file}: ${text.slice(0, 100)}`).not.toThrow();
-  }
-}
-
-/** Warnings and worse. The kill may have cut the last line. */
-const complaints = ({ output }: Child): string[] =>
-  output
-    .split('\n')
-    .filter((line) => line.startsWith('{') && line.endsWith('}'))
-    .map((line) => JSON.parse(line))
-    .filter(({ level }) => ['warn', 'error', 'fatal'].includes(level))
-    .map(({ msg }) => msg);
 
 test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
   const { truth, probe, state, tokens, start, moment } = await openCrashingHome(SEED);
@@ -90,7 +71,7 @@ test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
     if (before === 'lapsed') figures.lapsed += asked;
     expect(asked, `logins of a start with ${before} tokens`).toBeLessThanOrEqual(before === 'good' ? 0 : 1);
     expect(program.errors).toBe('');
-    const said = complaints(program);
+    const said = warningsIn(program.output);
     if (before === 'spent') expect(['', 'session ended by the issuer']).toContain(said.join());
     else expect(said, program.output).toEqual([]);
   }

@@ -69,7 +69,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'p-limit': /^foundation\/limits\.ts$/,
   'pino-pretty': /^cli\/settings\.ts$/,
   uqr: /^(cli\/login|web\/signIn)\.ts$/,
-  'openid-client': /^auth\/oidc\.ts$/,
+  'openid-client': /^auth\/issuerClient\.ts$/,
   otpauth: /^auth\/login\.ts$/,
   htmlparser2: /^auth\/form\.ts$/,
   'tough-cookie': /^auth\/form\.ts$/,

@@ -1,0 +1,188 @@
+// One request to the issuer by openid-client, which discovers it first, and again where an address may have moved. The only door to
+// openid-client.
+import type * as OpenIdClient from 'openid-client';
+import type { Config } from '../config/schema.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { Failure } from '../foundation/failure.ts';
+import { GrantUnusable, IssuerUnreachable, unreachable } from './issuerTrouble.ts';
+import type { Classify } from './refusals.ts';
+import { soundRetryAfter, withSoundSeconds } from './seconds.ts';
+import type { Grant } from './tokens.ts';
+
+/** What discovery found; `null` before. */
+export interface IssuerMemory {
+  metadata: Promise<OpenIdClient.ServerMetadata> | null;
+  /** When an answer made us discover again, on the monotonic clock. */
+  discoveredAgainAt?: number;
+}
+
+export interface ClientDeps
+  extends Pick<NonNullable<Config['provider']>, 'issuer' | 'client_id' | 'timeout_seconds' | 'ca_file'> {
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+  /** Accounts that share it discover the issuer once for all of them. */
+  readonly memory: IssuerMemory;
+}
+
+// An issuer that refuses everything must not be asked for its metadata at each attempt.
+const DISCOVER_AGAIN_AFTER_MS = 3 * 60_000;
+// Only JSON tells what is refused; these say that the address is another one by now.
+const ADDRESS_IS_GONE: readonly number[] = [404, 405, 410];
+// The times in the id_token do not matter here, and a Pi without a clock battery may start in 1970.
+const ANY_CLOCK_SECONDS = 100 * 366 * 86_400;
+const ENDPOINTS = ['token_endpoint', 'authorization_endpoint', 'device_authorization_endpoint'] as const;
+
+type Library = typeof OpenIdClient;
+export type Configuration = OpenIdClient.Configuration;
+type Step<T> = (library: Library, configuration: Configuration) => Promise<T>;
+type Reply = Awaited<ReturnType<Library['refreshTokenGrant']>>;
+
+export class IssuerClient {
+  readonly #deps: ClientDeps;
+  // The configuration refuses plain http where it is not allowed.
+  readonly #mayBeInsecure: boolean;
+
+  constructor(deps: ClientDeps) {
+    this.#deps = deps;
+    this.#mayBeInsecure = new URL(deps.issuer).protocol === 'http:';
+  }
+
+  /** Rejects with what `classify` makes of a refusal, with GrantUnusable, or with IssuerUnreachable. */
+  async grant(step: Step<Reply>, classify: Classify): Promise<Grant> {
+    let reply: unknown;
+    const note = (json: unknown) => {
+      reply = json;
+    };
+    try {
+      return toGrant(await this.ask(step, classify, note));
+    } catch (err) {
+      // The library refuses what it cannot validate, though the issuer has granted it.
+      if (err instanceof IssuerUnreachable && isGranted(reply)) throw new GrantUnusable(err, toGrant(reply));
+      throw err;
+    }
+  }
+
+  /** `onReply` gets the JSON of each answer. */
+  async ask<T>(
+    step: Step<T>,
+    classify: Classify,
+    onReply: (json: unknown) => void = () => undefined,
+  ): Promise<T> {
+    const library = await import('openid-client');
+    let metadata: OpenIdClient.ServerMetadata | null = null;
+    const attempt = async () => {
+      metadata = await this.#discover(library);
+      return step(library, this.#configure(library, metadata, onReply));
+    };
+    try {
+      return await attempt().catch(async (err) => {
+        const isToRepeat =
+          metadata !== null && mayHaveMoved(library, err) && (await this.#hasMoved(library, metadata));
+        if (!isToRepeat) throw err;
+        return attempt();
+      });
+    } catch (err) {
+      const refusal = refusalIn(library, err, classify);
+      if (refusal !== null) throw refusal;
+      // What was discovered may be out of date: again at the next attempt, unless that was just done.
+      if (metadata === null || !mayHaveMoved(library, err)) this.#deps.memory.metadata = null;
+      throw err instanceof Failure ? err : unreachable(err, this.#deps.clock.now(), this.#deps.ca_file);
+    }
+  }
+
+  /** Discovers again, at most every few minutes. Whether an address is another one than in `before`. */
+  async #hasMoved(library: Library, before: OpenIdClient.ServerMetadata): Promise<boolean> {
+    const { memory, clock } = this.#deps;
+    const now = clock.monotonic();
+    if (now - (memory.discoveredAgainAt ?? Number.NEGATIVE_INFINITY) < DISCOVER_AGAIN_AFTER_MS) return false;
+    memory.discoveredAgainAt = now;
+    memory.metadata = null;
+    const after = await this.#discover(library).catch(() => null);
+    if (after === null) memory.metadata = null;
+    return after !== null && ENDPOINTS.some((name) => after[name] !== before[name]);
+  }
+
+  async #discover(library: Library): Promise<OpenIdClient.ServerMetadata> {
+    const { memory, issuer, client_id, timeout_seconds } = this.#deps;
+    memory.metadata ??= library
+      .discovery(new URL(issuer), client_id, undefined, library.None(), {
+        execute: this.#mayBeInsecure ? [library.allowInsecureRequests] : [],
+        timeout: timeout_seconds,
+        [library.customFetch]: (url: string, init: unknown) => this.#deps.fetch(url, init as RequestInit),
+      })
+      .then((discovered) => discovered.serverMetadata());
+    return memory.metadata;
+  }
+
+  #configure(
+    library: Library,
+    metadata: OpenIdClient.ServerMetadata,
+    onReply: (json: unknown) => void,
+  ): Configuration {
+    const { client_id, timeout_seconds, clock } = this.#deps;
+    const tolerance = { [library.clockTolerance]: ANY_CLOCK_SECONDS };
+    const configuration = new library.Configuration(metadata, client_id, tolerance, library.None());
+    configuration.timeout = timeout_seconds;
+    configuration[library.customFetch] = (url: string, init: unknown) =>
+      sound(this.#deps.fetch(url, init as RequestInit), onReply, clock.now());
+    if (this.#mayBeInsecure) library.allowInsecureRequests(configuration);
+    return configuration;
+  }
+}
+
+function refusalIn(library: Library, err: unknown, classify: Classify): Failure | null {
+  const isAnswer =
+    err instanceof library.AuthorizationResponseError ||
+    (isRefusal(library, err) && !ADDRESS_IS_GONE.includes(err.status));
+  return isAnswer ? classify(err.error, err.error_description ?? '') : null;
+}
+
+const isRefusal = (library: Library, err: unknown): err is OpenIdClient.ResponseBodyError =>
+  err instanceof library.ResponseBodyError && err.status < 500 && err.status !== 429;
+
+/** An answer that is not about what was sent. */
+const mayHaveMoved = (library: Library, err: unknown): boolean =>
+  isRefusal(library, err) && err.error !== 'invalid_grant';
+
+/** Tokens came, whatever else is wrong with them. */
+const isGranted = (json: unknown): json is Reply =>
+  typeof Object(json).access_token === 'string' && Object(json).error === undefined;
+
+/** Of a reply with sound numbers of seconds. */
+const toGrant = (reply: Reply): Grant => ({
+  accessToken: reply.access_token,
+  refreshToken: reply.refresh_token ?? null,
+  expiresInSeconds: Number(reply.expires_in),
+  refreshExpiresInSeconds: Number(reply.refresh_expires_in) || null,
+});
+
+/**
+ * The answer as openid-client is to see it: it prefers a WWW-Authenticate header to the body, but only the body says what was refused;
+ * and it takes every number of seconds for meant. `onReply` gets the JSON.
+ */
+async function sound(
+  pending: Promise<Response>,
+  onReply: (json: unknown) => void,
+  now: number,
+): Promise<Response> {
+  const response = await pending;
+  const { status, statusText } = response;
+  const headers = new Headers(response.headers);
+  headers.delete('www-authenticate');
+  const later = soundRetryAfter(headers.get('retry-after'), now);
+  if (later !== null) headers.set('retry-after', later);
+  const text = await response.text();
+  const json = jsonIn(text);
+  const reply = withSoundSeconds(json);
+  onReply(reply);
+  const body = reply === json ? text || null : JSON.stringify(reply);
+  return new Response(body, { status, statusText, headers });
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,119 @@
+// What it means when no answer comes from the issuer, or one that is not OpenID Connect.
+import { EXIT, Failure, type FailureOptions, faultOf, type Retry } from '../foundation/failure.ts';
+import { retryAfterMs } from '../foundation/retry.ts';
+import { type TlsPlace, type TlsTrouble, tlsTrouble } from '../foundation/tlsTrouble.ts';
+import { ReplyTooLarge } from '../http/client.ts';
+import { mediaTypeIn } from '../http/mediaType.ts';
+import type { Grant } from './tokens.ts';
+
+/** The issuer could not be reached, or its answer was not OpenID Connect: nothing is known about the credentials. */
+export class IssuerUnreachable extends Failure {
+  constructor(message: string, options: Omit<FailureOptions, 'exit'>, code = 'issuer_unreachable') {
+    super(code, message, { exit: EXIT.provider, ...options });
+  }
+}
+
+/** The issuer has granted something, and the tokens cannot be used: they are those of another issuer or client. */
+export class GrantUnusable extends IssuerUnreachable {
+  // Private, so that no log writes it.
+  readonly #grant: Grant;
+
+  constructor({ message, hint = '', cause }: IssuerUnreachable, grant: Grant) {
+    super(message, { retry: 'later', hint, cause }, 'tokens_unusable');
+    this.#grant = grant;
+  }
+
+  /** What came; not to be used but for what it tells of the session. */
+  get grant(): Grant {
+    return this.#grant;
+  }
+}
+
+/** An answer came that OpenID Connect does not allow here, such as a token for another client. */
+const MISFITS: readonly unknown[] = [
+  'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
+  'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
+  'OAUTH_INVALID_RESPONSE',
+];
+const NO_ADDRESS: readonly unknown[] = ['OAUTH_MISSING_SERVER_METADATA', 'OAUTH_INVALID_SERVER_METADATA'];
+
+/** From whatever a request ended with; tells what came, never its text. `caFile`: `provider.ca_file`. */
+export function unreachable(err: unknown, now: number, caFile: string | undefined): Failure {
+  // The innermost error, and the response that one of them carries.
+  let root = err;
+  let response: Response | undefined;
+  for (let at = err; at instanceof Error; at = at.cause) {
+    root = at;
+    response ??= ['response' in at && at.response, at.cause].find((one) => one instanceof Response);
+  }
+  // Nothing was asked: a file of the configuration is at fault.
+  if (root instanceof Failure && root.exitCode === EXIT.config) return root;
+  const trouble = tlsTrouble(root, 'the issuer', placeOfIssuer(caFile), now);
+  if (trouble !== null) return notEncrypted(trouble, err);
+  const [retry, what, hint = 'If this lasts, check provider.issuer and the network'] = response
+    ? answeredBy(response)
+    : failedBy(root);
+  const retryAfter = retryAfterMs(response?.headers.get('retry-after'), now);
+  return new IssuerUnreachable(`The issuer ${what}.`, {
+    retry,
+    hint: `${hint}; the password is not in doubt.`,
+    cause: err,
+    ...(retryAfter === null ? {} : { retryAfterMs: retryAfter }),
+  });
+}
+
+const placeOfIssuer = (caFile: string | undefined): TlsPlace => ({
+  address: 'provider.issuer',
+  authorities: { key: 'provider.ca_file', isGiven: caFile !== undefined, alone: false },
+  ownCertificate: null,
+});
+
+function notEncrypted({ isDistrust, message, hint }: TlsTrouble, cause: unknown): IssuerUnreachable {
+  const code = isDistrust ? 'issuer_not_trusted' : undefined;
+  const more = `${hint} Nothing was sent, and the password is not in doubt.`;
+  return new IssuerUnreachable(message, { retry: 'later', hint: more, cause }, code);
+}
+
+/** What the issuer did, and what to do about it where that is anything special. */
+type Told = readonly [retry: Retry, what: string, hint?: string];
+
+function answeredBy({ status, headers }: Response): Told {
+  const type = mediaTypeIn(headers.get('content-type'));
+  const what = `answered with HTTP ${status} (${type}) where OpenID Connect JSON was expected`;
+  if (status === 404)
+    return [
+      'later',
+      'does not know this address (HTTP 404): the realm may be mistyped',
+      'Compare the end of provider.issuer with the provider (…/realms/<realm>, capitals count)',
+    ];
+  if (status !== 429 && status < 500) return ['later', what];
+  return ['later', what, 'It mostly passes by itself. If it lasts, check provider.issuer'];
+}
+
+function failedBy(root: unknown): Told {
+  if (root instanceof ReplyTooLarge)
+    return ['later', `gave a reply with ${root.excess}, which was refused`, 'Check provider.issuer'];
+  const { name = 'unknown error', code, cause } = (root ?? {}) as Partial<Error> & { code?: string };
+  const { claim, attribute } = Object(cause) as { claim?: unknown; attribute?: unknown };
+  if (name === 'TimeoutError' || name === 'AbortError') return ['soon', 'did not answer in time'];
+  if (name === 'SyntaxError') return ['soon', 'answered with something else than JSON'];
+  if (code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED')
+    return [
+      'soon',
+      'calls itself by another address than provider.issuer',
+      'Write provider.issuer exactly as the issuer does: look for a slash at the end, http or https, capitals',
+    ];
+  if (NO_ADDRESS.includes(code))
+    return [
+      'later',
+      `names no usable ${attribute ?? 'address'} in its metadata`,
+      'Check provider.issuer: what answers there is no issuer that gives out tokens',
+    ];
+  if (MISFITS.includes(code))
+    return [
+      'later',
+      `answered, but its token does not fit (${claim === undefined ? code : `the claim "${claim}" is another one`})`,
+      'Check provider.issuer and provider.client_id; if they are right, report it to the provider',
+    ];
+  return ['soon', `could not be reached (${faultOf(root)})`];
+}

@@ -21,6 +21,7 @@ import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
 import { openServer } from '../web/server.ts';
 import { closingWords, findClosing, openUpstreamBeside } from './account.ts';
 import { brokerCheck } from './checkBroker.ts';
+import { witnessWords } from './checkWitness.ts';
 import { adviceOf, type Command, type Io } from './command.ts';
 import { askHealth, lookAtFleet } from './healthcheck.ts';
 import { printJson } from './printing.ts';
@@ -90,7 +91,12 @@ async function tryOffline(settings: Settings, attempt: Attempt, clock: Clock): P
   if (fleet || config.accounts.length > 0) await attempt('schedule', async () => scheduleWords(settings));
   const { http } = config;
   if (http !== false) await attempt('page', () => tryPage(config, http.listen, clock));
-  if (!fleet) return attempt('state directory', () => tryStateDirectory(config));
+  if (!fleet) {
+    await attempt('state directory', () => tryStateDirectory(config));
+    for (const { meter, ...words } of await witnessWords(settings, clock))
+      await attempt(`witness of ${meter}`, async () => words);
+    return;
+  }
   await attempt('database of the fleet', async () => {
     const { accounts, processes } = (await lookAtFleet(fleet, settings)).health.fleet;
     return `${accounts} account(s), ${processes.length} process(es) at work`;

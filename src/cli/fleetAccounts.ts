@@ -6,8 +6,7 @@ import { openFleet } from '../fleet/open.ts';
 import { readAccounts } from '../fleet/roster.ts';
 import { openShelf } from '../store/database/shelf.ts';
 import { wrongOption } from './command.ts';
-import type { Household } from './onDisk.ts';
-import type { Settings } from './settings.ts';
+import type { Household, Settings } from './settings.ts';
 
 /** In the order of their ids. `only`: the one of this id. Rejects with wrong_usage, or DatabaseTrouble. */
 export async function* accountsOfFleet(

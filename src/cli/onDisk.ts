@@ -3,7 +3,8 @@
 import { join, resolve } from 'node:path';
 import { chosenMonth } from '../accounts/composition.ts';
 import { currencyOf } from '../accounts/extras.ts';
-import { configuredMeter, friendlyNameOf, knownMeters, type SeriesNames } from '../accounts/names.ts';
+import { configuredKey, configuredMeter, friendlyNameOf, knownMeters } from '../accounts/names.ts';
+import { openWitnesses } from '../daemon/witnesses.ts';
 import { knownInFull } from '../domain/amount.ts';
 import { registerOf } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
@@ -24,11 +25,10 @@ import {
 import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
 import type { LedgerDocument } from '../store/ledgerDocument.ts';
 import { makePrivateDirectory, replace, withoutCustomer } from '../store/privateFiles.ts';
-import type { StateStore } from '../store/stateStore.ts';
 import { loadHousehold, pickAccount } from './account.ts';
 import { type Arguments, type Command, choiceOf, type Io, wrongUsage } from './command.ts';
 import { print } from './printing.ts';
-import { loadSettings, type Settings } from './settings.ts';
+import { type Household, type HouseholdSettings, loadSettings, type Settings } from './settings.ts';
 
 const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'];
 const REVISIONS = ['revision', 'received_at'];
@@ -130,18 +130,6 @@ export const statement: Command = async (given, io) => {
   return worst;
 };
 
-/** One account with what is kept of it. */
-export interface Household {
-  readonly id: string;
-  readonly open: () => Promise<HouseholdSettings>;
-}
-
-interface HouseholdSettings extends Omit<Settings, 'state'> {
-  readonly state: StateStore;
-  /** What its meters are called, where that is known beforehand. */
-  readonly names?: SeriesNames;
-}
-
 /** That of `--account`, or all; of a household the first one. */
 async function* householdsOf(
   settings: Settings,
@@ -233,6 +221,7 @@ async function factsOf(settings: HouseholdSettings, io: Io, account: string): Pr
   const { found } = await ledgersOf(settings, io, account);
   const extras = (await state.document(`accounts/${account}/extras`, extrasCodec).read())?.value;
   const outdoor = (await state.document('outdoor-temperatures', temperaturesCodec).read())?.value;
+  const witnesses = await openWitnesses({ ...settings, clock: io.clock }, () => undefined);
   const own = found.filter(({ ledger }) => ledger.complete);
   const invoices = extras?.invoices.found ?? null;
   const tenancies = own.map(({ tenancy }) => tenancy);
@@ -246,7 +235,7 @@ async function factsOf(settings: HouseholdSettings, io: Io, account: string): Pr
     asked: config.extras,
     statement: config.statement,
   };
-  return own.map(({ meter, property, timezone, readingCloses, tenancy }) => ({
+  return own.map(({ meter, property, timezone, readingCloses, tenancy, ledger }) => ({
     meter: {
       meter,
       friendlyName: friendlyNameOf(config.meters, property, meter),
@@ -258,6 +247,7 @@ async function factsOf(settings: HouseholdSettings, io: Io, account: string): Pr
       zone: zoneOf(timezone),
       currency: currencyOf(config, extras?.site.found ?? null),
       readingCloses: readingCloses ?? 'same_day',
+      witness: witnesses.of(configuredKey(config.meters, property, meter), ledger),
     },
     account: { ...facts, zone: zoneOf(timezone) },
   }));

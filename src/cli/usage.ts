@@ -3,8 +3,7 @@
 import { friendlyNameOf } from '../accounts/names.ts';
 import { inFull, knownUnits, type Micro, sumKnown, toMicro } from '../domain/amount.ts';
 import { costAt, type Prices } from '../domain/insight/anotherTariff.ts';
-import { LONGEST_CARRIED_DAYS } from '../domain/insight/readings.ts';
-import { LONGEST_QUESTION_DAYS } from '../domain/ledger.ts';
+import { LONGEST_CARRIED_DAYS, LONGEST_QUESTION_DAYS } from '../domain/ledger.ts';
 import {
   addDays,
   type Day,

@@ -316,6 +316,9 @@ const homeAssistant = section({
     'The long-lived access token of one of its administrators',
     '/run/secrets/ha_token',
   ),
+  hours: choice(['midnight', 'even'], 'midnight').describe(
+    "Where in a day its heat and cost stand in Home Assistant's statistics. midnight: in its first hour. even: spread evenly over its hours, which is an estimate.",
+  ),
   outdoor_temperature: optional(sensor, 'sensor.outdoor_temperature').describe(
     'An outdoor temperature sensor of Home Assistant, with long-term statistics. The heat used is then compared with the weather.',
   ),

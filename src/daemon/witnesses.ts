@@ -113,6 +113,8 @@ class Witness {
   }
 
   hear({ payload, retained }: Incoming): void {
+    // A retained one is cleared so.
+    if (payload.length === 0) return;
     const telegram = readRegister(payload, this.#options);
     if ('refused' in telegram) this.#refuse(telegram);
     else this.#take(telegram, retained);

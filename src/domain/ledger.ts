@@ -47,6 +47,8 @@ export interface Change {
   readonly after: Amounts;
 }
 
+/** A reading carries no more missed days: periods of providers are months, and a longer gap is in none of them. */
+export const LONGEST_CARRIED_DAYS = 31;
 /** The provider answers at most this many day buckets for one question. */
 export const LONGEST_QUESTION_DAYS = 366;
 const SWEEP_DAYS = 90;

@@ -56,9 +56,14 @@ export function hearTelegram(
   return { record: withRegister(NOTHING_HEARD, heard, telegram, zone), refusal: null };
 }
 
-/** Without what lies in the future of a clock that was ahead once. */
+/** Without what lies in the future of a clock that was ahead once; a small step back is waited for. */
 export function withoutFuture(record: WitnessRecord, now: number): WitnessRecord {
-  return record.newest !== null && record.newest.readAt > now ? NOTHING_HEARD : record;
+  const { newest, midnights } = record;
+  if (newest === null || newest.readAt <= now + HOUR_MS) return record;
+  const readings = (midnights?.readings ?? []).filter(({ readAt }) => readAt <= now);
+  const last = readings.at(-1);
+  if (last === undefined) return NOTHING_HEARD;
+  return { ...NOTHING_HEARD, newest: last, midnights: { ...last, readings } };
 }
 
 /** `null`: the same meter a while later. */

@@ -54,17 +54,19 @@ export interface Period {
   readonly to: number;
 }
 
+type Row = z.infer<typeof row>;
+
 /** The hourly rows that are stored, oldest first; a number that is missing is NaN. Times in epoch milliseconds. */
 export async function storedHours(
   home: HomeAssistant,
   id: string,
   types: readonly AmountType[],
   { from, to }: Period,
-): Promise<z.infer<typeof hour>[]> {
-  const rows: z.infer<typeof hour>[] = [];
+): Promise<Row[]> {
+  const rows: Row[] = [];
   for (let at = from; at < to; at += LONGEST_QUESTION_MS) {
-    const piece = { from: at, to: Math.min(at + LONGEST_QUESTION_MS, to) };
-    rows.push(...(await readRows(home, { id, types, period: 'hour' }, hour, piece)));
+    const end_time = instant(Math.min(at + LONGEST_QUESTION_MS, to));
+    rows.push(...(await readRows(home, id, { types, period: 'hour', start_time: instant(at), end_time })));
   }
   return rows;
 }
@@ -74,15 +76,15 @@ export async function allStoredHours(
   home: HomeAssistant,
   id: string,
   types: readonly AmountType[],
-): Promise<z.infer<typeof hour>[]> {
-  const months = await readRows(home, { id, types, period: 'month' }, month, { from: EARLIEST, to: null });
-  const rows: z.infer<typeof hour>[] = [];
+): Promise<Row[]> {
+  const months = await readRows(home, id, { types, period: 'month', start_time: instant(EARLIEST) });
+  const rows: Row[] = [];
   for (const period of inYears(months)) rows.push(...(await storedHours(home, id, types, period)));
   return rows;
 }
 
 /** Joins what makes one question together; what lies far apart stays so. */
-function inYears(months: readonly { readonly start: number; readonly end: number }[]): Period[] {
+function inYears(months: readonly Row[]): Period[] {
   const years: Period[] = [];
   for (const { start, end } of months) {
     const last = years.at(-1);
@@ -92,21 +94,12 @@ function inYears(months: readonly { readonly start: number; readonly end: number
   return years;
 }
 
-/** Oldest first. `to`: `null` for all that come after `from`. */
-async function readRows<T extends { readonly start: number }>(
-  home: HomeAssistant,
-  question: { readonly id: string; readonly types: readonly AmountType[]; readonly period: 'hour' | 'month' },
-  row: z.ZodType<T>,
-  { from, to }: { readonly from: number; readonly to: number | null },
-): Promise<T[]> {
-  const { id, types, period } = question;
+/** Oldest first. */
+async function readRows(home: HomeAssistant, id: string, question: Fields): Promise<Row[]> {
   const command = {
+    ...question,
     type: 'recorder/statistics_during_period',
-    start_time: instant(from),
-    ...(to === null ? {} : { end_time: instant(to) }),
     statistic_ids: [id],
-    period,
-    types,
     // Without these it answers in the units that were chosen for the display.
     units: { energy: 'kWh', temperature: '°C' },
   };
@@ -118,8 +111,7 @@ const amount = z
   .number()
   .nullish()
   .transform((value) => value ?? Number.NaN);
-const hour = z.object({ start: z.number(), state: amount, sum: amount, mean: amount });
-const month = z.object({ start: z.number(), end: z.number() });
+const row = z.object({ start: z.number(), end: z.number(), state: amount, sum: amount, mean: amount });
 
 /** To the second, with the offset that Home Assistant insists on. */
 export const instant = (epochMs: number): string => `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;

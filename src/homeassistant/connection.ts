@@ -22,16 +22,17 @@ const REPLY_MS = 60_000;
 const SIGN_IN_MS = 15_000;
 const MOST_REDIRECTS = 3;
 /** Of `ws`: larger than it may be, and in more pieces. */
-const EXCESSES: ReadonlyMap<unknown, string> = new Map([
+const EXCESSES: ReadonlyMap<string | null, string> = new Map([
   ['WS_ERR_UNSUPPORTED_MESSAGE_LENGTH', `more than ${LARGEST_JSON_BYTES / 1024 / 1024} MiB`],
   ['WS_ERR_TOO_MANY_BUFFERED_PARTS', 'too many pieces'],
 ]);
 
-export type HomeAssistant = Awaited<ReturnType<typeof openHomeAssistant>>;
-
 /** Rejects with HomeAssistantTrouble. The signal ends the connection, whatever is under way on it. */
-export async function openHomeAssistant(address: Address, clock: Clock, signal: AbortSignal) {
-  const { Connection } = await import('home-assistant-js-websocket');
+export async function openHomeAssistant(
+  address: Address,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<HomeAssistant> {
   const { default: Socket } = await import('ws');
   const ws = new Socket(address.url, {
     maxPayload: LARGEST_JSON_BYTES,
@@ -43,46 +44,92 @@ export async function openHomeAssistant(address: Address, clock: Clock, signal: 
   signal.addEventListener('abort', hangUp);
   ws.on('close', () => signal.removeEventListener('abort', hangUp));
   if (signal.aborted) hangUp();
-
-  async function inTime<T>(ms: number, doing: Promise<T>): Promise<T> {
-    let cancel = () => {};
-    const silence = new Promise<never>((_, reject) => {
-      cancel = clock.after(ms, () => reject(new HomeAssistantTrouble('silent')));
-    });
-    return Promise.race([doing, silence]).finally(cancel);
-  }
-
-  const version = await inTime(SIGN_IN_MS, signIn(ws, address)).catch((err) => {
+  try {
+    const version = await inTime(clock, SIGN_IN_MS, signIn(ws, address));
+    return new HomeAssistant(ws, version, clock);
+  } catch (err) {
     hangUp();
     throw err;
+  }
+}
+
+async function inTime<T>(clock: Clock, ms: number, doing: Promise<T>): Promise<T> {
+  let cancel = () => {};
+  const silence = new Promise<never>((_, reject) => {
+    cancel = clock.after(ms, () => reject(new HomeAssistantTrouble('silent')));
   });
+  return Promise.race([doing, silence]).finally(cancel);
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A connection that is signed in, until it ends; it does not come back. */
+export class HomeAssistant {
+  /** Year and month: `2026.10`. */
+  readonly version: string;
+  readonly #ws: WebSocket;
+  readonly #clock: Clock;
+  /** By the id of the command; called with `null` when the connection ends. */
+  readonly #waiting = new Map<unknown, (result: Fields | null) => void>();
+  #newestId = 0;
   /** What a message had too much of, which has ended the connection. */
-  let excess: string | null = null;
-  const end = (found: string) => {
-    excess ??= found;
-    hangUp();
-  };
-  const connection = new Connection(
-    resultsOf(ws, end) as unknown as ConstructorParameters<typeof Connection>[0],
-    // The caller decides when to connect again.
-    { setupRetry: 0, createSocket: () => Promise.reject(new HomeAssistantTrouble('cut')) },
-  );
-  connection.addEventListener('disconnected', () => connection.close());
-  return {
-    /** Year and month: `2026.10`. */
-    version,
-    /** Resolves to the result, which has this shape. Rejects with HomeAssistantTrouble. */
-    async send<T>(command: Command, shape: z.ZodType<T>): Promise<T> {
-      const { type } = command;
-      const reply = await inTime(REPLY_MS, connection.sendMessagePromise({ ...command })).catch((err) => {
-        throw excess === null ? troubleWith(type, err) : new HomeAssistantTrouble('too_large', excess);
-      });
-      const { data, error } = shape.safeParse(reply);
-      if (error) throw new HomeAssistantTrouble('strange', `to ${type}`);
-      return data as T;
-    },
-    close: () => connection.close(),
-  };
+  #excess: string | null = null;
+
+  constructor(ws: WebSocket, version: string, clock: Clock) {
+    this.#ws = ws;
+    this.version = version;
+    this.#clock = clock;
+    ws.removeAllListeners('message');
+    ws.on('message', (bytes) => this.#hear(bytesOf(bytes)));
+    ws.on('error', (err) => this.#hangUp(EXCESSES.get(codeOf(err)) ?? null));
+    ws.on('close', () => {
+      for (const settle of this.#waiting.values()) settle(null);
+    });
+  }
+
+  /** Resolves to the result, which has this shape. Rejects with HomeAssistantTrouble. */
+  async send<T>(command: Command, shape: z.ZodType<T>): Promise<T> {
+    const answer = await inTime(this.#clock, REPLY_MS, this.#ask(command));
+    if (answer === null && this.#excess !== null) throw new HomeAssistantTrouble('too_large', this.#excess);
+    if (answer === null) throw new HomeAssistantTrouble('cut');
+    if (answer.success !== true) throw troubleWith(command.type, answer.error);
+    const { data, error } = shape.safeParse(answer.result);
+    if (error) throw new HomeAssistantTrouble('strange', `to ${command.type}`);
+    return data as T;
+  }
+
+  close(): void {
+    this.#ws.close();
+  }
+
+  /** Resolves to `null` when the connection ends. */
+  #ask(command: Command): Promise<Fields | null> {
+    this.#newestId += 1;
+    const id = this.#newestId;
+    return new Promise((resolve) => {
+      if (this.#ws.readyState !== this.#ws.OPEN) {
+        resolve(null);
+        return;
+      }
+      this.#waiting.set(id, resolve);
+      this.#ws.send(JSON.stringify({ id, ...command }));
+    });
+  }
+
+  #hear(bytes: Buffer): void {
+    const excess = excessIn(bytes);
+    const said = excess === null ? parse(String(bytes)) : undefined;
+    if (said === undefined) this.#hangUp(excess);
+    else if (said.type === 'result') {
+      this.#waiting.get(said.id)?.(said);
+      this.#waiting.delete(said.id);
+    }
+  }
+
+  #hangUp(excess: string | null): void {
+    this.#excess ??= excess;
+    this.#ws.terminate();
+  }
 }
 
 /** Wherever redirects lead. Resolves to the version. Rejects with HomeAssistantTrouble. */
@@ -123,36 +170,6 @@ function signIn(ws: WebSocket, { url, token }: Address): Promise<string> {
 export function isSince(year: number, month: number, version: string): boolean {
   const [itsYear = Number.NaN, itsMonth = 0] = version.split('.').map(Number);
   return !(itsYear * 12 + itsMonth < year * 12 + month);
-}
-
-/** The part of a browser's WebSocket that the client needs. Nothing but results comes through it. */
-function resultsOf(ws: WebSocket, onExcess: (excess: string) => void) {
-  ws.removeAllListeners('message');
-  ws.on('error', (err) => {
-    const excess = EXCESSES.get('code' in err && err.code);
-    if (excess !== undefined) onExcess(excess);
-  });
-  return {
-    OPEN: ws.OPEN,
-    get readyState() {
-      return ws.readyState;
-    },
-    send: (text: string) => ws.send(text),
-    close: () => ws.close(),
-    addEventListener(type: string, listen: (event: { readonly data?: string }) => void) {
-      if (type === 'close') ws.on('close', () => listen({}));
-      if (type !== 'message') return;
-      ws.on('message', (bytes) => {
-        const excess = excessIn(bytesOf(bytes));
-        if (excess !== null) return onExcess(excess);
-        const data = String(bytes);
-        const said = parse(data);
-        // The client would throw on what is no JSON, and nothing catches that.
-        if (said === undefined) ws.terminate();
-        else if (said.type === 'result') listen({ data });
-      });
-    },
-  };
 }
 
 /** They come as one buffer, unless another binary type is chosen. */

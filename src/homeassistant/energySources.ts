@@ -82,8 +82,11 @@ export function gasSourcesOf(sources: readonly Source[], meters: readonly HeatMe
       const owner = meters.find(({ ids }) => energy !== null && ids.get(energy));
       const way = owner?.ids.get(energy ?? '') ?? null;
       return {
-        ...{ name: textOf(source.name), energy, cost: textOf(source.stat_cost) },
-        ...{ meter: owner?.meter ?? null, way },
+        name: textOf(source.name),
+        energy,
+        cost: textOf(source.stat_cost),
+        meter: owner?.meter ?? null,
+        way,
       };
     });
 }

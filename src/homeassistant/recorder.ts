@@ -1,13 +1,14 @@
 // The series of a meter in Home Assistant's recorder, how one of them is brought up to date, and the temperatures that are read there.
 import { createHash } from 'node:crypto';
 import type { Ledger } from '../domain/ledger.ts';
-import type { Zone } from '../domain/period.ts';
 import {
-  agree,
+  ledgerRows,
+  notStored,
+  type Placement,
   rowsToSend,
   type SeriesKind,
   type StatisticsRow,
-  statisticsRows,
+  withStored,
 } from '../domain/statistics.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { allStoredHours, importStatistics, instant, statisticsMetadata, storedHours } from './commands.ts';
@@ -59,10 +60,10 @@ function uniqueSlug(meter: string, all: readonly string[]): string {
 
 export interface ImportOptions {
   readonly ledger: Ledger;
-  readonly zone: Zone;
+  readonly placement: Placement;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Compare every row; otherwise the newest ones, whose sums vouch for those before them. */
+  /** Compare every row; otherwise those of the newest days, whose sums vouch for the days before them. */
   readonly thorough: boolean;
   /** Send again whatever starts at this instant or later, different or not. */
   readonly from?: number | undefined;
@@ -70,10 +71,10 @@ export interface ImportOptions {
   readonly onProgress: (stored: number, total: number) => void;
 }
 
-const NEWEST_ROWS = 62;
 // Home Assistant takes seconds for this many on a Raspberry Pi; its messages end at 4 MiB, forty times as much.
 const BATCH_ROWS = 1_000;
 const HOUR_MS = 3_600_000;
+const NEWEST_MS = 31 * 24 * HOUR_MS;
 const AHEAD_MS = 48 * HOUR_MS;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5_000;
@@ -86,27 +87,40 @@ export async function bringUpToDate(
   series: Series,
   options: ImportOptions,
 ): Promise<number> {
-  const { id, kind, name, unit } = series;
-  const { ledger, zone, thorough, from, onProgress } = options;
-  const known = (await statisticsMetadata(home, [id])).get(id);
-  const isWell = known?.statistics_unit_of_measurement === unit && known.name === name;
-  if (isWell && !thorough && from === undefined) {
-    const newest = statisticsRows(ledger, kind, zone).slice(-NEWEST_ROWS);
-    const [first] = newest;
-    // What lies further ahead was written by a wrong clock: the thorough look finds it.
-    const to = options.clock.now() + AHEAD_MS;
-    if (!first || agree(newest, await storedHours(home, id, AMOUNTS, { from: first.start, to }))) return 0;
-  }
-  const stored = await allStoredHours(home, id, AMOUNTS);
-  const wanted = statisticsRows(ledger, kind, zone, stored);
-  const rows = isWell ? rowsToSend(wanted, stored, from) : wanted;
-  if (rows.length > 0) onProgress(0, rows.length);
+  const rows = await rowsThatDiffer(home, series, options);
+  if (rows.length > 0) options.onProgress(0, rows.length);
   for (let at = 0; at < rows.length; at += BATCH_ROWS) {
     const batch = rows.slice(at, at + BATCH_ROWS);
     await store(home, series, batch, options);
-    onProgress(at + batch.length, rows.length);
+    options.onProgress(at + batch.length, rows.length);
   }
   return rows.length;
+}
+
+/** All rows from the first one on that is to be sent. */
+async function rowsThatDiffer(
+  home: HomeAssistant,
+  { id, kind, name, unit }: Series,
+  { ledger, placement, clock, thorough, from }: ImportOptions,
+): Promise<readonly StatisticsRow[]> {
+  const rows = ledgerRows(ledger, kind, placement);
+  const metadata = (await statisticsMetadata(home, [id])).get(id);
+  const isDescribed = metadata?.statistics_unit_of_measurement === unit && metadata.name === name;
+  if (isDescribed && !thorough && from === undefined) {
+    const since = (rows.at(-1)?.start ?? 0) - NEWEST_MS;
+    const newest = rows.filter(({ start }) => start >= since);
+    const [first] = newest;
+    if (first === undefined) return [];
+    // What lies further ahead was written by a wrong clock: the thorough look finds it.
+    const period = { from: first.start, to: clock.now() + AHEAD_MS };
+    const stored = await storedHours(home, id, AMOUNTS, period);
+    const different = rowsToSend(withStored(newest, stored, placement.zone), stored);
+    // Where the first one is right, so is everything before it.
+    if (different[0]?.start !== first.start) return different;
+  }
+  const stored = await allStoredHours(home, id, AMOUNTS);
+  const wanted = withStored(rows, stored, placement.zone);
+  return isDescribed ? rowsToSend(wanted, stored, from) : wanted;
 }
 
 /** A result does not mean stored, because the recorder has a queue: waits until the batch is through it. */
@@ -134,11 +148,10 @@ async function store(
   const began = clock.monotonic();
   for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
     const stored = await storedHours(home, id, AMOUNTS, period);
-    if (agree(batch, stored)) return;
-    if (clock.monotonic() - began >= LONGEST_STORING_MS) {
-      const missing = batch.filter((row) => rowsToSend([row], stored).length > 0).length;
+    const missing = notStored(batch, stored).length;
+    if (missing === 0) return;
+    if (clock.monotonic() - began >= LONGEST_STORING_MS)
       throw new HomeAssistantTrouble('not_stored', missing);
-    }
     await clock.sleep(wait, signal);
   }
 }

@@ -138,12 +138,9 @@ const CODES: ReadonlySet<unknown> = new Set([
   'unknown_statistic_id',
 ]);
 
-/** What became of a command, from what the WebSocket client rejects with. */
-export function troubleWith(command: string, err: unknown): HomeAssistantTrouble {
-  if (err instanceof HomeAssistantTrouble) return err;
-  const { code } = Object(err);
-  // The client's own words for a lost connection have another shape.
-  if (code === undefined) return new HomeAssistantTrouble('cut');
+/** `error`: that of Home Assistant's answer. */
+export function troubleWith(command: string, error: unknown): HomeAssistantTrouble {
+  const { code } = Object(error);
   if (code === 'unauthorized') return new HomeAssistantTrouble('not_admin');
   const isEnergy = command.startsWith('energy/');
   if (code === 'unknown_command') return new HomeAssistantTrouble(isEnergy ? 'no_energy' : 'no_recorder');

@@ -58,9 +58,20 @@ export function composeAccount(
 /** History, usage, and the statement of the newest complete month. */
 function listsOf(meter: MeterView, account: AccountView, topics: Topics): (Retained | null)[] {
   const { meter: name, ledger, currency, readingCloses, statementMonth: month } = meter;
-  const { tenancy, house, register, identifiers } = meter;
+  const { tenancy, house, register, identifiers, witness } = meter;
   const { invoices, checks, balance } = account;
-  const stated = [month, tenancy, house, currency, register, identifiers, invoices, checks, balance];
+  const stated = [
+    month,
+    tenancy,
+    house,
+    currency,
+    register,
+    identifiers,
+    invoices,
+    checks,
+    balance,
+    witness?.midnights,
+  ];
   return [
     topics.retain('meter/<meter>/history', [name], () => historyOf(meter), [ledger, currency, readingCloses]),
     ...(['day', 'week', 'month'] as const).map((interval) =>

@@ -112,10 +112,16 @@ describe('what is believed', () => {
     expect([alone.kwh, alone.refusals.at(-3), alone.refusals.at(-1)]).toEqual([900, 'another_meter', null]);
   });
 
-  test('what was heard while the clock was ahead is forgotten', () => {
-    const { record } = heard([['2036-11-27T10:00:00Z', 100]]);
-    expect(withoutFuture(record, at('2026-11-27T10:00:00Z'))).toBe(NOTHING_HEARD);
-    expect(withoutFuture(record, at('2036-11-27T10:00:01Z'))).toBe(record);
+  test('what was heard while the clock was ahead is forgotten, and a small step back costs nothing', () => {
+    const { record } = heard([
+      ['2026-11-26T00:00:01Z', 90],
+      ['2026-11-27T00:00:01Z', 100],
+      ['2036-11-27T10:00:00Z', 100.4],
+    ]);
+    const { newest, midnights } = withoutFuture(record, at('2026-11-27T10:00:00Z'));
+    expect([newest?.energy, midnights?.readings.length]).toEqual([100e6, 2]);
+    expect(withoutFuture(record, at('2026-11-25T10:00:00Z'))).toBe(NOTHING_HEARD);
+    expect(withoutFuture(record, at('2036-11-27T09:59:50Z'))).toBe(record);
   });
 });
 

@@ -62,6 +62,17 @@ export async function rowsOf(api: Api, id: string): Promise<Row[]> {
   }));
 }
 
+/** The hour in which each row stands, epoch milliseconds, and the sum up to its end. */
+export async function hoursOf(api: Api, id: string) {
+  return (await rows(api, id, 'hour')).map(({ start, sum }) => ({ start, sum: toMilli(sum) }));
+}
+
+/** By Home Assistant's own days: the sum at the end of each. */
+export async function sumsOfDays(api: Api, id: string): Promise<ReadonlyMap<string, number>> {
+  const days = await rows(api, id, 'day');
+  return new Map(days.map(({ start, sum }) => [DUBLIN.format(start), toMilli(sum)]));
+}
+
 /** What the provider has booked, in thousandths, as the rows of a series. */
 export function rowsOfTruth({ truth }: Simulator, kind: 'kwh' | 'eur'): Row[] {
   let micro = 0;

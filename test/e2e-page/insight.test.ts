@@ -99,7 +99,12 @@ const expected = (by: string, used: number) => ({
 const alarm = { unusual_use: true, unusual_use_direction: 'low', unusual_use_since: '2026-03-02' };
 const nothing = {
   ...{ unusual_use: null, energy_day_expected: null, weather_adjusted_change: null },
-  ...{ register_difference: null, degree_days_month: null, cost_month_forecast_low: null },
+  ...{
+    register_difference: null,
+    witness_difference: null,
+    degree_days_month: null,
+    cost_month_forecast_low: null,
+  },
 };
 
 /** What is added to the state of the meter or the account, and what the page then says. */
@@ -113,6 +118,12 @@ const TOLD: readonly (readonly ['meter' | 'account', object, string | RegExp])[]
     'meter',
     { ...span('register_difference'), meter_reading: 4_000, register_difference: -12.4 },
     'It has grown by 12.4 kWh less than its days add up to, 1 Jan 2026 – 1 Mar 2026.',
+  ],
+  ['meter', { witness_today: 4.3, witness_register: 4_005 }, 'Today so far 4.3 kWh, by the meter itself'],
+  [
+    'meter',
+    { ...span('witness_difference'), witness_difference: 12.4 },
+    "It has grown by 12.4 kWh more than the provider's days add up to, 1 Jan 2026 – 1 Mar 2026.",
   ],
   ['meter', { register_difference_days_missing: 2 }, '1 Mar 2026. 2 of them have no reading.'],
   [

@@ -50,7 +50,6 @@ const FLEET = ['sslnegotiation'];
 const LAZY = {
   'openid-client': 'openid-client/v',
   aedes: 'mqemitter',
-  'home-assistant-js-websocket': 'Unsubscribing',
   'pino-pretty': 'customPrettifiers',
   htmlparser2: 'altGlyph',
   'tough-cookie': 'Cookie has domain set to a public suffix',

@@ -7,6 +7,7 @@ import { ledgerOf, row } from '../domain/ledgers.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { open } from './opened.ts';
 
+const DUBLIN = zone('Europe/Dublin');
 const ENERGY = 'heat2mqtt:x_energy';
 const YEAR = ledgerOf(row('2024-01-01', 366, 10, 2), { origin: '2024-01-01' });
 
@@ -26,7 +27,7 @@ async function opened() {
       if (!series) throw new Error('no such series');
       return bringUpToDate(home, series, {
         ledger,
-        zone: zone('Europe/Dublin'),
+        placement: { zone: DUBLIN, hours: 'midnight' },
         clock,
         signal: ending.signal,
         thorough: false,
@@ -48,7 +49,7 @@ test('what is well is seen by its newest rows alone, unless a thorough look is w
   expect(await bring(YEAR)).toBe(366);
   read();
   expect(await bring(YEAR)).toBe(0);
-  expect(read()).toEqual(['hour 2024-10-31', 'hour 2025-11-01']);
+  expect(read()).toEqual(['hour 2024-11-30', 'hour 2025-12-01']);
   expect(await bring(YEAR, { thorough: true })).toBe(0);
   expect(read()).toEqual(['month 1990-01-01', 'hour 2024-01-01']);
 });
@@ -79,6 +80,42 @@ test('a sum that differs in the newest rows leads to the first row that does', a
   read();
   expect(await bring({ ...YEAR, days })).toBe(366 - 60);
   expect(ha.rows(ENERGY).at(-1)).toEqual(['2024-12-31T00:00:00.000Z', 10, 3662]);
+});
+
+const EVEN = { placement: { zone: DUBLIN, hours: 'even' } } as const;
+const withDay = (ledger: Ledger, day: string, energy: number): Ledger => ({
+  ...ledger,
+  days: new Map([...ledger.days, [day, { energy, cost: 0, revision: 0, receivedAt: 2 }]]),
+});
+
+test('spread over hours, a new day sends its hours, and reads back a month and them', async () => {
+  const { ha, bring, read } = await opened();
+  expect(await bring(YEAR, EVEN)).toBe(366 * 24);
+  read();
+  expect(await bring(withDay(YEAR, '2025-01-01', 24_000_000), EVEN)).toBe(24);
+  expect(read()).toEqual(['hour 2024-12-01', 'hour 2025-12-02', 'hour 2025-01-01']);
+  expect(ha.rows(ENERGY).at(-1)).toEqual(['2025-01-01T23:00:00.000Z', 1, 3684]);
+});
+
+test('a corrected day rewrites its hours and those after it, and nothing before', async () => {
+  const { bring } = await opened();
+  await bring(YEAR, EVEN);
+  expect(await bring(withDay(YEAR, '2024-12-30', 24_000_000), EVEN)).toBe(48);
+});
+
+test('a change of the setting writes all rows again, and going back gives each hour the sum of its day', async () => {
+  const { ha, bring } = await opened();
+  await bring(YEAR);
+  const before = ha.rows(ENERGY);
+  expect(await bring(YEAR, { ...EVEN, thorough: true })).toBe(366 * 24);
+  expect(await bring(YEAR, { ...EVEN, thorough: true })).toBe(0);
+  expect(await bring(YEAR, { thorough: true })).toBe(366 * 24);
+  expect(await bring(YEAR)).toBe(0);
+  const after = ha.rows(ENERGY);
+  expect(after.filter(([, state]) => state !== 0)).toEqual(before);
+  const dayOf = (start: string) => DUBLIN.dayAt(Date.parse(start));
+  const sums = new Map(before.map(([start, , sum]) => [dayOf(start), sum]));
+  expect(after.filter(([start, , sum]) => sum !== sums.get(dayOf(start)))).toEqual([]);
 });
 
 test('Home Assistant is told what the Energy dashboard takes', async () => {

@@ -18,7 +18,11 @@ test('three years are asked for in pieces, and no hour is missing or double', as
 
 test('a mean that is not known is none, and no frost', async () => {
   const { ha, connect } = await open();
-  const rows = [null, 5].map((mean, n) => ({ start: FROM + n * 3_600_000, mean }));
+  const rows = [null, 5].map((mean, n) => ({
+    start: FROM + n * 3_600_000,
+    end: FROM + (n + 1) * 3_600_000,
+    mean,
+  }));
   ha.answerNext('recorder/statistics_during_period', { [SENSOR]: rows });
   const means = await hourlyTemperatures(await connect(), SENSOR, FROM, FROM + DAY_MS);
   expect([...means]).toEqual([[FROM + 3_600_000, 5]]);

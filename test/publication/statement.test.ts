@@ -55,6 +55,34 @@ test('figures are those of the days, of the register and of the bills', () => {
   });
 });
 
+test.each<[string, readonly Day[], object | null, string]>([
+  [
+    'at both ends of the month',
+    ['2025-05-01', '2025-06-01'],
+    { kwh: 412.3 },
+    'The meter itself: 412.3 kWh; the provider: ',
+  ],
+  [
+    'at one end only',
+    ['2025-05-01', '2025-06-02'],
+    null,
+    'The meter itself: there is no reading of that time',
+  ],
+])('what the meter itself says is one line, heard %s', (_, days, value, line) => {
+  const readings = days.map((day, at) => ({
+    energy: 5_000_000_000 + at * 412_300_000,
+    readAt: DUBLIN.startOf(day) + 60_000,
+  }));
+  const midnights = { energy: 5_412_300_000, readAt: 0, readings };
+  const { facts } = factsOf();
+  expect(statementOf('2025-05', facts)).not.toHaveProperty('witness');
+  const statement = statementOf('2025-05', { ...facts, meter: { ...facts.meter, witness: { midnights } } });
+  expect(statement.witness?.value ?? null).toEqual(
+    value && { ...value, provider_kwh: statement.energy.value },
+  );
+  expect(statementText(statement, 'en', '2025-07-01')).toContain(line);
+});
+
 test('the weather-adjusted year is within a few percent of the truth', () => {
   const { facts } = factsOf({ changes: [{ from: '2024-12-01', factor: 0.8 }], holidays: 0 });
   const { value } = statementOf('2025-02', facts).weather_adjusted;

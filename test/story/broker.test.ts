@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import { freePort } from '../e2e/mosquitto.ts';
-import { booked, EVENT, HEALTH, STATE } from '../support/homes.ts';
+import { booked, EVENT, HEALTH, METER, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { untilAtRest, untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, MINUTE_MS, openStory, outboxOf, served } from '../support/story.ts';
@@ -59,7 +59,8 @@ test.each(['5', '3.1.1'])(
   async (protocol) => {
     const story = await openStory();
     const broker = await startStrictBroker({ subscribe: () => NOT_AUTHORIZED });
-    const daemon = await story.start({ mqtt: { url: broker.url, protocol } });
+    const meters = { [METER]: { witness: { topic: 'wmbusmeters/58496405' } } };
+    const daemon = await story.start({ mqtt: { url: broker.url, protocol }, meters });
     await story.polled(1);
     await untilTrue('readiness', async () => (await served(daemon, 'readyz')).status === 200);
     const last = (topic: string) =>
@@ -74,6 +75,7 @@ test.each(['5', '3.1.1'])(
         expect.stringContaining('an offline that another installation leaves'),
         expect.stringContaining('requests over MQTT'),
         expect.stringContaining('the history that the broker keeps'),
+        expect.stringContaining('what a meter itself says'),
         expect.stringContaining('whether another installation'),
       ],
     ]);

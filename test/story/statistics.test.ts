@@ -1,7 +1,7 @@
 // Late data at its true hour: every day of the ledger is in Home Assistant's statistics, whatever the provider does.
 import { expect, test } from 'vitest';
 import { HEALTH, home, METER, person, quiet, reading, STATE } from '../support/homes.ts';
-import { COST, ENERGY, openStatisticsStory } from '../support/statisticsStory.ts';
+import { COST, ENERGY, HISTORY, openStatisticsStory } from '../support/statisticsStory.ts';
 
 const at = (text: string) => Date.parse(text);
 const midnight = (day: string) => `${day}T00:00:00.000Z`;
@@ -44,6 +44,39 @@ test('days land on their dates, as a pair for the Energy dashboard; late and cor
   await story.stop(daemon);
   await settled();
   expect(ha.imports()).toHaveLength(7);
+});
+
+test('with hours: even the days are spread over their hours, and back at midnight their sums are what they were', async () => {
+  const { story, ha, status, settled, pollAt } = await openStatisticsStory([
+    ...HISTORY,
+    // The reading after a missed day.
+    reading('2025-03-11', 19.2, 4.8),
+  ]);
+  const even = { home_assistant: { url: ha.url, token: ha.switches.token, hours: 'even' } };
+  let daemon = await settled();
+  const midnights = ha.rows(ENERGY);
+  await story.stop(daemon);
+  daemon = await settled(even);
+  expect(status()).toMatchObject({ state: 'ok', hours: 'even' });
+  const hours = ha.rows(ENERGY);
+  expect(hours).toHaveLength(72);
+  expect(hours.slice(0, 2)).toEqual([
+    ['2025-03-07T00:00:00.000Z', 0.417, 0.417],
+    ['2025-03-07T01:00:00.000Z', 0.416, 0.833],
+  ]);
+  const atTheEndOfDays = (rows: typeof hours) =>
+    rows.filter(([start]) => start.includes('T23')).map(([, , sum]) => sum);
+  expect(atTheEndOfDays(hours)).toEqual(midnights.map(([, , sum]) => sum));
+  await pollAt('2025-03-12T12:00:00Z');
+  const spread = ha.rows(ENERGY).slice(72);
+  expect(new Set(spread.map(([, state]) => state))).toEqual(new Set([0.4]));
+  expect(spread).toHaveLength(48);
+  expect(spread.at(-1)).toEqual(['2025-03-11T23:00:00.000Z', 0.4, 49.2]);
+  await story.stop(daemon);
+  await settled();
+  const used = ha.rows(ENERGY).filter(([, state]) => state !== 0);
+  expect(used).toEqual([...midnights, [midnight('2025-03-11'), 19.2, 49.2]]);
+  expect(atTheEndOfDays(ha.rows(ENERGY))).toEqual([10, 20, 30, 30, 49.2]);
 });
 
 test('a long history goes in batches, each read back, with progress; after a cut only what is missing is sent', async () => {

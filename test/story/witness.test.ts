@@ -2,7 +2,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { silentLog } from '../../src/cli/settings.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
+import { witnessDocument } from '../../src/store/documents.ts';
+import { StateDirectory } from '../../src/store/stateDirectory.ts';
 import { HEALTH, METER, PROPERTY, STATE } from '../support/homes.ts';
 import { DUBLIN } from '../support/household.ts';
 import { firstPoll, HOUR_MS, MINUTE_MS } from '../support/story.ts';
@@ -10,7 +13,7 @@ import { firstPoll, HOUR_MS, MINUTE_MS } from '../support/story.ts';
 const TOPIC = 'wmbusmeters/58496405';
 const WITNESS = { meters: { [METER]: { witness: { topic: TOPIC } } } };
 const DISCOVERY = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
-const OWN_KEYS = /^witness_|^(flow|return)_temperature$|^volume_total$/;
+const OWN_KEYS = /^witness($|_)|^(flow|return)_temperature$|^volume_total$/;
 
 type Home = Awaited<ReturnType<typeof firstPoll>>;
 
@@ -45,12 +48,12 @@ async function heardHome(config: Readonly<Record<string, unknown>> = WITNESS) {
     changeBy: (kwh: number) => {
       change += kwh;
     },
-    /** Time passes, with a telegram each hour and right after midnight. */
+    /** Time passes, with a telegram right after each midnight and at the end. */
     async goOnUntil(at: string) {
       for (;;) {
         const now = story.clock.now();
         const midnight = DUBLIN.startOf(addDays(DUBLIN.dayAt(now), 1)) + MINUTE_MS;
-        const next = Math.min(now + HOUR_MS, midnight, Date.parse(at));
+        const next = Math.min(midnight, Date.parse(at));
         if (next === now) return;
         await story.pass(next - now, HOUR_MS);
         await say();
@@ -72,26 +75,26 @@ test('what the meter itself says stands beside the days of the provider', async 
   expect(state()).toMatchObject({ witness_today: null, witness_difference: null, witness_day: null });
   expect(state().witness_register).toBe(home.register(story.clock.now()));
   expect(state()).not.toHaveProperty('flow_temperature');
-  await goOnUntil('2025-03-15T13:00:00Z');
-  changeBy(7);
-  await goOnUntil('2025-03-19T00:30:00Z');
+  await goOnUntil('2025-03-13T13:00:00Z');
+  changeBy(14);
+  await goOnUntil('2025-03-16T00:30:00Z');
   await story.pass(MINUTE_MS, MINUTE_MS);
   await say({ flow_temperature_c: 61.5, total_volume_m3: 301.42 });
   await story.pass(5 * MINUTE_MS, MINUTE_MS);
   const newest = String(state().day) as Day;
   const used = story.simulator.truth(PROPERTY).get(newest)?.kwh ?? 0;
   expect(state()).toMatchObject({
-    witness_at: '2025-03-19T00:31:00+00:00',
+    witness_at: '2025-03-16T00:31:00+00:00',
     witness_day: Number(used.toFixed(3)),
-    witness_difference: 7,
+    witness_difference: 14,
     witness_difference_from: '2025-03-11',
     witness_difference_to: newest,
     witness_difference_days_missing: 0,
-    witness_differing_days: ['2025-03-15'],
+    witness_differing_days: ['2025-03-13'],
     flow_temperature: 61.5,
     volume_total: 301.42,
   });
-  expect(state().witness_today).toBeCloseTo((10 * 31) / 1440, 3);
+  expect(state().witness_today).toBeCloseTo((10 * 30) / 1440, 3);
   const { components } = Object(probe.json(DISCOVERY));
   expect(Object.keys(components).filter((key) => OWN_KEYS.test(key))).toEqual([
     'witness_register',
@@ -102,6 +105,42 @@ test('what the meter itself says stands beside the days of the provider', async 
     'flow_temperature',
     'volume_total',
   ]);
+});
+
+test('a person who asks is told what was heard, when, and which days its days are', async () => {
+  const { story, say, register } = await heardHome();
+  const witnessLine = async (config = WITNESS) => {
+    const { out } = await story.type('check', config);
+    return out.split('\n').find((line) => line.includes('witness of'));
+  };
+  expect(await witnessLine()).toContain(`nothing was heard in the last two days on ${TOPIC}`);
+  await say();
+  expect(await witnessLine()).toMatch(
+    /kWh, heard at 2025-03-10T12:\d\d:\d\d\+00:00.*a week of days tells more/,
+  );
+  for (const [late, words] of [
+    [0, 'known (reading_closes: same_day), 0 differ from the provider'],
+    [1, "the provider's days are each one after its own"],
+  ] as const) {
+    const readings = Array.from({ length: 12 }, (_, n) => {
+      const readAt = DUBLIN.startOf(addDays('2025-02-27', n)) + MINUTE_MS;
+      return { energy: Math.round(register(DUBLIN.startOf(addDays('2025-02-27', n + late))) * 1e6), readAt };
+    });
+    const newest = {
+      energy: Math.round(register(story.clock.now() + 48 * HOUR_MS) * 1e6),
+      readAt: story.clock.now(),
+    };
+    const last = readings.at(-1) ?? newest;
+    const state = new StateDirectory(story.stateDir, silentLog());
+    const topic = `${TOPIC}/${late}`;
+    await witnessDocument(state, METER, { topic }).write({
+      newest,
+      midnights: { ...last, readings },
+      stillDays: 0,
+      other: null,
+    });
+    expect(await witnessLine({ meters: { [METER]: { witness: { topic } } } })).toContain(words);
+  }
 });
 
 test('with a witness and without one everything else is the same, byte for byte', async () => {

@@ -78,7 +78,6 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   mqtt: /^mqtt\/connection\.ts$/,
   aedes: /^mqtt\/broker\.ts$/,
   ws: /^(homeassistant\/connection|mqtt\/stream)\.ts$/,
-  'home-assistant-js-websocket': /^homeassistant\/connection\.ts$/,
   pg: /^store\/database\/database\.ts$/,
   'node-cron': /^engine\/schedule\.ts$/,
   yaml: /^config\//,

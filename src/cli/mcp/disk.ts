@@ -5,6 +5,7 @@ import { accountView, meterViews } from '../../accounts/composition.ts';
 import type { AccountContext } from '../../accounts/context.ts';
 import { Counters } from '../../accounts/metrics.ts';
 import { openAccounts } from '../../accounts/openAccounts.ts';
+import { openWitnesses } from '../../daemon/witnesses.ts';
 import { concurrencyLimit } from '../../foundation/limits.ts';
 import { Topics } from '../../publication/topics.ts';
 import type { AccountView, MeterView } from '../../publication/views.ts';
@@ -44,6 +45,7 @@ export async function readDisk(settings: Settings, { clock }: Io): Promise<reado
     counters: new Counters(),
     changed: () => undefined,
     outdoor: { weather: outdoor === undefined ? null : { temperatures: new Map(outdoor.days), base } },
+    witnessOf: (await openWitnesses({ ...settings, clock, state }, () => undefined)).of,
     limit: concurrencyLimit(1),
   };
   const accounts = await openAccounts(context, async () => undefined);

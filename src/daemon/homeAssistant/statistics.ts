@@ -1,31 +1,30 @@
-// Keeps Home Assistant's statistics equal to the ledgers, beside the polls: one run at a time, repeated until it works.
+// Keeps Home Assistant's statistics equal to the ledgers, beside the polls: one visit at a time, repeated until it works.
+import type { HomeAssistant as Section } from '../../config/schema.ts';
 import type { Reason } from '../../domain/health.ts';
-import type { Ledger } from '../../domain/ledger.ts';
-import { type Day, isSameZone } from '../../domain/period.ts';
-import { statisticsHour } from '../../domain/statistics.ts';
+import type { Day } from '../../domain/period.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';
 import { concurrencyLimit } from '../../foundation/limits.ts';
 import { backOffMs } from '../../foundation/retry.ts';
 import { visitHomeAssistant } from '../../homeassistant/commands.ts';
-import type { HomeAssistant } from '../../homeassistant/connection.ts';
-import { bringUpToDate, type Series, seriesOf } from '../../homeassistant/recorder.ts';
-import { HomeAssistantTrouble, ofOneQuestion } from '../../homeassistant/trouble.ts';
+import { HomeAssistantTrouble } from '../../homeassistant/trouble.ts';
 import type { Health } from '../../publication/messages.ts';
-import { type Context, metersOf } from '../context.ts';
+import type { Context } from '../context.ts';
 import type { OutdoorTemperatures } from './outdoorTemperatures.ts';
-import { signInNotices } from './signInNotices.ts';
+import { type SentSeries, type SeriesProgress, Visits } from './visits.ts';
 
-/** How many rows of a series have been stored and read back, of those that are to be sent. */
-interface SeriesProgress {
-  readonly series: string;
-  readonly stored: number;
-  readonly total: number;
+/** Since the last visit that went well. */
+interface Trouble {
+  readonly fault: unknown;
+  readonly failures: number;
+  /** ISO 8601; `null` while the next visit is under way. */
+  readonly nextAttemptAt: string | null;
 }
 
-/** `from`: send again what starts on this day or later, different or not. */
-interface RunOptions {
-  readonly from?: Day;
-  readonly onProgress?: (progress: SeriesProgress) => void;
+/** Not offered again before `until`, on the monotonic clock. */
+interface RefusedToken {
+  readonly token: string;
+  readonly fault: unknown;
+  readonly until: number;
 }
 
 // Home Assistant tells its owner of every refused sign-in, and may ban who has too many.
@@ -33,188 +32,162 @@ interface RunOptions {
 const REFUSED_ONCE_RESTS_MS = 60_000;
 const REFUSED_TOKEN_RESTS_MS = 6 * 3_600_000;
 const LOOK_FOR_NEW_TOKEN_MS = 30_000;
-const COMPARE_ALL_EVERY_MS = 24 * 3_600_000;
-
-export type Statistics = NonNullable<ReturnType<typeof openStatistics>>;
 
 /** `null` when Home Assistant is not configured, or there is nothing to tell it. */
-export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
-  const { accounts, config, zone, clock, log, random, signals } = context;
-  const { home_assistant: section } = config;
-  if (section === undefined || accounts.length === 0) return null;
-  const { url, token: secret } = section;
-  const notices = signInNotices(context);
-  const stopping = new AbortController();
-  const oneAtATime = concurrencyLimit(1);
-  let cancelRetry: () => void = () => undefined;
-  /** Not offered again until then, on the monotonic clock. */
-  let refused: { readonly token: string; readonly until: number; readonly why: unknown } | null = null;
-  let fault: unknown = null;
-  let failures = 0;
-  let progress: SeriesProgress | null = null;
-  /** ISO 8601, as the next. */
-  let lastSuccessAt: string | null = null;
-  let nextAttemptAt: string | null = null;
-  let warnedOfZone: string | null = null;
-  /** When all rows of a series were compared last; on the monotonic clock. */
-  const comparedAt = new Map<string, number>();
+export function openStatistics(outdoor: OutdoorTemperatures, context: Context): Statistics | null {
+  const { accounts, config } = context;
+  if (config.home_assistant === undefined || accounts.length === 0) return null;
+  return new Statistics(config.home_assistant, outdoor, context);
+}
+
+export class Statistics {
+  readonly #section: Section;
+  readonly #context: Context;
+  readonly #visits: Visits;
+  readonly #stopping = new AbortController();
+  readonly #oneAtATime = concurrencyLimit(1);
+  #cancelRetry: () => void = () => undefined;
+  #trouble: Trouble | null = null;
+  #refusedToken: RefusedToken | null = null;
+  /** While a series is written. */
+  #progress: SeriesProgress | null = null;
+  /** ISO 8601. */
+  #lastSuccessAt: string | null = null;
+
+  constructor(section: Section, outdoor: OutdoorTemperatures, context: Context) {
+    this.#section = section;
+    this.#context = context;
+    this.#visits = new Visits(section.hours, outdoor, context);
+    context.signals.on('pollEnded', () => this.wake());
+  }
 
   /** Compares and sends what differs, soon. */
-  function wake(): void {
-    // A run that has not begun yet will see what is new.
-    if (oneAtATime.pendingCount > 0 || stopping.signal.aborted) return;
-    void oneAtATime(() => attempt({}).catch(() => undefined));
+  wake(): void {
+    // A visit that has not begun yet will see what is new.
+    if (this.#oneAtATime.pendingCount > 0 || this.#stopping.signal.aborted) return;
+    void this.#oneAtATime(() => this.#attempt().catch(() => undefined));
   }
 
-  function wakeIn(ms: number): void {
-    cancelRetry();
-    cancelRetry = clock.after(ms, wake);
+  /** Home Assistant has restarted. */
+  wakeAnew(): void {
+    this.#visits.notices.forget();
+    this.wake();
   }
 
-  /** Resolves to how many rows of which series were sent. */
-  async function attempt(options: RunOptions) {
-    const rest = await stillRefused();
-    if (rest !== null) {
-      wakeIn(LOOK_FOR_NEW_TOKEN_MS);
-      // Told again after a file that could not be read for a while.
-      if (fault !== rest.why) {
-        fault = rest.why;
-        nextAttemptAt = zone.iso(clock.now() + rest.until - clock.monotonic());
-        publish();
-      }
-      throw fault;
-    }
-    cancelRetry();
-    nextAttemptAt = null;
-    let token = '';
+  /** Sends again what the ledgers have from the day on. Rejects with what kept it from that. */
+  resend(from: Day, onProgress: (progress: SeriesProgress) => void): Promise<SentSeries[]> {
+    return this.#oneAtATime(() => this.#attempt(from, onProgress));
+  }
+
+  reasons(): readonly Reason[] {
+    const faults = [this.#trouble?.fault ?? null, this.#visits.outdoor.fault];
+    return faults.filter((fault) => fault !== null).map((fault) => safeWords(fault));
+  }
+
+  /** As it is published. */
+  status(): Health['statistics'] {
+    const { series = null, stored = null, total = null } = this.#progress ?? {};
+    return {
+      state: this.#state(),
+      hours: this.#section.hours,
+      series,
+      rows_stored: stored,
+      rows_total: total,
+      last_success_at: this.#lastSuccessAt,
+      next_attempt_at: this.#trouble?.nextAttemptAt ?? null,
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#cancelRetry();
+    await this.#oneAtATime(async () => undefined);
+  }
+
+  #state() {
+    if (this.#progress !== null) return 'importing';
+    if (this.#trouble !== null) return 'failing';
+    return this.#lastSuccessAt === null ? 'waiting' : 'ok';
+  }
+
+  async #attempt(from?: Day, onProgress?: (progress: SeriesProgress) => void): Promise<SentSeries[]> {
+    const { url, token: secret } = this.#section;
+    const { signal } = this.#stopping;
+    this.#cancelRetry();
+    if (this.#trouble !== null) this.#trouble = { ...this.#trouble, nextAttemptAt: null };
+    let token: string | null = null;
     try {
       token = await secret.read();
-      const visit = (home: HomeAssistant, timezone: string | null) => work(home, timezone, options);
-      const sent = await visitHomeAssistant({ url, token }, clock, visit, stopping.signal);
-      if (fault !== null) log.info('home assistant takes statistics again');
-      fault = null;
-      refused = null;
-      failures = 0;
-      // Before the first history is complete nothing can have succeeded.
-      if (sent.length > 0) lastSuccessAt = zone.iso(clock.now());
+      this.#throwIfRefused(token);
+      const tell = (progress: SeriesProgress) => {
+        this.#progress = progress;
+        onProgress?.(progress);
+        this.#publish();
+      };
+      const sent = await visitHomeAssistant(
+        { url, token },
+        this.#context.clock,
+        (home, timezone) => this.#visits.visit(home, timezone, { signal, from, onProgress: tell }),
+        signal,
+      );
+      this.#succeed(sent);
       return sent;
     } catch (err) {
-      if (!stopping.signal.aborted) fail(err, token);
+      if (!signal.aborted) this.#fail(err, token);
       throw err;
     } finally {
-      progress = null;
-      publish();
+      this.#progress = null;
+      this.#publish();
     }
   }
 
-  async function stillRefused(): Promise<typeof refused> {
-    if (refused === null || clock.monotonic() >= refused.until) return null;
-    return (await secret.read().catch(() => null)) === refused.token ? refused : null;
+  /** With what it was refused for. */
+  #throwIfRefused(token: string): void {
+    const refused = this.#refusedToken;
+    if (refused?.token === token && this.#context.clock.monotonic() < refused.until) throw refused.fault;
   }
 
-  function fail(err: unknown, token: string): void {
-    const words = safeWords(err);
-    // Once for each kind of trouble: another attempt is no news, another reason is.
-    if (fault === null || words.message !== safeWords(fault).message) {
-      if (err instanceof Failure) log.warn(words, 'statistics could not be written');
-      else log.error({ err }, 'statistics failed unexpectedly');
-    }
-    failures += 1;
-    fault = err;
-    const isRefused = err instanceof HomeAssistantTrouble && err.kind === 'token_refused';
-    const restMs = refused?.token === token ? REFUSED_TOKEN_RESTS_MS : REFUSED_ONCE_RESTS_MS;
-    const waitMs = isRefused ? restMs : backOffMs(err, failures, random);
-    // A file that could not be read says nothing about the token.
-    if (token !== '') refused = isRefused ? { token, until: clock.monotonic() + restMs, why: err } : null;
-    nextAttemptAt = zone.iso(clock.now() + waitMs);
-    wakeIn(isRefused ? LOOK_FOR_NEW_TOKEN_MS : waitMs);
+  #succeed(sent: readonly SentSeries[]): void {
+    const { clock, log, zone } = this.#context;
+    if (this.#trouble !== null) log.info('home assistant takes statistics again');
+    this.#trouble = null;
+    this.#refusedToken = null;
+    // Before the first history is complete nothing can have succeeded.
+    if (sent.length > 0) this.#lastSuccessAt = zone.iso(clock.now());
   }
 
-  async function work(home: HomeAssistant, timezone: string | null, options: RunOptions) {
-    const isSame = timezone === null || isSameZone(timezone, zone.name);
-    if (!isSame && timezone !== warnedOfZone) {
-      warnedOfZone = timezone;
-      log.warn('home assistant cuts its days in another time zone than usage.timezone');
-    }
-    await notices.deliver(home);
-    const meters = metersOf(context);
-    const [oldest] = meters.map(({ ledger }) => ledger.origin).sort();
-    if (oldest !== undefined && (await outdoor.update(home, oldest)))
-      for (const { id } of accounts) signals.emit('accountChanged', id);
-    const names = meters.map(({ name }) => name);
-    const sent: { readonly series: string; readonly rows: number }[] = [];
-    let trouble: HomeAssistantTrouble | null = null;
-    for (const view of meters.flatMap((each) => each.view() ?? [])) {
-      for (const series of seriesOf(config.mqtt.base_topic, view, names)) {
-        try {
-          sent.push({ series: series.id, rows: await sendOne(home, series, view.ledger, options) });
-        } catch (err) {
-          trouble ??= ofOneQuestion(err);
-        }
-      }
-    }
-    if (trouble !== null) throw trouble;
-    return sent;
+  /** `token`: `null` where it could not be read, which says nothing about it. */
+  #fail(fault: unknown, token: string | null): void {
+    const { clock, random, zone } = this.#context;
+    const wasOffered = fault !== this.#refusedToken?.fault;
+    if (wasOffered) this.#logOnce(fault);
+    const failures = (this.#trouble?.failures ?? 0) + (wasOffered ? 1 : 0);
+    const isRefused = fault instanceof HomeAssistantTrouble && fault.kind === 'token_refused';
+    if (token !== null && wasOffered) this.#refusedToken = isRefused ? this.#resting(token, fault) : null;
+    const restMs = (this.#refusedToken?.until ?? 0) - clock.monotonic();
+    const waitMs = isRefused ? restMs : backOffMs(fault, failures, random);
+    this.#trouble = { fault, failures, nextAttemptAt: zone.iso(clock.now() + waitMs) };
+    // A new token may come at any time.
+    this.#cancelRetry = clock.after(isRefused ? LOOK_FOR_NEW_TOKEN_MS : waitMs, () => this.wake());
   }
 
-  /** Resolves to how many rows were sent. */
-  async function sendOne(home: HomeAssistant, series: Series, ledger: Ledger, options: RunOptions) {
-    const last = comparedAt.get(series.id);
-    const thorough = last === undefined || clock.monotonic() - last >= COMPARE_ALL_EVERY_MS;
-    // Not known to be equal until this run has come to its end.
-    comparedAt.delete(series.id);
-    const rows = await bringUpToDate(home, series, {
-      ...{ ledger, zone, clock, thorough },
-      signal: stopping.signal,
-      from: options.from === undefined ? undefined : statisticsHour(options.from, zone),
-      onProgress(stored, total) {
-        progress = { series: series.id, stored, total };
-        if (stored > 0) log.info(progress, 'statistics stored and read back');
-        options.onProgress?.(progress);
-        publish();
-      },
-    });
-    comparedAt.set(series.id, thorough ? clock.monotonic() : last);
-    return rows;
+  #resting(token: string, fault: unknown): RefusedToken {
+    const isAgain = this.#refusedToken?.token === token;
+    const restMs = isAgain ? REFUSED_TOKEN_RESTS_MS : REFUSED_ONCE_RESTS_MS;
+    return { token, fault, until: this.#context.clock.monotonic() + restMs };
   }
 
-  function publish(): void {
+  /** Another attempt is no news, another reason is. */
+  #logOnce(fault: unknown): void {
+    const { log } = this.#context;
+    const words = safeWords(fault);
+    if (this.#trouble !== null && words.message === safeWords(this.#trouble.fault).message) return;
+    if (fault instanceof Failure) log.warn(words, 'statistics could not be written');
+    else log.error({ err: fault }, 'statistics failed unexpectedly');
+  }
+
+  #publish(): void {
     // The bridge is about to say that it is offline, and nothing comes after that.
-    if (!stopping.signal.aborted) signals.emit('bridgeChanged');
+    if (!this.#stopping.signal.aborted) this.#context.signals.emit('bridgeChanged');
   }
-
-  function stateNow() {
-    if (progress !== null) return 'importing';
-    if (fault !== null) return 'failing';
-    return lastSuccessAt === null ? 'waiting' : 'ok';
-  }
-
-  signals.on('pollEnded', wake);
-  return {
-    wake,
-    /** Home Assistant has restarted. */
-    wakeAnew(): void {
-      notices.forget();
-      wake();
-    },
-    /** Sends again what the ledgers have from the day on. Rejects with what kept it from that. */
-    resend: (from: Day, onProgress: (progress: SeriesProgress) => void) =>
-      oneAtATime(() => attempt({ from, onProgress })),
-    reasons: (): readonly Reason[] =>
-      [fault, outdoor.fault].filter((one) => one !== null).map((one) => safeWords(one)),
-    /** As it is published. */
-    status: (): Health['statistics'] => ({
-      state: stateNow(),
-      series: progress?.series ?? null,
-      rows_stored: progress?.stored ?? null,
-      rows_total: progress?.total ?? null,
-      last_success_at: lastSuccessAt,
-      next_attempt_at: nextAttemptAt,
-    }),
-    async stop(): Promise<void> {
-      stopping.abort();
-      cancelRetry();
-      await oneAtATime(async () => undefined);
-    },
-  };
 }

@@ -2,12 +2,11 @@
 // time series model, by a Kalman filter.
 import { inFull, type Micro, toMicro } from '../amount.ts';
 import { addTo, BAND, dot, meanOf, quadratic } from '../leastSquares.ts';
-import type { Amounts } from '../ledger.ts';
+import { type Amounts, LONGEST_CARRIED_DAYS } from '../ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, daysOf, monthStart } from '../period.ts';
 import type { Days, Tariff } from '../tariff/tariff.ts';
 import {
   FEWEST_DAYS,
-  LONGEST_CARRIED_DAYS,
   LONGEST_SPAN_DAYS,
   type Reading,
   readingOfEachDay,

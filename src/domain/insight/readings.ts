@@ -1,6 +1,6 @@
 // The readings of a ledger, which days each of them has in it, and which are estimates.
 import { type Micro, toMicro } from '../amount.ts';
-import type { Amounts } from '../ledger.ts';
+import { type Amounts, LONGEST_CARRIED_DAYS } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysOf } from '../period.ts';
 
 export interface Reading {
@@ -12,9 +12,7 @@ export interface Reading {
   readonly missed: number;
 }
 
-/** Provider's periods are months: a longer gap between two readings is in none of them. */
-export const LONGEST_CARRIED_DAYS = 31;
-/** To see the readings on both sides of such a gap. */
+/** To see the readings on both sides of a gap. */
 const AROUND_DAYS = LONGEST_CARRIED_DAYS + 1;
 /** A month tells what days are like, and three months are a season. */
 export const FEWEST_DAYS = 30;

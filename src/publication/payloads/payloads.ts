@@ -230,6 +230,9 @@ const reason = faultWords.extend({ account: name.optional(), meter: name.optiona
 
 const statistics = z.strictObject({
   state: z.enum(['waiting', 'importing', 'ok', 'failing']),
+  hours: z
+    .enum(['midnight', 'even'])
+    .describe('Where days stand; even: spread evenly over their hours, which is an estimate.'),
   series: text.nullable().describe('While importing: which one.'),
   rows_stored: count.nullable().describe('Of it, stored and read back so far.'),
   rows_total: count.nullable(),

@@ -120,6 +120,10 @@ export const meterStatement = payload({
     .describe(
       'Where another meter was put in, or the register has begun anew: the last reading before, and the first one after it.',
     ),
+  witness: fields(
+    "What the meter itself says was used, where `meters.<meter>.witness` names a topic for its register, beside the sum of the provider's days.",
+    { kwh: number, provider_kwh: known },
+  ).optional(),
   days: z
     .strictObject({
       of: count,

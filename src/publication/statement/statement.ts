@@ -26,7 +26,7 @@ import { type Register, readingsByMeter } from '../../domain/reading.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { fitTariff } from '../../domain/tariff/tariff.ts';
 import type { PayloadByTopic } from '../payloads/payloads.ts';
-import type { AccountView, MeterView, StatementConfig } from '../views.ts';
+import type { AccountView, MeterView, StatementConfig, WitnessView } from '../views.ts';
 
 export type Statement = PayloadByTopic['meter/<meter>/statement'];
 /** A value or the reason why there is none, and what it rests on. */
@@ -35,7 +35,9 @@ type Basis = NonNullable<Field<unknown>['basis']>;
 type Reason = NonNullable<Field<unknown>['reason']>;
 
 type MeterKey = 'meter' | 'friendlyName' | 'area' | 'identifiers' | 'tenancy' | 'house' | 'register';
-type MeterFacts = Pick<MeterView, MeterKey | 'zone' | 'currency' | 'readingCloses'>;
+type MeterFacts = Pick<MeterView, MeterKey | 'zone' | 'currency' | 'readingCloses'> & {
+  readonly witness?: Pick<WitnessView, 'midnights'> | undefined;
+};
 type AccountKey = 'account' | 'zone' | 'invoices' | 'checks' | 'balance' | 'statement' | 'asked';
 type AccountFacts = Pick<AccountView, AccountKey>;
 /** The facts that a statement is made from. */
@@ -115,6 +117,7 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
     register_first: registerAt(facts, addDays(span.from, -1)),
     register_last: registerAt(facts, addDays(span.to, -1)),
     exchanges: exchangesIn(meter, span),
+    ...witnessIn(meter, span, energy.value),
     days: { of: daysOf(span).length, ...marks },
     bills,
     due: balance == null ? untold(account, 'balance') : known(toUnits(balance), { kind: 'provider' }),
@@ -263,6 +266,22 @@ function registerAt({ meter, account }: StatementFacts, day: Day): Statement['re
   if (reading === undefined) return unknown('not_recorded');
   const at = zone.iso(reading.readAt);
   return known({ kwh: toUnits(reading.energy), at }, { kind: 'register', at });
+}
+
+/** What the meter itself says, by its registers at the midnights of both ends. */
+function witnessIn(
+  { witness, zone }: MeterFacts,
+  { from, to }: DaySpan,
+  provider: number | null,
+): Pick<Statement, 'witness'> {
+  if (witness === undefined) return {};
+  const atStartOf = (day: Day) =>
+    witness.midnights?.readings.find(({ readAt }) => zone.dayAt(readAt) === day);
+  const first = atStartOf(from);
+  const last = atStartOf(to);
+  if (!first || !last) return { witness: unknown('not_recorded') };
+  const value = { kwh: toUnits(last.energy - first.energy), provider_kwh: provider };
+  return { witness: known(value, { kind: 'register', at: zone.iso(last.readAt) }) };
 }
 
 /** Of those that are known, the ones after which the register was read in the span for the first time. */

@@ -185,7 +185,7 @@ function billRows({ bills, due }: Statement, { say, row, told }: Words): Row[] {
 const SMALLEST_DIFFERENCE = 0.005;
 
 function readingRows(statement: Statement, { say, write, row, told }: Words): Row[] {
-  const { days, exchanges, register_first, register_last } = statement;
+  const { days, exchanges, register_first, register_last, witness } = statement;
   const read = days.of - days.missing.length - days.carried.length;
   function marked(kind: 'missing' | 'carried' | 'estimated' | 'corrected'): Row[] {
     const spans = spansOf(days[kind]).map((span) =>
@@ -206,6 +206,7 @@ function readingRows(statement: Statement, { say, write, row, told }: Words): Ro
     ...told('readings.first', register_first, 'readings.at'),
     ...told('readings.last', register_last, 'readings.at'),
     ...exchanges.flatMap(exchangeRows),
+    ...(witness === undefined ? [] : told('readings.witness', witness, 'readings.witness_is')),
     row(say('readings.days'), say('readings.days_of', { read, of: days.of })),
     ...marked('missing'),
     ...marked('carried'),

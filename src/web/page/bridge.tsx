@@ -161,6 +161,7 @@ export function ConstituencyTable() {
 
 /** The change is shown, and made when it is pressed for once more. */
 export function EnergyDashboard() {
+  const { statistics } = store.get<Health>('bridge/health') ?? {};
   const { result, disabled, send } = useSending();
   const [shown, setShown] = useState<DashboardChange | null>(null);
   const look = async () => {
@@ -184,6 +185,7 @@ export function EnergyDashboard() {
   return (
     <>
       <p>{say('dashboard.what')}</p>
+      {statistics?.hours === 'even' && <p>{say('dashboard.even')}</p>}
       {shown === null ? (
         <Button label={say('dashboard.add')} disabled={disabled} onClick={() => send(look)} />
       ) : (

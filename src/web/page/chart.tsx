@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { addDays, intervalStart } from '../../domain/period.ts';
 import { axis, type Bar, barsOf, INTERVALS, type Interval, SHOWN, sumOf, type What } from './bars.ts';
-import { type History, numberOf, type State, store, textOf, today, type Usage } from './store.ts';
+import { type History, listOf, numberOf, type State, store, textOf, today, type Usage } from './store.ts';
 import { Button, Choice, Table } from './widgets.tsx';
 import { joined, say, write } from './words.ts';
 
@@ -12,6 +12,8 @@ interface Shown extends Bar {
   readonly value: number | null;
   readonly valueBefore: number | null;
   readonly forecast: number | null;
+  /** The meter itself says something else of that day. */
+  readonly isDiffering: boolean;
   readonly period: string;
   readonly notes: string;
   readonly about: string;
@@ -33,8 +35,10 @@ export function Chart({ meter, history }: { meter: string; history: History }) {
     return barsOf(history.days, { interval, first: history.origin, last, page }, corrected);
   }, [history, usage, interval, last, page]);
   const amount = (value: number | null) => write(what === 'kwh' ? 'kWh' : 'money', value, history.currency);
-  const state = interval === 'month' ? store.get<State>(`meter/${meter}/state`) : null;
-  const monthForecast = numberOf(state, `${what === 'kwh' ? 'energy' : 'cost'}_month_forecast`);
+  const state = store.get<State>(`meter/${meter}/state`);
+  const differing = interval === 'day' ? listOf(state, 'witness_differing_days') : [];
+  const monthForecast =
+    interval === 'month' ? numberOf(state, `${what === 'kwh' ? 'energy' : 'cost'}_month_forecast`) : null;
   const bars = found.map((bar, at): Shown => {
     const { from, to, days, missing, isRunning } = bar;
     const isMonth = interval === 'month' && from.endsWith('-01');
@@ -43,11 +47,13 @@ export function Chart({ meter, history }: { meter: string; history: History }) {
     const gap = days === 1 ? say('chart.noReading') : say('chart.missing', { missing, days });
     const corrected = bar.isCorrected && say('chart.corrected');
     const carried = interval === 'day' && bar.kwh !== null && carriedWords(found.slice(0, at));
-    const notes = joined([isRunning && say('chart.soFar'), missing > 0 && gap, carried, corrected]);
+    const isDiffering = differing.includes(from);
+    const differs = isDiffering && say('chart.differs');
+    const notes = joined([isRunning && say('chart.soFar'), missing > 0 && gap, carried, corrected, differs]);
     const valueBefore = bar.before[what];
     const before = valueBefore !== null && say('chart.before', { amount: amount(valueBefore) });
     return {
-      ...{ ...bar, value: bar[what], valueBefore, period, notes },
+      ...{ ...bar, value: bar[what], valueBefore, period, notes, isDiffering },
       forecast: isRunning && page === 0 ? monthForecast : null,
       about: joined([period, before, notes], ' · '),
       statement: isMonth && statementLink(meter, from.slice(0, 7)),
@@ -133,6 +139,7 @@ function Legend({ bars, what }: { bars: readonly Shown[]; what: What }) {
     forecast: bars.some(({ forecast }) => forecast !== null) && say('legend.forecast'),
     gap: bars.some(({ missing }) => missing > 0) && say('chart.noReading'),
     corrected: bars.some(({ isCorrected }) => isCorrected) && say('chart.corrected'),
+    differs: bars.some(({ isDiffering }) => isDiffering) && say('chart.differs'),
   };
   const shown = Object.entries(signs).filter(([, words]) => words);
   return (
@@ -237,6 +244,7 @@ function Picture(props: {
         {value === null ? rect('gap', top, WIDE) : rect('bar', value, NARROW)}
         {value !== null && missing > 0 && rect('partly', (value * missing) / days, NARROW)}
         {bar.isCorrected && <circle class="corrected" cx={x(index)} cy={y(value ?? 0) - 7} r="3" />}
+        {bar.isDiffering && <path class="differs" d={`M${x(index)} ${y(value ?? 0) - 17}l4 7h-8z`} />}
         {tick(bar, index)}
       </g>
     );

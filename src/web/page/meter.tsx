@@ -45,6 +45,7 @@ export function Meter({ info }: { info: MeterInfo }) {
   const forecast = tell('meter.forecastRange', state) ?? tell('meter.forecast', state);
   const read = tell('meter.read', state) ?? say('meter.readUnknown');
   const isLate = state.data_late === true;
+  const ownToday = tell('meter.ownToday', state);
   return (
     <article class="card meter">
       <h2>{nameOf(info)}</h2>
@@ -63,6 +64,7 @@ export function Meter({ info }: { info: MeterInfo }) {
           </p>
           <p class={isLate ? 'age late' : 'age'}>{isLate ? say('meter.late', { read }) : read}</p>
           <Expectation {...state} />
+          {ownToday !== null && <p class="age">{ownToday}</p>}
           <div class="tiles">
             {tile('week')}
             {tile('month', joined([forecast, tell('meter.lastYear', state)]))}
@@ -93,11 +95,7 @@ function Expectation(state: State) {
 type FactKey = { [K in Key]: K extends `fact.${infer Name}` ? Name : never }[Key];
 const FACTS_OF_ACCOUNT = ['toPay', 'newestBill', 'nextBill'];
 
-function factsOf(
-  { account: id, meter }: MeterInfo,
-  state: State,
-  history: History | null,
-): (Fact | false)[] {
+function factsOf({ account: id, meter }: MeterInfo, state: State, history: History | null): (Fact | false)[] {
   const account = withCurrency(store.get(`account/${id}/state`), meter);
   const { meters = [] } = store.get<Info>('bridge/info') ?? {};
   const isShared = meters.filter((one) => one.account === id).length > 1;
@@ -127,6 +125,13 @@ function factsOf(
       account.invoice_overdue === true && late(say('fact.overdue')),
     ),
     fact('register', tell('fact.registerIs', state), notTold, registerWords(state)),
+    fact(
+      'witness',
+      tell('fact.witnessIs', state),
+      null,
+      witnessWords(state),
+      tell('fact.witnessHeard', state),
+    ),
     fact('missingDays', tell('fact.missingDaysIs', state), say('notKnown'), missingWords(state, history)),
     fact('change', ...changeWords(state)),
     fact('degreeDays', cold, null, say('fact.colder')),
@@ -167,14 +172,18 @@ function changeWords(state: State): [value: string | null, why: null, note?: str
   return [isOpen ? say('change.same') : change(adjusted), null, joined([between, span])];
 }
 
+const registerWords = (state: State) => grownWords(state, 'register');
+const witnessWords = (state: State) => grownWords(state, 'witness');
+
 /** Whether the register has grown by what the days add up to. */
-function registerWords(state: State): ComponentChildren {
-  const difference = numberOf(state, 'register_difference');
+function grownWords(state: State, whose: 'register' | 'witness'): ComponentChildren {
+  const difference = numberOf(state, `${whose}_difference`);
   if (difference === null) return null;
-  const missing = numberOf(state, 'register_difference_days_missing') ?? 0;
+  const missing = numberOf(state, `${whose}_difference_days_missing`) ?? 0;
   const isSame = Math.abs(difference) < 1;
-  const moreOrLess = difference > 0 ? 'register.more' : 'register.less';
-  const sentence = say(isSame ? 'register.same' : moreOrLess, { ...state, amount: Math.abs(difference) });
+  const moreOrLess = difference > 0 ? 'more' : 'less';
+  const amount = Math.abs(difference);
+  const sentence = say(`${whose}.${isSame ? 'same' : moreOrLess}`, { ...state, amount });
   const gaps = missing > 0 && sayCount('register.missing', missing);
   return late(joined([sentence, gaps], ' '), !isSame && missing === 0);
 }

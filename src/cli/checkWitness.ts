@@ -1,0 +1,57 @@
+// What a meter itself has said so far, as the daemon has written it down: when, and whether the provider's days are the same ones.
+import { configuredKey, knownMeters } from '../accounts/names.ts';
+import { openWitnesses } from '../daemon/witnesses.ts';
+import { toUnits } from '../domain/amount.ts';
+import { openLedger } from '../domain/ledger.ts';
+import type { ReadingCloses } from '../domain/readingCloses.ts';
+import type { Clock } from '../foundation/clock.ts';
+import type { WitnessView } from '../publication/views.ts';
+import type { Settings } from './settings.ts';
+
+const OTHER_CLOSING = { same_day: 'previous_day', previous_day: 'same_day' } as const;
+
+/** The words for each meter of the configuration that has a witness. */
+export async function witnessWords(
+  settings: Settings,
+  clock: Clock,
+): Promise<readonly { readonly meter: string; readonly message: string; readonly hint?: string }[]> {
+  const { config, state, zone } = settings;
+  const configured = Object.entries(config.meters).filter(([, { witness }]) => witness !== undefined);
+  if (configured.length === 0) return [];
+  const witnesses = await openWitnesses({ ...settings, clock }, () => undefined);
+  const meters = await knownMeters(state, config);
+  return Promise.all(
+    configured.map(async ([meter, { witness }]) => {
+      const known = meters.find(
+        ({ property, name }) => configuredKey(config.meters, property, name) === meter,
+      );
+      const stored = (await known?.ledger?.read()) ?? null;
+      const said = witnesses.of(meter, stored?.ledger ?? openLedger(zone.dayAt(clock.now())));
+      const heard = heardWords(said, (at) => zone.iso(at));
+      if (heard === null)
+        return { meter, message: `nothing was heard in the last two days on ${witness?.topic}` };
+      return { meter, ...dayWords(heard, said, stored?.readingCloses ?? 'same_day') };
+    }),
+  );
+}
+
+function heardWords(said: WitnessView | undefined, iso: (at: number) => string): string | null {
+  if (!said || said.energy === null || said.at === null) return null;
+  return `${toUnits(said.energy)} kWh, heard at ${iso(said.at)} (written once an hour)`;
+}
+
+/** Which day a reading of the provider is about shows in the days of the meter itself. */
+function dayWords(heard: string, said: WitnessView | undefined, closes: ReadingCloses) {
+  const { days, daysLate = null, differing = [] } = said?.compared ?? {};
+  if (daysLate === null) return { message: `${heard}; a week of days tells more` };
+  const told = `${heard}; ${days?.size} of its days are known (reading_closes: ${closes})`;
+  if (daysLate === 0) return { message: `${told}, ${differing.length} differ from the provider's` };
+  const direction = daysLate > 0 ? 'after' : 'before';
+  const message = `${told}, and the provider's days are each one ${direction} its own`;
+  const isOfClosing = (closes === 'same_day') === daysLate > 0;
+  if (!isOfClosing) return { message };
+  return {
+    message,
+    hint: `Set usage.reading_closes: ${OTHER_CLOSING[closes]}; the history is then read again.`,
+  };
+}

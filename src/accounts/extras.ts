@@ -38,218 +38,268 @@ interface Parts {
   readonly queue: ConcurrencyLimit;
 }
 
-/** Where an answer is kept, until it is saved. */
-interface Kept<T> {
-  readonly get: () => Extra<T>;
-  readonly set: (next: Extra<T>) => void;
-}
 type Single = 'site' | 'balance' | 'credit' | 'invoices';
-type Found<K extends Single> = NonNullable<Extras[K]['found']>;
+type Answer<K extends Single> = NonNullable<Extras[K]['found']>;
 
 /** One thing that is asked for. */
-interface Step {
-  readonly isDue: () => boolean;
-  /** Never rejects. `false`: the provider has trouble, and whatever else is due waits for the next poll. */
-  readonly ask: (signal: AbortSignal) => Promise<boolean>;
+interface Step<T> {
+  /** For the log. */
+  readonly name: string;
+  readonly everyDays: number;
+  get(): Extra<T>;
+  set(next: Extra<T>): void;
+  /** Resolves to `null` when there is nothing new. */
+  ask(before: T | null, signal: AbortSignal): Promise<T | null>;
 }
-
-export type AccountExtras = Awaited<ReturnType<typeof openExtras>>;
 
 const DAILY = 1;
 const WEEKLY = 7;
 // A reading of midnight is booked in the small hours: before that the answer is yesterday's.
 const DAY_BEGINS_MS = 4 * 3_600_000;
 
-export async function openExtras(
-  account: string,
-  { upstream, history, queue }: Parts,
-  context: AccountContext,
-) {
-  const { config, zone, clock, log, limit, changed } = context;
-  const { provider } = upstream;
-  const wanted = config.extras;
+export class AccountExtras {
+  readonly #account: string;
+  readonly #parts: Parts;
+  readonly #context: AccountContext;
   /** What is known of those that the configuration wants. */
-  let known: Extras = onlyWanted((await upstream.extras.read()) ?? NO_EXTRAS, wanted);
+  #known: Extras;
+  #saved: Extras;
   /** Invoices that were not known before and are not told yet, oldest first. */
-  let news = untoldOf(known);
-  let saved = known;
-  let round: Promise<void> | null = null;
+  #news: readonly Invoice[];
+  #round: Promise<void> | null = null;
 
-  const reasons = (): Reason[] =>
-    siteReasons(config, known.site.found).map((reason) => ({ ...reason, account }));
-  const warnOfSite = () => reasons().forEach(({ message }) => void log.warn(message));
-  warnOfSite();
+  static async open(account: string, parts: Parts, context: AccountContext): Promise<AccountExtras> {
+    const stored = (await parts.upstream.extras.read()) ?? NO_EXTRAS;
+    return new AccountExtras(account, parts, onlyWanted(stored, context.config.extras), context);
+  }
 
-  /** The day for which is asked now. */
-  const dayNow = (): Day => zone.dayAt(clock.now() - DAY_BEGINS_MS);
+  private constructor(account: string, parts: Parts, known: Extras, context: AccountContext) {
+    this.#account = account;
+    this.#parts = parts;
+    this.#context = context;
+    this.#known = known;
+    this.#saved = known;
+    this.#news = untoldOf(known);
+    this.#warnOfSite();
+  }
 
-  function keep(changes: Partial<Extras>): void {
-    const before = JSON.stringify(known.site.found);
-    known = { ...known, ...changes };
-    if (JSON.stringify(known.site.found) !== before) warnOfSite();
+  get known(): Extras {
+    return this.#known;
+  }
+
+  get currency(): string {
+    return currencyOf(this.#context.config, this.#known.site.found);
+  }
+
+  reasons(): Reason[] {
+    const account = this.#account;
+    return siteReasons(this.#context.config, this.#known.site.found).map((one) => ({ ...one, account }));
+  }
+
+  register(property: Property): RegisterHistory | null {
+    return registerOf(this.#known, property);
+  }
+
+  /** Its meter is another one now: the register of that one had better be known today. */
+  askRegisterAgain(property: Property): void {
+    const key = registerKey(property);
+    const { [key]: asked, ...others } = this.#known.registers;
+    if (asked) this.#keep({ registers: { ...others, [key]: { ...asked, askedOn: null, off: false } } });
+  }
+
+  /** Before anything is published, the currency had better be known. Never rejects. */
+  async askSite(signal: AbortSignal): Promise<void> {
+    for (const step of this.#site()) if (this.#isDue(step)) await this.#ask(step, signal);
+    await this.#save();
+  }
+
+  /** Asks in the background for what is due. */
+  begin(entities: EntityContext, signal: AbortSignal): void {
+    const { log } = this.#context;
+    const steps = this.#steps(entities).filter((step) => this.#isDue(step));
+    if (this.#round !== null || steps.length === 0) {
+      log.debug('extras not due');
+      return;
+    }
+    this.#round = this.#parts
+      .queue(() => this.#askAll(steps, signal))
+      .catch((err) => log.error({ err }, 'extras not asked for'))
+      .finally(() => {
+        this.#round = null;
+      });
+  }
+
+  /** The broker has taken the news of these invoices. */
+  async told(ids: readonly string[]): Promise<void> {
+    const { found } = this.#known.invoices;
+    if (!found?.untoldIds?.some((id) => ids.includes(id))) return;
+    const untoldIds = found.untoldIds.filter((id) => !ids.includes(id));
+    this.#keep({ invoices: { ...this.#known.invoices, found: { ...found, untoldIds } } });
+    await this.#save();
+  }
+
+  /** New invoices since the last call, oldest first. */
+  takeNews(): readonly Invoice[] {
+    const taken = this.#news;
+    this.#news = [];
+    return taken;
+  }
+
+  /** Resolves once nothing is under way. */
+  async settled(): Promise<void> {
+    await this.#round;
+  }
+
+  #warnOfSite(): void {
+    for (const { message } of this.reasons()) this.#context.log.warn(message);
+  }
+
+  #keep(changes: Partial<Extras>): void {
+    const before = JSON.stringify(this.#known.site.found);
+    this.#known = { ...this.#known, ...changes };
+    if (JSON.stringify(this.#known.site.found) !== before) this.#warnOfSite();
   }
 
   /** Resolves once everything is on the disk, or could not be written. */
-  async function save(): Promise<void> {
-    if (known === saved) return;
-    saved = known;
-    await upstream.extras.write(saved);
+  async #save(): Promise<void> {
+    if (this.#known === this.#saved) return;
+    this.#saved = this.#known;
+    await this.#parts.upstream.extras.write(this.#saved);
   }
 
-  /** `ask`: resolves to `null` when there is nothing new. */
-  function step<T>(
-    name: string,
-    everyDays: number,
-    { get, set }: Kept<T>,
-    ask: (known: T | null, signal: AbortSignal) => Promise<T | null>,
-  ): Step {
-    async function askNow(signal: AbortSignal): Promise<boolean> {
-      const today = dayNow();
-      const before = get();
-      if (signal.aborted) return false;
-      set({ ...before, askedOn: today });
-      // Beforehand: a reply that ends this process must not be asked for again by the next one.
-      await save();
-      try {
-        const found = await ask(before.found, signal);
-        set({ askedOn: today, off: false, found: found ?? before.found });
-        return true;
-      } catch (err) {
-        if (signal.aborted) return false;
-        if (isRefusal(err)) {
-          set({ ...before, askedOn: today, off: true });
-          if (!before.off)
-            log.warn({ extra: name, ...safeWords(err) }, 'not given by the provider: not asked for a week');
-          return true;
-        }
-        const why = 'not read: asked again tomorrow';
-        if (err instanceof Failure) log.info({ extra: name, ...safeWords(err) }, why);
-        else log.error({ extra: name, err }, why);
-        return false;
-      }
-    }
-    return { isDue: () => isDue(get(), dayNow(), everyDays), ask: askNow };
+  /** The day for which is asked now. */
+  #dayNow(): Day {
+    const { zone, clock } = this.#context;
+    return zone.dayAt(clock.now() - DAY_BEGINS_MS);
   }
 
-  const keptAs = <K extends Single>(name: K): Kept<Found<K>> => ({
-    get: () => known[name] as Extra<Found<K>>,
-    set: (next) => keep({ [name]: next }),
-  });
-
-  const site = step(
-    'site',
-    WEEKLY,
-    keptAs('site'),
-    async (_, signal) => (await provider.site?.(signal)) ?? null,
-  );
-
-  const amount = (name: 'balance' | 'credit', entities: EntityContext): Step =>
-    step(name, DAILY, keptAs(name), async (_, signal) => ({
-      amount: (await provider[name]?.(entities, signal)) ?? null,
-    }));
-
-  const invoices = ({ personCustomerId, billingProfileIds }: EntityContext): Step =>
-    step('invoices', DAILY, keptAs('invoices'), async (before, signal) => {
-      const now = clock.now();
-      const notFoundAt = before?.notFoundAt ?? null;
-      const question = { personCustomerId, billingProfileIds, notFoundAt, now, signal };
-      const found = await provider.invoices?.(question);
-      if (found === undefined) return null;
-      const taken = takeInvoices(before, found, now);
-      news = [...news, ...taken.bills];
-      return taken.invoices;
-    });
-
-  function register(property: Property, { properties }: EntityContext): Step {
-    const key = registerKey(property);
-    const kept: Kept<RegisterHistory> = {
-      get: () => known.registers[key] ?? NEVER_ASKED,
-      set: (next) => keep({ registers: { ...registersOf(known, properties), [key]: next } }),
-    };
-    return step('meter_reading', DAILY, kept, async (before, signal) => {
-      const known = before && namedReadings(before, namesOf(property)[0]);
-      const question = { property, known, now: clock.now(), signal };
-      return withReadings(known, (await provider.register?.(question)) ?? [], zone);
-    });
+  #isDue({ get, everyDays }: Step<unknown>): boolean {
+    return isDue(get(), this.#dayNow(), everyDays);
   }
 
-  function stepsFor(entities: EntityContext): readonly Step[] {
-    // Registers of several meters are not one number.
-    const withOneMeter = entities.properties.filter(({ meterIdentifiers }) => meterIdentifiers.length <= 1);
-    return [
-      ...(wanted.site && provider.site ? [site] : []),
-      ...(wanted.meter_reading && provider.register
-        ? withOneMeter.map((one) => register(one, entities))
-        : []),
-      ...(wanted.balance && provider.balance ? [amount('balance', entities)] : []),
-      ...(wanted.balance && provider.credit ? [amount('credit', entities)] : []),
-      ...(wanted.invoices && provider.invoices ? [invoices(entities)] : []),
-    ];
-  }
-
-  async function askAll(steps: readonly Step[], signal: AbortSignal): Promise<void> {
-    const before = known;
-    for (const { ask } of steps) if (!(await limit(() => ask(signal)))) break;
-    await save();
-    if (known !== before) {
-      changed(account);
-      history.save();
+  async #askAll(steps: readonly Step<unknown>[], signal: AbortSignal): Promise<void> {
+    const { limit, changed, log } = this.#context;
+    const before = this.#known;
+    for (const step of steps) if (!(await limit(() => this.#ask(step, signal)))) break;
+    await this.#save();
+    if (this.#known !== before) {
+      changed(this.#account);
+      this.#parts.history.save();
     }
     log.debug('extras asked for');
   }
 
-  return {
-    reasons,
-    get known(): Extras {
-      return known;
-    },
-    get currency(): string {
-      return currencyOf(config, known.site.found);
-    },
-    register: (property: Property): RegisterHistory | null => registerOf(known, property),
-    /** Its meter is another one now: the register of that one had better be known today. */
-    askRegisterAgain(property: Property): void {
-      const key = registerKey(property);
-      const { [key]: asked, ...others } = known.registers;
-      if (asked) keep({ registers: { ...others, [key]: { ...asked, askedOn: null, off: false } } });
-    },
-    /** Before anything is published, the currency had better be known. Never rejects. */
-    async askSite(signal: AbortSignal): Promise<void> {
-      if (wanted.site && provider.site && site.isDue()) await site.ask(signal);
-      await save();
-    },
-    /** Asks in the background for what is due. */
-    begin(entities: EntityContext, signal: AbortSignal): void {
-      const steps = stepsFor(entities).filter((step) => step.isDue());
-      if (round !== null || steps.length === 0) {
-        log.debug('extras not due');
-        return;
+  /** Never rejects. `false`: the provider has trouble, and whatever else is due waits for the next poll. */
+  async #ask({ name, get, set, ask }: Step<unknown>, signal: AbortSignal): Promise<boolean> {
+    const { log } = this.#context;
+    const askedOn = this.#dayNow();
+    const before = get();
+    if (signal.aborted) return false;
+    set({ ...before, askedOn });
+    // Beforehand: a reply that ends this process must not be asked for again by the next one.
+    await this.#save();
+    try {
+      const answer = await ask(before.found, signal);
+      set({ askedOn, off: false, found: answer ?? before.found });
+      return true;
+    } catch (err) {
+      if (signal.aborted) return false;
+      if (isRefusal(err)) {
+        set({ ...before, askedOn, off: true });
+        if (!before.off)
+          log.warn({ extra: name, ...safeWords(err) }, 'not given by the provider: not asked for a week');
+        return true;
       }
-      round = queue(() => askAll(steps, signal))
-        .catch((err) => log.error({ err }, 'extras not asked for'))
-        .finally(() => {
-          round = null;
-        });
-    },
-    /** The broker has taken the news of these invoices. */
-    async told(ids: readonly string[]): Promise<void> {
-      const { found } = known.invoices;
-      if (!found?.untoldIds?.some((id) => ids.includes(id))) return;
-      const untoldIds = found.untoldIds.filter((id) => !ids.includes(id));
-      keep({ invoices: { ...known.invoices, found: { ...found, untoldIds } } });
-      await save();
-    },
-    /** New invoices since the last call, oldest first. */
-    takeNews(): readonly Invoice[] {
-      const taken = news;
-      news = [];
-      return taken;
-    },
-    /** Resolves once nothing is under way. */
-    async settled(): Promise<void> {
-      await round;
-    },
-  };
+      const why = 'not read: asked again tomorrow';
+      if (err instanceof Failure) log.info({ extra: name, ...safeWords(err) }, why);
+      else log.error({ extra: name, err }, why);
+      return false;
+    }
+  }
+
+  /** Those that the configuration wants, and the provider has. */
+  #steps(entities: EntityContext): readonly Step<unknown>[] {
+    return [
+      ...this.#site(),
+      ...this.#registers(entities),
+      ...this.#amounts(entities),
+      ...this.#invoices(entities),
+    ];
+  }
+
+  #single<K extends Single>(name: K, everyDays: number, ask: Step<Answer<K>>['ask']): Step<Answer<K>> {
+    return {
+      name,
+      everyDays,
+      get: () => this.#known[name] as Extra<Answer<K>>,
+      set: (next) => this.#keep({ [name]: next }),
+      ask,
+    };
+  }
+
+  #site() {
+    const { provider } = this.#parts.upstream;
+    if (!this.#context.config.extras.site || !provider.site) return [];
+    return [this.#single('site', WEEKLY, async (_, signal) => (await provider.site?.(signal)) ?? null)];
+  }
+
+  #amounts(entities: EntityContext) {
+    const { provider } = this.#parts.upstream;
+    if (!this.#context.config.extras.balance) return [];
+    return (['balance', 'credit'] as const)
+      .filter((name) => provider[name])
+      .map((name) =>
+        this.#single(name, DAILY, async (_, signal) => ({
+          amount: (await provider[name]?.(entities, signal)) ?? null,
+        })),
+      );
+  }
+
+  #invoices({ personCustomerId, billingProfileIds }: EntityContext) {
+    const { provider } = this.#parts.upstream;
+    if (!this.#context.config.extras.invoices || !provider.invoices) return [];
+    const step = this.#single('invoices', DAILY, async (before, signal) => {
+      const now = this.#context.clock.now();
+      const notFoundAt = before?.notFoundAt ?? null;
+      const read = await provider.invoices?.({
+        personCustomerId,
+        billingProfileIds,
+        notFoundAt,
+        now,
+        signal,
+      });
+      if (read === undefined) return null;
+      const taken = takeInvoices(before, read, now);
+      this.#news = [...this.#news, ...taken.bills];
+      return taken.invoices;
+    });
+    return [step];
+  }
+
+  /** Registers of several meters are not one number. */
+  #registers({ properties }: EntityContext) {
+    const { provider } = this.#parts.upstream;
+    if (!this.#context.config.extras.meter_reading || !provider.register) return [];
+    const withOneMeter = properties.filter(({ meterIdentifiers }) => meterIdentifiers.length <= 1);
+    return withOneMeter.map((property) => this.#register(property, properties));
+  }
+
+  #register(property: Property, properties: readonly Property[]): Step<RegisterHistory> {
+    const { provider } = this.#parts.upstream;
+    const { clock, zone } = this.#context;
+    const key = registerKey(property);
+    return {
+      name: 'meter_reading',
+      everyDays: DAILY,
+      get: () => this.#known.registers[key] ?? NEVER_ASKED,
+      set: (next) => this.#keep({ registers: { ...registersOf(this.#known, properties), [key]: next } }),
+      ask: async (before, signal) => {
+        const known = before && namedReadings(before, namesOf(property)[0]);
+        const question = { property, known, now: clock.now(), signal };
+        return withReadings(known, (await provider.register?.(question)) ?? [], zone);
+      },
+    };
+  }
 }
 
 /** Oldest first. */

@@ -6,7 +6,7 @@ import type { Reply } from '../provider/request.ts';
 import { repliesCodec } from '../store/documents.ts';
 import { Account } from './account.ts';
 import type { AccountContext } from './context.ts';
-import { openExtras } from './extras.ts';
+import { AccountExtras } from './extras.ts';
 import type { Meter } from './meter.ts';
 import { SeriesNames } from './names.ts';
 import { openPollHistories, openReplyShapes } from './pollHistory.ts';
@@ -57,7 +57,7 @@ export async function openAccounts(
       onReply,
       onChange: () => changed(id),
     });
-    const extras = await openExtras(id, { upstream, history, queue: extrasQueue }, own);
+    const extras = await AccountExtras.open(id, { upstream, history, queue: extrasQueue }, own);
     opened.push(await Account.open(id, { upstream, history, extras, names, all: opened, restore }, own));
   }
   // When two have the same property, the one that has its ledger keeps it, else the first.

@@ -54,157 +54,183 @@ interface Kept {
   readonly message: Message;
 }
 
-export type Constituencies = Awaited<ReturnType<typeof openConstituencies>>;
-
-export async function openConstituencies(section: ConstituenciesSection, deps: Deps) {
-  const { clock, log, zone, topics, state } = deps;
-  const publicList = openPublicList(section, clock);
-  const rate = new RateLimit(clock, MOST_IN_WINDOW, WINDOW_MS);
-  const stopping = new AbortController();
-  // Each request under way listens to it: Node would warn of a leak from the eleventh on.
-  setMaxListeners(0, stopping.signal);
-  const underWay = new Map<string, Promise<Answer>>();
+export class Constituencies {
+  readonly #deps: Deps;
+  readonly #baseUrl: string;
+  readonly #publicList: ReturnType<typeof openPublicList>;
+  readonly #rate: RateLimit;
+  readonly #stopping = new AbortController();
+  readonly #underWay = new Map<string, Promise<Answer>>();
   /** The keys are names of lists, oldest first. */
-  const kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, Kept>();
   // Monotonic: setting the clock must neither shorten nor lengthen the wait.
-  let retryAfter = Number.NEGATIVE_INFINITY;
+  #retryAfter = Number.NEGATIVE_INFINITY;
+
+  static async open(section: ConstituenciesSection, deps: Deps): Promise<Constituencies> {
+    const opened = new Constituencies(section, deps);
+    await opened.#readKept();
+    return opened;
+  }
+
+  private constructor(section: ConstituenciesSection, deps: Deps) {
+    this.#deps = deps;
+    this.#baseUrl = section.base_url;
+    this.#publicList = openPublicList(section, deps.clock);
+    this.#rate = new RateLimit(deps.clock, MOST_IN_WINDOW, WINDOW_MS);
+    // Each request under way listens to it: Node would warn of a leak from the eleventh on.
+    setMaxListeners(0, this.#stopping.signal);
+  }
+
+  /** Equal questions share a fetch. Throws request_malformed. */
+  async answer(parameters: Parameters): Promise<Answer> {
+    const { clock, zone, onPostponed } = this.#deps;
+    const asked = this.#publicList.readQuestion(parameters);
+    const { question, isOfSittingHouse, force } = asked;
+    const isConfigured = isOfSittingHouse && question.skip === null && question.limit === null;
+    const name = isConfigured ? this.#configuredName() : listName(question);
+    const known = this.#viewOf(name);
+    const key = JSON.stringify(name ?? [question, isOfSittingHouse]);
+    const running = this.#underWay.get(key);
+    if (running !== undefined) return running;
+    if (known !== null && !force && isFresh(known, clock.now()))
+      return this.#done(name, known, { fetched: false, changed: false });
+    const later = this.#postponed();
+    if (later !== null) {
+      onPostponed(later);
+      const why = { reason: later.reason, next_at: zone.iso(later.until) };
+      return { status: 'skipped', data: this.#dataOf(name, known, why) };
+    }
+    const fetching = this.#read(asked, name).finally(() => void this.#underWay.delete(key));
+    this.#underWay.set(key, fetching);
+    return fetching;
+  }
+
+  /** Everything retained. */
+  messages(): Message[] {
+    const { topics, zone } = this.#deps;
+    const configured = this.#configuredName();
+    const lists = [...this.#kept.values()].map(({ message }) => message);
+    return [...lists, summaryMessage(topics, zone, configured, this.#viewOf(configured))];
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.allSettled(this.#underWay.values());
+  }
+
+  async #readKept(): Promise<void> {
+    const views: ConstituenciesView[] = [];
+    for (const file of await this.#deps.state.list(FOLDER)) {
+      const document = this.#document(file);
+      const view = await document.read();
+      if (view !== null && listName(view.question) === null) await document.remove();
+      else if (view !== null) views.push(view);
+    }
+    for (const view of views.sort((a, b) => a.fetchedAt - b.fetchedAt)) this.#remember(view);
+  }
 
   /** Lists of another service are not read. */
-  const document = (file: string) =>
-    owned(state.document(`${FOLDER}/${file}`, constituenciesCodec), section.base_url);
-  const viewOf = (name: string | null): ConstituenciesView | null =>
-    name === null ? null : (kept.get(name)?.view ?? null);
-
-  const views: ConstituenciesView[] = [];
-  for (const file of await state.list(FOLDER)) {
-    const view = await document(file).read();
-    if (view !== null && listName(view.question) === null) await document(file).remove();
-    else if (view !== null) views.push(view);
+  #document(file: string) {
+    return owned(this.#deps.state.document(`${FOLDER}/${file}`, constituenciesCodec), this.#baseUrl);
   }
-  for (const view of views.sort((a, b) => a.fetchedAt - b.fetchedAt)) remember(view);
+
+  #viewOf(name: string | null): ConstituenciesView | null {
+    return name === null ? null : (this.#kept.get(name)?.view ?? null);
+  }
 
   /** Where a sitting house is configured, the newest one that is known. `null`: none is known yet. */
-  function configuredName(): string | null {
-    const { question, isOfSittingHouse } = publicList.readQuestion({});
+  #configuredName(): string | null {
+    const { question, isOfSittingHouse } = this.#publicList.readQuestion({});
     if (!isOfSittingHouse) return listName(question);
-    const views = [...kept.values()].map(({ view }) => view);
-    const ofChamber = views.filter(({ question: { chamber } }) => chamber === question.chamber);
-    const houseNo = newestHouse(ofChamber.map(({ question: { houseNo } }) => houseNo));
+    const views = [...this.#kept.values()].map(({ view }) => view);
+    const ofChamber = views.filter((view) => view.question.chamber === question.chamber);
+    const houseNo = newestHouse(ofChamber.map((view) => view.question.houseNo));
     // Without a number, the whole chamber, where it did not tell its sitting house.
     const name = listName({ ...question, houseNo });
-    return name !== null && kept.has(name) ? name : null;
+    return name !== null && this.#kept.has(name) ? name : null;
   }
 
-  function remember(view: ConstituenciesView): void {
+  #remember(view: ConstituenciesView): void {
+    const { topics, zone } = this.#deps;
     const name = listName(view.question) ?? '';
-    kept.delete(name);
-    kept.set(name, { view, message: listMessage(topics, zone, name, view) });
+    this.#kept.delete(name);
+    this.#kept.set(name, { view, message: listMessage(topics, zone, name, view) });
   }
 
-  async function keep(name: string, view: ConstituenciesView): Promise<void> {
-    remember(view);
-    await document(fileOf(name)).write(view);
-    const configured = configuredName();
-    const others = [...kept.keys()].filter((each) => each !== configured);
+  async #keep(name: string, view: ConstituenciesView): Promise<void> {
+    this.#remember(view);
+    await this.#document(fileOf(name)).write(view);
+    const configured = this.#configuredName();
+    const others = [...this.#kept.keys()].filter((each) => each !== configured);
     for (const oldest of others.slice(0, Math.max(0, others.length - MOST_KEPT))) {
-      kept.delete(oldest);
-      await document(fileOf(oldest)).remove();
+      this.#kept.delete(oldest);
+      await this.#document(fileOf(oldest)).remove();
     }
   }
 
   /** Why the service is not asked now; `null`: it is. */
-  function postponed(): Postponed | null {
+  #postponed(): Postponed | null {
+    const { clock } = this.#deps;
     const request = 'constituencies';
-    const patienceMs = retryAfter - clock.monotonic();
+    const patienceMs = this.#retryAfter - clock.monotonic();
     if (patienceMs > 0) return { request, reason: 'retry_after', until: clock.now() + patienceMs };
-    const waitMs = rate.waitMs();
+    const waitMs = this.#rate.waitMs();
     return waitMs > 0 ? { request, reason: 'rate_limit', until: clock.now() + waitMs } : null;
   }
 
   /** `expected`: the name of the list as far as it is known before the fetch. */
-  async function fetchList(asked: Asked, expected: string | null): Promise<Answer> {
-    rate.tryStart();
+  async #read(asked: Asked, expected: string | null): Promise<Answer> {
+    this.#rate.tryStart();
     try {
-      const answered = await publicList.read(asked, stopping.signal);
-      const name = listName(answered.question);
-      const known = viewOf(name);
-      if (known !== null) refuseWorse(known, answered);
-      const view = { ...answered, fetchedAt: clock.now(), stale: false };
-      const warning = caveat(view);
-      // A house that does not exist has no rows: its topic would stay for ever.
-      const count = view.list.constituencies?.length ?? null;
-      const isKept = name !== null && (known !== null || warning !== null || count !== 0);
-      if (isKept) await keep(name, view);
-      const told = { list: name, count };
-      if (warning === null) log.info(told, 'constituencies fetched');
-      else log.warn({ ...told, warning }, 'constituencies fetched');
-      const changed = isKept && !(known !== null && saySame(known, view));
-      return done(isKept ? name : null, view, { fetched: true, changed });
+      return await this.#take(await this.#publicList.read(asked, this.#stopping.signal));
     } catch (err) {
-      return await failed(expected, err);
+      return await this.#failed(expected, err);
     } finally {
-      deps.publishNow();
+      this.#deps.publishNow();
     }
   }
 
-  function done(name: string | null, view: ConstituenciesView, more: Parameters): Answer {
+  async #take(answered: Answered): Promise<Answer> {
+    const { clock, log } = this.#deps;
+    const name = listName(answered.question);
+    const known = this.#viewOf(name);
+    if (known !== null) refuseWorse(known, answered);
+    const view = { ...answered, fetchedAt: clock.now(), stale: false };
     const warning = caveat(view);
-    return { status: 'ok', data: dataOf(name, view, { ...more, ...(warning === null ? {} : { warning }) }) };
+    // A house that does not exist has no rows: its topic would stay for ever.
+    const count = view.list.constituencies?.length ?? null;
+    const isKept = name !== null && (known !== null || warning !== null || count !== 0);
+    if (isKept) await this.#keep(name, view);
+    if (warning === null) log.info({ list: name, count }, 'constituencies fetched');
+    else log.warn({ list: name, count, warning }, 'constituencies fetched');
+    const changed = isKept && !(known !== null && saySame(known, view));
+    return this.#done(isKept ? name : null, view, { fetched: true, changed });
+  }
+
+  #done(name: string | null, view: ConstituenciesView, more: Parameters): Answer {
+    const warning = caveat(view);
+    const data = this.#dataOf(name, view, { ...more, ...(warning === null ? {} : { warning }) });
+    return { status: 'ok', data };
   }
 
   /** A list that is kept stays, and is marked as stale. Rejects when the daemon stops. */
-  async function failed(name: string | null, err: unknown): Promise<Answer> {
-    if (stopping.signal.aborted) throw err;
+  async #failed(name: string | null, err: unknown): Promise<Answer> {
+    const { clock, log } = this.#deps;
+    if (this.#stopping.signal.aborted) throw err;
     if (err instanceof Failure) {
       log.warn({ list: name, ...safeWords(err) }, 'constituencies not fetched');
       const waitMs = err.retryAfterMs ?? 0;
-      if (waitMs > 0) retryAfter = clock.monotonic() + waitMs;
+      if (waitMs > 0) this.#retryAfter = clock.monotonic() + waitMs;
     } else log.error({ list: name, err }, 'constituencies not fetched');
-    const known = viewOf(name);
-    if (name !== null && known !== null && !known.stale) await keep(name, { ...known, stale: true });
-    const data = dataOf(name, viewOf(name), { fetched: false, changed: false });
+    const known = this.#viewOf(name);
+    if (name !== null && known !== null && !known.stale) await this.#keep(name, { ...known, stale: true });
+    const data = this.#dataOf(name, this.#viewOf(name), { fetched: false, changed: false });
     return { status: 'error', error: safeWords(err), data };
   }
 
-  const dataOf = (name: string | null, view: ConstituenciesView | null, more: Parameters): Parameters => ({
-    ...listAnswer(topics, zone, name, view),
-    ...more,
-  });
-
-  return {
-    /** Equal questions share a fetch. Throws request_malformed. */
-    async answer(parameters: Parameters): Promise<Answer> {
-      const asked = publicList.readQuestion(parameters);
-      const { question, isOfSittingHouse, force } = asked;
-      const isConfigured = isOfSittingHouse && question.skip === null && question.limit === null;
-      const name = isConfigured ? configuredName() : listName(question);
-      const known = viewOf(name);
-      const key = JSON.stringify(name ?? [question, isOfSittingHouse]);
-      const running = underWay.get(key);
-      if (running !== undefined) return running;
-      if (known !== null && !force && isFresh(known, clock.now()))
-        return done(name, known, { fetched: false, changed: false });
-      const later = postponed();
-      if (later !== null) {
-        deps.onPostponed(later);
-        const why = { reason: later.reason, next_at: zone.iso(later.until) };
-        return { status: 'skipped', data: dataOf(name, known, why) };
-      }
-      const fetching = fetchList(asked, name).finally(() => void underWay.delete(key));
-      underWay.set(key, fetching);
-      return fetching;
-    },
-    /** Everything retained. */
-    messages(): Message[] {
-      const configured = configuredName();
-      const lists = [...kept.values()].map(({ message }) => message);
-      return [...lists, summaryMessage(topics, zone, configured, viewOf(configured))];
-    },
-    async stop(): Promise<void> {
-      stopping.abort();
-      await Promise.allSettled(underWay.values());
-    },
-  };
+  #dataOf(name: string | null, view: ConstituenciesView | null, more: Parameters): Parameters {
+    return { ...listAnswer(this.#deps.topics, this.#deps.zone, name, view), ...more };
+  }
 }
 
 const fileOf = (name: string): string => name.replace('/', '-');

@@ -3,7 +3,7 @@ import type { AccountContext } from '../accounts/context.ts';
 import { Counters } from '../accounts/metrics.ts';
 import { strayNamesWarning } from '../accounts/names.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
-import { openConstituencies } from '../constituencies/onDemand.ts';
+import { Constituencies } from '../constituencies/onDemand.ts';
 import type { Reason } from '../domain/health.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import type { NextTick } from '../engine/schedule.ts';
@@ -27,23 +27,27 @@ import { directoryNotices, StateDirectory } from '../store/stateDirectory.ts';
 import type { Ingress } from '../web/server.ts';
 import { type Context, Signals } from './context.ts';
 import { openOutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';
-import { openStatistics } from './homeAssistant/statistics.ts';
+import { openStatistics, type Statistics } from './homeAssistant/statistics.ts';
 import { isHealthy, startMonitor } from './monitor/monitor.ts';
 import { beatsOf } from './polling/beats.ts';
 import { Household } from './polling/household.ts';
 import { watchBaseTopic } from './publishing/baseTopic.ts';
-import { openBridgeStatus } from './publishing/bridgeStatus.ts';
-import { HistoryOnBroker, openPublisher } from './publishing/publisher.ts';
+import { BridgeStatus } from './publishing/bridgeStatus.ts';
+import { HistoryOnBroker, Publisher } from './publishing/publisher.ts';
 import { requestHandlers, tellingSkipped } from './requests/handlers.ts';
-import { openWitnesses } from './witnesses.ts';
+import { openWitnesses, type Witnesses } from './witnesses.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
 const ANNOUNCEMENT_REST_MS = 10_000;
 /** What Home Assistant says when it has started. */
 const BIRTH = Buffer.from('online');
 
-export interface DaemonOptions
-  extends Pick<Context, 'config' | 'clock' | 'log' | 'scrubber' | 'random' | 'openProvider' | 'scryptCost'> {
+type Options = Pick<
+  Context,
+  'config' | 'clock' | 'log' | 'scrubber' | 'random' | 'openProvider' | 'scryptCost'
+>;
+
+export interface DaemonOptions extends Options {
   readonly nextTick: NextTick;
   /** The newest lines of `log`. */
   readonly logTail: LogTail;
@@ -66,17 +70,74 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-export async function startDaemon({
-  nextTick,
-  logTail,
-  report,
-  notices = [],
-  ingress,
-  ...options
-}: DaemonOptions): Promise<Daemon> {
+export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
+  const { nextTick, logTail, report, notices = [], ingress, ...options } = given;
+  const opened = await openAll(options);
+  const { context, installation, witnesses, history, outdoor, embedded, brokerUrl } = opened;
+  const { config, clock, log, link, accounts, signals, state, topics } = context;
+  const jitterMs = installation.jitterFraction * config.usage.jitter_seconds * 1000;
+  const household = new Household(nextTick, jitterMs, context);
+  const statistics = openStatistics(outdoor, context);
+  const tellSkipped = tellingSkipped(context);
+  const voice = await openVoice({ household, statistics, witnesses, tellSkipped }, context);
+  const { publisher, bridgeStatus, constituencies, baseTopic } = voice;
+  bridgeStatus.ownReasons.push(...notices, ...opened.unsafe);
+
+  const parts = { household, bridgeStatus, constituencies };
+  const requests = openRequests(requestHandlers({ ...parts, statistics, tellSkipped }, context), context);
+  const announcement = openAnnouncement(publisher, statistics, context);
+  // A broker of our own has nothing retained yet.
+  if (!embedded) history.open(link, ({ account }) => void household.pollSoon(account, true));
+  link.start({
+    announcement: () => publisher.everything(),
+    onMessage(incoming) {
+      witnesses.hear(incoming);
+      if (!announcement.hear(incoming) && !baseTopic.hear(incoming)) void requests.onMessage(incoming);
+    },
+    onDelivered(message) {
+      message.onTaken?.();
+      publisher.delivered(message);
+    },
+    onRefusals: () => void signals.emit('bridgeChanged'),
+    onPassing: (message) => void signals.emit('passing', message),
+    onStatus: () => void signals.emit('brokerChanged'),
+    ...(embedded ? {} : { restore: (read) => history.atConnection(accounts, read) }),
+  });
+  const monitor = await startMonitor({ ...parts, requests, logTail, report, ingress }, context);
+  statistics?.wake();
+  household.start(beatsOf(household, context));
+
+  async function stopSessions(): Promise<void> {
+    await constituencies?.stop();
+    await Promise.all(accounts.map((account) => account.settled()));
+  }
+  async function saveState(): Promise<void> {
+    await Promise.all([publisher.saved(), witnesses.stop()]).finally(() => state.unlock());
+  }
+  const steps = [
+    { name: 'poll', deadlineMs: 2_700, run: () => household.stop() },
+    { name: 'session', deadlineMs: 1_000, run: stopSessions },
+    { name: 'http', deadlineMs: 300, run: () => monitor?.stop() },
+    { name: 'home assistant', deadlineMs: 400, run: () => statistics?.stop() },
+    { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([stateMessage(topics, 'offline')], 2_000) },
+    { name: 'state', deadlineMs: 500, run: saveState },
+    { name: 'broker', deadlineMs: 300, run: () => embedded?.stop() },
+  ];
+  return {
+    httpPort: monitor?.port ?? null,
+    brokerUrl,
+    isHealthy: () => isHealthy(household, context),
+    stop() {
+      baseTopic.stop();
+      return shutDown(steps, clock, log);
+    },
+  };
+}
+
+/** What is on the disk, the accounts, and the way to the broker. */
+async function openAll(options: Options) {
   const { config, clock, log, random } = options;
   const { mqtt, usage } = config;
-  const { discovery_prefix: prefix } = mqtt;
   const state = await StateDirectory.open(config.state_dir, log);
   const installation = await openInstallation(state, random);
   const signals = new Signals();
@@ -107,120 +168,86 @@ export async function startDaemon({
 
   const embedded = await startEmbedded(mqtt, options);
   const brokerUrl = embedded?.url ?? mqtt.url;
-  const statusTopic = prefix === false ? null : homeAssistantStatus(prefix);
   const link = openLink({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
     will: stateMessage(topics, 'offline'),
-    subscriptions: householdSubscriptions(topics, prefix, witnessSubscriptions(config.meters)),
+    subscriptions: householdSubscriptions(topics, mqtt.discovery_prefix, witnessSubscriptions(config.meters)),
     clock,
     log,
     random,
   });
   const context: Context = { ...forAccounts, state, accounts, link, signals };
-  const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;
-  const household = new Household(nextTick, jitterMs, context);
-  const statistics = openStatistics(outdoor, context);
+  return { context, installation, witnesses, history, outdoor, unsafe, embedded, brokerUrl };
+}
+
+interface Known {
+  readonly household: Household;
+  readonly statistics: Statistics | null;
+  readonly witnesses: Witnesses;
+  readonly tellSkipped: ReturnType<typeof tellingSkipped>;
+}
+
+/** What is said of the bridge, and who says it. */
+async function openVoice({ household, statistics, witnesses, tellSkipped }: Known, context: Context) {
+  const { accounts, config, log, signals } = context;
   const baseTopic = watchBaseTopic(
     { everything: () => publisher.everything(), bridge: () => bridgeStatus.bridge() },
     context,
   );
-  const bridgeStatus = openBridgeStatus({ household, statistics, baseTopic, witnesses }, context);
-  bridgeStatus.ownReasons.push(...notices, ...unsafe);
-  const tellSkipped = tellingSkipped(context);
+  const bridgeStatus = new BridgeStatus({ household, statistics, baseTopic, witnesses }, context);
+  const publishNow = () => {
+    publisher.publishBridgeNow();
+    signals.emit('bridgeChanged');
+  };
   const constituencies =
     config.constituencies === undefined
       ? null
-      : await openConstituencies(config.constituencies, {
+      : await Constituencies.open(config.constituencies, {
           ...context,
-          publishNow() {
-            publisher.publishBridgeNow();
-            signals.emit('bridgeChanged');
-          },
+          publishNow,
           onPostponed: tellSkipped,
         });
-  const publisher = await openPublisher(bridgeStatus, constituencies, context);
+  const publisher: Publisher = await Publisher.open(bridgeStatus, constituencies, context);
   const warnOfStrayNames = strayNamesWarning(accounts, config.meters, log);
   warnOfStrayNames();
   signals.on('pollEnded', warnOfStrayNames);
   signals.on('pollEnded', () => signals.emit('bridgeChanged'));
+  signals.on('personNeeded', () => statistics?.wake());
+  return { publisher, bridgeStatus, constituencies, baseTopic };
+}
 
-  const parts = { household, bridgeStatus, constituencies };
+function openRequests(handlers: ReturnType<typeof requestHandlers>, context: Context): Requests {
+  const { clock, log, link, topics, config } = context;
+  const { base_topic: baseTopic, discovery_prefix: prefix, response_topics: allowed } = config.mqtt;
+  const own = prefix === false ? topics.branches : [...topics.branches, prefix];
+  return new Requests({
+    clock,
+    log,
+    baseTopic,
+    responseTopics: { own, allowed },
+    handlers,
+    transaction,
+    publish: (messages) => link.publish(messages),
+  });
+}
+
+/** When Home Assistant has started, it wants to be told what its entities read. */
+function openAnnouncement(publisher: Publisher, statistics: Statistics | null, context: Context) {
+  const { clock, link, random, config } = context;
+  const { discovery_prefix: prefix } = config.mqtt;
+  const statusTopic = prefix === false ? null : homeAssistantStatus(prefix);
   // It may be told to have started a thousand times, by a broken automation or a hostile client.
   const announcement = new Paced(clock, ANNOUNCEMENT_REST_MS, () => {
     link.publish(publisher.forHomeAssistant());
     statistics?.wakeAnew();
   });
-  const requests = new Requests({
-    clock,
-    log,
-    baseTopic: mqtt.base_topic,
-    responseTopics: {
-      own: prefix === false ? topics.branches : [...topics.branches, prefix],
-      allowed: mqtt.response_topics,
-    },
-    handlers: requestHandlers({ ...parts, statistics, tellSkipped }, context),
-    transaction,
-    publish: (messages) => link.publish(messages),
-  });
-  // A broker of our own has nothing retained yet.
-  if (!embedded) history.open(link, ({ account }) => void household.pollSoon(account, true));
-  link.start({
-    announcement: () => publisher.everything(),
-    onMessage(incoming) {
-      witnesses.hear(incoming);
-      if (incoming.topic === statusTopic) onHomeAssistantStatus(incoming);
-      else if (!baseTopic.hear(incoming)) void requests.onMessage(incoming);
-    },
-    onDelivered(message) {
-      message.onTaken?.();
-      publisher.delivered(message);
-    },
-    onRefusals: () => void signals.emit('bridgeChanged'),
-    onPassing: (message) => void signals.emit('passing', message),
-    onStatus: () => void signals.emit('brokerChanged'),
-    ...(embedded ? {} : { restore: (read) => history.atConnection(accounts, read) }),
-  });
-  signals.on('personNeeded', () => statistics?.wake());
-  const monitor = await startMonitor({ ...parts, requests, logTail, report, ingress }, context);
-  statistics?.wake();
-  household.start(beatsOf(household, context));
-
-  /** When Home Assistant has started, it wants to be told what its entities read. */
-  function onHomeAssistantStatus({ retained, payload }: Incoming): void {
-    if (retained || !payload.equals(BIRTH)) return;
-    // All its bridges tell it everything at this moment: not all at once.
-    announcement.ask(random() * LONGEST_STATUS_WAIT_MS);
-  }
-  async function stopSessions(): Promise<void> {
-    await constituencies?.stop();
-    await Promise.all(accounts.map((account) => account.settled()));
-  }
-  async function saveState(): Promise<void> {
-    await Promise.all([publisher.saved(), witnesses.stop()]).finally(() => state.unlock());
-  }
   return {
-    httpPort: monitor?.port ?? null,
-    brokerUrl,
-    isHealthy: () => isHealthy(household, context),
-    stop() {
-      baseTopic.stop();
-      return shutDown(
-        [
-          { name: 'poll', deadlineMs: 2_700, run: () => household.stop() },
-          { name: 'session', deadlineMs: 1_000, run: stopSessions },
-          { name: 'http', deadlineMs: 300, run: () => monitor?.stop() },
-          { name: 'home assistant', deadlineMs: 400, run: () => statistics?.stop() },
-          { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([stateMessage(topics, 'offline')], 2_000) },
-          {
-            name: 'state',
-            deadlineMs: 500,
-            run: saveState,
-          },
-          { name: 'broker', deadlineMs: 300, run: () => embedded?.stop() },
-        ],
-        clock,
-        log,
-      );
+    /** Whether the message is for it. */
+    hear({ topic, retained, payload }: Incoming): boolean {
+      if (topic !== statusTopic) return false;
+      // All its bridges tell it everything at this moment: not all at once.
+      if (!retained && payload.equals(BIRTH)) announcement.ask(random() * LONGEST_STATUS_WAIT_MS);
+      return true;
     },
   };
 }

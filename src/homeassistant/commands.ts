@@ -116,13 +116,11 @@ const row = z.object({ start: z.number(), end: z.number(), state: amount, sum: a
 /** To the second, with the offset that Home Assistant insists on. */
 export const instant = (epochMs: number): string => `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;
 
-/** What is known of each of these statistics, by id. */
+/** The metadata of those of these statistics that Home Assistant has, by id. */
 export async function statisticsMetadata(home: HomeAssistant, ids: readonly string[]) {
-  const all = await home.send(
-    { type: 'recorder/get_statistics_metadata', statistic_ids: ids },
-    listOf(metadata),
-  );
-  return new Map(all.map((one) => [one.statistic_id, one]));
+  const command = { type: 'recorder/get_statistics_metadata', statistic_ids: ids };
+  const described = await home.send(command, listOf(metadata));
+  return new Map(described.map((statistic) => [statistic.statistic_id, statistic]));
 }
 
 const metadata = z.object({
@@ -164,8 +162,8 @@ export async function mqttEntities(home: HomeAssistant): Promise<ReadonlyMap<str
       type: 'config/entity_registry/get_entries',
       entity_ids: ids.slice(at, at + ENTRIES_AT_ONCE),
     };
-    for (const one of await home.send(command, entries))
-      if (one) byUniqueId.set(String(one.unique_id), one.entity_id);
+    for (const entity of await home.send(command, entries))
+      if (entity) byUniqueId.set(String(entity.unique_id), entity.entity_id);
   }
   return byUniqueId;
 }
@@ -179,8 +177,10 @@ const entries = z.record(z.string(), z.unknown()).transform(Object.values).pipe(
 
 /** The messages below the bell of the sidebar, by id. They stand there until they are dismissed, or a restart. */
 export async function standingNotifications(home: HomeAssistant): Promise<ReadonlyMap<string, string>> {
-  const all = await home.send({ type: 'persistent_notification/get' }, listOf(fields));
-  return new Map(all.map(({ notification_id, message }) => [String(notification_id), String(message)]));
+  const notifications = await home.send({ type: 'persistent_notification/get' }, listOf(fields));
+  return new Map(
+    notifications.map(({ notification_id, message }) => [String(notification_id), String(message)]),
+  );
 }
 
 /** `create`: one with the same id takes its place. */

@@ -44,10 +44,10 @@ export function plan(
 ): Plan {
   const { energy_sources: before } = preferences;
   if (change === 'remove') {
-    const isOwn = (source: Source) => gasSourcesOf([source], meters).some(({ meter }) => meter !== null);
-    const own = before.filter(isOwn);
-    const after = before.filter((source) => !own.includes(source));
-    return { changed: gasSourcesOf(own, meters), after, refusals: [] };
+    const isOfMeter = (source: Source) => gasSourcesOf([source], meters).some(({ meter }) => meter !== null);
+    const removed = before.filter(isOfMeter);
+    const after = before.filter((source) => !removed.includes(source));
+    return { changed: gasSourcesOf(removed, meters), after, refusals: [] };
   }
   const added: Source[] = [];
   const refusals: string[] = [];
@@ -60,13 +60,14 @@ export function plan(
     } else if (pair === null) {
       refusals.push(`Home Assistant does not know ${meter} yet: neither statistics nor entities.`);
     } else if (places.length === 0) {
+      const name = meters.length === 1 ? 'Heat' : `Heat ${friendlyName ?? meter}`;
       added.push({
         type: 'gas',
         stat_energy_from: pair.energy,
         stat_cost: pair.cost,
         entity_energy_price: null,
         number_energy_price: null,
-        ...(takesNames ? { name: meters.length === 1 ? 'Heat' : `Heat ${friendlyName ?? meter}` } : {}),
+        ...(takesNames ? { name } : {}),
       });
     }
   }
@@ -106,7 +107,8 @@ function placesOf({ energy_sources: sources, ...lists }: Preferences, ids: HeatM
 // Grid sources were nested up to 2026.
 function countedIn(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) =>
-    typeof inner === 'string' ? (/^stat_(energy|consumption)/.test(key) ? [inner] : []) : countedIn(inner),
-  );
+  return Object.entries(value).flatMap(([key, inner]) => {
+    if (typeof inner !== 'string') return countedIn(inner);
+    return /^stat_(energy|consumption)/.test(key) ? [inner] : [];
+  });
 }

@@ -159,9 +159,9 @@ async function store(
 const TEMPERATURE_UNITS = ['°C', '°F', 'K'];
 /** The statistics hold temperatures. Rejects with HomeAssistantTrouble where they do not. */
 export async function checkTemperature(home: HomeAssistant, sensor: string): Promise<void> {
-  const known = (await statisticsMetadata(home, [sensor])).get(sensor);
-  if (!known || known.has_mean === false) throw new HomeAssistantTrouble('no_temperatures');
-  const unit = known.statistics_unit_of_measurement;
+  const metadata = (await statisticsMetadata(home, [sensor])).get(sensor);
+  if (!metadata || metadata.has_mean === false) throw new HomeAssistantTrouble('no_temperatures');
+  const unit = metadata.statistics_unit_of_measurement;
   if (unit == null || !TEMPERATURE_UNITS.includes(unit)) throw new HomeAssistantTrouble('not_a_temperature');
 }
 

@@ -1,7 +1,7 @@
 // What an account has beside its usage: when each is asked for, what a refusal leaves of it, and what the provider's site says.
 import { expect, test } from 'vitest';
 import type { AccountContext } from '../../src/accounts/context.ts';
-import { openExtras } from '../../src/accounts/extras.ts';
+import { AccountExtras } from '../../src/accounts/extras.ts';
 import { fileSchema } from '../../src/config/schema.ts';
 import type { Extras } from '../../src/domain/extras.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
@@ -28,7 +28,7 @@ async function openHome(provider: Partial<Provider>, currency?: string) {
     changed: () => undefined,
   } as unknown as AccountContext;
   const parts = { upstream: { provider, extras: store }, history: { save: () => undefined } };
-  const opened = await openExtras('home', { ...parts, queue: concurrencyLimit(1) } as never, context);
+  const opened = await AccountExtras.open('home', { ...parts, queue: concurrencyLimit(1) } as never, context);
   const properties = [property('1'), property('2', 'A'), property('3', 'B', 'C')];
   const entities = { personCustomerId: '7', siteCodes: [], billingProfileIds: [], properties };
   return {

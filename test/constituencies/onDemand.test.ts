@@ -1,7 +1,7 @@
 // Lists on demand: which are kept, how often the service is asked, and how the last good list stays through whatever it answers.
 import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { openConstituencies, summaryMessage } from '../../src/constituencies/onDemand.ts';
+import { Constituencies, summaryMessage } from '../../src/constituencies/onDemand.ts';
 import { zone } from '../../src/domain/period.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
@@ -46,7 +46,7 @@ async function opened(
   const postponed: unknown[] = [];
   const topics = new Topics('heat2mqtt');
   const reopen = () =>
-    openConstituencies(
+    Constituencies.open(
       { base_url: service, chamber, house_no: house_no ?? undefined },
       {
         ...{ clock, log, state, topics, zone: zone('Europe/Dublin') },
@@ -56,11 +56,11 @@ async function opened(
     );
   const constituencies = await reopen();
   /** What is retained on such a topic. */
-  const retained = (end: string, { messages } = constituencies) =>
-    JSON.parse(messages().find(({ topic }) => topic === `heat2mqtt/${end}`)?.payload ?? 'null');
+  const retained = (end: string, lists = constituencies) =>
+    JSON.parse(lists.messages().find(({ topic }) => topic === `heat2mqtt/${end}`)?.payload ?? 'null');
   return {
-    ask: constituencies.answer,
-    stop: constituencies.stop,
+    ask: (...question: Parameters<Constituencies['answer']>) => constituencies.answer(...question),
+    stop: () => constituencies.stop(),
     reopen,
     clock,
     postponed,

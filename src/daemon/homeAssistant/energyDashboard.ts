@@ -68,33 +68,35 @@ async function look(
   change: Change,
   named: readonly NamedMeter[],
 ): Promise<Dashboard> {
-  const names = named.map(({ name }) => name);
   const entities = await mqttEntities(home);
   const before = await readPreferences(home);
-  const ours = named.map(({ name: meter, friendlyName }) => {
-    const series = seriesOf(baseTopic, { meter, friendlyName, currency: '' }, names);
-    return { meter, friendlyName, series };
-  });
-  const others = gasSourcesOf(before.energy_sources, []).flatMap(({ energy }) => energy ?? []);
-  const ids = ours.flatMap(({ series }) => series.map(({ id }) => id));
-  const known = await statisticsMetadata(home, [...ids, ...others]);
-  const meters = ours.map(({ series: [{ id: energy }, { id: cost }], ...one }): HeatMeter => {
-    const uniqueIds = meterUniqueIds(baseTopic, one.meter);
+  const names = named.map(({ name }) => name);
+  const pairs = named.map(({ name, friendlyName }) =>
+    seriesOf(baseTopic, { meter: name, friendlyName, currency: '' }, names),
+  );
+  const gasIds = gasSourcesOf(before.energy_sources, []).flatMap(({ energy }) => energy ?? []);
+  const seriesIds = pairs.flat().map(({ id }) => id);
+  const metadata = await statisticsMetadata(home, [...seriesIds, ...gasIds]);
+  const meters = named.map(({ name: meter, friendlyName }, at): HeatMeter => {
+    const [energy = '', cost = ''] = pairs[at]?.map(({ id }) => id) ?? [];
+    const uniqueIds = meterUniqueIds(baseTopic, meter);
     const entityOf = (key: string) => entities.get(uniqueIds.get(key) ?? '') ?? null;
     const total = entityOf('energy_total');
-    const all = [...uniqueIds.values()].flatMap((id) => entities.get(id) ?? []);
-    const byEntity = total === null ? null : { energy: total, cost: entityOf('cost_total') };
+    const entityIds = [...uniqueIds.values()].flatMap((id) => entities.get(id) ?? []);
+    const pairOfEntities = total === null ? null : { energy: total, cost: entityOf('cost_total') };
+    const pairOfSeries = { energy, cost: metadata.has(cost) ? cost : null };
     return {
-      ...one,
+      meter,
+      friendlyName,
       ids: new Map([
-        ...all.map((id) => [id, id === total ? 'entity' : null] as const),
+        ...entityIds.map((id) => [id, id === total ? 'entity' : null] as const),
         [energy, 'statistics'],
       ]),
-      pair: known.has(energy) ? { energy, cost: known.has(cost) ? cost : null } : byEntity,
+      pair: metadata.has(energy) ? pairOfSeries : pairOfEntities,
     };
   });
   const planned = plan(change, before, meters, isSince(2026, 6, home.version));
-  const inVolume = others.filter((id) => known.get(id)?.unit_class === 'volume');
+  const inVolume = gasIds.filter((id) => metadata.get(id)?.unit_class === 'volume');
   return {
     ...planned,
     gas: gasSourcesOf(before.energy_sources, meters),

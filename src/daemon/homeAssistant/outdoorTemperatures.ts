@@ -55,10 +55,10 @@ export async function openOutdoorTemperatures({
     const from = newest === undefined ? first : addDays(newest < today ? newest : today, 1 - READ_AGAIN_DAYS);
     await checkTemperature(home, sensor);
     const until = zone.startOf(addDays(today, 1));
-    const found = dailyMeans(await hourlyTemperatures(home, sensor, zone.startOf(from), until), zone);
-    const isNew = [...found].some(([day, mean]) => temperatures.get(day) !== mean);
+    const means = dailyMeans(await hourlyTemperatures(home, sensor, zone.startOf(from), until), zone);
+    const isNew = [...means].some(([day, mean]) => temperatures.get(day) !== mean);
     if (!isNew && isLongEnough) return false;
-    const days = [...new Map([...temperatures, ...found])].sort(([a], [b]) => compareText(a, b));
+    const days = [...new Map([...temperatures, ...means])].sort(([a], [b]) => compareText(a, b));
     if (isNew) weather = { temperatures: new Map(days), base };
     knownFrom = isLongEnough ? knownFrom : first;
     await document.write({ from: knownFrom ?? first, days });

@@ -18,7 +18,7 @@ const MINUTE_MS = 60_000;
 
 export function signInNotices({ accounts, config, topics, zone, clock, log }: Context) {
   /** The code of what was told last, by account. */
-  const told = new Map<string, string>();
+  const codesTold = new Map<string, string>();
   const idOf = ({ id }: Account) => `${topics.base}/account/${id}/sign_in`;
 
   /** An untried session also reports ok: check its expiry. */
@@ -51,24 +51,24 @@ export function signInNotices({ accounts, config, topics, zone, clock, log }: Co
     if (fault === null) return;
     const { code } = fault;
     // A notice that a person has dismissed is not sent again for a new time of the next try.
-    if (standing === undefined && told.get(account.id) === code) return;
+    if (standing === undefined && codesTold.get(account.id) === code) return;
     const message = messageFor(account);
     const title = `Heat account ${account.id} cannot sign in`;
     if (standing !== message)
       await callNotification(home, 'create', { notification_id: idOf(account), title, message });
-    told.set(account.id, code);
+    codesTold.set(account.id, code);
   }
 
   return {
     /** Home Assistant has restarted: it keeps no notification. */
-    forget: () => told.clear(),
+    forget: () => codesTold.clear(),
     /** Rejects when the connection is of no use any more. Whatever else goes wrong is tried again at the next visit. */
     async deliver(home: HomeAssistant): Promise<void> {
       try {
         // Some may be from before a restart of this program.
         const standing = await standingNotifications(home);
         for (const account of accounts.filter(isSignedIn)) {
-          told.delete(account.id);
+          codesTold.delete(account.id);
           if (standing.has(idOf(account)))
             await callNotification(home, 'dismiss', { notification_id: idOf(account) });
         }

@@ -1,4 +1,4 @@
-// What is done at each visit to Home Assistant: notices of sign-ins, outdoor temperatures, then each series is made equal to its ledger.
+// A visit to Home Assistant: notices of sign-ins, outdoor temperatures, then each series is made equal to its ledger.
 import type { Ledger } from '../../domain/ledger.ts';
 import { type Day, isSameZone } from '../../domain/period.ts';
 import { type Placement, statisticsHour } from '../../domain/statistics.ts';

@@ -27,23 +27,93 @@ export async function startMonitor(
   { ingress, ...parts }: Omit<PageParts, 'metrics'> & { readonly ingress: Ingress | null },
   context: Context,
 ): Promise<{ readonly port: number | null; stop(): Promise<void> } | null> {
-  const { config, clock, counters, log, link, accounts } = context;
+  const { config, clock, log, link } = context;
   if (config.http === false) return null;
   const { listen } = config.http;
   const { hasPage, metricsFor } = openTo(config);
-  const throttledLog = new ThrottledLog(clock);
-  const metricsRefused = () =>
-    throttledLog.write('metrics', (more) =>
-      log.warn({ ...more, hint: METRICS_HINT }, 'metrics were asked for and refused'),
-    );
   const refused = whyNoPage(config);
   if (refused !== null && ingress === null)
     log.warn(
       { listen, hint: refused.hint },
       'no page: beyond this machine it is served with a password only',
     );
+  const metrics = metricsOf(context);
+  const page = new LazyPage({ ...parts, metrics }, context);
+  const opened: Listening[] = [];
+  const open = async (what: string, opening: Promise<Listening>) => {
+    try {
+      opened.push(await opening);
+    } catch (err) {
+      log.error({ err }, `no HTTP: ${what}`);
+      parts.bridgeStatus.ownReasons.push(safeWords(err));
+    }
+  };
+  const answers = {
+    healthy: () => isHealthy(parts.household, context),
+    ready: () => link.status().drained,
+    metrics,
+    metricsFor,
+    metricsRefused: metricsRefusedLog(context),
+    page: hasPage ? page.on('listener') : null,
+    // Within Home Assistant there is one, so that no password is missing.
+    whyNoPage: ingress === null ? refused && `${refused.message}\n${refused.hint}` : IN_HOME_ASSISTANT,
+  };
+  const isShared = within(config.web ? config.web.trusted_proxy : undefined);
+  await open('health and metrics are not served', serveHealth(listen, answers, { clock, isShared }));
+  const port = opened[0]?.port ?? null;
+  if (hasPage && port !== null)
+    log.info({ page: pageAddress(config) ?? `http://127.0.0.1:${port}/` }, 'the page is served');
+  if (ingress !== null && config.web !== false)
+    await open('Home Assistant cannot show the page', serveIngress(ingress, page.on('ingress'), clock));
+  return {
+    port,
+    async stop() {
+      page.stop();
+      await Promise.all(opened.map((one) => one.stop()));
+    },
+  };
+}
+
+/** The page, which is loaded with the first request. */
+class LazyPage {
+  readonly #parts: PageParts;
+  readonly #context: Context;
+  #page: Promise<ReturnType<typeof openPage>> | undefined;
+
+  constructor(parts: PageParts, context: Context) {
+    this.#parts = parts;
+    this.#context = context;
+  }
+
+  on(which: 'listener' | 'ingress'): RequestListener {
+    return async (request, response) => {
+      try {
+        this.#page ??= import('./page.ts').then(({ openPage }) => openPage(this.#parts, this.#context));
+        (await this.#page)[which](request, response);
+      } catch (err) {
+        this.#page = undefined;
+        this.#context.log.error({ err }, 'the page cannot be loaded');
+        response.destroy();
+      }
+    };
+  }
+
+  stop(): void {
+    void this.#page?.then((loaded) => loaded.stop()).catch(() => undefined);
+  }
+}
+
+function metricsRefusedLog({ clock, log }: Context): () => void {
+  const throttled = new ThrottledLog(clock);
+  return () =>
+    throttled.write('metrics', (more) =>
+      log.warn({ ...more, hint: METRICS_HINT }, 'metrics were asked for and refused'),
+    );
+}
+
+function metricsOf({ accounts, clock, counters, link }: Context): PageParts['metrics'] {
   const startedAt = clock.now();
-  const metrics = () =>
+  return () =>
     renderMetrics({
       ...counters,
       ...link.status(),
@@ -59,51 +129,4 @@ export async function startMonitor(
       })),
       now: clock.now(),
     });
-  let page: Promise<ReturnType<typeof openPage>> | undefined;
-  /** Loads the page with the first request. */
-  const onPage =
-    (which: 'listener' | 'ingress'): RequestListener =>
-    async (request, response) => {
-      try {
-        page ??= import('./page.ts').then((module) => module.openPage({ ...parts, metrics }, context));
-        (await page)[which](request, response);
-      } catch (err) {
-        page = undefined;
-        log.error({ err }, 'the page cannot be loaded');
-        response.destroy();
-      }
-    };
-  const opened: Listening[] = [];
-  const open = async (what: string, opening: Promise<Listening>) => {
-    try {
-      opened.push(await opening);
-    } catch (err) {
-      log.error({ err }, `no HTTP: ${what}`);
-      parts.bridgeStatus.ownReasons.push(safeWords(err));
-    }
-  };
-  const answers = {
-    healthy: () => isHealthy(parts.household, context),
-    ready: () => link.status().drained,
-    metrics,
-    metricsFor,
-    metricsRefused,
-    page: hasPage ? onPage('listener') : null,
-    // Within Home Assistant there is one, so that no password is missing.
-    whyNoPage: ingress === null ? refused && `${refused.message}\n${refused.hint}` : IN_HOME_ASSISTANT,
-  };
-  const isShared = within(config.web ? config.web.trusted_proxy : undefined);
-  await open('health and metrics are not served', serveHealth(listen, answers, { clock, isShared }));
-  const port = opened[0]?.port ?? null;
-  if (hasPage && port !== null)
-    log.info({ page: pageAddress(config) ?? `http://127.0.0.1:${port}/` }, 'the page is served');
-  if (ingress !== null && config.web !== false)
-    await open('Home Assistant cannot show the page', serveIngress(ingress, onPage('ingress'), clock));
-  return {
-    port,
-    async stop() {
-      void page?.then((loaded) => loaded.stop()).catch(() => undefined);
-      await Promise.all(opened.map((one) => one.stop()));
-    },
-  };
 }

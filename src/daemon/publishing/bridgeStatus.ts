@@ -19,97 +19,57 @@ interface Parts {
   readonly baseTopic: Pick<BaseTopicWatch, 'instance' | 'reasons'>;
 }
 
-export type BridgeStatus = ReturnType<typeof openBridgeStatus>;
-
 // Above this, a list on bridge/health names no more: with thousands of accounts it would be megabytes at each change.
 const MOST_NAMED = 50;
 
-export function openBridgeStatus({ household, statistics, baseTopic, witnesses }: Parts, context: Context) {
-  const { accounts, config, zone, clock, state, link } = context;
-  const startedAt = clock.now();
+export class BridgeStatus {
+  readonly #parts: Parts;
+  readonly #context: Context;
+  readonly #startedAt: number;
   /** Faults of the daemon itself, such as a port that is taken. */
-  const ownReasons: Reason[] = [];
+  readonly ownReasons: Reason[] = [];
 
-  /** What the last poll of an account met, and what a refresh since then. */
-  function troubleReasons({ id, upstream: { session } }: Account): Reason[] {
-    const fault = household.faultOf(id);
-    const wasRefused = fault instanceof Failure && fault.exitCode === EXIT.credentials;
-    // Signed in again, though the poll that follows has not come to its end.
-    const isOver = wasRefused && session.status().state === 'ok';
-    const polled = fault === null ? null : safeWords(fault);
-    const refreshed = session.fault === null ? null : safeWords(session.fault);
-    const told = [isOver ? null : polled, refreshed?.code === polled?.code ? null : refreshed];
-    return told.flatMap((words) => (words === null ? [] : [{ ...words, account: id }]));
+  constructor(parts: Parts, context: Context) {
+    this.#parts = parts;
+    this.#context = context;
+    this.#startedAt = context.clock.now();
   }
 
-  const reasons = (): Reason[] => [
-    ...ownReasons,
-    ...(state.fault === null ? [] : [safeWords(state.fault)]),
-    ...accounts.flatMap(troubleReasons),
-    ...accounts
-      .filter(({ upstream }) => upstream.session.lacksRefreshToken)
-      .map(({ id }) => ({ ...NO_REFRESH_TOKEN, account: id })),
-    ...(statistics?.reasons() ?? []),
-    ...metersOf(context).flatMap((meter) => meterReasons(meter, context)),
-    ...accounts.flatMap((account) => duplicateReasons(account)),
-    ...accounts.flatMap(({ extras }) => extras.reasons()),
-    ...witnesses.reasons(),
-    ...link.refusals().map(safeWords),
-    ...baseTopic.reasons(),
-  ];
-
-  /** With many accounts only those that are not well, the worst first: each has its own topic too. */
-  function authWorthNaming(): (readonly [string, AuthStatus])[] {
-    const all = accounts.map(({ id, upstream }) => [id, upstream.session.status()] as const);
-    if (all.length <= MOST_NAMED) return all;
-    const rank = ({ state }: AuthStatus) => (needsAPerson(state) ? 0 : 1);
-    return all
-      .filter(([, { state }]) => state !== 'ok')
-      .sort(([, one], [, other]) => rank(one) - rank(other))
-      .slice(0, MOST_NAMED);
-  }
-
-  const instant = (at: number | null) => (at === null ? null : zone.iso(at));
-  const authOf = ({ state, nextAttemptAt, accessExpiresAt, refreshExpiresAt }: AuthStatus) => ({
-    state,
-    next_attempt_at: instant(nextAttemptAt),
-    access_expires_at: instant(accessExpiresAt),
-    refresh_expires_at: instant(refreshExpiresAt),
-  });
-
-  function health(): Health {
+  health(): Health {
+    const { household, statistics } = this.#parts;
+    const { accounts, zone } = this.#context;
+    const instant = (at: number | null) => (at === null ? null : zone.iso(at));
     const records = accounts.map(({ history }) => history.record);
     const today = accounts.map(({ history }) => history.today());
-    const progress = metersOf(context).flatMap((meter) => meter.progress() ?? []);
-    const failures = accounts.map(({ history }) => history.record.failures);
+    const progress = metersOf(this.#context).flatMap((meter) => meter.progress() ?? []);
+    const auth = authWorthNaming(accounts).map(([id, status]) => [id, authRecord(status, instant)]);
     const isSomeAccountWell = accounts.some(
       ({ id, upstream }) => household.faultOf(id) === null && !needsAPerson(upstream.session.status().state),
     );
     const known = {
-      reasons: atMost(reasons()),
-      auth: Object.fromEntries(authWorthNaming().map(([id, status]) => [id, authOf(status)])),
+      reasons: atMost(this.#reasons()),
+      auth: Object.fromEntries(auth),
       progress: progress.slice(0, MOST_NAMED),
       statistics: statistics?.status() ?? null,
       last_poll_at: instant(newest(records.map(({ lastPollAt }) => lastPollAt))),
       last_success_at: instant(newest(records.map(({ lastSuccessAt }) => lastSuccessAt))),
       next_poll_at: instant(household.nextPollAt()),
       poll_now_at: instant(household.refusal()?.until ?? null),
-      failures_in_a_row: Math.max(0, ...failures),
+      failures_in_a_row: Math.max(0, ...records.map(({ failures }) => failures)),
       requests_today: today.reduce((sum, { requests }) => sum + requests, 0),
       logins_today: today.reduce((sum, { logins }) => sum + logins, 0),
     };
     return healthOf(known, isSomeAccountWell);
   }
 
-  return {
-    ownReasons,
-    health,
-    bridge: (): BridgeView => ({
-      startedAt,
-      instance: baseTopic.instance,
+  bridge(): BridgeView {
+    const { accounts, config, zone } = this.#context;
+    return {
+      startedAt: this.#startedAt,
+      instance: this.#parts.baseTopic.instance,
       schedule: accounts.length > 0 ? config.usage.schedule : null,
       zone,
-      meters: metersOf(context)
+      meters: metersOf(this.#context)
         .filter(({ isComplete }) => isComplete)
         .map(({ account, name, friendlyName, property, store: { readingCloses } }) => ({
           meter: name,
@@ -118,12 +78,67 @@ export function openBridgeStatus({ household, statistics, baseTopic, witnesses }
           identifiers: property.meterIdentifiers,
           readingCloses,
         })),
-    }),
-    /** All meters are known, and shown: whatever else was announced once is gone for good. */
-    isComplete: (): boolean =>
-      accounts.every(({ meters }) => meters?.every(({ isComplete }) => isComplete) ?? false),
-  };
+    };
+  }
+
+  /** All meters are known, and shown: whatever else was announced once is gone for good. */
+  isComplete(): boolean {
+    const { accounts } = this.#context;
+    return accounts.every(({ meters }) => meters?.every(({ isComplete }) => isComplete) ?? false);
+  }
+
+  #reasons(): Reason[] {
+    const { household, statistics, witnesses, baseTopic } = this.#parts;
+    const { accounts, state, link } = this.#context;
+    return [
+      ...this.ownReasons,
+      ...(state.fault === null ? [] : [safeWords(state.fault)]),
+      ...accounts.flatMap((account) => troubleReasons(account, household.faultOf(account.id))),
+      ...accounts
+        .filter(({ upstream }) => upstream.session.lacksRefreshToken)
+        .map(({ id }) => ({ ...NO_REFRESH_TOKEN, account: id })),
+      ...(statistics?.reasons() ?? []),
+      ...metersOf(this.#context).flatMap((meter) => meterReasons(meter, this.#context)),
+      ...accounts.flatMap((account) => duplicateReasons(account)),
+      ...accounts.flatMap(({ extras }) => extras.reasons()),
+      ...witnesses.reasons(),
+      ...link.refusals().map(safeWords),
+      ...baseTopic.reasons(),
+    ];
+  }
 }
+
+/** What the last poll of an account failed of, and what a refresh has met since then. */
+function troubleReasons({ id, upstream: { session } }: Account, fault: unknown): Reason[] {
+  const wasRefused = fault instanceof Failure && fault.exitCode === EXIT.credentials;
+  // Signed in again, though the poll that follows has not come to its end.
+  const isOver = wasRefused && session.status().state === 'ok';
+  const polled = fault === null ? null : safeWords(fault);
+  const refreshed = session.fault === null ? null : safeWords(session.fault);
+  const words = [isOver ? null : polled, refreshed?.code === polled?.code ? null : refreshed];
+  return words.flatMap((each) => (each === null ? [] : [{ ...each, account: id }]));
+}
+
+/** With many accounts only those that are not well, the worst first: each has its own topic too. */
+function authWorthNaming(accounts: readonly Account[]): (readonly [string, AuthStatus])[] {
+  const all = accounts.map(({ id, upstream }) => [id, upstream.session.status()] as const);
+  if (all.length <= MOST_NAMED) return all;
+  const rank = ({ state }: AuthStatus) => (needsAPerson(state) ? 0 : 1);
+  return all
+    .filter(([, { state }]) => state !== 'ok')
+    .sort(([, one], [, other]) => rank(one) - rank(other))
+    .slice(0, MOST_NAMED);
+}
+
+const authRecord = (
+  { state, nextAttemptAt, accessExpiresAt, refreshExpiresAt }: AuthStatus,
+  instant: (at: number | null) => string | null,
+) => ({
+  state,
+  next_attempt_at: instant(nextAttemptAt),
+  access_expires_at: instant(accessExpiresAt),
+  refresh_expires_at: instant(refreshExpiresAt),
+});
 
 function atMost(reasons: readonly Reason[]): readonly Reason[] {
   if (reasons.length <= MOST_NAMED) return reasons;

@@ -20,6 +20,7 @@ import { retainedHistory } from '../../publication/subscriptions.ts';
 import { isDiscovery, type Topics } from '../../publication/topics.ts';
 import { autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
+import type { Document } from '../../store/stateStore.ts';
 import type { Context } from '../context.ts';
 import type { BridgeStatus } from './bridgeStatus.ts';
 
@@ -31,136 +32,183 @@ const MOST_WAITING = 500;
 const LONG_LIST =
   /^meter\/[^/]+\/(history|statement|usage\/.+)$|^account\/[^/]+\/invoices$|^constituencies\//;
 
-export async function openPublisher(
-  bridgeStatus: BridgeStatus,
-  constituencies: Constituencies | null,
-  context: Context,
-) {
-  const { accounts, link, config, topics, clock, signals, state, log } = context;
-  const { discovery_prefix: prefix } = config.mqtt;
-  const about = {
-    page: pageAddress(config),
-    accounts: accounts.length > 0,
-    constituencies: constituencies !== null,
-    language: homeLanguage(config.language),
-  };
-  const discovery = prefix === false ? null : { prefix, topics, ...about };
-  const retainedOf = composer({ bridgeStatus, constituencies, discovery }, context);
-  const byId = new Map(accounts.map((account) => [account.id, account]));
+type Announced = ReturnType<typeof announcedCodec.decode>;
+
+export class Publisher {
+  readonly #context: Context;
+  readonly #bridgeStatus: BridgeStatus;
+  readonly #retainedOf: ReturnType<typeof composer>;
+  readonly #byId: ReadonlyMap<string, Account>;
+  readonly #retained: RetainedDiff;
+  readonly #announced: ReturnType<typeof autosave>;
   /** Accounts that may have changed since they were composed. */
-  const changed = new Set<string>();
-  let bridgeChanged = false;
-  let isPlanned = false;
-  let isResting = false;
+  readonly #changed = new Set<string>();
+  #isBridgeChanged = false;
+  #isPlanned = false;
+  #isResting = false;
   // What the bridge tells of itself grows with the accounts.
-  const bridgeThrottle = new Throttle(clock);
+  readonly #bridgeThrottle: Throttle;
 
-  // Its topics are remembered on disk, so that they can be cleared later.
-  const document = state.document('announced', announcedCodec);
-  const stored = await document.read();
-  const announced = autosave(() => {
-    const { topics: kept, components } = retained.kept();
-    return document.write({ topics: Object.keys(kept), components: { ...components } });
-  }, clock);
-  // The broker may have lost any of them since: all are sent once.
-  const kept = stored && {
-    topics: Object.fromEntries(stored.topics.map((topic) => [topic, ''])),
-    components: stored.components,
-  };
-  const retained = new RetainedDiff(kept, () => announced.changed());
-  signals.on('accountChanged', (account) => {
-    changed.add(account);
-    publishBridge();
-  });
-  signals.on('bridgeChanged', publishBridge);
-
-  function publishBridge(): void {
-    bridgeChanged = true;
-    plan();
+  static async open(
+    bridgeStatus: BridgeStatus,
+    constituencies: Constituencies | null,
+    context: Context,
+  ): Promise<Publisher> {
+    const document = context.state.document('announced', announcedCodec);
+    return new Publisher({ bridgeStatus, constituencies }, document, await document.read(), context);
   }
 
-  function plan(): void {
-    if (isPlanned) return;
-    isPlanned = true;
+  /** `announced`: topics are remembered on disk, so that they can be cleared later. */
+  private constructor(
+    { bridgeStatus, constituencies }: Omit<Composed, 'discovery'>,
+    announced: Document<Announced>,
+    stored: Announced | null,
+    context: Context,
+  ) {
+    const { accounts, clock, signals } = context;
+    this.#context = context;
+    this.#bridgeStatus = bridgeStatus;
+    const discovery = discoveryOf(constituencies !== null, context);
+    this.#retainedOf = composer({ bridgeStatus, constituencies, discovery }, context);
+    this.#byId = new Map(accounts.map((account) => [account.id, account]));
+    this.#bridgeThrottle = new Throttle(clock);
+    this.#announced = autosave(() => {
+      const { topics, components } = this.#retained.kept();
+      return announced.write({ topics: Object.keys(topics), components: { ...components } });
+    }, clock);
+    // The broker may have lost any of them since: all are sent once.
+    const kept = stored && {
+      topics: Object.fromEntries(stored.topics.map((topic) => [topic, ''])),
+      components: stored.components,
+    };
+    this.#retained = new RetainedDiff(kept, () => this.#announced.changed());
+    signals.on('accountChanged', (account) => {
+      this.#changed.add(account);
+      this.#publishBridge();
+    });
+    signals.on('bridgeChanged', () => this.#publishBridge());
+  }
+
+  publishBridgeNow(): void {
+    this.#publish([BRIDGE]);
+  }
+
+  /** The messages of a broker that has restarted: everything, whether it has changed or not. */
+  everything(): readonly Message[] {
+    return this.#republish();
+  }
+
+  /** The messages of a Home Assistant that has restarted: discovery and states. No entity reads the long lists. */
+  forHomeAssistant(): readonly Message[] {
+    const { base } = this.#context.topics;
+    return this.#republish((topic) => !LONG_LIST.test(topic.slice(base.length + 1)));
+  }
+
+  /** To be called with each message that the broker has acknowledged. */
+  delivered(message: Message): void {
+    if (message.retain && message.payload === '') this.#context.log.info({ topic: message.topic }, 'cleared');
+    this.#retained.delivered(message);
+    if (this.#changed.size > 0 || (this.#isBridgeChanged && !this.#isResting)) this.#plan();
+  }
+
+  /** Resolves once the topics are on disk, or could not be written. */
+  saved(): Promise<void> {
+    return this.#announced.saved();
+  }
+
+  #publishBridge(): void {
+    this.#isBridgeChanged = true;
+    this.#plan();
+  }
+
+  #plan(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
     // Several changes of one moment are one publication.
-    setImmediate(publishSome);
+    setImmediate(() => this.#publishSome());
   }
 
-  function publishSome(): void {
-    isPlanned = false;
+  #publishSome(): void {
+    this.#isPlanned = false;
+    const { link, clock } = this.#context;
     if (link.status().waiting >= MOST_WAITING) return;
-    const some = takeSome();
-    const restMs = bridgeThrottle.restMs();
-    const withBridge = bridgeChanged && changed.size === 0 && restMs <= 0;
-    if (withBridge) bridgeChanged = false;
-    const end = withBridge ? bridgeThrottle.begin() : null;
-    publish(withBridge ? [BRIDGE, ...some] : some);
+    const some = this.#takeSome();
+    const restMs = this.#bridgeThrottle.restMs();
+    const withBridge = this.#isBridgeChanged && this.#changed.size === 0 && restMs <= 0;
+    if (withBridge) this.#isBridgeChanged = false;
+    const end = withBridge ? this.#bridgeThrottle.begin() : null;
+    this.#publish(withBridge ? [BRIDGE, ...some] : some);
     end?.();
-    if (changed.size > 0) plan();
-    else if (bridgeChanged && !isResting) {
-      isResting = true;
+    if (this.#changed.size > 0) this.#plan();
+    else if (this.#isBridgeChanged && !this.#isResting) {
+      this.#isResting = true;
       clock.after(restMs, () => {
-        isResting = false;
-        plan();
+        this.#isResting = false;
+        this.#plan();
       });
     }
   }
 
-  function takeSome(): readonly string[] {
-    const some = [...changed].slice(0, ACCOUNTS_AT_ONCE);
-    for (const account of some) changed.delete(account);
+  #takeSome(): readonly string[] {
+    const some = [...this.#changed].slice(0, ACCOUNTS_AT_ONCE);
+    for (const account of some) this.#changed.delete(account);
     return some;
   }
 
-  function publish(owners: readonly string[]): void {
+  #publish(owners: readonly string[]): void {
+    const { link } = this.#context;
     // The first connection begins with everything; what was composed before could be older than the restored history.
     if (!link.status().hasConnected) return;
-    link.publish([...compose(owners), ...eventsOf(owners)]);
+    link.publish([...this.#compose(owners), ...this.#eventsOf(owners)]);
   }
 
-  const eventsOf = (owners: readonly string[]): Message[] =>
-    owners
-      .flatMap((owner) => byId.get(owner) ?? [])
-      .flatMap((account) => eventsOfStates(account, meterViews(account), context));
+  #eventsOf(owners: readonly string[]): Message[] {
+    return owners
+      .flatMap((owner) => this.#byId.get(owner) ?? [])
+      .flatMap((account) => eventsOfStates(account, meterViews(account), this.#context));
+  }
 
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */
-  function compose(owners: readonly string[]): Message[] {
-    const news = owners.flatMap((owner) => retained.take(owner, retainedOf(owner)));
-    const comesFirst = ({ topic }: Message) => isDiscovery(topic) || topic === topics.of('bridge/state');
-    const isWhole = retained.owners === accounts.length + 1;
+  #compose(owners: readonly string[]): Message[] {
+    const stateTopic = this.#context.topics.of('bridge/state');
+    const news = owners.flatMap((owner) => this.#retained.take(owner, this.#retainedOf(owner)));
+    const comesFirst = ({ topic }: Message) => isDiscovery(topic) || topic === stateTopic;
+    const isWhole = this.#retained.owners === this.#byId.size + 1;
+    const isComplete = owners.includes(BRIDGE) && isWhole && this.#bridgeStatus.isComplete();
     return [
       ...news.filter(comesFirst),
       ...news.filter((message) => !comesFirst(message)),
-      ...(owners.includes(BRIDGE) && isWhole && bridgeStatus.isComplete() ? retained.gone() : []),
+      ...(isComplete ? this.#retained.gone() : []),
     ];
   }
 
   /** With many accounts these are the first messages, and the others follow. */
-  function republish(isForgotten?: (topic: string) => boolean): readonly Message[] {
-    retained.forget(isForgotten);
-    for (const account of byId.keys()) changed.add(account);
-    const first = takeSome();
+  #republish(isForgotten?: (topic: string) => boolean): readonly Message[] {
+    this.#retained.forget(isForgotten);
+    for (const account of this.#byId.keys()) this.#changed.add(account);
+    const first = this.#takeSome();
     // From now on what changes is news.
-    link.publish(eventsOf(first));
-    bridgeChanged = changed.size > 0;
-    if (bridgeChanged) plan();
-    return compose([BRIDGE, ...first]);
+    this.#context.link.publish(this.#eventsOf(first));
+    this.#isBridgeChanged = this.#changed.size > 0;
+    if (this.#isBridgeChanged) this.#plan();
+    return this.#compose([BRIDGE, ...first]);
   }
+}
 
+/** `null` where no device is announced. */
+function discoveryOf(
+  constituencies: boolean,
+  { accounts, config, topics }: Context,
+): DiscoveryOptions | null {
+  const { discovery_prefix: prefix } = config.mqtt;
+  if (prefix === false) return null;
   return {
-    publishBridgeNow: () => publish([BRIDGE]),
-    /** The messages of a broker that has restarted: everything, whether it has changed or not. */
-    everything: () => republish(),
-    /** The messages of a Home Assistant that has restarted: discovery and states. No entity reads the long lists. */
-    forHomeAssistant: () => republish((topic) => !LONG_LIST.test(topic.slice(topics.base.length + 1))),
-    /** To be called with each message that the broker has acknowledged. */
-    delivered(message: Message): void {
-      if (message.retain && message.payload === '') log.info({ topic: message.topic }, 'cleared');
-      retained.delivered(message);
-      if (changed.size > 0 || (bridgeChanged && !isResting)) plan();
-    },
-    /** Resolves once the topics are on disk, or could not be written. */
-    saved: announced.saved,
+    prefix,
+    topics,
+    page: pageAddress(config),
+    accounts: accounts.length > 0,
+    constituencies,
+    language: homeLanguage(config.language),
   };
 }
 

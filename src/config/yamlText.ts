@@ -86,7 +86,8 @@ export function commentedConfig(config: RawConfig): string {
     key.commentBefore = wrapped(words, WIDTH - 2 * path.length);
     key.spaceBefore = path.length === 1;
   });
-  return document.toString({ lineWidth: 0 });
+  // Once more, so that the text stays as it is when `setup` changes a value in it.
+  return yaml.parseDocument(document.toString({ lineWidth: 0 })).toString({ lineWidth: 0 });
 }
 
 /**

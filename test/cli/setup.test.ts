@@ -400,6 +400,7 @@ state_dir: ./state
     expect(told).toMatch(/ok: signed in.*Changed in .*: accounts\.0\.password_file\./s);
     expect(await kept('heat-password')).toBe('the new one\n');
     expect(told).not.toContain('the new one');
+    expect(told).not.toContain('written anew');
   });
 
   test.each([

@@ -120,6 +120,7 @@ const API: Question = {
   words: 'API, up to what stands before /reports/usage',
   when: isAnother,
   isSpare: always,
+  take: (answers, typed) => answers.put('provider.api_url', typed?.replace(/\/reports\/usage\b.*$/, '')),
 };
 
 const CLIENT: readonly Question[] = [

@@ -11,6 +11,7 @@ import {
   isKept,
   isOfInstalments,
   type Observation,
+  OUTLIER,
   predict,
   type Rule,
   sureLimit,
@@ -69,12 +70,21 @@ interface Past {
   /** The bills that rules are learnt by; and those of all the days of several instalments, with what these have paid. */
   readonly seen: readonly Seen[];
   readonly settlements: readonly Seen[];
+  /** The newest bills, whatever was told of them. */
+  readonly newest: readonly Seen[];
   /** The bills that differ, since the newest one that does not. */
   readonly strays: readonly Stray[];
   readonly changed: BillCheck['changed'];
 }
 
-const NO_PAST: Past = { checks: new Map(), seen: [], settlements: [], strays: [], changed: null };
+const NO_PAST: Past = {
+  checks: new Map(),
+  seen: [],
+  settlements: [],
+  newest: [],
+  strays: [],
+  changed: null,
+};
 const NOTHING_TOLD = {
   verdict: 'unknown',
   reason: null,
@@ -95,6 +105,8 @@ const BILLS_OF_CHANGE = 3;
 
 const FEWEST_OFF = 2;
 const SHARE_OFF = 0.31;
+/** A bill and the one that puts it right leave less than this share of what it was off; by chance two seldom do. */
+const SHARE_LEFT = 0.1;
 
 /** Judges the bills in the order of their periods. What was found of the first ones is kept while what is known of them is the same. */
 export function billJudge() {
@@ -139,6 +151,7 @@ function judge(before: Past, bill: Bill): Past {
     ...before,
     seen: newest(before.seen),
     settlements: newest(before.settlements),
+    newest: newest(before.newest),
     strays: newest(before.strays),
   };
   const own = seenOf(bill, totalOf([bill, ...same]), Math.max(1, within.length));
@@ -190,14 +203,14 @@ function judgeSettlement({ past, bill, within, own }: Case): Past {
 }
 
 function judgeByRule(one: Case): Past {
-  const { past, bill, same, within, own, isSharp } = one;
+  const { bill, same, within, own, isSharp } = one;
+  const past: Past = within.length > 0 ? one.past : { ...one.past, newest: [...one.past.newest, own] };
   const learnt: Past = isSharp ? { ...past, seen: [...past.seen, own] } : past;
   const opinion = opinionOf(past.seen, own);
   if (opinion === null) return told(learnt, bill, { reason: 'no_rule' });
   const { rule, expected, limit } = opinion;
   if (isOfInstalments(rule)) return told(learnt, bill, { reason: 'instalments' });
-  // What is open of its days is billed with the tax and all.
-  const open = bill.sum > 0 ? (inFull(bill.open) * expected) / inFull(bill.sum) : 0;
+  const open = openOf(bill, expected);
   // A longer statement is the bill of all its days, or what the bills within it left open.
   const complete = totalOf([bill, ...within]);
   const isRest = within.length > 0 && Math.abs(complete - expected) < Math.abs(own.total - expected);
@@ -218,37 +231,58 @@ function judgeByRule(one: Case): Past {
     const strays = isSharp ? [] : past.strays;
     return told({ ...learnt, strays }, bill, { ...check, verdict: 'as_expected' });
   }
-  const stray: Stray = { ...own, off, limit };
+  const stray: Stray = { ...own, off, limit: limit + open };
   const corrected = correctedBy([...past.strays, stray]);
   if (corrected)
     return told({ ...past, strays: [] }, bill, { ...check, ...corrected, verdict: 'as_expected' });
   const isLeftOpen = total >= low && total <= high;
   const isFew = past.changed === null && past.seen.length < BILLS_TO_ACCUSE;
-  if (isLeftOpen || isFew || isOftenOff(past, rule)) return told(learnt, bill, { reason: 'no_rule' });
+  if (isLeftOpen || isFew || isOftenOff(one.past, rule)) return told(learnt, bill, { reason: 'no_rule' });
   if (own.total < 0 && within.length === 0) return told(past, bill, { reason: 'credit_alone' });
-  return judgeStray(one, rule, stray, check);
+  return judgeStray({ ...one, past }, rule, stray, check);
 }
 
+/** What is open of its days is billed with the tax and all. */
+const openOf = ({ open, sum }: Bill, expected: number): number =>
+  sum > 0 ? (inFull(open) * expected) / inFull(sum) : 0;
+
 /**
- * A rule that more than three of ten of the newest bills do not keep to accuses none: they differ by something that it does not know. Not
- * counted are those that were put right, and those since the newest one that was as expected, which may be a change.
+ * A rule that more than three of ten of the newest bills do not keep to accuses none: they differ by something that it does not know. Where
+ * the next bill puts nearly each of them right they were estimates. Not counted are those that differ since the newest one that does not,
+ * which may be a change.
  */
-function isOftenOff({ seen, strays, checks }: Past, { kept }: Rule): boolean {
-  const newest = [...checks.values()].slice(-BILLS_OF_RULE);
-  const differing = newest.filter(({ verdict }) => verdict === 'differs').length;
-  const corrected = newest.filter(({ together }) => together?.how === 'before').length;
-  const off = seen.length - kept + Math.max(0, differing - corrected - strays.length);
-  return off >= FEWEST_OFF && off > SHARE_OFF * (seen.length + differing);
+function isOftenOff({ newest, strays }: Past, rule: Rule): boolean {
+  let off = 0;
+  let putRight = 0;
+  let before = 0;
+  for (const one of newest) {
+    if (strays.some(({ bill }) => bill === one.bill)) continue;
+    const by = outlyingBy(rule, one);
+    off += Number(by !== 0);
+    const left = Math.abs(by + before);
+    const isPutRight = before !== 0 && left <= SHARE_LEFT * Math.abs(by) && left <= OUTLIER * rule.scatter;
+    putRight += isPutRight ? 2 : 0;
+    before = isPutRight ? 0 : by;
+  }
+  return off - putRight >= FEWEST_OFF && off > SHARE_OFF * newest.length;
+}
+
+/** 0 of a bill that keeps to the rule. */
+function outlyingBy(rule: Rule, one: Seen): number {
+  const { expected } = predict(rule, one) ?? { expected: one.total };
+  const off = one.total - expected;
+  return Math.abs(off) > OUTLIER * rule.scatter + openOf(one.bill, expected) ? off : 0;
 }
 
 /** A bill that differs: it may be the one by which a change of the rule is told. */
-function judgeStray({ past, bill, isSharp }: Case, rule: Rule, stray: Stray, check: Partial<BillCheck>) {
-  const inARow = [...past.strays, stray];
-  const strays = isSharp ? inARow : past.strays;
-  const differs = told({ ...past, strays }, bill, { ...check, verdict: 'differs' });
-  const latest = inARow.slice(-BILLS_OF_CHANGE);
-  const changed = isSharp && latest.length === BILLS_OF_CHANGE ? changedRule(rule, latest, inARow) : null;
-  return changed === null ? differs : withChange(differs, rule, changed, inARow);
+function judgeStray({ past, bill, within }: Case, rule: Rule, stray: Stray, check: Partial<BillCheck>) {
+  const differs = told(past, bill, { ...check, verdict: 'differs' });
+  if (within.length > 0) return differs;
+  const strays = [...past.strays, stray];
+  const sharp = strays.filter((one) => one.bill.open === 0);
+  const latest = (sharp.length < BILLS_OF_CHANGE ? strays : sharp).slice(-BILLS_OF_CHANGE);
+  const changed = latest.length === BILLS_OF_CHANGE ? changedRule(rule, latest, strays) : null;
+  return changed === null ? { ...differs, strays } : withChange(differs, rule, changed, strays);
 }
 
 /** What the simplest likely rule makes of the days, and what any of them allows, from `low` to `high`. `null`: it is not sure. */
@@ -323,5 +357,5 @@ function withChange(past: Past, before: Rule, rule: Rule, inARow: readonly Stray
     };
     checks.set(one.bill.id, { ...(checks.get(one.bill.id) as BillCheck), ...change });
   }
-  return { ...past, checks, seen: kept, strays: [], changed };
+  return { ...past, checks, seen: kept, newest: kept, strays: [], changed };
 }

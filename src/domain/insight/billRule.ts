@@ -52,7 +52,7 @@ const SHIFTED_TO_SPARE = 2;
 /** Where some bills are left out, more than so many others beyond those of the terms have to agree. */
 const BILLS_TO_SPARE = 2;
 /** Bills further off than so many scatters are outliers (Rousseeuw and Leroy, 1987). */
-const OUTLIER = 2.5;
+export const OUTLIER = 2.5;
 /** Rounding is believed as if so many bills had told it. */
 const ROUNDING_BILLS = 6;
 /** An outlier may be anywhere within so many scatters of rounding, 100 EUR of bills in cents: that is its likelihood. */
@@ -166,12 +166,16 @@ function rulesOf(placing: Placing, forms: readonly Form[], bills: readonly Obser
       ? Math.max(FEWEST_SHIFTED, length + SHIFTED_TO_SPARE)
       : Math.max(FEWEST_BILLS, length + 1);
     if (placed.length < fewest) return [];
+    const ofAll = ruleOf(placing, form, placed, bills.length, rounding);
+    if (ofAll === null) return [];
+    const isNear = (one: PlacedBill) => Math.abs(offBy(ofAll.rule.rates, one)) <= OUTLIER * rounding;
+    if (placed.every(isNear)) return ofAll;
     const near = leastMedianOfSquares(form, placed, rounding);
-    const kept = near.length > length + BILLS_TO_SPARE ? near : placed;
-    const found = ruleOf(placing, form, kept, bills.length, rounding);
+    if (near.length <= length + BILLS_TO_SPARE) return ofAll;
+    const ofNear = ruleOf(placing, form, near, bills.length, rounding);
     // Where even the bills nearest to the line scatter by more than rounding does, the others are no outliers of it.
-    const isNoisy = found !== null && found.rule.scatter > EXACT * rounding;
-    return (isNoisy ? ruleOf(placing, form, placed, bills.length, rounding) : found) ?? [];
+    const isNoisy = ofNear !== null && ofNear.rule.scatter > EXACT * rounding;
+    return (isNoisy ? ofAll : ofNear) ?? [];
   });
 }
 
@@ -202,20 +206,22 @@ function leastMedianOfSquares(
 ): readonly PlacedBill[] {
   const { columns, values } = regressionOf(form, bills);
   const off = new Float64Array(bills.length);
+  const half = bills.length >> 1;
   let best = { median: Number.POSITIVE_INFINITY, off: new Float64Array() };
   for (const sample of samplesOf(bills.length, form.fitted.length)) {
     const ofSample = (one: readonly number[]) => sample.map((at) => one[at] as number);
     const coefficients = solved(columns.map(ofSample), ofSample(values));
     if (coefficients === null) continue;
+    let nearer = 0;
     for (let at = 0; at < off.length; at += 1) {
       let rest = values[at] as number;
       for (let term = 0; term < columns.length; term += 1)
         rest -= (coefficients[term] as number) * (columns[term]?.[at] as number);
       off[at] = Math.abs(rest);
+      if (Math.abs(rest) < best.median) nearer += 1;
     }
-    // As `median` does, without a copy of a list for each of hundreds of samples.
-    const middle = off.slice().sort()[off.length >> 1] as number;
-    if (middle < best.median) best = { median: middle, off: off.slice() };
+    // Few of hundreds of samples are better, and have to be sorted.
+    if (nearer > half) best = { median: off.slice().sort()[half] as number, off: off.slice() };
   }
   // The scale of normal noise, corrected for few bills (Rousseeuw and Leroy); rounding is always there.
   const few = 1 + 5 / (bills.length - form.fitted.length);

@@ -114,7 +114,12 @@ async function untilThrough(interview: Interview, steps = STEPS): Promise<void> 
   const files = await answers.write();
   const only = isNew ? ` Only you can read ${files.length > 1 ? 'them' : 'it'}.` : '';
   io.out(`\nWritten: ${files.join(', ')}.${only}\n`);
+  for (const file of files.filter((one) => NUMBERED.test(one)))
+    io.out(`${file} has a number because a file without it was there, which stays as it was.\n`);
 }
+
+/** As `Answers` calls a file of a secret beside one that is there. */
+const NUMBERED = /-password-\d+$|-token-\d+$/;
 
 interface Offer {
   readonly words: string;

@@ -284,6 +284,7 @@ test('a password file that is there is taken by Enter, and never written over', 
   expect(told).toMatch(/Enter alone: the one in \.\/heat-password\).*refused.*ok: signed in/s);
   expect(await kept('heat-password')).toBe('an old one\n');
   expect((await written()).accounts[0].password_file).toBe('./heat-password-2');
+  expect(told).toContain('heat-password-2 has a number because');
   expect(await kept('heat-password-2')).toBe(`${ME.password}\n`);
 });
 

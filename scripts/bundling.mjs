@@ -41,6 +41,7 @@ export const bundling = {
     // The package is Node's own stream, copied out for other runtimes.
     'readable-stream': 'node:stream',
     socks: './scripts/absent.cjs',
+    // The list of all public suffixes, which tough-cookie brings: 130 kB. Tests from source have the real one.
     tldts: './scripts/absent.cjs',
     'worker-timers': './scripts/absent.cjs',
     // Of pg: files of passwords, and another runtime's sockets.

@@ -192,6 +192,7 @@ function refusal({ ids, classes }: Page, { fields }: Form, asked: Asked, isSame:
   if (asked === 'code') return isSame ? new LoginRefused(REFUSALS.codeRefused) : unsupported('another code');
   // A theme that marks wrong fields, and marks none, says something about the account.
   const marksFields = fields.some(({ attributes }) => attributes['aria-invalid'] !== undefined);
+  // A theme of Keycloak has `#input-error-container-…` on every page.
   const isMarked = [...ids].some((id) => /^input-error(?!-container)/.test(id));
   const isDisabled = isSame && marksFields && !isMarked && classes.has('kc-feedback-text');
   // Another execution counts as well: that costs minutes, the opposite may get the account locked.
@@ -293,6 +294,7 @@ function answerAt(url: URL, isAfterPassword: boolean): URL {
   return answer;
 }
 
+/** Of the address alone: Keycloak sends a letter whenever its page for confirming an e-mail address is fetched. */
 function rejectIfAction({ pathname, searchParams }: URL, mayConsent: boolean): void {
   const execution = searchParams.get('execution') ?? '';
   if (mayConsent && execution === 'OAUTH_GRANT') return;

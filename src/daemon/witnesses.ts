@@ -31,6 +31,7 @@ const AHEAD_MS = 5 * 60_000;
 const HINT =
   'docs/witness.md tells what is taken, and after how long a new meter is believed. Nothing else stops.';
 
+type Configured = WitnessOptions & { readonly topic: string };
 type Needs = Pick<AccountContext, 'config' | 'clock' | 'zone' | 'log' | 'state'>;
 export type Witnesses = Awaited<ReturnType<typeof openWitnesses>>;
 
@@ -43,7 +44,11 @@ export async function openWitnesses(context: Needs, changed: () => void) {
   });
   const witnesses = new Map<string, Witness>();
   for (const [meter, { witness: options }] of Object.entries(config.meters))
-    if (options) witnesses.set(meter, await Witness.open(meter, options, context));
+    if (options) {
+      const document = witnessDocument(context.state, meter, options);
+      const stored = (await document.read()) ?? NOTHING_HEARD;
+      witnesses.set(meter, new Witness(meter, options, document, stored, context));
+    }
   const all = [...witnesses.values()];
 
   return {
@@ -85,9 +90,9 @@ class Witness {
   /** On the monotonic clock. */
   #writtenAt = Number.NEGATIVE_INFINITY;
 
-  private constructor(
+  constructor(
     meter: string,
-    { topic, ...options }: WitnessOptions & { readonly topic: string },
+    { topic, ...options }: Configured,
     document: Document<WitnessRecord>,
     stored: WitnessRecord,
     context: Needs,
@@ -100,16 +105,6 @@ class Witness {
     this.#now = { record: stored, untimed: null, refusal: null };
     this.#shown = this.#now;
     this.#written = stored;
-  }
-
-  static async open(
-    meter: string,
-    options: WitnessOptions & { readonly topic: string },
-    context: Needs,
-  ): Promise<Witness> {
-    const document = witnessDocument(context.state, meter, options);
-    const stored = await document.read();
-    return new Witness(meter, options, document, stored ?? NOTHING_HEARD, context);
   }
 
   hear({ payload, retained }: Incoming): void {

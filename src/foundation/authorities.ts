@@ -14,7 +14,7 @@ const BEGINNINGS = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/g;
 const FIRST_BYTE_OF_DER = 0x30;
 const BYTE_ORDER_MARK = '\xef\xbb\xbf';
 
-/** `found` says what there is instead, in words without its text. */
+/** `found` says what there is instead, in words without its text. Node itself takes a text without a certificate for no authority, and says nothing. */
 export function certificatesIn(
   content: Buffer,
 ): { readonly certificates: readonly X509Certificate[] } | { readonly found: string } {

@@ -240,25 +240,33 @@ export class Connection {
     await this.#places(() => this.#answered(ACKNOWLEDGE_TIMEOUT_MS, write));
   }
 
-  /** Resolves with what the broker refuses of it. Rejects when no answer comes in time, or the connection ends. */
+  /**
+   * One packet, so that the answer to all comes at once: a rival for the client id may be quick. Resolves with what the broker refuses of
+   * it. Rejects when no answer comes in time, or the connection ends.
+   */
   async subscribe(subscriptions: readonly Subscription[]): Promise<readonly SubscribeRefused[]> {
-    const answers = await Promise.all(subscriptions.map((one) => this.#subscribe(one)));
-    return answers.flatMap((refusal) => refusal ?? []);
-  }
-
-  async #subscribe(subscription: Subscription): Promise<SubscribeRefused | null> {
-    const { filter, retainAsPublished = false } = subscription;
-    let code = refusedUnasked(filter, this.limits);
-    if (code === null)
+    const codes = new Map<string, number>();
+    const wanted: Record<string, { qos: 1; rap: boolean }> = {};
+    for (const { filter, retainAsPublished = false } of subscriptions) {
+      const code = refusedUnasked(filter, this.limits);
+      if (code === null) wanted[filter] = { qos: 1, rap: retainAsPublished };
+      else codes.set(filter, code);
+    }
+    // An object puts names that are numbers first, and so does the packet that mqtt.js makes of it.
+    const filters = Object.keys(wanted);
+    if (filters.length > 0)
       await this.#answered(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
-        this.#client.subscribe(filter, { qos: 1, rap: retainAsPublished }, (err, _, answer) => {
-          const [granted] = answer?.granted ?? [];
-          code = granted === undefined ? null : Number(granted);
-          settle(code === null ? err : null);
+        this.#client.subscribe(wanted, (err, _, answer) => {
+          for (const [at, code] of (answer?.granted ?? []).entries())
+            codes.set(filters[at] ?? '', Number(code));
+          const isWhole = filters.every((filter) => codes.has(filter));
+          settle(isWhole ? null : (err ?? notAcknowledged({ why: 'no answer to each filter' })));
         }),
       );
-    if (code === null || code < FIRST_REFUSAL) return null;
-    return SubscribeRefused.byCode(subscription, code, this.version);
+    return subscriptions.flatMap((subscription) => {
+      const code = codes.get(subscription.filter) ?? ACCEPTED;
+      return code < FIRST_REFUSAL ? [] : SubscribeRefused.byCode(subscription, code, this.version);
+    });
   }
 
   async unsubscribe(filter: string): Promise<void> {

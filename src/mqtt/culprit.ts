@@ -4,7 +4,10 @@ import { type End, isAboutConnection } from './reasonCodes.ts';
 /** A broker that ends the connection over so many things does so over everything. */
 const MOST_SEPARATE = 20;
 
-/** Two connections in a row that end over the same thing are no accident. It is left out from then on, so that the rest gets through. */
+/**
+ * Two connections in a row that end over the same thing are no accident. It is left out from then on, so that the rest gets through.
+ * mqtt.js, too, ends a connection: at a PUBACK with a code that MQTT 5 does not list for it, such as Mosquitto's 149 above `message_size_limit`.
+ */
 export class Culprit {
   readonly #innocent: string | undefined;
   #suspect: string | null = null;

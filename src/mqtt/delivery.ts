@@ -97,10 +97,12 @@ export class Delivery {
     try {
       this.#note(message, await this.#offer(over, message));
     } catch (err) {
-      // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
-      const words = err instanceof Failure ? safeWords(err) : { err };
-      if (over.end === null)
+      // It stays in the outbox, and a connection that swallows messages is of no use.
+      if (over === this.#connection) {
+        this.#connection = null;
+        const words = err instanceof Failure ? safeWords(err) : { err };
         this.#parts.log.warn({ ...words, topic: message.topic }, 'publish was not acknowledged');
+      }
       await over.close(0);
     } finally {
       this.#underWay -= 1;

@@ -150,10 +150,13 @@ const RIGHT_TO_READ = 'Give its user the right to read there (to subscribe).';
 
 /** The broker does not let us hear a topic: everything else goes on. */
 export class SubscribeRefused extends BrokerFailure {
+  readonly filter: string;
+
   constructor({ filter, lost }: Subscription, { what, hint }: BrokerReason) {
     const loss = lost === undefined ? '' : ` Lost with it: ${lost}.`;
     const message = `The broker refuses the subscription to ${filter}: ${what}.${loss}`;
     super('subscribe_refused', message, hint, 'later');
+    this.filter = filter;
   }
 
   /** `code`: of a SUBACK; MQTT 3.1.1 has only one. */

@@ -7,6 +7,8 @@ import { Culprit } from './culprit.ts';
 import type { Subscription } from './message.ts';
 import { SubscribeRefused } from './refusals.ts';
 
+/** No filter: a connection has ended over several of them. */
+const SEVERAL = '';
 /** After it, what the broker has refused is asked for again: its user may have been given the right meanwhile. */
 const AGAIN_MS = 15 * 60_000;
 
@@ -45,42 +47,59 @@ export class Subscriber {
     this.#culprit.forgive();
   }
 
-  /** One after another, so that the end of a connection tells which it was. Rejects as `subscribe` does. */
+  /** In one packet, unless a culprit is sought. Rejects as `subscribe` does. */
   async subscribeAll(over: Connection): Promise<void> {
-    for (const subscription of this.#wanted) await this.subscribe(over, subscription);
+    await this.#subscribe(over, this.#wanted);
     this.#culprit.rest();
   }
 
   /** Resolves with whether the broker takes it. Rejects when no answer comes in time, or the connection ends. */
   async subscribe(over: Connection, subscription: Subscription): Promise<boolean> {
+    await this.#subscribe(over, [subscription]);
+    return !this.#refused.has(subscription.filter);
+  }
+
+  async #subscribe(over: Connection, subscriptions: readonly Subscription[]): Promise<void> {
     if (over !== this.#over) this.#refused.clear();
     this.#over = over;
-    const { filter } = subscription;
-    const end = this.#culprit.endOver(filter);
-    const refusal =
-      end === undefined ? await this.#ask(over, subscription) : SubscribeRefused.byEnd(subscription, end);
-    if (refusal === null) {
+    const asked: Subscription[] = [];
+    for (const subscription of subscriptions) {
+      const end = this.#culprit.endOver(subscription.filter);
+      if (end === undefined) asked.push(subscription);
+      else this.#note(subscription, SubscribeRefused.byEnd(subscription, end));
+    }
+    const packets = this.#culprit.isSought ? asked.map((subscription) => [subscription]) : [asked];
+    for (const packet of packets) await this.#ask(over, packet);
+  }
+
+  async #ask(over: Connection, packet: readonly Subscription[]): Promise<void> {
+    try {
+      const refusals = await over.subscribe(packet);
+      for (const subscription of packet)
+        this.#note(
+          subscription,
+          refusals.find(({ filter }) => filter === subscription.filter),
+        );
+    } catch (err) {
+      // Some brokers end the connection where others refuse a subscription.
+      await over.close(0);
+      const [first, second] = packet;
+      const name = second === undefined && first ? first.filter : SEVERAL;
+      if (this.#culprit.blame(name, await over.ended)) this.#hasFoundCulprit = true;
+      throw err;
+    }
+  }
+
+  #note({ filter }: Subscription, refusal: SubscribeRefused | undefined): void {
+    if (refusal === undefined) {
       this.#refused.delete(filter);
       this.#said.delete(filter);
-      return true;
+      return;
     }
     this.#refused.set(filter, refusal);
     const { message, ...words } = safeWords(refusal);
     if (this.#said.get(filter) !== message) this.#log.warn(words, message);
     this.#said.set(filter, message);
-    return false;
-  }
-
-  async #ask(over: Connection, subscription: Subscription): Promise<SubscribeRefused | null> {
-    try {
-      const [refusal = null] = await over.subscribe([subscription]);
-      return refusal;
-    } catch (err) {
-      // Some brokers end the connection where others refuse a subscription.
-      await over.close(0);
-      if (this.#culprit.blame(subscription.filter, await over.ended)) this.#hasFoundCulprit = true;
-      throw err;
-    }
   }
 
   /** Asks again and again for what the broker has refused. Resolves when nothing is left, or the signal aborts; rejects as `subscribe` does. */

@@ -33,7 +33,7 @@ test('before the first connection states are dropped, as the announcement has th
 });
 
 test('a connection that swallows messages is given up, and they are delivered over the next', async () => {
-  const { wire, link, probe, pass, clock, delivered, isLost } = await connected();
+  const { wire, link, probe, pass, clock, delivered, isLost, lines } = await connected();
   wire.turn('muted');
   link.publish([state('1'), event('1')]);
   await waitFor('their arrival', () => probe.last('x/event'));
@@ -46,6 +46,7 @@ test('a connection that swallows messages is given up, and they are delivered ov
   wire.turn('whole');
   await pass(3_000);
   await waitFor('acknowledgements', () => link.status().waiting === 0);
+  expect(lines.filter((line) => line.includes('was not acknowledged'))).toHaveLength(1);
   expect(delivered.map(({ payload }) => payload)).toEqual(['online', 'online', '1', '1']);
   expect(probe.on('x/value')).toHaveLength(2);
   // More than may be under way at once.

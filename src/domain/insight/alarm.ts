@@ -37,7 +37,7 @@ interface Single {
   readonly by: number;
 }
 
-/** A fault is to be found by its third day: docs/insight.md has what is found. */
+/** A fault is to be found by its third day: docs/method.md has what is found. */
 const TOGETHER_DAYS = 3;
 /** The mean of three days, each counted as at most so much: so that there are two false alarms a year. */
 const DRIFT = 2.1;

@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 import { bundling } from './bundling.mjs';
 
 const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-bench-'));
-const pieces = ['bench', 'floor', 'provider', 'delay', 'greedy'];
+const pieces = ['bench', 'floor', 'provider', 'delay', 'greedy', 'syncs'];
 await build({
   ...bundling,
   entryPoints: Object.fromEntries(pieces.map((name) => [name, `test/bench/${name}.ts`])),

@@ -5,6 +5,7 @@ import type { BillForecast } from '../domain/insight/nextBill.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Day, DaySpan } from '../domain/period.ts';
 import { isSameProperty, type Property, seriesName, withFound } from '../domain/reading.ts';
+import { cannotRead, type Standing } from '../domain/sharedMeter.ts';
 import { isClockSet } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { backOffMs } from '../foundation/retry.ts';
@@ -59,8 +60,6 @@ interface Round {
 
 const DAY_MS = 24 * 3_600_000;
 const DISCOVERY_IS_OLD_MS = 7 * DAY_MS;
-// After so long without a good poll, another account that has the same meter reads it.
-const MUST_GIVE_AFTER_MS = DAY_MS;
 // A day that is booked late is no exchange yet.
 const REGISTER_IS_SILENT_MS = 2 * DAY_MS;
 const NO_INVOICES: readonly Invoice[] = [];
@@ -85,7 +84,7 @@ export class Account {
   readonly #context: AccountContext;
   readonly #all: readonly Account[];
   readonly #bills: Bills;
-  #isPolling = false;
+  isPolling = false;
 
   private constructor(id: string, parts: AccountParts, context: AccountContext) {
     const { upstream, history, extras, all } = parts;
@@ -113,34 +112,25 @@ export class Account {
     return this.own.meters;
   }
 
-  /** The meters of other accounts that it has too. */
-  sharedMeters(): Meter[] {
-    return this.own.shared();
-  }
-
   /** Its sign-in is not suspended, and needs no person. */
   get isUsable(): boolean {
     const { session } = this.upstream;
     return !session.isSuspended && !needsAPerson(session.status().state);
   }
 
-  /** It cannot read its meters, and waiting for it would leave them unread. */
-  get mustGive(): boolean {
+  get standing(): Standing {
     const { failingSince } = this.history.record;
-    const { clock } = this.#context;
-    const isFailingForLong = failingSince !== null && clock.now() - failingSince >= MUST_GIVE_AFTER_MS;
-    const needsPerson = needsAPerson(this.upstream.session.status().state);
-    return (isFailingForLong || needsPerson) && !this.#isPolling;
+    return { failingSince, needsPerson: needsAPerson(this.upstream.session.status().state) };
   }
 
   /** Never rejects. `again`: those days instead of what is due. */
   async poll(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
     const round: Round = { signal, again, read: new Set(), events: [] };
-    this.#isPolling = true;
+    this.isPolling = true;
     const fault = await this.#attempt(round)
       .catch((err: unknown) => err)
       .finally(() => {
-        this.#isPolling = false;
+        this.isPolling = false;
       });
     const { entities, meters } = this.own;
     // A stop in the middle of a poll says nothing about the provider.
@@ -156,7 +146,8 @@ export class Account {
     if (!isClockSet(this.#context.clock.now())) throw clockNotSet();
     const isKnown = this.meters !== null;
     if (!isKnown) await this.#discover(round.signal);
-    await this.own.takeOver();
+    // Of two that cannot, neither takes from the other.
+    if (!cannotRead(this.standing, this.#context.clock.now())) await this.own.takeOver();
     if (isKnown && (this.hasToSignIn || !this.isUsable)) await this.#signIn();
     let faults = await this.#pollMeters(round);
     if (isKnown && faults.some(isRefusal) && this.history.tryOnceADay('rediscoveredAt')) {

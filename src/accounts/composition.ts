@@ -2,6 +2,7 @@
 import { needsAPerson, type Reason } from '../domain/health.ts';
 import { newestOf } from '../domain/invoice.ts';
 import { seriesName } from '../domain/reading.ts';
+import { DUPLICATE_METER } from '../domain/sharedMeter.ts';
 import { EXIT, failure, safeWords } from '../foundation/failure.ts';
 import type { Message } from '../mqtt/message.ts';
 import { billMessage, changeMessage, lateMessage, unusualUseMessage } from '../publication/messages.ts';
@@ -85,12 +86,12 @@ export function meterReasons(
 }
 
 /** The meters that other accounts read, and that it has too. */
-export function duplicateReasons(account: Account): Reason[] {
-  return account.sharedMeters().map(({ account: owner, property }) => ({
-    code: 'duplicate_meter',
-    message: `The accounts ${owner} and ${account.id} have the same meter. It is read once, by ${owner}.`,
-    hint: `Take one of the two out of the configuration. If ${owner} cannot read it for a day, or needs somebody to sign in, ${account.id} takes it over with its history.`,
-    account: account.id,
+export function duplicateReasons({ id, own }: Account): Reason[] {
+  return own.duplicates().map(({ property, reader }) => ({
+    code: DUPLICATE_METER,
+    message: `The accounts ${reader} and ${id} have the same meter. It is read once, by ${reader}.`,
+    hint: `One of the two accounts is enough. If ${reader} cannot read it for a day, or needs somebody to sign in, ${id} takes it over with its history.`,
+    account: id,
     meter: seriesName(property),
   }));
 }

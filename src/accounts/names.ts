@@ -13,13 +13,8 @@ export class SeriesNames {
   /** The property that has the name. */
   readonly #names = new Map<string, string>();
 
-  /**
-   * Those of an account's properties that it may read: in a fleet another process may read some for another account. Asked when the
-   * account is opened, and after each discovery.
-   */
-  async claim(properties: readonly Property[]): Promise<readonly Property[]> {
-    return properties;
-  }
+  /** All properties of an account, when it is opened and after each discovery: in a fleet the database says which of them it reads. */
+  async claim(_properties: readonly Property[]): Promise<void> {}
 
   /** The id of the first account that claims the property. */
   ownerOf({ propertyCustomerId }: Property, claimant: string): string {

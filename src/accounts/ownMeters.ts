@@ -1,6 +1,7 @@
 // The meters that one account reads: those of its properties whose ledgers no other account keeps. Of two that list the same property,
 // the one that has the ledger reads it, else the first that finds it, until it cannot.
 import { type EntityContext, isSameProperty, type Property, seriesName } from '../domain/reading.ts';
+import { cannotRead, type Standing } from '../domain/sharedMeter.ts';
 import { ledgerCodec } from '../store/ledgerDocument.ts';
 import type { AccountContext } from './context.ts';
 import type { AccountExtras } from './extras.ts';
@@ -8,12 +9,19 @@ import { Meter } from './meter.ts';
 import { ledgerFile, type SeriesNames } from './names.ts';
 import type { PollHistory } from './pollHistory.ts';
 
-/** Another account, as far as its meters go. */
+/** An account of this process, as far as its meters go. */
 export interface Neighbour {
   readonly id: string;
   readonly own: OwnMeters;
-  /** It cannot read its meters, and waiting for it would leave them unread. */
-  readonly mustGive: boolean;
+  readonly standing: Standing;
+  readonly isPolling: boolean;
+}
+
+/** A property of which another account reads the meter. */
+export interface Duplicate {
+  readonly property: Property;
+  /** The id of that account. */
+  readonly reader: string;
 }
 
 interface Parts {
@@ -52,9 +60,10 @@ export class OwnMeters {
 
   /** Those that the disk knows: claims the ones whose ledger it has. `open` follows, once all accounts have done so. */
   async know(stored: EntityContext): Promise<void> {
-    this.#entities = await this.#claimed(stored);
+    this.#entities = stored;
+    await this.#parts.names.claim(stored.properties);
     const files = await this.#context.state.list(`accounts/${this.#id}`);
-    for (const property of this.#entities.properties) {
+    for (const property of stored.properties) {
       const path = ledgerFile(this.#id, property);
       if (files.some((file) => path.endsWith(`/${file}`))) this.#parts.names.ownerOf(property, this.#id);
     }
@@ -62,51 +71,42 @@ export class OwnMeters {
 
   /** After a discovery. */
   async take(found: EntityContext): Promise<void> {
-    const entities = await this.#claimed(found);
-    this.#meters = await this.#openAll(entities);
-    this.#entities = entities;
+    await this.#parts.names.claim(found.properties);
+    this.#meters = await this.#openAll(found);
+    this.#entities = found;
   }
 
   async open(): Promise<void> {
     if (this.#entities !== null) this.#meters = await this.#openAll(this.#entities);
   }
 
-  /** What is left to this account, where other processes read as well. */
-  async #claimed(entities: EntityContext): Promise<EntityContext> {
-    return { ...entities, properties: await this.#parts.names.claim(entities.properties) };
-  }
-
-  /** Properties whose ledgers other accounts of the configuration keep. */
-  #duplicates(): readonly Property[] {
+  duplicates(): Duplicate[] {
     const isOwn = (property: Property) => this.#meters?.some((meter) => isOf(meter, property)) ?? true;
-    return (this.#entities?.properties ?? []).filter((property) => !isOwn(property));
+    return (this.#entities?.properties ?? [])
+      .filter((property) => !isOwn(property))
+      .map((property) => ({ property, reader: this.#parts.names.ownerOf(property, this.#id) }));
   }
 
-  #ownerOf(property: Property): Neighbour | undefined {
-    const owner = this.#parts.names.ownerOf(property, this.#id);
-    return this.#parts.all.find((one) => one.id === owner);
+  #neighbour(id: string): Neighbour | undefined {
+    return this.#parts.all.find((one) => one.id === id);
   }
 
-  /** The meters of other accounts that it has too. */
-  shared(): Meter[] {
-    return this.#duplicates().flatMap(
-      (property) => this.#ownerOf(property)?.own.meters?.find((meter) => isOf(meter, property)) ?? [],
-    );
-  }
-
-  /** All its meters: the bills are about those that another account reads as well. None while one is not complete. */
+  /** All its meters: the bills are about those that another account reads as well. None while one is not complete, or not known here. */
   billed(): readonly Meter[] {
-    const own = this.#meters ?? [];
-    const both = [...own, ...this.shared()];
-    const areKnown = both.length === own.length + this.#duplicates().length;
-    return areKnown && both.every(({ isComplete }) => isComplete) ? both : [];
+    const shared = this.duplicates().map(({ property, reader }) =>
+      this.#neighbour(reader)?.own.meters?.find((meter) => isOf(meter, property)),
+    );
+    const all = [...(this.#meters ?? []), ...shared];
+    const complete = all.flatMap((meter) => (meter?.isComplete ? meter : []));
+    return complete.length === all.length ? complete : [];
   }
 
-  /** Takes over what others cannot read, with all that is known of it. */
+  /** Takes over what others of this process cannot read, with all that is known of it. */
   async takeOver(): Promise<void> {
-    for (const property of this.#duplicates()) {
-      const owner = this.#ownerOf(property);
-      if (owner?.mustGive) await this.#takeFrom(owner, property);
+    const now = this.#context.clock.now();
+    for (const { property, reader } of this.duplicates()) {
+      const owner = this.#neighbour(reader);
+      if (owner && !owner.isPolling && cannotRead(owner.standing, now)) await this.#takeFrom(owner, property);
     }
   }
 

@@ -2,6 +2,7 @@
 // all, and the others take what it has counted.
 import type { Reason } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
+import { DUPLICATE_METER } from '../domain/sharedMeter.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { SingleFlight } from '../foundation/limits.ts';
 import { type Health, healthOf } from '../publication/messages.ts';
@@ -48,7 +49,7 @@ SELECT json_build_object('last_poll_at', max(last_poll_at), 'last_success_at', m
   (SELECT nullif(greatest(paused_until, now()), now()) FROM heat2mqtt.fleet) AS "pausedUntil",
   coalesce(extract(epoch FROM now() - min(due_at) FILTER (WHERE late)) * 1000, 0)::float8 AS "oldestDueMs",
   (SELECT coalesce(json_agg(c), '[]') FROM (SELECT last_error AS code, count(*) AS accounts FROM heat2mqtt.account
-    WHERE failures > 0 AND NOT paused GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10) c) AS codes,
+    WHERE last_error IS NOT NULL AND NOT paused GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10) c) AS codes,
   (${TransactionWatch.QUESTION}) AS transactions
 FROM (SELECT *, failures > 0 AND NOT paused AS fails,
   NOT paused AND due_at < (SELECT late FROM bounds) AND retry_after <= now() AS late FROM heat2mqtt.account) a`;
@@ -159,7 +160,7 @@ function reasonsOf({ codes, fleet: { overdue }, toldToWait, pausedUntil }: Count
   for (const { code, accounts } of codes)
     reasons.push({
       code,
-      message: `${countWords(accounts, 'account')}: the last poll failed (${code}).`,
+      message: `${countWords(accounts, 'account')}: ${code === DUPLICATE_METER ? 'another account has the same meter, and reads it' : `the last poll failed (${code})`}.`,
       hint: '`heat2mqtt accounts list --failing` tells which, and what to do.',
     });
   if (overdue > 0)

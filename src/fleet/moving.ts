@@ -1,16 +1,18 @@
 // Moves a household into a fleet: its accounts, and of each everything that its state directory keeps.
 import { randomUUID } from 'node:crypto';
+import { knownMeters } from '../accounts/names.ts';
 import type { Account, Fleet } from '../config/schema.ts';
+import type { Property } from '../domain/reading.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
 import { openClaims } from '../store/database/claims.ts';
 import { propertyOf } from '../store/database/kept.ts';
-import { contextCodec, journalCodec, tokensCodec } from '../store/documents.ts';
+import { journalCodec, tokensCodec } from '../store/documents.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
+import { asItIs } from './publishing.ts';
 import { loginOf, sealLogin } from './roster.ts';
-import { asItIs } from './run.ts';
 
 interface Parts {
   readonly opened: OpenFleet;
@@ -18,6 +20,8 @@ interface Parts {
   readonly household: StateStore;
   readonly clock: Clock;
 }
+
+const UNTIL_ALL_ARE_MOVED_MS = 3_600_000;
 
 /**
  * No daemon may use the household meanwhile. Its tokens are removed from there: used beside the fleet, they would end the
@@ -52,24 +56,37 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
   if (isDry) return accounts.filter(({ id }) => known.get(id)?.last_poll_at == null).length;
 
   const claims = openClaims({ ...opened, clock }, randomUUID(), fleet.claim_seconds);
-  let moved = 0;
+  const meters = await knownMeters(household, { accounts: [...accounts], meters: {} });
+  const moved: string[] = [];
   for (const { id, username, password, history_since } of accounts) {
     const login = sealLogin(id, username, (await password?.read()) ?? '', seal);
     const claim = await claims.takeNew(id, login, history_since ?? null);
-    if (claim) await fill(claim, parts);
-    if (claim) moved += 1;
+    const read = meters.filter(({ account, isOwn }) => account === id && isOwn);
+    if (claim)
+      await fill(
+        claim,
+        read.map(({ property }) => property),
+        parts,
+      );
+    if (claim) moved.push(id);
     await household.document(`accounts/${id}/tokens`, tokensCodec).remove();
     if (household.fault !== null) throw household.fault;
   }
-  return moved;
+  // Only now: until then an account could take a meter whose ledger comes with another one.
+  await database.query('UPDATE heat2mqtt.account SET due_at = now() WHERE id = ANY($1)', [moved]);
+  return moved.length;
 }
 
-async function fill(claim: ClaimedAccount, { household, clock }: Parts): Promise<void> {
+/** `properties`: those that the account reads, of which it has the ledgers. */
+async function fill(
+  claim: ClaimedAccount,
+  properties: readonly Property[],
+  { household, clock }: Parts,
+): Promise<void> {
   const { id } = claim;
   const folder = `accounts/${id}`;
   await claim.open();
-  const context = await household.document(`${folder}/context`, contextCodec).read();
-  await claim.takeSeries(context?.value.properties ?? []);
+  await claim.takeSeries(properties);
   const names = await household.list(folder);
   // Tokens come last: they are kept at once, and all else with the commit.
   for (const name of names.sort((one, other) => Number(one === 'tokens') - Number(other === 'tokens'))) {
@@ -78,13 +95,14 @@ async function fill(claim: ClaimedAccount, { household, clock }: Parts): Promise
   }
   const record = (await household.document('journal', journalCodec).read())?.accounts[id];
   if (record) await claim.document('journal', journalCodec).write({ accounts: { [id]: record } });
-  const now = new Date(clock.now());
+  const now = clock.now();
   const at = (time: number | null = null) => time && new Date(time);
   const columns = {
     last_poll_at: at(record?.lastPollAt),
     last_success_at: at(record?.lastSuccessAt),
     first_history: !names.some((name) => propertyOf(name) !== null),
-    poll_at: now,
+    poll_at: new Date(now),
   };
-  await claim.write(columns, { dueAt: now, isPolled: false, isPublished: false });
+  const dueAt = new Date(now + UNTIL_ALL_ARE_MOVED_MS);
+  await claim.write(columns, { dueAt, isPolled: false, isPublished: false });
 }

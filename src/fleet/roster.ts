@@ -85,7 +85,7 @@ export const listAccounts = (database: Database, onlyFailing: boolean): Promise<
     `SELECT id, CASE WHEN removed THEN 'removing' WHEN paused THEN 'paused' WHEN failures > 0 THEN 'failing'
         WHEN last_poll_at IS NULL THEN 'new' ELSE 'ok' END AS state,
       last_success_at, CASE WHEN NOT paused THEN due_at END AS next_run_at, failing_since, failures, last_error, auth_state, advice
-    FROM heat2mqtt.account WHERE NOT $1 OR (NOT paused AND (failures > 0 OR needs_user)) ORDER BY id`,
+    FROM heat2mqtt.account WHERE NOT $1 OR (NOT paused AND (last_error IS NOT NULL OR needs_user)) ORDER BY id`,
     [onlyFailing],
   );
 

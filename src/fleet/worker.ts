@@ -47,25 +47,14 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
       await claim.open();
       await runAccount(claim, parts);
     } catch (err) {
-      await drop(claim, err);
+      logDropped(claim, err);
+      const { columns, end } = afterFailedRun(claim, err, context);
+      // A claim that cannot be given back ends by itself.
+      await claim.giveBack(columns, end).catch(() => undefined);
     } finally {
       claim.end();
       running.delete(claim);
     }
-  }
-
-  async function drop(claim: ClaimedAccount, err: unknown): Promise<void> {
-    const { id: account, signal } = claim;
-    if (claim.remainingMs() <= 0) {
-      log.debug({ account }, 'run dropped: the account is no longer ours');
-      return;
-    }
-    if (signal.aborted) log.debug({ account }, 'run dropped: the provider asks for a pause');
-    else if (err instanceof Failure) tell(err, account);
-    else log.error({ account, err }, 'run failed unexpectedly');
-    const { columns, end } = afterFailedRun(claim, err, context);
-    // A claim that cannot be given back ends by itself.
-    await claim.giveBack(columns, end).catch(() => undefined);
   }
 
   /** Keeps what is under way. No other step may delay it. */
@@ -74,6 +63,14 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
       await clock.sleep((claimSeconds * 1000) / RENEWALS, signal);
       await claims.renew([...running.keys()]).catch(tell);
     }
+  }
+
+  function logDropped(claim: ClaimedAccount, err: unknown): void {
+    const { id: account, signal } = claim;
+    if (claim.remainingMs() <= 0) log.debug({ account }, 'run dropped: the account is no longer ours');
+    else if (signal.aborted) log.debug({ account }, 'run dropped: the provider asks for a pause');
+    else if (err instanceof Failure) tell(err, account);
+    else log.error({ account, err }, 'run failed unexpectedly');
   }
 
   function tell(err: unknown, account?: string): void {

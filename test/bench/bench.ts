@@ -1,5 +1,5 @@
 // The bench: `npm run bench`, shorter with `--quick`, single parts by name (start, memory, requests, slow,
-// flood, accounts, history, insight, size, peer, fleet, statements). The last two, which need PostgreSQL, only by name.
+// flood, accounts, day, history, insight, size, peer, fleet, statements). The last two, which need PostgreSQL, only by name.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, release, tmpdir, totalmem, type } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { about } from '../../src/foundation/about.ts';
 import { benchAccounts } from './accounts.ts';
 import { startBroker } from './broker.ts';
 import { startProvider } from './children.ts';
+import { benchDay } from './day.ts';
 import { benchFleet } from './fleet.ts';
 import { benchStatements } from './fleetStatements.ts';
 import { benchFlood } from './flood.ts';
@@ -50,6 +51,7 @@ try {
   if (rows.length > 0) say(`${table(['what', 'heat2mqtt', 'floor', 'ratio', 'at most'], cells)}\n`);
   if (wants('history')) say(`${await benchHistory([1, 20], isQuick ? 10 : 50)}\n`);
   if (wants('insight')) say(`${benchInsight(isQuick ? 60 : 200)}\n`);
+  if (wants('day')) say(`${await benchDay(bench, isQuick ? 30_000 : 120_000)}\n`);
   if (wants('peer')) say(`${await benchPeer(bench, isQuick ? 5_000 : 60_000, isQuick ? 2 : 3)}\n`);
   const sizes = wanted.map(Number).filter((size) => size > 0);
   const usual = isQuick ? [1, 100] : [1, 100, 1_000];

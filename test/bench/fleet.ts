@@ -26,7 +26,7 @@ const BASE = 'fleet';
 /** Shorter than the time between two of the phases, so that each poll signs in again, as polls that are hours apart do. */
 const TOKEN_SECONDS = 5;
 /** Of accounts that need no login: so many that the code is compiled, as it is in a process that has run for an hour. */
-const SIGNED_IN_ROUNDS = Number(process.env.ROUNDS ?? 30);
+const SIGNED_IN_ROUNDS = 30;
 const LONGEST_MS = 3_600_000;
 const A_DAY = { accounts: 50_000, polls: 6, newDays: 1 };
 const DAY_SECONDS = 86_400;

@@ -204,7 +204,7 @@ export async function fill(
   }
   const insert = (days: number, which: string) => `INSERT INTO heat2mqtt.reading
     SELECT s.id, d.day::date, (random() * 3e7)::int, (random() * 5e6)::int, (random() * 1.1)::int,
-      d.day + interval '30 h' + random() * interval '6 h' FROM heat2mqtt.series s,
+      date_trunc('milliseconds', d.day + interval '30 h' + random() * interval '6 h') FROM heat2mqtt.series s,
     generate_series(date '2026-11-01' - ${days}, date '2026-10-31', interval '1 day') AS d(day) WHERE ${which} ORDER BY d.day, s.id`;
   await postgres.run(insert(DAYS, `s.name NOT LIKE 'long%'`));
   await postgres.run(insert(LONG_DAYS, `s.name LIKE 'long%'`));

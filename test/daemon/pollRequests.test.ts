@@ -35,7 +35,7 @@ function open(fault: unknown = null) {
     id: 'home',
     told: {},
     meters: [METER],
-    sharedMeters: () => [],
+    own: { duplicates: () => [] },
     extras: { currency: 'EUR' },
     upstream: { session: { status: () => ({ state: 'ok' }), current: async () => null } },
     history,

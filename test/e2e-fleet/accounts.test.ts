@@ -55,7 +55,10 @@ test('imported, mended, paused and removed, beside a process that works', async 
   // A password that was mended is tried at once, whatever wait the refused one had earned.
   expect((await flat.import('flat-2')).output).toBe('imported 0, changed 1, unchanged 0\n');
   await untilState(flat, 'flat-2', 'ok');
-  expect((await listed(flat))['flat-2']).toMatchObject({ failing_since: null, last_error: null });
+  expect((await listed(flat))['flat-2']).toMatchObject({
+    failing_since: null,
+    last_error: 'duplicate_meter',
+  });
 
   expect(await command('accounts', 'pause', 'flat-2', 'flat-9')).toMatchObject({ code: 2 });
   expect((await command('accounts', 'pause', 'flat-2')).output).toBe('paused 1\n');

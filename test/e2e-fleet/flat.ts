@@ -14,9 +14,9 @@ export const isRead = (row: Row) => row.last_success_at !== null && row.failures
 /** Nothing of it is due soon, or under way. */
 export const rests = (row: Row) => row.rests === true;
 
-/** To be called from within a test. `configure` leaves the accounts out, unless `over` has some. */
-export async function openFlat() {
-  const home = await openHomeWithBroker();
+/** To be called from within a test. `configure` leaves the accounts out, unless `over` has some. `me`: as in `openHome`. */
+export async function openFlat(me = ME) {
+  const home = await openHomeWithBroker(me);
   const { stack, folder } = home;
   const postgres = stack.use(await startPostgres());
   const fleet = {

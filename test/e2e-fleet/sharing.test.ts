@@ -1,32 +1,101 @@
 // What accounts of a fleet share: a meter, the turn while there is a backlog, and the public lists.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { FAULTS } from '../support/faults.ts';
-import { METER, PROPERTY, STATE } from '../support/homes.ts';
+import { HEALTH, ME, METER, PROPERTY, STATE, USAGE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { isRead, openFlat, rests } from './flat.ts';
 
-test('of two accounts with one meter the lowest id that is usable reads it, and its topics stay', async () => {
+test('of two accounts with one meter the one that has its ledger reads it until it cannot; the other says so', async () => {
   const flat = await openFlat();
-  const { command } = flat;
+  const { command, postgres, simulator } = flat;
   const probe = await flat.listen();
+  const isDuplicate = ({ last_error, failures, wanted }: Record<string, unknown>) =>
+    last_error === 'duplicate_meter' && failures === 0 && wanted === 0;
+  /** Polled once more. */
+  async function polled(id: string, is = isRead): Promise<void> {
+    await command('accounts', 'resume', id);
+    await flat.untilRow(id, 'at rest', (row) => rests(row) && is(row));
+  }
+  const isReadBy = async (id: string) =>
+    expect(await postgres.query('SELECT account FROM heat2mqtt.series')).toEqual([{ account: id }]);
+
   await flat.import('b');
   flat.process();
-  const { energy_total: before } = await probe.until(STATE);
-  await flat.untilReadBy('b');
-  await flat.import('a');
-  await flat.untilReadBy('a');
-  await command('accounts', 'resume', 'b');
+  const { energy_total, origin } = await probe.until(STATE);
   await flat.untilRow('b', 'at rest', rests);
-  await flat.untilReadBy('a');
-  await command('accounts', 'pause', 'a');
-  await command('accounts', 'resume', 'b');
-  await flat.untilReadBy('b');
-  expect(JSON.parse(String(probe.last(STATE)?.payload))).toMatchObject({ energy_total: before });
-  expect(await flat.days()).toBe(flat.simulator.truth(PROPERTY).size);
+  const asked = simulator.counters.requests[USAGE];
+  await flat.import('a');
+  await flat.untilRow('a', 'named', isDuplicate);
+  await isReadBy('b');
+  expect(simulator.counters.requests[USAGE]).toBe(asked);
+  const health = await probe.until(HEALTH, (told) => JSON.stringify(told).includes('duplicate_meter'));
+  expect(health.reasons).toEqual([
+    expect.objectContaining({
+      code: 'duplicate_meter',
+      message: '1 account: another account has the same meter, and reads it.',
+    }),
+  ]);
+  expect(health.fleet).toMatchObject({ failing: 0 });
+  const { output } = await command('accounts', 'list', '--failing', '--format', 'json');
+  expect(JSON.parse(output)).toMatchObject([{ id: 'a', advice: expect.stringContaining('read once, by b') }]);
+
+  const failsSince = (id: string, hours: number) =>
+    postgres.query(
+      `UPDATE heat2mqtt.account SET failures = 3, last_error = 'provider_down', failing_since = now() - make_interval(hours => $2)
+      WHERE id = $1`,
+      [id, hours],
+    );
+  await failsSince('b', 23);
+  await polled('a', isDuplicate);
+  await isReadBy('b');
+  await failsSince('b', 25);
+  await polled('a');
+  await isReadBy('a');
+  await polled('b', isDuplicate);
+  await isReadBy('a');
+  // Its user is needed: not by one whose own is.
+  await postgres.query('UPDATE heat2mqtt.account SET needs_user = true');
+  await polled('b', isDuplicate);
+  await isReadBy('a');
+  await postgres.query(`UPDATE heat2mqtt.account SET needs_user = true WHERE id = 'a'`);
+  await polled('b');
+  await isReadBy('b');
+  expect(JSON.parse(String(probe.last(STATE)?.payload))).toMatchObject({ energy_total, origin });
+  expect(await flat.days()).toBe(simulator.truth(PROPERTY).size);
   // Its topics are no longer those of the other one.
   await command('accounts', 'remove', 'a', '--yes');
   await probe.untilCleared(['heat2mqtt/account/a/state']);
   expect(probe.last(STATE)?.payload.toString()).not.toBe('');
+});
+
+test('a household moves in whose second account has the ledger of both: it keeps it, and no history is read again', async () => {
+  const flat = await openFlat();
+  const { command, simulator, folder, postgres } = flat;
+  const probe = await flat.listen();
+  await writeFile(join(folder, 'password'), ME.password);
+  const account = (id: string) => ({ id, username: ME.username, password_file: join(folder, 'password') });
+  const [first, second] = [account('first'), account('second')];
+  for (const accounts of [[second], [first, second]]) {
+    await flat.configure({ accounts, fleet: undefined });
+    const daemon = flat.process();
+    await daemon.says(`"account":"${accounts[0]?.id}","newestDay":`);
+    await daemon.end('SIGTERM');
+  }
+  expect(await probe.until(HEALTH, (told) => JSON.stringify(told).includes('duplicate_meter'))).toBeDefined();
+  const asked = simulator.requests.length;
+  await flat.configure({ accounts: [first, second] });
+  const moved = await command('accounts', 'import', '--from-state', join(folder, 'state'));
+  expect(moved.output).toMatch(/^moved 2, known 0\n/);
+  await flat.configure();
+  flat.process();
+  for (const id of ['first', 'second'])
+    await flat.untilRow(id, 'at rest', (row) => rests(row) && isRead(row));
+  expect(await postgres.query('SELECT account FROM heat2mqtt.series')).toEqual([{ account: 'second' }]);
+  const routes = simulator.requests.slice(asked).map(({ route }) => route);
+  expect(routes.filter((route) => route === USAGE)).toHaveLength(1);
+  expect(await flat.days()).toBe(simulator.truth(PROPERTY).size);
 });
 
 test('a meter that is exchanged keeps its series, and everything else tells of the new one', async () => {

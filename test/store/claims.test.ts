@@ -275,18 +275,6 @@ describe('what is kept of an account that was given back', () => {
     expect(await next()).toMatchObject(FRESH);
   });
 
-  test('is read again when another account has taken a series of it, which no fence tells', async () => {
-    const { row, next, series } = await openGivenBack();
-    row.fence += 1;
-    row.kept = [...row.kept, series];
-    const { claimed } = await next();
-    expect(claimed.hasSeries('heat')).toBe(true);
-    await claimed.write({}, END);
-    row.kept = row.kept.slice(0, 1);
-    const { claimed: later, reads } = await next();
-    expect([later.hasSeries('heat'), reads]).toEqual([false, 1]);
-  });
-
   test('is read again after a run that was dropped in the middle, or whose end was not answered', async () => {
     const dropped = await openGivenBack();
     const { claimed } = await dropped.next();

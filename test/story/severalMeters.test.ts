@@ -159,6 +159,16 @@ test('an account whose polls fail for a day gives its meter to the next one that
   expect(counters.requests[USAGE]).toBe(asked + 1);
 });
 
+test('of two accounts with one meter that both wait for somebody it is not passed round', async () => {
+  const accounts = [person('ann', [home(METER)]), person('bob', [home(METER)])];
+  const { story, simulator } = await firstPoll({ accounts, ...IN_ORDER });
+  simulator.endSessions();
+  for (const { username } of accounts) simulator.changePassword(username, 'another one');
+  for (let polls = 0; polls < 4; polls += 1) await story.nextPoll(24 * HOUR_MS);
+  // At its first poll the second one does not know yet that it cannot either.
+  expect(story.logged(TAKEN_OVER)).toHaveLength(1);
+});
+
 const FLATS: AccountOptions[] = [1, 2, 3, 4, 5].map((n) =>
   person(`flat${n}`, [home(`7055500${n}`, quiet({ seed: n }), 700_000 + n)]),
 );

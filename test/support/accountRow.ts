@@ -8,9 +8,6 @@ import { logLines } from './logLines.ts';
 import { type Row, startPostgresWire } from './postgresWire.ts';
 import { openStack } from './stack.ts';
 
-const marksOf = (kept: readonly Row[]) =>
-  kept.filter(({ series }) => series !== null).map(({ name }) => name);
-
 interface Written {
   readonly name: string;
   readonly json: unknown;
@@ -50,7 +47,6 @@ const usualRow = () => ({
 
 /** Each statement finds the account, or not, by how the statement compares the fence. */
 function rowsFor(text: string, values: readonly string[], row: AccountRow, clock: HandClock): readonly Row[] {
-  if (text.startsWith('SELECT account, json_agg')) return [{ account: 'a', marks: marksOf(row.kept) }];
   if (text.startsWith('SELECT account')) return row.kept;
   clock.advance(row.answersAfterMs);
   if (text.includes('AS "toldToWait"')) return [{ counted: row.counted }];

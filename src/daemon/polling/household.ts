@@ -141,7 +141,7 @@ export class Household {
     signals.emit('accountChanged', account.id);
     // Their bills are about the same meters.
     for (const other of this.#all.map((one) => one.account))
-      if (other.sharedMeters().some((meter) => meter.account === account.id))
+      if (other.own.duplicates().some(({ reader }) => reader === account.id))
         signals.emit('accountChanged', other.id);
   }
 

@@ -2,6 +2,7 @@
 // a write that comes late is refused. What is kept of the account is changed in memory and written in one statement at the end of the
 // run. Only tokens, and that a login begins, are written at once: they have to be kept before they are used.
 import { type Property, seriesName, topicSafe } from '../../domain/reading.ts';
+import { cannotRead } from '../../domain/sharedMeter.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
 import type { Codec, Document, StateStore } from '../stateStore.ts';
@@ -36,10 +37,10 @@ export class ClaimedAccount implements StateStore {
   describe: (series: string) => SeriesWords = () => ({});
   readonly #tools: Tools;
   readonly #memory: KeptMemory;
-  readonly #readKept: () => Promise<Kept>;
+  /** `null` once it is opened: it holds what is kept of the accounts that were claimed with this one. */
+  #readKept: (() => Promise<Kept>) | null;
   /** Nothing, until it is opened. */
   #kept: Kept;
-  #isOpened = false;
   readonly #stopping = new AbortController();
   /** On the monotonic clock. */
   #endsAt: number;
@@ -98,8 +99,9 @@ export class ClaimedAccount implements StateStore {
 
   /** To be called before any document is asked for. Rejects with damaged_document, or DatabaseTrouble. */
   async open(): Promise<void> {
+    if (this.#readKept === null) return;
     this.#kept = await this.#readKept();
-    this.#isOpened = true;
+    this.#readKept = null;
   }
 
   document<T>(path: string, codec: Codec<T>): Document<T> {
@@ -147,13 +149,13 @@ export class ClaimedAccount implements StateStore {
   }
 
   /**
-   * Takes the series of these properties, which are all that the account has: new ones, and those of accounts that may not read
-   * them, or come later by their id, and that are not claimed. A series of this account whose property is gone goes on
-   * under the property that has its meter now. Resolves to those that the account may read.
+   * Takes the series of these properties, which are all that the account has: new ones, and those of accounts that cannot read
+   * them and are not claimed. A series of this account whose property is gone goes on under the property that has its meter now.
+   * Resolves to the accounts that read the others, by property. Rejects with fence_lost, or DatabaseTrouble.
    */
-  async takeSeries(properties: readonly Property[]): Promise<readonly Property[]> {
-    const mayRead = (one: Property) => this.nameOf(one) !== '';
-    if (properties.every(mayRead)) return properties;
+  async takeSeries(properties: readonly Property[]): Promise<ReadonlyMap<string, string>> {
+    const isElsewhere = (one: Property) => this.nameOf(one) === '';
+    if (!properties.some(isElsewhere)) return new Map();
     const plain = properties.map(seriesName);
     const wanted = properties.map((property, at) => {
       const name = plain[at] ?? '';
@@ -162,10 +164,29 @@ export class ClaimedAccount implements StateStore {
       return { mark: this.#markOf(property), name: plain.indexOf(name) === at ? name : longer, longer };
     });
     const { id, row } = this;
-    const { database } = this.#tools;
-    await database.query(TAKE_SERIES, [id, row.fence, JSON.stringify(wanted), row.needs_user]);
+    const { database, clock } = this.#tools;
+    const standing = { failingSince: row.failing_since, needsPerson: row.needs_user };
+    const mayTake = !cannotRead(standing, clock.now());
+    await database.query(TAKE_SERIES, [id, row.fence, JSON.stringify(wanted), mayTake]);
     this.#kept.replaceSeries(await readKept(database, [id]));
-    return properties.filter(mayRead);
+    return this.#readersOf(properties.filter(isElsewhere));
+  }
+
+  async #readersOf(properties: readonly Property[]): Promise<ReadonlyMap<string, string>> {
+    if (properties.length === 0) return new Map();
+    const rows = await this.#tools.database.query<{ mark: string; account: string }>(
+      'SELECT mark, account FROM heat2mqtt.series WHERE mark = ANY($1)',
+      [properties.map((one) => this.#markOf(one))],
+    );
+    const readers = new Map(rows.map(({ mark, account }) => [mark, account]));
+    return new Map(
+      properties.map((one) => {
+        const reader = readers.get(this.#markOf(one));
+        // Every property has a series by now, unless another process has the account.
+        if (reader === undefined) throw fenceLost();
+        return [one.propertyCustomerId, reader];
+      }),
+    );
   }
 
   /** Writes everything that has changed, or nothing; twice is once. `end`: ends the claim. Rejects with fence_lost. */
@@ -195,7 +216,7 @@ export class ClaimedAccount implements StateStore {
     await this.#insist(text, values);
     changes.written();
     // The end has raised the fence again. What a run has changed and not written never was.
-    if (end && this.#isOpened && this.#kept.isClean())
+    if (end && this.#readKept === null && this.#kept.isClean())
       this.#memory.remember(this.id, this.row.fence + 1, this.#kept);
   }
 

@@ -1,6 +1,7 @@
 // The row of a claimed account, and the statements by which a claim writes. Each begins with that row under its fence: where another
 // process has it by now, nothing is found, and nothing is written.
 import type { Day } from '../../domain/period.ts';
+import { LONGEST_FAILURE_MS } from '../../domain/sharedMeter.ts';
 import type { Changes } from './kept.ts';
 
 /** The row of an account as the claim found it. Times in epoch milliseconds. */
@@ -106,16 +107,19 @@ const OTHER_DAYS = `,
 others AS (DELETE FROM heat2mqtt.reading r USING ledgers
   WHERE r.series = ledgers.id AND ledgers.gone IS NULL AND (r.series, r.day) NOT IN (SELECT series, day FROM present))`;
 
-/** The values are the account, its fence, what it wants, and whether it waits for its user. */
+/** The values are the account, its fence, what it wants, and whether it may take from those that cannot read it. */
 export const TAKE_SERIES = `
 WITH held AS (SELECT id FROM heat2mqtt.account WHERE id = $1 AND fence = $2 FOR UPDATE),
 wanted AS (SELECT * FROM json_to_recordset($3::json) AS w(mark text, name text, longer text)),
 idle AS (SELECT a.id FROM heat2mqtt.account a
-  WHERE a.id IN (SELECT s.account FROM heat2mqtt.series s JOIN wanted USING (mark)) AND a.id <> $1
-    AND a.claimed_until <= now() AND NOT $4 AND (a.id > $1 OR a.paused OR a.removed OR a.needs_user)
+  WHERE $4 AND a.id IN (SELECT s.account FROM heat2mqtt.series s JOIN wanted USING (mark)) AND a.id <> $1
+    AND a.claimed_until <= now() AND (a.paused OR a.removed OR a.needs_user
+      OR a.failing_since <= now() - interval '${LONGEST_FAILURE_MS} ms')
   FOR UPDATE SKIP LOCKED),
 taken AS (UPDATE heat2mqtt.series s SET account = held.id FROM held, wanted w, idle
   WHERE s.mark = w.mark AND s.account = idle.id),
+-- A process that remembers what is kept of these has to read it again.
+changed AS (UPDATE heat2mqtt.account a SET fence = a.fence + 1 FROM idle WHERE a.id = idle.id),
 succeeding AS (UPDATE heat2mqtt.series s SET mark = w.mark FROM held, wanted w
   WHERE s.name = w.name AND s.account = held.id AND s.mark NOT IN (SELECT mark FROM wanted)
     AND NOT EXISTS (SELECT FROM heat2mqtt.series x WHERE x.mark = w.mark) RETURNING s.mark)

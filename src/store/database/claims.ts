@@ -2,7 +2,6 @@
 import type { Day } from '../../domain/period.ts';
 import { ClaimedAccount, type Tools } from './claimedAccount.ts';
 import type { ClaimedRow } from './claimedRow.ts';
-import { Kept, readKept, readMarks } from './kept.ts';
 import { KeptMemory } from './keptMemory.ts';
 
 /** Accounts that are due and that no process has. Their two kinds are asked for apart, so that the index gives each in its order. */
@@ -17,6 +16,8 @@ known AS (SELECT id FROM heat2mqtt.account WHERE NOT first_history AND ${DUE}
   ORDER BY due_at LIMIT $3 - (SELECT count(*) FROM fresh) FOR UPDATE SKIP LOCKED),
 more AS (SELECT id FROM heat2mqtt.account WHERE first_history AND ${DUE} AND id <> ALL (ARRAY(SELECT id FROM fresh))
   ORDER BY due_at LIMIT $3 - (SELECT count(*) FROM fresh) - (SELECT count(*) FROM known) FOR UPDATE SKIP LOCKED)`;
+/** The process that had it last did not give it back: what it has published nobody knows. */
+const UNKNOWN = 'republish = a.republish + (a.claimed_by IS NOT NULL)::int';
 /** The ids are one list, known before the update begins: a join with what is found is planned as a look at every row. */
 const TAKEN = 'ARRAY(SELECT id FROM fresh UNION ALL SELECT id FROM known UNION ALL SELECT id FROM more)';
 
@@ -24,7 +25,7 @@ export type Claims = ReturnType<typeof openClaims>;
 
 /** `process`: a UUID. `seconds`: how long a claim lasts unless it is renewed, by the clock of the database. */
 export function openClaims(tools: Tools, process: string, seconds: number) {
-  const { database, seal, clock } = tools;
+  const { database, clock } = tools;
   const memory = new KeptMemory(process);
   const UNTIL = 'clock_timestamp() + make_interval(secs => $2)';
   // From before the statement is sent: the database's claim ends later than ours.
@@ -34,28 +35,8 @@ export function openClaims(tools: Tools, process: string, seconds: number) {
   async function raise(text: string, values: readonly unknown[]): Promise<ClaimedAccount[]> {
     const endsAt = nextEnd();
     const rows = await database.query<ClaimedRow>(`${text} RETURNING a.*`, [process, seconds, ...values]);
-    const keptOf = readAll(rows);
+    const keptOf = memory.read(rows, tools);
     return rows.map((row) => new ClaimedAccount(row, endsAt, () => keptOf(row), memory, tools));
-  }
-
-  /** Begins to read what is kept of all of them, but for what is remembered. */
-  function readAll(rows: readonly ClaimedRow[]): (row: ClaimedRow) => Promise<Kept> {
-    const remembered = new Map(rows.map((row) => [row.id, memory.take(row)]));
-    const ids = (isRemembered: boolean) =>
-      rows.map(({ id }) => id).filter((id) => (remembered.get(id) !== null) === isRemembered);
-    const read = (some: readonly string[]) => (some.length > 0 ? readKept(database, some) : []);
-    const kept = Promise.resolve(read(ids(false)));
-    // Another account can take a series over from one that nobody has claimed, without its fence.
-    const marks = ids(true).length > 0 ? readMarks(database, ids(true)) : Promise.resolve(new Map());
-    // Opening a claim tells of a failure; this only avoids an unhandled rejection.
-    for (const reading of [kept, marks]) reading.catch(() => undefined);
-    return async (row) => {
-      const known = remembered.get(row.id);
-      if (known?.hasSeriesOf((await marks).get(row.id) ?? [])) return known;
-      const own = new Kept(row.id, seal, row.repair || row.removed);
-      own.load(known ? await read([row.id]) : await kept);
-      return own;
-    };
   }
 
   return {
@@ -65,7 +46,7 @@ export function openClaims(tools: Tools, process: string, seconds: number) {
      */
     take: (most: number, firstHistories: number): Promise<ClaimedAccount[]> =>
       raise(
-        `${TAKE} UPDATE heat2mqtt.account a SET fence = a.fence + 1, claimed_by = $1, claimed_until = ${UNTIL}
+        `${TAKE} UPDATE heat2mqtt.account a SET fence = a.fence + 1, claimed_by = $1, claimed_until = ${UNTIL}, ${UNKNOWN}
         WHERE a.id = ANY (${TAKEN})`,
         [most, firstHistories],
       ),

@@ -39,18 +39,6 @@ export const readKept = (database: Database, accounts: readonly string[]): Promi
     [accounts],
   );
 
-/** The marks of the series of each of these accounts. */
-export async function readMarks(
-  database: Database,
-  accounts: readonly string[],
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const rows = await database.query<{ account: string; marks: readonly string[] }>(
-    `SELECT account, json_agg(mark) AS marks FROM heat2mqtt.series WHERE account = ANY($1) GROUP BY account`,
-    [accounts],
-  );
-  return new Map(rows.map(({ account, marks }) => [account, marks]));
-}
-
 /** The property whose ledger a document of this name is. */
 export function propertyOf(name: string): string | null {
   const property = /^ledger-(.+)$/.exec(name)?.[1];
@@ -80,6 +68,7 @@ interface Entry {
 export interface SeriesWords {
   readonly currency?: string;
   readonly friendlyName?: string | null;
+  readonly identifiers?: readonly string[];
 }
 
 interface DocumentToWrite {
@@ -180,12 +169,6 @@ export class Kept {
   countDays(): number {
     const days = [...this.#entries.values()].map(({ ledger }) => ledger?.stored.rows?.size ?? 0);
     return days.reduce((sum, count) => sum + count, 0);
-  }
-
-  /** Its series are those of these marks. */
-  hasSeriesOf(marks: readonly string[]): boolean {
-    const own = [...this.#entries].filter(([, { ledger }]) => ledger !== null);
-    return own.length === marks.length && own.every(([mark]) => marks.includes(mark));
   }
 
   /** What the series of this mark is called; `''`: the account has none. */

@@ -1,7 +1,9 @@
 // What is kept of accounts that this process has given back: as long as no other process has had one since, which its fence tells, it
 // need not be read again. Of the newest only, since the days of thousands of accounts would fill the memory.
 import type { ClaimedRow } from './claimedRow.ts';
-import type { Kept } from './kept.ts';
+import type { Database } from './database.ts';
+import { Kept, readKept } from './kept.ts';
+import type { Seal } from './seal.ts';
 
 const MOST_ACCOUNTS = 1_000;
 /** Some 40 MB. */
@@ -35,6 +37,23 @@ export class KeptMemory {
       if (this.#all.size <= MOST_ACCOUNTS && this.#days <= MOST_DAYS) return;
       this.#forget(oldest);
     }
+  }
+
+  /** Begins to read what is kept of accounts that were just claimed, but for what is remembered. */
+  read(
+    rows: readonly ClaimedRow[],
+    { database, seal }: { readonly database: Database; readonly seal: Seal },
+  ): (row: ClaimedRow) => Promise<Kept> {
+    const remembered = new Map(rows.map((row) => [row.id, this.take(row)]));
+    const others = rows.map(({ id }) => id).filter((id) => remembered.get(id) === null);
+    const reading = others.length > 0 ? readKept(database, others) : Promise.resolve([]);
+    // Opening a claim tells of a failure; this only avoids an unhandled rejection.
+    reading.catch(() => undefined);
+    return async ({ id, repair, removed }) => {
+      const kept = remembered.get(id) ?? new Kept(id, seal, repair || removed);
+      if (others.includes(id)) kept.load(await reading);
+      return kept;
+    };
   }
 
   /** Of an account that was just claimed; `null`: it has to be read. It is remembered no longer, since the run will change it. */

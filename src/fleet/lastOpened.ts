@@ -74,20 +74,22 @@ class Hold implements StateStore {
     return this.claim.withLock(name, clock, step);
   }
 
-  /** Of all accounts of the fleet the lowest id that is usable reads a property, under a name that no other has. */
+  /** The database says which account of the fleet reads a property, under a name that no other has. */
   names(): SeriesNames {
+    let readers: ReadonlyMap<string, string> = new Map();
     return Object.assign(new SeriesNames(), {
       claim: async (properties: readonly Property[]) => {
-        const own = await this.claim.takeSeries(properties);
-        this.isAlone = own.length === properties.length;
-        return own;
+        readers = await this.claim.takeSeries(properties);
+        this.isAlone = readers.size === 0;
       },
+      ownerOf: ({ propertyCustomerId }: Property, claimant: string) =>
+        readers.get(propertyCustomerId) ?? claimant,
       nameOf: (property: Property) => this.claim.nameOf(property),
     });
   }
 }
 
-export class OpenAccounts {
+export class LastOpened {
   /** By what is kept of each: when that is forgotten, the account is as well. */
   readonly #all = new WeakMap<object, OpenAccount>();
 

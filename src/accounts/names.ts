@@ -112,8 +112,8 @@ const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: 
 export async function knownMeters(
   state: StateStore,
   { accounts, meters }: Pick<Config, 'accounts' | 'meters'>,
+  names = new SeriesNames(),
 ) {
-  const names = new SeriesNames();
   const found: { account: string; property: Property; isListed: boolean; hasLedger: boolean }[] = [];
   for (const { id: account } of accounts) {
     const context = await state.document(`accounts/${account}/context`, contextCodec).read();

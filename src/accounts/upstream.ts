@@ -11,12 +11,12 @@ import type { Account, Config } from '../config/schema.ts';
 import { totpParameters } from '../config/secret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import type { EntityContext } from '../domain/reading.ts';
-import { deadline } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { createHttpClient, type Gate } from '../http/client.ts';
 import { trustIn } from '../http/trust.ts';
 import { openMonetization } from '../provider/monetization/monetization.ts';
-import { type Ask, createAsk, noAnswer, type Reply } from '../provider/request.ts';
+import { PATHS } from '../provider/monetization/names.ts';
+import { type Ask, createAsk, ProviderRefused, type Reply, UnexpectedReply } from '../provider/request.ts';
 import {
   contextCodec,
   extrasCodec,
@@ -245,26 +245,33 @@ function openApi({ provider, context, options, toApi }: Parts, session: Session)
     ask,
     // A person who asks for an extra wants the session to be renewed for it.
     askExtra: options.isCommand ? ask : noting(createAsk({ ...api, acceptsErrors: true })),
-    /** Any answer will do, without a token. Rejects when there is none. */
+    /** Rejects unless an access token is asked for there, as the API does and a web page does not. */
     async reachApi(): Promise<void> {
-      const limit = deadline(clock, api.timeoutSeconds * 1000);
-      const request = {
+      const { accessToken: _, onReply: __, ...withoutToken } = api;
+      const exchange = {
         method: 'GET',
-        headers: {},
-        body: null,
-        followRedirects: false,
-        signal: limit.signal,
-      };
-      try {
-        await toApi.send(new URL(api.baseUrl), request);
-      } catch (err) {
-        throw noAnswer('first request to the API', err, api);
-      } finally {
-        limit.clear();
-      }
+        path: PATHS.properties,
+        what: FIRST_REQUEST,
+        notFound: NO_API,
+      } as const;
+      const isRefused = await createAsk(withoutToken)(exchange)
+        .then(() => false)
+        .catch((err: unknown) => {
+          if (err instanceof ProviderRefused && ASKS_FOR_TOKEN.includes(err.status)) return true;
+          throw err;
+        });
+      const [expected, found] = ['that an access token is asked for', 'an answer without one'];
+      if (!isRefused) throw new UnexpectedReply(FIRST_REQUEST, expected, found, NO_API.hint);
     },
   };
 }
+
+const FIRST_REQUEST = 'first request to the API';
+const ASKS_FOR_TOKEN: readonly number[] = [401, 403];
+const NO_API = {
+  message: 'Something answers at this address, but not the API (HTTP 404).',
+  hint: 'Check provider.api_url: it ends where /reports/usage begins, mostly in /api/v1.',
+};
 
 /** Whose session it is, for a provider that reads by that. */
 async function identityOf(session: Session, { provider, context }: Parts): Promise<Identity> {

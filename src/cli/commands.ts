@@ -17,8 +17,8 @@ const YES = '--yes  do not ask';
 const HELP = `
 demo: simulated provider, embedded broker and the real daemon in one process
   --port N  the broker's port; default: 1883, or a free one
-setup: ask for provider, login and broker, try each answer, and write a configuration
-  --config PATH  the file to write; default: config.yaml
+setup: ask for provider, login and broker, try each answer, and write or change a configuration
+  --config PATH  the file to write or to change; default: config.yaml
 check: try everything that run needs, one line each
   ${CONFIG}
   --live  also ask issuer, provider, broker and Home Assistant (at most one login)

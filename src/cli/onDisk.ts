@@ -26,9 +26,9 @@ import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
 import type { LedgerDocument } from '../store/ledgerDocument.ts';
 import { makePrivateDirectory, replace, withoutCustomer } from '../store/privateFiles.ts';
 import { loadHousehold, pickAccount } from './account.ts';
-import { type Command, choiceOf, type Io, wrongUsage } from './command.ts';
+import { type Arguments, type Command, choiceOf, type Io, wrongUsage } from './command.ts';
 import { print } from './printing.ts';
-import type { Settings } from './settings.ts';
+import { type Household, type HouseholdSettings, loadSettings, type Settings } from './settings.ts';
 
 const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'];
 const REVISIONS = ['revision', 'received_at'];
@@ -75,7 +75,7 @@ function lineOf({ account, meter, start, energy_kwh, cost }: Exported): string {
 }
 
 /** The ledgers of the `only` account, or of all, under the names that the meters have in topics. `unreadable`: documents, which are told. */
-async function ledgersOf({ config, state }: Settings, io: Io, only: string | null) {
+async function ledgersOf({ config, state, names }: HouseholdSettings, io: Io, only: string | null) {
   const found: (LedgerDocument & {
     readonly account: string;
     readonly meter: string;
@@ -84,7 +84,7 @@ async function ledgersOf({ config, state }: Settings, io: Io, only: string | nul
     readonly tenancy: Ledger;
   })[] = [];
   const unreadable: string[] = [];
-  for (const { account, name: meter, property, file, ledger } of await knownMeters(state, config)) {
+  for (const { account, name: meter, property, file, ledger } of await knownMeters(state, config, names)) {
     if (ledger === null || (only ?? account) !== account) continue;
     const document = await ledger.read();
     const since = config.accounts.find(({ id }) => id === account)?.history_since;
@@ -109,31 +109,43 @@ export const statement: Command = async (given, io) => {
     throw wrongUsage(
       '--all: found no --output; allowed: with --output DIR, where a sheet for each meter goes.',
     );
-  const settings = await loadHousehold(given, io);
-  if (!isKept) {
-    const { id } = pickAccount(settings, options.account);
-    const statements = await statementsOf(settings, io, id, { month: words[0], meter: options.meter });
-    io.out(documentOf(statements, format, settings, io));
-    return EXIT.fine;
-  }
-  const ids = options.all
-    ? settings.config.accounts.map(({ id }) => id)
-    : [pickAccount(settings, options.account).id];
+  const settings = await loadSettings(given, io);
   const wanted = { month: words[0], meter: options.meter };
   let worst: number = EXIT.fine;
-  for (const id of ids) {
+  for await (const { id, open } of householdsOf(settings, options)) {
     try {
-      for (const one of await statementsOf(settings, io, id, wanted))
-        await keepSheet(String(options.output), one, format, { settings, io });
+      const household = await open();
+      const statements = await statementsOf(household, io, id, wanted);
+      if (!isKept) io.out(documentOf(statements, format, household, io));
+      else
+        for (const one of statements)
+          await keepSheet(String(options.output), one, format, { settings: household, io });
     } catch (err) {
       // One account without a whole month does not take the sheets of the others away.
-      if (!(err instanceof Failure) || ids.length === 1) throw err;
+      if (!(err instanceof Failure) || !options.all) throw err;
       io.err(`${id}: ${err.message}\n`);
       worst = err.exitCode;
     }
   }
   return worst;
 };
+
+/** That of `--account`, or all; of a household the first one. */
+async function* householdsOf(
+  settings: Settings,
+  { account, all }: Arguments['options'],
+): AsyncGenerator<Household> {
+  const { fleet, accounts } = settings.config;
+  if (fleet === undefined) {
+    const chosen = all ? accounts : [pickAccount(settings, account)];
+    for (const { id } of chosen) yield { id, open: async () => settings };
+    return;
+  }
+  if (!all && account === undefined)
+    throw wrongUsage('Beside a fleet, statement takes --account ID, or --all with --output DIR.');
+  const { accountsOfFleet } = await import('./fleetAccounts.ts');
+  yield* accountsOfFleet(settings, fleet, account);
+}
 
 type Format = 'text' | 'json' | 'html';
 
@@ -144,7 +156,7 @@ async function keepSheet(
   directory: string,
   one: Statement,
   format: Format,
-  { settings, io }: { readonly settings: Settings; readonly io: Io },
+  { settings, io }: { readonly settings: Pick<Settings, 'config'>; readonly io: Io },
 ): Promise<void> {
   const file = join(resolve(directory), `${one.account}-${one.meter}-${one.month}.${ENDING[format]}`);
   await makePrivateDirectory(resolve(directory));
@@ -156,7 +168,7 @@ async function keepSheet(
 function documentOf(
   statements: readonly Statement[],
   format: Format,
-  { config }: Settings,
+  { config }: Pick<Settings, 'config'>,
   { clock }: Io,
 ): string {
   const language = homeLanguage(config.language);
@@ -179,7 +191,7 @@ function joinedPages([first = '', ...others]: readonly string[]): string {
 
 /** Rejects with a Failure when there is none. */
 async function statementsOf(
-  settings: Settings,
+  settings: HouseholdSettings,
   io: Io,
   id: string,
   wanted: { readonly month: string | undefined; readonly meter: unknown },
@@ -187,7 +199,7 @@ async function statementsOf(
   const { config } = settings;
   const all = await factsOf(settings, io, id);
   if (all.length === 0) {
-    const message = `No whole history of ${id} is in ${config.state_dir} yet: there is nothing to state.`;
+    const message = `No whole history of ${id} is kept yet: there is nothing to state.`;
     const hint = 'A running bridge reads it with its first poll.';
     throw failure('no_statement', message, { exit: EXIT.usage, retry: 'later', hint });
   }
@@ -204,7 +216,7 @@ async function statementsOf(
 }
 
 /** The meters of an account, as the documents on this disk have them. */
-async function factsOf(settings: Settings, io: Io, account: string): Promise<StatementFacts[]> {
+async function factsOf(settings: HouseholdSettings, io: Io, account: string): Promise<StatementFacts[]> {
   const { config, state } = settings;
   const { found } = await ledgersOf(settings, io, account);
   const extras = (await state.document(`accounts/${account}/extras`, extrasCodec).read())?.value;

@@ -1,6 +1,7 @@
 // Shared by all commands: the configuration, its secrets, the state directory, the log, and waiting for a signal.
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import type { SeriesNames } from '../accounts/names.ts';
 import { findConfigFile, type Loaded, type LoadOptions, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import type { Secret } from '../config/secret.ts';
@@ -8,6 +9,7 @@ import { type Zone, zone as zoneOf } from '../domain/period.ts';
 import { nextTimes } from '../engine/schedule.ts';
 import { createLog, createScrubber, type Log, type LogTail, type Scrubber } from '../foundation/log.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
+import type { StateStore } from '../store/stateStore.ts';
 import { type Arguments, type Io, refusal } from './command.ts';
 
 export interface Settings extends Loaded {
@@ -17,6 +19,18 @@ export interface Settings extends Loaded {
   readonly state: StateDirectory;
   /** That of `usage.timezone`. */
   readonly zone: Zone;
+}
+
+/** One account with what is kept of it. */
+export interface Household {
+  readonly id: string;
+  readonly open: () => Promise<HouseholdSettings>;
+}
+
+export interface HouseholdSettings extends Omit<Settings, 'state'> {
+  readonly state: StateStore;
+  /** What its meters are called, where that is known beforehand. */
+  readonly names?: SeriesNames;
 }
 
 /** Rejects with ConfigInvalid. */

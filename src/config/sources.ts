@@ -236,8 +236,11 @@ async function putFile(key: keys.Path, given: string, draft: Draft, readFile: se
   const file = draft.locate(key, given);
   const refuse = (found: string, allowed: string) => {
     // Without a folder that exists it may be a password that was put into the wrong key.
-    const isPath = !['.', '/'].includes(dirname(given)) && existsSync(dirname(given));
-    const which = isPath || !keys.isSecret(path) ? `: ${JSON.stringify(file)}` : '';
+    const isPath =
+      /^\.\.?\//.test(given) || (!['.', '/'].includes(dirname(given)) && existsSync(dirname(given)));
+    const isBare = !given.includes('/') && found === secrets.NO_SUCH_FILE;
+    const where = isBare ? ` of this name in ${dirname(file)}` : '';
+    const which = isPath || !keys.isSecret(path) ? `: ${JSON.stringify(file)}` : where;
     draft.refuse(key, allowed, found + which + draft.variableWords(key));
   };
   if (!keys.isSecret(path)) {

@@ -86,7 +86,8 @@ export function commentedConfig(config: RawConfig): string {
     key.commentBefore = wrapped(words, WIDTH - 2 * path.length);
     key.spaceBefore = path.length === 1;
   });
-  return document.toString({ lineWidth: 0 });
+  // Once more, so that the text stays as it is when `setup` changes a value in it.
+  return yaml.parseDocument(document.toString({ lineWidth: 0 })).toString({ lineWidth: 0 });
 }
 
 /**
@@ -201,6 +202,79 @@ export function outlineOf(text: string | null, name: string, env: Environment = 
 /** The text with this state directory, without its comments. Throws ConfigInvalid; `name` is the file's. */
 export const withStateDir = (text: string, name: string, stateDir: string): string =>
   yaml.stringify({ ...draftOf(text, name).raw, state_dir: stateDir }, { lineWidth: 0 });
+
+/** A configuration that is edited in place: what is not touched stays as it is written, and so do comments. */
+export class EditedConfig {
+  readonly #text: string;
+  readonly #name: string;
+  readonly #layout: yaml.ToStringOptions;
+  #document: yaml.Document;
+  /** False: blanks and indentation are written anew. */
+  readonly keepsLayout: boolean;
+
+  /** Throws ConfigInvalid; `name` is the file's. */
+  constructor(text: string, name: string) {
+    readYaml(text, name);
+    this.#text = text;
+    this.#name = name;
+    this.#document = yaml.parseDocument(text);
+    yaml.visit(this.#document, {
+      Alias() {
+        throw new ConfigInvalid([
+          { path: name, found: 'an alias (*)', allowed: 'edited here, none of them' },
+        ]);
+      },
+    });
+    const layout = LAYOUTS.find((one) => this.#document.toString(one) === text);
+    this.keepsLayout = layout !== undefined;
+    this.#layout = layout ?? LAYOUTS[0];
+  }
+
+  /** Undefined removes the key. */
+  put(path: Path, value: unknown): void {
+    const document = this.#document;
+    if (value === undefined) {
+      if (document.hasIn(path)) document.deleteIn(path);
+      return;
+    }
+    for (const [at, next] of path.entries()) {
+      const above = path.slice(0, at);
+      if (yaml.isCollection(document.getIn(above, true))) continue;
+      document.setIn(above, document.createNode(/^\d+$/.test(next) ? [] : {}));
+    }
+    document.setIn(path, typeof value === 'object' ? document.createNode(value) : value);
+  }
+
+  /** A function that brings back what is there now. */
+  save(): () => void {
+    const before = this.#document.clone();
+    return () => {
+      this.#document = before;
+    };
+  }
+
+  raw(): RawConfig {
+    return readYaml(this.text(), this.#name);
+  }
+
+  text(): string {
+    return this.#document.toString(this.#layout);
+  }
+
+  /** The comments that the changes have taken away. */
+  lostComments(): string[] {
+    const left = commentsIn(this.text());
+    return commentsIn(this.#text).filter((comment) => !left.includes(comment));
+  }
+}
+
+const LAYOUTS = [
+  { lineWidth: 0, indentSeq: true },
+  { lineWidth: 0, indentSeq: false },
+] as const;
+
+const commentsIn = (text: string): string[] =>
+  [...new yaml.Lexer().lex(text)].filter((token) => token.startsWith('#'));
 
 function draftOf(text: string, name: string): Draft {
   const draft = new Draft(name);

@@ -177,7 +177,7 @@ export function createAsk(options: AskOptions): Ask {
 }
 
 /** From what a request ended with, to which no answer came. */
-export function noAnswer(
+function noAnswer(
   what: string,
   err: unknown,
   { clock, caFile, setting = PROVIDER_SETTING }: Pick<AskOptions, 'clock' | 'caFile' | 'setting'>,

@@ -6,7 +6,12 @@ import { expect, test } from 'vitest';
 import { load } from '../config/loading.ts';
 import { openStack } from '../support/stack.ts';
 
-const SECRETS = { 'heat-password': 'heat', 'mqtt-password': 'broker', 'ha-token': 'assistant' };
+const SECRETS = {
+  'heat-password': 'heat',
+  'mqtt-password': 'broker',
+  'ha-token': 'assistant',
+  'page-password': 'words of the page',
+};
 
 /** What the page says to type after setup, with the secrets of `mqtt`. */
 async function follow(mqtt: string) {
@@ -40,23 +45,26 @@ ${mqtt}
 home_assistant:
   url: ws://homeassistant.local:8123/api/websocket
   token_file: ./ha-token
+web:
+  password_file: ./page-password
 state_dir: ./state
 `;
 
-test('the password of a broker and the token of Home Assistant are handed over too', async () => {
+test('hands the passwords of a broker and of the page and the token of Home Assistant over, too', async () => {
   const { config, handedOver } = await follow(
     '  url: mqtt://broker.example.org\n  username: heat\n  password_file: ./mqtt-password',
   );
-  expect(handedOver).toEqual(['password', 'mqtt_password', 'home_assistant_token']);
+  expect(handedOver).toEqual(['password', 'mqtt_password', 'home_assistant_token', 'web_password']);
   expect(await config.accounts[0]?.password?.read()).toBe('heat');
   expect(await config.mqtt.password?.read()).toBe('broker');
   expect(await config.home_assistant?.token.read()).toBe('assistant');
+  expect(config.web && (await config.web.password?.read())).toBe('words of the page');
 });
 
 test('so is the password of the own broker', async () => {
   const { config, handedOver } = await follow(
     '  embedded:\n    port: 1883\n    host: 0.0.0.0\n    username: home\n    password_file: ./mqtt-password',
   );
-  expect(handedOver).toEqual(['password', 'mqtt_embedded_password', 'home_assistant_token']);
+  expect(handedOver).toEqual(['password', 'mqtt_embedded_password', 'home_assistant_token', 'web_password']);
   expect(config.mqtt.embedded && (await config.mqtt.embedded.password?.read())).toBe('broker');
 });

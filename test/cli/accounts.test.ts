@@ -51,7 +51,6 @@ test.each(
     ['usage'],
     ['invoices'],
     ['export'],
-    ['statement'],
     ['login'],
     ['logout'],
   ].map((words) => [words]),

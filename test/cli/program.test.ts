@@ -67,7 +67,7 @@ test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
     ['statement', '--account', 'attic'],
     { ...PROVIDER, ...SECOND },
     2,
-    /^No whole history of attic is in /,
+    /^No whole history of attic is kept yet/,
   ],
   ['a provider that is down', ['usage'], PROVIDER, 5, /^The issuer could not be reached .*\nIf this lasts/],
   [

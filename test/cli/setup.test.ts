@@ -5,9 +5,10 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createServer } from 'node:tls';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { unitOf, writeService } from '../../src/cli/setup.ts';
+import { pageWords } from '../../src/cli/setup/page.ts';
+import { unitOf, writeService } from '../../src/cli/setup/service.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
@@ -38,24 +39,33 @@ beforeEach(async () => {
 });
 
 type Answer = string | null | (() => Promise<string | null> | string | null);
+type Script = Readonly<Record<string, Answer | readonly Answer[]>>;
 
-/** Each question takes the next of its answers, and the last one again; a question without any takes Enter. */
-async function answered(answers: Readonly<Record<string, Answer | readonly Answer[]>>, more = {}) {
-  const left = new Map(Object.entries(answers).map(([start, some]) => [start, [some].flat()]));
+/** Each question takes the next of its answers, and the last one again; a question without any takes Enter, and `Next` ends it. */
+async function answered(answers: Script, more = {}) {
+  const script: Script = { [NEXT]: 'q', ...answers };
+  const left = new Map(Object.entries(script).map(([start, some]) => [start, [some].flat()]));
   const result = await typed(['setup', '--config', config], {
     hear: (text) => {
       told += text;
     },
     ask: async (question, isHidden) => {
+      if (told.length > 100_000) throw new Error(`asked without end: ${told.slice(0, 3000)}`);
       expect([question, isHidden ?? false]).toEqual([question, /^Password|token/.test(question)]);
-      const [, some = ['']] = [...left].find(([start]) => question.startsWith(start)) ?? [];
+      const [start, some = ['']] = [...left].find(([start]) => question.startsWith(start)) ?? [];
       const answer = (some.length > 1 ? some.shift() : some[0]) ?? null;
+      // As many offers as there are, the last of them ends it.
+      if (start === NEXT && answer === 'q')
+        return /(\d+) {2}nothing more now\n$/.exec(told.slice(0, -question.length))?.[1] ?? '';
       return typeof answer === 'function' ? answer() : answer;
     },
     ...more,
   });
   return result.exitCode;
 }
+
+const NEXT = 'What comes next';
+const WHICH = 'Which one is to be corrected';
 
 /** The configuration that was written. */
 const written = async () => parse(await readFile(config, 'utf8'));
@@ -71,10 +81,10 @@ const usual = () => ({
   'MQTT broker': 'none',
 });
 
-test('from nothing to a file that `check --live` is content with, with one login', async () => {
-  expect(await answered({ ...usual(), Next: ['1', ''] })).toBe(0);
+test('writes a file that `check --live` is content with, with one login, when there is none', async () => {
+  expect(await answered({ ...usual(), [NEXT]: ['1', 'q'] })).toBe(0);
   expect(told).toMatch(
-    /ok: the issuer answers.*ok: signed in; heat meters: 70418235.*Only this machine reaches it.*Written/s,
+    /ok: the issuer answers.*ok: the API answers.*ok: signed in; heat meters: 70418235.*Only this machine reaches it.*Written/s,
   );
   expect(told).not.toContain(ME.password);
   expect([await isPrivate(config), await isPrivate(join(folder, 'heat-password'))]).toEqual([true, true]);
@@ -82,56 +92,115 @@ test('from nothing to a file that `check --live` is content with, with one login
   expect(text).not.toContain(ME.password);
   expect(text).toMatch(/^# .*\n(.*\n)* {2}# Where usage reports and invoices are asked for\.\n {2}api_url: /);
   expect(await kept('heat-password')).toBe(`${ME.password}\n`);
-  expect(parse(text)).toMatchObject({
-    provider: { issuer: simulator.urls.issuer, scopes: ['openid', 'service-energy'] },
+  expect(parse(text)).toEqual({
+    version: 1,
+    provider: {
+      issuer: simulator.urls.issuer,
+      api_url: simulator.urls.api,
+      client_id: 'self-care',
+    },
     accounts: [{ username: ME.username, password_file: './heat-password' }],
     mqtt: { embedded: { port: 1883, host: '127.0.0.1' } },
+    usage: { schedule: '23 */4 * * *', timezone: expect.any(String) },
     state_dir: './state',
   });
-  // The first offer of what comes next.
-  expect(told).toMatch(/What comes next\?.*ok {5}provider for home.*Next \(number\) \[3\]: $/s);
+  expect(told).toMatch(/ok {5}provider for home.*nothing more now\nWhat comes next \(number\) \[\d\]: $/s);
   expect(told).not.toContain('FAILED');
   expect(simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
 });
 
-test('each answer is tried at once, and a refused one stays as the default of the next try, but for a time zone', async () => {
+test('asks a refused answer again alone, and never offers the mistake', async () => {
   const broker = stack.use(await startBroker({ username: 'me', password: 'broker word' }));
   const home = stack.use(await startPretendHomeAssistant());
   const { issuer, api } = simulator.urls;
   await answered({
     ...usual(),
     Provider: ['', '3', 'https://id.example.org', '2'],
-    Issuer: ['nonsense', `${issuer}-not`, issuer],
+    Issuer: ['', 'nonsense', `${issuer}-not`, issuer],
     API: ['http://127.0.0.1:9/api', api],
     'Time zone': ['Europe/Atlantis', 'Europe/Berlin'],
     'Password on that page': ['not it', ME.password],
     // Without its scheme.
     'MQTT broker': broker.url.replace('mqtt://', ''),
-    'User name at the broker': ['', 'me'],
+    'User name at the broker': ['none', 'me'],
     'Password at the broker': 'broker word',
-    'Home Assistant': [home.url, `127.0.0.1:${home.port}`],
+    'Home Assistant': home.url,
     'Its access token': ['another', 'a-long-lived-token'],
+    'Look at its page': ['perhaps', 'n'],
+    // The issuer, the API, the password, the user name at the broker, the token.
+    [WHICH]: ['9', '', '', '', '2', '2'],
   });
   for (const words of [
-    /Allowed: a number from 1 to 2.*Allowed: a number from 1 to 2/s,
-    /provider\.issuer: found.*allowed.*Issuer[^\n]* \[nonsense\].*could not|refused/s,
-    /No answer to the first request to the API: ECONNREFUSED.*Keep this all the same\?.*API[^\n]* \[http:\/\/127\.0\.0\.1:9\/api\].*ok: the API answers/s,
-    // A place that does not exist is not offered again.
+    /This needs an answer.*number from 1 to 2.*number from 1 to 2/s,
+    /provider\.issuer: found "nonsense"[^\n]*\nIssuer[^[\n]*: /,
+    /does not know this address.*number from 1 to 5.*\[2\]: Issuer[^[\n]*: ok: the issuer/s,
+    /No answer to the first request to the API: ECONNREFUSED.*API[^[\n]*: ok: the API answers/s,
     /usage\.timezone: found [^[]*Time zone[^\n]* \[(?!Europe\/Atlantis)/,
-    /refused.*Keep this all the same\? \[n\].*Are the addresses wrong\?.*ok: signed in/s,
-    /The broker refused.*ok: the broker answers/s,
+    /refused the user name or password.* {2}2 {2}the password.*\[2\]: Password on that page[^\n]*ok: signed in/s,
+    /The broker refused.*User name at the broker[^\n]*Password at the broker[^\n]*ok: the broker answers/s,
     /token.*ok: Home Assistant 2026\.10 answers/s,
+    /Please answer y for yes or n for no\.\nLook at its page/,
     'not tried by us',
   ])
     expect(told).toMatch(words);
   expect(await written()).toMatchObject({
     usage: { timezone: 'Europe/Berlin' },
     mqtt: { url: broker.url, username: 'me', password_file: './mqtt-password' },
-    home_assistant: { url: `http://127.0.0.1:${home.port}`, token_file: './ha-token' },
+    home_assistant: { url: home.url, token_file: './ha-token' },
   });
   expect(await kept('mqtt-password')).toBe('broker word\n');
   expect(await kept('ha-token')).toBe('a-long-lived-token\n');
   expect(simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
+});
+
+test('goes back a question at a time, and leaves what may be empty empty', async () => {
+  const redirect = 'Redirect address';
+  const answers = {
+    Scopes: ['back', 'openid, service-energy'],
+    [redirect]: ['https://portal.example.org/', 'none'],
+  };
+  expect(
+    await answered({
+      ...usual(),
+      Provider: ['back', '2'],
+      ...answers,
+      'Time zone': ['back', 'Europe/Dublin'],
+      'Client id': ['selfcare', 'self-care'],
+    }),
+  ).toBe(0);
+  expect(told).toMatch(/This is the first question\..*Client id: Scopes[^\n]*: Client id \[selfcare\]: /s);
+  expect(told).toContain(
+    `${redirect} (redirect_uri of its login page), if you know it [https://portal.example.org/]: `,
+  );
+  expect((await written()).provider).toMatchObject({
+    client_id: 'self-care',
+    scopes: ['openid', 'service-energy'],
+  });
+  expect((await written()).provider).not.toHaveProperty('redirect_uri');
+});
+
+test('offers the issuer as it calls itself when that is not as it was typed', async () => {
+  const { issuer } = simulator.urls;
+  const other = issuer.replace('127.0.0.1', 'localhost');
+  expect(await answered({ ...usual(), Issuer: [other, ''] })).toBe(0);
+  expect(told).toMatch(new RegExp(`calls itself.*Issuer[^\\n]*\\[${issuer}\\]: ok: the issuer answers`, 's'));
+  expect((await written()).provider.issuer).toBe(issuer);
+});
+
+test('tells another web server from the API', async () => {
+  const { api } = simulator.urls;
+  expect(await answered({ ...usual(), API: [api.replace('/v1', '/v2'), api] })).toBe(0);
+  expect(told).toMatch(/but not the API \(HTTP 404\).*API[^[\n]*: ok: the API answers/s);
+  expect((await written()).provider.api_url).toBe(api);
+});
+
+test('blames the client id, not the password, when the issuer does not know it', async () => {
+  expect(await answered({ ...usual(), 'Client id': ['self-car', 'self-care'] })).toBe(0);
+  expect(told).toMatch(
+    /does not know this client id.*after client_id=.*5 {2}the client id.*\[5\]: Client id: .*ok: signed in/s,
+  );
+  expect(told).not.toMatch(/six hours|Poll now|provider\.client_id/);
+  expect((await written()).provider.client_id).toBe('self-care');
 });
 
 test('a broker with an authority of its own: asks for its certificate, and writes where that is', async () => {
@@ -154,7 +223,8 @@ test('a broker with an authority of its own: asks for its certificate, and write
 
   config = join(folder, 'kept.yaml');
   told = '';
-  await answered({ ...usual(), 'MQTT broker': url, Keep: 'y' });
+  // The address, the certificate, once more, and to keep it.
+  await answered({ ...usual(), 'MQTT broker': url, [WHICH]: '5' });
   expect(told).toMatch(/check --live --config .*kept\.yaml \(not all of it worked\)/);
   expect((await written()).mqtt).toEqual({ url });
 });
@@ -187,21 +257,13 @@ test('a provider with an authority of its own: asks for its certificate, for the
   expect((await written()).provider).toMatchObject({ issuer, ca_file: './ca.pem' });
 });
 
-test('the login budget counts here too', async () => {
-  const keep = ['n', 'n', 'n', 'y'];
-  await answered({ ...usual(), 'Password on that page': ['not it', ''], Keep: keep });
+test('keeps to the login budget, and keeps what does not work when that is wanted', async () => {
+  await answered({ ...usual(), 'Password on that page': 'not it', [WHICH]: ['8', '8', '8', '9'] });
   expect(told).toMatch(/To keep the account from being locked|to keep the account from being locked/);
-  expect(told).toContain('wait and try again here');
   expect(told).not.toContain('Poll now');
   expect(simulator.counters.passwordGrants.asked).toBeLessThan(3);
   expect((await written()).accounts).toHaveLength(1);
-});
-
-test('addresses that turn out wrong only after the login can be corrected', async () => {
-  const { api } = simulator.urls;
-  expect(await answered({ ...usual(), API: [`${api}/elsewhere`, api], Are: 'y' })).toBe(0);
-  expect((await written()).provider.api_url).toBe(api);
-  expect(simulator.counters.passwordGrants.ok).toBeLessThan(3);
+  expect(told).toMatch(/check --live --config [^\n]* \(not all of it worked\)/);
 });
 
 test('without a password: on another device', async () => {
@@ -222,6 +284,7 @@ test('a password file that is there is taken by Enter, and never written over', 
   expect(told).toMatch(/Enter alone: the one in \.\/heat-password\).*refused.*ok: signed in/s);
   expect(await kept('heat-password')).toBe('an old one\n');
   expect((await written()).accounts[0].password_file).toBe('./heat-password-2');
+  expect(told).toContain('heat-password-2 has a number because');
   expect(await kept('heat-password-2')).toBe(`${ME.password}\n`);
 });
 
@@ -244,10 +307,153 @@ test('a service or a container has a place for its state: the file names none', 
   expect((await stat(join(folder, 'elsewhere', 'accounts'))).isDirectory()).toBe(true);
 });
 
-test('a file that is there is not touched; nobody at the input, or an early end: exit 2, and no file', async () => {
-  await writeFile(config, 'mine');
-  await expect(answered(usual())).rejects.toMatchObject({ exitCode: 2 });
-  expect(await readFile(config, 'utf8')).toBe('mine');
+describe('when a file is there', () => {
+  const broker = () => startBroker({ username: 'me', password: 'broker word' });
+  const file = (url: string) => `# Mine.
+version: 1
+provider:
+  issuer: ${simulator.urls.issuer} # as the portal shows it
+  api_url: ${simulator.urls.api}
+  client_id: self-care
+accounts:
+  - username: ${ME.username}
+    password: ${ME.password}
+mqtt:
+  # In the cellar.
+  url: ${url}
+  base_topic: heat
+usage: { reread_days: 20 }
+home_assistant:
+  # Its token is in a safe.
+  url: http://127.0.0.1:9
+  token: a-long-lived-token
+state_dir: ./state
+`;
+
+  test('offers what it says, asks nobody, and leaves every byte when Enter answers everything', async () => {
+    await writeFile(config, file('mqtt://192.0.2.7:1883'), { mode: 0o640 });
+    expect(await answered({ 'User name at': 'none' })).toBe(0);
+    expect(told).toContain(`Issuer, up to the name after /realms/ [${simulator.urls.issuer}]: `);
+    expect(told).toContain(
+      'MQTT broker, such as 192.168.1.5 ("none": heat2mqtt brings its own) [mqtt://192.0.2.7:1883]: ',
+    );
+    expect(told).toMatch(/Password on that page \(not shown; Enter alone: the one in .*config\.yaml\)/);
+    expect(told).toContain('Nothing is different');
+    expect(told).not.toMatch(new RegExp(`${ME.password}|a-long-lived-token`));
+    expect(await readFile(config, 'utf8')).toBe(file('mqtt://192.0.2.7:1883'));
+    expect(simulator.counters.passwordGrants.asked).toBe(0);
+  });
+
+  test('writes only what is answered otherwise, and keeps comments, mode and secrets', async () => {
+    await writeFile(config, file('mqtt://192.0.2.7:1883'), { mode: 0o640 });
+    const { url } = stack.use(await broker());
+    const answers = {
+      'MQTT broker': url,
+      'User name at the broker': 'me',
+      'Password at the broker': 'broker word',
+    };
+    expect(await answered(answers)).toBe(0);
+    expect(told).toMatch(
+      /ok: the broker answers.*Changed in .*: mqtt\.url, mqtt\.username, mqtt\.password_file\.\nWrite it\?/s,
+    );
+    const added = `  base_topic: heat\n  username: me\n  password_file: ./mqtt-password\n`;
+    expect(await readFile(config, 'utf8')).toBe(file(url).replace('  base_topic: heat\n', added));
+    expect((await stat(config)).mode & 0o777).toBe(0o640);
+    expect(simulator.counters.passwordGrants.asked).toBe(0);
+  });
+
+  test('says which comments go before it writes, and writes nothing unless that is wanted', async () => {
+    await writeFile(config, `${file('mqtt://192.0.2.7:1883')}statement:\n    area_m2: 62\n`);
+    expect(await answered({ 'Home Assistant': 'none', Write: 'n' })).toBe(0);
+    expect(told).toMatch(
+      /These comments go.*# Its token is in a safe\..*Blanks and indentation are written anew\.\nWrite it\?/s,
+    );
+    expect(told).toContain('Not written.');
+    expect(await written()).toHaveProperty('home_assistant');
+  });
+
+  test('changes one thing from the menu, which comes again afterwards', async () => {
+    await writeFile(config, file('mqtt://192.0.2.7:1883'));
+    const answers = {
+      Go: 'n',
+      'What is to be changed': '2',
+      'Time zone': 'Europe/Berlin',
+      [NEXT]: [changing, 'q'],
+    };
+    expect(await answered(answers)).toBe(0);
+    expect(told).not.toContain('Issuer');
+    expect((await written()).usage).toEqual({ reread_days: 20, timezone: 'Europe/Berlin' });
+    expect(told.match(/What comes next/g)).toHaveLength(2);
+  });
+
+  test('writes a new password into the file that it names', async () => {
+    await answered(usual());
+    simulator.changePassword(ME.username, 'the new one');
+    told = '';
+    expect(
+      await answered({
+        Go: 'n',
+        'What is to be changed': '3',
+        'Password on that page': 'the new one',
+        [NEXT]: [changing, 'q'],
+      }),
+    ).toBe(0);
+    expect(told).toMatch(/ok: signed in.*Changed in .*: accounts\.0\.password_file\./s);
+    expect(await kept('heat-password')).toBe('the new one\n');
+    expect(told).not.toContain('the new one');
+    expect(told).not.toContain('written anew');
+  });
+
+  test.each([
+    ['a mistake that no question is about', 'colour: red\n', /colour: found an unknown key/],
+    ['an alias', 'mqtt: &a {}\nhttp: *a\n', /alias/],
+    ['no YAML', 'mqtt: {\n', /line/],
+  ])('refuses it when it has %s', async (_, text, message) => {
+    await writeFile(config, text);
+    await expect(answered({})).rejects.toMatchObject({
+      exitCode: 3,
+      message: expect.stringMatching(message),
+    });
+    expect(await readFile(config, 'utf8')).toBe(text);
+  });
+
+  test('does not write over what an editor has written meanwhile', async () => {
+    await writeFile(config, file('mqtt://192.0.2.7:1883'));
+    const edit = async () => {
+      await writeFile(config, 'theirs');
+      return 'y';
+    };
+    await expect(answered({ 'Time zone': 'Europe/Berlin', Write: edit })).rejects.toMatchObject({
+      code: 'configuration_changed',
+    });
+    expect(await readFile(config, 'utf8')).toBe('theirs');
+  });
+});
+
+/** Answers a menu with the number of its line. */
+const changing = () => /(\d+) {2}change something/.exec(told.slice(told.lastIndexOf('  1  ')))?.[1] ?? '';
+
+test('opens the page to a phone, with a password, and says where it finds it', async () => {
+  expect(await answered({ ...usual(), 'Look at its page': 'y', 'Password of the page': ['short', ''] })).toBe(
+    0,
+  );
+  expect(told).toMatch(/at least 8 characters.*ok: while heat2mqtt runs, your phone shows its page at /s);
+  expect(await written()).toMatchObject({
+    http: { listen: '0.0.0.0:8099' },
+    web: { password_file: './page-password' },
+  });
+  expect(await kept('page-password')).toMatch(/^[\w-]{20}\n$/);
+});
+
+test('an address at home comes first, and those of containers are left out', () => {
+  const config = { http: { listen: '0.0.0.0:8099' }, web: { password: {}, hosts: [] } };
+  const at = (address: string) => [{ address, family: 'IPv4', internal: false }];
+  const interfaces = { docker0: at('172.17.0.1'), eth0: at('192.0.2.20') };
+  expect(pageWords(config as never, interfaces as never)).toContain('at http://192.0.2.20:8099/');
+  expect(pageWords(config as never, interfaces as never)).not.toContain('172.17');
+});
+
+test('writes nothing when nobody is at the input, or the end comes early', async () => {
   config = join(folder, 'other.yaml');
   await expect(answered(usual(), { isInteractive: false })).rejects.toMatchObject({ exitCode: 2 });
   await expect(answered({ ...usual(), 'MQTT broker': null })).rejects.toMatchObject({

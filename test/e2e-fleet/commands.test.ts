@@ -1,8 +1,10 @@
 // The commands that work beside a fleet; test/cli/accounts.test.ts has those that are refused.
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ME } from '../e2e/program.ts';
 import { METER, STATE } from '../support/homes.ts';
-import { openFlat } from './flat.ts';
+import { openFlat, rests } from './flat.ts';
 
 const STATEMENT = `heat2mqtt/meter/${METER}/statement`;
 
@@ -42,4 +44,38 @@ test('check, report, config, healthcheck and uninstall work', async () => {
     output: expect.stringContaining('the database of fleet.database_url'),
   });
   await probe.untilCleared([STATE, STATEMENT]);
+});
+
+test('statement writes a private sheet for each meter of every account, and goes on after one that has none', async () => {
+  const flat = await openFlat();
+  const { command, folder } = flat;
+  const probe = await flat.listen();
+  await flat.import('home');
+  const worker = flat.process();
+  const { statement_month: month } = await probe.until(
+    STATE,
+    ({ statement_month }) => statement_month !== null,
+  );
+  await flat.untilRow('home', 'at rest', rests);
+  await worker.end('SIGTERM');
+  await flat.import('new');
+  const sheets = join(folder, 'sheets');
+  const all = await command('statement', '--all', '--output', sheets);
+  const file = join(sheets, `home-${METER}-${month}.html`);
+  expect(all).toMatchObject({
+    code: 2,
+    output: `${file}\n`,
+    errors: expect.stringMatching(/^new: No whole history/),
+  });
+  expect((await stat(sheets)).mode & 0o777).toBe(0o700);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  const published = await probe.until(STATEMENT);
+  const { output } = await command('statement', '--account', 'home', '--format', 'json');
+  expect(JSON.parse(output)).toMatchObject({
+    month,
+    account: 'home',
+    energy: { value: Object(published.energy).value },
+  });
+  expect(await command('statement')).toMatchObject({ code: 2, errors: expect.stringContaining('--all') });
+  expect(await command('statement', '--account', 'nobody')).toMatchObject({ code: 2 });
 });

@@ -42,8 +42,9 @@ const WATER_STRAYS = 0.3;
  * 60,000 simulated ones of 400 steps 2.71 and 3.48 for shares b of 0.25 and 0.5, where this makes 2.72 and 3.48; for 80 % 1.63 and 2.01.
  */
 const SURE_BY_LAGS = [1.96, 2.9694, 0.416, -0.5324] as const;
-/** The standard deviation of a month's slope as a share of that of the year. */
-const SLOPE_STRAYS = 0.2;
+/** The standard deviation of a month's slope as a share of that of the year, and of the hot water of two months as a share of it. */
+const SLOPE_STRAYS = 0.1;
+const WATER_DIFFERS = 0.08;
 /** A slope of fewer standard deviations may be none: one case in forty. */
 const SURE_SLOPE = 2;
 /** Share of the days that has to be known, in both years: the others are as these then. */
@@ -157,9 +158,10 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     const ofSlope = (line.covariance[1]?.[1] ?? 0) * (degrees - degreesBefore) ** 2;
     const band = (BAND * Math.sqrt(own + ratio ** 2 * (others + ofSlope))) / expected;
     if (!(band <= LEAST_SURE)) return 'not_sure' as const;
-    // A month has a slope of its own, as sun and wind have seasons.
+    // A month has a slope of its own, as sun and wind have seasons, and people bathe as they do.
     const ofSeason = (SLOPE_STRAYS * line.slope * (degrees - degreesBefore)) / expected;
-    const deviation = Math.hypot(band / (BAND * widerBy(now.length)), ratio * ofSeason);
+    const ofWater = (WATER_DIFFERS * line.hotWater) / expected;
+    const deviation = Math.hypot(band / (BAND * widerBy(now.length)), ratio * ofSeason, ratio * ofWater);
     const sureBand = sureQuantile(now.length) * deviation;
     return {
       /** Its 95 % band holds no change of nothing. */

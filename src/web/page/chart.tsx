@@ -27,16 +27,17 @@ export function Chart({ meter, history }: { meter: string; history: History }) {
   const differing = interval === 'day' ? listOf(state, 'witness_differing_days') : [];
   const monthForecast =
     interval === 'month' ? numberOf(state, `${what === 'kwh' ? 'energy' : 'cost'}_month_forecast`) : null;
-  const bars = found.map((bar): Shown => {
+  const bars = found.map((bar, at): Shown => {
     const { from, to, days, missing, isRunning } = bar;
     const isMonth = interval === 'month' && from.endsWith('-01');
     const span = isMonth ? write('month', from) : `${write('tick', from)} – ${write('tick', to)}`;
     const period = interval === 'day' ? write('short', from) : span;
     const gap = days === 1 ? say('chart.noReading') : say('chart.missing', { missing, days });
     const corrected = bar.isCorrected && say('chart.corrected');
+    const carried = interval === 'day' && bar.kwh !== null && carriedWords(found.slice(0, at));
     const isDiffering = differing.includes(from);
     const differs = isDiffering && say('chart.differs');
-    const notes = joined([isRunning && say('chart.soFar'), missing > 0 && gap, corrected, differs]);
+    const notes = joined([isRunning && say('chart.soFar'), missing > 0 && gap, carried, corrected, differs]);
     const valueBefore = bar.before[what];
     const before = valueBefore !== null && say('chart.before', { amount: amount(valueBefore) });
     return {
@@ -95,6 +96,15 @@ export function Chart({ meter, history }: { meter: string; history: History }) {
       </details>
     </section>
   );
+}
+
+/** The days without a reading right before a day: its own reading is the first that shows their heat. */
+function carriedWords(before: readonly Bar[]): string | null {
+  const gap = before.slice(before.findLastIndex(({ kwh }) => kwh !== null) + 1);
+  const [first, last] = [gap[0], gap.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  const span = [first.from, ...(first === last ? [] : [last.to])];
+  return say('chart.withGap', { period: span.map((day) => write('short', day)).join(' – ') });
 }
 
 /** Only a month that is complete has a statement. `month`: `2026-10`. */

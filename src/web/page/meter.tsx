@@ -1,6 +1,7 @@
 // One meter: its newest day first, then month and year, the bars, and what else is known of it and its account. And a list of many.
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { daysOf } from '../../domain/period.ts';
 import { Chart, statementLink } from './chart.tsx';
 import {
   type History,
@@ -16,7 +17,7 @@ import {
   withCurrency,
 } from './store.ts';
 import { type Fact, Facts, late, Scroll, useSearch } from './widgets.tsx';
-import { dayAgo, joined, type Key, say, sayCount, tell, withMoney, write } from './words.ts';
+import { dayAgo, isEnglish, joined, type Key, say, sayCount, tell, withMoney, write } from './words.ts';
 
 export function Meter({ info }: { info: MeterInfo }) {
   const topic = `meter/${info.meter}`;
@@ -34,7 +35,7 @@ export function Meter({ info }: { info: MeterInfo }) {
   );
   const day = textOf(state, 'day');
   const cost = (key: string) => write('money', state[`cost_${key}`], state.currency);
-  const tile = (period: 'week' | 'month' | 'last_month' | 'year', more = '') => (
+  const tile = (period: 'week' | 'month' | 'last_month' | 'year', more: ComponentChildren = '') => (
     <div>
       <h3>{say(`meter.${period}`)}</h3>
       <strong>{write('kWh', state[`energy_${period}`])}</strong> {cost(period)}
@@ -67,13 +68,13 @@ export function Meter({ info }: { info: MeterInfo }) {
           <div class="tiles">
             {tile('week')}
             {tile('month', joined([forecast, tell('meter.lastYear', state)]))}
-            {tile('last_month')}
+            {tile('last_month', statementLink(info.meter, textOf(state, 'statement_month') ?? ''))}
             {tile('year')}
           </div>
         </>
       )}
       {history && history.days.length > 0 && <Chart key={topic} meter={info.meter} history={history} />}
-      {told && <Facts facts={factsOf(info, state)} />}
+      {told && <Facts facts={factsOf(info, state, history)} />}
     </article>
   );
 }
@@ -94,7 +95,7 @@ function Expectation(state: State) {
 type FactKey = { [K in Key]: K extends `fact.${infer Name}` ? Name : never }[Key];
 const FACTS_OF_ACCOUNT = ['toPay', 'newestBill', 'nextBill'];
 
-function factsOf({ account: id, meter }: MeterInfo, state: State): (Fact | false)[] {
+function factsOf({ account: id, meter }: MeterInfo, state: State, history: History | null): (Fact | false)[] {
   const account = withCurrency(store.get(`account/${id}/state`), meter);
   const { meters = [] } = store.get<Info>('bridge/info') ?? {};
   const isShared = meters.filter((one) => one.account === id).length > 1;
@@ -120,7 +121,7 @@ function factsOf({ account: id, meter }: MeterInfo, state: State): (Fact | false
       bill ? billWords(bill, meter) : null,
       notTold,
       bill && say('fact.billNumber', bill),
-      bill?.check && withMoney(bill.check.sentence),
+      bill?.check && checkWords(bill, meter),
       account.invoice_overdue === true && late(say('fact.overdue')),
     ),
     fact('register', tell('fact.registerIs', state), notTold, registerWords(state)),
@@ -131,12 +132,28 @@ function factsOf({ account: id, meter }: MeterInfo, state: State): (Fact | false
       witnessWords(state),
       tell('fact.witnessHeard', state),
     ),
-    fact('missingDays', tell('fact.missingDaysIs', state), say('notKnown')),
+    fact('missingDays', tell('fact.missingDaysIs', state), say('notKnown'), missingWords(state, history)),
     fact('change', ...changeWords(state)),
     fact('degreeDays', cold, null, say('fact.colder')),
     fact('parts', tell('fact.partsAre', state), null, tell('fact.heatingRange', state)),
     fact('nextBill', tell('fact.nextBillIs', account), null, nextBillNote),
   ];
+}
+
+const MOST_MISSING = 3;
+
+/** Which days have no reading, the newest first. */
+function missingWords(state: State, history: History | null): string | null {
+  const last = textOf(state, 'day');
+  if (!history || last === null || !numberOf(state, 'missing_days')) return null;
+  const read = new Set(history.days.flatMap(([day, kwh]) => (kwh === null ? [] : day)));
+  const missing = daysOf({ from: history.origin, to: last }).filter((day) => !read.has(day));
+  const days = missing
+    .slice(-MOST_MISSING)
+    .reverse()
+    .map((day) => write('date', day));
+  const isAll = missing.length <= MOST_MISSING;
+  return say('fact.missingAre', { days: `${days.join('; ')}${isAll ? '' : '; …'}` });
 }
 
 /** The change against last year, and its band. */
@@ -183,6 +200,18 @@ function billWords(bill: Bill, meter: string): string {
   return joined([amount, say(isPaid ? 'bill.paid' : 'bill.due', bill)]);
 }
 
+/** The bridge's own sentence says more, and is English. */
+function checkWords(bill: Bill, meter: string): string {
+  const { check } = bill;
+  if (check === null) return '';
+  if (isEnglish()) return withMoney(check.sentence);
+  const amounts = withCurrency(check, meter);
+  const difference = Math.abs(check.difference);
+  const way = check.difference > 0 ? 'bill.more_than_days' : 'bill.less_than_days';
+  const sum = say(difference < 0.01 ? 'bill.days' : way, { ...amounts, sum: check.sum_of_days, difference });
+  return joined([sum, say(`bill.${check.verdict}`, amounts)], '; ');
+}
+
 export function Bills({ account, meter }: MeterInfo) {
   const facts = billsOf(account).map((bill): Fact => {
     const { check, period_start, period_end } = bill;
@@ -190,7 +219,7 @@ export function Bills({ account, meter }: MeterInfo) {
     return [
       tell('bill.for', bill) ?? say('bill.of', bill),
       billWords(bill, meter),
-      check && late(withMoney(check.sentence), check.verdict === 'differs'),
+      check && late(checkWords(bill, meter), check.verdict === 'differs'),
       ...[...months].map((month) => statementLink(meter, month)),
     ];
   });

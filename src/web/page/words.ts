@@ -8,6 +8,7 @@ type Counted = { [K in Key]: K extends `${infer Name}.other` ? Name : never }[Ke
 
 export const UNKNOWN = '–';
 let sentences: Readonly<Record<string, string>> = {};
+let language = 'en';
 let now = Date.now;
 let spoken = speakerIn('en', { months: [], months_short: [], weekdays: [], weekdays_short: [] });
 
@@ -22,9 +23,12 @@ function speakerIn(locale: string, dates: DateNames) {
 /** To be called before anything is said. `preferred`: the reader's own locales, of which one may be in this language. */
 export function useWords(told: PageWords, preferred: readonly string[], clock = Date.now): void {
   sentences = told.words;
+  language = told.language;
   now = clock;
   spoken = speakerIn(preferred.find((one) => one.split('-')[0] === told.language) ?? told.locale, told.dates);
 }
+
+export const isEnglish = (): boolean => language === 'en';
 
 export const say = (key: Key, values: object = {}): string => spoken.say(key, values);
 export type Format = Parameters<typeof spoken.write>[0];

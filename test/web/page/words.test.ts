@@ -78,7 +78,7 @@ test('each sentence names formats that there are, and each plural has its other 
 });
 
 test.each([
-  ['146.20 EUR billed; the days add up to 128.81.', '€146.20 billed; the days add up to 128.81.'],
+  ['146.20 EUR billed; the days add up to 128.81 EUR.', '€146.20 billed; the days add up to €128.81.'],
   ['3 IRU', 'IRU 3.00'],
   ['a credit of -5.20 EUR', 'a credit of -€5.20'],
   ['of 12 kWh in 2026', 'of 12 kWh in 2026'],

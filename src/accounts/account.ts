@@ -31,7 +31,7 @@ export interface AccountParts {
   readonly restore: (meter: Meter) => Promise<void>;
 }
 
-/** What came of the poll of one account. Properties that could be read are read, whatever happens to the others. */
+/** The outcome of the poll of one account. Properties that could be read are read, whatever happens to the others. */
 export interface AccountOutcome {
   readonly account: string;
   readonly events: readonly MeterEvent[];
@@ -39,7 +39,7 @@ export interface AccountOutcome {
   readonly fault: unknown;
 }
 
-/** What events have told so far: what is known already is no news. JSON, so that it may outlive one opening of the account. */
+/** The facts that events have told so far: they are no news any more. JSON, so that it may outlive one opening of the account. */
 export interface Told {
   /** A refresh has told that a person is needed, and no poll has told that this is over. */
   readonly needsPerson: boolean;
@@ -76,7 +76,7 @@ export class Account {
   readonly upstream: Upstream;
   readonly history: PollHistory;
   readonly extras: AccountExtras;
-  /** What events have told of it. */
+  /** The facts that its events have told. */
   told: Told = { needsPerson: false, late: {}, use: {} };
   /** Its last poll needed a person, as it is known from before it was opened. */
   hasToSignIn = false;

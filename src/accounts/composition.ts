@@ -1,4 +1,4 @@
-// What is known of one account and its meters at this moment, what is wrong with them, and what of it is worth an event.
+// The view of one account and its meters at this moment, their troubles, and the facts that are worth an event.
 import { needsAPerson, type Reason } from '../domain/health.ts';
 import { newestOf } from '../domain/invoice.ts';
 import { seriesName } from '../domain/reading.ts';
@@ -134,7 +134,7 @@ function changeEvent(account: Account, name: string, change: MeterEvent['change'
   return { ...message, onTaken: () => void meter?.store.told([change]) };
 }
 
-/** What a process that ended has not told any more. */
+/** The events that a process has not told before its end. */
 export const eventsLeft = (account: Account, context: Needs): Message[] =>
   (account.meters ?? []).flatMap(({ name, store }) =>
     store.untold.map((change) => changeEvent(account, name, change, context)),

@@ -1,4 +1,4 @@
-// What an account works with, in a household as in a fleet, and what it tells of its polls.
+// The surroundings of an account, in a household as in a fleet, and the events of its polls.
 import type { Config } from '../config/schema.ts';
 import type { Weather } from '../domain/insight/weather.ts';
 import type { Change, Ledger } from '../domain/ledger.ts';
@@ -28,7 +28,7 @@ export interface AccountContext {
   readonly changed: (account: string) => void;
   /** Outdoor temperatures, from wherever they come: the same object until something else is known. `null`: not configured, or unknown. */
   readonly outdoor: { readonly weather: Weather | null };
-  /** What a meter itself says, by its key in the configuration. Without it, as in a fleet: nothing. */
+  /** A meter's own register, by its key in the configuration. Missing in a fleet. */
   readonly witnessOf?: (meter: string | undefined, ledger: Ledger) => WitnessView | undefined;
   /** Default: that of provider/monetization. */
   readonly openProvider?: OpenProvider;

@@ -1,4 +1,4 @@
-// What an account has beside its usage: register, balance, invoices and site. Each is asked for at most once a day,
+// The extras of an account beside its usage: register, balance, invoices and site. Each is asked for at most once a day,
 // after a poll that went well; no answer to it reaches the session, the poll or its outcome.
 import type { Config } from '../config/schema.ts';
 import {
@@ -61,7 +61,7 @@ export class AccountExtras {
   readonly #account: string;
   readonly #parts: Parts;
   readonly #context: AccountContext;
-  /** What is known of those that the configuration wants. */
+  /** The extras that the configuration wants. */
   #known: Extras;
   #saved: Extras;
   /** Invoices that were not known before and are not told yet, oldest first. */

@@ -81,12 +81,12 @@ export class LedgerBook {
     return this.#isNew;
   }
 
-  /** What is saved since the account's `history_since`: what is compared, forecast and shown. Totals are those of all. */
+  /** The saved days since the account's `history_since`, which are compared, forecast and shown. Totals are those of all. */
   get tenancy(): Ledger {
     return this.#since === null ? this.#saved : this.#tenancyOf(this.#saved, this.#since);
   }
 
-  /** What another ledger of the same series would be restored from. */
+  /** The source for another ledger of the same series. */
   get history(): RetainedHistory {
     return { ...this.#boundaries(), origin: this.#ledger.origin, days: this.#ledger.days };
   }
@@ -106,7 +106,7 @@ export class LedgerBook {
     return this.#untold;
   }
 
-  /** What explains the days of this ledger; `null` while nothing does. */
+  /** The tariff that explains the days of this ledger; `null` while none does. */
   tariffOf({ days }: Ledger): Tariff | null {
     return this.#tariffOfDays(days);
   }
@@ -218,7 +218,7 @@ export class LedgerBook {
 
   /** A new ledger goes on from the retained history; `null`: there is none. */
   async restore(found: RetainedHistory | null): Promise<void> {
-    // What lies in the future is known once the clock is set.
+    // The future begins where a set clock says.
     if (!this.#isNew || (found !== null && !isClockSet(this.#context.clock.now()))) return;
     this.#isNew = false;
     if (found !== null) this.#merge(found);
@@ -243,7 +243,7 @@ export class LedgerBook {
     this.#saved = this.#ledger;
   }
 
-  /** What was decided before the state was lost stands, whatever a poll has decided meanwhile. */
+  /** A decision from before the state was lost stands, whatever a poll has decided meanwhile. */
   #adoptDecision({ timezone, readingCloses, days }: RetainedHistory): void {
     if (!this.isOpenToReadings || !isSameZone(timezone, this.#context.zone.name) || days.size === 0) return;
     if (readingCloses !== this.readingCloses) this.#ledger = openLedger(this.#ledger.origin);

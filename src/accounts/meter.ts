@@ -30,7 +30,7 @@ type Needs = Pick<
   AccountContext,
   'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor' | 'witnessOf'
 >;
-/** What the account knows of the meter beside its usage. */
+/** The account's facts about the meter beside its usage. */
 type FromAccount = (
   property: Property,
 ) => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
@@ -167,7 +167,7 @@ export class Meter {
     return completeMonths(this.store.tenancy, { zone, now: clock.now(), lateAfterHours });
   }
 
-  /** What other days than those of the month will come to. */
+  /** The forecast of other days than those of the month. */
   forecastOver({ from, to }: DaySpan): Forecasts {
     return this.#forecastOf(from, to, this.#figures().forecast);
   }
@@ -195,7 +195,7 @@ export class Meter {
     return this.#figuresOf(saved, tenancy, this.#today(), this.store.tariffOf(saved), house);
   }
 
-  /** What the provider does not tell is taken for the end of the day, but for nothing later than its arrival here. */
+  /** A time that the provider does not tell is taken for the end of the day, but for nothing later than its arrival here. */
   #readAt({ days, readTimes }: Ledger, day: Day): number {
     const { clock, zone } = this.#context;
     const latest = Math.min(days.get(day)?.receivedAt ?? clock.now(), clock.now());
@@ -211,7 +211,7 @@ export class Meter {
   }
 }
 
-/** What is computed of the days. `tenancy`: those of them that are compared and forecast. */
+/** The figures computed from the days. `tenancy`: the days that are compared and forecast. */
 function figures(ledger: Ledger, tenancy: Ledger, today: Day, tariff: Tariff | null, house: House | null) {
   const { days, origin } = tenancy;
   const known = { days, today, tariff };

@@ -1,4 +1,4 @@
-// What meters are called: the series of each property, which account keeps it, its ledger's document, and the name that the
+// The names of meters: the series of each property, which account keeps it, its ledger's document, and the name that the
 // configuration gives it.
 import type { Config } from '../config/schema.ts';
 import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
@@ -53,7 +53,7 @@ export function friendlyNameOf(
   return configuredMeter(names, property, series)?.name ?? null;
 }
 
-/** What the configuration says of a meter; undefined: nothing. */
+/** The configuration of a meter; undefined: none. */
 export function configuredMeter(
   names: Config['meters'],
   property: Pick<Property, 'meterIdentifiers'>,

@@ -12,7 +12,7 @@ import { SeriesNames } from './names.ts';
 import { openPollHistories, openReplyShapes } from './pollHistory.ts';
 import { openUpstream } from './upstream.ts';
 
-/** What the accounts of a fleet share beyond the process. */
+/** Shared by the accounts of a fleet beyond the process. */
 export interface SharedInFleet {
   readonly names?: SeriesNames;
   readonly issuerMemory?: IssuerMemory;

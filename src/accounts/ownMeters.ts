@@ -49,7 +49,7 @@ export class OwnMeters {
     this.#context = context;
   }
 
-  /** What the account has at the provider; `null` until that is known. */
+  /** The account's properties at the provider; `null` until they are known. */
   get entities(): EntityContext | null {
     return this.#entities;
   }

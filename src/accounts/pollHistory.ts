@@ -1,4 +1,4 @@
-// What was done when for each account: requests and logins of the local day, and the newest polls; and the shapes of replies, for
+// The recent work for each account: requests and logins of the local day, and the newest polls; and the shapes of replies, for
 // `heat2mqtt report`. Kept over restarts.
 
 import { Throttle } from '../foundation/limits.ts';

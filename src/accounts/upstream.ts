@@ -33,7 +33,7 @@ export type Upstream = ReturnType<typeof openUpstream>;
 // RFC 6238 recommends 30 seconds; some providers take a minute.
 const LONGEST_CODE_SECONDS = 60;
 
-/** Who holds it may read, use and replace the account's tokens. */
+/** Its holder may read, use and replace the account's tokens. */
 const sessionLock = (account: string): string => `accounts/${account}/session`;
 
 type Needs = Pick<
@@ -273,7 +273,7 @@ const NO_API = {
   hint: 'Check provider.api_url: it ends where /reports/usage begins, mostly in /api/v1.',
 };
 
-/** Whose session it is, for a provider that reads by that. */
+/** The customer of the session, for a provider that reads by it. */
 async function identityOf(session: Session, { provider, context }: Parts): Promise<Identity> {
   const accessToken = await session.accessToken();
   try {
@@ -281,7 +281,7 @@ async function identityOf(session: Session, { provider, context }: Parts): Promi
     context.scrubber.register(identity.customerCode);
     return identity;
   } catch (err) {
-    // What the provider reads by is no fault of the session: as long as it is renewed, no login follows.
+    // A claim that the provider reads by is no fault of the session: as long as it is renewed, no login follows.
     const isKept = provider.keep_alive && session.isRenewable;
     if (err instanceof Failure && !isKept) await session.useless(err);
     throw err;

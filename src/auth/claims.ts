@@ -1,4 +1,4 @@
-// Who the access token speaks for: the customer code and site codes, read from its claims.
+// The customer code and site codes that an access token speaks for, read from its claims.
 import { EXIT, failure } from '../foundation/failure.ts';
 import { parseJson } from '../foundation/json.ts';
 

@@ -28,7 +28,7 @@ export interface FormSignIn {
   readonly clock: Clock;
 }
 
-/** What a page asks for. */
+/** The fields that a page asks for. */
 type Asked = 'username' | 'password' | 'code';
 
 interface Request {
@@ -73,7 +73,7 @@ export async function signInByForm(options: FormSignIn): Promise<URL> {
 class Visitor {
   readonly #options: FormSignIn;
   readonly #cookies = new CookieJar();
-  /** What was posted already, and the execution that had asked for it. */
+  /** The fields posted already, and the execution that had asked for them. */
   readonly #given = new Map<Asked, string | null>();
   #hasConsented = false;
 
@@ -270,7 +270,7 @@ function withAccept(form: Form): Form {
   return { ...form, fields: form.fields.filter((field) => field.type !== 'submit' || isAccept(field)) };
 }
 
-/** What a browser sends of the form; of buttons that of the only one. */
+/** The fields that a browser sends of the form; of buttons the only one. */
 function successful({ fields }: Form): URLSearchParams {
   const isButton = ({ type }: Field) => type === 'submit';
   const buttons = fields.filter(isButton).length;
@@ -354,7 +354,7 @@ export interface Page {
   /** Keycloak's own themes say which page it is. */
   readonly id: string | null;
   readonly forms: readonly Form[];
-  /** Where a `<meta http-equiv="refresh">` leads soon. */
+  /** The target of a `<meta http-equiv="refresh">` that leads there soon. */
   readonly refresh: URL | null;
   readonly ids: ReadonlySet<string>;
   readonly classes: ReadonlySet<string>;
@@ -401,7 +401,7 @@ function elementsIn(html: string): Element[] {
       depth += 1;
       if (depth > DEEPEST) parser.pause();
       if (name === 'template') templates += 1;
-      // What is in a template is no part of the page.
+      // A template is no part of the page.
       if (templates > 0) return;
       const element = { name, attributes, within: form };
       elements.push(element);

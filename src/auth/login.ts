@@ -15,7 +15,7 @@ export type OneTimeCode = () => Promise<string | null>;
 
 export type SignIn = 'auto' | 'password' | 'form' | 'device' | 'link';
 
-/** What a person types for one attempt; it is not kept. */
+/** The credentials that a person types for one attempt; they are not kept. */
 export interface TypedCredentials {
   readonly username: string;
   readonly password: string;
@@ -44,7 +44,7 @@ export interface LoginDeps {
     readonly password?:
       | {
           read(): Promise<string>;
-          /** What is odd about it, as a sentence. */
+          /** An oddity of it, as a sentence. */
           caution?(): Promise<string | null>;
         }
       | undefined;
@@ -111,7 +111,7 @@ export class Login {
   }
 
   /**
-   * What suspends the next login; `null` when it may be tried. Reads the secrets to see whether they have changed; one
+   * The reason against the next login; `null` when it may be tried. Reads the secrets to see whether they have changed; one
    * that cannot be read has not.
    */
   async suspendedBy(): Promise<Suspension | null> {

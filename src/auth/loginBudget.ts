@@ -26,7 +26,7 @@ export class LoginBudget {
   readonly #marks: Marks;
   /** On the monotonic clock. */
   readonly #startedAt: number;
-  /** What could not be written to disk; it counts all the same. */
+  /** An attempt that could not be written to disk; it counts all the same. */
   #unsaved: LoginBudgetRecord | null = null;
   #isAskedFor = false;
 
@@ -39,7 +39,7 @@ export class LoginBudget {
   }
 
   /**
-   * What keeps these credentials from a login now, or `null` when one may be tried.
+   * The reason against a login with these credentials now, or `null` when one may be tried.
    * Credentials of `null` cannot be read at present, and count as unchanged.
    */
   async inForce(credentials: string | null): Promise<rule.Suspension | null> {
@@ -126,7 +126,7 @@ export class LoginBudget {
     return corrected;
   }
 
-  /** What cannot be written counts in memory. */
+  /** An attempt that cannot be written counts in memory. */
   async #write(record: LoginBudgetRecord): Promise<boolean> {
     const next = rule.withoutOld(record, (at) => this.#instants.ageOf(at));
     // In memory first: it counts even if the disk cannot be written.

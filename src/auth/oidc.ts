@@ -113,7 +113,7 @@ export class Issuer {
             (_, client) => library.authorizationCodeGrant(client, withQuery(callback), checks),
             classifyCodeError,
           ),
-        /** What is wrong with an address that was pasted; it is not repeated, for it may hold a code. */
+        /** The mistake in a pasted address; the address is not repeated, for it may hold a code. */
         mistakeIn: (pasted: string): string | null => mistakeIn(pasted, state),
       };
     }, classifyLoginError);

@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 30 * 60_000;
 // However long the pauses have become, some retries are left before the session ends.
 const FRACTION_OF_THE_REST = 0.25;
 
-/** What is new after a refresh: the first failure of its kind, or that the trouble is over. */
+/** The news after a refresh: the first failure of its kind, or that the trouble is over. */
 export interface RefreshNews {
   /** `null`: it did not fail, or of what was told before. */
   readonly fault: unknown;
@@ -35,7 +35,7 @@ export class RefreshPlan {
   #failures = 0;
   /** On the monotonic clock. */
   #notBefore = Number.NEGATIVE_INFINITY;
-  /** What the last refresh failed of, in words; empty when of nothing. */
+  /** The last refresh's failure, in words; empty: none. */
   #trouble = '';
 
   constructor(

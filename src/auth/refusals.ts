@@ -1,10 +1,10 @@
-// What a refusal of the issuer means. The body (`error`, `error_description`) decides, never the HTTP status: Keycloak
+// The meaning of the issuer's refusals. The body (`error`, `error_description`) decides, never the HTTP status: Keycloak
 // answers a wrong password with 401 up to 26.5 and with 400 from 26.6 on.
 import type { AuthState } from '../domain/health.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 
 /**
- * What a refusal was about, which decides when the next login is tried. `password`: counted by the lock of the account,
+ * The subject of a refusal, which decides when the next login is tried. `password`: counted by the lock of the account,
  * so that the waits grow. `otherwise`: counted as well, though it says nothing about the password; it may pass. `client`: the
  * lock does not count it, every six hours. `person`: only when a user asks.
  */
@@ -194,7 +194,7 @@ const CODE_REFUSED = {
 /** A row; or the issuer as a whole refuses; or it is in trouble, and nothing was refused. */
 type Meaning = RefusalRow | 'issuer' | 'trouble';
 
-/** What `error` of OAuth says by itself. Any other one, such as `invalid_grant`, needs its description. */
+/** The errors of OAuth that say enough by themselves. Any other one, such as `invalid_grant`, needs its description. */
 const BY_ERROR: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['unauthorized_client', REFUSALS.methodDisabled],
   ['unsupported_grant_type', REFUSALS.methodDisabled],
@@ -263,7 +263,7 @@ function refusalFor(found: Meaning): LoginRefused | RefusedForNow | null {
   return found === 'issuer' ? new RefusedForNow(ISSUER_REFUSES) : new LoginRefused(found);
 }
 
-/** Where no password is sent it is the client as a whole that is refused, not one of its ways. */
+/** If no password was sent, the client as a whole is refused, not one of its ways. */
 function meaningWithoutPassword(error: string): Meaning {
   const found = BY_ERROR.get(error) ?? 'issuer';
   return found === REFUSALS.methodDisabled ? REFUSALS.wrongClient : found;

@@ -49,7 +49,7 @@ export interface SessionDeps {
 }
 
 const HOUR_MS = 3_600_000;
-/** What is known of the tokens since a login, or since those of another process were taken. */
+/** Facts about the tokens since a login, or since those of another process were taken. */
 const AFTER_LOGIN = {
   /** The API has accepted them. */
   areUseful: false,
@@ -168,7 +168,7 @@ export class Session {
     return this.#deps.wantsRefreshToken && this.#tokens.now?.set.refreshToken === null;
   }
 
-  /** What went wrong last; `null` when nothing did. */
+  /** The last failure; `null`: none. */
   get fault(): Failure | null {
     return this.#fault;
   }

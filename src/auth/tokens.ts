@@ -2,7 +2,7 @@
 import type { Clock } from '../foundation/clock.ts';
 import type { TokenSet } from '../store/documents.ts';
 
-/** What a token endpoint granted. Lifetimes in seconds; `null` = the reply named none. */
+/** The grant of a token endpoint. Lifetimes in seconds; `null` = the reply named none. */
 export interface Grant {
   readonly accessToken: string;
   readonly refreshToken: string | null;

@@ -1,4 +1,4 @@
-// What every part of the daemon works with, and what the parts tell one another.
+// The context of every part of the daemon, and the events between the parts.
 import { EventEmitter } from 'node:events';
 import type { Account } from '../accounts/account.ts';
 import type { AccountContext } from '../accounts/context.ts';

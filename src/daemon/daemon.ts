@@ -39,7 +39,7 @@ import { openWitnesses, type Witnesses } from './witnesses.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
 const ANNOUNCEMENT_REST_MS = 10_000;
-/** What Home Assistant says when it has started. */
+/** Home Assistant's word when it has started. */
 const BIRTH = Buffer.from('online');
 
 type Options = Pick<
@@ -51,16 +51,16 @@ export interface DaemonOptions extends Options {
   readonly nextTick: NextTick;
   /** The newest lines of `log`. */
   readonly logTail: LogTail;
-  /** What `heat2mqtt report` prints. */
+  /** The text of `heat2mqtt report`. */
   readonly report: () => Promise<string>;
-  /** What is wrong from the start, and was said in the log. */
+  /** Troubles from the start on, which the log has told. */
   readonly notices?: readonly Reason[];
   /** Within an app of Home Assistant. */
   readonly ingress: Ingress | null;
 }
 
 export interface Daemon {
-  /** Where HTTP is served; `null` when it is off or its port is taken. */
+  /** The address of HTTP; `null` when it is off or its port is taken. */
   readonly httpPort: number | null;
   /** The address of the broker in use. */
   readonly brokerUrl: string;

@@ -1,4 +1,4 @@
-// What the meters themselves say: heard on the daemon's own connection, kept on the disk, and shown beside the provider's days.
+// The meters' own registers: heard on the daemon's own connection, kept on the disk, and shown beside the provider's days.
 import type { AccountContext } from '../accounts/context.ts';
 import { lastAnswer } from '../accounts/lastAnswer.ts';
 import type { Micro } from '../domain/amount.ts';
@@ -68,7 +68,7 @@ export async function openWitnesses(context: Needs, changed: () => void) {
   };
 }
 
-/** What was last shown; `untimed`: a retained number, of which nobody knows when it was read. */
+/** The register last shown; `untimed`: a retained number, of which nobody knows when it was read. */
 interface Shown {
   readonly record: WitnessRecord;
   readonly untimed: Micro | null;
@@ -146,7 +146,7 @@ class Witness {
     return newest !== null && this.#context.clock.now() - newest.readAt < SILENT_AFTER_MS;
   }
 
-  /** What is known now is what the next view tells. */
+  /** The next view tells the state of now. */
   show(): void {
     this.#shown = this.#now;
   }

@@ -14,7 +14,7 @@ export interface WitnessOptions {
   readonly unit?: WitnessUnit | undefined;
 }
 
-/** What stands beside the register in many telegrams, in °C and m³. */
+/** Values beside the register in many telegrams, in °C and m³. */
 export interface Surroundings {
   readonly flowTemperature?: number | undefined;
   readonly returnTemperature?: number | undefined;
@@ -44,7 +44,7 @@ export interface WitnessRefusal {
   readonly message: string;
 }
 
-/** What heat meters call their register; no driver of wmbusmeters has two of them. */
+/** The names of a heat meter's register; no driver of wmbusmeters has two of them. */
 const FIELDS = [
   'total_energy_consumption_kwh',
   'total_kwh',
@@ -140,7 +140,7 @@ function instantIn(text: unknown): number | null {
   return Number.isNaN(at) ? null : at;
 }
 
-/** What is not there, or nonsense such as -32768, is undefined. */
+/** A missing value, or nonsense such as -32768, is undefined. */
 function surroundingsIn(fields: Record<string, unknown>): Surroundings {
   const within = (name: string, from: number, to: number) => {
     const value = numberOf(fields[name]);

@@ -1,4 +1,4 @@
-// What is kept of a meter's own register: the newest, and the first after each local midnight. And which telegrams are believed.
+// The stored registers of a meter's own: the newest, and the first after each local midnight. And which telegrams are believed.
 import * as z from 'zod';
 import { toMicro, toUnits } from './amount.ts';
 import type { Zone } from './period.ts';

@@ -1,4 +1,4 @@
-// What a process of a fleet answers to requests over MQTT.
+// The answers of a fleet's process to requests over MQTT.
 import { listAnswer, listMessage, listName } from '../constituencies/onDemand.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
@@ -38,7 +38,7 @@ export function fleetHandlers(parts: HandlerParts): Readonly<Record<string, Hand
         SELECT EXISTS (SELECT FROM asked) AS "isAccepted", asked_at + interval '5 minutes' AS "nextAt" FROM heat2mqtt.fleet`,
       );
       if (answer?.isAccepted !== true) return skipped('cool_down', zone.iso(answer?.nextAt ?? clock.now()));
-      // What comes of it is on the topics of each account.
+      // The outcome is on the topics of each account.
       return { status: 'ok', data: { accounts: [] } };
     },
     async backfill() {
@@ -62,7 +62,7 @@ export function fleetHandlers(parts: HandlerParts): Readonly<Record<string, Hand
       const isWhole = warning === null && (view.list.constituencies ?? []).length > 0;
       const name = isWhole ? listName(view.question) : null;
       if (name !== null) link.publish([listMessage(topics, zone, name, view)]);
-      // What was published before is not known here.
+      // Earlier publications are not known here.
       const more = { ...(warning === null ? {} : { warning }), fetched: true, changed: name !== null };
       return { status: 'ok', data: { ...listAnswer(topics, zone, name, view), ...more } };
     },

@@ -1,4 +1,4 @@
-// What a process of the fleet answers over HTTP: whether it is healthy and ready, and its metrics.
+// The answers of a fleet's process over HTTP: whether it is healthy and ready, and its metrics.
 import { metricLines, renderMetrics } from '../accounts/metrics.ts';
 import { openTo } from '../config/listenAddress.ts';
 import { serveHealth } from '../web/server.ts';
@@ -34,7 +34,7 @@ export async function serveFleetHealth(present: () => Member) {
   });
 }
 
-/** What the database counts is the same in each process, and some seconds old. */
+/** The database's counts are the same in each process, and some seconds old. */
 function metricsOf({ worker, parts }: Member): string {
   const { membership, pace, counts } = parts;
   const { health, toldToWait, oldestDueMs = 0 } = counts.last ?? {};

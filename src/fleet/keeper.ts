@@ -1,4 +1,4 @@
-// What one process of a fleet does for all: bridge/state, info and health, and a broker that has forgotten everything.
+// The work of one process of a fleet for all: bridge/state, info and health, and a broker that has forgotten everything.
 // bridge/state has a connection of its own, which the keeper holds under one client id. Its will waits, so that the next keeper
 // takes the session over before a subscriber reads offline; when all are gone, the broker publishes it.
 import { createHash } from 'node:crypto';
@@ -31,7 +31,7 @@ export class Keeper {
   readonly #startedAt: number;
   readonly #stateTopic: string;
   #link: Link | null = null;
-  /** What was published on the present connection. */
+  /** The messages published on the present connection. */
   #diff = new RetainedDiff();
   #told: Counted | null = null;
   #watch: BaseTopicWatch | null = null;
@@ -193,7 +193,7 @@ export class Keeper {
     return prefix === false ? [own] : [bridgeDocument({ prefix, ...options }), own];
   }
 
-  /** What differs from what was published last. Rejects without a connection. */
+  /** Publishes what differs from the last time. Rejects without a connection. */
   async #tell(all: readonly Retained[]): Promise<void> {
     await this.#link?.send(this.#diff.take(this.#stateTopic, all));
   }

@@ -21,7 +21,7 @@ import type { ProcessParts } from './run.ts';
 import { openSchedule } from './schedule.ts';
 import { startWorker } from './worker.ts';
 
-/** What a process has, whatever its number is. */
+/** The parts of a process, whatever its number is. */
 export interface Machine extends Pick<ProcessParts, 'opened' | 'shared'> {
   readonly context: ProcessParts['context'] & { readonly clock: SharedClock };
   readonly fleet: Fleet;
@@ -70,7 +70,7 @@ export async function startMember(machine: Machine) {
       void looking.run(() => keeper.look());
     },
 
-    /** What is under way may come to its end. */
+    /** Work under way may come to its end. */
     async stopRuns(): Promise<void> {
       leaving.abort();
       await worker.stop(LAST_RUNS_MS);

@@ -127,7 +127,7 @@ export class Membership {
     } catch (err) {
       if (err instanceof DatabaseTrouble && err.reason === TAKEN) throw new NumberTaken(this.#number, err);
       this.#trouble = { fault: err, failuresInARow: 1 + (this.#trouble?.failuresInARow ?? 0) };
-      // What was counted before is not told again as if it were new.
+      // Earlier counts are not told again as if they were new.
       this.#beats = 0;
       log.debug({ err }, 'the database does not hear this process');
       await readSecretsAgain().catch(() => undefined);

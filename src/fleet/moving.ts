@@ -52,7 +52,7 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
       retry: 'never',
       hint: 'Nothing was changed.',
     });
-  // What the fleet has of an account on which it has worked already is newer.
+  // The fleet's documents are newer for an account on which it has worked already.
   if (isDry) return accounts.filter(({ id }) => known.get(id)?.last_poll_at == null).length;
 
   const claims = openClaims({ ...opened, clock }, randomUUID(), fleet.claim_seconds);

@@ -44,7 +44,7 @@ export class Pace {
     this.#tools = tools;
   }
 
-  /** What the database tells of the fleet: each process that lives has the same part. */
+  /** The database's view of the fleet: each process that lives has the same part. */
   hear(processes: number, pausedMs: number): void {
     this.#processes = processes;
     this.#pause(pausedMs);
@@ -55,14 +55,14 @@ export class Pace {
     return Math.max(0, this.#pausedUntil - this.#tools.clock.monotonic());
   }
 
-  /** What stands before each request of an account: the pace, a pause and, before a token, the claim of the present run. */
+  /** The gates before each request of an account: the pace, a pause and, before a token, the claim of the present run. */
   gateTo(to: 'issuer' | 'provider', present: () => ClaimedAccount, claims: Pick<Claims, 'renew'>): Gate {
     return {
       enter: async () => {
         const claim = present();
         claim.check();
         await this.#turn(claim.signal);
-        // What an account has met during a pause is no failure of its own.
+        // A refusal during a pause is no failure of the account's own.
         if (this.pausedMs() > 0) claim.stop(fleetPaused(this.pausedMs()));
         // A token is asked for while the account is ours, by the database, and stays so for a whole claim.
         else if (to === 'issuer') await claims.renew([claim]);

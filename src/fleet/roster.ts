@@ -103,7 +103,7 @@ export async function unknownIds(ids: readonly string[], database: Database): Pr
 
 /** Sets and conditions of what is done with accounts by their ids. */
 const DEEDS = {
-  /** What is under way comes to its end. */
+  /** Work under way comes to its end. */
   pause: 'paused = true WHERE NOT paused',
   /** Polls go on at once, also of an account that waits for its user, or that was told to wait longer by its failures. */
   resume: 'paused = false, due_at = now(), wanted = wanted + 1 WHERE true',

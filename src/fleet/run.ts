@@ -21,7 +21,7 @@ import type { Pace } from './pace.ts';
 import { clearTopics, newsOf, noteUntold, readPublished, tell } from './publishing.ts';
 import type { Schedule } from './schedule.ts';
 
-/** What everything in a process works with. */
+/** Shared by everything in a process. */
 export interface ProcessParts {
   readonly context: Omit<AccountContext, 'state' | 'changed'>;
   readonly opened: OpenFleet;
@@ -41,7 +41,7 @@ const PUBLISH_AGAIN_MS = 2_000;
 /** Somebody has to change the rights at the broker first. */
 const REFUSED_AGAIN_MS = 600_000;
 const LEAST_REST_MS = 1_000;
-/** What a run has done. */
+/** The result of a run. */
 interface Acted {
   /** `null`: no poll was due. */
   readonly polled: Polled | null;
@@ -101,12 +101,12 @@ function wordsOf({ meters, extras }: Account, series: string): SeriesWords {
 async function withdraw(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
   const { isAnswered, isCleared } = await clearTopics(claim, parts);
   if (isCleared) return claim.deleteAccount();
-  // What is left on the broker has to be remembered.
+  // Topics left on the broker have to be remembered.
   const dueAt = new Date(parts.context.clock.now() + (isAnswered ? REFUSED_AGAIN_MS : PUBLISH_AGAIN_MS));
   await claim.write({}, { dueAt, isPolled: false, isPublished: false });
 }
 
-/** What is due: a poll, or a refresh of the session, or neither. */
+/** The due work: a poll, or a refresh of the session, or neither. */
 async function act(
   account: Account,
   claim: ClaimedAccount,

@@ -17,7 +17,7 @@ export type Schedule = ReturnType<typeof openSchedule>;
 export function openSchedule(cron: CronTimes, now: number) {
   const first = cron.next(AT_ONCE);
   const gaps = first.slice(1).map((tick, at) => tick - (first[at] ?? 0));
-  /** What the accounts are spread over. */
+  /** The span over which the accounts are spread. */
   const spanMs = Math.min(DAY_MS, ...gaps);
   let ticks = [...ticksBefore(first[0] ?? now), ...first];
 

@@ -29,7 +29,7 @@ SELECT json_build_object('next', pg_snapshot_xmax(pg_current_snapshot())::text::
   WHERE t.age >= 0`;
 
   readonly #clock: Clock;
-  /** What was the next number when, by the monotonic clock: the newest of more than a minute ago, and all since; oldest first. */
+  /** The next numbers over time, by the monotonic clock: the newest of more than a minute ago, and all since; oldest first. */
   #seen: readonly { readonly at: number; readonly next: number }[] = [];
 
   constructor(clock: Clock) {

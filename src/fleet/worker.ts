@@ -30,7 +30,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
   async function work(): Promise<void> {
     while (!signal.aborted) {
       const free = concurrency - running.size;
-      // What could not be published would keep the account from others.
+      // Unpublished messages would keep the account from others.
       const mayWork = free > 0 && link.status().connected && pace.pausedMs() === 0;
       const fresh = [...running.keys()].filter(({ row }) => row.first_history).length;
       const firstHistories = Math.min(free, Math.max(0, share - fresh));
@@ -83,7 +83,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
   const loops = Promise.all([work(), renew()]);
   return {
     underWay: () => running.size,
-    /** What is under way may come to its end within `graceMs`; the rest is left to others. */
+    /** Runs under way may come to their end within `graceMs`; the rest is left to others. */
     async stop(graceMs: number): Promise<void> {
       stopping.abort();
       const ended = Promise.all(running.values());
@@ -95,7 +95,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
   };
 }
 
-/** What is no failure of the account is as if it had not been; anything else counts, and the account waits longer each time. */
+/** A failure that is not the account's does not count; any other does, and the account waits longer each time. */
 export function afterFailedRun(
   { row, signal }: Pick<ClaimedAccount, 'row' | 'signal'>,
   err: unknown,

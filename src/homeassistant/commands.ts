@@ -144,7 +144,7 @@ export const readPreferences = (home: HomeAssistant): Promise<Preferences> =>
     throw err;
   });
 
-/** What is not named stays as it is: the lists of devices. */
+/** Lists that are not named stay as they are: those of devices. */
 export const saveSources = (home: HomeAssistant, energy_sources: readonly Fields[]) =>
   home.send({ type: 'energy/save_prefs', energy_sources }, z.unknown());
 

@@ -72,7 +72,7 @@ export class HomeAssistant {
   /** By the id of the command; called with `null` when the connection ends. */
   readonly #waiting = new Map<unknown, (result: Fields | null) => void>();
   #newestId = 0;
-  /** What a message had too much of, which has ended the connection. */
+  /** The limit that a message broke, which has ended the connection. */
   #excess: string | null = null;
 
   constructor(ws: WebSocket, version: string, clock: Clock) {

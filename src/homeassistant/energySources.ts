@@ -5,13 +5,13 @@ export type Source = Preferences['energy_sources'][number];
 
 type Way = 'statistics' | 'entity';
 
-/** What Home Assistant has of a meter. */
+/** A meter's statistics at Home Assistant. */
 export interface HeatMeter {
   readonly meter: string;
   readonly friendlyName: string | null;
   /** All ids that count its heat, each with the way in which it is given as its running energy, or `null`. */
   readonly ids: ReadonlyMap<string, Way | null>;
-  /** What is to be added; `null`: nothing of it is known yet. */
+  /** The source to be added; `null`: its statistics do not exist yet. */
   readonly pair: { readonly energy: string; readonly cost: string | null } | null;
 }
 
@@ -92,7 +92,7 @@ export function gasSourcesOf(sources: readonly Source[], meters: readonly HeatMe
     });
 }
 
-/** Where one of the ids is counted. */
+/** The sources that count one of the ids. */
 function placesOf({ energy_sources: sources, ...lists }: Preferences, ids: HeatMeter['ids']) {
   const among = (value: unknown, where: string, isGas = false) =>
     countedIn(value)

@@ -50,7 +50,7 @@ function slug(name: string, longest: number): string {
   return plain.replace(/^_/, '').slice(0, longest).replace(/_$/, '');
 }
 
-/** Where several meters have the same slug, the first by name has it plain. */
+/** Of several meters with the same slug, the first by name has it plain. */
 function uniqueSlug(meter: string, all: readonly string[]): string {
   const slugOf = (name: string) => slug(name, LONGEST_NAME) || 'meter';
   const [first = meter] = all.filter((other) => slugOf(other) === slugOf(meter)).sort();
@@ -111,7 +111,7 @@ async function rowsThatDiffer(
     const newest = rows.filter(({ start }) => start >= since);
     const [first] = newest;
     if (first === undefined) return [];
-    // What lies further ahead was written by a wrong clock: the thorough look finds it.
+    // Rows further ahead were written by a wrong clock: the thorough look finds them.
     const period = { from: first.start, to: clock.now() + AHEAD_MS };
     const stored = await storedHours(home, id, AMOUNTS, period);
     const different = rowsToSend(withStored(newest, stored, placement.zone), stored);

@@ -35,7 +35,7 @@ export interface AccountOptions {
    * to questions about that one only.
    */
   readonly invoices?: readonly Record<string, unknown>[];
-  /** What the monthly invoices have on top of the readings: 0.135 is VAT of 13.5 %. */
+  /** The share of the monthly invoices on top of the readings: 0.135 is VAT of 13.5 %. */
   readonly markup?: number;
 }
 

@@ -5,7 +5,7 @@ import type { Switches } from './switches.ts';
 
 const SEED = 1;
 const DEFAULT_LIMIT = 50;
-/** What an unfiltered call answers with: one arbitrary house of eight rows. */
+/** The answer to an unfiltered call: one arbitrary house of eight rows. */
 const UNFILTERED = { chamber: 'seanad', houseNo: '5' };
 
 export function constituencyRoutes(switches: Switches): Route[] {

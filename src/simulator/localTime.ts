@@ -77,7 +77,7 @@ export class Zone {
   }
 }
 
-/** Where the unit of a local time begins, or one that is so many later. */
+/** The beginning of a local time's unit, or of one that is so many later. */
 function localStart(localMs: number, unit: Exclude<CalendarUnit, 'hour'>, later = 0): number {
   const date = new Date(localMs);
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];

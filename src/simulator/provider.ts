@@ -61,7 +61,7 @@ export async function startSimulator(options: {
             return { id, groupType, identifiers: services.flatMap(({ identifier }) => identifier ?? []) };
           }),
         ),
-    /** What is booked by now, per local date in Europe/Dublin. */
+    /** The amounts booked by now, per local date in Europe/Dublin. */
     truth: (propertyId: number) => truthAt(property(propertyId), clock.now()),
     changePassword(username: string, password: string) {
       const account = accounts.find((one) => one.username === username);
@@ -70,7 +70,7 @@ export async function startSimulator(options: {
     },
     /** Every session ends: refresh tokens answer `Session not active`. */
     endSessions: keycloak.endSessions,
-    /** What a person does at the verification address of the device grant. */
+    /** The person's step at the verification address of the device grant. */
     device: keycloak.person,
     /** From now on the property has another id; questions about the old one are refused. */
     renumberProperty(from: number, to: number) {

@@ -10,7 +10,7 @@ export type RequiredAction =
   | 'VERIFY_EMAIL';
 export type ConstituencyShape = 'newer' | 'older' | 'third';
 
-/** What can go wrong on the way. */
+/** The faults that can happen on the way. */
 export type Fault =
   /** This reply in place of the real one. */
   | ({ readonly kind: 'reply' } & Omit<Reply, 'body'> & Partial<Reply>)
@@ -59,7 +59,7 @@ export class Switches {
     mostSessions: Number.POSITIVE_INFINITY,
     passwordGrantAllowed: true,
     codeFlowAllowed: true,
-    /** Where the code flow may end. */
+    /** The addresses at which the code flow may end. */
     redirectUris: ['https://portal.example.org/signed-in'] as string[],
     /** The client has to send a PKCE challenge, with S256. */
     pkceRequired: true,

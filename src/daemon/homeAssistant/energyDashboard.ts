@@ -30,7 +30,7 @@ interface NamedMeter {
 
 export interface Dashboard extends Plan {
   readonly gas: readonly GasSource[];
-  /** What a person should know before the change. */
+  /** A caveat for the person before the change. */
   readonly cautions: readonly string[];
   /** A digest of everything that this was worked out from. */
   readonly digest: string;
@@ -43,7 +43,7 @@ interface DashboardDeps {
 }
 
 /**
- * What the change would be. `agreed`: the digest of what was shown to a person, who wants it done. Rejects with HomeAssistantTrouble,
+ * The change as it would be. `agreed`: the digest of what was shown to a person, who wants it done. Rejects with HomeAssistantTrouble,
  * and changes nothing, when it is no longer so.
  */
 export async function energyDashboard(

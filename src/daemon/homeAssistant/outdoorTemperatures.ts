@@ -70,7 +70,7 @@ export async function openOutdoorTemperatures({
     get weather(): Weather | null {
       return weather.temperatures.size === 0 ? null : weather;
     },
-    /** What keeps the temperatures from being read, though Home Assistant answers. */
+    /** The reason why temperatures cannot be read, though Home Assistant answers. */
     get fault(): HomeAssistantTrouble | null {
       return fault;
     },

@@ -10,7 +10,7 @@ import type { HomeAssistant } from '../../homeassistant/connection.ts';
 import { ofOneQuestion } from '../../homeassistant/trouble.ts';
 import type { Context } from '../context.ts';
 
-// What many accounts have in common needs no notice for each of them.
+// A trouble that many accounts share needs no notice for each of them.
 const MOST_NOTICES = 10;
 // A notice takes such an address as a path.
 const IN_FRONTEND = /^homeassistant:\/\//;

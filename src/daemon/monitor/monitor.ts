@@ -1,4 +1,4 @@
-// What the daemon answers over HTTP: its health, its metrics, and the page, here and within Home Assistant.
+// The daemon's answers over HTTP: its health, its metrics, and the page, here and within Home Assistant.
 import type { RequestListener } from 'node:http';
 import { meterViews } from '../../accounts/composition.ts';
 import { renderMetrics } from '../../accounts/metrics.ts';

@@ -1,4 +1,4 @@
-// What the page gets to know of the daemon: the retained documents as they stand, and what can be asked. Loaded with its first request.
+// The page's view of the daemon: the retained documents as they stand, and the requests. Loaded with its first request.
 import { hostname } from 'node:os';
 import { accountView, chosenMonth, meterViews } from '../../accounts/composition.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
@@ -159,7 +159,7 @@ function followDocuments({ bridgeStatus, constituencies }: PageParts, context: C
 
   function tell(owner: string): void {
     for (const [on, changed] of readers) {
-      // What the bridge tells of itself follows from its accounts.
+      // The bridge's own documents follow from its accounts.
       changed.add(owner).add(BRIDGE);
       on.changed();
     }

@@ -1,4 +1,4 @@
-// What is looked at again and again beside the turns of the accounts: a disk that was full, sessions that a command has brought, logins that
+// Periodic work beside the turns of the accounts: a disk that was full, sessions that a command has brought, logins that
 // may be tried again, and what changes with the time of day.
 import { needsAPerson } from '../../domain/health.ts';
 import type { Context } from '../context.ts';

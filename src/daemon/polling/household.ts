@@ -34,7 +34,7 @@ export class Household {
   readonly #stopping = new AbortController();
   /** Turns under way. */
   readonly #turns = new Set<Promise<void>>();
-  /** What came of the polls since no poll was under way. */
+  /** The outcomes of the polls since no poll was under way. */
   #outcomes: AccountOutcome[] = [];
   #lookedAt: number;
   #running: Promise<void> | null = null;
@@ -180,7 +180,7 @@ export class Household {
     if (state === 'provider_down' && accessExpiresAt === null) this.pollSoon(id, true);
   }
 
-  /** What the last poll of the account failed of; `null`: of nothing. */
+  /** The failure of the account's last poll; `null`: none. */
   faultOf(account: string): unknown {
     return this.#seats.get(account)?.fault ?? null;
   }
@@ -220,7 +220,7 @@ export class Household {
   }
 
   /**
-   * What troubled the account may be over: its retry is due now. `always`: also after a poll that went well. What a person has done
+   * The account's trouble may be over: its retry is due now. `always`: also after a poll that went well. What a person has done
    * while a poll is under way is polled for afterwards. Tells whether a poll begins at once.
    */
   pollSoon(id: string, always = false): boolean {

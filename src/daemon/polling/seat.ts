@@ -22,7 +22,7 @@ export class Seat {
   readonly account: Account;
   readonly refreshPlan: RefreshPlan;
   due: Due;
-  /** What the last poll failed of; `null`: of nothing. */
+  /** The last poll's failure; `null`: none. */
   fault: unknown;
   /** A turn is under way. */
   isBusy = false;
@@ -30,7 +30,7 @@ export class Seat {
   polling: Asked | null = null;
   readonly #clock: Clock;
   readonly #asked: Asked[] = [];
-  /** What troubled the poll under way may be over. */
+  /** The trouble of the poll under way may be over. */
   #isHurried = false;
   /** When its tokens are to be looked at, on the monotonic clock. */
   #lookAt = Number.NEGATIVE_INFINITY;
@@ -156,7 +156,7 @@ function openAsked(again: DaySpan | undefined): Asked {
   return { again, outcome, end };
 }
 
-/** What the last poll before this start failed of, which is told until one succeeds. */
+/** The failure of the last poll before this start, which is told until one succeeds. */
 function faultBefore({ history: { record } }: Account): unknown {
   const code = record.polls.at(-1)?.[1] ?? null;
   if (code === null) return null;

@@ -1,4 +1,4 @@
-// What the household does about others on its base topic: says online again, its bridge/info, or everything.
+// The household's answers to others on its base topic: online again, its bridge/info, or everything.
 import { randomUUID } from 'node:crypto';
 import { BaseTopicWatch } from '../../mqtt/baseTopicWatch.ts';
 import type { Message } from '../../mqtt/message.ts';
@@ -6,7 +6,7 @@ import { infoMessage, stateMessage } from '../../publication/messages.ts';
 import type { BridgeView } from '../../publication/views.ts';
 import type { Context } from '../context.ts';
 
-/** What there is to say when it is asked for. */
+/** The messages that an answer needs, made when it is due. */
 interface Said {
   readonly everything: () => readonly Message[];
   readonly bridge: () => BridgeView;

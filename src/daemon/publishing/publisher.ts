@@ -1,4 +1,4 @@
-// What goes to the broker and when: everything on connect, discovery and states when Home Assistant starts, else what has changed. And
+// The messages to the broker and their times: everything on connect, discovery and states when Home Assistant starts, else what has changed. And
 // what the broker gives back once: histories of ledgers that are new or lost.
 
 import type { Account } from '../../accounts/account.ts';
@@ -46,7 +46,7 @@ export class Publisher {
   #isBridgeChanged = false;
   #isPlanned = false;
   #isResting = false;
-  // What the bridge tells of itself grows with the accounts.
+  // The bridge's own documents grow with the accounts.
   readonly #bridgeThrottle: Throttle;
 
   static async open(

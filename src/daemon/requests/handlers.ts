@@ -1,4 +1,4 @@
-// What the daemon does when asked over MQTT: polls, reads days again, tells its health, fetches constituencies; and the events of
+// The daemon's work when it is asked over MQTT: polls, reads days again, tells its health, fetches constituencies; and the events of
 // requests that were understood and are not done now.
 import type { AccountOutcome } from '../../accounts/account.ts';
 import type { Constituencies, Postponed } from '../../constituencies/onDemand.ts';
@@ -63,7 +63,7 @@ export function requestHandlers(
       if (instead !== null) return instead;
       const read = answerOf(await household.backfill({ from, to: addDays(to, 1) }), { from, to });
       if (statistics === null) return read;
-      // What was read again is sent to Home Assistant's statistics as well.
+      // Days that were read again are sent to Home Assistant's statistics as well.
       tell({ step: 'read', ...read.data });
       try {
         const sent = await statistics.resend(from, (stored) => tell({ step: 'statistics', ...stored }));

@@ -58,7 +58,7 @@ const HELD = { weather: 0.95, season: 0.97 };
 /** A day that the line hangs on alone tells nothing of it. */
 const LEAST_OPEN = 0.1;
 
-/** What the days before let expect of the newest one: energies, with the ends of the band that holds 95 of 100 usual days. */
+/** The expectation of the newest day from the days before: energies, with the ends of the band that holds 95 of 100 usual days. */
 export interface Expectation {
   readonly day: Day;
   readonly energy: Micro;
@@ -92,7 +92,7 @@ export function judgeUse(
   const judged = hasWeather ? known : all;
   if (judged.length <= FEWEST_DAYS) return null;
   const step = inFull(registerStep(judged.map(({ root }) => toMicro(root ** 2))));
-  // What has lasted for longer has an alarm that began then.
+  // A longer deviation has an alarm that began then.
   const first = Math.max(FEWEST_DAYS, judged.length - TWO_WEEKS_DAYS);
   const watched = judged.slice(first).map((one) => compared(one, judged, { hasWeather, step }));
   const mean = meanOf(judged, ({ root }) => root ** 2);

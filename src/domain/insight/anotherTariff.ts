@@ -1,4 +1,4 @@
-// What days would have cost by another tariff.
+// The cost of days by another tariff.
 import type { Micro } from '../amount.ts';
 import type { Amounts } from '../ledger.ts';
 import type { Day, DaySpan } from '../period.ts';

@@ -28,7 +28,7 @@ type Reason =
   | 'instalments'
   | 'credit_alone';
 
-/** What is told of a bill, by the bills before it. */
+/** The verdict on a bill, by the bills before it. */
 export interface BillCheck extends Bill {
   readonly verdict: (typeof VERDICTS)[number];
   /** Why nothing can be told; `null` unless the verdict is unknown. */
@@ -36,10 +36,10 @@ export interface BillCheck extends Bill {
   /** The rule by which it was judged, and the one that held until it changed, with the first day of the first bill since. */
   readonly rule: Rule | null;
   readonly changed: { readonly before: Rule; readonly on: Day } | null;
-  /** What the rule makes of the days, and what the bill is beside that. */
+  /** The rule's expectation of the days, and the bill beside that. */
   readonly expected: Micro | null;
   readonly unexplained: Micro | null;
-  /** What the instalments within its period have paid of its days; `null`: there are none. */
+  /** The part of its days that instalments within its period have paid; `null`: there are none. */
   readonly paid: Micro | null;
   /**
    * Half-width of the interval that holds a correct bill: about what is billed where that is as expected, else about what is expected. In
@@ -64,7 +64,7 @@ interface Stray extends Seen {
   readonly limit: number;
 }
 
-/** What is known after a bill has been judged. */
+/** The knowledge after a bill has been judged. */
 interface Past {
   readonly checks: BillChecks;
   /** The bills that rules are learnt by; and those of all the days of several instalments, with what these have paid. */
@@ -176,7 +176,7 @@ function silenceOf({ bill, same, within, others, own }: Case): Reason | null {
   return same.length + 1 < usualCount(others) ? 'more_to_come' : null;
 }
 
-/** What its instalments have paid and it are together the bill of all its days. Years teach a rule, as months do not. */
+/** Together with its paid instalments it is the bill of all its days. Years teach a rule, as months do not. */
 function judgeSettlement({ past, bill, within, own }: Case): Past {
   const paid = totalOf(within);
   const settled: Seen = { ...own, bills: 1, total: own.total + paid };
@@ -242,7 +242,7 @@ function judgeByRule(one: Case): Past {
   return judgeStray({ ...one, past }, rule, stray, check);
 }
 
-/** What is open of its days is billed with the tax and all. */
+/** The open part of its days is billed with the tax and all. */
 const openOf = ({ open, sum }: Bill, expected: number): number =>
   sum > 0 ? (inFull(open) * expected) / inFull(sum) : 0;
 
@@ -285,7 +285,7 @@ function judgeStray({ past, bill, within }: Case, rule: Rule, stray: Stray, chec
   return changed === null ? { ...differs, strays } : withChange(differs, rule, changed, strays);
 }
 
-/** What the simplest likely rule makes of the days, and what any of them allows, from `low` to `high`. `null`: it is not sure. */
+/** The simplest likely rule's expectation of the days, and the range that any of them allows, from `low` to `high`. `null`: it is not sure. */
 function opinionOf(seen: readonly Seen[], own: Seen) {
   const rounding = roundingOf([...seen, own].map(({ bill }) => bill));
   const all = findRules(seen, rounding).flatMap((rule) => {
@@ -330,7 +330,7 @@ function usualCount(bills: readonly Bill[]): number {
   return median(periods.map((one) => newest.filter((other) => isSameSpan(one, other)).length));
 }
 
-/** What was estimated too high, one of the next two bills gives back: the newest strays make up for one another. */
+/** One of the next two bills gives back an estimate that was too high: the newest strays make up for one another. */
 function correctedBy(strays: readonly Stray[]): Pick<BillCheck, 'unexplained' | 'together'> | null {
   for (const all of [strays.slice(-2), strays.slice(-3)]) {
     const sum = all.reduce((total, { off }) => total + off, 0);

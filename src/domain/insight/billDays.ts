@@ -23,7 +23,7 @@ export type MeterDays = Pick<Ledger, 'origin' | 'days'>;
 /** How the days that are billed may lie beside those that are printed: a day off, or by registers that are read in the morning. */
 export const SHIFTS = ['day_earlier', 'day_later', 'night'] as const;
 export type Shift = (typeof SHIFTS)[number];
-/** What a register that is read in the morning has of the night, as a share of the day before. */
+/** The part of the night in a register that is read in the morning, as a share of the day before. */
 const SHARE_OF_NIGHT = 1 / 3;
 
 /** A bill and what its days come to; days count from the first one of its period. */
@@ -36,7 +36,7 @@ export interface Bill {
   /** The cost of its days, and of those of a period that is shifted; `null` where a day at an end is not known by itself. */
   readonly sum: Micro;
   readonly shifted: Readonly<Record<Shift, Micro | null>>;
-  /** What the costs of its days are rounded to. */
+  /** The rounding step of its days' costs. */
   readonly step: Micro;
   /** Days without a cost of their own that no reading shows to have in it, and those that a later one carries. */
   readonly missing: number;
@@ -127,7 +127,7 @@ function knownBills(
   });
 }
 
-/** What the days of a meter tell of a period. */
+/** The facts of a period from the days of a meter. */
 interface PeriodCosts {
   /** Days that close a reading. */
   readonly own: number;

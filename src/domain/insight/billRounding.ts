@@ -1,9 +1,9 @@
-// What bills and the costs of their days are rounded to, in steps of the currency: some have no cents.
+// The rounding of bills and of the costs of their days, in steps of the currency: some have no cents.
 import { inFull, type Micro, toMicro } from '../amount.ts';
 import { median } from '../leastSquares.ts';
 import type { Bill } from './billDays.ts';
 
-/** What totals may be rounded to, in units of the currency. */
+/** The rounding steps of totals, in units of the currency. */
 const STEPS = [10, 5, 1, 0.5, 0.1, 0.05].map(toMicro);
 const CENT = toMicro(0.01);
 /** Three may be round by chance. */

@@ -10,7 +10,7 @@ import {
 } from '../leastSquares.ts';
 import { SHIFTS, type Shift } from './billDays.ts';
 
-/** What a bill is made of: the cost of its days in units of the currency, how many they are, and the bill itself; or a rate for each. */
+/** The terms of a bill: the cost of its days in units of the currency, how many they are, and the bill itself; or a rate for each. */
 export type Terms = readonly number[];
 const SUM: Terms = [1, 0, 0];
 const DAYS: Terms = [0, 1, 0];
@@ -21,7 +21,7 @@ export type Placing = 'printed' | Shift;
 
 /** A bill, in units of the currency. */
 export interface Observation {
-  /** What its days cost by each placing; `null` where that is not known. */
+  /** The cost of its days by each placing; `null` where that is not known. */
   readonly sums: Readonly<Record<Placing, number | null>>;
   readonly days: number;
   /** How many bills it is. */
@@ -49,7 +49,7 @@ const FEWEST_BILLS = 3;
 /** Of days that are not printed more have to agree: there are four times as many lines to choose from. */
 const FEWEST_SHIFTED = 5;
 const SHIFTED_TO_SPARE = 2;
-/** Where some bills are left out, more than so many others beyond those of the terms have to agree. */
+/** If some bills are left out, more than so many others beyond those of the terms have to agree. */
 const BILLS_TO_SPARE = 2;
 /** Bills further off than so many scatters are outliers (Rousseeuw and Leroy, 1987). */
 export const OUTLIER = 2.5;
@@ -63,7 +63,7 @@ const OCCAMS_WINDOW = 2 * Math.log(20);
 const LIMIT = 3.29;
 /** A rule that is not surer than so many scatters of rounding, 0.75 EUR of bills in cents, acquits nothing. */
 const SURE = 0.75 / 0.035;
-/** Where the printed days leave no more scatter than so many of rounding, and few outliers, no other placing is tried. */
+/** If the printed days leave no more scatter than so many of rounding, and few outliers, no other placing is tried. */
 const EXACT = 2;
 const SHARE_EXACT = 0.75;
 /** Below this share of what its days cost a bill does not depend on them. */
@@ -95,7 +95,7 @@ function termsOf(placing: Placing, { sums, days, bills }: Omit<Observation, 'tot
 }
 
 /**
- * What the rule makes of the days, and Student's prediction limit: how far off a correct bill may be. `null`: the days that it is about
+ * The rule's expectation of the days, and Student's prediction limit: how far off a correct bill may be. `null`: the days that it is about
  * are not known.
  */
 export function predict(rule: Rule, days: Omit<Observation, 'total'>) {
@@ -173,7 +173,7 @@ function rulesOf(placing: Placing, forms: readonly Form[], bills: readonly Obser
     const near = leastMedianOfSquares(form, placed, rounding);
     if (near.length <= length + BILLS_TO_SPARE) return ofAll;
     const ofNear = ruleOf(placing, form, near, bills.length, rounding);
-    // Where even the bills nearest to the line scatter by more than rounding does, the others are no outliers of it.
+    // If even the bills nearest to the line scatter by more than rounding does, the others are no outliers of it.
     const isNoisy = ofNear !== null && ofNear.rule.scatter > EXACT * rounding;
     return (isNoisy ? ofAll : ofNear) ?? [];
   });
@@ -181,7 +181,7 @@ function rulesOf(placing: Placing, forms: readonly Form[], bills: readonly Obser
 
 const offBy = (rates: Terms, { terms, total }: PlacedBill): number => total - dot(rates, terms);
 
-/** What is fitted, bill by bill, and what is left for it to explain. */
+/** The fitted values, bill by bill, and the rest for them to explain. */
 function regressionOf({ start, fitted }: Form, bills: readonly PlacedBill[]) {
   return {
     columns: fitted.map((one) => bills.map(({ terms }) => dot(one, terms))),

@@ -1,4 +1,4 @@
-// What a span of days will come to by its end, with the band that it should lie in four times out of five: Harvey's structural
+// The forecast of a span of days, with the band that it should lie in four times out of five: Harvey's structural
 // time series model, by a Kalman filter.
 import { inFull, type Micro, toMicro } from '../amount.ts';
 import { addTo, BAND, dot, meanOf, quadratic } from '../leastSquares.ts';
@@ -33,7 +33,7 @@ interface Known {
   readonly tariff: Tariff | null;
 }
 
-/** What days that no reading has in it come to, in kWh or units of the currency. `variance`: `null` = too little is known. */
+/** The forecast of days that no reading has in it, in kWh or units of the currency. `variance`: `null` = too little is known. */
 type Expect = (left: readonly Day[]) => { readonly mean: number; readonly variance: number | null };
 
 /** Two winters and two summers. */
@@ -130,7 +130,7 @@ function filtered(points: readonly Point[], from: Day): Expect {
   const [lasting, single] = [(LASTING * scatter) ** 2, (SINGLE * scatter) ** 2];
   const drift = (DRIFT * usual) ** 2 / YEAR_DAYS;
   const dayOfYear = daysBetween(`${from.slice(0, 4)}-01-01`, from);
-  /** What the states have to do with a day, where that much of the deviation has not faded. */
+  /** The weights of the states for a day, where that much of the deviation has not faded. */
   const rowOf = (at: number, unfaded: number): number[] => {
     const angle = (2 * Math.PI * (dayOfYear + at - COLDEST_DAY)) / YEAR_DAYS;
     return [1, Math.cos(angle), Math.sin(angle), Math.cos(2 * angle), Math.sin(2 * angle), unfaded];

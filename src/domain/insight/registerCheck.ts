@@ -7,7 +7,7 @@ import { dayClosedBy, type ReadingCloses } from '../readingCloses.ts';
 
 type Known = Pick<Ledger, 'days' | 'readTimes' | 'origin'>;
 
-/** What the register showed at the end of a day. */
+/** The register at the end of a day. */
 type End = Pick<Register, 'energy'> & { readonly day: Day };
 
 /** Of days that are all known, a shorter span tells less than a longer one with days missing. */

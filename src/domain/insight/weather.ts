@@ -16,7 +16,7 @@ import {
 /** Mean outdoor temperature of local days, °C. */
 export type Temperatures = ReadonlyMap<Day, number>;
 
-/** What is known of the weather where the meters are. */
+/** The weather where the meters are. */
 export interface Weather {
   readonly temperatures: Temperatures;
   /** °C above which nothing is heated; `null`: to be found for the house. */
@@ -51,7 +51,7 @@ const SURE_SLOPE = 2;
 const SHARE_KNOWN = 2 / 3;
 /** Half of the band, as a share: a wider one tells nothing of what households save. */
 const LEAST_SURE = 0.25;
-/** Where less of the use than this is heating, there is no weather to take out. */
+/** A house with a smaller share of heating than this has no weather to take out. */
 const LEAST_HEATED = 0.15;
 
 /** K·d of a day: how far its mean lies below the base. */
@@ -82,7 +82,7 @@ function heatDays(days: Ledger['days'], temperatures: Temperatures) {
   const all = { from: first, to: addDays(last, 1) };
   const felt = feltOver(temperatures, all);
   const found = felt.map((): HeatDay | null => null);
-  // What the first one has in it is not known.
+  // The days in the first one are not known.
   for (const { at, amount, missed } of readingsIn('energy', days, all).slice(1)) {
     const about = felt.slice(at - missed, at + 1);
     const mean = { kwh: inFull(amount) / about.length, felt: meanOf(about, (one) => one) };
@@ -103,7 +103,7 @@ export type HeatParts = Exclude<ReturnType<House['split']>, string>;
 export type Part = HeatParts['heating'];
 export type WeatherChange = Exclude<ReturnType<House['changeOver']>, string>;
 
-/** What is told of a house by its days and the weather. Each line costs a year of days: several questions may share one. */
+/** The facts about a house from its days and the weather. Each line costs a year of days: several questions may share one. */
 export function openHouse(days: Ledger['days'], { temperatures, base: given }: Weather) {
   const heat = heatDays(days, temperatures);
 

@@ -20,7 +20,7 @@ export interface WitnessDays {
   readonly check: RegisterCheck | null;
   /** Days on which the two differ, oldest first. */
   readonly differing: readonly Day[];
-  /** What the provider calls a day is this many days after the meter's own; `null`: too few days tell. */
+  /** The provider's day is this many days after the meter's own; `null`: too few days tell. */
   readonly daysLate: number | null;
 }
 

@@ -1,4 +1,4 @@
-// What is known of one complete month: what was used and charged, how it compares, and what is not known and why.
+// The facts of one complete month: use, charges and comparisons, and what is not known and why.
 import { inFull, knownUnits, sumKnown, toUnits } from '../../domain/amount.ts';
 import { gapEvidence } from '../../domain/insight/gaps.ts';
 import {
@@ -130,7 +130,7 @@ const spanOf = (month: string): DaySpan => ({ from: `${month}-01`, to: addMonths
 const within = (days: Ledger['days'], span: DaySpan) => daysOf(span).flatMap((day) => days.get(day) ?? []);
 const tenths = (value: number): number => Math.round(value * 10) / 10 || 0;
 
-/** What was used in a month, and what it cost. */
+/** Use and cost of a month. */
 function usedIn(days: Ledger['days'], month: string): Statement['month_before'] {
   const span = spanOf(month);
   const field = (kind: keyof Amounts): Field<number> => {
@@ -256,7 +256,7 @@ function pricesIn(days: Ledger['days'], span: DaySpan): Statement['prices'] {
 const untold = ({ asked }: AccountFacts, extra: keyof AccountView['asked']) =>
   unknown(asked[extra] ? 'not_told' : 'switched_off');
 
-/** What the register showed when the day closed. */
+/** The register when the day closed. */
 function registerAt({ meter, account }: StatementFacts, day: Day): Statement['register_first'] {
   const { register, readingCloses, zone } = meter;
   if (register === null) return untold(account, 'meter_reading');

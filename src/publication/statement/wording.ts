@@ -17,7 +17,7 @@ export interface Row {
 export interface Section {
   readonly heading: string;
   readonly rows: readonly Row[];
-  /** What was used and how that compares: the chart stands below these. */
+  /** The rows about use and its comparisons: the chart stands below these. */
   readonly isFirst: boolean;
 }
 
@@ -52,7 +52,7 @@ export function wordingOf(statement: Statement, language: Language, issuedOn: Da
   };
 }
 
-/** What the rows are made of. */
+/** The source of the rows. */
 function wordsOf({ currency }: Statement, language: Language) {
   const sentences = WORDS[language].statement;
   const { dates } = WORDS[language];

@@ -30,7 +30,7 @@ interface Tab {
   sessionCode: string;
   username: string;
   account: Account | undefined;
-  /** What is still to be done after the login. */
+  /** The steps that still follow the login. */
   actions: Step[];
 }
 
@@ -74,7 +74,7 @@ export class CodeFlow {
     return tab ? this.pageOf(tab, 'message') : errorPage(NO_COOKIE);
   }
 
-  /** What a code was given for; the second use of a code ends what the first one got. */
+  /** The grant of a code; the second use of a code ends what the first one got. */
   redeem({ code = '', redirect_uri, code_verifier: verifier }: Form): Grant {
     const given = this.codes.get(code);
     if (given?.isUsed) given.session.clientDetached = true;

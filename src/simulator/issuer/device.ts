@@ -81,7 +81,7 @@ export function openDevices({ clock, issuer, switches, credentials, sessions }: 
       return { session: answer, nonce: request.nonce };
     },
 
-    /** What a person does at the verification address. */
+    /** The person's step at the verification address. */
     person: {
       /** User codes that are not answered yet. */
       pending: (): string[] =>

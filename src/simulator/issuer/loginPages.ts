@@ -37,7 +37,7 @@ interface PageParts {
   readonly action: string;
   readonly sessionCode: string;
   readonly username: string;
-  /** What was typed is wrong, which the field tells; or a message stands above the form. */
+  /** The field tells that it was wrong, or a message stands above the form. */
   readonly feedback: 'wrong' | 'message' | undefined;
   readonly hasCaptcha: boolean;
 }

@@ -1,4 +1,4 @@
-// What the endpoints of the realm share: passwords and their lock, scopes, PKCE, errors in the words of OAuth, and sessions with their
+// Shared by the endpoints of the realm: passwords and their lock, scopes, PKCE, errors in the words of OAuth, and sessions with their
 // signed tokens as Keycloak keeps them (rotation, reuse detection, idle and longest life).
 import { createHash, generateKeyPairSync, randomUUID, sign, verify } from 'node:crypto';
 import type { Clock } from '../../foundation/clock.ts';
@@ -20,7 +20,7 @@ export interface Realm {
   readonly credentials: ReturnType<typeof openCredentials>;
 }
 
-/** What a token is given for: a session, and the nonce that its id token repeats. */
+/** The basis of a token: a session, and the nonce that its id token repeats. */
 export interface Grant {
   readonly session: Session;
   readonly nonce?: string | undefined;
@@ -130,7 +130,7 @@ export function openCredentials(
     oneTimeCodePasses: (exchange: Exchange, account: Account, code: string | undefined): boolean =>
       passes(exchange, account, isCode(account, code)),
     wantsOneTimeCode: ({ username }: Account): boolean => token.oneTimeCodes.has(username),
-    /** What was right is refused for another reason, which counts as if it were wrong. */
+    /** A right password that is refused for another reason counts as if it were wrong. */
     refused: ({ username }: Account): void => count(username),
     /** The login is complete: wrong tries before it no longer count. */
     succeeded: ({ username }: Account) => void wrong.delete(username),

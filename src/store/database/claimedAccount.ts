@@ -25,7 +25,7 @@ export interface Tools {
   readonly clock: Clock;
 }
 
-/** What is known of a login's end is written with its tokens, so that tokens that are lost count as a login that was not finished. */
+/** The outcome of a login is written with its tokens, so that tokens that are lost count as a login that was not finished. */
 const isOfSession = (name: string): boolean => ['tokens', 'login-budget', 'way-in'].includes(name);
 const RETRY_MS = 200;
 
@@ -33,7 +33,7 @@ export class ClaimedAccount implements StateStore {
   readonly id: string;
   readonly row: ClaimedRow;
   readonly fault = null;
-  /** What the views tell of a series beside its readings. */
+  /** The columns of a series for the views, beside its readings. */
   describe: (series: string) => SeriesWords = () => ({});
   readonly #tools: Tools;
   readonly #memory: KeptMemory;
@@ -113,7 +113,7 @@ export class ClaimedAccount implements StateStore {
       if (property !== null && this.#kept.seriesOf(name) === '') return true;
       this.#kept.put(name, json, value);
       const isLoginBegun = name === 'login-budget' && Object(json).code === 'login_unfinished';
-      // What cannot be kept must not be used: the run is over then.
+      // Tokens that cannot be kept must not be used: the run is over then.
       if (name === 'tokens' || isLoginBegun) await this.#commit(isOfSession);
       return true;
     };
@@ -138,7 +138,7 @@ export class ClaimedAccount implements StateStore {
     return this.#kept.hasNews();
   }
 
-  /** What the series of a property is called; `''`: it has none, or another account reads it. */
+  /** The name of a property's series; `''`: it has none, or another account reads it. */
   nameOf(property: Property): string {
     return this.#kept.seriesOf(this.#markOf(property));
   }

@@ -27,7 +27,7 @@ export interface ClaimedRow {
   readonly kept_by: string | null;
 }
 
-/** What a run makes of the account's row. */
+/** The account's row after a run. */
 export type Columns = Readonly<Record<string, unknown>>;
 
 /** The end of a claim. */
@@ -78,7 +78,7 @@ function updateOfRow({ wanted, republish }: ClaimedRow, columns: Columns, end: E
       WHERE a.id = $1 AND a.fence = $2 RETURNING a.id`;
 }
 
-/** What is written beside the row of the account, which is `held`. The third value is everything that is given. */
+/** The writes beside the row of the account, which is `held`. The third value is everything that is given. */
 const DOCUMENTS = `
 documents AS (INSERT INTO heat2mqtt.document (account, name, json, sealed)
   SELECT held.id, d.name, d.json, decode(d.sealed, 'base64')

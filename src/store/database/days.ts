@@ -20,7 +20,7 @@ export interface Block {
   readonly receivedAt: readonly number[];
 }
 
-/** What the database has of the days of one ledger. */
+/** The days of one ledger as the database has them. */
 export interface StoredDays {
   /** By their day; `null`: they could not be read. */
   readonly rows: ReadonlyMap<Day, DayRow> | null;
@@ -28,7 +28,7 @@ export interface StoredDays {
   readonly blockTo: Day | null;
 }
 
-/** What has to be written of the days of one ledger. */
+/** The days of one ledger that have to be written. */
 export interface DaysToWrite {
   readonly days: readonly DayRow[];
   /** Days to delete; `null`: `days` are all that there are, and `block` takes the place of the one that is stored. */

@@ -1,4 +1,4 @@
-// What is kept of an account: documents, and the ledgers of its series. It is read with a claim, changed in memory, and written by
+// The stored state of an account: documents, and the ledgers of its series. It is read with a claim, changed in memory, and written by
 // the claim. What holds a secret or a number of a person is sealed.
 import type { Day } from '../../domain/period.ts';
 import { EXIT, failure } from '../../foundation/failure.ts';
@@ -15,7 +15,7 @@ export interface KeptRow {
   readonly name: string;
   readonly json: object | null;
   readonly sealed: Buffer | null;
-  /** What the meter is called in topics; `null`: it is no ledger. */
+  /** The meter's name in topics; `null`: it is no ledger. */
   readonly series: string | null;
   readonly block: Block | null;
   /** Those that the block does not have. */
@@ -48,7 +48,7 @@ export function propertyOf(name: string): string | null {
 /** They hold no secret and no number of a person. */
 const PLAIN = ['journal', 'published'];
 
-/** What SQL may be asked about a document. */
+/** The facts about a document that SQL may be asked for. */
 function plainPart(name: string, json: unknown): unknown {
   if (name !== 'extras') return PLAIN.includes(name) ? json : null;
   const { balance, credit, invoices } = Object(Object(json).value);
@@ -64,7 +64,7 @@ interface Entry {
   readonly ledger: { readonly series: string; stored: StoredDays } | null;
 }
 
-/** What the views tell of a series beside its readings. */
+/** The columns of a series for the views, beside its readings. */
 export interface SeriesWords {
   readonly currency?: string;
   readonly friendlyName?: string | null;
@@ -83,7 +83,7 @@ interface LedgerToWrite extends Omit<DaysToWrite, 'blockTo'> {
   readonly ledger: object;
 }
 
-/** What has to be written. `written` is to be called once the database has it. */
+/** The writes that are due. `written` is to be called once the database has them. */
 export interface Changes {
   readonly documents: readonly DocumentToWrite[];
   readonly ledgers: readonly LedgerToWrite[];
@@ -171,7 +171,7 @@ export class Kept {
     return days.reduce((sum, count) => sum + count, 0);
   }
 
-  /** What the series of this mark is called; `''`: the account has none. */
+  /** The name of the series of this mark; `''`: the account has none. */
   seriesOf(mark: string): string {
     return this.#entries.get(mark)?.ledger?.series ?? '';
   }

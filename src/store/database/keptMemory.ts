@@ -1,4 +1,4 @@
-// What is kept of accounts that this process has given back: as long as no other process has had one since, which its fence tells, it
+// The documents of accounts that this process has given back, kept in memory: as long as no other process has had one since, which its fence tells, it
 // need not be read again. Of the newest only, since the days of thousands of accounts would fill the memory.
 import type { ClaimedRow } from './claimedRow.ts';
 import type { Database } from './database.ts';
@@ -62,7 +62,7 @@ export class KeptMemory {
     this.#forget(id);
     // An account that was removed and comes back begins with the first fence again.
     const isContinued = remembered?.fence === fence - 1 && kept_by === this.process;
-    // Who asks for a poll may have put something right by hand.
+    // A person who asks for a poll may have put something right by hand.
     const isAskedFor = wanted > 0 || repair || removed;
     return isContinued && !isAskedFor ? remembered.kept : null;
   }

@@ -84,7 +84,7 @@ CREATE TABLE heat2mqtt.reading (
 `;
 
 /**
- * What tables of this version have got since, in order. Processes from before go on beside it: nothing that they read or write has
+ * Additions to tables of this version, in order. Processes from before go on beside it: nothing that they read or write has
  * changed, and PostgreSQL itself computes the columns that follow from a ledger, whoever has written it.
  */
 const ADDITIONS = [

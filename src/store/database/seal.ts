@@ -55,7 +55,7 @@ export class Seal {
   }
 }
 
-/** Where something sealed is kept. */
+/** The place of a sealed value. */
 export const PLACES = {
   login: (account: string) => `account ${account} login`,
   document: (account: string, name: string) => `document ${account} ${name}`,

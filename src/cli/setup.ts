@@ -16,6 +16,7 @@ import { choose, faultsElsewhere, type Interview, isYes, walk } from './setup/in
 import { pageWords } from './setup/page.ts';
 import { STEPS } from './setup/questions.ts';
 import { unitOf, writeService } from './setup/service.ts';
+import { offerWitnesses } from './setup/witness.ts';
 
 export const setup: Command = async (given, io) => {
   if (!io.isInteractive)
@@ -170,6 +171,13 @@ function offersFor(interview: Interview): readonly Offer[] {
     answers.at('home_assistant') !== undefined && {
       words: "add the meters to Home Assistant's Energy dashboard, once a first poll has found them",
       follow: () => energyDashboard(withOption('add'), io),
+    },
+    !answers.at('mqtt.embedded') && {
+      words: 'look on the broker for what the meters themselves say, such as by radio (docs/witness.md)',
+      async follow() {
+        await offerWitnesses(interview);
+        await untilThrough(interview, []);
+      },
     },
     {
       words: 'see where its page is',

@@ -219,7 +219,10 @@ function figures(ledger: Ledger, tenancy: Ledger, today: Day, tariff: Tariff | n
   const month = { from: monthStart(today), to: addDays(today, 1) };
   const line = house?.lineBefore(today);
   return {
-    ...{ ledger, tenancy, tariff, house },
+    ledger,
+    tenancy,
+    tariff,
+    house,
     totals: totals(ledger, today, origin),
     forecast,
     monthForecast: forecastMonth(known, forecast),

@@ -237,7 +237,8 @@ function fieldsToFill({ fields }: Form): { [asked in Asked]?: Field } {
   const unknown = ({ attributes, value }: Field) => attributes.required !== undefined && value === '';
   if (texts.some((field) => field !== username && unknown(field))) return {};
   if (password) return { password, ...(username ? { username } : {}) };
-  return code ? { code } : username ? { username } : {};
+  if (code) return { code };
+  return username ? { username } : {};
 }
 
 const isTyped = ({ type, name }: Field) => ['text', 'email', 'tel', 'number'].includes(type) && name !== '';

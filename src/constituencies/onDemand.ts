@@ -300,7 +300,10 @@ export function listMessage(topics: Topics, zone: Zone, name: string, view: Cons
     fetched_at: zone.iso(view.fetchedAt),
     stale: view.stale,
     query: { chamber, house_no: houseNo, chamber_id: chamberIds, skip, limit },
-    ...{ count, total, complete, constituencies },
+    count,
+    total,
+    complete,
+    constituencies,
     ...(raw === null ? {} : { raw }),
   });
 }
@@ -317,7 +320,10 @@ export function summaryMessage(
   const areListed = names !== null && fits({ topic, fetched_at, stale, names });
   const notes = [view && caveat(view), names && remark(names.length, count, areListed)].filter(Boolean);
   return topics.message('bridge/constituencies', [], {
-    ...{ count, topic, fetched_at, stale },
+    count,
+    topic,
+    fetched_at,
+    stale,
     names: areListed ? names : null,
     note: notes.length === 0 ? null : notes.join(' '),
   });

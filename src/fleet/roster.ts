@@ -51,7 +51,8 @@ export async function importLogins(
       const login = row && loginOf(row, seal);
       const isSame = login?.username === username && login.password === password;
       const isUnchanged = isSame && row?.isWell === true && row.history_since === historySince;
-      ids[isUnchanged ? 'unchanged' : row ? 'changed' : 'imported'].push(id);
+      const outcomeUnlessSame = row ? 'changed' : 'imported';
+      ids[isUnchanged ? 'unchanged' : outcomeUnlessSame].push(id);
       return !isUnchanged;
     });
     if (isDry) continue;

@@ -99,6 +99,7 @@ function heatDays(days: Ledger['days'], temperatures: Temperatures) {
 
 export type House = ReturnType<typeof openHouse>;
 export type HeatLine = ReturnType<House['lineBefore']>;
+type Line = Exclude<HeatLine, string>;
 export type HeatParts = Exclude<ReturnType<House['split']>, string>;
 export type Part = HeatParts['heating'];
 export type WeatherChange = Exclude<ReturnType<House['changeOver']>, string>;
@@ -139,39 +140,9 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     if (Math.min(now.length, before.length) < SHARE_KNOWN * daysBetween(from, to))
       return 'days_missing' as const;
     if (typeof line === 'string') return line;
-    const degreesOf = ({ felt }: HeatDay) => degreesBelow(line.base, felt);
-    const [degrees, degreesBefore] = [meanOf(now, degreesOf), meanOf(before, degreesOf)];
-    const usedBefore = meanOf(before, ({ kwh }) => kwh);
-    if (line.slope * Math.max(degrees, degreesBefore) < LEAST_HEATED * usedBefore)
-      return 'not_heated' as const;
-
-    // The line alone would take a change in the middle of the year before for one of this year.
-    const level = usedBefore - line.slope * degreesBefore;
-    const expectedOf = (day: HeatDay) => level + line.slope * degreesOf(day);
-    const expected = level + line.slope * degrees;
-    const used = meanOf(now, ({ kwh }) => kwh);
-    // Credits may outweigh what was used.
-    if (expected <= 0 || used < 0) return 'not_sure' as const;
-    const ratio = used / expected;
-    const own = longRun(now.map((day) => day.kwh - ratio * expectedOf(day))) / now.length ** 2;
-    const others = longRun(before.map((day) => day.kwh - expectedOf(day))) / before.length ** 2;
-    const ofSlope = (line.covariance[1]?.[1] ?? 0) * (degrees - degreesBefore) ** 2;
-    const band = (BAND * Math.sqrt(own + ratio ** 2 * (others + ofSlope))) / expected;
-    if (!(band <= LEAST_SURE)) return 'not_sure' as const;
-    // A month has a slope of its own, as sun and wind have seasons, and people bathe as they do.
-    const ofSeason = (SLOPE_STRAYS * line.slope * (degrees - degreesBefore)) / expected;
-    const ofWater = (WATER_DIFFERS * line.hotWater) / expected;
-    const deviation = Math.hypot(band / (BAND * widerBy(now.length)), ratio * ofSeason, ratio * ofWater);
-    const sureBand = sureQuantile(now.length) * deviation;
-    return {
-      /** Its 95 % band holds no change of nothing. */
-      isSure: Math.abs(ratio - 1) > sureBand,
-      percent: 100 * (ratio - 1),
-      low: 100 * Math.max(-1, ratio - 1 - band),
-      high: 100 * (ratio - 1 + band),
-      ...{ from, to: addDays(to, -1), days: now.length },
-      ...{ used: used * now.length, expected: expected * now.length },
-    };
+    const change = changeBetween(now, before, line);
+    if (typeof change === 'string') return change;
+    return { ...change, from, to: addDays(to, -1), days: now.length };
   }
 
   return {
@@ -210,6 +181,43 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
       };
       return { heating: part(share * energy), hotWater: part((1 - share) * energy) };
     },
+  };
+}
+
+/** The days of now against those of the year before, at the weather of now. */
+function changeBetween(now: readonly HeatDay[], before: readonly HeatDay[], line: Line) {
+  const degreesOf = ({ felt }: HeatDay) => degreesBelow(line.base, felt);
+  const degrees = meanOf(now, degreesOf);
+  const degreesBefore = meanOf(before, degreesOf);
+  const usedBefore = meanOf(before, ({ kwh }) => kwh);
+  if (line.slope * Math.max(degrees, degreesBefore) < LEAST_HEATED * usedBefore) return 'not_heated' as const;
+
+  // The line alone would take a change in the middle of the year before for one of this year.
+  const level = usedBefore - line.slope * degreesBefore;
+  const expectedOf = (day: HeatDay) => level + line.slope * degreesOf(day);
+  const expected = level + line.slope * degrees;
+  const used = meanOf(now, ({ kwh }) => kwh);
+  // Credits may outweigh what was used.
+  if (expected <= 0 || used < 0) return 'not_sure' as const;
+  const ratio = used / expected;
+  const own = longRun(now.map((day) => day.kwh - ratio * expectedOf(day))) / now.length ** 2;
+  const others = longRun(before.map((day) => day.kwh - expectedOf(day))) / before.length ** 2;
+  const ofSlope = (line.covariance[1]?.[1] ?? 0) * (degrees - degreesBefore) ** 2;
+  const band = (BAND * Math.sqrt(own + ratio ** 2 * (others + ofSlope))) / expected;
+  if (!(band <= LEAST_SURE)) return 'not_sure' as const;
+  // A month has a slope of its own, as sun and wind have seasons, and people bathe as they do.
+  const ofSeason = (SLOPE_STRAYS * line.slope * (degrees - degreesBefore)) / expected;
+  const ofWater = (WATER_DIFFERS * line.hotWater) / expected;
+  const deviation = Math.hypot(band / (BAND * widerBy(now.length)), ratio * ofSeason, ratio * ofWater);
+  const sureBand = sureQuantile(now.length) * deviation;
+  return {
+    /** Its 95 % band holds no change of nothing. */
+    isSure: Math.abs(ratio - 1) > sureBand,
+    percent: 100 * (ratio - 1),
+    low: 100 * Math.max(-1, ratio - 1 - band),
+    high: 100 * (ratio - 1 + band),
+    used: used * now.length,
+    expected: expected * now.length,
   };
 }
 

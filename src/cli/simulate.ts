@@ -146,6 +146,7 @@ export async function freePort(wanted: number | null, usual: number): Promise<nu
 const BASE = 'heat2mqtt';
 const PAGE_PORT = 8099;
 const LONGEST_WAIT_MS = 20_000;
+const BILL_WAIT_MS = 2_000;
 const NO_READING = 'There is no reading yet.';
 
 export const demo: Command = async (given, io) => {
@@ -204,7 +205,15 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
 async function watch(url: string, { interrupted }: Io) {
   let hear = (_topic: string, _said: Said) => {};
   const first = new Promise<string>((resolve) => {
-    hear = (topic, said) => /meter\/[^/]+\/state$/.test(topic) && resolve(meterSentence(said));
+    const states: { meter?: Said; account?: Said } = {};
+    const tell = () => states.meter && resolve(meterSentence(states.meter, states.account ?? {}));
+    hear = (topic, said) => {
+      const [, kind] = /(meter|account)\/[^/]+\/state$/.exec(topic) ?? [];
+      if (kind === 'meter' || kind === 'account') states[kind] = said;
+      // Bills are read after the days.
+      if (typeof states.account?.invoice_forecast === 'number') tell();
+      else if (kind === 'meter') void systemClock.sleep(BILL_WAIT_MS, interrupted).then(tell);
+    };
   });
   const connection = await openConnection(
     { url, versions: [4], clientId: 'heat2mqtt_demo_watcher', tls: { rejectUnauthorized: true } },
@@ -253,11 +262,13 @@ function whereToLook({ brokerUrl, httpPort }: Daemon, { urls }: Simulator): stri
 
 type Said = Readonly<Record<string, unknown>>;
 
-/** On the state of a meter: its newest day, and its month. */
-export function meterSentence(state: Said): string {
+/** On the state of a meter: its newest day, and its month, with the bill of that month where the account's next bill is it. */
+export function meterSentence(state: Said, account: Said): string {
   if (typeof state.day !== 'string') return NO_READING;
   const month = amounts(state.energy_month, state.cost_month, ' This month so far: ', '.');
-  const forecast = amounts(null, state.cost_month_forecast, ' About ', ' by its end.');
+  const isBillOfMonth = String(account.invoice_forecast_to).slice(0, 7) === state.day.slice(0, 7);
+  const bill = isBillOfMonth ? amounts(null, account.invoice_forecast, ', as a bill ') : '';
+  const forecast = amounts(null, state.cost_month_forecast, ' About ', ` by its end${bill}.`);
   return `${dayWords(state.day)}: ${amounts(state.energy_day, state.cost_day)}.${month}${forecast}`;
 }
 

@@ -105,15 +105,24 @@ const STATE = {
 };
 const MONTH = 'This month so far: 314.4 kWh, 57.29 EUR.';
 
+const NO_BILL = { invoice_forecast: null, invoice_forecast_to: null };
+const BILL = { invoice_forecast: 91.5, invoice_forecast_to: '2026-11-30' };
+const SAID = `Friday 20 November: 11.0 kWh, 2.06 EUR. ${MONTH} About 80.10 EUR by its end`;
+
 test.each([
-  [STATE, `Friday 20 November: 11.0 kWh, 2.06 EUR. ${MONTH} About 80.10 EUR by its end.`],
-  [{ ...STATE, cost_day: null, cost_month_forecast: null }, `Friday 20 November: 11.0 kWh. ${MONTH}`],
+  [STATE, NO_BILL, `${SAID}.`],
+  [STATE, BILL, `${SAID}, as a bill 91.50 EUR.`],
+  [STATE, { ...BILL, invoice_forecast_to: '2026-12-31' }, `${SAID}.`],
+  [{ ...STATE, cost_day: null, cost_month_forecast: null }, BILL, `Friday 20 November: 11.0 kWh. ${MONTH}`],
   [
     { ...STATE, energy_month: null, cost_month: null, cost_month_forecast: null },
+    BILL,
     'Friday 20 November: 11.0 kWh, 2.06 EUR.',
   ],
-  [{ day: null }, 'There is no reading yet.'],
-])('the demo on %j', (state, sentence) => expect(meterSentence(state)).toBe(sentence));
+  [{ day: null }, BILL, 'There is no reading yet.'],
+])('the demo on %j and %j', (state, account, sentence) =>
+  expect(meterSentence(state, account)).toBe(sentence),
+);
 
 const LATER = '2026-11-22T05:25:00+00:00';
 const DAY = { event_type: 'corrected', day: '2026-11-20', energy_kwh: 11, cost_eur: 2 };

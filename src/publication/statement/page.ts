@@ -15,7 +15,7 @@ h1{font-size:1.5rem;margin:0}h2{font-size:1.05rem;margin:1.1rem 0 .3rem}
 p{margin:.3rem 0}.conclusion{font-size:1.15rem;font-weight:600}.small{font-size:.8rem;color:#444}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.15rem .5rem .15rem 0;border-top:1px solid #bbb}
 th{font-weight:400;width:34%}td.basis{font-size:.8rem;color:#444;width:26%}
-svg{width:100%;height:auto;display:block}svg.narrow{display:none}svg text{font:11px system-ui,sans-serif;fill:#111;paint-order:stroke;stroke:#fff;stroke-width:3px}
+svg{width:100%;height:auto;display:block;overflow:visible}svg.narrow{display:none}svg text{font:11px system-ui,sans-serif;fill:#111;paint-order:stroke;stroke:#fff;stroke-width:3px}
 .bar{fill:#ccc;stroke:#111}.newest{fill:#999;stroke-width:2}.line{fill:none;stroke:#111;stroke-width:2;stroke-dasharray:5 3}.point{fill:#fff;stroke:#111;stroke-width:1.5}
 @media screen and (max-width:30rem){svg.wide{display:none}svg.narrow{display:block}th,td,td.basis{display:block;width:auto;border-top:0;padding:0}tr{display:block;border-top:1px solid #bbb;padding:.2rem 0}th{font-size:.85rem;color:#444}}
 @media print{@page{margin:11mm}body{padding:0;max-width:none;font-size:8.2pt;line-height:1.2}h1{font-size:13pt}h2{font-size:9pt;margin:.45rem 0 .1rem}p{margin:.1rem 0}.conclusion{font-size:10pt}th,td{padding:.05rem .4rem .05rem 0}th{width:30%}.small,td.basis{font-size:7pt}td.basis{width:32%}svg{height:40mm}section{break-inside:avoid}}

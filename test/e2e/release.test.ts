@@ -130,7 +130,8 @@ test('a version is everywhere, and the steps of the workflow make a release of i
     'heat2mqtt-7.8.9.tgz: OK\nsbom.cdx.json: OK\n',
   );
   const notes = await read('notes.md');
-  expect(notes).toMatch(/^### /);
+  expect(notes).toMatch(/^\S/);
+  expect(notes).toMatch(/^### /m);
   expect(notes).not.toMatch(/^## /m);
   // GitHub breaks each line of a release, and has no folder for links.
   expect(notes).not.toMatch(/^ /m);

@@ -6,7 +6,7 @@ import { ROOT } from '../support/sources.ts';
 
 const DIST = join(ROOT, 'dist');
 // A quarter of it is for moments: the demo, the login page, a person's login, the page, Home Assistant, the embedded broker.
-const LARGEST_BYTES = 1_500_000;
+const LARGEST_BYTES = 1_550_000;
 /** PostgreSQL's client, and what of ours only a fleet loads. */
 const LARGEST_FLEET_BYTES = 250_000;
 
@@ -34,7 +34,7 @@ function loadedWith(paths: readonly string[], known = new Set<string>()): Set<st
 
 // Suddenly 350 kB more? zod is imported as `import * as z`: `import { z }` takes an object that has all of it. Each dynamic import is a file
 // of its own, and so is every set of modules that two of them share: lazy is for what is large and seldom needed.
-test('all of it is below 1.5 MB, and what only a fleet loads below 0.25 MB more', () => {
+test('all of it is below 1.55 MB, and what only a fleet loads below 0.25 MB more', () => {
   const sizeOf = (paths: Iterable<string>) => [...paths].reduce((sum, path) => sum + statSync(path).size, 0);
   const isOfFleet = (path: string) => FLEET.some((sign) => text(path).includes(sign));
   const doors = files.filter((path) => isOfFleet(path) || [...loadedWith([path])].some(isOfFleet));

@@ -70,7 +70,7 @@ function tool<T extends z.ZodRawShape, A extends z.ZodObject>({
   };
 }
 
-const refused = (mistakes: readonly string[]) => refusal('wrong_argument', `${mistakes.join('. ')}.`);
+const refused = (mistake: string) => refusal('wrong_argument', `${mistake}.`);
 
 export const toolsOf = (read: Read): readonly Tool[] => [
   usageTool(read),
@@ -81,12 +81,15 @@ export const toolsOf = (read: Read): readonly Tool[] => [
   healthTool(read),
 ];
 
-/** Rejects with wrong_argument, or no_readings. */
-async function metersOf(read: Read, wanted: number | undefined): Promise<readonly NumberedMeter[]> {
-  const all = (await read()).flatMap(({ meters }) => meters);
+/** Throws wrong_argument, or no_readings. */
+function metersIn(
+  accounts: readonly NumberedAccount[],
+  wanted: number | undefined,
+): readonly NumberedMeter[] {
+  const all = accounts.flatMap(({ meters }) => meters);
   if (all.length === 0) throw noReadings();
   const some = all.filter(({ number }) => (wanted ?? number) === number);
-  if (some.length === 0) throw refused([`meter: found ${wanted}; allowed: 1 to ${all.length}`]);
+  if (some.length === 0) throw refused(`meter: found ${wanted}; allowed: 1 to ${all.length}`);
   return some;
 }
 
@@ -98,7 +101,7 @@ const noReadings = () =>
   });
 
 function checkSpan({ from, to }: { readonly from: Day; readonly to: Day }): void {
-  if (from > to) throw refused([`from: found ${from}; allowed: a day not after ${to}`]);
+  if (from > to) throw refused(`from: found ${from}; allowed: a day not after ${to}`);
 }
 
 const usageTool = (read: Read): Tool =>
@@ -114,7 +117,7 @@ const usageTool = (read: Read): Tool =>
     answer: usageAnswer,
     call: async ({ from, to, interval, meter: wanted }) => {
       checkSpan({ from, to });
-      const meters = (await metersOf(read, wanted)).map(({ number, view }) => {
+      const meters = metersIn(await read(), wanted).map(({ number, view }) => {
         const periods = periodSums(view.tenancy, interval, Number.POSITIVE_INFINITY)
           .filter((period) => period.start <= to && period.end > from)
           .map((period) => ({
@@ -127,9 +130,9 @@ const usageTool = (read: Read): Tool =>
       });
       const count = Math.max(...meters.map(({ periods }) => periods.length));
       if (count > MOST_PERIODS)
-        throw refused([
+        throw refused(
           `interval: found ${interval}, ${count} periods; allowed: at most ${MOST_PERIODS}, so a longer interval or a shorter span`,
-        ]);
+        );
       return { sentence: `Usage by ${interval} from ${from} to ${to}.`, data: { interval, meters } };
     },
   });
@@ -194,8 +197,8 @@ const statementTool = (read: Read): Tool =>
     },
     answer: statementAnswer,
     call: async ({ month, meter: wanted }) => {
-      const numbered = await metersOf(read, wanted);
       const accounts = await read();
+      const numbered = metersIn(accounts, wanted);
       const statements = numbered.map(({ number, view }) => {
         const account = accounts.find(({ meters }) => meters.some((one) => one.number === number));
         const own = account?.account.meters?.find(({ name }) => name === view.meter);
@@ -203,9 +206,9 @@ const statementTool = (read: Read): Tool =>
         const chosen = month ?? complete[0];
         if (!account || chosen === undefined) throw noReadings();
         if (!complete.includes(chosen))
-          throw refused([
+          throw refused(
             `month: found ${chosen}; allowed: ${complete.at(-1) ?? 'none'} to ${complete[0] ?? 'none'}`,
-          ]);
+          );
         return {
           meter: number,
           ...withoutNames(statementOf(chosen, { meter: view, account: account.view })),
@@ -325,7 +328,7 @@ const costTool = (read: Read): Tool =>
       checkSpan({ from, to });
       const days = { from, to: addDays(to, 1) };
       const prices = { unitRate: unit_rate, standingCharge: toMicro(standing_charge) };
-      const meters = (await metersOf(read, wanted)).map(({ number, view }) => {
+      const meters = metersIn(await read(), wanted).map(({ number, view }) => {
         const known = [...view.tenancy.days].filter(([one]) => one >= from && one <= to);
         const costs = known.flatMap(([, { cost }]) => cost ?? []);
         return {

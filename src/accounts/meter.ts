@@ -18,7 +18,7 @@ import type { AccountContext, MeterEvent } from './context.ts';
 import { lastAnswer } from './lastAnswer.ts';
 import { LedgerBook } from './ledgerBook.ts';
 import { MeterPoll } from './meterPoll.ts';
-import { configuredKey, configuredMeter, friendlyNameOf, ledgerFile } from './names.ts';
+import { configuredKey, friendlyNameOf, ledgerFile } from './names.ts';
 
 interface Identity {
   readonly account: string;
@@ -142,18 +142,19 @@ export class Meter {
     const { readingCloses } = store;
     const { forecast: _forecast, ...sums } = this.#figures();
     const { lastSuccessAt, currency, register } = this.#fromAccount(this.#property);
+    const key = configuredKey(config.meters, this.#property, name);
     return {
       ...newest,
       ...sums,
       account,
       friendlyName,
-      area: configuredMeter(config.meters, this.#property, name)?.area_m2,
+      area: key === undefined ? undefined : config.meters[key]?.area_m2,
       identifiers: this.#property.meterIdentifiers,
       zone,
       currency,
       register,
       registerCheck: register && this.#checkRegister(register, sums.ledger, readingCloses, zone),
-      witness: witnessOf?.(configuredKey(config.meters, this.#property, name), sums.ledger),
+      witness: witnessOf?.(key, sums.ledger),
       statementMonth: this.completeMonths().next().value ?? null,
       readingCloses,
       updatedAt: Math.max(this.#poll.updatedAt ?? 0, lastSuccessAt ?? 0) || null,

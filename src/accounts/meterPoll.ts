@@ -1,6 +1,6 @@
 // How a poll takes new readings of one property into its ledger, and decides once which day a reading counts for.
 import { knownUnits, sumKnown } from '../domain/amount.ts';
-import { markRead, merge, questions } from '../domain/ledger.ts';
+import { markRead, merge, newestDay, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan } from '../domain/period.ts';
 import type { Bucket } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT } from '../domain/readingCloses.ts';
@@ -62,8 +62,8 @@ export class MeterPoll {
       changes.push(...(await this.#take(buckets, span, today)));
     }
     if (!store.isUndecided) return changes;
-    const newest = [...store.ledger.days.keys()].sort().at(-1);
-    if (newest === undefined) return changes;
+    const newest = newestDay(store.ledger.days);
+    if (newest === null) return changes;
     // The first readings of a new meter, or of one that is silent now.
     await this.#decide(provider, addDays(newest, 1), signal);
     return store.readingCloses === readingCloses ? changes : this.run(provider, signal);

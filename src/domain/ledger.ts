@@ -106,13 +106,13 @@ function endOfReadings({ days }: Ledger, to: Day): Day {
   return newest === null ? to : earlier(to, addDays(newest, 1));
 }
 
-const newestDay = (days: Ledger['days']): Day | null =>
+export const newestDay = (days: Ledger['days']): Day | null =>
   [...days.keys()].reduce<Day | null>((one, day) => (one === null ? day : later(one, day)), null);
 
 const earlier = (one: Day, other: Day): Day => (one < other ? one : other);
 const later = (one: Day, other: Day): Day => (one > other ? one : other);
 
-export const sweepIsDue = (ledger: Ledger, today: Day): boolean =>
+const sweepIsDue = (ledger: Ledger, today: Day): boolean =>
   ledger.sweptOn === null || Math.abs(daysBetween(ledger.sweptOn, today)) >= SWEEP_EVERY_DAYS;
 
 const daysToAskAgain = ({ quarantined }: Ledger): Day[] =>
@@ -193,10 +193,9 @@ export function merge(ledger: Ledger, buckets: readonly Bucket[], receivedAt: nu
  * reading, or by a clock that was ahead, and are asked for once more.
  */
 function reachOf(ledger: Ledger, asked: DaySpan | undefined): Day {
-  const newest = newestDay(ledger.days);
-  if (asked === undefined || newest === null) return ledger.readTo;
-  const end = addDays(newest, 1);
-  return asked.from > end ? earlier(ledger.readTo, end) : ledger.readTo;
+  if (asked === undefined) return ledger.readTo;
+  const end = endOfReadings(ledger, asked.from);
+  return end < asked.from ? earlier(ledger.readTo, end) : ledger.readTo;
 }
 
 /** When the newest days that count were read. What has not changed stays the same object. */

@@ -2,9 +2,10 @@
 import type { Account, AccountOutcome } from '../accounts/account.ts';
 import { eventsOfPoll } from '../accounts/composition.ts';
 import type { AccountContext, MeterEvent } from '../accounts/context.ts';
-import { knownUnits, sumKnown } from '../domain/amount.ts';
+import { knownUnits } from '../domain/amount.ts';
 import type { Change } from '../domain/ledger.ts';
 import type { DaySpan } from '../domain/period.ts';
+import { sumAmounts } from '../domain/totals.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Message } from '../mqtt/message.ts';
 import { type Due, dueAfterPoll, keptDue, momentOf } from './due.ts';
@@ -80,14 +81,12 @@ export function logPolled({ id, meters, extras }: Account, { events }: AccountOu
 
 /** The newest day that any of the meters has, and what all of them used on it. */
 function newestOf(meters: NonNullable<Account['meters']>) {
-  const ledgers = meters.flatMap((meter) => meter.view()?.ledger ?? []);
+  const ledgers = meters.filter(({ isComplete }) => isComplete).map(({ store }) => store.saved);
   const newestDay = ledgers.flatMap(({ days }) => [...days.keys()]).reduce((a, b) => (a > b ? a : b), '');
   const entries = ledgers.flatMap(({ days }) => days.get(newestDay) ?? []);
   if (entries.length === 0) return { newestDay: null };
-  const [kwh, cost] = [entries.map(({ energy }) => energy), entries.map((entry) => entry.cost)].map(
-    (amounts) => knownUnits(sumKnown(amounts)),
-  );
-  return { newestDay, kwh, cost };
+  const { energy, cost } = sumAmounts(entries);
+  return { newestDay, kwh: knownUnits(energy), cost: knownUnits(cost) };
 }
 
 /** Only what there was. */

@@ -101,7 +101,11 @@ const tokenOf = ({ headers }: IncomingMessage): string | undefined =>
   new RegExp(`(?:^|; *)${COOKIE}=([\\w-]+)`).exec(headers.cookie ?? '')?.[1];
 export const languagesOf = ({ headers }: IncomingMessage): string => headers['accept-language'] ?? '';
 
-const compressed = async (body: string) => ({ body, zipped: await promisify(gzip)(body) });
+const packed = async (body: string) => ({
+  body,
+  zipped: await promisify(gzip)(body),
+  etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+});
 
 /** A listener for Node's server. */
 export function createPage(options: PageOptions): RequestListener {
@@ -116,7 +120,7 @@ class Page {
   private readonly serveStream: ReturnType<typeof createStreams>;
   private readonly throttledLog: ThrottledLog;
   /** Bodies that stay the same while the program runs, by name. */
-  private readonly unchanging = new Map<string, Awaited<ReturnType<typeof compressed>>>();
+  private readonly unchanging = new Map<string, Awaited<ReturnType<typeof packed>>>();
   private readonly forEveryone: Routes;
   private readonly forSignedIn: Routes;
 
@@ -188,9 +192,9 @@ class Page {
     type: string,
     read: () => string | Promise<string>,
   ): Promise<Reply> {
-    const { body, zipped } = this.unchanging.get(name) ?? (await compressed(await read()));
-    this.unchanging.set(name, { body, zipped });
-    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+    const unchanged = this.unchanging.get(name) ?? (await packed(await read()));
+    this.unchanging.set(name, unchanged);
+    const { body, zipped, etag } = unchanged;
     const kept = { etag, 'cache-control': 'no-cache', vary: 'accept-encoding, accept-language' };
     if (headers['if-none-match'] === etag) return { status: 304, headers: kept };
     const sent = { ...kept, 'content-type': `${type}; charset=utf-8` };

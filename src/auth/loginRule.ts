@@ -71,7 +71,7 @@ export function nextLogin(record: LoginBudgetRecord, wanted: Wanted): Suspension
 }
 
 /** The refusal for which a login waits. */
-export function refusalInForce(record: LoginBudgetRecord, now: number): Suspension | null {
+function refusalInForce(record: LoginBudgetRecord, now: number): Suspension | null {
   const { state, code, nextAttemptAt, message, refusals, askedAt } = record;
   if (state === null) return null;
   const waitMs = nextAttemptAt === null ? 0 : nextAttemptAt - now;

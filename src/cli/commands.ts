@@ -227,10 +227,8 @@ async function parse({ options: known }: CommandHelp, args: readonly string[]) {
     const [, name = ''] = /--([\w-]+)/.exec(said) ?? [];
     const allowed = known.find((one) => one.name === name);
     if (!allowed && GONE.includes(name)) throw wrongUsage(`--${name} is gone: ${SECRETS_APART}.`);
-    const [values, names] = [
-      allowed?.value ? `; allowed: ${allowed.usage}` : '',
-      known.map((one) => one.name),
-    ];
+    const values = allowed?.value ? `; allowed: ${allowed.usage}` : '';
+    const names = known.map((one) => one.name);
     const other = allowed || name === '' ? '' : await meant(name, names, '--');
     throw wrongUsage(`${said || 'Wrong usage'}${values}.${other}`);
   }

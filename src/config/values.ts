@@ -29,8 +29,7 @@ export const switchable = <T extends z.ZodType>(keys: T, allowed: string) =>
 
 export const text = (allowed = 'a text') => z.string(allowed).min(1, allowed);
 
-/** A text that passes one more check. */
-/** `offer`: what may have been meant, to stand behind what is allowed. */
+/** A text that passes one more check. `offer`: what may have been meant, to stand behind what is allowed. */
 export const textWhere = (
   isValid: (value: string) => boolean,
   allowed: string,

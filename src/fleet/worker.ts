@@ -15,8 +15,6 @@ const RENEWALS = 6;
 /** While others are overdue, first histories have this part of what a process does at once. */
 const SHARE_OF_FIRST_HISTORIES = 0.25;
 
-export type Worker = ReturnType<typeof startWorker>;
-
 export function startWorker(claimSeconds: number, parts: ProcessParts) {
   const { context, link, pace, claims } = parts;
   const { clock, log } = context;

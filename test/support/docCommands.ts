@@ -14,7 +14,7 @@ export const RUN =
   /^(heat2mqtt(?! (energy-dashboard|restore|setup)|.*\| influx )|mosquitto_(pub|sub)|tar|mkdir|cp|chmod|printf|cat)\b/;
 
 /** Cannot be run in a scratch folder, and why that is no gap. */
-export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
+const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm ci && npm (test|run demo)\b/, '.ci/run does the first, test/e2e/demo.test.ts the second'],
   [
     /^heat2mqtt restore /,

@@ -66,7 +66,7 @@ export const environmentAt = (stateDirectory: string): Record<string, string> =>
   );
 
 /** The environment of somebody with one account at a provider. */
-export const environmentOf = (
+const environmentOf = (
   { issuer, api }: { readonly issuer: string; readonly api: string },
   { username, password }: { readonly username: string; readonly password: string },
   stateDirectory: string,

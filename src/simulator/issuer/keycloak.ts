@@ -85,7 +85,7 @@ class TokenEndpoint {
     return this.tokens(grant);
   }
 
-  /** RFC 7009: a this.token that is worth nothing is no error. */
+  /** RFC 7009: a token that is worth nothing is no error. */
   revoke({ token: revoked }: Form): Reply {
     if (revoked === undefined) throw failed(400, 'invalid_request', 'Token not provided');
     if (this.realm.sessions.end(revoked) !== true) throw failed(200, 'invalid_token', 'Invalid token');

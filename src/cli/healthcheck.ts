@@ -5,7 +5,7 @@ import type { Config, Fleet } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { askDaemon } from '../store/locks.ts';
-import { askIn, canListenIn, HEALTHY, PROCESS_SOCKET } from '../store/socket.ts';
+import { askIn, canListenIn, HEALTHY, healthWords, PROCESS_SOCKET } from '../store/socket.ts';
 import type { Command } from './command.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
@@ -26,7 +26,7 @@ interface Told {
   readonly isAnswered: boolean;
 }
 
-const SAID = ['healthy', 'not healthy', 'heat2mqtt waits for its options'];
+const SAID = [healthWords(true), healthWords(false), 'heat2mqtt waits for its options'];
 
 /** The running daemon's own health, or why it cannot be asked. Never rejects. */
 export async function askHealth(config: Config, clock: Clock): Promise<Told> {

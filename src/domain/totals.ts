@@ -72,7 +72,7 @@ function gapsBefore(newestDay: Day, missing: number, days: Ledger['days']): DayS
   return gaps;
 }
 
-const isRead = (days: Ledger['days'], day: Day): boolean => (days.get(day)?.energy ?? null) !== null;
+export const isRead = (days: Ledger['days'], day: Day): boolean => (days.get(day)?.energy ?? null) !== null;
 
 /**
  * The days of the ledger summed by week or month (or each by itself), oldest first, the newest `most`. `end`: the day after its

@@ -61,14 +61,15 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
   for (const { id, username, password, history_since } of accounts) {
     const login = sealLogin(id, username, (await password?.read()) ?? '', seal);
     const claim = await claims.takeNew(id, login, history_since ?? null);
-    const read = meters.filter(({ account, isOwn }) => account === id && isOwn);
-    if (claim)
+    if (claim) {
+      const own = meters.filter(({ account, isOwn }) => account === id && isOwn);
       await fill(
         claim,
-        read.map(({ property }) => property),
+        own.map(({ property }) => property),
         parts,
       );
-    if (claim) moved.push(id);
+      moved.push(id);
+    }
     await household.document(`accounts/${id}/tokens`, tokensCodec).remove();
     if (household.fault !== null) throw household.fault;
   }

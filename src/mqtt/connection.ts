@@ -17,6 +17,7 @@ import {
 import {
   ConnectRefused,
   endOf,
+  LONGEST_WORDS,
   notAcknowledged,
   PublishRefused,
   SPEAKS_NO_MQTT5,
@@ -50,7 +51,6 @@ export interface ConnectOptions {
 const CONNECT_TIMEOUT_MS = 15_000;
 const ACKNOWLEDGE_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_SECONDS = 30;
-const LONGEST_WORDS = 80;
 /** A publish of MQTT 5 has so much besides topic, payload and correlation data, rounded up. */
 const PUBLISH_OVERHEAD_BYTES = 16;
 

@@ -75,7 +75,7 @@ export function whyNotConnected(
   return unreachable(`What is at mqtt.url does not answer as a broker does (${why}).`, WRONG_PLACE);
 }
 
-const LONGEST_WORDS = 80;
+export const LONGEST_WORDS = 80;
 
 /** The code of an error, or the beginning of its message. */
 function whatBroke(fault: Error | undefined): string {

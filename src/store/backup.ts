@@ -135,13 +135,16 @@ const codecOf = (name: string) => CODECS.find(([shape]) => shape.test(name))?.[1
 /** Whether a document may have this name, which is also its path in the state directory. */
 export const isDocument = (name: string): boolean => codecOf(name) !== undefined;
 
+export const isTokens = (name: string): boolean => name.endsWith('/tokens');
+export const isLoginBudget = (name: string): boolean => name.endsWith('/login-budget');
+
 /**
  * A document as it goes into a backup; `undefined`: it does not, since it has tokens. A login budget does, so that a restore allows
  * no further attempt; its hash of the password does not.
  */
 export function plainDocument(name: string, json: unknown): unknown {
-  if (name.endsWith('/tokens')) return undefined;
-  return name.endsWith('/login-budget') ? { ...Object(json), secretMark: null } : json;
+  if (isTokens(name)) return undefined;
+  return isLoginBudget(name) ? { ...Object(json), secretMark: null } : json;
 }
 
 /** Collects what is to be known of documents while they pass by. */

@@ -3,7 +3,7 @@ import { type FileHandle, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { EXIT, failure } from '../foundation/failure.ts';
-import { isDocument, markOf, plainDocument, readBackup, Survey } from './backup.ts';
+import { isDocument, isLoginBudget, isTokens, markOf, plainDocument, readBackup, Survey } from './backup.ts';
 import { documentsIn, type NamedDocument, textOf } from './documentStream.ts';
 import { documentIn, documentText } from './documentText.ts';
 import {
@@ -63,9 +63,6 @@ export async function* plainDocuments(directory: string, survey: Survey): AsyncG
   }
 }
 
-const TOKENS = /\/tokens$/;
-const LOGIN_BUDGET = /\/login-budget$/;
-
 /** A state directory before a restore, which leaves its sessions, and refused logins with their waits. */
 export class StateBefore {
   readonly survey = new Survey();
@@ -75,7 +72,7 @@ export class StateBefore {
     const before = new StateBefore();
     for await (const [name, json] of documentsOf(directory)) {
       const isUnderstood = before.survey.take(name, json);
-      if (isUnderstood && (TOKENS.test(name) || LOGIN_BUDGET.test(name))) before.kept.set(name, json);
+      if (isUnderstood && (isTokens(name) || isLoginBudget(name))) before.kept.set(name, json);
     }
     return before;
   }
@@ -84,7 +81,7 @@ export class StateBefore {
   async *restored(backup: FileHandle): AsyncGenerator<NamedDocument> {
     const kept = new Map(this.kept);
     for await (const [name, json] of readBackup(backup)) {
-      yield [name, LOGIN_BUDGET.test(name) ? (kept.get(name) ?? json) : json];
+      yield [name, isLoginBudget(name) ? (kept.get(name) ?? json) : json];
       kept.delete(name);
     }
     yield* kept;
@@ -94,7 +91,7 @@ export class StateBefore {
   isSameAfter(backup: Survey): boolean {
     const marks = new Map(backup.marks);
     for (const [name, json] of this.kept)
-      if (LOGIN_BUDGET.test(name)) marks.set(name, markOf(plainDocument(name, json)));
+      if (isLoginBudget(name)) marks.set(name, markOf(plainDocument(name, json)));
     return this.survey.hasSame(marks);
   }
 }

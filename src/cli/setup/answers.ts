@@ -10,6 +10,9 @@ import { replace } from '../../store/privateFiles.ts';
 import { type Io, refusal } from '../command.ts';
 import { openSettings, type Settings } from '../settings.ts';
 
+/** The key that says a secret itself, from that of its file. */
+export const inlineKeyOf = (key: string): string => mainKeyOf(key.split('.')).join('.');
+
 /** In the order in which they are asked for. What comes later is not looked at while an answer is tried. */
 const SECTIONS = ['provider', 'usage', 'accounts', 'mqtt', 'home_assistant', 'http', 'web'] as const;
 export type Section = (typeof SECTIONS)[number];
@@ -65,13 +68,13 @@ export class Answers {
   placeOfSecret(key: string, file: string): string | undefined {
     const named = this.textAt(key);
     if (named !== undefined) return this.#secrets.has(named) ? 'the one before' : `the one in ${named}`;
-    if (this.at(mainKeyOf(key.split('.')).join('.')) !== undefined) return `the one in ${this.path}`;
+    if (this.at(inlineKeyOf(key)) !== undefined) return `the one in ${this.path}`;
     return existsSync(resolve(this.folder, file)) ? `the one in ${file}` : undefined;
   }
 
   /** Takes the secret that `placeOfSecret` has named. */
   takeSecretThere(key: string, file: string): void {
-    const isGiven = this.at(key) !== undefined || this.at(mainKeyOf(key.split('.')).join('.')) !== undefined;
+    const isGiven = this.at(key) !== undefined || this.at(inlineKeyOf(key)) !== undefined;
     if (!isGiven) this.put(key, file);
   }
 
@@ -80,13 +83,13 @@ export class Answers {
     const named = this.textAt(key);
     const path = named !== undefined && this.#isOurs(named) ? named : this.#freeName(file);
     this.#secrets.set(path, secret);
-    this.put(mainKeyOf(key.split('.')).join('.'), undefined);
+    this.put(inlineKeyOf(key), undefined);
     this.put(key, path);
   }
 
   removeSecret(key: string): void {
     this.put(key, undefined);
-    this.put(mainKeyOf(key.split('.')).join('.'), undefined);
+    this.put(inlineKeyOf(key), undefined);
   }
 
   /** Made here, or named by the configuration before setup began. */

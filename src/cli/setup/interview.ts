@@ -1,10 +1,9 @@
 // Asks the questions of `heat2mqtt setup`: each alone until its answer can be, back to the one before, and again those that do not work.
 import { LoginSuspended } from '../../auth/login.ts';
 import { ConfigInvalid, type Fault } from '../../config/draft.ts';
-import { mainKeyOf } from '../../config/keys.ts';
 import { Failure } from '../../foundation/failure.ts';
 import { adviceOf, type Io, refusal } from '../command.ts';
-import type { Answers, Section } from './answers.ts';
+import { type Answers, inlineKeyOf, type Section } from './answers.ts';
 import { type Question, STEPS, type Step } from './questions.ts';
 
 export interface Interview {
@@ -148,7 +147,7 @@ async function faultOf({ key, choices }: Question, answers: Answers): Promise<st
 const sectionOf = (key: string) => key.split('.')[0] as Section;
 
 const isAbout = ({ path }: Fault, key: string): boolean =>
-  [key, mainKeyOf(key.split('.')).join('.')].some((one) => path === one || path.startsWith(`${one}.`));
+  [key, inlineKeyOf(key)].some((one) => path === one || path.startsWith(`${one}.`));
 
 /** Mistakes of the configuration that no question is about. */
 export const faultsElsewhere = (faults: readonly Fault[]): readonly Fault[] =>

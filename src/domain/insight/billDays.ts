@@ -1,7 +1,7 @@
 // The periods of bills, and what the days of the meters tell of each.
 import { type Micro, sumKnown } from '../amount.ts';
 import { type Invoice, invoiceRecord } from '../invoice.ts';
-import type { Ledger } from '../ledger.ts';
+import { type Ledger, newestDay } from '../ledger.ts';
 import { compareText } from '../order.ts';
 import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
 import { stepOf } from '../tariff/tariffLine.ts';
@@ -143,9 +143,7 @@ function openCosts(
   { origin, days }: MeterDays,
   judgeGap: GapJudge,
 ): (from: Day, count: number) => PeriodCosts {
-  let newest = origin;
-  for (const day of days.keys()) if (day > newest) newest = day;
-  const all = { from: origin, to: addDays(newest, 1) };
+  const all = { from: origin, to: addDays(newestDay(days) ?? origin, 1) };
   const evidence = new Map<Day, GapEvidence>();
   const inReading = readingOfEachDay('cost', days, all, ({ day, missed }) => {
     const found = judgeGap(days, day, missed);

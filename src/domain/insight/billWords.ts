@@ -91,7 +91,7 @@ const moreOrLess = (amount: Micro): string => `${money(Math.abs(amount))} ${amou
 const inCents = (amount: Micro | null): Micro | null => amount && Math.round(amount / CENT) * CENT;
 
 /** With what was paid of its days before. */
-const differenceOf = ({ total, paid, sum }: BillCheck): Micro => total + (paid ?? 0) - sum;
+export const differenceOf = ({ total, paid, sum }: BillCheck): Micro => total + (paid ?? 0) - sum;
 
 /** Rounded to a tenth; `null` of no sum. */
 const percentOf = (check: BillCheck): number | null =>

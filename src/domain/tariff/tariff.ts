@@ -84,10 +84,9 @@ export function chargesByNeighbours(days: Days, day: Day, gap: Day): ChargesFoun
 /** `others`: the days whose tariff it is; where that changes among them, the last ones count. */
 function chargesByDaysOf(days: Days, day: Day, others: readonly Day[]): ChargesFound | null {
   const amounts = days.get(day);
-  const found = isBilled(amounts)
-    ? findTariffLine(others.flatMap((one) => billedDay(days, one) ?? []))
-    : null;
-  if (!isBilled(amounts) || found === null) return null;
+  if (!isBilled(amounts)) return null;
+  const found = findTariffLine(others.flatMap((one) => billedDay(days, one) ?? []));
+  if (found === null) return null;
   const { line, tolerance } = found;
   const standingCharge = Math.round(line.standing);
   if (standingCharge < LEAST_CHARGE_IN_TOLERANCES * tolerance) return null;

@@ -259,14 +259,13 @@ const USE_ROWS: readonly Row[] = [
   },
 ];
 
-const ofRegister = fieldsOf(
-  ({ registerCheck }: MeterView) =>
-    registerCheck && {
-      ...registerCheck,
-      days_missing: registerCheck.daysMissing,
-      register_growth: knownUnits(registerCheck.growth),
-    },
-);
+const ofCheck = (find: (view: MeterView) => MeterView['registerCheck'] | undefined) =>
+  fieldsOf((view: MeterView) => {
+    const check = find(view);
+    return check && { ...check, days_missing: check.daysMissing, register_growth: knownUnits(check.growth) };
+  });
+
+const ofRegister = ofCheck(({ registerCheck }) => registerCheck);
 
 /** The newest reading, unless it is of a meter that was there before. */
 const registerNow = ({ register, identifiers }: MeterView) =>
@@ -295,14 +294,7 @@ const REGISTER_ROWS: readonly Row[] = [
   },
 ];
 
-const ofWitness = fieldsOf(
-  ({ witness }: MeterView) =>
-    witness?.compared.check && {
-      ...witness.compared.check,
-      days_missing: witness.compared.check.daysMissing,
-      register_growth: knownUnits(witness.compared.check.growth),
-    },
-);
+const ofWitness = ofCheck(({ witness }) => witness?.compared.check);
 
 /** What has come once is shown; `null` while the meter is silent. */
 const beside = (

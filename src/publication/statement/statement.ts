@@ -1,5 +1,6 @@
 // The facts of one complete month: use, charges and comparisons, and what is not known and why.
 import { inFull, knownUnits, sumKnown, toUnits } from '../../domain/amount.ts';
+import { differenceOf } from '../../domain/insight/billWords.ts';
 import { gapEvidence } from '../../domain/insight/gaps.ts';
 import {
   estimatedRuns,
@@ -25,6 +26,7 @@ import {
 import { type Register, readingsByMeter } from '../../domain/reading.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { fitTariff } from '../../domain/tariff/tariff.ts';
+import { isRead } from '../../domain/totals.ts';
 import type { PayloadByTopic } from '../payloads/payloads.ts';
 import type { AccountView, MeterView, StatementConfig, WitnessView } from '../views.ts';
 
@@ -63,8 +65,6 @@ export function* completeMonths(
     if (isLate || daysOf({ from, to }).every((day) => isRead(days, day))) yield from.slice(0, 7);
   }
 }
-
-const isRead = (days: Ledger['days'], day: Day): boolean => (days.get(day)?.energy ?? null) !== null;
 
 /** `month`: one of `completeMonths`. */
 export function statementOf(month: string, facts: StatementFacts): Statement {
@@ -343,7 +343,7 @@ function billsOf(account: AccountFacts, { from, to }: DaySpan): Statement['bills
       amount_due,
       due,
       sum_of_days: isWhole ? toUnits(check.sum) : null,
-      difference: isWhole ? toUnits(check.total + (check.paid ?? 0) - check.sum) : null,
+      difference: isWhole ? toUnits(differenceOf(check)) : null,
       verdict: check?.verdict ?? 'unknown',
       unexplained: knownUnits(check?.unexplained),
     };

@@ -8,7 +8,7 @@ import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
 import type { Codec, Document, StateStore } from '../stateStore.ts';
 import { type ClaimedRow, type Columns, commitStatement, type End, TAKE_SERIES } from './claimedRow.ts';
 import { type Database, DatabaseTrouble } from './database.ts';
-import { Kept, propertyOf, readKept, type SeriesWords } from './kept.ts';
+import { Kept, keptAs, readKept, type SeriesWords } from './kept.ts';
 import type { KeptMemory } from './keptMemory.ts';
 import type { Seal } from './seal.ts';
 
@@ -105,9 +105,7 @@ export class ClaimedAccount implements StateStore {
   }
 
   document<T>(path: string, codec: Codec<T>): Document<T> {
-    const file = path.slice(path.lastIndexOf('/') + 1);
-    const property = propertyOf(file);
-    const name = property === null ? file : this.#tools.seal.mark(property);
+    const { name, property } = keptAs(path, this.#tools.seal);
     const put = async (json: unknown, value?: T) => {
       // Another account reads the meter of a ledger that has no series here.
       if (property !== null && this.#kept.seriesOf(name) === '') return true;

@@ -45,6 +45,19 @@ export function propertyOf(name: string): string | null {
   return property === undefined ? null : decodeURIComponent(property);
 }
 
+/**
+ * The name under which a document is kept, from its path; `property`: the one whose ledger it is. A ledger is called by the mark of its
+ * property.
+ */
+export function keptAs(
+  path: string,
+  seal: Seal,
+): { readonly name: string; readonly property: string | null } {
+  const file = path.slice(path.lastIndexOf('/') + 1);
+  const property = propertyOf(file);
+  return { name: property === null ? file : seal.mark(property), property };
+}
+
 /** They hold no secret and no number of a person. */
 const PLAIN = ['journal', 'published'];
 

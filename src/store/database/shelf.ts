@@ -3,7 +3,7 @@ import type { Property } from '../../domain/reading.ts';
 import { contextCodec } from '../documents.ts';
 import type { StateStore } from '../stateStore.ts';
 import type { Database } from './database.ts';
-import { Kept, propertyOf, readKept } from './kept.ts';
+import { Kept, keptAs, readKept } from './kept.ts';
 import type { Seal } from './seal.ts';
 
 export interface Shelf {
@@ -20,15 +20,10 @@ export async function openShelf(
   const kept = new Kept(account, seal, false);
   kept.load(await readKept(database, [account]));
   const nameOf = ({ propertyCustomerId }: Property) => kept.seriesOf(seal.mark(propertyCustomerId));
-  const keptAs = (path: string) => {
-    const file = path.slice(path.lastIndexOf('/') + 1);
-    const property = propertyOf(file);
-    return property === null ? file : seal.mark(property);
-  };
   const state: StateStore = {
     fault: null,
     document: (path, codec) => ({
-      read: async () => kept.read(keptAs(path), codec),
+      read: async () => kept.read(keptAs(path, seal).name, codec),
       write: async () => true,
       remove: async () => true,
     }),

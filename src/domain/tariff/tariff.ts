@@ -32,6 +32,7 @@ export interface TariffChange {
 type Prices = Pick<Tariff, 'unitRate' | 'standingCharge' | 'tolerance'>;
 
 export type Days = ReadonlyMap<Day, Amounts>;
+export type DayLookup = Pick<Days, 'get'>;
 
 const LOOK_BACK_DAYS = 366;
 const LONGEST_GAP_DAYS = 31;
@@ -51,14 +52,14 @@ export function fitTariff(days: Days): Tariff | null {
 }
 
 /** How many standing charges the cost of a day holds, usually one; `null` when the tariff does not explain it. */
-export function chargesOn(tariff: Tariff, days: Days, day: Day): number | null {
+export function chargesOn(tariff: Tariff, days: DayLookup, day: Day): number | null {
   const billed = billedDay(days, day);
   return billed && chargesIn(tariff, billed);
 }
 
 /** Two months tell a tariff, and are seldom of two. A register of 10 kWh needs longer for days that differ. */
-export const DAYS_AROUND_GAP = 60;
-export const LONG_BEFORE_GAP = 180;
+const DAYS_AROUND_GAP = 60;
+const LONG_BEFORE_GAP = 180;
 /** A standing charge that rounding could hide tells nothing. */
 const LEAST_CHARGE_IN_TOLERANCES = 4;
 
@@ -71,7 +72,7 @@ export interface ChargesFound {
  * How many standing charges the cost of a day holds, by the tariff of the two months before `gap`, or else of those after the day, or of
  * half a year before. `null`: none of them explains the cost, or has a standing charge that can be told apart.
  */
-export function chargesByNeighbours(days: Days, day: Day, gap: Day): ChargesFound | null {
+export function chargesByNeighbours(days: DayLookup, day: Day, gap: Day): ChargesFound | null {
   const before = (count: number) => daysOf({ from: addDays(gap, -count), to: gap });
   const after = daysOf({ from: addDays(day, 1), to: addDays(day, 1 + DAYS_AROUND_GAP) });
   return (
@@ -82,7 +83,7 @@ export function chargesByNeighbours(days: Days, day: Day, gap: Day): ChargesFoun
 }
 
 /** `others`: the days whose tariff it is; where that changes among them, the last ones count. */
-function chargesByDaysOf(days: Days, day: Day, others: readonly Day[]): ChargesFound | null {
+function chargesByDaysOf(days: DayLookup, day: Day, others: readonly Day[]): ChargesFound | null {
   const amounts = days.get(day);
   if (!isBilled(amounts)) return null;
   const found = findTariffLine(others.flatMap((one) => billedDay(days, one) ?? []));
@@ -97,7 +98,7 @@ function chargesByDaysOf(days: Days, day: Day, others: readonly Day[]): ChargesF
 }
 
 /** The part of a day's cost that is standing charge; `null` when the tariff does not explain the day. */
-export function standingPart(tariff: Tariff, days: Days, day: Day): Micro | null {
+export function standingPart(tariff: Tariff, days: DayLookup, day: Day): Micro | null {
   const billed = billedDay(days, day);
   const charges = billed && chargesIn(tariff, billed);
   if (!billed || charges === null) return null;
@@ -132,7 +133,7 @@ function billedDays(days: Days): BilledDay[] {
 }
 
 /** `null` while energy or cost of the day are not known. */
-function billedDay(days: Days, day: Day): BilledDay | null {
+function billedDay(days: DayLookup, day: Day): BilledDay | null {
   const amounts = days.get(day);
   if (!isBilled(amounts)) return null;
   let missedBefore = 0;

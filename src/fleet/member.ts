@@ -111,24 +111,17 @@ function openLinkOf(number: number, { context, opened }: Machine): Link {
 
 function startLink(parts: ProcessParts): void {
   const { membership, link, context } = parts;
-  const requests = requestsOf(parts);
-  link.start({
-    announcement: () => [processMessage(context.topics, membership.number, 'online')],
-    onMessage: (incoming) => void requests.onMessage(incoming),
-  });
-}
-
-function requestsOf(parts: ProcessParts): Requests {
-  const { link, context } = parts;
-  const { clock, log, config, topics } = context;
-  const { base_topic, discovery_prefix: prefix, response_topics: allowed } = config.mqtt;
-  return new Requests({
-    clock,
-    log,
-    baseTopic: base_topic,
-    responseTopics: { own: prefix === false ? topics.branches : [...topics.branches, prefix], allowed },
+  const { topics, config } = context;
+  const requests = new Requests({
+    ...context,
+    link,
+    mqtt: config.mqtt,
+    branches: topics.branches,
     handlers: fleetHandlers(parts),
     transaction,
-    publish: (messages) => link.publish(messages),
+  });
+  link.start({
+    announcement: () => [processMessage(topics, membership.number, 'online')],
+    onMessage: (incoming) => void requests.onMessage(incoming),
   });
 }

@@ -41,6 +41,8 @@ const usualRow = () => ({
   },
   /** How long ago that was counted for all; `null`: it never was. */
   countedAgoMs: null as number | null,
+  /** What is sealed with the key. */
+  sealed: [] as readonly Row[],
   /** SQLSTATE with which every statement is refused. */
   refuses: null as string | null,
 });
@@ -48,6 +50,7 @@ const usualRow = () => ({
 /** Each statement finds the account, or not, by how the statement compares the fence. */
 function rowsFor(text: string, values: readonly string[], row: AccountRow, clock: HandClock): readonly Row[] {
   if (text.startsWith('SELECT account')) return row.kept;
+  if (text.includes('batch AS')) return values[0] === '' ? row.sealed : [];
   clock.advance(row.answersAfterMs);
   if (text.includes('AS "toldToWait"')) return [{ counted: row.counted }];
   if (text.startsWith('SELECT counted'))

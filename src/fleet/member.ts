@@ -14,7 +14,6 @@ import type { SharedClock } from '../store/database/database.ts';
 import { fleetHandlers } from './answers.ts';
 import { FleetCounts } from './health.ts';
 import { Keeper } from './keeper.ts';
-import { LastOpened } from './lastOpened.ts';
 import { Membership } from './membership.ts';
 import { Pace } from './pace.ts';
 import type { ProcessParts } from './run.ts';
@@ -47,8 +46,8 @@ export async function startMember(machine: Machine) {
   const claims = openClaims({ ...opened, clock }, membership.id, fleet.claim_seconds);
   // The clock tells the database's time by now.
   const schedule = openSchedule(machine.cron, clock.now());
-  const lastOpened = new LastOpened();
-  const parts: ProcessParts = { ...machine, pace, counts, membership, link, claims, schedule, lastOpened };
+  const openAccounts = new WeakMap();
+  const parts: ProcessParts = { ...machine, pace, counts, membership, link, claims, schedule, openAccounts };
   const leaving = new AbortController();
   startLink(parts);
   const worker = startWorker(fleet.claim_seconds, parts);

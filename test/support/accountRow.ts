@@ -8,6 +8,8 @@ import { logLines } from './logLines.ts';
 import { type Row, startPostgresWire } from './postgresWire.ts';
 import { openStack } from './stack.ts';
 
+const PROCESS = '7d4f1f5e-0000-4000-8000-000000000001';
+
 interface Written {
   readonly name: string;
   readonly json: unknown;
@@ -63,8 +65,7 @@ function rowsFor(text: string, values: readonly string[], row: AccountRow, clock
   const holds = { '=': fence === own, '<=': fence <= own, '>=': fence >= own };
   const isFound = compared === undefined || Object(holds)[compared];
   if (isFound && text.includes('fence = a.fence + 1')) row.fence += 1;
-  if (isFound && text.includes('kept_by = given.kept_by'))
-    row.keptBy = JSON.parse(values[2] ?? '').row.kept_by;
+  if (isFound && text.includes('kept_by = a.claimed_by')) row.keptBy = PROCESS;
   return isFound ? [{ id: 'a', fence: row.fence, failures: 0, kept_by: row.keptBy, ...row.columns }] : [];
 }
 
@@ -80,7 +81,7 @@ export async function openAccountRow() {
   const database = openDatabase(`postgresql://worker@127.0.0.1:${port}/heat`, 10_000, logLines().log);
   stack.defer(() => database.close());
   const seal = new Seal([randomBytes(32)]);
-  const claims = openClaims({ database, seal, clock }, '7d4f1f5e-0000-4000-8000-000000000001', 30);
+  const claims = openClaims({ database, seal, clock }, PROCESS, 30);
   const taken = async () => {
     const [claim] = await claims.take(1, 1);
     if (claim === undefined) throw new Error('no claim');

@@ -203,7 +203,7 @@ function billWords(bill: Bill, meter: string): string {
 /** Red, where the bill differs. The bridge's own sentence says more, and is English. */
 function checkWords(bill: Bill, meter: string): ComponentChildren {
   const { check } = bill;
-  if (check === null) return null;
+  if (!check) return null;
   const sentence = isEnglish() ? withMoney(check.sentence) : verdictWords(check, meter);
   return late(sentence, check.verdict === 'differs');
 }

@@ -64,7 +64,9 @@ export async function openStory(options: StoryOptions = {}): Promise<Story> {
   const stateDir = await stack.folder();
   const secrets = noteSecrets(accounts);
   const start = () => startSimulator({ clock, accounts, port, onReply: secrets.onReply });
-  const simulator = stack.use(await waitFor('its port', () => start().catch(unlessTaken), { timeoutMs: 60_000 }));
+  const simulator = stack.use(
+    await waitFor('its port', () => start().catch(unlessTaken), { timeoutMs: 60_000 }),
+  );
   Object.assign(simulator.switches.token.claims, PERSONAL_CLAIMS);
   const broker = await StoryBroker.start(stack);
   return new Story({ stack, clock, stateDir, secrets, simulator, broker, accounts, options });

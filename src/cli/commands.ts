@@ -134,7 +134,7 @@ export async function exitCodeOf(argv: readonly string[], io: Io): Promise<numbe
   } catch (err) {
     if (err instanceof Failure) {
       // Each line about an invalid configuration already says what is allowed.
-      const advice = err.exitCode === EXIT.config ? undefined : adviceOf(err);
+      const advice = err.code === 'config_invalid' ? undefined : adviceOf(err);
       io.err(`${err.message}\n${advice ? `${advice}\n` : ''}`);
       return err.exitCode;
     }

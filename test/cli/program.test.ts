@@ -82,6 +82,13 @@ test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
     2,
     /^No whole history of attic is kept yet/,
   ],
+  [
+    'no Home Assistant, with where it is told',
+    ['energy-dashboard'],
+    PROVIDER,
+    3,
+    /home_assistant\.\nIt needs url/,
+  ],
   ['a provider that is down', ['usage'], PROVIDER, 5, /^The issuer could not be reached .*\nIf this lasts/],
   [
     'a broker that is down',

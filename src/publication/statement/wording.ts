@@ -2,7 +2,7 @@
 import { addDays, type Day, type DaySpan } from '../../domain/period.ts';
 import { type Language, LOCALES, WORDS } from '../language.ts';
 import { speaker } from '../words.ts';
-import type { Field, Statement } from './statement.ts';
+import type { Field, Statement } from './fields.ts';
 
 type Key = keyof (typeof WORDS)['en']['statement'];
 type Basis = Field<unknown>['basis'];

@@ -215,7 +215,9 @@ function leastMedianOfSquares(
     const ofSample = (column: readonly number[]) => sample.map((at) => column[at] as number);
     const line = leastSquares(columns.map(ofSample), ofSample(values));
     if (line === null) continue;
-    const off = bills.map((_, at) => Math.abs((values[at] as number) - dot(line.coefficients, terms[at] as Terms)));
+    const off = bills.map((_, at) =>
+      Math.abs((values[at] as number) - dot(line.coefficients, terms[at] as Terms)),
+    );
     const middle = median(off);
     if (middle < best.median) best = { median: middle, off };
   }

@@ -35,7 +35,7 @@ const OF_YESTERDAY = 1 / 3;
 /** How much wider a band of 80 % is, by the share of lags in the days it is told by (as below: 1.3040 of 1.2816). */
 const OF_LAGS = 1.02;
 /** The standard deviation of a month's hot water as a share of it: guests, habits, and what of it the line cannot tell from heating. */
-const WATER_STRAYS = 0.33;
+const WATER_STRAYS = 0.31;
 /**
  * Critical values of Kiefer and Vogelsang (2005, table 1, Bartlett's kernel), a polynomial in the share of lags: two-sided 95 %. Headlines
  * are told by these. They are quantiles of W(1) / sqrt(2 / b (∫ B² - ∫ B(r) B(r + b))), with a Wiener process W and its bridge B: of

@@ -2,10 +2,7 @@
 import type { MeterView, StatementConfig } from '../views.ts';
 import { type Field, type Statement, tenths, unknown, valued } from './fields.ts';
 
-type DeclaredFields = Pick<
-  Statement,
-  'energy_per_m2' | 'heat_source' | 'co2' | 'average_user' | 'contacts'
->;
+type DeclaredFields = Pick<Statement, 'energy_per_m2' | 'heat_source' | 'co2' | 'average_user' | 'contacts'>;
 
 /** `energy`: of the month; `ofYear`: of the twelve months that end with it; both in kWh. */
 export function declaredFields(

@@ -10,10 +10,7 @@ import { type Statement, unknown, valued } from './fields.ts';
 export type RegisterFacts = Pick<MeterView, 'identifiers' | 'register' | 'readingCloses' | 'zone'> & {
   readonly witness?: Pick<WitnessView, 'midnights'> | undefined;
 };
-type RegisterFields = Pick<
-  Statement,
-  'meter_identifiers' | 'register_first' | 'register_last' | 'exchanges' | 'witness'
->;
+type RegisterFields = Pick<Statement, 'register_first' | 'register_last' | 'exchanges' | 'witness'>;
 
 /** `provider`: what the provider says was used, kWh. */
 export function registerFields(
@@ -23,7 +20,6 @@ export function registerFields(
   provider: number | null,
 ): RegisterFields {
   return {
-    meter_identifiers: [...identifiersAt(meter, span.to)],
     register_first: registerAt(meter, account, addDays(span.from, -1)),
     register_last: registerAt(meter, account, addDays(span.to, -1)),
     exchanges: exchangesIn(meter, span),
@@ -64,10 +60,10 @@ function exchangesIn(meter: RegisterFacts, span: DaySpan): Statement['exchanges'
 }
 
 /** The meter at the end of the month, where its register tells; else those of now. */
-function identifiersAt(meter: RegisterFacts, end: Day): readonly string[] {
+export function identifiersAt(meter: RegisterFacts, end: Day): string[] {
   const readings = meter.register?.readings ?? [];
   const newest = readings.findLast((reading) => dayOf(reading, meter) < end) ?? readings[0];
-  return newest?.meter === undefined ? meter.identifiers : [newest.meter];
+  return newest?.meter === undefined ? [...meter.identifiers] : [newest.meter];
 }
 
 /** What the meter itself says, by its registers at the midnights of both ends. */

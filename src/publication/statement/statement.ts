@@ -8,7 +8,7 @@ import type { AccountView, MeterView } from '../views.ts';
 import { billsOf, pricesIn, unsettled, untold } from './charges.ts';
 import { declaredFields } from './declared.ts';
 import { monthBefore, type Statement, spanOf, valued } from './fields.ts';
-import { type RegisterFacts, registerFields } from './register.ts';
+import { identifiersAt, type RegisterFacts, registerFields } from './register.ts';
 import {
   comparedIn,
   type EndGaps,
@@ -84,6 +84,7 @@ export function statementOf(month: string, { meter, account }: StatementFacts): 
     account: account.account,
     meter: meter.meter,
     meter_name: meter.friendlyName,
+    meter_identifiers: identifiersAt(meter, span.to),
     revision: recordsIn(days, shownDays).reduce((sum, { revision }) => sum + revision, 0),
     conclusion: conclusionOf({
       missing: marks.missing.length,

@@ -13,7 +13,16 @@ import type { HeatLine, House, Part } from '../../domain/insight/weather.ts';
 import type { Amounts, Ledger } from '../../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, daysOf } from '../../domain/period.ts';
 import { isRead } from '../../domain/totals.ts';
-import { type Basis, type Field, monthBefore, type Statement, spanOf, tenths, unknown, valued } from './fields.ts';
+import {
+  type Basis,
+  type Field,
+  monthBefore,
+  type Statement,
+  spanOf,
+  tenths,
+  unknown,
+  valued,
+} from './fields.ts';
 
 export interface MeterUse {
   readonly days: Ledger['days'];
@@ -66,9 +75,7 @@ export function endGapsOf(use: MeterUse, { from, to }: DaySpan): EndGaps {
     atStart: isAtStart
       ? { days: daysBetween(addDays(first.day, -first.missed), from), reading: first.day }
       : null,
-    atEnd: isAtEnd
-      ? { days: within.filter((reading) => reading === last).length, reading: last.day }
-      : null,
+    atEnd: isAtEnd ? { days: within.filter((reading) => reading === last).length, reading: last.day } : null,
   };
 }
 

@@ -67,7 +67,7 @@ async function readMeter(
   });
   const read = rows.flatMap((row) => row.read ?? []);
   if (rows.length > 0 && read.length === 0) {
-    throw new UnexpectedReply(WHAT, 'readings with meter_value and time_of_read', 'none');
+    throw new UnexpectedReply(WHAT, 'readings with meter_value and time_of_read', `${rows.length} without`);
   }
   const own = read.filter((one) => one.isActual && one.readAt <= now + DAY_MS && isOf(one, identifier));
   // When two readings are of one moment, the one that was booked later is the corrected one.

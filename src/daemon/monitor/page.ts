@@ -1,6 +1,6 @@
 // The page's view of the daemon: the retained documents as they stand, and the requests. Loaded with its first request.
 import { hostname } from 'node:os';
-import { accountView, chosenMonth, meterViews } from '../../accounts/composition.ts';
+import { chosenMonth } from '../../accounts/meter.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { knownInFull } from '../../domain/amount.ts';
 import { csv } from '../../domain/csv.ts';
@@ -96,7 +96,8 @@ function routesOf({ requests, report, metrics }: PageParts, context: Context): R
     },
     'GET /report.txt': async () => download('heat2mqtt-report.txt', await report(), 'text/plain'),
     'GET /ledger.csv': ({ query }) => {
-      const view = context.accounts.flatMap(meterViews).find(({ meter }) => meter === query.get('meter'));
+      const meter = metersOf(context).find(({ name }) => name === query.get('meter'));
+      const view = meter?.view();
       return view ? download(`heat2mqtt-${view.meter}.csv`, ledgerCsv(view), 'text/csv') : NO_METER;
     },
     // A page of its own. Throws a Failure for a month that there is not.
@@ -106,7 +107,7 @@ function routesOf({ requests, report, metrics }: PageParts, context: Context): R
       const view = meter?.view();
       if (!meter || !account || !view) return NO_METER;
       const month = chosenMonth(meter.completeMonths(), query.get('month') ?? undefined);
-      const statement = statementOf(month, { meter: view, account: accountView(account, context) });
+      const statement = statementOf(month, { meter: view, account: account.view() });
       const issuedOn = view.zone.dayAt(context.clock.now());
       const language = visitorsLanguage(config.language, languagesOf(request));
       const page = statementPage(statement, language, issuedOn);

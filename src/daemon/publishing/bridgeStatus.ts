@@ -1,6 +1,6 @@
 // The bridge itself: what is known of it at this moment, its meters and its health.
 import type { Account } from '../../accounts/account.ts';
-import { duplicateReasons, meterReasons } from '../../accounts/composition.ts';
+import { duplicateReasons, meterReasons } from '../../accounts/reasons.ts';
 import { NO_REFRESH_TOKEN } from '../../auth/refusals.ts';
 import { type AuthStatus, needsAPerson, type Reason } from '../../domain/health.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';

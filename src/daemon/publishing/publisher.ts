@@ -2,7 +2,7 @@
 // what the broker gives back once: histories of ledgers that are new or lost.
 
 import type { Account } from '../../accounts/account.ts';
-import { accountView, eventsOfStates, meterViews } from '../../accounts/composition.ts';
+import { eventsOfStates } from '../../accounts/events.ts';
 import type { Meter } from '../../accounts/meter.ts';
 import { pageAddress } from '../../config/listenAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
@@ -165,7 +165,7 @@ export class Publisher {
   #eventsOf(owners: readonly string[]): Message[] {
     return owners
       .flatMap((owner) => this.#byId.get(owner) ?? [])
-      .flatMap((account) => eventsOfStates(account, meterViews(account), this.#context));
+      .flatMap((account) => eventsOfStates(account, account.meterViews(), this.#context));
   }
 
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */
@@ -228,8 +228,7 @@ export function composer({ bridgeStatus, constituencies, discovery }: Composed, 
   const byId = new Map(context.accounts.map((account) => [account.id, account]));
   return (owner: string): Retained[] => {
     const account = byId.get(owner);
-    if (account)
-      return composeAccount(accountView(account, context), meterViews(account), { topics, discovery });
+    if (account) return composeAccount(account.view(), account.meterViews(), { topics, discovery });
     return [
       stateMessage(topics, 'online'),
       ...(discovery ? [bridgeDocument(discovery)] : []),

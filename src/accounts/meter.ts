@@ -40,7 +40,7 @@ const HOUR_MS = 3_600_000;
 
 export class Meter {
   readonly account: string;
-  /** Of its series in topics. */
+  /** The name of its series in topics. */
   readonly name: string;
   readonly store: LedgerBook;
   /** As it was discovered last: its meter may have been exchanged since. */
@@ -216,8 +216,8 @@ export class Meter {
 /** The figures computed from the days. `tenancy`: the days that are compared and forecast. */
 function figures(ledger: Ledger, tenancy: Ledger, today: Day, tariff: Tariff | null, house: House | null) {
   const { days, origin } = tenancy;
-  const known = { days, today, tariff };
-  const forecast = forecaster(known);
+  const facts = { days, today, tariff };
+  const forecast = forecaster(facts);
   const month = { from: monthStart(today), to: addDays(today, 1) };
   const line = house?.lineBefore(today);
   return {
@@ -227,7 +227,7 @@ function figures(ledger: Ledger, tenancy: Ledger, today: Day, tariff: Tariff | n
     house,
     totals: totals(ledger, today, origin),
     forecast,
-    monthForecast: forecastMonth(known, forecast),
+    monthForecast: forecastMonth(facts, forecast),
     weatherChange: house?.newestChange() ?? null,
     degreeDaysMonth: house?.degreeDays(month, line) ?? null,
     heatParts: house?.split(month, line) ?? null,

@@ -117,7 +117,7 @@ export function strayNamesWarning(
 export const strayNames = (names: Config['meters'], existing: ReadonlySet<string>): string[] =>
   Object.keys(names).filter((key) => !existing.has(key));
 
-/** Of a property that the provider does not list any more. */
+/** All that is known of a property that the provider does not list any more. */
 const UNLISTED = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };
 
 /**

@@ -40,9 +40,9 @@ export async function openAccounts(
   // In order: of two properties with the same meter the first keeps its name.
   for (const account of config.accounts) {
     const { id } = account;
-    const own = { ...context, log: context.log.child({ account: id }) };
+    const ofAccount = { ...context, log: context.log.child({ account: id }) };
     const history = historyOf(id);
-    const upstream = openUpstream(account, own, {
+    const upstream = openUpstream(account, ofAccount, {
       issuerMemory,
       ...(gate ? { gate } : {}),
       onRequest(seen) {
@@ -59,9 +59,9 @@ export async function openAccounts(
       onReply,
       onChange: () => changed(id),
     });
-    const extras = await AccountExtras.open(id, { upstream, history, queue: extrasQueue }, own);
+    const extras = await AccountExtras.open(id, { upstream, history, queue: extrasQueue }, ofAccount);
     const parts = { upstream, history, extras, names, ofAll, restore };
-    const opened = await Account.open(id, parts, own);
+    const opened = await Account.open(id, parts, ofAccount);
     accounts.push(opened);
     ofAll.push(opened.properties);
   }

@@ -139,7 +139,7 @@ export class Properties {
     changed(this.account);
   }
 
-  /** Whether properties may have appeared, or a meter may have been exchanged, since the last discovery. */
+  /** Properties may have appeared, or a meter may have been exchanged, since the last discovery. */
   get areDoubtful(): boolean {
     const { discoveredAt } = this.#parts.history.record;
     // A clock that was far ahead must not put it off for long.

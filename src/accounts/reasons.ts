@@ -1,4 +1,4 @@
-// What is wrong with the meters of an account, for health.
+// The troubles of an account's meters, for health.
 import type { Reason } from '../domain/health.ts';
 import { seriesName } from '../domain/reading.ts';
 import { DUPLICATE_METER } from '../domain/sharedMeter.ts';

@@ -103,7 +103,7 @@ function valueAt(json: unknown, path: readonly PropertyKey[]): unknown {
   return value;
 }
 
-/** What came, without its value. */
+/** The kind of what came, without its value. */
 export function kindInWords(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';

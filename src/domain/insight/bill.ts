@@ -3,7 +3,7 @@ import { inFull, knownInFull, type Micro, toMicro } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { median } from '../leastSquares.ts';
 import { addDays, type Day, type DaySpan, type Zone } from '../period.ts';
-import { type Bill, type MeterDays, openKnownBills } from './billDays.ts';
+import { type Bill, type MeterDays, openBills } from './billDays.ts';
 import { roundingOf } from './billRounding.ts';
 import {
   changedRule,
@@ -110,13 +110,13 @@ const SHARE_LEFT = 0.1;
 
 /** Judges the bills in the order of their periods. The verdicts on the first ones stay while their days and totals are the same. */
 export function billJudge() {
-  const knownBills = openKnownBills();
+  const billsOf = openBills();
   let judged: readonly { readonly facts: string; readonly past: Past }[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
     const before = judged;
     let past = NO_PAST;
     let isSame = true;
-    judged = knownBills(invoices, meters, zone).map((bill, at) => {
+    judged = billsOf(invoices, meters, zone).map((bill, at) => {
       const facts = JSON.stringify(bill);
       isSame &&= before[at]?.facts === facts;
       past = (isSame && before[at]?.past) || judge(past, bill);

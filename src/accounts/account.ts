@@ -10,6 +10,7 @@ import { isClockSet } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import { ProviderRefused } from '../provider/request.ts';
+import type { Told } from '../store/documents.ts';
 import { Bills } from './bills.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
@@ -39,16 +40,6 @@ export interface AccountOutcome {
   readonly fault: unknown;
 }
 
-/** The facts that events have told so far: they are no news any more. JSON, so that it may outlive one opening of the account. */
-export interface Told {
-  /** A refresh has told that a person is needed, and no poll has told that this is over. */
-  readonly needsPerson: boolean;
-  /** The keys are meters. */
-  readonly late: Readonly<Record<string, boolean>>;
-  /** The newest day whose use was judged, by meter, and in which direction it was unusual. */
-  readonly use: Readonly<Record<string, { readonly day: Day; readonly direction: string | null }>>;
-}
-
 /** One poll of an account. */
 interface Round {
   readonly signal: AbortSignal;
@@ -59,6 +50,7 @@ interface Round {
 }
 
 const DAY_MS = 24 * 3_600_000;
+const NOTHING_TOLD: Told = { needsPerson: false, late: {}, use: {} };
 const DISCOVERY_IS_OLD_MS = 7 * DAY_MS;
 // A day that is booked late is no exchange yet.
 const REGISTER_IS_SILENT_MS = 2 * DAY_MS;
@@ -77,7 +69,7 @@ export class Account {
   readonly history: PollHistory;
   readonly extras: AccountExtras;
   /** The facts that its events have told. */
-  told: Told = { needsPerson: false, late: {}, use: {} };
+  told: Told;
   /** Its last poll needed a person, as it is known from before it was opened. */
   hasToSignIn = false;
   readonly own: OwnMeters;
@@ -91,6 +83,7 @@ export class Account {
     this.id = id;
     this.upstream = upstream;
     this.history = history;
+    this.told = history.record.told ?? NOTHING_TOLD;
     this.extras = extras;
     this.own = new OwnMeters(id, parts, context);
     this.#all = all;

@@ -1,8 +1,9 @@
 // One run of one account under a claim: open what is kept, do what is due, publish, write everything in one statement and
 // give the account back. News are written before they are published.
 import type { Account } from '../accounts/account.ts';
-import { duplicateReasons, eventsOfRefresh, isIncomplete } from '../accounts/composition.ts';
+import { duplicateReasons, isIncomplete } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
+import { eventsOfRefresh } from '../accounts/events.ts';
 import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import { needsAPerson } from '../domain/health.ts';
 import { type Polled, pollTurn } from '../engine/turn.ts';

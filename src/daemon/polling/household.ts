@@ -1,7 +1,7 @@
 // The accounts of a household: one loop looks every second at what is due by the clocks as they are now, and gives each account its
 // turn, a few at a time. Scheduled and requested polls, retries, backfills and refreshes all come this way.
 import type { Account, AccountOutcome } from '../../accounts/account.ts';
-import { eventsLeft, eventsOfRefresh } from '../../accounts/composition.ts';
+import { eventsLeft, eventsOfRefresh, remembered } from '../../accounts/events.ts';
 import type { DaySpan } from '../../domain/period.ts';
 import { type NextTick, nextSlot } from '../../engine/schedule.ts';
 import { countsOf, logPolled, type Polled, pollTurn } from '../../engine/turn.ts';
@@ -135,9 +135,10 @@ export class Household {
     const { account } = seat;
     seat.took(outcome.fault, due);
     account.history.save();
+    const news = remembered(account, events);
     if (outcome.fault === null && this.#isCrowd) log.debug({ account: account.id }, 'polled');
     else if (outcome.fault === null) logPolled(account, outcome, log);
-    link.publish(events);
+    link.publish(news);
     signals.emit('accountChanged', account.id);
     // Their bills are about the same meters.
     for (const other of this.#all.map((one) => one.account))
@@ -172,7 +173,7 @@ export class Household {
   #refreshFailed(account: Account, fault: unknown): void {
     const { id, upstream } = account;
     const { link, signals } = this.#context;
-    const events = eventsOfRefresh(account, fault, this.#context);
+    const events = remembered(account, eventsOfRefresh(account, fault, this.#context));
     link.publish(events);
     if (events.length > 0) signals.emit('personNeeded', id);
     const { state, accessExpiresAt } = upstream.session.status();

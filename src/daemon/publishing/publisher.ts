@@ -2,7 +2,8 @@
 // what the broker gives back once: histories of ledgers that are new or lost.
 
 import type { Account } from '../../accounts/account.ts';
-import { accountView, eventsOfStates, meterViews } from '../../accounts/composition.ts';
+import { accountView, meterViews } from '../../accounts/composition.ts';
+import { eventsOfStates, remembered } from '../../accounts/events.ts';
 import type { Meter } from '../../accounts/meter.ts';
 import { pageAddress } from '../../config/listenAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
@@ -165,7 +166,7 @@ export class Publisher {
   #eventsOf(owners: readonly string[]): Message[] {
     return owners
       .flatMap((owner) => this.#byId.get(owner) ?? [])
-      .flatMap((account) => eventsOfStates(account, meterViews(account), this.#context));
+      .flatMap((account) => remembered(account, eventsOfStates(account, meterViews(account), this.#context)));
   }
 
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */

@@ -24,11 +24,12 @@ function open(fault: unknown = null) {
   const zone = zoneOf('Europe/Dublin');
   const { log } = logLines();
   const spans: unknown[] = [];
-  const record = { polls: [], failures: 0, lastSuccessAt: null, pollAt: null, retryAfter: null };
+  const record = { polls: [], failures: 0, lastSuccessAt: null, pollAt: null, retryAfter: null, untold: [] };
   const history = {
     record,
     notePoll: () => undefined,
     noteDue: () => undefined,
+    noteEvents: () => undefined,
     save: () => undefined,
   };
   const account = {

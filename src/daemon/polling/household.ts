@@ -29,6 +29,7 @@ const MOST_NAMED = 50;
 export class Household {
   readonly #context: Context;
   readonly #schedule: () => { readonly slot: number; readonly stepMs: number };
+  readonly #all: readonly Seat[];
   readonly #seats: ReadonlyMap<string, Seat>;
   readonly #cooldown: RateLimit;
   readonly #stopping = new AbortController();
@@ -38,6 +39,8 @@ export class Household {
   #outcomes: AccountOutcome[] = [];
   #lookedAt: number;
   #running: Promise<void> | null = null;
+  /** Ends the wait for the next look. */
+  #wake: () => void = () => undefined;
 
   /** `jitterMs`: the delay of this installation after each tick. */
   constructor(nextTick: NextTick, jitterMs: number, context: Context) {
@@ -51,8 +54,8 @@ export class Household {
     this.#lookedAt = clock.monotonic();
     // Without accounts there is nothing to schedule.
     const next = accounts.length > 0 ? this.#schedule() : { slot: 0, stepMs: 0 };
-    const seats = accounts.map((one) => [one.id, new Seat(one, next, context)] as const);
-    this.#seats = new Map(seats);
+    this.#all = accounts.map((account) => new Seat(account, next, context));
+    this.#seats = new Map(this.#all.map((seat) => [seat.account.id, seat]));
     context.signals.on('accountChanged', (id) => this.#seats.get(id)?.wake());
   }
 
@@ -63,10 +66,6 @@ export class Household {
       log.info('skipping the poll at start: the last one is recent');
     for (const account of accounts) this.#context.link.publish(eventsLeft(account, this.#context));
     this.#running = this.#run(beats);
-  }
-
-  get #all(): readonly Seat[] {
-    return [...this.#seats.values()];
   }
 
   async #run(beats: readonly Beat[]): Promise<void> {
@@ -80,15 +79,27 @@ export class Household {
         doneAt.set(beat, clock.monotonic());
         await beat.run().catch((err) => log.error({ err }, 'heartbeat fault'));
       }
-      await clock.sleep(LOOK_MS, this.#stopping.signal);
+      await this.#untilNextLook();
     }
+  }
+
+  /** A listener at a signal, each second, would cost as much as the look. */
+  #untilNextLook(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#stopping.signal.aborted) return resolve();
+      const cancel = this.#context.clock.after(LOOK_MS, resolve);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   #look(): void {
     this.#lookedAt = this.#context.clock.monotonic();
-    if (this.#seats.size === 0) return;
+    if (this.#all.length === 0) return;
     const { slot } = this.#schedule();
-    for (const seat of this.#seats.values()) seat.look(slot);
+    for (const seat of this.#all) seat.look(slot);
     this.#give();
   }
 
@@ -255,6 +266,7 @@ export class Household {
   /** Resolves once no turn is under way. */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    this.#wake();
     for (const seat of this.#all) seat.stop();
     await Promise.all([this.#running, ...this.#turns]);
   }

@@ -7,7 +7,6 @@ import { billMessage, changeMessage, lateMessage, unusualUseMessage } from '../p
 import type { PayloadByTopic } from '../publication/payloads/payloads.ts';
 import type { MeterView } from '../publication/views.ts';
 import type { Account, AccountOutcome } from './account.ts';
-import { accountView } from './composition.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 
 type Needs = Pick<AccountContext, 'topics' | 'zone' | 'clock' | 'config'>;
@@ -65,7 +64,7 @@ export function eventsOfStates(account: Account, meters: readonly MeterView[], c
   const at = zone.iso(clock.now());
   const { told } = account;
   const messages = account.extras.takeNews().map((invoice): Message => {
-    const message = billMessage(topics, accountView(account, context), invoice, at);
+    const message = billMessage(topics, account.view(), invoice, at);
     return { ...message, onTaken: () => void account.extras.told([invoice.id]) };
   });
   const late = { ...told.late };

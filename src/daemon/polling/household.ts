@@ -153,7 +153,7 @@ export class Household {
     signals.emit('accountChanged', account.id);
     // Their bills are about the same meters.
     for (const other of this.#all.map((one) => one.account))
-      if (other.own.duplicates().some(({ reader }) => reader === account.id))
+      if (other.properties.duplicates().some(({ reader }) => reader === account.id))
         signals.emit('accountChanged', other.id);
   }
 

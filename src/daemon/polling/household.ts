@@ -29,8 +29,8 @@ const MOST_NAMED = 50;
 export class Household {
   readonly #context: Context;
   readonly #schedule: () => { readonly slot: number; readonly stepMs: number };
-  readonly #all: readonly Seat[];
-  readonly #seats: ReadonlyMap<string, Seat>;
+  readonly #seats: readonly Seat[];
+  readonly #seatOf: ReadonlyMap<string, Seat>;
   readonly #cooldown: RateLimit;
   readonly #stopping = new AbortController();
   /** Turns under way. */
@@ -54,15 +54,15 @@ export class Household {
     this.#lookedAt = clock.monotonic();
     // Without accounts there is nothing to schedule.
     const next = accounts.length > 0 ? this.#schedule() : { slot: 0, stepMs: 0 };
-    this.#all = accounts.map((account) => new Seat(account, next, context));
-    this.#seats = new Map(this.#all.map((seat) => [seat.account.id, seat]));
-    context.signals.on('accountChanged', (id) => this.#seats.get(id)?.wake());
+    this.#seats = accounts.map((account) => new Seat(account, next, context));
+    this.#seatOf = new Map(this.#seats.map((seat) => [seat.account.id, seat]));
+    context.signals.on('accountChanged', (id) => this.#seatOf.get(id)?.wake());
   }
 
   start(beats: readonly Beat[]): void {
     const { accounts, log } = this.#context;
     if (accounts.length === 0) log.info('no account is configured: nothing to poll');
-    else if (!this.#all.some(({ isPollDue }) => isPollDue))
+    else if (!this.#seats.some(({ isPollDue }) => isPollDue))
       log.info('skipping the poll at start: the last one is recent');
     for (const account of accounts) this.#context.link.publish(eventsLeft(account, this.#context));
     this.#running = this.#run(beats);
@@ -97,9 +97,9 @@ export class Household {
 
   #look(): void {
     this.#lookedAt = this.#context.clock.monotonic();
-    if (this.#all.length === 0) return;
+    if (this.#seats.length === 0) return;
     const { slot } = this.#schedule();
-    for (const seat of this.#all) seat.look(slot);
+    for (const seat of this.#seats) seat.look(slot);
     this.#give();
   }
 
@@ -107,10 +107,10 @@ export class Household {
   #give(): void {
     if (this.#stopping.signal.aborted) return;
     const { config } = this.#context;
-    for (const seat of config.provider?.keep_alive ? this.#all : [])
+    for (const seat of config.provider?.keep_alive ? this.#seats : [])
       if (!seat.isBusy && !seat.isLookedAt) this.#begin(seat, () => this.#refreshIfDue(seat));
     const { concurrency } = this.#context.limit;
-    for (const seat of this.#all) {
+    for (const seat of this.#seats) {
       if (this.#turns.size >= concurrency) return;
       if (!seat.isBusy && (seat.isAsked || seat.isPollDue)) this.#begin(seat, () => this.#poll(seat));
     }
@@ -138,7 +138,8 @@ export class Household {
     end(polled?.outcome ?? null);
     if (polled === null) return;
     this.#outcomes.push(polled.outcome);
-    if (!this.#all.some((one) => one.polling || one.isAsked || one.isPollDue)) this.#rest();
+    if (this.#seats.every(({ polling, isAsked, isPollDue }) => !polling && !isAsked && !isPollDue))
+      this.#rest();
   }
 
   #took(seat: Seat, { outcome, due, events }: Polled): void {
@@ -152,13 +153,13 @@ export class Household {
     link.publish(news);
     signals.emit('accountChanged', account.id);
     // Their bills are about the same meters.
-    for (const other of this.#all.map((one) => one.account))
+    for (const { account: other } of this.#seats)
       if (other.properties.duplicates().some(({ reader }) => reader === account.id))
         signals.emit('accountChanged', other.id);
   }
 
   get #isCrowd(): boolean {
-    return this.#seats.size > MOST_NAMED;
+    return this.#seats.length > MOST_NAMED;
   }
 
   /** No poll is under way, and none is due. */
@@ -194,11 +195,11 @@ export class Household {
 
   /** The failure of the account's last poll; `null`: none. */
   faultOf(account: string): unknown {
-    return this.#seats.get(account)?.fault ?? null;
+    return this.#seatOf.get(account)?.fault ?? null;
   }
 
   isPolling(account: string): boolean {
-    return (this.#seats.get(account)?.polling ?? null) !== null;
+    return (this.#seatOf.get(account)?.polling ?? null) !== null;
   }
 
   /** Milliseconds since the last look: proof that the event loop is alive. */
@@ -208,21 +209,21 @@ export class Household {
 
   /** Epoch milliseconds of the next poll that is planned; `null` without accounts. */
   nextPollAt(): number | null {
-    if (this.#seats.size === 0) return null;
+    if (this.#seats.length === 0) return null;
     const { slot } = this.#schedule();
     // The one under way is not the next one.
-    return Math.min(...this.#all.map(({ polling, pollAt }) => (polling === null ? pollAt : slot)));
+    return Math.min(...this.#seats.map(({ polling, pollAt }) => (polling === null ? pollAt : slot)));
   }
 
   /** Polls all accounts; those that the provider has told to wait are left out. Calls during that time share its outcome. */
   poll(): Promise<readonly AccountOutcome[]> {
-    return this.#ask(this.#all.filter(({ isPaused }) => !isPaused));
+    return this.#ask(this.#seats.filter(({ isPaused }) => !isPaused));
   }
 
   /** Reads a span of days again, after what may be under way, of the accounts whose totals begin before its end. */
   backfill(span: DaySpan): Promise<readonly AccountOutcome[]> {
-    const some = this.#all.filter((seat) => !seat.isPaused && !seat.beginsAfter(span));
-    return this.#ask(some, span);
+    const seats = this.#seats.filter((seat) => !seat.isPaused && !seat.beginsAfter(span));
+    return this.#ask(seats, span);
   }
 
   async #ask(seats: readonly Seat[], again?: DaySpan): Promise<readonly AccountOutcome[]> {
@@ -236,7 +237,7 @@ export class Household {
    * while a poll is under way is polled for afterwards. Tells whether a poll begins at once.
    */
   pollSoon(id: string, always = false): boolean {
-    const seat = this.#seats.get(id);
+    const seat = this.#seatOf.get(id);
     if (!seat || (seat.fault === null && !always)) return false;
     const wasPolling = seat.polling !== null;
     seat.hurry();
@@ -247,7 +248,7 @@ export class Household {
   /** Why a requested poll is not done now; `null`: it would be done. */
   refusal(): PollRefusal | null {
     const coolDownMs = this.#cooldown.waitMs();
-    const pauseMs = this.#seats.size > 0 ? Math.min(...this.#all.map((seat) => seat.pauseMs)) : 0;
+    const pauseMs = this.#seats.length > 0 ? Math.min(...this.#seats.map((seat) => seat.pauseMs)) : 0;
     const waitMs = Math.max(coolDownMs, pauseMs);
     if (waitMs <= 0) return null;
     const reason = pauseMs > coolDownMs ? 'retry_after' : 'cool_down';
@@ -267,7 +268,7 @@ export class Household {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#wake();
-    for (const seat of this.#all) seat.stop();
+    for (const seat of this.#seats) seat.stop();
     await Promise.all([this.#running, ...this.#turns]);
   }
 }

@@ -76,8 +76,8 @@ function tableOf(n: string, meter: string): ReadonlyMap<string, keys.Path> {
 }
 
 function refuseVariable(draft: Draft, variable: string, names: ReadonlyMap<string, keys.Path>): void {
-  const known = [...names.keys()].map((name) => name.slice(PREFIX.length));
-  const guess = didYouMean(variable.slice(PREFIX.length), known);
+  const words = [...names.keys()].map((name) => name.slice(PREFIX.length));
+  const guess = didYouMean(variable.slice(PREFIX.length), words);
   const hint = guess === undefined ? '' : ` (did you mean ${PREFIX}${guess}?)`;
   const allowed = `the variables of docs/configuration.md${hint}`;
   draft.refuse([variable.slice(0, 80)], allowed, 'an unknown variable', names.get(`${PREFIX}${guess}`));
@@ -100,7 +100,7 @@ function typed(schema: keys.KeySchema = {}, text: string): unknown {
   if (isA('array')) return parts.filter((part) => part !== '');
   if (isA('number', 'integer') && /^[+-]?\d+(\.\d+)?$/.test(word)) return Number(word);
   if (isA('boolean') && !words.includes(false) && /^(true|false)$/.test(word)) return word === 'true';
-  return words.find((known) => known !== undefined && String(known) === word) ?? text;
+  return words.find((choice) => choice !== undefined && String(choice) === word) ?? text;
 }
 
 /** Name and password would be printed with the address: they become keys of their own. What is no address stays, a fault of its own. */
@@ -162,13 +162,13 @@ async function readOptions(draft: Draft, readFile: secrets.ReadFile): Promise<Ra
 
 /** A value that is filled in counts more than one that is known of the provider. */
 function variablesOf({ provider, statistics, more_accounts: more, ...options }: RawConfig): Environment {
-  const known = KNOWN_PROVIDERS.find(({ id }) => id === provider);
+  const preset = KNOWN_PROVIDERS.find(({ id }) => id === provider);
   const isSeveral = Array.isArray(more) && more.length > 0;
   return {
     ...flat({
       // One that the program does not know is told as an unknown variable.
-      provider: known?.provider ?? (provider === 'other' ? undefined : provider),
-      usage: known?.usage,
+      provider: preset?.provider ?? (provider === 'other' ? undefined : provider),
+      usage: preset?.usage,
       // Switched on, its way leads through the Supervisor; nothing has to be said.
       home_assistant: statistics === false ? false : undefined,
       // Several accounts need a name each.

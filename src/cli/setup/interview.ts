@@ -23,7 +23,7 @@ interface Try {
 
 export const QUESTIONS = STEPS.flatMap(({ questions }) => questions);
 
-/** Where an interview can be: at a question of a step, or, without one, at the try of its answers. */
+/** An interview is at a question of a step, or, without one, at the try of its answers. */
 interface Place {
   readonly step: Step;
   readonly question?: Question;
@@ -89,7 +89,7 @@ function tryOf(step: Step, { answers, tries }: Interview): Try | undefined {
 async function ask(question: Question, { step, ...offer }: Place, interview: Interview): Promise<boolean> {
   const { io, answers, tries } = interview;
   let { refused } = offer;
-  // What was kept all the same is tried again.
+  // Answers that were kept all the same are tried again.
   if (tries.get(step)?.isKept) tries.delete(step);
   io.out(question.choices?.map(inList).join('') ?? '');
   for (;;) {
@@ -134,7 +134,7 @@ function promptOf(question: Question, offered: string | undefined, answers: Answ
   return `${words}${choices ? ' (number)' : allowed}${offered === undefined ? '' : ` [${offered}]`}: `;
 }
 
-/** What is wrong with it, in words; `null`: it was taken. */
+/** Resolves to the mistake in words; `null`: the answer was taken. */
 function takeText(question: Question, typed: string | undefined, answers: Answers): string | null {
   const { key, choices, isYesNo, isOptional } = question;
   if (typed === undefined) return 'This needs an answer.';
@@ -173,7 +173,7 @@ function takeSecret(
   return null;
 }
 
-/** What the configuration says against it. */
+/** The mistake that the configuration has now, in words; `null`: none of this question. */
 async function faultOf({ key, choices }: Question, answers: Answers): Promise<string | null> {
   if (choices) return null;
   const faults = (await answers.faults(sectionOf(key))).filter((fault) => isAbout(fault, key));
@@ -319,7 +319,7 @@ export async function isYes(io: Io, question: string): Promise<boolean> {
   }
 }
 
-/** What was typed, without the blanks around it unless it is a secret. Rejects with setup_ended. */
+/** Resolves to the typed line, without the blanks around it unless it is a secret. Rejects with setup_ended. */
 async function answerTo(io: Io, question: string, isHidden = false): Promise<string> {
   const typed = await io.ask(question, isHidden);
   if (typed !== null && !io.interrupted.aborted) return isHidden ? typed : typed.trim();

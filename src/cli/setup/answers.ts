@@ -96,8 +96,12 @@ export class Answers {
     if (!isGiven) this.put(key, file);
   }
 
-  /** It goes into the file that the key has named beside the configuration, else into a new one. */
-  putSecret(key: string, file: string, text: string): void {
+  /** It goes into the file that the key has named beside the configuration, else into a new one. Undefined removes it. */
+  putSecret(key: string, file: string, text: string | undefined): void {
+    if (text === undefined) {
+      this.removeSecret(key);
+      return;
+    }
     const named = textOf(valueAt(this.#before, key));
     const isBeside = named !== undefined && dirname(resolve(this.folder, named)) === this.folder;
     const free = isBeside ? named : this.#freeName(file);

@@ -9,17 +9,14 @@ import type { Io } from '../command.ts';
 import { signInWith } from '../login.ts';
 import type { Settings } from '../settings.ts';
 import type { Answers } from './answers.ts';
+import type { Form } from './asking.ts';
 import { pageWords } from './page.ts';
 
-export interface Question {
+export interface Question extends Form {
   /** The key of the configuration that it is about. */
   readonly key: string;
   /** As a list of answers to correct calls it. */
   readonly name: string;
-  readonly words: string;
-  /** The lines of a list, answered by a number. */
-  readonly choices?: readonly string[];
-  readonly isYesNo?: true;
   /** The answer is not shown, and goes into this file. */
   readonly secret?: {
     readonly file: string;

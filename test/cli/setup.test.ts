@@ -201,10 +201,12 @@ test('offers the issuer as it calls itself when that is not as it was typed', as
   expect((await written()).provider.issuer).toBe(issuer);
 });
 
-test('tells another web server from the API', async () => {
+test('tells another web server from the API, and offers its address no more after another mistake', async () => {
   const { api } = simulator.urls;
-  expect(await answered({ ...usual(), API: [api.replace('/v1', '/v2'), api] })).toBe(0);
-  expect(told).toMatch(/but not the API \(HTTP 404\).*API[^[\n]*: ok: the API answers/s);
+  expect(await answered({ ...usual(), API: [api.replace('/v1', '/v2'), 'nonsense', api] })).toBe(0);
+  expect(told).toMatch(
+    /but not the API \(HTTP 404\).*provider\.api_url: found "nonsense"[^\n]*\nAPI[^[\n]*: ok: the API answers/s,
+  );
   expect((await written()).provider.api_url).toBe(api);
 });
 

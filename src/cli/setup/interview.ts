@@ -89,14 +89,15 @@ function tryOf(step: Step, { answers, tries }: Interview): Try | undefined {
 /** Resolves to false where a person goes back instead. Rejects with setup_ended. */
 async function ask(question: Question, { step, ...offer }: Place, interview: Interview): Promise<boolean> {
   const { io, answers, tries } = interview;
-  let { refused } = offer;
+  const refused = new Set([offer.refused]);
   // Answers that were kept all the same are tried again.
   if (tries.get(step)?.isKept) tries.delete(step);
   printList(io, question);
   for (;;) {
     const now = holdsNow(question, answers);
     const likely = [offer.instead, now, question.usual?.(answers)];
-    const offered = likely.find((answer) => answer !== undefined && answer !== refused) ?? emptyOf(question);
+    const offered =
+      likely.find((answer) => answer !== undefined && !refused.has(answer)) ?? emptyOf(question);
     const prompt = questionWords(question, offered, answers);
     const typed = await lineFrom(io, prompt, question.secret !== undefined);
     if (typed === BACK) return false;
@@ -106,7 +107,7 @@ async function ask(question: Question, { step, ...offer }: Place, interview: Int
       (isAsBefore ? null : take(question, typed, offered, answers)) ?? (await faultOf(question, answers));
     if (wrong === null) return true;
     undo();
-    refused = typed || offered;
+    refused.add(typed || offered);
     io.out(`${wrong}\n`);
   }
 }

@@ -183,13 +183,14 @@ test('goes back from a correction to what was not correct, and from what follows
   const url = 'mqtt://127.0.0.1:9';
   const answers = {
     'MQTT broker': [url, 'back', 'none'],
-    'User name at the broker': '',
+    'User name at the broker': ['', 'back'],
     Shall: ['back', 'n'],
-    [WHICH]: ['1', '1'],
+    // The address, the user name, the address.
+    [WHICH]: ['1', '2', '1'],
   };
   expect(await answered({ ...usual(), ...answers })).toBe(0);
   expect(told).toMatch(
-    /\[1\]: MQTT broker[^\n]*: {3}1 {2}the address of the broker.*\[1\]: MQTT[^\n]*Shall[^\n]*MQTT[^\n]*\[none\]: Shall[^\n]*ok: heat2mqtt brings its own/s,
+    /\[1\]: MQTT broker[^\n]*: {3}1 {2}the address of the broker.*\[1\]: User[^\n]*: {3}1 .*\[1\]: MQTT[^\n]*Shall[^\n]*MQTT[^\n]*\[none\]: Shall[^\n]*ok: heat2mqtt brings its own/s,
   );
 });
 

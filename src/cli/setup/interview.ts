@@ -59,7 +59,8 @@ export async function walk(questions: readonly Question[], interview: Interview)
       past.push(place);
       place = nextPlace(open, interview);
     } else {
-      open.add(question);
+      // A correction that is left keeps the answer that was there.
+      if (PLACES.includes(place)) open.add(question);
       do place = past.pop();
       while (place && !place.question && !tryOf(place.step, interview)?.fault);
       if (place === undefined) return false;

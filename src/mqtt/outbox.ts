@@ -24,8 +24,8 @@ export class Outbox {
     return this.#waiting.size + this.#underWay.size === 0;
   }
 
-  get oldestUnderWay(): Message | undefined {
-    return [...this.#underWay][0];
+  get underWay(): number {
+    return this.#underWay.size;
   }
 
   put(message: Message): void {

@@ -46,7 +46,7 @@ export class RetainedReader {
     const { filter } = subscription;
     const heard: Incoming[] = [];
     this.#listeners.set(filter, (incoming) => void heard.push(incoming));
-    if (!(await this.#subscriber.subscribe(over, subscription))) {
+    if (!(await this.#subscriber.subscribe(over, [subscription]))) {
       this.#listeners.delete(filter);
       return null;
     }

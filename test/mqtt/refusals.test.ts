@@ -65,7 +65,7 @@ test('a message that the broker refuses is done with: the connection stays, othe
   isStrict = false;
   link.publish([DOCUMENT]);
   await isQuiet();
-  expect([link.refusals(), broker.connections, told('not acknowledged')]).toEqual([[], 1, []]);
+  expect([link.refusals(), broker.connections, told('connection to the broker lost')]).toEqual([[], 1, []]);
 });
 
 test('a message with which the broker ends the connection twice is left out, so that others go out', async () => {

@@ -44,44 +44,44 @@ export class RetainedReader {
   ): Promise<Incoming | null> {
     if (!over.limits.retains) return null;
     const { filter } = subscription;
-    const heard: Incoming[] = [];
-    this.#listeners.set(filter, (incoming) => void heard.push(incoming));
+    let answer: Incoming | null = null;
+    this.#listeners.set(filter, (incoming) => {
+      answer ??= incoming;
+    });
+    const end = () => void this.#listeners.delete(filter);
     if (!(await this.#subscriber.subscribe(over, [subscription]))) {
-      this.#listeners.delete(filter);
+      end();
       return null;
     }
-    await this.#untilSilent(over, () => heard.length > 0);
+    await this.#untilSilent(over, () => answer !== null);
     // An end may have cut it short, and a part would count as all there is.
     this.#signal.throwIfAborted();
-    const [answer = null] = heard;
-    const end = () => {
-      this.#listeners.delete(filter);
-      if (over.isOpen) over.unsubscribe(filter).catch(() => undefined);
+    const unsubscribe = () => {
+      end();
+      over.unsubscribe(filter).catch(() => undefined);
     };
-    if (answer !== null || onLate === undefined) end();
-    else this.#listenOn(filter, end, onLate);
+    if (answer !== null || onLate === undefined) unsubscribe();
+    else this.#listenOn(filter, unsubscribe, onLate);
     return answer;
   }
 
   /** Resolves when it is done, or no byte has come for a while. */
   async #untilSilent(over: Connection, isDone: () => boolean): Promise<void> {
-    const began = this.#clock.monotonic();
-    let heardAt = began;
     let bytes = over.bytesReceived;
-    while (!isDone() && !this.#signal.aborted) {
-      const now = this.#clock.monotonic();
-      if (bytes !== over.bytesReceived) heardAt = now;
-      bytes = over.bytesReceived;
-      if (now - heardAt >= SILENCE_MS || now - began >= LONGEST_READ_MS) return;
+    let silenceMs = 0;
+    for (let ms = 0; ms < LONGEST_READ_MS && silenceMs < SILENCE_MS; ms += LISTEN_EVERY_MS) {
+      if (isDone() || this.#signal.aborted) return;
       await this.#clock.sleep(LISTEN_EVERY_MS, this.#signal);
+      silenceMs = bytes === over.bytesReceived ? silenceMs + LISTEN_EVERY_MS : 0;
+      bytes = over.bytesReceived;
     }
   }
 
-  #listenOn(filter: string, end: () => void, onLate: (incoming: Incoming) => void): void {
-    const cancel = this.#clock.after(LONGEST_READ_MS, end);
+  #listenOn(filter: string, unsubscribe: () => void, onLate: (incoming: Incoming) => void): void {
+    const cancel = this.#clock.after(LONGEST_READ_MS, unsubscribe);
     this.#listeners.set(filter, (incoming) => {
       cancel();
-      end();
+      unsubscribe();
       onLate(incoming);
     });
   }

@@ -9,13 +9,16 @@ export const publicationOf = (topic: string): string => `PUBLISH ${topic}`;
 export const subscriptionTo = (filters: readonly string[]): string => `SUBSCRIBE ${filters.join(' ')}`;
 
 /**
- * Two connections in a row that end over the same thing are no accident. It is left out from then on, so that the rest gets through.
+ * Two connections in a row that end over the same thing are hardly an accident. It is left out from then on, so that the rest gets through.
+ * Once a connection has lasted, it is tried again, and left out for good if that ends, too: the first two may have been a rival's doing.
  * mqtt.js, too, ends a connection: at a PUBACK with a code that MQTT 5 does not list for it, such as Mosquitto's 149 above `message_size_limit`.
  */
 export class Culprit {
   readonly #innocent: string | undefined;
   #suspect: string | null = null;
   readonly #leftOut = new Map<string, Reason>();
+  /** They have been left out, and have not been answered since. */
+  readonly #onTrial = new Set<string>();
 
   /** `innocent`: is never left out. */
   constructor(innocent?: string) {
@@ -35,6 +38,7 @@ export class Culprit {
   /** The broker has answered it. */
   acquit(name: string): void {
     if (name === this.#suspect) this.#suspect = null;
+    this.#onTrial.delete(name);
   }
 
   /**
@@ -44,15 +48,27 @@ export class Culprit {
   judge(oldest: string | undefined, end: Reason): boolean {
     if (oldest === undefined) this.#forgive();
     if (oldest === undefined || end.about === 'moment' || end.about === 'connection') return false;
-    const isProved = oldest === this.#suspect && oldest !== this.#innocent;
+    const isProved = (oldest === this.#suspect || this.#onTrial.has(oldest)) && oldest !== this.#innocent;
     if (isProved) this.#leftOut.set(oldest, end);
     this.#suspect = oldest;
     return isProved && this.#leftOut.size <= MOST_SEPARATE;
+  }
+
+  /** A connection has lasted. Gives back whether anything that was left out is to be tried again. */
+  retry(): boolean {
+    this.#suspect = null;
+    const untried = [...this.#leftOut.keys()].filter((name) => !this.#onTrial.has(name));
+    for (const name of untried) {
+      this.#onTrial.add(name);
+      this.#leftOut.delete(name);
+    }
+    return untried.length > 0;
   }
 
   /** A connection has ended while nothing was under way, as it may have before: what is left out gets another chance. */
   #forgive(): void {
     this.#suspect = null;
     this.#leftOut.clear();
+    this.#onTrial.clear();
   }
 }

@@ -136,12 +136,7 @@ export class Link {
     const opened = await openConnection(
       { ...place, versions: this.#version === null ? versions : [this.#version] },
       clock,
-      {
-        onMessage: (incoming) => this.#hear(incoming),
-        will,
-        willAfterSeconds,
-        culprit: this.#culprit,
-      },
+      { onMessage: (incoming) => this.#hear(incoming), will, willAfterSeconds, culprit: this.#culprit },
     );
     this.#version = opened.version;
     return opened;
@@ -171,7 +166,6 @@ export class Link {
   /** Resolves when the connection has ended, as `connectOnce` does. */
   async #live(opened: Connection): Promise<boolean> {
     const { clock, log } = this.#options;
-    const since = clock.monotonic();
     const gone = new AbortController();
     this.#lastWarning = '';
     this.#hasConnected = true;
@@ -180,16 +174,20 @@ export class Link {
     this.#consumers.onStatus?.();
     // When it rejects, the connection has ended.
     this.#subscriber.insist(opened, gone.signal, () => this.#consumers.onRefusals?.()).catch(() => undefined);
-    const cancel = clock.after(STABLE_MS, () => {
-      opened.hurry();
+    let isStable = false;
+    const onStable = () => {
+      isStable = true;
       this.#noteCut(null);
-    });
+      if (!this.#culprit.retry()) return opened.hurry();
+      this.#delivery.begin(opened, this.#consumers.announcement());
+      cancel = clock.after(STABLE_MS, onStable);
+    };
+    let cancel = clock.after(STABLE_MS, onStable);
     const end = await opened.ended;
     cancel();
     gone.abort();
     this.#offlineSince = clock.monotonic();
     this.#delivery.end();
-    const isStable = clock.monotonic() - since > STABLE_MS;
     if (!this.#stopping.signal.aborted) this.#noteEnd(end, opened.endedOver, isStable);
     this.#consumers.onStatus?.();
     return isStable || opened.nextGetsFurther;

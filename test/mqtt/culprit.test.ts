@@ -34,6 +34,35 @@ test('leaves nothing out when the broker goes away in the middle of the first pu
   expect([broker.connections, broker.topics(), refused()]).toEqual([3, ['x/state', 'x/a', 'x/b'], []]);
 });
 
+test('publishes in the end what was left out when it was not what ended the connections', async () => {
+  const { broker, link, inTheEnd, refused } = await judged(
+    // As a rival for the client id does that comes back at once.
+    { publish: (topic, connections) => (topic === CULPRIT && connections <= 2 ? null : 0) },
+    { announcement: () => [ONLINE, ...states('culprit', 'a')] },
+  );
+  await inTheEnd('the accusation', () => refused().length === 1 && link.status().connected);
+  await inTheEnd('the acquittal', () => refused().length === 0);
+  expect([broker.connections, broker.topics().includes(CULPRIT)]).toEqual([3, true]);
+});
+
+test('tries once more what it has left out when a connection has lasted, and then no more', async () => {
+  let sent = 0;
+  const { broker, link, inTheEnd, pass } = await judged(
+    {
+      publish(topic) {
+        if (topic !== CULPRIT) return 0;
+        sent += 1;
+        return null;
+      },
+    },
+    { announcement: () => [ONLINE, ...states('culprit', 'a')] },
+  );
+  await inTheEnd('the third end', () => sent === 3);
+  await inTheEnd('a connection', () => link.status().connected && link.status().waiting === 0);
+  await pass(3_600_000, 60_000);
+  expect([sent, broker.connections, link.status().connected]).toEqual([3, 4, true]);
+});
+
 test('leaves out what the broker ends the connection over when it answers the newest first', async () => {
   const { broker, link, inTheEnd, refused } = await judged(
     {
@@ -67,6 +96,8 @@ test('leaves out what the broker ends the connection over when it is sent past t
   };
   await isConnected();
   expect([await turnOf(), await turnOf(), await turnOf()]).toEqual([null, null, new Set([CULPRIT])]);
+  await pass(31_000);
+  expect([await turnOf(), await turnOf()]).toEqual([null, new Set([CULPRIT])]);
   const before = broker.connections;
   await pass(31_000);
   expect([await turnOf(), broker.connections]).toEqual([new Set([CULPRIT]), before]);

@@ -7,6 +7,8 @@ import type { Day, Zone } from '../domain/period.ts';
 import { lastAnswer } from './lastAnswer.ts';
 import type { Meter } from './meter.ts';
 
+const NO_CHECKS: BillChecks = new Map();
+
 export class Bills {
   readonly #invoices: () => readonly Invoice[];
   readonly #meters: () => readonly Meter[];
@@ -24,7 +26,10 @@ export class Bills {
 
   /** By the id of the invoice. The same map as long as nothing changes. */
   checks(): BillChecks {
-    return this.#judge(this.#invoices(), ...this.#meters().map(({ store }) => store.tenancy));
+    const invoices = this.#invoices();
+    // The days that each reading is about are looked up first, which takes as long as reading them.
+    if (invoices.length === 0) return NO_CHECKS;
+    return this.#judge(invoices, ...this.#meters().map(({ store }) => store.tenancy));
   }
 
   /** The bill after the newest one. `null` without invoices that tell a period, and while the ledgers do not cover it. */

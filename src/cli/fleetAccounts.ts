@@ -4,7 +4,7 @@ import { SeriesNames } from '../accounts/names.ts';
 import type { Fleet } from '../config/schema.ts';
 import { openFleet } from '../fleet/open.ts';
 import { readAccounts } from '../fleet/roster.ts';
-import { openShelf } from '../store/database/shelf.ts';
+import { readStored } from '../store/database/storedAccount.ts';
 import { wrongOption } from './command.ts';
 import type { Household, Settings } from './settings.ts';
 
@@ -24,9 +24,9 @@ export async function* accountsOfFleet(
       yield {
         id,
         async open() {
-          const { state, nameOf } = await openShelf(id, opened);
+          const state = await readStored(id, opened);
           const account = { id, username: '', ...(history_since === null ? {} : { history_since }) };
-          const names = Object.assign(new SeriesNames(), { nameOf });
+          const names = Object.assign(new SeriesNames(), { nameOf: state.nameOf.bind(state) });
           return { ...settings, config: { ...settings.config, accounts: [account] }, state, names };
         },
       };

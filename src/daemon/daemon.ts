@@ -84,7 +84,9 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
   bridgeStatus.ownReasons.push(...notices, ...opened.unsafe);
 
   const parts = { household, bridgeStatus, constituencies };
-  const requests = openRequests(requestHandlers({ ...parts, statistics, tellSkipped }, context), context);
+  const handlers = requestHandlers({ ...parts, statistics, tellSkipped }, context);
+  const { mqtt } = config;
+  const requests = new Requests({ ...context, mqtt, branches: topics.branches, handlers, transaction });
   const announcement = openAnnouncement(publisher, statistics, context);
   // A broker of our own has nothing retained yet.
   if (!embedded) history.open(link, ({ account }) => void household.pollSoon(account, true));
@@ -214,21 +216,6 @@ async function openVoice({ household, statistics, witnesses, tellSkipped }: Know
   signals.on('pollEnded', () => signals.emit('bridgeChanged'));
   signals.on('personNeeded', () => statistics?.wake());
   return { publisher, bridgeStatus, constituencies, baseTopic };
-}
-
-function openRequests(handlers: ReturnType<typeof requestHandlers>, context: Context): Requests {
-  const { clock, log, link, topics, config } = context;
-  const { base_topic: baseTopic, discovery_prefix: prefix, response_topics: allowed } = config.mqtt;
-  const own = prefix === false ? topics.branches : [...topics.branches, prefix];
-  return new Requests({
-    clock,
-    log,
-    baseTopic,
-    responseTopics: { own, allowed },
-    handlers,
-    transaction,
-    publish: (messages) => link.publish(messages),
-  });
 }
 
 /** When Home Assistant has started, it wants to be told what its entities read. */

@@ -23,12 +23,14 @@ export interface DaySpan {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-const epochDay = (day: Day): number => Date.parse(`${day}T00:00:00Z`) / DAY_MS;
+/** Days since 1970. */
+export const epochDay = (day: Day): number => Date.parse(`${day}T00:00:00Z`) / DAY_MS;
 
 // Histories are walked through again and again: a text that is the same object is found faster in a map, too.
 const dayTexts = new Map<number, Day>();
 
-function fromEpochDay(count: number): Day {
+/** `count`: days since 1970. */
+export function fromEpochDay(count: number): Day {
   const known = dayTexts.get(count);
   if (known !== undefined) return known;
   if (dayTexts.size >= MOST_WRITTEN) dayTexts.clear();

@@ -14,7 +14,6 @@ import type { SharedClock } from '../store/database/database.ts';
 import { fleetHandlers } from './answers.ts';
 import { FleetCounts } from './health.ts';
 import { Keeper } from './keeper.ts';
-import { LastOpened } from './lastOpened.ts';
 import { Membership } from './membership.ts';
 import { Pace } from './pace.ts';
 import type { ProcessParts } from './run.ts';
@@ -47,8 +46,8 @@ export async function startMember(machine: Machine) {
   const claims = openClaims({ ...opened, clock }, membership.id, fleet.claim_seconds);
   // The clock tells the database's time by now.
   const schedule = openSchedule(machine.cron, clock.now());
-  const lastOpened = new LastOpened();
-  const parts: ProcessParts = { ...machine, pace, counts, membership, link, claims, schedule, lastOpened };
+  const openAccounts = new WeakMap();
+  const parts: ProcessParts = { ...machine, pace, counts, membership, link, claims, schedule, openAccounts };
   const leaving = new AbortController();
   startLink(parts);
   const worker = startWorker(fleet.claim_seconds, parts);
@@ -111,24 +110,17 @@ function openLinkOf(number: number, { context, opened }: Machine): Link {
 
 function startLink(parts: ProcessParts): void {
   const { membership, link, context } = parts;
-  const requests = requestsOf(parts);
-  link.start({
-    announcement: () => [processMessage(context.topics, membership.number, 'online')],
-    onMessage: (incoming) => void requests.onMessage(incoming),
-  });
-}
-
-function requestsOf(parts: ProcessParts): Requests {
-  const { link, context } = parts;
-  const { clock, log, config, topics } = context;
-  const { base_topic, discovery_prefix: prefix, response_topics: allowed } = config.mqtt;
-  return new Requests({
-    clock,
-    log,
-    baseTopic: base_topic,
-    responseTopics: { own: prefix === false ? topics.branches : [...topics.branches, prefix], allowed },
+  const { topics, config } = context;
+  const requests = new Requests({
+    ...context,
+    link,
+    mqtt: config.mqtt,
+    branches: topics.branches,
     handlers: fleetHandlers(parts),
     transaction,
-    publish: (messages) => link.publish(messages),
+  });
+  link.start({
+    announcement: () => [processMessage(topics, membership.number, 'online')],
+    onMessage: (incoming) => void requests.onMessage(incoming),
   });
 }

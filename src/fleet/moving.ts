@@ -5,9 +5,8 @@ import type { Account, Fleet } from '../config/schema.ts';
 import type { Property } from '../domain/reading.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
-import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
+import type { Claim } from '../store/database/claim.ts';
 import { openClaims } from '../store/database/claims.ts';
-import { propertyOf } from '../store/database/kept.ts';
 import { journalCodec, tokensCodec } from '../store/documents.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
@@ -80,7 +79,7 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
 
 /** `properties`: those that the account reads, of which it has the ledgers. */
 async function fill(
-  claim: ClaimedAccount,
+  claim: Claim,
   properties: readonly Property[],
   { household, clock }: Parts,
 ): Promise<void> {
@@ -92,16 +91,16 @@ async function fill(
   // Tokens come last: they are kept at once, and all else with the commit.
   for (const name of names.sort((one, other) => Number(one === 'tokens') - Number(other === 'tokens'))) {
     const json = await household.document(`${folder}/${name}`, asItIs()).read();
-    if (json !== null) await claim.document(`${folder}/${name}`, asItIs()).write(json);
+    if (json !== null) await claim.stored.document(`${folder}/${name}`, asItIs()).write(json);
   }
   const record = (await household.document('journal', journalCodec).read())?.accounts[id];
-  if (record) await claim.document('journal', journalCodec).write({ accounts: { [id]: record } });
+  if (record) await claim.stored.document('journal', journalCodec).write({ accounts: { [id]: record } });
   const now = clock.now();
   const at = (time: number | null = null) => time && new Date(time);
   const columns = {
     last_poll_at: at(record?.lastPollAt),
     last_success_at: at(record?.lastSuccessAt),
-    first_history: !names.some((name) => propertyOf(name) !== null),
+    first_history: !names.some((name) => name.startsWith('ledger-')),
     poll_at: new Date(now),
   };
   const dueAt = new Date(now + UNTIL_ALL_ARE_MOVED_MS);

@@ -3,7 +3,7 @@ import { EXIT, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { Gate } from '../http/client.ts';
-import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
+import type { Claim } from '../store/database/claim.ts';
 import type { Claims } from '../store/database/claims.ts';
 import type { Database, SharedClock } from '../store/database/database.ts';
 
@@ -56,7 +56,7 @@ export class Pace {
   }
 
   /** The gates before each request of an account: the pace, a pause and, before a token, the claim of the present run. */
-  gateTo(to: 'issuer' | 'provider', present: () => ClaimedAccount, claims: Pick<Claims, 'renew'>): Gate {
+  gateTo(to: 'issuer' | 'provider', present: () => Claim, claims: Pick<Claims, 'renew'>): Gate {
     return {
       enter: async () => {
         const claim = present();

@@ -11,7 +11,7 @@ import { deviceId } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { composeAccount } from '../publication/messages.ts';
 import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
-import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
+import type { Claim } from '../store/database/claim.ts';
 import type { Codec } from '../store/stateStore.ts';
 
 /** What the broker has of the account, and what it is still to be told. */
@@ -51,12 +51,12 @@ export const asItIs = <T>(...objects: readonly (keyof T & string)[]): Codec<T> =
 });
 const publishedCodec = asItIs<Published>('topics', 'components', 'told', 'events');
 
-const documentOf = (claim: ClaimedAccount) => claim.document('published', publishedCodec);
+const documentOf = (claim: Claim) => claim.stored.document('published', publishedCodec);
 
 const NOTHING = { topics: {}, components: {}, lists: null, events: [] };
 
 /** As the turn before has left it, which the account goes on from. */
-export async function readPublished(claim: ClaimedAccount, account: Account): Promise<Published> {
+export async function readPublished(claim: Claim, account: Account): Promise<Published> {
   const published = (await documentOf(claim).read()) ?? { ...NOTHING, told: account.told };
   account.told = published.told;
   return published;
@@ -67,7 +67,7 @@ export function newsOf(
   account: Account,
   fresh: readonly Message[],
   published: Published,
-  claim: ClaimedAccount,
+  claim: Claim,
   context: AccountContext,
 ): News {
   const before = { ...published, ...ofOwnMeters(published, claim, context) };
@@ -75,7 +75,7 @@ export function newsOf(
   const events = [...before.events, ...fresh, ...eventsOfStates(account, meters, context)];
   for (const { onTaken } of events) onTaken?.();
   const lists = `${about.version} ${account.extras.currency}`;
-  const areListsSame = before.lists === lists && !claim.hasNews();
+  const areListsSame = before.lists === lists && !claim.stored.hasNews();
   const diff = new RetainedDiff(before);
   if (claim.row.republish > 0) diff.forget();
   const all = composeAccount(accountView(account, context), meters, placesOf(context));
@@ -95,7 +95,7 @@ export function newsOf(
     events,
     untold,
     lists,
-    isToNote: isTopicNew || claim.hasNews() || events.length > before.events.length,
+    isToNote: isTopicNew || claim.stored.hasNews() || events.length > before.events.length,
   };
 }
 
@@ -105,11 +105,11 @@ function placesOf({ topics, config }: AccountContext) {
   return { topics, discovery: prefix === false ? null : { prefix, topics, page: null, language } };
 }
 
-export const noteUntold = (claim: ClaimedAccount, { untold }: News): Promise<boolean> =>
+export const noteUntold = (claim: Claim, { untold }: News): Promise<boolean> =>
   documentOf(claim).write(untold);
 
 /** Publishes the news. What the broker has then is written with the end of the turn. Resolves to whether it has answered. */
-export async function tell(claim: ClaimedAccount, news: News, parts: Parts): Promise<boolean> {
+export async function tell(claim: Claim, news: News, parts: Parts): Promise<boolean> {
   const { diff, retained, events, untold, lists } = news;
   const refused = await publish([...retained, ...events], claim, parts);
   if (refused === null) {
@@ -125,7 +125,7 @@ export async function tell(claim: ClaimedAccount, news: News, parts: Parts): Pro
 }
 
 /** Clears the topics of an account that is being removed. Resolves to whether the broker has answered, and to whether it has taken that. */
-export async function clearTopics(claim: ClaimedAccount, parts: Parts) {
+export async function clearTopics(claim: Claim, parts: Parts) {
   const { events, ...kept } = (await documentOf(claim).read()) ?? NOTHING;
   const refused = await publish(
     [...events, ...withdrawAll(ofOwnMeters(kept, claim, parts.context))],
@@ -138,20 +138,22 @@ export async function clearTopics(claim: ClaimedAccount, parts: Parts) {
 /** Without topics of meters that another account has taken over: that one publishes them. */
 function ofOwnMeters(
   { topics, components }: KeptTopics,
-  claim: ClaimedAccount,
+  claim: Claim,
   { topics: { base } }: Pick<AccountContext, 'topics'>,
 ): KeptTopics {
   const places = [`${base}/meter/`, `/${deviceId(base, 'meter', '')}`];
   const meterIn = (topic: string) => places.flatMap((place) => topic.split(place)[1]?.split('/')[0] ?? []);
   const own = <T>(all: Readonly<Record<string, T>>) =>
     Object.fromEntries(
-      Object.entries(all).filter(([topic]) => meterIn(topic).every((series) => claim.hasSeries(series))),
+      Object.entries(all).filter(([topic]) =>
+        meterIn(topic).every((series) => claim.stored.hasSeries(series)),
+      ),
     );
   return { topics: own(topics), components: own(components) };
 }
 
 /** Resolves to the topics that the broker has refused, or to `null` when it has not answered: the next run publishes it. */
-async function publish(messages: readonly Message[], claim: ClaimedAccount, { link, context }: Parts) {
+async function publish(messages: readonly Message[], claim: Claim, { link, context }: Parts) {
   // A process that was stopped here must not publish what is old by now.
   claim.check();
   try {

@@ -28,6 +28,18 @@ export const sealLogin = (id: string, username: string, password: string, seal: 
 export const loginOf = ({ id, login }: SealedLogin, seal: Seal) =>
   seal.open(PLACES.login(id), login) as Pick<AccountLogin, 'username' | 'password'> | undefined;
 
+/** A changed one is tried at once; one that is being removed and comes back is published again. */
+const IMPORT = `
+INSERT INTO heat2mqtt.account AS a (id, login, history_since)
+SELECT * FROM unnest($1::text[], $2::bytea[], $3::date[])
+ON CONFLICT (id) DO UPDATE SET login = excluded.login, history_since = excluded.history_since, wanted = a.wanted + 1,
+  due_at = now(), poll_at = now(), republish = a.republish + a.removed::int, removed = false, repair = true`;
+
+interface ImportedRow extends SealedLogin {
+  readonly history_since: string | null;
+  readonly isWell: boolean;
+}
+
 /**
  * Twice is harmless. An account that is known to be damaged counts as changed: its next run reads that anew. `isDry`: tells
  * only what it would do. Resolves to ids, by what became of them. Rejects with DatabaseTrouble; what was imported until then stays.
@@ -37,39 +49,36 @@ export async function importLogins(
   isDry: boolean,
   { database, seal }: Parts,
 ) {
-  const ids = { imported: [] as string[], changed: [] as string[], unchanged: [] as string[] };
+  const imported: string[] = [];
+  const changed: string[] = [];
+  const unchanged: string[] = [];
   for (let at = 0; at < logins.length; at += BATCH) {
-    const some = logins.slice(at, at + BATCH);
-    const rows = await database.query<SealedLogin & { history_since: string | null; isWell: boolean }>(
+    const batch = logins.slice(at, at + BATCH);
+    const rows = await database.query<ImportedRow>(
       `SELECT id, login, history_since, NOT removed AND coalesce(last_error, '') NOT LIKE 'damaged%' AS "isWell"
       FROM heat2mqtt.account WHERE id = ANY($1)`,
-      [some.map(({ id }) => id)],
+      [batch.map(({ id }) => id)],
     );
-    const known = new Map(rows.map((row) => [row.id, row]));
-    const others = some.filter(({ id, username, password, historySince }) => {
-      const row = known.get(id);
-      const login = row && loginOf(row, seal);
-      const isSame = login?.username === username && login.password === password;
-      const isUnchanged = isSame && row?.isWell === true && row.history_since === historySince;
-      const outcomeUnlessSame = row ? 'changed' : 'imported';
-      ids[isUnchanged ? 'unchanged' : outcomeUnlessSame].push(id);
-      return !isUnchanged;
-    });
-    if (isDry) continue;
-    // A changed one is tried at once; one that is being removed and comes back is published again.
-    await database.query(
-      `INSERT INTO heat2mqtt.account AS a (id, login, history_since)
-      SELECT * FROM unnest($1::text[], $2::bytea[], $3::date[])
-      ON CONFLICT (id) DO UPDATE SET login = excluded.login, history_since = excluded.history_since, wanted = a.wanted + 1,
-        due_at = now(), poll_at = now(), republish = a.republish + a.removed::int, removed = false, repair = true`,
-      [
-        others.map(({ id }) => id),
-        others.map(({ id, username, password }) => sealLogin(id, username, password, seal)),
-        others.map(({ historySince }) => historySince),
-      ],
-    );
+    const rowOf = new Map(rows.map((row) => [row.id, row]));
+    const toWrite = batch.filter((login) => !isSameLogin(login, rowOf.get(login.id), seal));
+    const ids = new Set(toWrite.map(({ id }) => id));
+    imported.push(...[...ids].filter((id) => !rowOf.has(id)));
+    changed.push(...[...ids].filter((id) => rowOf.has(id)));
+    unchanged.push(...batch.map(({ id }) => id).filter((id) => !ids.has(id)));
+    if (isDry || toWrite.length === 0) continue;
+    await database.query(IMPORT, [
+      toWrite.map(({ id }) => id),
+      toWrite.map(({ id, username, password }) => sealLogin(id, username, password, seal)),
+      toWrite.map(({ historySince }) => historySince),
+    ]);
   }
-  return ids;
+  return { imported, changed, unchanged };
+}
+
+function isSameLogin(login: AccountLogin, row: ImportedRow | undefined, seal: Seal): boolean {
+  if (!row?.isWell || row.history_since !== login.historySince) return false;
+  const stored = loginOf(row, seal);
+  return stored?.username === login.username && stored.password === login.password;
 }
 
 /** Times in epoch milliseconds. */
@@ -124,86 +133,58 @@ export async function changeAccounts(
   return (await database.query(text, [ids])).length;
 }
 
-/** Everything that is sealed. `place`: what its seal is bound to, by the values of its key. */
-const SEALED: readonly SealedColumn[] = [
-  { table: 'fleet', column: 'mark_key', key: ['installation'], place: () => PLACES.markKey },
-  { table: 'account', column: 'login', key: ['id'], place: ([id = '']) => PLACES.login(id) },
-  {
-    table: 'document',
-    column: 'sealed',
-    key: ['account', 'name'],
-    place: ([account = '', name = '']) => PLACES.document(account, name),
-  },
-];
-
-interface SealedColumn {
-  readonly table: string;
-  readonly column: string;
-  /** Columns of text. The index goes by them. */
-  readonly key: readonly string[];
-  readonly place: (key: readonly string[]) => string;
-}
-
-interface SealedCell {
-  readonly key: readonly string[];
+/** A value that is sealed: of a document, of a login where the name is `null`, else the mark's key, which is no account's. */
+interface SealedValue {
+  readonly account: string | null;
+  readonly name: string | null;
   readonly sealed: Buffer;
 }
 
+const NEXT_SEALED = `
+WITH batch AS (SELECT id FROM heat2mqtt.account WHERE id > $1 ORDER BY id LIMIT $2)
+SELECT NULL AS account, NULL AS name, mark_key AS sealed FROM heat2mqtt.fleet WHERE $1 = '' AND mark_key IS NOT NULL
+UNION ALL SELECT id, NULL, login FROM heat2mqtt.account WHERE id IN (SELECT id FROM batch)
+UNION ALL SELECT account, name, sealed FROM heat2mqtt.document WHERE account IN (SELECT id FROM batch) AND sealed IS NOT NULL
+ORDER BY account NULLS FIRST`;
+
+const WRITE_SEALED = `
+WITH given AS (SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[]) AS g(account, name, before, next)),
+fleet AS (UPDATE heat2mqtt.fleet f SET mark_key = next FROM given WHERE account IS NULL AND mark_key = before RETURNING 1),
+logins AS (UPDATE heat2mqtt.account a SET login = next FROM given
+  WHERE a.id = account AND name IS NULL AND login = before RETURNING 1),
+documents AS (UPDATE heat2mqtt.document d SET sealed = next FROM given g
+  WHERE d.account = g.account AND d.name = g.name AND sealed = before RETURNING 1)
+SELECT FROM fleet UNION ALL SELECT FROM logins UNION ALL SELECT FROM documents`;
+
+/** Accounts whose values are sealed anew together. */
+const RESEALED_TOGETHER = 200;
+
 /**
- * Seals everything anew that the first key does not open. A row that changes meanwhile has been sealed by the first key: it
+ * Seals everything anew that the first key does not open. A value that changes meanwhile has been sealed by the first key: it
  * is left. Resolves to how many were changed, and the places of those that no key opens. Rejects with DatabaseTrouble.
  */
 export async function resealAll({ database, seal }: Parts): Promise<{ changed: number; damaged: string[] }> {
   let changed = 0;
   const damaged: string[] = [];
-  for (const sealed of SEALED)
-    for (let last: readonly string[] | undefined = sealed.key.map(() => ''); last !== undefined; ) {
-      const cells = await cellsAfter(last, sealed, database);
-      last = cells.at(-1)?.key;
-      const renewed = cells.map((cell) => ({
-        ...cell,
-        next: seal.renew(sealed.place(cell.key), cell.sealed),
-      }));
-      damaged.push(...renewed.filter(({ next }) => next === undefined).map(({ key }) => sealed.place(key)));
-      changed += await writeCells(
-        renewed.flatMap(({ next, ...cell }) => (next ? { ...cell, next } : [])),
-        sealed,
-        database,
-      );
-    }
+  for (let last: string | null | undefined = ''; last != null; ) {
+    const values: SealedValue[] = await database.query(NEXT_SEALED, [last, RESEALED_TOGETHER]);
+    last = values.at(-1)?.account;
+    const renewed = values.map((value) => ({ ...value, next: seal.renew(placeOf(value), value.sealed) }));
+    damaged.push(...renewed.filter(({ next }) => next === undefined).map(placeOf));
+    const stale = renewed.filter(({ next }) => next);
+    if (stale.length > 0) changed += (await database.query(WRITE_SEALED, columnsOf(stale))).length;
+  }
   return { changed, damaged };
 }
 
-/** The next ones in the order of their keys. */
-function cellsAfter(
-  last: readonly string[],
-  { table, column, key }: SealedColumn,
-  database: Database,
-): Promise<SealedCell[]> {
-  const values = key.map((_, at) => `$${at + 1}`);
-  return database.query<SealedCell>(
-    `SELECT json_build_array(${key}) AS key, ${column} AS sealed FROM heat2mqtt.${table}
-    WHERE ${column} IS NOT NULL AND (${key}) > (${values}) ORDER BY ${key} LIMIT ${BATCH}`,
-    last,
-  );
+function placeOf({ account, name }: SealedValue): string {
+  if (account === null) return PLACES.markKey;
+  return name === null ? PLACES.login(account) : PLACES.document(account, name);
 }
 
-/** Resolves to how many are still what they were. */
-async function writeCells(
-  cells: readonly (SealedCell & { readonly next: Buffer })[],
-  { table, column, key }: SealedColumn,
-  database: Database,
-): Promise<number> {
-  const lists = [...key.map((_, at) => `$${at + 3}::text[]`), '$1::bytea[]', '$2::bytea[]'];
-  const isSame = key.map((name) => `t.${name} = r.${name}`).join(' AND ');
-  const written = await database.query(
-    `UPDATE heat2mqtt.${table} t SET ${column} = r.next FROM unnest(${lists}) AS r(${key}, before, next)
-    WHERE ${isSame} AND t.${column} = r.before RETURNING 1`,
-    [
-      cells.map(({ sealed }) => sealed),
-      cells.map(({ next }) => next),
-      ...key.map((_, at) => cells.map((cell) => cell.key[at])),
-    ],
-  );
-  return written.length;
-}
+const columnsOf = (values: readonly (SealedValue & { readonly next?: Buffer | null | undefined })[]) => [
+  values.map(({ account }) => account),
+  values.map(({ name }) => name),
+  values.map(({ sealed }) => sealed),
+  values.map(({ next }) => next),
+];

@@ -1,4 +1,4 @@
-// One run of one account under a claim: open what is kept, do what is due, publish, write everything in one statement and
+// One run of one account under a claim: open what is stored, do what is due, publish, write everything in one statement and
 // give the account back. News are written before they are published.
 import type { Account } from '../accounts/account.ts';
 import { duplicateReasons, eventsOfRefresh, isIncomplete } from '../accounts/composition.ts';
@@ -9,14 +9,13 @@ import { type Polled, pollTurn } from '../engine/turn.ts';
 import { safeWords } from '../foundation/failure.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import type { Link } from '../mqtt/link.ts';
-import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
+import type { Claim } from '../store/database/claim.ts';
 import type { ClaimedRow, Columns } from '../store/database/claimedRow.ts';
 import type { Claims } from '../store/database/claims.ts';
-import type { SeriesWords } from '../store/database/kept.ts';
 import type { FleetCounts } from './health.ts';
-import type { LastOpened, OpenAccount, Shared } from './lastOpened.ts';
 import type { Membership } from './membership.ts';
 import type { OpenFleet } from './open.ts';
+import { type OpenAccount, type OpenAccounts, type Shared, withAccount } from './openAccount.ts';
 import type { Pace } from './pace.ts';
 import { clearTopics, newsOf, noteUntold, readPublished, tell } from './publishing.ts';
 import type { Schedule } from './schedule.ts';
@@ -31,7 +30,7 @@ export interface ProcessParts {
   readonly claims: Claims;
   readonly schedule: Schedule;
   readonly link: Link;
-  readonly lastOpened: LastOpened;
+  readonly openAccounts: OpenAccounts;
   readonly shared: Shared;
 }
 
@@ -41,64 +40,15 @@ const PUBLISH_AGAIN_MS = 2_000;
 /** Somebody has to change the rights at the broker first. */
 const REFUSED_AGAIN_MS = 600_000;
 const LEAST_REST_MS = 1_000;
-/** The result of a run. */
-interface Acted {
-  /** `null`: no poll was due. */
-  readonly polled: Polled | null;
-  readonly refreshFault: unknown;
-}
 
 /** Rejects when the run is to be dropped: what it has not written never was. */
-export async function runAccount(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
-  if (claim.row.removed) return withdraw(claim, parts);
-  const open = await parts.lastOpened.take(claim, parts);
-  try {
-    if (await workOn(claim, open, parts)) parts.lastOpened.keep(open);
-  } finally {
-    // Those of the next accounts come.
-    for (const secret of open.secrets) parts.context.scrubber.forget(secret);
-  }
-}
-
-/** Resolves to whether all went well, so that the account may stay open. */
-async function workOn(
-  claim: ClaimedAccount,
-  { account, context: own }: OpenAccount,
-  parts: ProcessParts,
-): Promise<boolean> {
-  const { row } = claim;
-  const published = await readPublished(claim, account);
-  const { polled, refreshFault } = await act(account, claim, own, parts.schedule);
-  await account.settled();
-  claim.check();
-
-  const columns = columnsAfter(account, polled, row, parts);
-  claim.describe = (series) => wordsOf(account, series);
-  const fresh = refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, own);
-  const news = newsOf(account, [...(polled?.events ?? []), ...fresh], published, claim, own);
-  if (news.isToNote) {
-    await noteUntold(claim, news);
-    await claim.write(columns);
-  }
-  const isTold = await tell(claim, news, parts);
-  const pollAt = columns.poll_at?.getTime() ?? row.poll_at;
-  const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, own));
-  const dueAt = new Date(isTold ? restsUntil : own.clock.now() + PUBLISH_AGAIN_MS);
-  await claim.write(columns, { dueAt, isPolled: polled !== null, isPublished: isTold });
-  return (polled?.outcome.fault ?? refreshFault) === null;
-}
-
-function wordsOf({ meters, extras }: Account, series: string): SeriesWords {
-  const meter = meters?.find(({ name }) => name === series);
-  return {
-    currency: extras.currency,
-    friendlyName: meter?.friendlyName ?? null,
-    ...(meter && { identifiers: meter.property.meterIdentifiers }),
-  };
+export async function runAccount(claim: Claim, parts: ProcessParts): Promise<void> {
+  if (claim.row.removed) await withdraw(claim, parts);
+  else await withAccount(claim, parts, (open) => workOn(open, parts));
 }
 
 /** Clears the topics of an account that is being removed, then deletes it. */
-async function withdraw(claim: ClaimedAccount, parts: ProcessParts): Promise<void> {
+async function withdraw(claim: Claim, parts: ProcessParts): Promise<void> {
   const { isAnswered, isCleared } = await clearTopics(claim, parts);
   if (isCleared) return claim.deleteAccount();
   // Topics left on the broker have to be remembered.
@@ -106,14 +56,36 @@ async function withdraw(claim: ClaimedAccount, parts: ProcessParts): Promise<voi
   await claim.write({}, { dueAt, isPolled: false, isPublished: false });
 }
 
-/** The due work: a poll, or a refresh of the session, or neither. */
-async function act(
+/** Resolves to whether all went well. */
+async function workOn({ account, context, turn }: OpenAccount, { link, schedule }: ProcessParts) {
+  const { claim } = turn;
+  const published = await readPublished(claim, account);
+  const { polled, refreshFault } = await doWhatIsDue(account, claim, context, schedule);
+  await account.settled();
+  claim.check();
+
+  const columns = columnsAfter(account, polled, claim.row, context);
+  const refreshEvents = refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, context);
+  const news = newsOf(account, [...(polled?.events ?? []), ...refreshEvents], published, claim, context);
+  if (news.isToNote) {
+    await noteUntold(claim, news);
+    await claim.write(columns);
+  }
+  const isTold = await tell(claim, news, { link, context });
+  const pollAt = columns.poll_at?.getTime() ?? claim.row.poll_at;
+  const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, context));
+  const dueAt = new Date(isTold ? restsUntil : context.clock.now() + PUBLISH_AGAIN_MS);
+  await claim.write(columns, { dueAt, isPolled: polled !== null, isPublished: isTold });
+  return (polled?.outcome.fault ?? refreshFault) === null;
+}
+
+/** A poll, or a refresh of the session, or neither. `polled`: `null` where no poll was due. */
+async function doWhatIsDue(
   account: Account,
-  claim: ClaimedAccount,
+  { row, signal }: Claim,
   context: AccountContext,
   schedule: Schedule,
-): Promise<Acted> {
-  const { row, signal } = claim;
+): Promise<{ readonly polled: Polled | null; readonly refreshFault: unknown }> {
   const { clock, config, log } = context;
   const { session } = account.upstream;
   if (row.wanted > 0) await account.upstream.askForLogin();
@@ -142,15 +114,15 @@ function columnsAfter(
   account: Account,
   polled: Polled | null,
   row: ClaimedRow,
-  { context }: ProcessParts,
+  { clock, zone }: AccountContext,
 ): Columns & { readonly poll_at?: Date } {
   const { state } = account.upstream.session.status();
   const { requests, logins } = account.history.today();
-  const now = context.clock.now();
+  const now = clock.now();
   const columns = {
     requests_today: requests,
     logins_today: logins,
-    counted_on: context.zone.dayAt(now),
+    counted_on: zone.dayAt(now),
     auth_state: state,
     needs_user: needsAPerson(state),
     ...(row.repair && { repair: false }),
@@ -158,20 +130,18 @@ function columnsAfter(
   if (polled === null) return columns;
   const { fault } = polled.outcome;
   const { pollAt, retryAfter } = account.history.record;
+  // An account that is well may still be one too many.
+  const [duplicate] = duplicateReasons(account);
   return {
     ...columns,
     ...failureColumns(fault, row, now),
     poll_at: new Date(pollAt ?? now),
     retry_after: new Date(retryAfter ?? now),
     first_history: isIncomplete(account),
-    ...(fault === null && { last_success_at: new Date(now), ...duplicateColumns(account) }),
+    ...(fault === null && { last_success_at: new Date(now) }),
+    ...(fault === null &&
+      duplicate && { last_error: duplicate.code, advice: `${duplicate.message} ${duplicate.hint}` }),
   };
-}
-
-/** An account that is well may still be one too many. */
-function duplicateColumns(account: Account): Columns {
-  const [duplicate] = duplicateReasons(account);
-  return duplicate ? { last_error: duplicate.code, advice: `${duplicate.message} ${duplicate.hint}` } : {};
 }
 
 /** Of an account whose poll, or whose whole run, has ended with this fault; `null`: with none. */

@@ -2,7 +2,7 @@
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
-import type { ClaimedAccount } from '../store/database/claimedAccount.ts';
+import type { Claim } from '../store/database/claim.ts';
 import type { Columns, End } from '../store/database/claimedRow.ts';
 import { DatabaseTrouble } from '../store/database/database.ts';
 import { failureColumns, type ProcessParts, runAccount } from './run.ts';
@@ -20,7 +20,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
   const { clock, log } = context;
   const { concurrency } = context.config.usage;
   const share = Math.max(1, Math.floor(concurrency * SHARE_OF_FIRST_HISTORIES));
-  const running = new Map<ClaimedAccount, Promise<void>>();
+  const running = new Map<Claim, Promise<void>>();
   const stopping = new AbortController();
   const { signal } = stopping;
   const throttledLog = new ThrottledLog(clock);
@@ -40,7 +40,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
   }
 
   /** Never rejects. */
-  async function run(claim: ClaimedAccount): Promise<void> {
+  async function run(claim: Claim): Promise<void> {
     try {
       await claim.open();
       await runAccount(claim, parts);
@@ -63,7 +63,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
     }
   }
 
-  function logDropped(claim: ClaimedAccount, err: unknown): void {
+  function logDropped(claim: Claim, err: unknown): void {
     const { id: account, signal } = claim;
     if (claim.remainingMs() <= 0) log.debug({ account }, 'run dropped: the account is no longer ours');
     else if (signal.aborted) log.debug({ account }, 'run dropped: the provider asks for a pause');
@@ -95,7 +95,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
 
 /** A failure that is not the account's does not count; any other does, and the account waits longer each time. */
 export function afterFailedRun(
-  { row, signal }: Pick<ClaimedAccount, 'row' | 'signal'>,
+  { row, signal }: Pick<Claim, 'row' | 'signal'>,
   err: unknown,
   { clock, random }: Pick<ProcessParts['context'], 'clock' | 'random'>,
 ): { columns: Columns; end: End } {

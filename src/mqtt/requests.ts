@@ -1,5 +1,6 @@
 // Requests over MQTT: `<base>/bridge/request/<name>` in, an answer on `<base>/bridge/response/<name>` out.
 import * as z from 'zod';
+import type { Config } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { PacedQueue, ThrottledLog } from '../foundation/limits.ts';
@@ -75,25 +76,31 @@ const UNKNOWN = 'unknown';
 type Elsewhere = Pick<Message, 'topic' | 'correlationData'> | Failure | null;
 
 interface RequestParts {
-  readonly baseTopic: string;
-  readonly responseTopics: ResponseTopics;
+  readonly mqtt: Pick<Config['mqtt'], 'base_topic' | 'discovery_prefix' | 'response_topics'>;
+  /** The program publishes below these, and below the discovery prefix: answers go to none of them. */
+  readonly branches: readonly string[];
   readonly handlers: Readonly<Record<string, Handler>>;
   /** The schema of the parameter `transaction`; any other is not echoed. */
   readonly transaction: z.ZodType;
-  readonly publish: (messages: readonly Message[]) => void;
+  readonly link: { publish(messages: readonly Message[]): void };
   readonly clock: Clock;
   readonly log: Log;
 }
 
 export class Requests {
   readonly #parts: RequestParts;
+  readonly #baseTopic: string;
+  readonly #responseTopics: ResponseTopics;
   readonly #throttledLog: ThrottledLog;
   /** The keys are names of requests: a flood of one kind holds up no other. */
   readonly #queues: ReadonlyMap<string, PacedQueue>;
 
   constructor(parts: RequestParts) {
-    const { clock, handlers } = parts;
+    const { clock, handlers, branches } = parts;
+    const { base_topic, discovery_prefix: prefix, response_topics: allowed } = parts.mqtt;
     this.#parts = parts;
+    this.#baseTopic = base_topic;
+    this.#responseTopics = { own: prefix === false ? branches : [...branches, prefix], allowed };
     this.#throttledLog = new ThrottledLog(clock);
     const kinds = [...Object.keys(handlers), UNKNOWN];
     this.#queues = new Map(kinds.map((kind) => [kind, new PacedQueue(clock, FLOOD)]));
@@ -140,13 +147,14 @@ export class Requests {
   /** Answers every request but retained ones, and those of a flood that comes too fast; resolves when the answer is on its way. */
   async onMessage(incoming: Incoming): Promise<void> {
     const { topic, payload, retained } = incoming;
-    const [before, name] = topic.split(`${this.#parts.baseTopic}/bridge/request/`);
-    if (before !== '' || name === undefined) return;
+    const prefix = `${this.#baseTopic}/bridge/request/`;
+    if (!topic.startsWith(prefix)) return;
+    const name = topic.slice(prefix.length);
     if (retained)
       return this.#warn(name, 'retained request ignored: publish requests without the retain flag');
     if (!this.isKnown(name)) this.#warn(name, 'unknown request');
     if (!ANSWERABLE_NAME.test(name)) return;
-    const elsewhere = elsewhereOf(incoming, this.#parts);
+    const elsewhere = elsewhereOf(incoming, this.#baseTopic, this.#responseTopics);
     if (elsewhere instanceof Failure)
       this.#warn(name, 'request refused: its response topic is no place for an answer');
     // A request that waits must not keep the whole packet that it came in.
@@ -160,12 +168,12 @@ export class Requests {
   }
 
   async #reply(name: string, payload: Buffer, elsewhere: Elsewhere): Promise<void> {
-    const { baseTopic, publish } = this.#parts;
-    const message = { topic: `${baseTopic}/bridge/response/${name}`, retain: false };
-    const tell = (progress: string) => publish([{ ...message, payload: progress }]);
+    const { link } = this.#parts;
+    const message = { topic: `${this.#baseTopic}/bridge/response/${name}`, retain: false };
+    const tell = (progress: string) => link.publish([{ ...message, payload: progress }]);
     const refused = elsewhere instanceof Failure ? elsewhere : null;
     const answer = { ...message, payload: await this.answer(name, payload, tell, refused) };
-    publish(elsewhere === refused ? [answer] : [answer, { ...answer, ...elsewhere }]);
+    link.publish(elsewhere === refused ? [answer] : [answer, { ...answer, ...elsewhere }]);
   }
 
   #kindOf(name: string): string {
@@ -181,7 +189,8 @@ export class Requests {
 
 function elsewhereOf(
   { responseTopic: topic, correlationData }: Incoming,
-  { baseTopic, responseTopics }: RequestParts,
+  baseTopic: string,
+  topics: ResponseTopics,
 ): Elsewhere {
   if (!topic) return null;
   const bytes = correlationData?.length ?? 0;
@@ -189,7 +198,7 @@ function elsewhereOf(
     return requestMalformed(
       mistake('bytes of correlation data', bytes, `at most ${LARGEST_CORRELATION_BYTES}`),
     );
-  if (!isAnswerPlace(topic, baseTopic, responseTopics)) {
+  if (!isAnswerPlace(topic, baseTopic, topics)) {
     const below = `one below ${baseTopic}, such as ${baseTopic}/bridge/response/mine`;
     const elsewhere = 'one with a level response, reply or answer, such as node-red/reply';
     const words = mistake('response topic', topic, `${below}, but none of our own; elsewhere ${elsewhere}`);

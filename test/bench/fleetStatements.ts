@@ -7,7 +7,7 @@ import { listMeters } from '../../src/fleet/keeper.ts';
 import { listAccounts, resealAll, sealLogin } from '../../src/fleet/roster.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
-import type { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
+import type { Claim } from '../../src/store/database/claim.ts';
 import { type Claims, openClaims } from '../../src/store/database/claims.ts';
 import { type Database, openDatabase } from '../../src/store/database/database.ts';
 import { prepareTables } from '../../src/store/database/schema.ts';
@@ -116,25 +116,25 @@ async function holdSnapshot(postgres: Postgres): Promise<() => Promise<void>> {
   return () => client.end();
 }
 
-async function rounds(claims: Claims, count: number, run: (claim: ClaimedAccount) => Promise<void>) {
+async function rounds(claims: Claims, count: number, run: (claim: Claim) => Promise<void>) {
   for (let n = 0; n < count; n += 1) {
     const taken = await claims.take(AT_ONCE, FIRST_HISTORIES);
     await Promise.all(taken.map((claim) => claim.open().then(() => run(claim))));
   }
 }
 
-async function nothingNew(claim: ClaimedAccount): Promise<void> {
-  await claim
+async function nothingNew(claim: Claim): Promise<void> {
+  await claim.stored
     .document('journal', asItIs)
     .write({ accounts: { [claim.id]: { polls: [[Date.now(), null]] } } });
-  await claim.document('published', asItIs).write(PUBLISHED);
+  await claim.stored.document('published', asItIs).write(PUBLISHED);
   const now = Date.now();
   const columns = { requests_today: 1, failures: 0, last_poll_at: new Date(now), last_error: null };
   await claim.write(columns, { dueAt: new Date(now + LATER_MS), isPolled: true, isPublished: true });
 }
 
-async function newDay(claim: ClaimedAccount): Promise<void> {
-  const ledger = claim.document(`ledger-${claim.id}`, asItIs);
+async function newDay(claim: Claim): Promise<void> {
+  const ledger = claim.stored.document(`ledger-${claim.id}`, asItIs);
   const before = Object(await ledger.read());
   const day = new Date(Date.parse(before.days.at(-1)[0]) + 86_400_000).toISOString().slice(0, 10);
   await ledger.write({

@@ -5,13 +5,12 @@ import { zone } from '../../src/domain/period.ts';
 import { FleetCounts, readHealth } from '../../src/fleet/health.ts';
 import { listMeters } from '../../src/fleet/keeper.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
+import { Claim } from '../../src/store/database/claim.ts';
 import { type Claims, openClaims } from '../../src/store/database/claims.ts';
 import { type Database, openDatabase } from '../../src/store/database/database.ts';
-import { Kept, readKept } from '../../src/store/database/kept.ts';
-import { KeptMemory } from '../../src/store/database/keptMemory.ts';
 import { prepareTables } from '../../src/store/database/schema.ts';
 import { Seal } from '../../src/store/database/seal.ts';
+import { readStored } from '../../src/store/database/storedAccount.ts';
 import { tokensCodec } from '../../src/store/documents.ts';
 import type { Codec } from '../../src/store/stateStore.ts';
 import { handClock } from '../support/clock.ts';
@@ -47,11 +46,9 @@ async function openAccount(ids: readonly string[] = ['home']) {
   const tools = { database, seal, clock: systemClock };
   const claims = (on: Database = database) => openClaims({ ...tools, database: on }, randomUUID(), SECONDS);
   /** The same claim, with what is kept by now, of a process that has not noticed that it may be over. */
-  const stateOf = async ({ row }: ClaimedAccount) => {
+  const stateOf = async ({ row }: Claim) => {
     const endsAt = systemClock.monotonic() + 60_000;
-    const kept = new Kept(row.id, seal, false);
-    kept.load(await readKept(database, [row.id]));
-    const state = new ClaimedAccount(row, endsAt, async () => kept, new KeptMemory(randomUUID()), tools);
+    const state = new Claim(row, endsAt, () => readStored(row.id, tools), tools);
     await state.open();
     return state;
   };
@@ -59,7 +56,7 @@ async function openAccount(ids: readonly string[] = ['home']) {
   return { stack, postgres, database, claims, stateOf, expire };
 }
 
-const take = async (claims: Claims): Promise<ClaimedAccount> => {
+const take = async (claims: Claims): Promise<Claim> => {
   const [claim] = await claims.take(1, 1);
   if (claim === undefined) throw new Error('there was nothing to claim');
   return claim;
@@ -71,15 +68,15 @@ test('a process that has lost an account writes nothing any more: no token, no r
   const lateState = await stateOf(late);
   await expire();
   const present = await take(claims());
-  await (await stateOf(present)).document('tokens', tokensCodec).write(TOKENS);
+  await (await stateOf(present)).stored.document('tokens', tokensCodec).write(TOKENS);
 
   const stolen = { ...TOKENS, owner: 'late' };
-  await expect(lateState.document('tokens', tokensCodec).write(stolen)).rejects.toMatchObject({
+  await expect(lateState.stored.document('tokens', tokensCodec).write(stolen)).rejects.toMatchObject({
     code: 'fence_lost',
   });
   for (const end of [undefined, END]) {
     const unaware = await stateOf(late);
-    await unaware.document('published', published).write({ events: EVENTS });
+    await unaware.stored.document('published', published).write({ events: EVENTS });
     await expect(unaware.write({ failures: 9 }, end)).rejects.toMatchObject({ code: 'fence_lost' });
   }
   const [row] = await database.query<{ failures: number; claimed: boolean }>(
@@ -87,7 +84,7 @@ test('a process that has lost an account writes nothing any more: no token, no r
   );
   expect(row).toEqual({ failures: 0, claimed: true });
   expect(await database.query(`SELECT json FROM heat2mqtt.document WHERE name = 'published'`)).toEqual([]);
-  const kept = await (await stateOf(present)).document('tokens', tokensCodec).read();
+  const kept = await (await stateOf(present)).stored.document('tokens', tokensCodec).read();
   expect(kept?.owner).toBe('home');
 });
 
@@ -100,7 +97,7 @@ test('a renewal that cannot see a claim yet does not end it: a slow commit costs
   await database.query(`CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON heat2mqtt.account
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()`);
   const own = claims();
-  const taken: ClaimedAccount[] = [];
+  const taken: Claim[] = [];
   let isOver = false;
   const renewing = (async () => {
     for (; !isOver; await turn(1)) await own.renew(taken);
@@ -126,13 +123,13 @@ test('a commit whose answer was lost is carried out once', async () => {
   const claim = await take(claims());
   const [first, second] = [await stateOf(claim), await stateOf(claim)];
   for (const state of [first, second]) {
-    await state.document('published', published).write({ events: EVENTS });
+    await state.stored.document('published', published).write({ events: EVENTS });
     await state.write({ failures: 1 });
   }
   const kept = () =>
     database.query('SELECT json, failures, wanted FROM heat2mqtt.document, heat2mqtt.account');
   expect(await kept()).toEqual([{ json: { events: EVENTS }, failures: 1, wanted: 1 }]);
-  await first.document('published', published).write({ events: [] });
+  await first.stored.document('published', published).write({ events: [] });
   await first.write({}, END);
   await expect(second.write({}, END)).rejects.toMatchObject({ code: 'fence_lost' });
   expect(await kept()).toEqual([{ json: { events: [] }, failures: 1, wanted: 0 }]);
@@ -155,7 +152,7 @@ test('while others are overdue, first histories have their share of what is take
   await database.query(`UPDATE heat2mqtt.account SET first_history = id IN ('flat-7', 'flat-8', 'flat-9'),
     due_at = now() - CASE WHEN id IN ('flat-7', 'flat-8', 'flat-9') THEN interval '0' ELSE interval '1 hour' END`);
   const own = claims();
-  const fresh = (taken: readonly ClaimedAccount[]) => taken.filter(({ row }) => row.first_history).length;
+  const fresh = (taken: readonly Claim[]) => taken.filter(({ row }) => row.first_history).length;
   const first = await own.take(8, 2);
   expect([first.length, fresh(first)]).toEqual([8, 2]);
   const second = await own.take(8, 0);
@@ -227,7 +224,9 @@ test('what a process does with its accounts looks at no row of others, however m
   await process.renew(taken);
   for (const claim of taken) {
     await claim.open();
-    await claim.document(`ledger-${claim.id}`, published).write({ days: [['2026-03-03', 1, 1, 0, 5]] });
+    await claim.stored
+      .document(`ledger-${claim.id}`, published)
+      .write({ days: [['2026-03-03', 1, 1, 0, 5]] });
     await claim.takeSeries([{ propertyCustomerId: `other-${claim.id}`, meterIdentifiers: [] } as never]);
     await claim.write({ failures: 1 }, END);
   }

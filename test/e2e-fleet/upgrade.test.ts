@@ -66,7 +66,7 @@ async function openTablesOfBefore() {
     const [claim] = await claims.take(1, 1);
     if (claim === undefined) throw new Error('there was nothing to claim');
     await claim.open();
-    const document = claim.document('ledger-P1', asItIs);
+    const document = claim.stored.document('ledger-P1', asItIs);
     const before = await document.read();
     const days = change(before?.days ?? []);
     if (days !== before?.days) await document.write({ ...LEDGER, days });

@@ -55,6 +55,24 @@ test('the provider is down: what was read stays; the program ends, and is starte
   expect(await page.locator('.connection').innerText()).toBe('Live');
 });
 
+test('names the account that cannot be read, and leaves out what no reading tells, when two accounts have no readings', async () => {
+  const { username, password } = me();
+  const { url, stack } = await openPage(person('me', [home(METER, { events: [] })]), {
+    accounts: [
+      { id: 'home', username, password },
+      { id: 'granny', username: 'granny@example.org', password: 'not hers' },
+    ],
+  });
+  const page = await look(stack, url, { width: PHONE });
+  await page.locator('.reasons li').getByText('granny:').waitFor();
+  await page.getByText('There is no reading yet.').waitFor();
+  const facts = await page.getByRole('article').locator('dt').allInnerTexts();
+  expect(facts).toEqual(expect.arrayContaining(['To be paid now', 'Newest bill']));
+  expect(facts.filter((fact) => /^Total|^Days/.test(fact))).toEqual([]);
+  expect(await page.getByRole('heading', { name: 'Bills' }).count()).toBe(0);
+  await judge(page, 'without-readings');
+});
+
 const HURT = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>';
 
 test('hostile names are shown as they are, and do nothing', async () => {

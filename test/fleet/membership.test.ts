@@ -6,11 +6,10 @@ import { Membership, NumberTaken } from '../../src/fleet/membership.ts';
 import { Pace } from '../../src/fleet/pace.ts';
 import { afterFailedRun } from '../../src/fleet/worker.ts';
 import { EXIT, failure } from '../../src/foundation/failure.ts';
-import { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
+import { Claim } from '../../src/store/database/claim.ts';
 import type { ClaimedRow } from '../../src/store/database/claimedRow.ts';
 import { DatabaseTrouble, sharedClock } from '../../src/store/database/database.ts';
-import { Kept } from '../../src/store/database/kept.ts';
-import { KeptMemory } from '../../src/store/database/keptMemory.ts';
+import { StoredAccount } from '../../src/store/database/storedAccount.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -28,11 +27,10 @@ async function join(changes = {}) {
   const membership = await Membership.join({ database, readSecretsAgain, clock: own, log, pace, counts });
   const claim = await found.taken();
   const claimOf = (id: string) =>
-    new ClaimedAccount(
+    new Claim(
       { ...claim.row, id },
       clock.monotonic() + 3_600_000,
-      async () => new Kept(id, found.seal, false),
-      new KeptMemory('process'),
+      async () => new StoredAccount(id, found.seal, false),
       found,
     );
   const gate = (to: 'issuer' | 'provider', id = 'a') => {

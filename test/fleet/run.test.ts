@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest';
 import { Counters } from '../../src/accounts/metrics.ts';
 import { zone } from '../../src/domain/period.ts';
 import { FleetCounts } from '../../src/fleet/health.ts';
-import { LastOpened } from '../../src/fleet/lastOpened.ts';
 import { Membership } from '../../src/fleet/membership.ts';
 import { Pace } from '../../src/fleet/pace.ts';
 import { sealLogin } from '../../src/fleet/roster.ts';
@@ -16,7 +15,7 @@ import { type Link, openLink } from '../../src/mqtt/link.ts';
 import type { Message } from '../../src/mqtt/message.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
-import type { ClaimedAccount } from '../../src/store/database/claimedAccount.ts';
+import type { Claim } from '../../src/store/database/claim.ts';
 import { sharedClock } from '../../src/store/database/database.ts';
 import { load } from '../config/loading.ts';
 import { openAccountRow } from '../support/accountRow.ts';
@@ -76,7 +75,7 @@ async function openRun(
       ...{ topics: new Topics('heat2mqtt'), counters: new Counters(), outdoor: { weather: null } },
       ...{ limit: concurrencyLimit(1), scryptCost: 2 },
     },
-    ...{ opened, membership, pace, counts, claims, link, lastOpened: new LastOpened() },
+    ...{ opened, membership, pace, counts, claims, link, openAccounts: new WeakMap() },
     schedule: openSchedule(
       {
         next: (count) => Array.from({ length: count }, (_, n) => clock.now() + (n + 1) * tickMs),
@@ -94,7 +93,7 @@ async function openRun(
   };
   const series = { ...KEPT, name: seal.mark(String(PROPERTY)), series: METER };
   row.kept = [series];
-  async function run(beforehand: (claim: ClaimedAccount) => void = () => undefined): Promise<void> {
+  async function run(beforehand: (claim: Claim) => void = () => undefined): Promise<void> {
     const claim = await taken();
     await claim.open();
     beforehand(claim);

@@ -17,8 +17,12 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
   const asked: unknown[] = [];
   const clock = handClock('2026-03-10T12:00:00Z');
   const requests = new Requests({
-    baseTopic: 'heat',
-    responseTopics: { own: ['heat/bridge', 'heat/meter', 'homeassistant'], allowed: ['phone/inbox', 'mine'] },
+    mqtt: {
+      base_topic: 'heat',
+      discovery_prefix: 'homeassistant',
+      response_topics: ['phone/inbox', 'mine'],
+    },
+    branches: ['heat/bridge', 'heat/meter'],
     transaction,
     handlers: {
       refresh: async (parameters, ...rest) => {
@@ -26,7 +30,7 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
         return handler(parameters, ...rest);
       },
     },
-    publish: (messages) => void published.push(...messages),
+    link: { publish: (messages) => void published.push(...messages) },
     clock,
     log,
   });

@@ -2,11 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
 import type { ClaimedRow } from '../../src/store/database/claimedRow.ts';
-import type { Claims } from '../../src/store/database/claims.ts';
+import { AccountMemory, type Claims } from '../../src/store/database/claims.ts';
 import { pack } from '../../src/store/database/days.ts';
-import { Kept } from '../../src/store/database/kept.ts';
-import { KeptMemory } from '../../src/store/database/keptMemory.ts';
 import { PLACES, Seal } from '../../src/store/database/seal.ts';
+import { StoredAccount } from '../../src/store/database/storedAccount.ts';
 import type { DayRow } from '../../src/store/ledgerDocument.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 
@@ -64,7 +63,8 @@ async function openClaim() {
   const found = await openAccountRow();
   const claim = await found.taken();
   await claim.open();
-  const put = (name: string, json: unknown) => claim.document(`accounts/a/${name}`, AS_IT_IS).write(json);
+  const put = (name: string, json: unknown) =>
+    claim.stored.document(`accounts/a/${name}`, AS_IT_IS).write(json);
   const names = () => found.written().map((documents) => documents.map(({ name }) => name));
   return { ...found, claim, put, names };
 }
@@ -127,7 +127,7 @@ describe('what is kept', () => {
     Object.assign(row, { columns, kept: [kept(seal)] });
     const claim = await taken();
     await claim.open();
-    const tokens = await claim.document('accounts/a/tokens', AS_IT_IS).read();
+    const tokens = await claim.stored.document('accounts/a/tokens', AS_IT_IS).read();
     return { claim, tokens, written };
   }
 
@@ -158,7 +158,7 @@ describe('what is kept', () => {
     }));
     const claim = await taken();
     await claim.open();
-    const ledger = (property: string) => claim.document(`accounts/a/ledger-${property}`, AS_IT_IS);
+    const ledger = (property: string) => claim.stored.document(`accounts/a/ledger-${property}`, AS_IT_IS);
     const writtenLedgers = () => JSON.parse(statements.at(-1)?.values[2] ?? '').ledgers;
     return { claim, ledger, seal, written, writtenLedgers };
   }
@@ -171,9 +171,9 @@ describe('what is kept', () => {
     });
     expect(await ledger('P1').read()).toEqual({ complete: true, days });
     await ledger('P2').write({ complete: true, days: [] });
-    expect(claim.hasNews()).toBe(false);
+    expect(claim.stored.hasNews()).toBe(false);
     await ledger('P1').write({ complete: true, days: [] });
-    expect(claim.hasNews()).toBe(true);
+    expect(claim.stored.hasNews()).toBe(true);
     await claim.write({});
     expect(written()).toEqual([[]]);
     expect(writtenLedgers()).toEqual([
@@ -235,7 +235,11 @@ describe('what is kept of an account that was given back', () => {
       const claimed = await taken();
       await claimed.open();
       const reads = statements.slice(before).filter(({ text }) => text.startsWith('SELECT account, name'));
-      return { journal: await claimed.document('journal', AS_IT_IS).read(), reads: reads.length, claimed };
+      return {
+        journal: await claimed.stored.document('journal', AS_IT_IS).read(),
+        reads: reads.length,
+        claimed,
+      };
     }
     const series = { account: 'a', name: seal.mark('P1'), json: {}, sealed: null, block: null, days: [] };
     row.kept = [
@@ -278,7 +282,7 @@ describe('what is kept of an account that was given back', () => {
   test('is read again after a run that was dropped in the middle, or whose end was not answered', async () => {
     const dropped = await openGivenBack();
     const { claimed } = await dropped.next();
-    await claimed.document('accounts/a/extras', AS_IT_IS).write({ value: {} });
+    await claimed.stored.document('accounts/a/extras', AS_IT_IS).write({ value: {} });
     await claimed.giveBack({}, END);
     expect(await dropped.next()).toMatchObject(FRESH);
 
@@ -302,15 +306,15 @@ describe('what is kept of an account that was given back', () => {
   });
 
   test('is forgotten oldest first, once there are too many days', () => {
-    const memory = new KeptMemory('own');
-    const keptOf = (account: string) => {
-      const kept = new Kept(account, new Seal([]), false);
+    const memory = new AccountMemory('own');
+    const storedOf = (account: string) => {
+      const stored = new StoredAccount(account, new Seal([]), false);
       const day = (at: number): DayRow => [addDays('1980-01-01', at), 1, 1, 0, 1];
       const days = Array.from({ length: 40_000 }, (_, at) => day(at));
-      kept.load([{ account, name: 'm', json: {}, sealed: null, series: 'heat', block: null, days }]);
-      return kept;
+      stored.load([{ account, name: 'm', json: {}, sealed: null, series: 'heat', block: null, days }]);
+      return stored;
     };
-    for (const account of ['a', 'b', 'c']) memory.remember(account, 2, keptOf(account));
+    for (const account of ['a', 'b', 'c']) memory.remember(storedOf(account), 2);
     const row = { fence: 3, kept_by: 'own', wanted: 0, repair: false, removed: false };
     const isRemembered = (id: string) => memory.take({ ...row, id } as ClaimedRow) !== null;
     expect(['a', 'b', 'c', 'c'].map(isRemembered)).toEqual([false, true, true, false]);

@@ -15,7 +15,7 @@ const row = (day: string, energy: number | null = 1_000, revision = 0): DayRow =
 const rows = (count: number, from = '2024-01-01'): DayRow[] =>
   Array.from({ length: count }, (_, n) => row(addDays(from, n)));
 const stored = (all: readonly DayRow[], blockTo: string | null = null): StoredDays => ({
-  rows: new Map(all.map((one) => [one[0], one])),
+  rows: all,
   blockTo,
 });
 

@@ -8,6 +8,8 @@ import { logLines } from './logLines.ts';
 import { type Row, startPostgresWire } from './postgresWire.ts';
 import { openStack } from './stack.ts';
 
+const PROCESS = '7d4f1f5e-0000-4000-8000-000000000001';
+
 interface Written {
   readonly name: string;
   readonly json: unknown;
@@ -41,6 +43,8 @@ const usualRow = () => ({
   },
   /** How long ago that was counted for all; `null`: it never was. */
   countedAgoMs: null as number | null,
+  /** What is sealed with the key. */
+  sealed: [] as readonly Row[],
   /** SQLSTATE with which every statement is refused. */
   refuses: null as string | null,
 });
@@ -48,6 +52,7 @@ const usualRow = () => ({
 /** Each statement finds the account, or not, by how the statement compares the fence. */
 function rowsFor(text: string, values: readonly string[], row: AccountRow, clock: HandClock): readonly Row[] {
   if (text.startsWith('SELECT account')) return row.kept;
+  if (text.includes('batch AS')) return values[0] === '' ? row.sealed : [];
   clock.advance(row.answersAfterMs);
   if (text.includes('AS "toldToWait"')) return [{ counted: row.counted }];
   if (text.startsWith('SELECT counted'))
@@ -60,8 +65,7 @@ function rowsFor(text: string, values: readonly string[], row: AccountRow, clock
   const holds = { '=': fence === own, '<=': fence <= own, '>=': fence >= own };
   const isFound = compared === undefined || Object(holds)[compared];
   if (isFound && text.includes('fence = a.fence + 1')) row.fence += 1;
-  if (isFound && text.includes('kept_by = given.kept_by'))
-    row.keptBy = JSON.parse(values[2] ?? '').row.kept_by;
+  if (isFound && text.includes('kept_by = a.claimed_by')) row.keptBy = PROCESS;
   return isFound ? [{ id: 'a', fence: row.fence, failures: 0, kept_by: row.keptBy, ...row.columns }] : [];
 }
 
@@ -77,7 +81,7 @@ export async function openAccountRow() {
   const database = openDatabase(`postgresql://worker@127.0.0.1:${port}/heat`, 10_000, logLines().log);
   stack.defer(() => database.close());
   const seal = new Seal([randomBytes(32)]);
-  const claims = openClaims({ database, seal, clock }, '7d4f1f5e-0000-4000-8000-000000000001', 30);
+  const claims = openClaims({ database, seal, clock }, PROCESS, 30);
   const taken = async () => {
     const [claim] = await claims.take(1, 1);
     if (claim === undefined) throw new Error('no claim');

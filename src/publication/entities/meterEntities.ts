@@ -98,6 +98,12 @@ const TARIFF_ROWS: readonly Row[] = [
             days_seen: tariff.daysSeen,
           },
       },
+      {
+        as: 'margin',
+        help: 'The true price lies this much above or below it in at least 95 of 100 cases; null like it.',
+        unit: '{currency}/kWh',
+        read: ({ tariff }) => tariff?.unitRateMargin ?? null,
+      },
     ],
   },
   {
@@ -108,6 +114,14 @@ const TARIFF_ROWS: readonly Row[] = [
     precision: 3,
     icon: 'mdi:calendar-today-outline',
     read: ({ tariff }) => tariff && inFull(tariff.standingCharge),
+    attributes: [
+      {
+        as: 'margin',
+        help: 'The same, of the price of a day.',
+        unit: '{currency}/d',
+        read: ({ tariff }) => tariff && inFull(tariff.standingChargeMargin),
+      },
+    ],
   },
   {
     ...money,

@@ -2,7 +2,7 @@
 // process has it by now, nothing is found, and nothing is written.
 import type { Day } from '../../domain/period.ts';
 import { LONGEST_FAILURE_MS } from '../../domain/sharedMeter.ts';
-import type { Changes } from './kept.ts';
+import type { Changes } from './storedAccount.ts';
 
 /** The row of an account as the claim found it. Times in epoch milliseconds. */
 export interface ClaimedRow {
@@ -23,7 +23,7 @@ export interface ClaimedRow {
   readonly failures: number;
   readonly failing_since: number | null;
   readonly needs_user: boolean;
-  /** The process that knows what was kept of it when it was given back last; a process of before does not note itself. */
+  /** The process that has given it back last, and remembers it; a process of before does not note itself. */
   readonly kept_by: string | null;
 }
 
@@ -39,23 +39,17 @@ export interface End {
   readonly isPublished: boolean;
 }
 
-/** The end of a claim, and the process that knows what is kept of the account; `null`: none does. */
-interface EndOfClaim extends End {
-  readonly keptBy: string | null;
-}
+export const NO_CHANGES = { documents: [], ledgers: [] };
 
 /** Writes columns, documents and ledgers together; it finds the account's id. */
 export function commitStatement(
   row: ClaimedRow,
-  { documents, ledgers }: Changes,
+  changes: Pick<Changes, 'documents' | 'ledgers'>,
   columns: Columns,
-  end: EndOfClaim | undefined,
+  end: End | undefined,
 ): { readonly text: string; readonly values: readonly unknown[] } {
-  const given = JSON.stringify({
-    row: { ...columns, due_at: end?.dueAt, kept_by: end?.keptBy },
-    documents,
-    ledgers,
-  });
+  const { documents, ledgers } = changes;
+  const given = JSON.stringify({ row: { ...columns, due_at: end?.dueAt }, documents, ledgers });
   // PostgreSQL plans each statement when it comes: most runs have no new day.
   const parts = [`held AS (${updateOfRow(row, columns, end)})`, DOCUMENTS];
   if (ledgers.length > 0) parts.push(LEDGERS, daysPart(ledgers.some(({ gone }) => gone === null)));
@@ -67,7 +61,7 @@ function updateOfRow({ wanted, republish }: ClaimedRow, columns: Columns, end: E
   const set = Object.keys(columns).map((name) => `${name} = given.${name}`);
   if (end !== undefined)
     set.push(
-      "fence = a.fence + 1, claimed_until = 'epoch', claimed_by = NULL, kept_by = given.kept_by",
+      "fence = a.fence + 1, claimed_until = 'epoch', claimed_by = NULL, kept_by = a.claimed_by",
       `wanted = a.wanted - ${end.isPolled ? wanted : 0}, republish = a.republish - ${end.isPublished ? republish : 0}`,
       `due_at = CASE WHEN a.wanted > ${wanted} OR a.republish > ${republish} THEN now() ELSE given.due_at END`,
     );

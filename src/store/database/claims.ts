@@ -1,12 +1,12 @@
-// Which accounts this process works on: it claims rows that are due, and renews its claims.
+// Which accounts this process works on: it claims rows that are due, and renews its claims. What it has given back last it remembers.
 import type { Day } from '../../domain/period.ts';
-import { ClaimedAccount, type Tools } from './claimedAccount.ts';
+import { Claim, type Tools } from './claim.ts';
 import type { ClaimedRow } from './claimedRow.ts';
-import { KeptMemory } from './keptMemory.ts';
+import { readRows, StoredAccount } from './storedAccount.ts';
 
 /** Accounts that are due and that no process has. Their two kinds are asked for apart, so that the index gives each in its order. */
 const DUE = 'NOT paused AND due_at <= now() AND claimed_until <= now() AND retry_after <= now()';
-/** For so long an account is left to the process that knows what is kept of it. */
+/** For so long an account is left to the process that remembers it. */
 const ANOTHERS_TURN = '2 s';
 const TAKE = `
 WITH fresh AS (SELECT id FROM heat2mqtt.account WHERE first_history AND ${DUE}
@@ -25,18 +25,35 @@ export type Claims = ReturnType<typeof openClaims>;
 
 /** `process`: a UUID. `seconds`: how long a claim lasts unless it is renewed, by the clock of the database. */
 export function openClaims(tools: Tools, process: string, seconds: number) {
-  const { database, clock } = tools;
-  const memory = new KeptMemory(process);
+  const { database, seal, clock } = tools;
+  const memory = new AccountMemory(process);
   const UNTIL = 'clock_timestamp() + make_interval(secs => $2)';
   // From before the statement is sent: the database's claim ends later than ours.
   const nextEnd = () => clock.monotonic() + seconds * 1000;
 
   /** Runs a statement that claims rows; its first values are the process and the seconds. */
-  async function raise(text: string, values: readonly unknown[]): Promise<ClaimedAccount[]> {
+  async function raise(text: string, values: readonly unknown[]): Promise<Claim[]> {
     const endsAt = nextEnd();
     const rows = await database.query<ClaimedRow>(`${text} RETURNING a.*`, [process, seconds, ...values]);
-    const keptOf = memory.read(rows, tools);
-    return rows.map((row) => new ClaimedAccount(row, endsAt, () => keptOf(row), memory, tools));
+    const storedOf = readStored(rows);
+    const remember = memory.remember.bind(memory);
+    return rows.map((row) => new Claim(row, endsAt, () => storedOf(row), tools, remember));
+  }
+
+  /** Begins to read what is stored of accounts that were just claimed, but for what is remembered. */
+  function readStored(rows: readonly ClaimedRow[]): (row: ClaimedRow) => Promise<StoredAccount> {
+    const remembered = new Map(rows.map((row) => [row.id, memory.take(row)]));
+    const others = rows.map(({ id }) => id).filter((id) => remembered.get(id) === null);
+    const reading = others.length > 0 ? readRows(database, others) : Promise.resolve([]);
+    // Opening a claim tells of a failure; this only avoids an unhandled rejection.
+    reading.catch(() => undefined);
+    return async ({ id, repair, removed }) => {
+      const open = remembered.get(id);
+      if (open) return open;
+      const stored = new StoredAccount(id, seal, repair || removed);
+      stored.load(await reading);
+      return stored;
+    };
   }
 
   return {
@@ -44,7 +61,7 @@ export function openClaims(tools: Tools, process: string, seconds: number) {
      * Claims up to so many accounts that are due, the oldest first. Those whose history is read for the first time come last, but for
      * `firstHistories` of them. Rejects with DatabaseTrouble.
      */
-    take: (most: number, firstHistories: number): Promise<ClaimedAccount[]> =>
+    take: (most: number, firstHistories: number): Promise<Claim[]> =>
       raise(
         `${TAKE} UPDATE heat2mqtt.account a SET fence = a.fence + 1, claimed_by = $1, claimed_until = ${UNTIL}, ${UNKNOWN}
         WHERE a.id = ANY (${TAKEN})`,
@@ -55,7 +72,7 @@ export function openClaims(tools: Tools, process: string, seconds: number) {
      * Claims an account that the fleet does not have, or on which it has not worked yet: it is due in an hour. `login`: sealed.
      * `undefined`: the fleet works on it. Rejects with DatabaseTrouble.
      */
-    async takeNew(id: string, login: Buffer, historySince: Day | null): Promise<ClaimedAccount | undefined> {
+    async takeNew(id: string, login: Buffer, historySince: Day | null): Promise<Claim | undefined> {
       const taken = await raise(
         `INSERT INTO heat2mqtt.account AS a (id, login, history_since, due_at, fence, claimed_by, claimed_until)
         VALUES ($3, $4, $5, now() + interval '1 hour', 1, $1, ${UNTIL})
@@ -70,9 +87,9 @@ export function openClaims(tools: Tools, process: string, seconds: number) {
      * Renews these, which `take` has given: a statement under way is not seen by one on another connection. Those that are over, or
      * another's by now, end. Rejects with DatabaseTrouble.
      */
-    async renew(claimed: readonly ClaimedAccount[]): Promise<void> {
-      const living = claimed.filter((one) => one.remainingMs() > 0);
-      for (const one of claimed) if (!living.includes(one)) one.end();
+    async renew(claims: readonly Claim[]): Promise<void> {
+      const living = claims.filter((claim) => claim.remainingMs() > 0);
+      for (const claim of claims) if (!living.includes(claim)) claim.end();
       if (living.length === 0) return;
       const until = nextEnd();
       const values = [process, seconds, living.map(({ id }) => id), living.map(({ row }) => row.fence)];
@@ -82,10 +99,65 @@ export function openClaims(tools: Tools, process: string, seconds: number) {
         WHERE a.id = mine.id AND a.fence = mine.fence AND a.claimed_by = $1 RETURNING a.id`,
         values,
       );
-      for (const one of living) {
-        if (renewed.some(({ id }) => id === one.id)) one.renew(until);
-        else one.end();
+      for (const claim of living) {
+        if (renewed.some(({ id }) => id === claim.id)) claim.renew(until);
+        else claim.end();
       }
     },
   };
+}
+
+const MOST_ACCOUNTS = 1_000;
+/** Some 40 MB. */
+const MOST_DAYS = 100_000;
+
+interface Remembered {
+  readonly stored: StoredAccount;
+  /** Of the row, once it was given back. */
+  readonly fence: number;
+  readonly days: number;
+}
+
+/**
+ * Accounts that this process has given back: as long as no other process has had one since, which its fence tells, it need not be read
+ * again. The newest only, since the days of thousands of accounts would fill the memory.
+ */
+export class AccountMemory {
+  /** A UUID. */
+  readonly #process: string;
+  /** By id; the one that was given back longest ago comes first. */
+  readonly #accounts = new Map<string, Remembered>();
+  #days = 0;
+
+  constructor(process: string) {
+    this.#process = process;
+  }
+
+  /** `fence`: that of the row now. */
+  remember(stored: StoredAccount, fence: number): void {
+    this.#forget(stored.id);
+    const days = stored.countDays();
+    this.#accounts.set(stored.id, { stored, fence, days });
+    this.#days += days;
+    for (const oldest of this.#accounts.keys()) {
+      if (this.#accounts.size <= MOST_ACCOUNTS && this.#days <= MOST_DAYS) return;
+      this.#forget(oldest);
+    }
+  }
+
+  /** Of an account that was just claimed; `null`: it has to be read. It is remembered no longer, since the run will change it. */
+  take({ id, fence, kept_by, wanted, repair, removed }: ClaimedRow): StoredAccount | null {
+    const remembered = this.#accounts.get(id);
+    this.#forget(id);
+    // An account that was removed and comes back begins with the first fence again.
+    const isContinued = remembered?.fence === fence - 1 && kept_by === this.#process;
+    // A person who asks for a poll may have put something right by hand.
+    const isAskedFor = wanted > 0 || repair || removed;
+    return isContinued && !isAskedFor ? remembered.stored : null;
+  }
+
+  #forget(id: string): void {
+    this.#days -= this.#accounts.get(id)?.days ?? 0;
+    this.#accounts.delete(id);
+  }
 }

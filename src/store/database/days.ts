@@ -1,14 +1,13 @@
 // The days of a ledger in the database. Each is a row that SQL can ask about; those of long ago are packed into one value as well, the
 // block, because a thousand rows, each on a page of its own, take longer to read than everything else that is kept of an account.
 import { compareText } from '../../domain/order.ts';
-import type { Day } from '../../domain/period.ts';
+import { type Day, epochDay, fromEpochDay } from '../../domain/period.ts';
 import type { DayRow } from '../ledgerDocument.ts';
 
 /** The newest days may still be corrected: they stay out of the block, which is then seldom written. */
 const LEAST_LOOSE_DAYS = 21;
 /** With more of them than this the block is written anew. */
 const MOST_LOOSE_DAYS = 52;
-const DAY_MS = 24 * 3_600_000;
 
 /** Days packed together: a list for each column, which is half as long as a list of rows. */
 export interface Block {
@@ -22,8 +21,8 @@ export interface Block {
 
 /** The days of one ledger as the database has them. */
 export interface StoredDays {
-  /** By their day; `null`: they could not be read. */
-  readonly rows: ReadonlyMap<Day, DayRow> | null;
+  /** `null`: they could not be read. */
+  readonly rows: readonly DayRow[] | null;
   /** The block has all days before this one; `null`: there is no block that counts. */
   readonly blockTo: Day | null;
 }
@@ -39,7 +38,7 @@ export interface DaysToWrite {
 
 export function pack(rows: readonly DayRow[]): Block {
   return {
-    day: rows.map(([day]) => Date.parse(day) / DAY_MS),
+    day: rows.map(([day]) => epochDay(day)),
     energy: rows.map(([, energy]) => energy),
     cost: rows.map(([, , cost]) => cost),
     revision: rows.map(([, , , revision]) => revision),
@@ -52,7 +51,7 @@ export function unpack({ day, energy, cost, revision, receivedAt }: Block): DayR
   const columns: readonly unknown[] = [day, energy, cost, revision, receivedAt];
   if (!columns.every((column) => Array.isArray(column) && column.length === day.length)) return null;
   return day.map((number, at) => [
-    new Date(number * DAY_MS).toISOString().slice(0, 10),
+    fromEpochDay(number),
     energy[at] ?? null,
     cost[at] ?? null,
     revision[at] ?? 0,
@@ -62,9 +61,10 @@ export function unpack({ day, energy, cost, revision, receivedAt }: Block): DayR
 
 /** `days`: all of the ledger. */
 export function daysToWrite(days: readonly DayRow[], { rows, blockTo }: StoredDays): DaysToWrite {
-  const present = new Set(days.map(([day]) => day));
-  const changed = days.filter((row) => !isSame(row, rows?.get(row[0])));
-  const gone = [...(rows?.keys() ?? [])].filter((day) => !present.has(day));
+  const before = new Map(rows?.map((row) => [row[0], row]));
+  const changed = days.filter((row) => !isSame(row, before.get(row[0])));
+  for (const [day] of days) before.delete(day);
+  const gone = [...before.keys()];
   const end = blockTo ?? '';
   const isBlockTrue = [...changed.map(([day]) => day), ...gone].every((day) => day >= end);
   const loose = days.filter(([day]) => day >= end);

@@ -1,16 +1,21 @@
 // An account that a process has claimed. The claim raised a number in the account's row, the fence, and every write names it, so that
-// a write that comes late is refused. What is kept of the account is changed in memory and written in one statement at the end of the
-// run. Only tokens, and that a login begins, are written at once: they have to be kept before they are used.
+// a write that comes late is refused. What is stored of the account is changed in memory and written in one statement at the end of
+// the run. Only tokens, and that a login begins, are written at once: they have to be kept before they are used.
 import { type Property, seriesName, topicSafe } from '../../domain/reading.ts';
 import { cannotRead } from '../../domain/sharedMeter.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
-import type { Codec, Document, StateStore } from '../stateStore.ts';
-import { type ClaimedRow, type Columns, commitStatement, type End, TAKE_SERIES } from './claimedRow.ts';
+import {
+  type ClaimedRow,
+  type Columns,
+  commitStatement,
+  type End,
+  NO_CHANGES,
+  TAKE_SERIES,
+} from './claimedRow.ts';
 import { type Database, DatabaseTrouble } from './database.ts';
-import { Kept, keptAs, readKept, type SeriesWords } from './kept.ts';
-import type { KeptMemory } from './keptMemory.ts';
 import type { Seal } from './seal.ts';
+import { readRows, type StoredAccount } from './storedAccount.ts';
 
 /** The claim is over, or another process has the account now: everything of this run is dropped. */
 const fenceLost = () =>
@@ -25,41 +30,37 @@ export interface Tools {
   readonly clock: Clock;
 }
 
-/** The outcome of a login is written with its tokens, so that tokens that are lost count as a login that was not finished. */
-const isOfSession = (name: string): boolean => ['tokens', 'login-budget', 'way-in'].includes(name);
+/** To be called when the row has this fence, and all that is stored is in the database. */
+type GivenBack = (stored: StoredAccount, fence: number) => void;
+
 const RETRY_MS = 200;
 
-export class ClaimedAccount implements StateStore {
+export class Claim {
   readonly id: string;
   readonly row: ClaimedRow;
-  readonly fault = null;
-  /** The columns of a series for the views, beside its readings. */
-  describe: (series: string) => SeriesWords = () => ({});
   readonly #tools: Tools;
-  readonly #memory: KeptMemory;
-  /** `null` once it is opened: it holds what is kept of the accounts that were claimed with this one. */
-  #readKept: (() => Promise<Kept>) | null;
-  /** Nothing, until it is opened. */
-  #kept: Kept;
+  readonly #readStored: () => Promise<StoredAccount>;
+  readonly #givenBack: GivenBack;
+  /** `null` until it is opened. */
+  #stored: StoredAccount | null = null;
   readonly #stopping = new AbortController();
   /** On the monotonic clock. */
   #endsAt: number;
 
-  /** `endsAt`: on the monotonic clock. `readKept`: gives what was read after the claim, when no other process can change it. */
+  /** `endsAt`: on the monotonic clock. `read`: gives what was read after the claim, when no other process can change it. */
   constructor(
     row: ClaimedRow,
     endsAt: number,
-    readKept: () => Promise<Kept>,
-    memory: KeptMemory,
+    read: () => Promise<StoredAccount>,
     tools: Tools,
+    givenBack: GivenBack = () => undefined,
   ) {
     this.id = row.id;
     this.row = row;
     this.#endsAt = endsAt;
-    this.#readKept = readKept;
-    this.#memory = memory;
+    this.#readStored = read;
+    this.#givenBack = givenBack;
     this.#tools = tools;
-    this.#kept = new Kept(row.id, tools.seal, true);
   }
 
   /** Aborts when the run is to stop, with the reason. */
@@ -92,58 +93,16 @@ export class ClaimedAccount implements StateStore {
     if (this.remainingMs() > 0) this.#endsAt = until;
   }
 
-  /** The same object from claim to claim, while no other process has the account in between; once it is opened. */
-  get continuity(): object {
-    return this.#kept;
-  }
-
-  /** To be called before any document is asked for. Rejects with damaged_document, or DatabaseTrouble. */
+  /** To be called first. Rejects with damaged_document, or DatabaseTrouble. */
   async open(): Promise<void> {
-    if (this.#readKept === null) return;
-    this.#kept = await this.#readKept();
-    this.#readKept = null;
+    this.#stored = await this.#readStored();
+    this.#stored.writeSession = () => this.#commit(true);
   }
 
-  document<T>(path: string, codec: Codec<T>): Document<T> {
-    const { name, property } = keptAs(path, this.#tools.seal);
-    const put = async (json: unknown, value?: T) => {
-      // Another account reads the meter of a ledger that has no series here.
-      if (property !== null && this.#kept.seriesOf(name) === '') return true;
-      this.#kept.put(name, json, value);
-      const isLoginBegun = name === 'login-budget' && Object(json).code === 'login_unfinished';
-      // Tokens that cannot be kept must not be used: the run is over then.
-      if (name === 'tokens' || isLoginBegun) await this.#commit(isOfSession);
-      return true;
-    };
-    return {
-      read: async () => this.#kept.read(name, codec),
-      write: (value) => put(codec.encode(value), value),
-      remove: () => put(null),
-    };
-  }
-
-  async list(): Promise<string[]> {
-    return this.#kept.names();
-  }
-
-  /** The claim is the lock. */
-  withLock<T>(_name: string, _clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
-    return step(true);
-  }
-
-  /** Readings, or something beside them, are to be written: nothing may be published before. */
-  hasNews(): boolean {
-    return this.#kept.hasNews();
-  }
-
-  /** The name of a property's series; `''`: it has none, or another account reads it. */
-  nameOf(property: Property): string {
-    return this.#kept.seriesOf(this.#markOf(property));
-  }
-
-  /** It has a series of this name, which no other account can take while the claim lasts. */
-  hasSeries(series: string): boolean {
-    return this.#kept.hasSeries(series);
+  /** The same object from claim to claim, while no other process has the account in between. */
+  get stored(): StoredAccount {
+    if (this.#stored === null) throw new TypeError('a claim is opened before it is used');
+    return this.#stored;
   }
 
   /**
@@ -152,7 +111,7 @@ export class ClaimedAccount implements StateStore {
    * Resolves to the accounts that read the others, by property. Rejects with fence_lost, or DatabaseTrouble.
    */
   async takeSeries(properties: readonly Property[]): Promise<ReadonlyMap<string, string>> {
-    const isElsewhere = (one: Property) => this.nameOf(one) === '';
+    const isElsewhere = (property: Property) => this.stored.nameOf(property) === '';
     if (!properties.some(isElsewhere)) return new Map();
     const plain = properties.map(seriesName);
     const wanted = properties.map((property, at) => {
@@ -166,7 +125,7 @@ export class ClaimedAccount implements StateStore {
     const standing = { failingSince: row.failing_since, needsPerson: row.needs_user };
     const mayTake = !cannotRead(standing, clock.now());
     await database.query(TAKE_SERIES, [id, row.fence, JSON.stringify(wanted), mayTake]);
-    this.#kept.replaceSeries(await readKept(database, [id]));
+    this.stored.replaceSeries(await readRows(database, [id]));
     return this.#readersOf(properties.filter(isElsewhere));
   }
 
@@ -174,48 +133,47 @@ export class ClaimedAccount implements StateStore {
     if (properties.length === 0) return new Map();
     const rows = await this.#tools.database.query<{ mark: string; account: string }>(
       'SELECT mark, account FROM heat2mqtt.series WHERE mark = ANY($1)',
-      [properties.map((one) => this.#markOf(one))],
+      [properties.map((property) => this.#markOf(property))],
     );
     const readers = new Map(rows.map(({ mark, account }) => [mark, account]));
     return new Map(
-      properties.map((one) => {
-        const reader = readers.get(this.#markOf(one));
+      properties.map((property) => {
+        const reader = readers.get(this.#markOf(property));
         // Every property has a series by now, unless another process has the account.
         if (reader === undefined) throw fenceLost();
-        return [one.propertyCustomerId, reader];
+        return [property.propertyCustomerId, reader];
       }),
     );
-  }
-
-  /** Writes everything that has changed, or nothing; twice is once. `end`: ends the claim. Rejects with fence_lost. */
-  write(columns: Columns, end?: End): Promise<void> {
-    return this.#commit(() => true, columns, end);
-  }
-
-  /** Ends the claim without what has changed, but for the session. Rejects with fence_lost. */
-  giveBack(columns: Columns, end: End): Promise<void> {
-    return this.#commit(isOfSession, columns, end);
-  }
-
-  /** Deletes the account with all that is kept of it. Rejects with fence_lost. */
-  deleteAccount(): Promise<void> {
-    const text = 'DELETE FROM heat2mqtt.account a WHERE id = $1 AND a.fence = $2 RETURNING id';
-    return this.#insist(text, [this.id, this.row.fence]);
   }
 
   #markOf({ propertyCustomerId }: Property): string {
     return this.#tools.seal.mark(propertyCustomerId);
   }
 
-  async #commit(isWanted: (name: string) => boolean, columns: Columns = {}, end?: End): Promise<void> {
-    const { process } = this.#memory;
-    const changes = this.#kept.changes(isWanted, this.describe);
-    const { text, values } = commitStatement(this.row, changes, columns, end && { ...end, keptBy: process });
+  /** Writes everything that has changed, or nothing; twice is once. `end`: ends the claim. Rejects with fence_lost. */
+  write(columns: Columns, end?: End): Promise<void> {
+    return this.#commit(false, columns, end);
+  }
+
+  /** Ends the claim without what has changed, but for the session. Rejects with fence_lost. */
+  giveBack(columns: Columns, end: End): Promise<void> {
+    return this.#commit(true, columns, end);
+  }
+
+  /** Deletes the account with all that is stored of it. Rejects with fence_lost. */
+  deleteAccount(): Promise<void> {
+    const text = 'DELETE FROM heat2mqtt.account a WHERE id = $1 AND a.fence = $2 RETURNING id';
+    return this.#insist(text, [this.id, this.row.fence]);
+  }
+
+  async #commit(isOfSessionOnly: boolean, columns: Columns = {}, end?: End): Promise<void> {
+    const stored = this.#stored;
+    const changes = stored?.changes(isOfSessionOnly);
+    const { text, values } = commitStatement(this.row, changes ?? NO_CHANGES, columns, end);
     await this.#insist(text, values);
-    changes.written();
+    changes?.written();
     // The end has raised the fence again. What a run has changed and not written never was.
-    if (end && this.#readKept === null && this.#kept.isClean())
-      this.#memory.remember(this.id, this.row.fence + 1, this.#kept);
+    if (end && stored?.isClean()) this.#givenBack(stored, this.row.fence + 1);
   }
 
   /** Runs a statement that finds the row of the account; tried for as long as the claim lasts. */

@@ -1,15 +1,17 @@
-// The stored state of an account: documents, and the ledgers of its series. It is read with a claim, changed in memory, and written by
-// the claim. What holds a secret or a number of a person is sealed.
-import type { Day } from '../../domain/period.ts';
+// The stored state of an account: documents, and the ledgers of its series. It is read after a claim, changed in memory, and written by
+// the claim; without one it is only looked at. What holds a secret or a number of a person is sealed.
+import type { Property } from '../../domain/reading.ts';
+import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, failure } from '../../foundation/failure.ts';
+import { contextCodec } from '../documents.ts';
 import type { DayRow } from '../ledgerDocument.ts';
-import type { Codec } from '../stateStore.ts';
+import type { Codec, Document, StateStore } from '../stateStore.ts';
 import type { Database } from './database.ts';
 import { type Block, type DaysToWrite, daysToWrite, type StoredDays, unpack } from './days.ts';
 import { PLACES, type Seal } from './seal.ts';
 
 /** A document of an account, or the ledger of one of its series. */
-export interface KeptRow {
+export interface StoredRow {
   readonly account: string;
   /** A ledger's is the mark of its series. */
   readonly name: string;
@@ -23,11 +25,11 @@ export interface KeptRow {
 }
 
 /**
- * Everything that is kept of these accounts. A ledger that tells no end of a block was written by a process that knows of none: its
+ * Everything that is stored of these accounts. A ledger that tells no end of a block was written by a process that knows of none: its
  * block may be out of date, and does not count.
  */
-export const readKept = (database: Database, accounts: readonly string[]): Promise<KeptRow[]> =>
-  database.query<KeptRow>(
+export const readRows = (database: Database, accounts: readonly string[]): Promise<StoredRow[]> =>
+  database.query<StoredRow>(
     `SELECT account, name, json, sealed, NULL AS series, NULL::json AS block, NULL::json AS days
     FROM heat2mqtt.document WHERE account = ANY($1)
     UNION ALL SELECT s.account, s.mark, s.ledger, NULL, s.name, CASE WHEN b.ends IS NOT NULL THEN s.block END,
@@ -39,27 +41,21 @@ export const readKept = (database: Database, accounts: readonly string[]): Promi
     [accounts],
   );
 
-/** The property whose ledger a document of this name is. */
-export function propertyOf(name: string): string | null {
-  const property = /^ledger-(.+)$/.exec(name)?.[1];
-  return property === undefined ? null : decodeURIComponent(property);
-}
-
-/**
- * The name under which a document is kept, from its path; `property`: the one whose ledger it is. A ledger is called by the mark of its
- * property.
- */
-export function keptAs(
-  path: string,
-  seal: Seal,
-): { readonly name: string; readonly property: string | null } {
-  const file = path.slice(path.lastIndexOf('/') + 1);
-  const property = propertyOf(file);
-  return { name: property === null ? file : seal.mark(property), property };
+/** To look at, while another process may work on the account. Rejects with damaged_document, or DatabaseTrouble. */
+export async function readStored(
+  account: string,
+  { database, seal }: { readonly database: Database; readonly seal: Seal },
+): Promise<StoredAccount> {
+  const stored = new StoredAccount(account, seal, false);
+  stored.load(await readRows(database, [account]));
+  return stored;
 }
 
 /** They hold no secret and no number of a person. */
 const PLAIN = ['journal', 'published'];
+/** The outcome of a login is written with its tokens, so that tokens that are lost count as a login that was not finished. */
+const OF_SESSION = ['tokens', 'login-budget', 'way-in'];
+const LEDGER = 'ledger-';
 
 /** The facts about a document that SQL may be asked for. */
 function plainPart(name: string, json: unknown): unknown {
@@ -103,56 +99,79 @@ export interface Changes {
   readonly written: () => void;
 }
 
-export class Kept {
+export class StoredAccount implements StateStore {
+  readonly id: string;
+  readonly fault = null;
+  /** Writes what has changed of the session at once; `null`: the account is not claimed, and nothing is written. */
+  writeSession: (() => Promise<void>) | null = null;
+  describe: (series: string) => SeriesWords = () => ({});
   readonly #entries = new Map<string, Entry>();
-  readonly #account: string;
   readonly #seal: Seal;
   readonly #dropsDamaged: boolean;
 
   /** `dropsDamaged`: what is damaged counts as absent, in place of a damaged_document. */
-  constructor(account: string, seal: Seal, dropsDamaged: boolean) {
-    this.#account = account;
+  constructor(id: string, seal: Seal, dropsDamaged: boolean) {
+    this.id = id;
     this.#seal = seal;
     this.#dropsDamaged = dropsDamaged;
   }
 
   /** Takes the rows of its account. Throws damaged_document. */
-  load(rows: readonly KeptRow[]): void {
+  load(rows: readonly StoredRow[]): void {
     for (const row of rows) {
-      if (row.account !== this.#account) continue;
+      if (row.account !== this.id) continue;
       if (row.series === null) this.#loadDocument(row);
       else this.#loadLedger(row, row.series);
     }
   }
 
-  #loadDocument({ account, name, json, sealed }: KeptRow): void {
+  #loadDocument({ account, name, json, sealed }: StoredRow): void {
     const opened = sealed === null ? json : this.#seal.open(PLACES.document(account, name), sealed);
     this.#entries.set(name, { json: opened ?? null, isChanged: false, ledger: null });
     if (opened === undefined) this.#noteDamage(name);
   }
 
-  #loadLedger({ name, json, block, days }: KeptRow, series: string): void {
+  #loadLedger({ name, json, block, days }: StoredRow, series: string): void {
     const { blockTo = null, ...ledger } = Object(json);
     const packed = block === null ? [] : unpack(block);
     // Without days the codec of the ledger refuses it.
-    const all = packed && [...packed, ...(days ?? [])];
-    const stored = { rows: all && byDay(all), blockTo: block && blockTo };
+    const rows = packed && [...packed, ...(days ?? [])];
     this.#entries.set(name, {
-      json: json && { ...ledger, days: all },
+      json: json && { ...ledger, days: rows },
       isChanged: false,
-      ledger: { series, stored },
+      ledger: { series, stored: { rows, blockTo: block && blockTo } },
     });
   }
 
   #noteDamage(name: string, cause?: unknown): void {
     const { ledger = null } = this.#entries.get(name) ?? {};
-    if (!this.#dropsDamaged) throw damagedDocument(this.#account, ledger === null ? name : 'ledger', cause);
+    if (!this.#dropsDamaged) throw damagedDocument(this.id, ledger === null ? name : 'ledger', cause);
     if (ledger === null) this.#entries.set(name, { json: null, isChanged: true, ledger });
     else ledger.stored = { rows: null, blockTo: null };
   }
 
-  /** `null`: there is none. Throws damaged_document. */
-  read<T>(name: string, codec: Codec<T>): T | null {
+  document<T>(path: string, codec: Codec<T>): Document<T> {
+    const file = path.slice(path.lastIndexOf('/') + 1);
+    const isLedger = file.startsWith(LEDGER);
+    const name = isLedger ? this.#seal.mark(decodeURIComponent(file.slice(LEDGER.length))) : file;
+    const put = async (json: unknown, value?: T) => {
+      const { ledger = null } = this.#entries.get(name) ?? {};
+      // Another account reads the meter of a ledger that has no series here.
+      if (isLedger && ledger === null) return true;
+      this.#entries.set(name, { json, value, isChanged: true, ledger });
+      const isLoginBegun = name === 'login-budget' && Object(json).code === 'login_unfinished';
+      // Tokens that cannot be kept must not be used: the run is over then.
+      if (name === 'tokens' || isLoginBegun) await this.writeSession?.();
+      return true;
+    };
+    return {
+      read: async () => this.#read(name, codec),
+      write: (value) => put(codec.encode(value), value),
+      remove: () => put(null),
+    };
+  }
+
+  #read<T>(name: string, codec: Codec<T>): T | null {
     const entry = this.#entries.get(name);
     if (entry === undefined || entry.json === null) return null;
     try {
@@ -164,29 +183,22 @@ export class Kept {
     }
   }
 
-  /** `value`: what its codec would make of `json`. */
-  put(name: string, json: unknown, value?: unknown): void {
-    const { ledger = null } = this.#entries.get(name) ?? {};
-    this.#entries.set(name, { json, value, isChanged: true, ledger });
+  /** Its ledgers. The database calls one by a mark, from which nobody learns the number of a customer. */
+  async list(): Promise<string[]> {
+    const properties = this.#read('context', contextCodec)?.value.properties ?? [];
+    return properties
+      .filter((property) => this.nameOf(property) !== '')
+      .map(({ propertyCustomerId }) => `${LEDGER}${encodeURIComponent(propertyCustomerId)}`);
   }
 
-  names(): string[] {
-    return [...this.#entries.keys()];
+  /** The claim is the lock. */
+  withLock<T>(_name: string, _clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
+    return step(this.writeSession !== null);
   }
 
-  /** Everything is written. */
-  isClean(): boolean {
-    return [...this.#entries.values()].every(({ isChanged }) => !isChanged);
-  }
-
-  countDays(): number {
-    const days = [...this.#entries.values()].map(({ ledger }) => ledger?.stored.rows?.size ?? 0);
-    return days.reduce((sum, count) => sum + count, 0);
-  }
-
-  /** The name of the series of this mark; `''`: the account has none. */
-  seriesOf(mark: string): string {
-    return this.#entries.get(mark)?.ledger?.series ?? '';
+  /** The name of a property's series; `''`: it has none, or another account reads it. */
+  nameOf({ propertyCustomerId }: Property): string {
+    return this.#entries.get(this.#seal.mark(propertyCustomerId))?.ledger?.series ?? '';
   }
 
   hasSeries(name: string): boolean {
@@ -194,21 +206,32 @@ export class Kept {
   }
 
   /** Its series are those of these rows now. */
-  replaceSeries(rows: readonly KeptRow[]): void {
+  replaceSeries(rows: readonly StoredRow[]): void {
     for (const [name, { ledger }] of this.#entries) if (ledger !== null) this.#entries.delete(name);
     this.load(rows.filter(({ series }) => series !== null));
   }
 
-  /** Readings, or something beside them, have changed. */
+  /** Everything is written. */
+  isClean(): boolean {
+    return [...this.#entries.values()].every(({ isChanged }) => !isChanged);
+  }
+
+  /** Readings, or something beside them, are to be written: nothing may be published before. */
   hasNews(): boolean {
     return [...this.#entries].some(
       ([name, { isChanged, ledger }]) => isChanged && (name === 'extras' || ledger !== null),
     );
   }
 
-  /** Of those entries that are wanted. */
-  changes(isWanted: (name: string) => boolean, describe: (series: string) => SeriesWords): Changes {
-    const changed = [...this.#entries].filter(([name, { isChanged }]) => isChanged && isWanted(name));
+  countDays(): number {
+    const counts = [...this.#entries.values()].map(({ ledger }) => ledger?.stored.rows?.length ?? 0);
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  changes(isOfSessionOnly: boolean): Changes {
+    const changed = [...this.#entries].filter(
+      ([name, { isChanged }]) => isChanged && (!isOfSessionOnly || OF_SESSION.includes(name)),
+    );
     const documents: DocumentToWrite[] = [];
     const ledgers: LedgerToWrite[] = [];
     const noteStored: (() => void)[] = [];
@@ -219,10 +242,10 @@ export class Kept {
       }
       const { days = [], ...rest } = Object(json);
       const { blockTo, ...toWrite } = daysToWrite(days, ledger.stored);
-      const words = { ...rest, ...describe(ledger.series) };
+      const words = { ...rest, ...this.describe(ledger.series) };
       ledgers.push({ mark: name, ledger: blockTo === null ? words : { ...words, blockTo }, ...toWrite });
       noteStored.push(() => {
-        ledger.stored = { rows: byDay(days), blockTo };
+        ledger.stored = { rows: days, blockTo };
       });
     }
     const written = () => {
@@ -234,13 +257,10 @@ export class Kept {
 
   #documentToWrite(name: string, json: unknown): DocumentToWrite {
     const isOpen = json === null || PLAIN.includes(name);
-    const sealed = isOpen ? null : this.#seal.close(PLACES.document(this.#account, name), json);
+    const sealed = isOpen ? null : this.#seal.close(PLACES.document(this.id, name), json);
     return { name, json: plainPart(name, json), sealed: sealed?.toString('base64') ?? null };
   }
 }
-
-const byDay = (rows: readonly DayRow[]): ReadonlyMap<Day, DayRow> =>
-  new Map(rows.map((row) => [row[0], row]));
 
 const damagedDocument = (account: string, called: string, cause: unknown) =>
   failure('damaged_document', `What the database keeps of ${account} as ${called} is damaged.`, {

@@ -1,0 +1,153 @@
+// An account as the daemon opens it, on what the database has stored of it. It stays open between two runs of this process, as long as
+// no other process has had it: days that were read, figures that were computed and tokens need not be taken up again.
+import type { Account } from '../accounts/account.ts';
+import type { AccountContext } from '../accounts/context.ts';
+import { SeriesNames } from '../accounts/names.ts';
+import { openAccounts } from '../accounts/openAccounts.ts';
+import type { openReplyShapes } from '../accounts/pollHistory.ts';
+import type { IssuerMemory } from '../auth/issuerClient.ts';
+import type { Account as ConfiguredAccount } from '../config/schema.ts';
+import { Secret } from '../config/secret.ts';
+import type { Property } from '../domain/reading.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
+import { concurrencyLimit } from '../foundation/limits.ts';
+import type { Claim } from '../store/database/claim.ts';
+import type { ClaimedRow } from '../store/database/claimedRow.ts';
+import type { Claims } from '../store/database/claims.ts';
+import type { SeriesWords, StoredAccount } from '../store/database/storedAccount.ts';
+import type { OpenFleet } from './open.ts';
+import type { Pace } from './pace.ts';
+import { loginOf } from './roster.ts';
+
+/** What all accounts share. */
+export interface Shared {
+  readonly issuerMemory: IssuerMemory;
+  readonly onReply: Awaited<ReturnType<typeof openReplyShapes>>;
+}
+
+/** What is open between two runs: forgotten with what is stored. */
+export type OpenAccounts = WeakMap<StoredAccount, OpenAccount>;
+
+interface Parts {
+  readonly context: Omit<AccountContext, 'state' | 'changed'>;
+  readonly opened: Pick<OpenFleet, 'seal'>;
+  readonly pace: Pace;
+  readonly claims: Claims;
+  readonly shared: Shared;
+  readonly openAccounts: OpenAccounts;
+}
+
+export interface OpenAccount {
+  readonly account: Account;
+  readonly context: AccountContext;
+  readonly turn: Turn;
+}
+
+/** What an account goes by from run to run. */
+interface Turn {
+  /** That of the run under way. */
+  claim: Claim;
+  /** No other account reads any of its meters. */
+  isAlone: boolean;
+  /** What the log must not show while it is worked on. */
+  readonly secrets: Set<string>;
+}
+
+/** So many come with tokens within days. An account that has more is opened anew, and knows only those that it uses. */
+const MOST_SECRETS = 100;
+
+/** Runs the step on the account, which stays open where the step resolves to true. Rejects with damaged_login. */
+export async function withAccount(
+  claim: Claim,
+  parts: Parts,
+  step: (open: OpenAccount) => Promise<boolean>,
+): Promise<void> {
+  const { openAccounts: stillOpen, context } = parts;
+  const before = stillOpen.get(claim.stored);
+  stillOpen.delete(claim.stored);
+  const turn = before?.turn ?? { claim, isAlone: true, secrets: new Set<string>() };
+  const { secrets } = turn;
+  turn.claim = claim;
+  try {
+    for (const secret of secrets) context.scrubber.register(secret);
+    const open = before ?? (await openAnew(turn, parts));
+    const isWell = await step(open);
+    // Whether it may read the meters of others is asked when it is opened.
+    if (isWell && turn.isAlone && secrets.size <= MOST_SECRETS) stillOpen.set(claim.stored, open);
+  } finally {
+    // Those of the next accounts come.
+    for (const secret of secrets) context.scrubber.forget(secret);
+  }
+}
+
+async function openAnew(turn: Turn, parts: Parts): Promise<OpenAccount> {
+  const { shared, pace, claims } = parts;
+  const { row, stored } = turn.claim;
+  // Once each: it is forgotten once.
+  const register = (secret: string) => {
+    if (turn.secrets.has(secret)) return;
+    turn.secrets.add(secret);
+    parts.context.scrubber.register(secret);
+  };
+  const scrubber = { ...parts.context.scrubber, register, registerToken: register };
+  const context: AccountContext = {
+    ...parts.context,
+    scrubber,
+    config: { ...parts.context.config, accounts: [configured(row, parts, scrubber)] },
+    limit: concurrencyLimit(1),
+    changed: () => undefined,
+    state: stored,
+  };
+  const [account] = await openAccounts(context, (meter) => meter.store.restore(null), {
+    ...shared,
+    names: namesIn(turn),
+    gate: (to) => pace.gateTo(to, () => turn.claim, claims),
+  });
+  if (account === undefined) throw new TypeError('no account was opened');
+  stored.describe = (series) => wordsOf(account, series);
+  return { account, context, turn };
+}
+
+/** The database says which account of the fleet reads a property, under a name that no other has. */
+function namesIn(turn: Turn): SeriesNames {
+  let readers: ReadonlyMap<string, string> = new Map();
+  return Object.assign(new SeriesNames(), {
+    claim: async (properties: readonly Property[]) => {
+      readers = await turn.claim.takeSeries(properties);
+      turn.isAlone = readers.size === 0;
+    },
+    ownerOf: ({ propertyCustomerId }: Property, claimant: string) =>
+      readers.get(propertyCustomerId) ?? claimant,
+    nameOf: (property: Property) => turn.claim.stored.nameOf(property),
+  });
+}
+
+function wordsOf({ meters, extras }: Account, series: string): SeriesWords {
+  const meter = meters?.find(({ name }) => name === series);
+  return {
+    currency: extras.currency,
+    friendlyName: meter?.friendlyName ?? null,
+    ...(meter && { identifiers: meter.property.meterIdentifiers }),
+  };
+}
+
+function configured(
+  row: ClaimedRow,
+  { opened }: Parts,
+  scrubber: AccountContext['scrubber'],
+): ConfiguredAccount {
+  const login = loginOf(row, opened.seal);
+  if (login === undefined)
+    throw failure('damaged_login', `The login of ${row.id} in the database cannot be opened.`, {
+      exit: EXIT.config,
+      retry: 'never',
+      hint: 'Import this account again with `heat2mqtt accounts import`.',
+    });
+  const { username, password } = login;
+  return {
+    id: row.id,
+    username,
+    password: new Secret('database', async () => password, scrubber),
+    ...(row.history_since !== null && { history_since: row.history_since }),
+  };
+}

@@ -67,13 +67,15 @@ export class RetainedReader {
 
   /** Resolves when it is done, or no byte has come for a while. */
   async #untilSilent(over: Connection, isDone: () => boolean): Promise<void> {
+    const began = this.#clock.monotonic();
+    let heardAt = began;
     let bytes = over.bytesReceived;
-    let silenceMs = 0;
-    for (let ms = 0; ms < LONGEST_READ_MS && silenceMs < SILENCE_MS; ms += LISTEN_EVERY_MS) {
-      if (isDone() || this.#signal.aborted) return;
-      await this.#clock.sleep(LISTEN_EVERY_MS, this.#signal);
-      silenceMs = bytes === over.bytesReceived ? silenceMs + LISTEN_EVERY_MS : 0;
+    while (!isDone() && !this.#signal.aborted) {
+      const now = this.#clock.monotonic();
+      if (bytes !== over.bytesReceived) heardAt = now;
       bytes = over.bytesReceived;
+      if (now - heardAt >= SILENCE_MS || now - began >= LONGEST_READ_MS) return;
+      await this.#clock.sleep(LISTEN_EVERY_MS, this.#signal);
     }
   }
 

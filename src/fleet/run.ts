@@ -17,7 +17,7 @@ import type { Membership } from './membership.ts';
 import type { OpenFleet } from './open.ts';
 import { type OpenAccount, type OpenAccounts, type Shared, withAccount } from './openAccount.ts';
 import type { Pace } from './pace.ts';
-import { clearTopics, newsOf, noteUntold, readPublished, tell } from './publishing.ts';
+import { clearTopics, publishNews, readPublished } from './publishing.ts';
 import type { Schedule } from './schedule.ts';
 
 /** Shared by everything in a process. */
@@ -48,11 +48,11 @@ export async function runAccount(claim: Claim, parts: ProcessParts): Promise<voi
 }
 
 /** Clears the topics of an account that is being removed, then deletes it. */
-async function withdraw(claim: Claim, parts: ProcessParts): Promise<void> {
-  const { isAnswered, isCleared } = await clearTopics(claim, parts);
+async function withdraw(claim: Claim, { link, context }: ProcessParts): Promise<void> {
+  const { isAnswered, isCleared } = await clearTopics(claim, link, context);
   if (isCleared) return claim.deleteAccount();
   // Topics left on the broker have to be remembered.
-  const dueAt = new Date(parts.context.clock.now() + (isAnswered ? REFUSED_AGAIN_MS : PUBLISH_AGAIN_MS));
+  const dueAt = new Date(context.clock.now() + (isAnswered ? REFUSED_AGAIN_MS : PUBLISH_AGAIN_MS));
   await claim.write({}, { dueAt, isPolled: false, isPublished: false });
 }
 
@@ -65,13 +65,10 @@ async function workOn({ account, context, turn }: OpenAccount, { link, schedule 
   claim.check();
 
   const columns = columnsAfter(account, polled, claim.row, context);
-  const refreshEvents = refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, context);
-  const news = newsOf(account, [...(polled?.events ?? []), ...refreshEvents], published, claim, context);
-  if (news.isToNote) {
-    await noteUntold(claim, news);
-    await claim.write(columns);
-  }
-  const isTold = await tell(claim, news, { link, context });
+  const ofRefresh = refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, context);
+  const events = [...(polled?.events ?? []), ...ofRefresh];
+  const ended = { account, published, events, claim, context };
+  const isTold = await publishNews(ended, link, () => claim.write(columns));
   const pollAt = columns.poll_at?.getTime() ?? claim.row.poll_at;
   const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, context));
   const dueAt = new Date(isTold ? restsUntil : context.clock.now() + PUBLISH_AGAIN_MS);

@@ -1,7 +1,7 @@
 // How a fleet is, on the database's wire: what is wrong of what was counted, who counts, and transactions that stay open.
 import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
-import { FleetCounts, readHealth } from '../../src/fleet/health.ts';
+import { FleetCounts } from '../../src/fleet/health.ts';
 import { TransactionWatch } from '../../src/fleet/transactions.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 import { handClock } from '../support/clock.ts';
@@ -14,12 +14,12 @@ test.each([
   ['one that is told to wait', { toldToWait: 1 }, 'degraded', ['accounts_told_to_wait']],
   ['a pause', { pausedUntil: '2025-03-10T13:00:00+00:00' }, 'degraded', ['provider_pause']],
 ])('the health of a fleet with %s', async (_, over, state, codes) => {
-  const { row, database } = await openAccountRow();
+  const { row, database, clock } = await openAccountRow();
   const { failing = 0, overdue = 0, ...counted } = over as Record<string, number>;
   const last_poll_at = '2025-03-10T12:00:00+00:00';
   Object.assign(row.counted, counted, { health: { last_poll_at, failures_in_a_row: failing } });
   Object.assign(row.counted.fleet, { accounts: 4, paused: 1, failing, overdue });
-  const { health } = await readHealth(database, 30, zone('Europe/Vienna'));
+  const { health } = await new FleetCounts(database, 30, zone('Europe/Vienna'), clock).now();
   expect(health.state).toBe(state);
   expect(health.reasons.map(({ code }) => code)).toEqual(codes);
   expect(health.last_poll_at).toBe('2025-03-10T13:00:00+01:00');

@@ -80,7 +80,7 @@ export async function lookAtFleet(fleet: Fleet, { log, zone }: Settings) {
   const { FleetCounts } = await import('../fleet/health.ts');
   const { database, replies, close } = await openFleet(fleet, log);
   try {
-    const { health } = await new FleetCounts(database, fleet.claim_seconds, zone, systemClock).now();
+    const { health } = await new FleetCounts({ database, fleet, zone, clock: systemClock }).now();
     return { health, replies: await replies.read() };
   } finally {
     await close();

@@ -1,5 +1,6 @@
 // How a fleet is: what the database counts, and what of it is wrong. All accounts are looked at for that, so one process counts for
 // all, and the others take what it has counted.
+import type { Fleet } from '../config/schema.ts';
 import type { Reason } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
 import { DUPLICATE_METER } from '../domain/sharedMeter.ts';
@@ -65,22 +66,23 @@ const STALE_MS = 25_000;
 /** For all who ask at this moment. */
 const SAME_MOMENT_MS = 2_000;
 
+interface Parts {
+  readonly database: Database;
+  readonly fleet: Pick<Fleet, 'claim_seconds'>;
+  readonly zone: Zone;
+  readonly clock: Clock;
+}
+
 export class FleetCounts {
-  readonly #database: Database;
-  readonly #claimSeconds: number;
-  readonly #zone: Zone;
-  readonly #clock: Clock;
+  readonly #parts: Parts;
   readonly #watch: TransactionWatch;
   readonly #counting = new SingleFlight<Counted>();
   #last: Counted | null = null;
   #countedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(database: Database, claimSeconds: number, zone: Zone, clock: Clock) {
-    this.#database = database;
-    this.#claimSeconds = claimSeconds;
-    this.#zone = zone;
-    this.#clock = clock;
-    this.#watch = new TransactionWatch(clock);
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#watch = new TransactionWatch(parts.clock);
   }
 
   /** As it was counted last; `null`: not yet. */
@@ -95,13 +97,14 @@ export class FleetCounts {
 
   /** As it is now, for somebody who asks. Rejects with DatabaseTrouble. */
   async now(): Promise<Counted> {
-    const isFresh = this.#clock.monotonic() - this.#countedAt < SAME_MOMENT_MS;
+    const isFresh = this.#parts.clock.monotonic() - this.#countedAt < SAME_MOMENT_MS;
     return isFresh && this.#last !== null ? this.#last : this.#count();
   }
 
   #count(): Promise<Counted> {
+    const { fleet, zone } = this.#parts;
     return this.#counting.run(async () => {
-      const counted = await this.#take(COUNT_FOR_ALL, [this.#claimSeconds, this.#zone.name]);
+      const counted = await this.#take(COUNT_FOR_ALL, [fleet.claim_seconds, zone.name]);
       if (counted === null) throw new TypeError('a count without a row');
       return counted;
     });
@@ -109,11 +112,11 @@ export class FleetCounts {
 
   /** `null`: nobody has counted lately. */
   async #take(question: string, values: readonly unknown[]): Promise<Counted | null> {
-    const [row] = await this.#database.query<{ counted: CountRow; ageMs: number }>(question, values);
+    const [row] = await this.#parts.database.query<{ counted: CountRow; ageMs: number }>(question, values);
     if (row === undefined || row.ageMs > STALE_MS) return null;
     const { counted, ageMs } = row;
-    this.#countedAt = this.#clock.monotonic() - ageMs;
-    this.#last = countedOf(counted, this.#zone, this.#watch.note(counted.transactions, ageMs));
+    this.#countedAt = this.#parts.clock.monotonic() - ageMs;
+    this.#last = countedOf(counted, this.#parts.zone, this.#watch.note(counted.transactions, ageMs));
     return this.#last;
   }
 }

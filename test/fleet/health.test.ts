@@ -6,6 +6,11 @@ import { TransactionWatch } from '../../src/fleet/transactions.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 import { handClock } from '../support/clock.ts';
 
+const countsOf = (
+  { database, clock }: Pick<Awaited<ReturnType<typeof openAccountRow>>, 'database' | 'clock'>,
+  timezone = 'UTC',
+) => new FleetCounts({ database, clock, fleet: { claim_seconds: 30 }, zone: zone(timezone) });
+
 test.each([
   ['nothing', {}, 'ok', []],
   ['some that fail', { failing: 1, codes: [{ code: 'c', accounts: 1 }] }, 'degraded', ['c']],
@@ -19,7 +24,7 @@ test.each([
   const last_poll_at = '2025-03-10T12:00:00+00:00';
   Object.assign(row.counted, counted, { health: { last_poll_at, failures_in_a_row: failing } });
   Object.assign(row.counted.fleet, { accounts: 4, paused: 1, failing, overdue });
-  const { health } = await new FleetCounts(database, 30, zone('Europe/Vienna'), clock).now();
+  const { health } = await countsOf({ database, clock }, 'Europe/Vienna').now();
   expect(health.state).toBe(state);
   expect(health.reasons.map(({ code }) => code)).toEqual(codes);
   expect(health.last_poll_at).toBe('2025-03-10T13:00:00+01:00');
@@ -27,7 +32,7 @@ test.each([
 
 async function openCounts() {
   const found = await openAccountRow();
-  const counts = new FleetCounts(found.database, 30, zone('UTC'), found.clock);
+  const counts = countsOf(found);
   const timesCounted = () => found.statements.filter(({ text }) => text.includes('"toldToWait"')).length;
   return { ...found, counts, timesCounted };
 }

@@ -22,7 +22,7 @@ async function join(changes = {}) {
   const own = sharedClock(clock);
   const { log } = logLines();
   const pace = new Pace(20, { database, clock: own, log });
-  const counts = new FleetCounts(database, 30, zone('UTC'), own);
+  const counts = new FleetCounts({ database, fleet: { claim_seconds: 30 }, zone: zone('UTC'), clock: own });
   const readSecretsAgain = async () => undefined;
   const membership = await Membership.join({ database, readSecretsAgain, clock: own, log, pace, counts });
   const claim = await found.taken();

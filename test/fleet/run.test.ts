@@ -49,7 +49,7 @@ async function openRun(
   };
   const own = sharedClock(clock);
   const pace = new Pace(Number.POSITIVE_INFINITY, { database, clock: own, log });
-  const counts = new FleetCounts(database, 30, zone('UTC'), own);
+  const counts = new FleetCounts({ database, fleet: { claim_seconds: 30 }, zone: zone('UTC'), clock: own });
   const membership = await Membership.join({ ...opened, clock: own, log, pace, counts });
   const broker = {
     ...{ isAway: false, refuses: /^never$/, sent: [] as Message[], statementsBefore: 0 },

@@ -70,7 +70,12 @@ interface Entry {
   value?: unknown;
   isChanged: boolean;
   /** `null`: it is no ledger. */
-  readonly ledger: { readonly series: string; stored: StoredDays } | null;
+  readonly ledger: StoredLedger | null;
+}
+
+interface StoredLedger {
+  readonly series: string;
+  stored: StoredDays;
 }
 
 /** The columns of a series for the views, beside its readings. */
@@ -234,25 +239,23 @@ export class StoredAccount implements StateStore {
     );
     const documents: DocumentToWrite[] = [];
     const ledgers: LedgerToWrite[] = [];
-    const noteStored: (() => void)[] = [];
     for (const [name, { json, ledger }] of changed) {
-      if (ledger === null) {
-        documents.push(this.#documentToWrite(name, json));
-        continue;
-      }
-      const { days = [], ...rest } = Object(json);
-      const { blockTo, ...toWrite } = daysToWrite(days, ledger.stored);
-      const words = { ...rest, ...this.describe(ledger.series) };
-      ledgers.push({ mark: name, ledger: blockTo === null ? words : { ...words, blockTo }, ...toWrite });
-      noteStored.push(() => {
-        ledger.stored = { rows: days, blockTo };
-      });
+      if (ledger === null) documents.push(this.#documentToWrite(name, json));
+      else ledgers.push(this.#ledgerToWrite(name, json, ledger));
     }
     const written = () => {
-      for (const note of noteStored) note();
       for (const [, entry] of changed) entry.isChanged = false;
     };
     return { documents, ledgers, written };
+  }
+
+  #ledgerToWrite(mark: string, json: unknown, ledger: StoredLedger): LedgerToWrite {
+    const { days = [], ...rest } = Object(json);
+    const { blockTo, ...toWrite } = daysToWrite(days, ledger.stored);
+    // Where it cannot be written the run is over, and nothing of the account is remembered.
+    ledger.stored = { rows: days, blockTo };
+    const words = { ...rest, ...this.describe(ledger.series) };
+    return { mark, ledger: blockTo === null ? words : { ...words, blockTo }, ...toWrite };
   }
 
   #documentToWrite(name: string, json: unknown): DocumentToWrite {

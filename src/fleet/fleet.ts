@@ -17,7 +17,7 @@ import { type OpenFleet, openFleet } from './open.ts';
 
 interface FleetOptions extends Pick<AccountContext, 'config' | 'clock' | 'log' | 'scrubber' | 'random'> {
   readonly fleet: Fleet;
-  /** Of `usage.schedule`. */
+  /** The times of `usage.schedule`. */
   readonly cron: CronTimes;
 }
 

@@ -40,8 +40,9 @@ export class Keeper {
   #voice: Voice | null = null;
   /** The messages published on the present connection. */
   #diff = new RetainedDiff();
-  #told: Counted | null = null;
-  /** Of the fleet, not of this process: what the keeper before it has said is no other installation's. */
+  /** The counts that bridge/health has; `null`: it is to be told again. */
+  #published: Counted | null = null;
+  /** The fleet's, not the process's: what the keeper before it has said is no other installation's. */
   readonly #instance: string;
 
   constructor(parts: ProcessParts) {
@@ -79,12 +80,12 @@ export class Keeper {
     const { topics } = context;
     this.#voice ??= this.#connect();
     const { link, watch } = this.#voice;
-    if (!link.status().connected || counted === this.#told) return;
+    if (!link.status().connected || counted === this.#published) return;
     const info = await this.#composeInfo();
     const reasons = [...this.#brokerReasons(link), ...watch.reasons()];
     const health = topics.message('bridge/health', [], withReasons(counted.health, reasons));
     await this.#tell([stateMessage(topics, 'online'), ...info, health]);
-    this.#told = counted;
+    this.#published = counted;
     await this.#forgetTheDead(link);
   }
 
@@ -102,7 +103,7 @@ export class Keeper {
   /** Everything, whether it has changed or not, at the next look. */
   #tellAgain(): void {
     this.#diff = new RetainedDiff();
-    this.#told = null;
+    this.#published = null;
   }
 
   #watchBaseTopic(): BaseTopicWatch {
@@ -171,7 +172,7 @@ export class Keeper {
   async #tellThatDatabaseIsGone(last: Counted): Promise<void> {
     const { membership, context } = this.#parts;
     const { topics } = context;
-    this.#told = null;
+    this.#published = null;
     const { failuresInARow = 0, fault } = membership.trouble() ?? {};
     const trouble = { reasons: [safeWords(fault)], failures_in_a_row: failuresInARow, next_poll_at: null };
     // The state of before is no longer true.
@@ -197,8 +198,8 @@ export class Keeper {
   }
 
   /** Publishes what differs from the last time. Rejects without a connection. */
-  async #tell(all: readonly Retained[]): Promise<void> {
-    await this.#voice?.link.send(this.#diff.take(this.#stateTopic, all));
+  async #tell(retained: readonly Retained[]): Promise<void> {
+    await this.#voice?.link.send(this.#diff.take(this.#stateTopic, retained));
   }
 }
 

@@ -24,7 +24,7 @@ import { startWorker } from './worker.ts';
 export interface Machine extends Pick<ProcessParts, 'opened' | 'shared'> {
   readonly context: ProcessParts['context'] & { readonly clock: SharedClock };
   readonly fleet: Fleet;
-  /** Of `usage.schedule`. */
+  /** The times of `usage.schedule`. */
   readonly cron: CronTimes;
 }
 

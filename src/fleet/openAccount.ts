@@ -19,13 +19,13 @@ import type { OpenFleet } from './open.ts';
 import type { Pace } from './pace.ts';
 import { loginOf } from './roster.ts';
 
-/** What all accounts share. */
+/** Shared by all accounts. */
 export interface Shared {
   readonly issuerMemory: IssuerMemory;
   readonly onReply: Awaited<ReturnType<typeof openReplyShapes>>;
 }
 
-/** What is open between two runs: forgotten with what is stored. */
+/** Those that are open between two runs: forgotten with what is stored. */
 export type OpenAccounts = WeakMap<StoredAccount, OpenAccount>;
 
 interface Parts {
@@ -43,17 +43,17 @@ export interface OpenAccount {
   readonly turn: Turn;
 }
 
-/** What an account goes by from run to run. */
+/** The facts of the present run, which an account goes by as long as it is open. */
 interface Turn {
   /** That of the run under way. */
   claim: Claim;
   /** No other account reads any of its meters. */
   isAlone: boolean;
-  /** What the log must not show while it is worked on. */
+  /** The log must not show them while it is worked on. */
   readonly secrets: Set<string>;
 }
 
-/** So many come with tokens within days. An account that has more is opened anew, and knows only those that it uses. */
+/** Tokens bring as many within days. An account that has more is opened anew, and knows only those that it uses. */
 const MOST_SECRETS = 100;
 
 /** Runs the step on the account, which stays open where the step resolves to true. Rejects with damaged_login. */

@@ -15,7 +15,7 @@ import type { Claim } from '../store/database/claim.ts';
 import type { Codec } from '../store/stateStore.ts';
 
 interface Published extends KeptTopics {
-  /** What its lists were written by, beside readings and invoices; `null`: not all of these are published yet. */
+  /** The version and currency that its lists were written by; `null`: not all of these are published yet. */
   readonly lists: string | null;
   readonly told: Told;
   /** Oldest first; they stay until the broker has acknowledged them. */
@@ -112,8 +112,8 @@ export async function clearTopics(
   link: Sender,
   context: Pick<AccountContext, 'log' | 'topics'>,
 ) {
-  const { events, ...kept } = (await documentOf(claim).read()) ?? NOTHING;
-  const withdrawn = withdrawAll(ofOwnMeters(kept, claim, context));
+  const { events, ...topics } = (await documentOf(claim).read()) ?? NOTHING;
+  const withdrawn = withdrawAll(ofOwnMeters(topics, claim, context));
   const refused = await send([...events, ...withdrawn], claim, link, context);
   return { isAnswered: refused !== null, isCleared: refused?.size === 0 };
 }

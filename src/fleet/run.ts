@@ -141,7 +141,7 @@ function columnsAfter(
   };
 }
 
-/** Of an account whose poll, or whose whole run, has ended with this fault; `null`: with none. */
+/** `fault`: that of the poll, or of the whole run; `null`: none. */
 export function failureColumns(fault: unknown, row: ClaimedRow, now: number): Columns {
   const words = fault === null ? null : safeWords(fault);
   return {

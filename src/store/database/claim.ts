@@ -126,23 +126,16 @@ export class Claim {
     const mayTake = !cannotRead(standing, clock.now());
     await database.query(TAKE_SERIES, [id, row.fence, JSON.stringify(wanted), mayTake]);
     this.stored.replaceSeries(await readRows(database, [id]));
-    return this.#readersOf(properties.filter(isElsewhere));
-  }
-
-  async #readersOf(properties: readonly Property[]): Promise<ReadonlyMap<string, string>> {
-    if (properties.length === 0) return new Map();
-    const rows = await this.#tools.database.query<{ mark: string; account: string }>(
-      'SELECT mark, account FROM heat2mqtt.series WHERE mark = ANY($1)',
-      [properties.map((property) => this.#markOf(property))],
+    const elsewhere = properties.filter(isElsewhere);
+    if (elsewhere.length === 0) return new Map();
+    const readers = await database.query<{ account: string }>(
+      'SELECT account FROM unnest($1::text[]) WITH ORDINALITY AS w(mark, at) JOIN heat2mqtt.series USING (mark) ORDER BY at',
+      [elsewhere.map((property) => this.#markOf(property))],
     );
-    const readers = new Map(rows.map(({ mark, account }) => [mark, account]));
+    // Every property has a series by now, unless another process has the account.
+    if (readers.length < elsewhere.length) throw fenceLost();
     return new Map(
-      properties.map((property) => {
-        const reader = readers.get(this.#markOf(property));
-        // Every property has a series by now, unless another process has the account.
-        if (reader === undefined) throw fenceLost();
-        return [property.propertyCustomerId, reader];
-      }),
+      elsewhere.map(({ propertyCustomerId }, at) => [propertyCustomerId, readers[at]?.account ?? '']),
     );
   }
 

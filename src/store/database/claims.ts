@@ -110,7 +110,7 @@ const MOST_DAYS = 100_000;
 
 interface Remembered {
   readonly stored: StoredAccount;
-  /** Of the row, once it was given back. */
+  /** The row's, once it was given back. */
   readonly fence: number;
   readonly days: number;
 }
@@ -122,7 +122,7 @@ interface Remembered {
 export class AccountMemory {
   /** A UUID. */
   readonly #process: string;
-  /** By id; the one that was given back longest ago comes first. */
+  /** The keys are ids; the one that was given back longest ago comes first. */
   readonly #accounts = new Map<string, Remembered>();
   #days = 0;
 
@@ -142,7 +142,7 @@ export class AccountMemory {
     }
   }
 
-  /** Of an account that was just claimed; `null`: it has to be read. It is remembered no longer, since the run will change it. */
+  /** `row`: just claimed. `null`: it has to be read. It is remembered no longer, since the run will change it. */
   take({ id, fence, kept_by, wanted, repair, removed }: ClaimedRow): StoredAccount | null {
     const remembered = this.#accounts.get(id);
     this.#forget(id);

@@ -110,7 +110,7 @@ export class StoredAccount implements StateStore {
   writeSession: (() => Promise<void>) | null = null;
   describe: (series: string) => SeriesWords = () => ({});
   readonly #documents = new Map<string, StoredDocument>();
-  /** By the marks of their properties. */
+  /** The keys are marks of properties. */
   readonly #ledgers = new Map<string, StoredLedger>();
   readonly #seal: Seal;
   readonly #dropsDamaged: boolean;

@@ -1,7 +1,8 @@
 // Claims of a fleet on PostgreSQL's wire: when they end, and that nothing is written or opened for another row than their own.
+
 import { describe, expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
-import type { ClaimedRow } from '../../src/store/database/claimedRow.ts';
+import type { ClaimedRow } from '../../src/store/database/claim.ts';
 import { AccountMemory, type Claims } from '../../src/store/database/claims.ts';
 import { pack } from '../../src/store/database/days.ts';
 import { PLACES, Seal } from '../../src/store/database/seal.ts';

@@ -1,7 +1,6 @@
 // Which accounts this process works on: it claims rows that are due, and renews its claims. What it has given back last it remembers.
 import type { Day } from '../../domain/period.ts';
-import { Claim, type Tools } from './claim.ts';
-import type { ClaimedRow } from './claimedRow.ts';
+import { Claim, type ClaimedRow, type Tools } from './claim.ts';
 import { readRows, StoredAccount, type StoredRow } from './storedAccount.ts';
 
 /** Accounts that are due and that no process has. Their two kinds are asked for apart, so that the index gives each in its order. */

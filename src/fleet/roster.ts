@@ -155,7 +155,7 @@ logins AS (UPDATE heat2mqtt.account a SET login = next FROM given
   WHERE a.id = account AND name IS NULL AND login = before RETURNING 1),
 documents AS (UPDATE heat2mqtt.document d SET sealed = next FROM given g
   WHERE d.account = g.account AND d.name = g.name AND sealed = before RETURNING 1)
-SELECT FROM fleet UNION ALL SELECT FROM logins UNION ALL SELECT FROM documents`;
+SELECT 1 FROM fleet UNION ALL SELECT 1 FROM logins UNION ALL SELECT 1 FROM documents`;
 
 /** Accounts whose values are sealed anew together. */
 const RESEALED_TOGETHER = 200;

@@ -35,7 +35,6 @@ interface Voice {
 export class Keeper {
   readonly #parts: ProcessParts;
   readonly #startedAt: number;
-  readonly #stateTopic: string;
   /** `null`: another process keeps. */
   #voice: Voice | null = null;
   /** The messages published on the present connection. */
@@ -50,7 +49,6 @@ export class Keeper {
     this.#instance = createHash('sha256').update(installation).digest('hex').slice(0, INSTANCE_DIGITS);
     this.#parts = parts;
     this.#startedAt = parts.context.clock.now();
-    this.#stateTopic = parts.context.topics.of('bridge/state');
   }
 
   /** To be called every few seconds. Never rejects. */
@@ -111,7 +109,7 @@ export class Keeper {
     const { topics } = context;
     return new BaseTopicWatch({
       ...context,
-      stateTopic: this.#stateTopic,
+      stateTopic: topics.of('bridge/state'),
       infoTopic: topics.of('bridge/info'),
       instance: this.#instance,
       sayOnline: (isAll) => {
@@ -199,7 +197,7 @@ export class Keeper {
 
   /** Publishes what differs from the last time. Rejects without a connection. */
   async #tell(retained: readonly Retained[]): Promise<void> {
-    await this.#voice?.link.send(this.#diff.take(this.#stateTopic, retained));
+    await this.#voice?.link.send(this.#diff.take('bridge', retained));
   }
 }
 

@@ -3,9 +3,7 @@
 import type { Account } from '../accounts/account.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { SeriesNames } from '../accounts/names.ts';
-import { openAccounts } from '../accounts/openAccounts.ts';
-import type { openReplyShapes } from '../accounts/pollHistory.ts';
-import type { IssuerMemory } from '../auth/issuerClient.ts';
+import { openAccounts, type SharedInFleet } from '../accounts/openAccounts.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import type { Property } from '../domain/reading.ts';
@@ -18,12 +16,6 @@ import type { OpenFleet } from './open.ts';
 import type { Pace } from './pace.ts';
 import { loginOf } from './roster.ts';
 
-/** Shared by all accounts. */
-export interface Shared {
-  readonly issuerMemory: IssuerMemory;
-  readonly onReply: Awaited<ReturnType<typeof openReplyShapes>>;
-}
-
 /** Those that are open between two runs: forgotten with what is stored. */
 export type OpenAccounts = WeakMap<StoredAccount, OpenAccount>;
 
@@ -32,7 +24,7 @@ interface Parts {
   readonly opened: Pick<OpenFleet, 'seal'>;
   readonly pace: Pace;
   readonly claims: Claims;
-  readonly shared: Shared;
+  readonly shared: SharedInFleet;
   readonly openAccounts: OpenAccounts;
 }
 

@@ -3,6 +3,7 @@
 import type { Account } from '../accounts/account.ts';
 import { duplicateReasons, eventsOfRefresh, isIncomplete } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
+import type { SharedInFleet } from '../accounts/openAccounts.ts';
 import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import { needsAPerson } from '../domain/health.ts';
 import { type Polled, pollTurn } from '../engine/turn.ts';
@@ -14,7 +15,7 @@ import type { Claims } from '../store/database/claims.ts';
 import type { FleetCounts } from './health.ts';
 import type { Membership } from './membership.ts';
 import type { OpenFleet } from './open.ts';
-import { type OpenAccount, type OpenAccounts, type Shared, withAccount } from './openAccount.ts';
+import { type OpenAccount, type OpenAccounts, withAccount } from './openAccount.ts';
 import type { Pace } from './pace.ts';
 import { clearTopics, publishNews, readPublished } from './publishing.ts';
 import type { Schedule } from './schedule.ts';
@@ -30,7 +31,7 @@ export interface ProcessParts {
   readonly schedule: Schedule;
   readonly link: Link;
   readonly openAccounts: OpenAccounts;
-  readonly shared: Shared;
+  readonly shared: SharedInFleet;
 }
 
 /** Of the life of an access token: no refresh is planned before. */
@@ -88,7 +89,8 @@ async function doWhatIsDue(
   else if (row.poll_at > clock.now()) {
     const isDue =
       config.provider?.keep_alive && msUntilRefresh(await session.current(), EARLIEST_REFRESH, clock) === 0;
-    return { polled: null, refreshFault: isDue ? await faultOf(session.renew()) : null };
+    const noFault = () => null;
+    return { polled: null, refreshFault: isDue ? await session.renew().then(noFault, (err) => err) : null };
   }
   const slot = () => schedule.nextPoll(row.id, clock.now());
   // While others read its meters, no request of its own would show that it is signed in again.
@@ -98,12 +100,6 @@ async function doWhatIsDue(
     log.debug({ account: row.id, meters: account.meters?.length ?? 0 }, 'polled');
   return { polled, refreshFault: null };
 }
-
-const faultOf = (step: Promise<unknown>): Promise<unknown> =>
-  step.then(
-    () => null,
-    (err: unknown) => err,
-  );
 
 /** The row after a run. */
 function columnsAfter(

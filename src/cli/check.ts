@@ -1,7 +1,7 @@
 // heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
 import { access, constants, stat } from 'node:fs/promises';
 import { strayNames } from '../accounts/names.ts';
-import { openTo, pageAddress, whyNoPage } from '../config/listenAddress.ts';
+import { openTo, pageAddress, weaknessOf, whyNoPage } from '../config/listenAddress.ts';
 import type { Account, Config } from '../config/schema.ts';
 import { keysIn, type Secret, totpParameters } from '../config/secret.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
@@ -82,9 +82,10 @@ async function tryOffline(settings: Settings, attempt: Attempt, clock: Clock): P
     await attempt(name, () => tryAuthorities(name, file, clock.now()));
   for (const [name, secret] of secretsOf(config))
     await attempt(name, async () => {
-      const size = sizeOf(name, await secret.read());
-      const message = `${size}, ${secret.origin}${await openness(secret, path)}`;
-      const caution = (await secret.caution()) ?? (name === PAGE ? shortWords(size) : null);
+      const text = await secret.read();
+      const message = `${sizeOf(name, text)}, ${secret.origin}${await openness(secret, path)}`;
+      // The password of an account is somebody else's rule.
+      const caution = (await secret.caution()) ?? (name === PAGE ? weaknessOf(text) : null);
       return caution === null ? message : { message, hint: caution };
     });
   // Without an account nothing is polled.
@@ -169,13 +170,6 @@ const BOTH_DAYS =
   'It names days of the month and days of the week: here a day must be both, where cron(8) is content with either.';
 
 const PAGE = 'password of the page';
-const SHORT_PASSWORD = 8;
-
-/** Everyone on the network may try it. The password of an account is somebody else's rule. */
-function shortWords(size: string): string | null {
-  if (Number.parseInt(size, 10) >= SHORT_PASSWORD) return null;
-  return `It is soon guessed by whoever reaches the page: take at least ${SHORT_PASSWORD} characters, such as some words in a row.`;
-}
 
 function sizeOf(name: string, text: string): string {
   if (name === 'fleet.key') return `${keysIn(text).length} of 32 bytes`;

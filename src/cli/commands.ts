@@ -134,7 +134,7 @@ export async function exitCodeOf(argv: readonly string[], io: Io): Promise<numbe
   } catch (err) {
     if (err instanceof Failure) {
       // Each line about an invalid configuration already says what is allowed.
-      const advice = err.exitCode === EXIT.config ? undefined : adviceOf(err);
+      const advice = err.code === 'config_invalid' ? undefined : adviceOf(err);
       io.err(`${err.message}\n${advice ? `${advice}\n` : ''}`);
       return err.exitCode;
     }
@@ -174,7 +174,7 @@ type CommandHelp = ReturnType<typeof commandIn>;
 
 /** Resolves to the exit code. Rejects with wrong_usage, or with the failure of the command. */
 export async function runCommandLine(argv: readonly string[], io: Io): Promise<number> {
-  const [first] = argv;
+  const [first] = argv[0] === 'help' ? argv.slice(1) : argv;
   const isNamed = first !== undefined && !first.startsWith('-');
   const name = isNamed ? first : 'run';
   const row = COMMANDS.get(name);
@@ -182,7 +182,7 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<n
     io.out(`${about.version}\n`);
     return EXIT.fine;
   }
-  if (argv.includes('--help') || argv.includes('-h') || first === 'help') {
+  if (argv.includes('--help') || argv.includes('-h') || argv[0] === 'help') {
     const width = Math.min(io.columns, WIDTH);
     io.out(isNamed && row ? helpOf(row, width) : overview(width));
     return EXIT.fine;
@@ -200,7 +200,11 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<n
 function refuseWords({ name, words: allowed }: CommandHelp, words: readonly string[]): void {
   const [first = 'nothing', ...others] = words;
   if (allowed === undefined && words.length > 0)
-    throw wrongUsage(`${name} takes no further words, found: ${first.slice(0, 40)}.`);
+    throw wrongUsage(
+      COMMANDS.has(first)
+        ? `The command comes first: ${about.name} ${first}, then its options.`
+        : `${name} takes no further words, found: ${first.slice(0, 40)}.`,
+    );
   if (allowed === undefined || allowed.includes('…')) return;
   if (others.length > 0 || (words.length === 0 && !allowed.startsWith('[')))
     throw wrongUsage(`${name} takes one word, ${allowed}; found: ${words.join(' ').slice(0, 40) || first}.`);
@@ -227,10 +231,13 @@ async function parse({ options: known }: CommandHelp, args: readonly string[]) {
     const [, name = ''] = /--([\w-]+)/.exec(said) ?? [];
     const allowed = known.find((one) => one.name === name);
     if (!allowed && GONE.includes(name)) throw wrongUsage(`--${name} is gone: ${SECRETS_APART}.`);
-    const values = allowed?.value ? `; allowed: ${allowed.usage}` : '';
+    if (allowed?.value)
+      throw wrongUsage(
+        `--${name} has no value, or one that begins with a dash (then --${name}=…); allowed: ${allowed.usage}.`,
+      );
     const names = known.map((one) => one.name);
     const other = allowed || name === '' ? '' : await meant(name, names, '--');
-    throw wrongUsage(`${said || 'Wrong usage'}${values}.${other}`);
+    throw wrongUsage(`${said || 'Wrong usage'}.${other}`);
   }
 }
 

@@ -12,7 +12,7 @@ import { energyDashboard } from './energyDashboard.ts';
 import { run } from './run.ts';
 import { refuseInFleet } from './settings.ts';
 import { Answers } from './setup/answers.ts';
-import { choose, faultsElsewhere, type Interview, isYes, walk } from './setup/interview.ts';
+import { choose, faultsElsewhere, type Interview, isYes, QUESTIONS, walk } from './setup/interview.ts';
 import { pageWords } from './setup/page.ts';
 import { STEPS } from './setup/questions.ts';
 import { unitOf, writeService } from './setup/service.ts';
@@ -23,12 +23,13 @@ export const setup: Command = async (given, io) => {
     throw wrongUsage('setup asks questions and needs a terminal. `config example` prints a file to fill in.');
   const path = typeof given.options.config === 'string' ? given.options.config : 'config.yaml';
   const answers = await openAnswers(path, io);
-  const interview: Interview = { io, answers, tried: new Map(), doubtful: new Set() };
+  const interview: Interview = { io, answers, tries: new Map() };
   io.out(introduction(answers, io));
   if (answers.isNew) await untilThrough(interview);
   else {
     // It may have worked for years: only what is changed is tried.
-    for (const step of STEPS) interview.tried.set(step, answers.fingerprint(step.about));
+    for (const step of STEPS)
+      interview.tries.set(step, { answers: answers.fingerprint(step.about), fault: null });
     if (await isYes(io, 'Go through all questions? (n: to what can be done with it)'))
       await untilThrough(interview);
   }
@@ -90,11 +91,12 @@ function introduction(answers: Answers, { env }: Io): string {
   return `${lines.join('\n')}\n\n`;
 }
 
-/** All questions, then what was answered is written. */
-async function untilThrough(interview: Interview, steps = STEPS): Promise<void> {
+/** Asks these questions, then writes what was answered. */
+async function untilThrough(interview: Interview, questions = QUESTIONS): Promise<void> {
   const { io, answers } = interview;
-  while (!(await walk(steps, interview))) {
-    if (steps !== STEPS) return;
+  const undo = answers.save();
+  while (!(await walk(questions, interview))) {
+    if (questions !== QUESTIONS) return undo();
     io.out('This is the first question.\n');
   }
   const wrong = await answers.faults();
@@ -104,23 +106,21 @@ async function untilThrough(interview: Interview, steps = STEPS): Promise<void> 
     io.out(`Nothing is different: ${answers.path} stays as it is.\n`);
     return;
   }
-  if (!answers.isNew) {
+  const { isNew } = answers;
+  if (!isNew) {
     io.out([`Changed in ${answers.path}: ${changes.join(', ')}.`, ...answers.losses(), ''].join('\n'));
     if (!(await isYes(io, 'Write it?'))) {
       io.out('Not written. What you answered is kept until setup ends.\n');
       return;
     }
   }
-  const { isNew } = answers;
-  const files = await answers.write();
-  const only = isNew ? ` Only you can read ${files.length > 1 ? 'them' : 'it'}.` : '';
-  io.out(`\nWritten: ${files.join(', ')}.${only}\n`);
-  for (const file of files.filter((one) => NUMBERED.test(one)))
-    io.out(`${file} has a number because a file without it was there, which stays as it was.\n`);
+  const written = await answers.write();
+  const only = isNew ? ` Only you can read ${written.length > 1 ? 'them' : 'it'}.` : '';
+  io.out(`\nWritten: ${written.map(({ file }) => file).join(', ')}.${only}\n`);
+  for (const { file, besides } of written)
+    if (besides !== null)
+      io.out(`${file} has a number because ${besides} was there, which stays as it was.\n`);
 }
-
-/** As `Answers` calls a file of a secret beside one that is there. */
-const NUMBERED = /-password-\d+$|-token-\d+$/;
 
 interface Offer {
   readonly words: string;
@@ -150,7 +150,7 @@ async function offerNext(interview: Interview): Promise<number> {
 }
 
 function offersFor(interview: Interview): readonly Offer[] {
-  const { io, answers, doubtful } = interview;
+  const { io, answers, tries } = interview;
   const { path } = answers;
   const given: Arguments = { options: { config: path }, words: [] };
   const withOption = (option: string): Arguments => ({
@@ -160,7 +160,7 @@ function offersFor(interview: Interview): readonly Offer[] {
   const typed = (words: string) =>
     `${typedAs(process.argv[1])} ${words}${path === 'config.yaml' ? '' : ` --config ${path}`}`;
   const unit = unitOf(process.argv[1] ?? '');
-  const doubt = doubtful.size === 0 ? '' : ' (not all of it worked)';
+  const doubt = [...tries.values()].some(({ isKept }) => isKept) ? ' (not all of it worked)' : '';
   const offers: (Offer | false)[] = [
     { words: `check it: ${typed('check --live')}${doubt}`, follow: () => check(withOption('live'), io) },
     { words: `try it now, until Ctrl-C: ${typed('run')}`, follow: () => run(given, io) },
@@ -200,7 +200,7 @@ async function changeOne(interview: Interview): Promise<void> {
   if (title !== undefined)
     await untilThrough(
       interview,
-      STEPS.filter((step) => step.title === title),
+      STEPS.flatMap((step) => (step.title === title ? step.questions : [])),
     );
 }
 

@@ -37,6 +37,12 @@ export function whyNoPage(config: Served): { readonly message: string; readonly 
   return { message, hint: NO_PASSWORD };
 }
 
+/** Everyone on the network may try it. `null`: it is long enough. */
+export const weaknessOf = (password: string): string | null =>
+  [...password].length >= 8
+    ? null
+    : 'It is soon guessed by whoever reaches the page: take at least 8 characters, such as some words in a row.';
+
 const NO_PASSWORD =
   'Set web.password or web.password_file in the configuration and start heat2mqtt again. Or switch the page off with web: false.';
 

@@ -203,69 +203,54 @@ export function outlineOf(text: string | null, name: string, env: Environment = 
 export const withStateDir = (text: string, name: string, stateDir: string): string =>
   yaml.stringify({ ...draftOf(text, name).raw, state_dir: stateDir }, { lineWidth: 0 });
 
-/** A configuration that is edited in place: what is not touched stays as it is written, and so do comments. */
-export class EditedConfig {
-  readonly #text: string;
-  readonly #name: string;
-  readonly #layout: yaml.ToStringOptions;
-  #document: yaml.Document;
-  /** False: blanks and indentation are written anew. */
-  readonly keepsLayout: boolean;
+/** A value that the second configuration has in the place of that of the first; undefined: it has none. */
+interface Difference {
+  readonly path: Path;
+  readonly value: unknown;
+}
 
-  /** Throws ConfigInvalid; `name` is the file's. */
-  constructor(text: string, name: string) {
-    readYaml(text, name);
-    this.#text = text;
-    this.#name = name;
-    this.#document = yaml.parseDocument(text);
-    yaml.visit(this.#document, {
-      Alias() {
-        throw new ConfigInvalid([
-          { path: name, found: 'an alias (*)', allowed: 'edited here, none of them' },
-        ]);
-      },
-    });
-    const layout = LAYOUTS.find((one) => this.#document.toString(one) === text);
-    this.keepsLayout = layout !== undefined;
-    this.#layout = layout ?? LAYOUTS[0];
-  }
+/** The smallest parts of a configuration that another one has otherwise. */
+export function differences(before: unknown, after: unknown, path: Path = []): Difference[] {
+  const areSections = isMapping(before) && isMapping(after);
+  if (!areSections && !(isListOfMappings(before) && isListOfMappings(after)))
+    return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ path, value: after }];
+  return Object.keys({ ...before, ...after }).flatMap((name) =>
+    differences(Object(before)[name], Object(after)[name], [...path, name]),
+  );
+}
 
-  /** Undefined removes the key. */
-  put(path: Path, value: unknown): void {
-    const document = this.#document;
-    if (value === undefined) {
-      if (document.hasIn(path)) document.deleteIn(path);
-      return;
-    }
-    for (const [at, next] of path.entries()) {
-      const above = path.slice(0, at);
-      if (yaml.isCollection(document.getIn(above, true))) continue;
-      document.setIn(above, document.createNode(/^\d+$/.test(next) ? [] : {}));
-    }
-    document.setIn(path, typeof value === 'object' ? document.createNode(value) : value);
-  }
+const isListOfMappings = (value: unknown): value is RawConfig[] =>
+  Array.isArray(value) && value.every(isMapping);
 
-  /** A function that brings back what is there now. */
-  save(): () => void {
-    const before = this.#document.clone();
-    return () => {
-      this.#document = before;
-    };
+/** The text with these changes: what is not touched stays as it is written, and so do comments. Throws ConfigInvalid; `name` is the file's. */
+export function editedText(text: string, name: string, changes: readonly Difference[]) {
+  const document = yaml.parseDocument(text);
+  const numbers = new Map<string, unknown>();
+  yaml.visit(document, {
+    Alias() {
+      throw new ConfigInvalid([{ path: name, found: 'an alias (*)', allowed: 'edited here, none of them' }]);
+    },
+    // A meter may be called by digits alone, which the document has as a number.
+    Pair(_, { key }) {
+      if (yaml.isScalar(key) && typeof key.value === 'number') numbers.set(key.source ?? '', key.value);
+    },
+  });
+  const layout = LAYOUTS.find((options) => document.toString(options) === text);
+  for (const { path, value } of changes) {
+    const place = path.map((step) => numbers.get(step) ?? step);
+    if (value === undefined) document.deleteIn(place);
+    // A scalar keeps the comment of the one before.
+    else document.setIn(place, typeof value === 'object' ? document.createNode(value) : value);
   }
-
-  raw(): RawConfig {
-    return readYaml(this.text(), this.#name);
-  }
-
-  text(): string {
-    return this.#document.toString(this.#layout);
-  }
-
-  /** The comments that the changes have taken away. */
-  lostComments(): string[] {
-    const left = commentsIn(this.text());
-    return commentsIn(this.#text).filter((comment) => !left.includes(comment));
-  }
+  const edited = document.toString(layout ?? LAYOUTS[0]);
+  const comments = commentsIn(edited);
+  return {
+    text: edited,
+    /** The comments that the changes have taken away. */
+    lostComments: commentsIn(text).filter((comment) => !comments.includes(comment)),
+    /** False: blanks and indentation are written anew. */
+    keepsLayout: layout !== undefined,
+  };
 }
 
 const LAYOUTS = [

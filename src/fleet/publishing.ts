@@ -1,8 +1,8 @@
 // What the broker has of one account, and what it is still to be told. Both are kept in one document of the account, so that whichever
 // process has it next goes on with them.
 import type { Account, Told } from '../accounts/account.ts';
-import { accountView, eventsOfStates, isIncomplete, meterViews } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
+import { eventsOfStates } from '../accounts/events.ts';
 import { about } from '../foundation/about.ts';
 import { safeWords } from '../foundation/failure.ts';
 import type { Link } from '../mqtt/link.ts';
@@ -66,7 +66,7 @@ export async function publishNews(ended: Ended, link: Sender, writeDown: () => P
   const { account, published, claim, context } = ended;
   const document = documentOf(claim);
   const before = { ...published, ...ofOwnMeters(published, claim, context) };
-  const meters = meterViews(account);
+  const meters = account.meterViews();
   const events = [...before.events, ...ended.events, ...eventsOfStates(account, meters, context)];
   for (const { onTaken } of events) onTaken?.();
   const hasNews = claim.stored.hasNews();
@@ -74,10 +74,10 @@ export async function publishNews(ended: Ended, link: Sender, writeDown: () => P
   const areListsSame = before.lists === lists && !hasNews;
   const diff = new RetainedDiff(before);
   if (claim.row.republish > 0) diff.forget();
-  const topics = composeAccount(accountView(account, context), meters, placesOf(context));
+  const topics = composeAccount(account.view(), meters, placesOf(context));
   const changed = diff.take(account.id, topics, areListsSame);
   // While a history is incomplete, a meter may only be read again.
-  const retained = isIncomplete(account) ? changed : [...changed, ...diff.gone()];
+  const retained = account.isIncomplete ? changed : [...changed, ...diff.gone()];
 
   const { told } = account;
   const untold: Published = {

@@ -13,28 +13,21 @@ export type DateNames = Readonly<
   Record<'months' | 'months_short' | 'weekdays' | 'weekdays_short', readonly string[]>
 >;
 
-/** Day before month, as in every language of these: for a locale of which this machine knows nothing, such as Irish in Chromium. */
-const USUAL_ORDER = 'en-GB';
-
-class DateOrder extends Intl.DateTimeFormat {
-  constructor(locale: string, options: Intl.DateTimeFormatOptions) {
-    const isKnown = Intl.DateTimeFormat.supportedLocalesOf(locale).length > 0;
-    super(isKnown ? locale : USUAL_ORDER, options);
-  }
-}
+/** In place of a locale of which this machine knows nothing, such as Irish in Chromium: day before month, and €1.00. */
+const USUAL_LOCALE = 'en-GB';
 
 /** Making a format takes a thousand times as long as using it. */
 class MadeOnce {
-  private readonly locale: string;
+  private readonly locales: readonly string[];
   private readonly made = new Map<string, unknown>();
 
   constructor(locale: string) {
-    this.locale = locale;
+    this.locales = [locale, USUAL_LOCALE];
   }
 
-  get<T, O>(Format: new (locale: string, options: O) => T, options: O): T {
+  get<T, O>(Format: new (locales: readonly string[], options: O) => T, options: O): T {
     const key = `${Format.name} ${JSON.stringify(options)}`;
-    const format = (this.made.get(key) as T | undefined) ?? new Format(this.locale, options);
+    const format = (this.made.get(key) as T | undefined) ?? new Format(this.locales, options);
     this.made.set(key, format);
     return format;
   }
@@ -63,7 +56,7 @@ function usualFormats(made: MadeOnce, dates: DateNames) {
       month: dates[options.month === 'long' ? 'months' : 'months_short'][at.getUTCMonth()],
       weekday: dates[options.weekday === 'long' ? 'weekdays' : 'weekdays_short'][at.getUTCDay()],
     };
-    const parts = made.get(DateOrder, { ...options, timeZone: 'UTC' }).formatToParts(at);
+    const parts = made.get(Intl.DateTimeFormat, { ...options, timeZone: 'UTC' }).formatToParts(at);
     const words = parts.map(({ type, value }) => names[type] ?? value);
     return words.length === 1 ? words.join('').replace(/\.$/, '') : words.join('');
   };

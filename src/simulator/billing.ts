@@ -24,101 +24,147 @@ export interface BillingOptions {
   readonly retiredIds: ReadonlySet<number>;
 }
 
-/** Gives the body of the reply. */
-type Answer = (account: Account, exchange: Exchange, id: string, bill: string) => unknown;
+/** A question, and the account of the token that came with it. */
+interface Question extends BillingOptions {
+  readonly account: Account;
+  readonly query: URLSearchParams;
+  readonly body: unknown;
+  /** In place of `:id` and `:bill` of the path. */
+  readonly id: string;
+  readonly bill: string;
+  readonly now: number;
+}
+
+/** What another customer has is forbidden, what nobody has is not found. */
+function mine<T>(question: Question, find: (account: Account) => T | undefined): T {
+  const object = find(question.account);
+  if (object !== undefined) return object;
+  throw isForeign(question, find) ? refusal(403, 'Forbidden') : refusal(404, 'Customer not found');
+}
+
+const isForeign = ({ accounts }: Question, find: (account: Account) => unknown): boolean =>
+  accounts.some((account) => find(account) !== undefined);
+
+/** Refuses every number and code but those of the account itself. */
+const checkCustomer = (question: Question, asked: string | null) =>
+  mine(question, ({ customerCode, customerId }) =>
+    [customerCode, String(customerId)].find((name) => name === asked),
+  );
+
+// What a page has where nothing is asked, and at most.
+const PAGE_SIZE = 10;
+
+/** The page that was asked for. */
+function listed({ query }: Question, objects: readonly unknown[]): unknown {
+  const page = wholeNumber(query.get('page'), 1);
+  const count = Math.min(wholeNumber(query.get('count'), PAGE_SIZE), PAGE_SIZE);
+  return { objects: objects.slice((page - 1) * count, page * count), total_num: objects.length };
+}
+
+/** The bodies of the replies, by method and path. */
+type Answers = Readonly<Record<string, (question: Question) => unknown>>;
+
+const CUSTOMERS: Answers = {
+  'GET /customers/:id': (question) => {
+    const property = propertyOf(question.account, question.id);
+    if (property) return propertyCustomer(property);
+    checkCustomer(question, question.id);
+    return personCustomer(question.account);
+  },
+  'GET /customers/:id/groups': (question) => {
+    const { account, id, query } = question;
+    checkCustomer(question, id);
+    const asks = asking(query);
+    const groups = account.groups.filter(({ type }) => asks('type', type));
+    return listed(
+      question,
+      groups.map((group) => paymentGroup(group, account)),
+    );
+  },
+  'GET /customers': (question) => {
+    const { account, query } = question;
+    const asked = query.get('parent-group');
+    const groupIn = ({ groups }: Account) => groups.find(({ id }) => String(id) === asked);
+    const group = groupIn(account);
+    if (!group && (asked === null || isForeign(question, groupIn))) throw refusal(403, 'Forbidden');
+    return listed(question, group?.properties.map(propertyCustomer) ?? []);
+  },
+};
+
+const USAGE: Answers = {
+  'POST /reports/usage': (question) => {
+    const request = parseUsageRequest(question.body);
+    const id = Number(request.customer_id);
+    if (question.retiredIds.has(id)) throw refusal(question.switches.api.retiredStatus, 'Customer not found');
+    const find = (account: Account) => propertyOf(account, String(id));
+    const property = find(question.account);
+    if (!property && isForeign(question, find)) throw refusal(403, 'Forbidden');
+    return usageReport(property, request, question.now);
+  },
+  'GET /customers/:id/usage-events': (question) => {
+    const { id, query, now } = question;
+    const property = mine(question, (account) => propertyOf(account, id));
+    return listed(question, usageEvents(property, query, now));
+  },
+};
+
+const MONEY: Answers = {
+  'GET /customers/:id/open-bill-due': (question) => {
+    checkCustomer(question, question.id);
+    const issued = invoices(question.account, new URLSearchParams(), question.now);
+    const due = issued.map(({ due_amount }) => Number(due_amount ?? 0));
+    return { open_bill_due: rounded(due.reduce((sum, amount) => sum + amount, 0)) };
+  },
+  'GET /invoices': (question) => {
+    const { account, query, now } = question;
+    checkCustomer(question, query.get('customerId'));
+    return listed(question, invoices(account, query, now));
+  },
+  'GET /customers/:id/bills': (question) => {
+    const { account, id, query, now } = question;
+    checkCustomer(question, id);
+    return listed(question, bills(account, query, now));
+  },
+  // Asked for by the property as well as by the person.
+  'GET /customers/:id/bills/:bill': (question) => {
+    const { account, id, now } = question;
+    if (!propertyOf(account, id)) checkCustomer(question, id);
+    const issued = bills(account, new URLSearchParams(), now);
+    const bill = issued.find((one) => String(one.id) === question.bill);
+    if (bill) return bill;
+    throw refusal(404, 'Bill not found');
+  },
+  'GET /credit-balances': (question) => {
+    checkCustomer(question, question.query.get('customer'));
+    return listed(question, [{ id: question.account.billingProfileId + 5000, amount: 0 }]);
+  },
+  'GET /site': ({ switches }) => {
+    const { timezone, currency } = switches.site;
+    return { code: 'harbour-yard', timezone, currency: { code: currency } };
+  },
+};
 
 export function billingRoutes(options: BillingOptions): Route[] {
-  const { switches, clock, accounts, retiredIds } = options;
-  const route = (method: string, path: string, answer: Answer): Route => ({
-    method,
-    template: `/api/v1${path}`,
-    reply: (exchange, { id = '', bill = '' }) =>
-      json(answer(tokenHolder(exchange, options), exchange, id, bill)),
+  return Object.entries({ ...CUSTOMERS, ...USAGE, ...MONEY }).map(([route, answer]) => {
+    const [method = '', path] = route.split(' ');
+    return {
+      method,
+      template: `/api/v1${path}`,
+      reply: (exchange, { id = '', bill = '' }) => {
+        const { query, body } = exchange;
+        const account = tokenHolder(exchange, options);
+        return json(answer({ ...options, account, query, body, id, bill, now: options.clock.now() }));
+      },
+    };
   });
-  const listed = (objects: readonly unknown[], { query }: Exchange) => paged(objects, query, switches);
-  /** The number of another customer is forbidden, an unknown one is not found. */
-  function own<T>(account: Account, find: (one: Account) => T | undefined): T {
-    const found = find(account);
-    if (found !== undefined) return found;
-    const isForeign = accounts.some((one) => find(one) !== undefined);
-    throw isForeign ? refusal(403, 'Forbidden') : refusal(404, 'Customer not found');
-  }
-  const propertyOf = (account: Account, id: string) =>
-    propertiesOf(account).find((property) => String(property.id) === id);
-  const refuseOthers = (account: Account, id: string | null) =>
-    own(account, (one) => [one.customerCode, String(one.customerId)].find((its) => its === id));
-
-  return [
-    route('GET', '/customers/:id', (account, _, id) => {
-      const property = propertyOf(account, id);
-      if (property) return propertyCustomer(property);
-      refuseOthers(account, id);
-      return personCustomer(account);
-    }),
-    route('GET', '/customers/:id/groups', (account, exchange, id) => {
-      refuseOthers(account, id);
-      const asks = asking(exchange.query);
-      const groups = account.groups.filter(({ type }) => asks('type', type));
-      return listed(
-        groups.map((group) => paymentGroup(group, account)),
-        exchange,
-      );
-    }),
-    route('GET', '/customers', (account, exchange) => {
-      const asked = exchange.query.get('parent-group');
-      const groupIn = ({ groups }: Account) => groups.find(({ id }) => String(id) === asked);
-      const group = groupIn(account);
-      if (!group && (asked === null || accounts.some(groupIn))) throw refusal(403, 'Forbidden');
-      return listed(group?.properties.map(propertyCustomer) ?? [], exchange);
-    }),
-    route('POST', '/reports/usage', (account, { body }) => {
-      const request = parseUsageRequest(body);
-      const id = Number(request.customer_id);
-      if (retiredIds.has(id)) throw refusal(switches.api.retiredStatus, 'Customer not found');
-      const property = propertyOf(account, String(id));
-      if (!property && accounts.some((one) => propertyOf(one, String(id)))) throw refusal(403, 'Forbidden');
-      return usageReport(property, request, clock.now());
-    }),
-    route('GET', '/customers/:id/usage-events', (account, exchange, id) => {
-      const property = own(account, (one) => propertyOf(one, id));
-      return listed(usageEvents(property, exchange.query, clock.now(), switches), exchange);
-    }),
-    route('GET', '/customers/:id/open-bill-due', (account, _, id) => {
-      refuseOthers(account, id);
-      const all = invoices(account, new URLSearchParams(), clock.now());
-      const due = all.map(({ due_amount }) => Number(due_amount ?? 0));
-      return { open_bill_due: rounded(due.reduce((sum, amount) => sum + amount, 0)) };
-    }),
-    route('GET', '/invoices', (account, exchange) => {
-      refuseOthers(account, exchange.query.get('customerId'));
-      return listed(invoices(account, exchange.query, clock.now()), exchange);
-    }),
-    route('GET', '/customers/:id/bills', (account, exchange, id) => {
-      refuseOthers(account, id);
-      return listed(bills(account, exchange.query, clock.now()), exchange);
-    }),
-    // Asked for by the property as well as by the person.
-    route('GET', '/customers/:id/bills/:bill', (account, _, id, number) => {
-      if (!propertyOf(account, id)) refuseOthers(account, id);
-      const all = bills(account, new URLSearchParams(), clock.now());
-      const found = all.find((bill) => String(bill.id) === number);
-      if (found) return found;
-      throw refusal(404, 'Bill not found');
-    }),
-    route('GET', '/credit-balances', (account, exchange) => {
-      refuseOthers(account, exchange.query.get('customer'));
-      return listed([{ id: account.billingProfileId + 5000, amount: 0 }], exchange);
-    }),
-    route('GET', '/site', () => {
-      const { timezone, currency } = switches.site;
-      return { code: 'harbour-yard', timezone, currency: { code: currency } };
-    }),
-  ];
 }
 
 export function propertiesOf({ groups }: Account): Property[] {
   return groups.flatMap(({ properties }) => properties);
 }
+
+const propertyOf = (account: Account, id: string): Property | undefined =>
+  propertiesOf(account).find((property) => String(property.id) === id);
 
 function tokenHolder({ headers }: Exchange, { clock, issuer, accounts, switches }: BillingOptions): Account {
   const token = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1];
@@ -180,14 +226,6 @@ function propertyCustomer({ id, subscriptionId, balanceGroupId, services }: Prop
   };
 }
 
-const DEFAULT_COUNT = 10;
-
-function paged(objects: readonly unknown[], query: URLSearchParams, { api }: Switches): unknown {
-  const page = wholeNumber(query.get('page'), 1);
-  const count = Math.min(wholeNumber(query.get('count'), DEFAULT_COUNT), api.maxPageSize);
-  return { objects: objects.slice((page - 1) * count, page * count), total_num: objects.length };
-}
-
 function wholeNumber(written: string | null, otherwise: number): number {
   const value = Number(written ?? otherwise);
   return Number.isInteger(value) && value >= 1 ? value : otherwise;
@@ -236,12 +274,7 @@ function bills(account: Account, query: URLSearchParams, now: number): readonly 
 }
 
 /** Newest booking first unless asked otherwise; ids follow no order, as with the real service. */
-function usageEvents(
-  { id, balanceGroupId, services }: Property,
-  query: URLSearchParams,
-  now: number,
-  { api }: Switches,
-) {
+function usageEvents({ id, balanceGroupId, services }: Property, query: URLSearchParams, now: number) {
   const [isInTime, asks] = [within(query), asking(query)];
   const events = services
     .filter(({ serviceType }) => asks('service-type', serviceType) && asks('balance-group', balanceGroupId))
@@ -274,7 +307,6 @@ function usageEvents(
     )
     .filter(({ created_at, identifier }) => isInTime(created_at) && asks('identifier', identifier))
     .sort((a, b) => b.created_at - a.created_at);
-  if (api.readingsById) return events.sort((a, b) => a.event_id - b.event_id);
   return query.get('order-dir')?.toLowerCase() === 'asc' ? events.reverse() : events;
 }
 
@@ -314,15 +346,26 @@ function monthly(account: Account, now: number): { issued: Invoice[]; running: I
   const issued = months.filter(isIssued).map(({ start, end, total }) => {
     const payment_due = end + DUE_AFTER_DAYS * DAY_MS;
     const due_amount = now < payment_due ? total : 0;
-    const times = { start_time: start, end_time: end };
-    return { id: idOf(start), status: 'invoice', ...times, total_amount: total, due_amount, payment_due };
+    return {
+      id: idOf(start),
+      status: 'invoice',
+      start_time: start,
+      end_time: end,
+      total_amount: total,
+      due_amount,
+      payment_due,
+    };
   });
   const open = months.filter((month) => !isIssued(month));
   const total_amount = rounded(open.reduce((sum, { total }) => sum + total, 0));
-  const running = open.slice(-1).map(({ start }) => {
-    const times = { start_time: start, end_time: WITHOUT_END };
-    return { id: idOf(start), status: 'active', ...times, total_amount, due_amount: total_amount };
-  });
+  const running = open.slice(-1).map(({ start }) => ({
+    id: idOf(start),
+    status: 'active',
+    start_time: start,
+    end_time: WITHOUT_END,
+    total_amount,
+    due_amount: total_amount,
+  }));
   return { issued, running };
 }
 

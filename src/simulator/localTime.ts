@@ -6,9 +6,9 @@ type CalendarUnit = (typeof CALENDAR_UNITS)[number];
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 // A format is expensive to make, and the past of a zone is the same for every question.
-const known = new Map<string, Known>();
+const zones = new Map<string, ZoneCache>();
 
-interface Known {
+interface ZoneCache {
   readonly format: Intl.DateTimeFormat;
   // Asking Intl costs microseconds; a day whose two ends agree has one offset, so twenty years stay cheap.
   readonly offsetOfDay: Map<number, number | 'mixed'>;
@@ -16,26 +16,26 @@ interface Known {
 
 export class Zone {
   readonly name: string;
-  readonly #known: Known;
+  readonly #cache: ZoneCache;
 
   /** Throws a RangeError for a zone that does not exist. */
   constructor(name: string) {
     this.name = name;
     const options = { timeZone: name, dateStyle: 'short', timeStyle: 'medium' } as const;
-    this.#known = known.get(name) ?? {
+    this.#cache = zones.get(name) ?? {
       format: new Intl.DateTimeFormat('sv-SE', options),
       offsetOfDay: new Map(),
     };
-    known.set(name, this.#known);
+    zones.set(name, this.#cache);
   }
 
   offsetMs(at: number): number {
     const day = Math.floor(at / DAY_MS);
-    let offset = this.#known.offsetOfDay.get(day);
+    let offset = this.#cache.offsetOfDay.get(day);
     if (offset === undefined) {
       const first = this.#askedOffsetMs(day * DAY_MS);
       offset = first === this.#askedOffsetMs((day + 1) * DAY_MS) ? first : 'mixed';
-      this.#known.offsetOfDay.set(day, offset);
+      this.#cache.offsetOfDay.set(day, offset);
     }
     return offset === 'mixed' ? this.#askedOffsetMs(at) : offset;
   }
@@ -73,7 +73,7 @@ export class Zone {
   #askedOffsetMs(at: number): number {
     const whole = Math.floor(at / 1000) * 1000;
     // `2025-06-15 13:00:00`, as they write it in Sweden.
-    return Date.parse(`${this.#known.format.format(whole).replace(' ', 'T')}Z`) - whole;
+    return Date.parse(`${this.#cache.format.format(whole).replace(' ', 'T')}Z`) - whole;
   }
 }
 

@@ -84,10 +84,10 @@ export class Meter {
   #exchangedOf(readings: VisibleReading[]): VisibleReading[] {
     return readings.map((reading) => {
       const { at, register } = reading;
-      const own = this.#exchanges.findLast((exchange) => exchange.at <= at);
-      if (own === undefined) return reading;
-      const before = this.#taken.findLast((event) => event.at < own.at)?.register ?? register;
-      return { ...reading, register: round(own.register + register - before, 3) };
+      const exchange = this.#exchanges.findLast((earlier) => earlier.at <= at);
+      if (exchange === undefined) return reading;
+      const before = this.#taken.findLast((event) => event.at < exchange.at)?.register ?? register;
+      return { ...reading, register: round(exchange.register + register - before, 3) };
     });
   }
 
@@ -118,7 +118,7 @@ export class Meter {
     const lateDays = draw() < late ? 1 + Math.floor(draw() * 4) : 0;
     const bookedAt =
       (day + lateDays) * DAY_MS + BOOKED_AFTER_UTC_MIDNIGHT_MS + Math.floor(draw() * 600) * 1000;
-    const told = (value: number): Amounts => ({
+    const amounts = (value: number): Amounts => ({
       kwh: value,
       eur: null,
       register: round(register + value - kwh, 3),
@@ -127,9 +127,14 @@ export class Meter {
     if (draw() < corrected) {
       // First an estimate, days later the truth.
       const correctedFrom = bookedAt + (2 + Math.floor(draw() * 8)) * DAY_MS;
-      const estimate = told(round(kwh * (0.6 + draw()), 3));
-      this.#taken.push({ at, bookedAt, ...estimate, corrections: [{ from: correctedFrom, ...told(kwh) }] });
-    } else this.#taken.push({ at, bookedAt, ...told(kwh) });
+      const estimate = amounts(round(kwh * (0.6 + draw()), 3));
+      this.#taken.push({
+        at,
+        bookedAt,
+        ...estimate,
+        corrections: [{ from: correctedFrom, ...amounts(kwh) }],
+      });
+    } else this.#taken.push({ at, bookedAt, ...amounts(kwh) });
     this.#carriedKwh = 0;
     this.#carriedDays = 0;
   }

@@ -38,9 +38,9 @@ export async function startSimulator(options: {
   routes.push(...constituencyRoutes(switches));
 
   const property = (id: number) => {
-    const found = accounts.flatMap(propertiesOf).find((one) => one.id === id);
-    if (!found) throw new Error(`the simulator has no property ${id}`);
-    return found;
+    const ofId = accounts.flatMap(propertiesOf).find((candidate) => candidate.id === id);
+    if (!ofId) throw new Error(`the simulator has no property ${id}`);
+    return ofId;
   };
 
   return {

@@ -53,18 +53,18 @@ async function answer(
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   const exchange = await read(request, clock.now());
-  const found = find(routes, exchange);
-  const left = counters.enter(exchange, `${exchange.method} ${found?.template ?? exchange.path}`);
+  const route = find(routes, exchange);
+  const left = counters.enter(exchange, `${exchange.method} ${route?.template ?? exchange.path}`);
   response.once('close', left);
   const fault = switches.take(exchange);
   if (fault?.kind === 'hang') return;
   if (fault?.kind === 'slow') await clock.sleep(fault.ms, gone.signal);
   if (gone.signal.aborted) return;
   if (fault?.kind === 'reset') return void request.socket.destroy();
-  const own = fault?.kind === 'reply' ? { body: '', ...fault } : replyTo(exchange, routes, found);
-  if (fault?.kind !== 'reply') options.onReply?.(exchange, own);
+  const reply = fault?.kind === 'reply' ? { body: '', ...fault } : replyTo(exchange, routes, route);
+  if (fault?.kind !== 'reply') options.onReply?.(exchange, reply);
   if (fault?.kind === 'late') await clock.sleep(fault.ms, gone.signal);
-  send(response, own, fault);
+  send(response, reply, fault);
 }
 
 function find(routes: readonly Route[], exchange: Exchange) {
@@ -75,12 +75,12 @@ function find(routes: readonly Route[], exchange: Exchange) {
   return undefined;
 }
 
-function replyTo({ path }: Exchange, routes: readonly Route[], found: ReturnType<typeof find>): Reply {
+function replyTo({ path }: Exchange, routes: readonly Route[], route: ReturnType<typeof find>): Reply {
   try {
-    if (found) return found.reply();
-    const known = routes.filter(({ template }) => valuesIn(template, path)).map(({ method }) => method);
-    if (known.length === 0) return refusal(404, 'No such path').reply;
-    return { ...refusal(405, 'Method not allowed').reply, headers: { allow: known.join(', ') } };
+    if (route) return route.reply();
+    const methods = routes.filter(({ template }) => valuesIn(template, path)).map(({ method }) => method);
+    if (methods.length === 0) return refusal(404, 'No such path').reply;
+    return { ...refusal(405, 'Method not allowed').reply, headers: { allow: methods.join(', ') } };
   } catch (err) {
     if (err instanceof Refusal) return err.reply;
     throw err;
@@ -89,9 +89,9 @@ function replyTo({ path }: Exchange, routes: readonly Route[], found: ReturnType
 
 /** The values of a template's placeholders, or undefined when the path is another one. */
 function valuesIn(template: string, path: string): Record<string, string> | undefined {
-  const found = new RegExp(`^${template.replace(/:(\w+)/g, '(?<$1>[^/]*)')}$`).exec(path);
-  if (!found) return undefined;
-  const values = Object.entries(found.groups ?? {});
+  const match = new RegExp(`^${template.replace(/:(\w+)/g, '(?<$1>[^/]*)')}$`).exec(path);
+  if (!match) return undefined;
+  const values = Object.entries(match.groups ?? {});
   return Object.fromEntries(values.map(([name, value]) => [name, decodeURIComponent(value)]));
 }
 

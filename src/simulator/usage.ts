@@ -211,15 +211,15 @@ export function usageReport(
   now: number,
 ): Json {
   const services = property?.services.filter((one) => one.serviceType === service_type) ?? [];
-  const found = services
+  const documents = services
     .flatMap(({ meter }) => (meter?.readingsAt(now) ?? []).flatMap(documentsOf))
     .filter(({ resource, at }) => at >= time.gte && at <= time.lte && resource_name.includes(resource));
   return {
     took: 7,
     timed_out: false,
     _shards: { total: 5, successful: 5, skipped: 0, failed: 0 },
-    hits: { total: { value: found.length, relation: 'eq' }, max_score: null, hits: [] },
-    aggregations: aggs(found),
+    hits: { total: { value: documents.length, relation: 'eq' }, max_score: null, hits: [] },
+    aggregations: aggs(documents),
   };
 }
 

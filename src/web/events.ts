@@ -67,8 +67,8 @@ export function createStreams(follow: DocumentSource, logTail: LogTail, clock: C
       await once(outgoing, 'drain', { signal: gone.signal }).catch(() => undefined);
     }
     async function sendNews(): Promise<void> {
-      for (let some = follower.take(); some !== null && !gone.signal.aborted; some = follower.take())
-        for (const document of some) await send(written('message', messageOf(document)));
+      for (let news = follower.take(); news !== null && !gone.signal.aborted; news = follower.take())
+        for (const document of news) await send(written('message', messageOf(document)));
       for (const text of pending.splice(0)) await send(text);
     }
     const tellLine = (line: string) => put('log', logLine(line));
@@ -120,13 +120,13 @@ function logLine(line: string): string {
   try {
     fields = JSON.parse(line);
   } catch {
-    // It is told as it is.
+    // A line that is not JSON is shown as it is.
   }
   const { time, level, msg, err, ...others } = fields;
   const { type, message = type, hint } = (err ?? {}) as { type?: string; message?: string; hint?: string };
   const more = Object.entries(others).map(
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
-  const told = [msg, message, hint, more.join(' ')].filter(Boolean).join(' · ');
-  return JSON.stringify({ time, level, message: told } as LogLine);
+  const sentence = [msg, message, hint, more.join(' ')].filter(Boolean).join(' · ');
+  return JSON.stringify({ time, level, message: sentence } as LogLine);
 }

@@ -195,9 +195,9 @@ class Page {
     const unchanged = this.unchanging.get(name) ?? (await packed(await read()));
     this.unchanging.set(name, unchanged);
     const { body, zipped, etag } = unchanged;
-    const kept = { etag, 'cache-control': 'no-cache', vary: 'accept-encoding, accept-language' };
-    if (headers['if-none-match'] === etag) return { status: 304, headers: kept };
-    const sent = { ...kept, 'content-type': `${type}; charset=utf-8` };
+    const lasting = { etag, 'cache-control': 'no-cache', vary: 'accept-encoding, accept-language' };
+    if (headers['if-none-match'] === etag) return { status: 304, headers: lasting };
+    const sent = { ...lasting, 'content-type': `${type}; charset=utf-8` };
     if (!/\bgzip\b/.test(String(headers['accept-encoding'] ?? ''))) return { headers: sent, body };
     return { headers: { ...sent, 'content-encoding': 'gzip' }, body: zipped };
   }

@@ -55,7 +55,7 @@ interface Connection {
 const isIdle = ({ response }: Connection) => response === null;
 const isUnfinished = ({ response }: Connection) => response?.req.complete === false;
 const isUnread = ({ socket }: Connection) => socket.writableLength > 0;
-/** Reasons to leave when there are too many, the best one first. Who waits for an answer has none. */
+/** Reasons to leave when there are too many, the best one first. A visitor who waits for an answer has none. */
 const LEAVES = [isIdle, isUnfinished, isUnread];
 
 /** The connections of one server in the order in which they came, and which of them makes room for a new one. */
@@ -76,15 +76,15 @@ class Visitors {
     const connection: Connection = { socket, network, since: now, response: null, isExtra };
     this.#open.set(socket, connection);
     socket.once('close', () => this.#open.delete(socket));
-    const extras = [...this.#open.values()].filter((one) => one.isExtra);
+    const extras = [...this.#open.values()].filter(({ isExtra }) => isExtra);
     if (extras.length > this.#limits.extra) this.#sendAway(extras[0]);
     return connection;
   }
 
   /** False where a new connection from there has no place among those that may ask for anything. */
   #makeRoom(network: string | null, now: number): boolean {
-    const others = [...this.#open.values()].filter((one) => !one.isExtra);
-    const same = network === null ? [] : others.filter((one) => one.network === network);
+    const others = [...this.#open.values()].filter(({ isExtra }) => !isExtra);
+    const same = network === null ? [] : others.filter((other) => other.network === network);
     const isOneTooMany = same.length >= this.#limits.each;
     if (!isOneTooMany && others.length < this.#limits.all) return true;
     const leaves = isOneTooMany
@@ -104,22 +104,22 @@ class Visitors {
 
 function longestWaiting(crowd: readonly Connection[], now: number): Connection | undefined {
   const settled = crowd.filter(({ since }) => now - since >= FRESH_MS);
-  const found = LEAVES.map((isWaiting) => settled.find(isWaiting));
-  return found.find((one) => one !== undefined);
+  return LEAVES.map((isWaiting) => settled.find(isWaiting)).find((connection) => connection !== undefined);
 }
 
 /**
  * However new they are, those of a network that has clearly more of them than the newcomer's make room: who comes again as soon as
- * it is sent away keeps nobody else out. `own`: how many the newcomer's network has already.
+ * it is sent away keeps nobody else out. `ofNewcomer`: how many the newcomer's network has already.
  */
-function ofGreediest(crowd: readonly Connection[], own: number): Connection | undefined {
+function ofGreediest(crowd: readonly Connection[], ofNewcomer: number): Connection | undefined {
   const waiting = new Map<string, Connection[]>();
-  for (const one of crowd) {
-    if (one.network === null || !LEAVES.some((isWaiting) => isWaiting(one))) continue;
-    waiting.set(one.network, [...(waiting.get(one.network) ?? []), one]);
+  for (const connection of crowd) {
+    const { network } = connection;
+    if (network === null || !LEAVES.some((isWaiting) => isWaiting(connection))) continue;
+    waiting.set(network, [...(waiting.get(network) ?? []), connection]);
   }
   const [greediest = []] = [...waiting.values()].sort((a, b) => b.length - a.length);
-  return greediest.length > own + 1 ? greediest[0] : undefined;
+  return greediest.length > ofNewcomer + 1 ? greediest[0] : undefined;
 }
 
 /** `address` is `host:port`. Rejects with listen_failed. */

@@ -44,15 +44,18 @@ const impossible = (code: string, message: string) =>
   failure(code, message, { exit: EXIT.usage, retry: 'never' });
 
 export function createSignIns(options: Options): { readonly routes: Routes; stop(): void } {
-  const all = new Map(options.accounts.map((account) => [account.id, new Attempts(account, options)]));
+  const attemptsOf = new Map(options.accounts.map((account) => [account.id, new Attempts(account, options)]));
   const by =
     (step: 'typePassword' | 'beginDevice' | 'cancelDevice' | 'goByLink'): Handler =>
     (exchange) =>
-      all.get(exchange.name)?.[step](exchange) ?? refuse(404, 'unknown_account', 'There is no such account.');
+      attemptsOf.get(exchange.name)?.[step](exchange) ??
+      refuse(404, 'unknown_account', 'There is no such account.');
   return {
     routes: {
       'GET /sign-in': async ({ visitor }) => {
-        const waiting = [...all.values()].filter((attempts) => attempts.isWaiting).slice(0, MOST_LISTED);
+        const waiting = [...attemptsOf.values()]
+          .filter((attempts) => attempts.isWaiting)
+          .slice(0, MOST_LISTED);
         return json(await Promise.all(waiting.map((attempts) => attempts.view(visitor.mayTypePasswords))));
       },
       'POST /sign-in/:name/password': by('typePassword'),
@@ -60,7 +63,7 @@ export function createSignIns(options: Options): { readonly routes: Routes; stop
       'DELETE /sign-in/:name/device': by('cancelDevice'),
       'POST /sign-in/:name/link': by('goByLink'),
     },
-    stop: () => all.forEach((attempts) => void attempts.cancelDevice()),
+    stop: () => attemptsOf.forEach((attempts) => void attempts.cancelDevice()),
   };
 }
 

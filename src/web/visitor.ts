@@ -69,8 +69,8 @@ export function refusalOf(
   const isElsewhere = (site === 'cross-site' || site === 'same-site') && !isOpened;
   // The name is Home Assistant's, and a proxy before it may have left the port out.
   const part = isIngress ? nameOf : hostOf;
-  const own = part(`http://${host}`);
-  const isOfOtherPage = isElsewhere || (origin !== undefined && (own === null || part(origin) !== own));
+  const here = part(`http://${host}`);
+  const isOfOtherPage = isElsewhere || (origin !== undefined && (here === null || part(origin) !== here));
   if (isElsewhere || isIngress) return isOfOtherPage ? [403, ANOTHER_PAGE] : null;
   if (readPassword === null && headers['x-forwarded-for'] !== undefined) return [403, NO_PASSWORD];
   const name = nameOf(`http://${host}`);

@@ -35,13 +35,26 @@ async function ended(words: readonly string[], env: Record<string, string> = {})
 test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
   ['an unknown command', ['commend'], {}, 2, /Unknown command: commend\.\n/],
   ['an unknown option', ['usage', '--form'], {}, 2, /^Unknown option '--form'\. Did you mean --from\?\n/],
-  ['an option without its value', ['usage', '--tariff'], {}, 2, /missing; allowed: --tariff UNIT_RATE,STAND/],
+  [
+    'an option without its value',
+    ['usage', '--tariff'],
+    {},
+    2,
+    /^--tariff has no value.*; allowed: --tariff UNIT_RATE,STAND/,
+  ],
   [
     'a value that looks like an option',
     ['usage', '--tariff', '-1,1'],
     {},
     2,
-    /ambiguous; allowed: --tariff U/,
+    /^--tariff has no value, or one that begins with a dash \(then --tariff=…\); allowed: --tariff U/,
+  ],
+  [
+    'a command after its options',
+    ['--config', 'x', 'check'],
+    {},
+    2,
+    /^The command comes first: heat2mqtt check,/,
   ],
   ['a word', ['usage', 'now'], {}, 2, /^usage takes no further words, found: now\.\n/],
   [
@@ -68,6 +81,13 @@ test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
     { ...PROVIDER, ...SECOND },
     2,
     /^No whole history of attic is kept yet/,
+  ],
+  [
+    'no Home Assistant, with where it is told',
+    ['energy-dashboard'],
+    PROVIDER,
+    3,
+    /home_assistant\.\nIt needs url/,
   ],
   ['a provider that is down', ['usage'], PROVIDER, 5, /^The issuer could not be reached .*\nIf this lasts/],
   [
@@ -120,6 +140,11 @@ test('the help fits a terminal of 80 columns, and begins with what a newcomer ty
   expect(accounts).toContain(
     '--from-state DIR import: the accounts of this configuration, with all that DIR,',
   );
+});
+
+test('`help` with a command tells the options of that command', async () => {
+  expect(await ended(['help', 'usage'])).toEqual(await ended(['usage', '--help']));
+  expect(await ended(['help', 'nothing'])).toEqual(await ended(['--help']));
 });
 
 test.each([

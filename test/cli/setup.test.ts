@@ -179,6 +179,20 @@ test('goes back a question at a time, and leaves what may be empty empty', async
   expect((await written()).provider).not.toHaveProperty('redirect_uri');
 });
 
+test('goes back from a correction to what was not correct, and from what follows it to the correction', async () => {
+  const url = 'mqtt://127.0.0.1:9';
+  const answers = {
+    'MQTT broker': [url, 'back', 'none'],
+    'User name at the broker': '',
+    Shall: ['back', 'n'],
+    [WHICH]: ['1', '1'],
+  };
+  expect(await answered({ ...usual(), ...answers })).toBe(0);
+  expect(told).toMatch(
+    /\[1\]: MQTT broker[^\n]*: {3}1 {2}the address of the broker.*\[1\]: MQTT[^\n]*Shall[^\n]*MQTT[^\n]*\[none\]: Shall[^\n]*ok: heat2mqtt brings its own/s,
+  );
+});
+
 test('offers the issuer as it calls itself when that is not as it was typed', async () => {
   const { issuer } = simulator.urls;
   const other = issuer.replace('127.0.0.1', 'localhost');
@@ -288,6 +302,16 @@ test('a password file that is there is taken by Enter, and never written over', 
   expect(await kept('heat-password-2')).toBe(`${ME.password}\n`);
 });
 
+test("says nothing of a number when the file of a person's own ends with one", async () => {
+  await answered(usual());
+  await writeFile(config, (await kept('config.yaml')).replace('./heat-password', './our-password-2'));
+  await writeFile(join(folder, 'our-password-2'), 'an old one\n');
+  told = '';
+  await answered({ Go: 'y', 'Password on that page': ME.password });
+  expect(told).toMatch(/Written: .*our-password-2\.\n/);
+  expect(told).not.toContain('has a number');
+});
+
 test.each([
   ['typed', 'word of the house', /^word of the house\n$/],
   ['made up', '', /^[\w-]{20}\n$/],
@@ -384,6 +408,22 @@ state_dir: ./state
     expect(told).not.toContain('Issuer');
     expect((await written()).usage).toEqual({ reread_days: 20, timezone: 'Europe/Berlin' });
     expect(told.match(/What comes next/g)).toHaveLength(2);
+  });
+
+  test('forgets what was answered when a person goes back beyond the first question of a change', async () => {
+    await writeFile(config, file('mqtt://192.0.2.7:1883'));
+    const answers = {
+      Go: 'n',
+      'What is to be changed': ['4', '2'],
+      'MQTT broker': ['none', 'back'],
+      Shall: 'back',
+      'Time zone': 'Europe/Berlin',
+      [NEXT]: [changing, changing, 'q'],
+    };
+    expect(await answered(answers)).toBe(0);
+    expect(told).toContain('look on the broker');
+    expect(told).toMatch(/Changed in [^\n]*: usage\.timezone\./);
+    expect((await written()).mqtt).toEqual({ url: 'mqtt://192.0.2.7:1883', base_topic: 'heat' });
   });
 
   test('writes a new password into the file that it names', async () => {

@@ -45,21 +45,30 @@ test('what is written is read, however it comes in chunks and is laid out', asyn
   await fc.assert(property, { numRuns: RUNS });
 });
 
-test('what is around the documents may come after them', async () => {
-  const text =
-    '{"a": {"documents": 1}, "documents" : {"x": [{"documents": {"y": 1}}], "z": "}{"} , "b": [{}]}';
+test('reads what an earlier version wrote in one line, which had them first', async () => {
+  const text = '{"documents":{"x":[{"documents":{"y":1}}],"z":"}{"},"b":[{}]}';
   for (const size of [1, 2, 7, 1_000])
     expect(await read(text, size)).toEqual({
-      rest: { a: { documents: 1 }, documents: {}, b: [{}] },
+      rest: { documents: {}, b: [{}] },
       documents: { x: [{ documents: { y: 1 } }], z: '}{' },
     });
+  const whole = text.length - 1;
+  await expect(read(text, 7, { ...LARGEST, whole })).rejects.toThrow('of more than');
+  await expect(read(JSON.stringify(JSON.parse(text), null, 1), 7, { ...LARGEST, whole })).rejects.toThrow(
+    'of more than',
+  );
+});
+
+test('passes on JSON that has none', async () => {
+  for (const rest of [{ documents: 'x' }, { documents: [1] }, {}, null])
+    expect(await read(JSON.stringify(rest))).toEqual({ rest, documents: {} });
 });
 
 test('what one side takes as large as it may be, the other takes too, and no byte more', async () => {
   const run = async (documents: Documents, cut: number) => {
     const text = await written({ config: null }, documents);
     const members = text.split('\n').map((line) => Buffer.byteLength(line));
-    const limits = { document: Math.max(...members) + 2, all: Buffer.byteLength(text) };
+    const limits = { ...LARGEST, document: Math.max(...members) + 2, all: Buffer.byteLength(text) };
     expect((await read(await written({ config: null }, documents, limits), cut, limits)).documents).toEqual(
       documents,
     );
@@ -75,18 +84,22 @@ test('what one side takes as large as it may be, the other takes too, and no byt
       read(text, cut, { ...limits, all: limits.all - Object.keys(documents).length - 2 }),
     ).rejects.toThrow('of more than');
   };
-  const property = fc.asyncProperty(many, fc.integer({ min: 1, max: 40 }), run);
+  const some = fc.dictionary(names, json, { minKeys: 1, noNullPrototype: true });
+  const property = fc.asyncProperty(some, fc.integer({ min: 1, max: 40 }), run);
   await fc.assert(property, { numRuns: RUNS });
 });
 
 test.each([
-  ['cut off', '{"documents":{"a":1'],
-  ['a document that is no JSON', '{"documents":{"a":1x,"b":2}}'],
-  ['two in the place of one', '{"documents":{"a":1 "b":2}}'],
-  ['a name twice', '{"documents":{"a":1,"a":2}}'],
-  ['no name', '{"documents":{1:1}}'],
-  ['brackets that do not match', '{"documents":{"a":[1}}}'],
-  ['more after the end', '{"documents":{"a":1}}}'],
+  ['one line cut off', '{"documents":{"a":1'],
+  ['a document cut off', '{"documents":{\n"a":1'],
+  ['documents cut off', '{"documents":{\n"a":1,\n'],
+  ['a document that is no JSON', '{"documents":{\n"a":1x,\n"b":2}}\n'],
+  ['two in the place of one', '{"documents":{\n"a":1,"b":2}}\n'],
+  ['none in the place of one', '{"documents":{\n,\n"b":2}}\n'],
+  ['a name twice', '{"documents":{\n"a":1,\n"a":2}}\n'],
+  ['no name', '{"documents":{\n1:1}}\n'],
+  ['brackets that do not match', '{"documents":{\n"a":[1}}}\n'],
+  ['more after the end', '{"documents":{\n"a":1}}\n"b":2}}\n'],
   ['nothing', ''],
 ])('%s is no such JSON', async (_, text) => {
   for (const size of [1, 1_000]) await expect(read(text, size)).rejects.toThrow(SyntaxError);

@@ -8,7 +8,7 @@ import { ROOT } from './sources.ts';
 
 /** The commit whose program was recorded. */
 export const RECORDED = '125eec11';
-/** Tokens belong to the address of their issuer: the tests serve it there again. */
+/** Tokens and refusals belong to the address of their issuer: the tests serve it there again, one checkout after the other. */
 export const PORTS = { household: 20_913, refused: 20_914, fleet: 20_915 };
 /** The first day of the totals. */
 export const SINCE = '2025-01-01';

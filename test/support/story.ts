@@ -21,6 +21,7 @@ import { StoryBroker } from './storyBroker.ts';
 import { StoryLog } from './storyLog.ts';
 import { laidOver, usualConfig } from './storyRules.ts';
 import { type Typist, typed } from './typed.ts';
+import { waitFor } from './waitFor.ts';
 
 export interface StoryOptions {
   /** Wall clock at the start. */
@@ -35,6 +36,12 @@ export interface StoryOptions {
   readonly port?: number;
   /** Marks of passwords cost what they cost a household; default: next to nothing. */
   readonly hasRealMarks?: boolean;
+}
+
+/** `null`: the same test has it, in another checkout on this machine. */
+function unlessTaken(err: NodeJS.ErrnoException): null {
+  if (err.code !== 'EADDRINUSE') throw err;
+  return null;
 }
 
 export const MINUTE_MS = 60_000;
@@ -56,7 +63,10 @@ export async function openStory(options: StoryOptions = {}): Promise<Story> {
   const clock = handClock(at);
   const stateDir = await stack.folder();
   const secrets = noteSecrets(accounts);
-  const simulator = stack.use(await startSimulator({ clock, accounts, port, onReply: secrets.onReply }));
+  const start = () => startSimulator({ clock, accounts, port, onReply: secrets.onReply });
+  const simulator = stack.use(
+    await waitFor('its port', () => start().catch(unlessTaken), { timeoutMs: 60_000 }),
+  );
   Object.assign(simulator.switches.token.claims, PERSONAL_CLAIMS);
   const broker = await StoryBroker.start(stack);
   return new Story({ stack, clock, stateDir, secrets, simulator, broker, accounts, options });

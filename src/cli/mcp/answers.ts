@@ -1,4 +1,5 @@
-// The answers of the six tools, as schemas: numbers, dates and our own sentences. Nothing in them is text of the provider or names anybody.
+// The answers of the six tools, as schemas: numbers, dates and our own sentences. Each takes of a published record what it names and
+// leaves out the rest, so that no text of the provider and no name gets through.
 import * as z from 'zod';
 import { VERDICTS } from '../../domain/insight/bill.ts';
 import {
@@ -18,18 +19,18 @@ const band = z
   .describe('Holds the truth in 80 of 100 cases.')
   .nullable();
 
-export const usageAnswer = z.strictObject({
+export const usageAnswer = z.object({
   interval: z.string(),
   meters: z.array(
-    z.strictObject({
+    z.object({
       meter: place,
       currency,
-      periods: z.array(z.strictObject({ from: day, to: day, energy_kwh: amount, cost: amount })),
+      periods: z.array(z.object({ from: day, to: day, energy_kwh: amount, cost: amount })),
     }),
   ),
 });
 
-const bill = z.strictObject({
+const bill = z.object({
   bill: place,
   period_start: day,
   period_end: day,
@@ -43,18 +44,18 @@ const bill = z.strictObject({
   sentence: z.string().nullable(),
 });
 
-export const billsAnswer = z.strictObject({
-  accounts: z.array(z.strictObject({ account: place, currency, bills: z.array(bill) })),
+export const billsAnswer = z.object({
+  accounts: z.array(z.object({ account: place, currency, bills: z.array(bill) })),
 });
 
 const { month, conclusion, months, days, weather_adjusted, prices, heating, hot_water } =
   meterStatement.shape;
 const why = z.string().describe('Why there is no value.').nullable();
-const field = <T extends z.ZodType>(value: T) => z.strictObject({ value, reason: why });
+const field = <T extends z.ZodType>(value: T) => z.object({ value, reason: why });
 const number = field(amount);
-const use = z.strictObject({ month, energy_kwh: number, cost: number });
+const use = z.object({ month, energy_kwh: number, cost: number });
 
-const statement = z.strictObject({
+const statement = z.object({
   meter: place,
   month,
   from: day,
@@ -75,28 +76,28 @@ const statement = z.strictObject({
   energy_per_m2: number,
 });
 
-export const statementAnswer = z.strictObject({ statements: z.array(statement) });
+export const statementAnswer = z.object({ statements: z.array(statement) });
 
-export const forecastAnswer = z.strictObject({
+export const forecastAnswer = z.object({
   accounts: z.array(
-    z.strictObject({
+    z.object({
       account: place,
       currency,
       meters: z.array(
-        z.strictObject({
+        z.object({
           meter: place,
-          month_so_far: z.strictObject({ energy_kwh: amount, cost: amount }),
-          month: z.strictObject({ energy_kwh: band, cost: band }),
+          month_so_far: z.object({ energy_kwh: amount, cost: amount }),
+          month: z.object({ energy_kwh: band, cost: band }),
         }),
       ),
-      next_bill: z.strictObject({ from: day, to: day, energy_kwh: band, amount: band }).nullable(),
+      next_bill: z.object({ from: day, to: day, energy_kwh: band, amount: band }).nullable(),
     }),
   ),
 });
 
-export const costAnswer = z.strictObject({
+export const costAnswer = z.object({
   meters: z.array(
-    z.strictObject({
+    z.object({
       meter: place,
       currency,
       days_with_a_reading: count,
@@ -106,16 +107,16 @@ export const costAnswer = z.strictObject({
   ),
 });
 
-export const healthAnswer = z.strictObject({
+export const healthAnswer = z.object({
   accounts: z.array(
-    z.strictObject({
+    z.object({
       account: place,
       last_poll_at: instant,
       last_good_poll_at: instant,
       failures_in_a_row: count,
       last_error: z.string().describe('A code.').nullable(),
       meters: z.array(
-        z.strictObject({
+        z.object({
           meter: place,
           newest_day: day,
           reading_at: instant,

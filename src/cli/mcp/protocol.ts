@@ -21,7 +21,8 @@ const NEWEST_WITH_HANDSHAKE = '2025-11-25';
 const SUPPORTED = [...WITHOUT_HANDSHAKE, ...WITH_HANDSHAKE];
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 const SERVER_KEY = 'io.modelcontextprotocol/serverInfo';
-const LISTS_HOLD_MS = 3_600_000;
+/** A client may keep what it has been told for an hour. */
+const LASTING = { ttlMs: 3_600_000, cacheScope: 'public' };
 
 const NOT_JSON = -32700;
 const NO_REQUEST = -32600;
@@ -72,9 +73,9 @@ async function answer(message: unknown, tools: readonly Tool[]): Promise<object 
   if (!isAnswerable) return null;
   try {
     const given = fieldsOf(params);
-    const revision = revisionOf(given);
-    const result = await resultOf(method, given, tools);
-    return { jsonrpc: '2.0', id, result: revision === null ? result : withoutHandshake(result) };
+    const hasHandshake = revisionOf(given) === null && method !== 'server/discover';
+    const result = await resultOf(method, given, hasHandshake, tools);
+    return { jsonrpc: '2.0', id, result: hasHandshake ? result : complete(result) };
   } catch (err) {
     if (err instanceof ProtocolError) return errorOf(id, err);
     throw err;
@@ -101,33 +102,31 @@ function revisionOf({ _meta: meta }: Fields): string | null {
   });
 }
 
-const withoutHandshake = (result: object) => ({
+const complete = (result: object) => ({
   resultType: 'complete',
   ...result,
   _meta: { [SERVER_KEY]: SERVER },
 });
 
-async function resultOf(method: string, given: Fields, tools: readonly Tool[]): Promise<object> {
+async function resultOf(
+  method: string,
+  given: Fields,
+  hasHandshake: boolean,
+  tools: readonly Tool[],
+): Promise<object> {
   if (method === 'initialize') return initialized(given.protocolVersion);
   if (method === 'ping') return {};
   if (method === 'server/discover')
-    return withoutHandshake({
+    return {
       supportedVersions: SUPPORTED,
       capabilities: CAPABILITIES,
       instructions: INSTRUCTIONS,
-      ttlMs: LISTS_HOLD_MS,
-      cacheScope: 'public',
-    });
-  if (method === 'tools/list')
-    return {
-      tools: tools.map(listed),
-      ...(isModern(given) ? { ttlMs: LISTS_HOLD_MS, cacheScope: 'public' } : {}),
+      ...LASTING,
     };
+  if (method === 'tools/list') return { tools: tools.map(listed), ...(hasHandshake ? {} : LASTING) };
   if (method === 'tools/call') return called(given, tools);
   throw new ProtocolError(UNKNOWN_METHOD, 'There is no such method.');
 }
-
-const isModern = (given: Fields): boolean => revisionOf(given) !== null;
 
 /** The revision that was asked for if it is known, else the newest one. */
 function initialized(asked: unknown) {
@@ -150,7 +149,7 @@ const listed = ({ name, description, inputSchema, outputSchema }: Tool) => ({
 
 /** A mistake in the arguments is a result, so that the model can mend it. */
 async function called({ name, arguments: given }: Fields, tools: readonly Tool[]): Promise<object> {
-  const tool = tools.find((one) => one.name === name);
+  const tool = tools.find((candidate) => candidate.name === name);
   if (!tool) throw new ProtocolError(WRONG_PARAMETERS, 'There is no such tool.');
   if (!isObject(given ?? {})) throw new ProtocolError(WRONG_PARAMETERS, 'arguments: allowed: an object.');
   try {

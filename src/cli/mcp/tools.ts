@@ -50,7 +50,7 @@ interface Question<T extends z.ZodRawShape, A extends z.ZodObject> {
   /** The arguments; each message says what is allowed. */
   readonly shape: T;
   readonly answer: A;
-  readonly call: (given: z.infer<z.ZodObject<T>>) => Promise<{ sentence: string; data: Fixed<z.infer<A>> }>;
+  readonly call: (given: z.infer<z.ZodObject<T>>) => Promise<{ sentence: string; data: Fixed<z.input<A>> }>;
 }
 
 function tool<T extends z.ZodRawShape, A extends z.ZodObject>({
@@ -66,7 +66,10 @@ function tool<T extends z.ZodRawShape, A extends z.ZodObject>({
     description,
     inputSchema: z.toJSONSchema(schema, { io: 'input' }),
     outputSchema: z.toJSONSchema(answer),
-    call: async (given) => call(readParameters(schema, given) as z.infer<z.ZodObject<T>>),
+    async call(given) {
+      const { sentence, data } = await call(readParameters(schema, given) as z.infer<z.ZodObject<T>>);
+      return { sentence, data: answer.parse(data, { jitless: true }) };
+    },
   };
 }
 
@@ -88,9 +91,9 @@ function metersIn(
 ): readonly NumberedMeter[] {
   const all = accounts.flatMap(({ meters }) => meters);
   if (all.length === 0) throw noReadings();
-  const some = all.filter(({ number }) => (wanted ?? number) === number);
-  if (some.length === 0) throw refused(`meter: found ${wanted}; allowed: 1 to ${all.length}`);
-  return some;
+  const meters = wanted === undefined ? all : all.slice(wanted - 1, wanted);
+  if (meters.length === 0) throw refused(`meter: found ${wanted}; allowed: 1 to ${all.length}`);
+  return meters;
 }
 
 const noReadings = () =>
@@ -137,6 +140,8 @@ const usageTool = (read: Read): Tool =>
     },
   });
 
+const UNCHECKED = { verdict: null, sum_of_days: null, unexplained: null, sentence: null };
+
 const billsTool = (read: Read): Tool =>
   tool({
     name: 'bills',
@@ -155,22 +160,9 @@ const billsTool = (read: Read): Tool =>
       const accounts = (await read()).map(({ number, view }) => {
         const { invoices, checks, currency, zone } = view;
         const bills = (invoices?.all ?? []).slice(0, most).map((invoice, at) => {
-          const { period_start, period_end, issued, due, amount, amount_due } = invoiceRecord(invoice, zone);
           const check = checks.get(invoice.id);
-          const record = check ? billCheckRecord(check, currency) : null;
-          return {
-            bill: at + 1,
-            period_start,
-            period_end,
-            issued,
-            due,
-            amount,
-            amount_due,
-            verdict: record?.verdict ?? null,
-            sum_of_days: record?.sum_of_days ?? null,
-            unexplained: record?.unexplained ?? null,
-            sentence: record?.sentence ?? null,
-          };
+          const verdict = check ? billCheckRecord(check, currency) : UNCHECKED;
+          return { bill: at + 1, ...verdict, ...invoiceRecord(invoice, zone) };
         });
         return { account: number, currency, bills };
       });
@@ -209,63 +201,23 @@ const statementTool = (read: Read): Tool =>
           throw refused(
             `month: found ${chosen}; allowed: ${complete.at(-1) ?? 'none'} to ${complete[0] ?? 'none'}`,
           );
-        return {
-          meter: number,
-          ...withoutNames(statementOf(chosen, { meter: view, account: account.view })),
-        };
+        const statement = statementOf(chosen, { meter: view, account: account.view });
+        return { ...asAnswered(statement), meter: number };
       });
       return { sentence: 'Information, and not a bill.', data: { statements } };
     },
   });
 
-/** Without what names a person, a meter, a bill, or comes from the configuration in words. */
-function withoutNames(statement: ReturnType<typeof statementOf>) {
-  const {
-    month,
-    from,
-    to,
-    currency,
-    conclusion,
-    energy,
-    cost,
-    month_before,
-    year_before,
-    weather_adjusted,
-    months,
-    prices,
-    heating,
-    hot_water,
-    days,
-    due,
-    energy_per_m2,
-  } = statement;
-  const plain = <T>({ value, reason }: { readonly value: T; readonly reason: string | null }) => ({
-    value,
-    reason,
-  });
-  const use = (one: typeof month_before) => ({
-    month: one.month,
-    energy_kwh: plain(one.energy),
-    cost: plain(one.cost),
-  });
+/** Quantities by the names that they have in all answers. */
+function asAnswered(statement: ReturnType<typeof statementOf>) {
+  const { energy, heating, hot_water, month_before, year_before } = statement;
   return {
-    month,
-    from,
-    to,
-    currency,
-    conclusion,
-    energy_kwh: plain(energy),
-    cost: plain(cost),
-    month_before: use(month_before),
-    year_before: use(year_before),
-    weather_adjusted: plain(weather_adjusted),
-    months,
-    prices: plain(prices),
-    heating_kwh: plain(heating),
-    hot_water_kwh: plain(hot_water),
-    days,
-    due: plain(due),
-    energy_per_m2: plain(energy_per_m2),
+    ...statement,
+    energy_kwh: energy,
+    heating_kwh: heating,
+    hot_water_kwh: hot_water,
+    month_before: { ...month_before, energy_kwh: month_before.energy },
+    year_before: { ...year_before, energy_kwh: year_before.energy },
   };
 }
 

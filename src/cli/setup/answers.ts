@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs';
 import { chmod, readFile, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
-import { ConfigInvalid, type Fault, isMapping, type RawConfig } from '../../config/draft.ts';
+import { ConfigInvalid, type Fault, type RawConfig } from '../../config/draft.ts';
 import { mainKeyOf } from '../../config/keys.ts';
-import { commentedConfig, EditedConfig } from '../../config/yamlText.ts';
+import { commentedConfig, differences, editedText, readYaml } from '../../config/yamlText.ts';
 import { replace } from '../../store/privateFiles.ts';
 import { type Io, refusal } from '../command.ts';
 import { openSettings, type Settings } from '../settings.ts';
@@ -21,17 +21,26 @@ const HEADER = `# The configuration of heat2mqtt, written by \`heat2mqtt setup\`
 # docs/configuration.md, or \`heat2mqtt config example\`. To try what you change: \`heat2mqtt check --live\`, or \`heat2mqtt setup\` again.
 `;
 
+interface TypedSecret {
+  /** As the configuration names it. */
+  readonly file: string;
+  readonly text: string;
+  /** The file that keeps its place, where this one has a number for that. */
+  readonly besides: string | null;
+}
+
 export class Answers {
   /** Of the configuration. */
   readonly path: string;
   readonly folder: string;
   readonly #io: Io;
-  /** What the file says; `null`: there is none. */
+  /** The file; `null`: there is none. */
   #text: string | null;
-  #config: EditedConfig;
-  #raw: RawConfig;
-  /** Secrets that were typed, by the path of their file in the configuration. */
-  #secrets = new Map<string, string>();
+  /** What the file says, and the same with what was answered. */
+  #before: RawConfig;
+  #config: RawConfig;
+  /** By the key of their file. One that the key does not name any more does not count. */
+  #secrets = new Map<string, TypedSecret>();
 
   /** `seed`: what a new file says before the first question. Throws ConfigInvalid. */
   constructor(path: string, text: string | null, seed: RawConfig, io: Io) {
@@ -39,8 +48,9 @@ export class Answers {
     this.folder = dirname(resolve(path));
     this.#io = io;
     this.#text = text;
-    this.#config = new EditedConfig(text ?? JSON.stringify(seed), path);
-    this.#raw = this.#config.raw();
+    this.#before = text === null ? {} : readYaml(text, path);
+    this.#config = structuredClone(text === null ? seed : this.#before);
+    this.#edited();
   }
 
   get isNew(): boolean {
@@ -49,25 +59,34 @@ export class Answers {
 
   /** `key`: a path such as `mqtt.url`. */
   at(key: string): unknown {
-    return key.split('.').reduce<unknown>((value, name) => Object(value)[name], this.#raw);
+    return valueAt(this.#config, key);
   }
 
   textAt(key: string): string | undefined {
-    const value = this.at(key);
-    return value === undefined || value === null ? undefined : String(value);
+    return textOf(this.at(key));
   }
 
-  /** Undefined removes the key. */
+  /** Undefined removes the key. What is no section where one belongs, such as `false`, makes way. */
   put(key: string, value: unknown): void {
-    if (JSON.stringify(this.at(key)) === JSON.stringify(value)) return;
-    this.#config.put(key.split('.'), value);
-    this.#raw = this.#config.raw();
+    const names = key.split('.');
+    const last = names.pop() ?? '';
+    let section = this.#config;
+    for (const [at, name] of names.entries()) {
+      if (Object(section[name]) !== section[name]) {
+        if (value === undefined) return;
+        section[name] = /^\d+$/.test(names[at + 1] ?? last) ? [] : {};
+      }
+      section = section[name] as RawConfig;
+    }
+    if (value === undefined) delete section[last];
+    else section[last] = value;
   }
 
   /** Where the secret of a key is; undefined: nowhere. `file`: taken where it is there and the key names none. */
   placeOfSecret(key: string, file: string): string | undefined {
     const named = this.textAt(key);
-    if (named !== undefined) return this.#secrets.has(named) ? 'the one before' : `the one in ${named}`;
+    if (named !== undefined)
+      return this.#secrets.get(key)?.file === named ? 'the one before' : `the one in ${named}`;
     if (this.at(inlineKeyOf(key)) !== undefined) return `the one in ${this.path}`;
     return existsSync(resolve(this.folder, file)) ? `the one in ${file}` : undefined;
   }
@@ -79,12 +98,13 @@ export class Answers {
   }
 
   /** It goes into the file that the key has named beside the configuration, else into a new one. */
-  putSecret(key: string, file: string, secret: string): void {
-    const named = this.textAt(key);
-    const path = named !== undefined && this.#isOurs(named) ? named : this.#freeName(file);
-    this.#secrets.set(path, secret);
+  putSecret(key: string, file: string, text: string): void {
+    const named = textOf(valueAt(this.#before, key));
+    const isBeside = named !== undefined && dirname(resolve(this.folder, named)) === this.folder;
+    const free = isBeside ? named : this.#freeName(file);
+    this.#secrets.set(key, { file: free, text, besides: isBeside || free === file ? null : file });
     this.put(inlineKeyOf(key), undefined);
-    this.put(key, path);
+    this.put(key, free);
   }
 
   removeSecret(key: string): void {
@@ -92,12 +112,9 @@ export class Answers {
     this.put(inlineKeyOf(key), undefined);
   }
 
-  /** Made here, or named by the configuration before setup began. */
-  #isOurs(file: string): boolean {
-    const isBeside = dirname(resolve(this.folder, file)) === this.folder;
-    return (
-      this.#secrets.has(file) || (isBeside && [...this.#before().values()].includes(JSON.stringify(file)))
-    );
+  /** The secrets that count. */
+  #named(): [key: string, TypedSecret][] {
+    return [...this.#secrets].filter(([key, { file }]) => this.at(key) === file);
   }
 
   /** A file that is there may belong to another configuration, and stays as it is. */
@@ -115,38 +132,37 @@ export class Answers {
 
   /** A function that brings back what is there now. */
   save(): () => void {
-    const [undo, secrets] = [this.#config.save(), new Map(this.#secrets)];
+    const config = structuredClone(this.#config);
+    const secrets = new Map(this.#secrets);
     return () => {
-      undo();
-      this.#raw = this.#config.raw();
+      this.#config = config;
       this.#secrets = secrets;
     };
   }
 
   /** Tells whether anything below these keys has changed since. */
   fingerprint(keys: readonly string[]): string {
-    const values = keys.map((key) => this.at(key));
-    const named = JSON.stringify(values);
-    return JSON.stringify([values, [...this.#secrets].filter(([file]) => named.includes(file))]);
+    const secrets = [...this.#secrets].filter(([key]) => keys.some((above) => key.startsWith(above)));
+    return JSON.stringify([keys.map((key) => this.at(key)), secrets]);
   }
 
   /** With what is answered up to this section. Rejects with ConfigInvalid. */
   settings(until: Section = 'web'): Promise<Settings> {
     const files = new Map([[this.path, JSON.stringify(this.#upTo(until))]]);
-    for (const [file, secret] of this.#secrets) files.set(resolve(this.folder, file), secret);
+    for (const [, { file, text }] of this.#named()) files.set(resolve(this.folder, file), text);
     const { path } = this;
     return openSettings({ path, readFile: async (file) => files.get(file) ?? readFile(file) }, this.#io);
   }
 
   /** Placeholders stand for what is not answered yet, so that each answer can be tried alone. */
   #upTo(until: Section): RawConfig {
-    const later = SECTIONS.slice(SECTIONS.indexOf(until) + 1) as readonly string[];
-    const raw = Object.fromEntries(Object.entries(this.#raw).filter(([name]) => !later.includes(name)));
+    const later: readonly string[] = SECTIONS.slice(SECTIONS.indexOf(until) + 1);
+    const config = Object.fromEntries(Object.entries(this.#config).filter(([name]) => !later.includes(name)));
     const address = 'https://x.invalid';
-    const provider = Object.assign({ issuer: address, api_url: address, client_id: 'x' }, raw.provider);
-    if (raw.accounts !== undefined) return { ...raw, provider };
+    const provider = Object.assign({ issuer: address, api_url: address, client_id: 'x' }, config.provider);
+    if (config.accounts !== undefined) return { ...config, provider };
     const account = { id: this.at('accounts.0.id'), username: 'x' };
-    return { ...raw, provider: { ...provider, sign_in: 'device' }, accounts: [account] };
+    return { ...config, provider: { ...provider, sign_in: 'device' }, accounts: [account] };
   }
 
   async faults(until?: Section): Promise<readonly Fault[]> {
@@ -161,45 +177,39 @@ export class Answers {
 
   /** The keys that the file says otherwise, or whose secret is another one. */
   changes(): string[] {
-    const before = this.#before();
-    const now = leavesOf(this.#raw);
-    const keys = [...new Set([...before.keys(), ...now.keys()])];
-    return keys.filter((key) => {
-      const value = now.get(key);
-      return before.get(key) !== value || this.#secrets.has(String(value && JSON.parse(value)));
-    });
-  }
-
-  #before(): Map<string, string> {
-    return leavesOf(this.#text === null ? {} : new EditedConfig(this.#text, this.path).raw());
+    const changed = differences(this.#before, this.#config).map(({ path }) => path.join('.'));
+    return [...new Set([...changed, ...this.#named().map(([key]) => key)])];
   }
 
   /** What the changes cost besides; a sentence each. */
   losses(): string[] {
-    if (this.#text === null) return [];
-    const comments = this.#config.lostComments();
+    const { lostComments = [], keepsLayout = true } = this.#edited() ?? {};
+    const comments = `These comments go with what they stand beside:\n  ${lostComments.join('\n  ')}`;
     const layout = 'Blanks and indentation are written anew.';
-    return [
-      ...(comments.length > 0
-        ? [`These comments go with what they stand beside:\n  ${comments.join('\n  ')}`]
-        : []),
-      ...(this.#config.keepsLayout ? [] : [layout]),
-    ];
+    return [lostComments.length > 0 && comments, !keepsLayout && layout].filter((words) => words !== false);
+  }
+
+  /** `null`: there is no file to edit. Throws ConfigInvalid. */
+  #edited() {
+    if (this.#text === null) return null;
+    return editedText(this.#text, this.path, differences(this.#before, this.#config));
   }
 
   /** Resolves to the files that were written: the configuration, and the secrets that it names. */
-  async write(): Promise<readonly string[]> {
+  async write(): Promise<readonly Pick<TypedSecret, 'file' | 'besides'>[]> {
     await this.#refuseOtherHands();
-    const named = new Set([...leavesOf(this.#raw).values()].map((value) => JSON.parse(value)));
-    const secrets = [...this.#secrets].filter(([file]) => named.has(file));
-    for (const [file, secret] of secrets) await replace(resolve(this.folder, file), `${secret}\n`);
-    const text =
-      this.#text === null ? HEADER + commentedConfig(withoutEmpty(this.#raw)) : this.#config.text();
+    const written = this.#named().map(([, secret]) => ({
+      ...secret,
+      file: resolve(this.folder, secret.file),
+    }));
+    for (const { file, text } of written) await replace(file, `${text}\n`);
+    const text = this.#edited()?.text ?? HEADER + commentedConfig(withoutEmpty(this.#config));
     if (text !== this.#text) await this.#replaceConfiguration(text);
     this.#text = text;
-    this.#config = new EditedConfig(text, this.path);
+    this.#before = readYaml(text, this.path);
+    this.#config = structuredClone(this.#before);
     this.#secrets.clear();
-    return [this.path, ...secrets.map(([file]) => resolve(this.folder, file))];
+    return [{ file: this.path, besides: null }, ...written];
   }
 
   async #refuseOtherHands(): Promise<void> {
@@ -219,14 +229,11 @@ export class Answers {
   }
 }
 
-/** Each value that is no mapping and no list, as JSON, by its key. */
-function leavesOf(value: unknown, key = ''): Map<string, string> {
-  if (!isMapping(value) && !Array.isArray(value)) return new Map([[key, JSON.stringify(value)]]);
-  const inside = Object.entries(value);
-  return new Map(
-    inside.flatMap(([name, inner]) => [...leavesOf(inner, key === '' ? name : `${key}.${name}`)]),
-  );
-}
+const valueAt = (config: RawConfig, key: string): unknown =>
+  key.split('.').reduce<unknown>((value, name) => Object(value)[name], config);
 
-const withoutEmpty = (raw: RawConfig): RawConfig =>
-  Object.fromEntries(Object.entries(raw).filter(([, value]) => JSON.stringify(value) !== '{}'));
+const textOf = (value: unknown): string | undefined =>
+  value === undefined || value === null ? undefined : String(value);
+
+const withoutEmpty = (config: RawConfig): RawConfig =>
+  Object.fromEntries(Object.entries(config).filter(([, value]) => JSON.stringify(value) !== '{}'));

@@ -9,58 +9,94 @@ import { type Question, STEPS, type Step } from './questions.ts';
 export interface Interview {
   readonly io: Io;
   readonly answers: Answers;
-  /** What worked of each step, so that it need not be tried again. */
-  readonly tried: Map<Step, string>;
-  /** Steps whose answers were kept though they did not work. */
-  readonly doubtful: Set<Step>;
+  readonly tries: Map<Step, Try>;
 }
 
-const QUESTIONS = STEPS.flatMap(({ questions }) => questions);
+/** How the answers of a step were tried last. */
+interface Try {
+  readonly answers: string;
+  /** `null`: they work. */
+  readonly fault: Failure | null;
+  /** They were kept though they do not work. */
+  readonly isKept?: true;
+}
 
-/** Resolves to false when a person went back beyond the first question. Rejects with setup_ended. */
-export async function walk(steps: readonly Step[], interview: Interview): Promise<boolean> {
-  const places = steps.flatMap((step) => [
-    ...step.questions.map((question) => ({ step, question })),
-    { step, question: null },
-  ]);
-  const asked: number[] = [];
-  let at = 0;
-  while (at < places.length) {
-    const { step, question = null } = places[at] ?? {};
-    if (step && question === null) await tryOut(step, interview);
-    if (question && isAsked(question, interview)) {
-      if (await ask(question, interview)) asked.push(at);
-      else at = (asked.pop() ?? -1) - 1;
-      if (at < -1) return false;
+export const QUESTIONS = STEPS.flatMap(({ questions }) => questions);
+
+/** Where an interview can be: at a question of a step, or, without one, at the try of its answers. */
+interface Place {
+  readonly step: Step;
+  readonly question?: Question;
+  /** It did not work, and is not offered again. */
+  readonly refused?: string | undefined;
+  /** Offered in place of what holds now. */
+  readonly instead?: string | undefined;
+}
+
+const PLACES: readonly Place[] = STEPS.flatMap((step) => [
+  ...step.questions.map((question) => ({ step, question })),
+  { step },
+]);
+
+/**
+ * Asks these questions, and those that an answer makes necessary, and tries each step whose answers have changed. Resolves to false
+ * when a person goes back beyond the first question. Rejects with setup_ended.
+ */
+export async function walk(questions: readonly Question[], interview: Interview): Promise<boolean> {
+  const open = new Set(questions);
+  /** Back leads to the last of them. */
+  const past: Place[] = [];
+  let place = nextPlace(open, interview);
+  while (place !== undefined) {
+    const { step, question } = place;
+    if (question === undefined) {
+      const correction = await settle(step, interview);
+      if (correction) past.push(place);
+      place = correction ?? nextPlace(open, interview);
+    } else if (await ask(question, place, interview)) {
+      open.delete(question);
+      past.push(place);
+      place = nextPlace(open, interview);
+    } else {
+      open.add(question);
+      do place = past.pop();
+      while (place && !place.question && !tryOf(place.step, interview)?.fault);
+      if (place === undefined) return false;
     }
-    at += 1;
   }
   return true;
 }
 
-const isAsked = ({ when = () => true }: Question, { answers }: Interview): boolean => when(answers);
+function nextPlace(open: Set<Question>, interview: Interview): Place | undefined {
+  const { answers } = interview;
+  for (const question of QUESTIONS) if (!isAsked(question, answers)) open.add(question);
+  return PLACES.find(({ step, question }) => {
+    if (question) return open.has(question) && isAsked(question, answers);
+    const { fault = 'not tried', isKept = false } = tryOf(step, interview) ?? {};
+    return step.attempt !== undefined && fault !== null && !isKept;
+  });
+}
 
-/** What is in brackets in place of what holds now. */
-interface Offer {
-  /** It did not work, and is not offered again. */
-  readonly refused?: string | undefined;
-  readonly instead?: string | undefined;
+const isAsked = ({ when = () => true }: Question, answers: Answers): boolean => when(answers);
+
+/** How the answers of a step were tried as they are now. */
+function tryOf(step: Step, { answers, tries }: Interview): Try | undefined {
+  const last = tries.get(step);
+  return last?.answers === answers.fingerprint(step.about) ? last : undefined;
 }
 
 /** Resolves to false where a person goes back instead. Rejects with setup_ended. */
-async function ask(question: Question, { io, answers }: Interview, offer: Offer = {}): Promise<boolean> {
-  io.out(question.choices?.map(inList).join('') ?? '');
+async function ask(question: Question, { step, ...offer }: Place, interview: Interview): Promise<boolean> {
+  const { io, answers, tries } = interview;
   let { refused } = offer;
+  // What was kept all the same is tried again.
+  if (tries.get(step)?.isKept) tries.delete(step);
+  io.out(question.choices?.map(inList).join('') ?? '');
   for (;;) {
     const now = holdsNow(question, answers);
     const likely = [offer.instead, now, question.usual?.(answers)];
-    const offered = likely.find((one) => one !== undefined && one !== refused) ?? emptyOf(question);
-    const isHidden = question.secret !== undefined;
-    const typed = await answerTo(
-      io,
-      isHidden ? secretPrompt(question, answers) : promptOf(question, offered),
-      isHidden,
-    );
+    const offered = likely.find((answer) => answer !== undefined && answer !== refused) ?? emptyOf(question);
+    const typed = await answerTo(io, promptOf(question, offered, answers), question.secret !== undefined);
     if (typed === BACK) return false;
     const undo = answers.save();
     const isAsBefore = typed === '' && offered !== undefined && offered === now;
@@ -88,14 +124,14 @@ function holdsNow({ key, now, secret }: Question, answers: Answers): string | un
   return now ? now(answers) : answers.textAt(key);
 }
 
-function promptOf({ words, choices, isYesNo }: Question, offered: string | undefined): string {
+function promptOf(question: Question, offered: string | undefined, answers: Answers): string {
+  const { key, words, choices, isYesNo, secret } = question;
+  if (secret) {
+    const place = answers.placeOfSecret(key, secret.file) ?? secret.without;
+    return `${words} (not shown; Enter alone: ${place}): `;
+  }
   const allowed = isYesNo ? ' (y/n)' : '';
   return `${words}${choices ? ' (number)' : allowed}${offered === undefined ? '' : ` [${offered}]`}: `;
-}
-
-function secretPrompt({ key, words, secret }: Question, answers: Answers): string {
-  const { file = '', without = '' } = secret ?? {};
-  return `${words} (not shown; Enter alone: ${answers.placeOfSecret(key, file) ?? without}): `;
 }
 
 /** What is wrong with it, in words; `null`: it was taken. */
@@ -117,14 +153,14 @@ const YES_OR_NO = 'Please answer y for yes or n for no.';
 /** As `takeText`; Enter alone takes the secret that is there. */
 function takeSecret(
   { key, isOptional, take }: Question,
-  { file, makeUp, shortest = 0 }: NonNullable<Question['secret']>,
+  { file, makeUp, weaknessOf }: NonNullable<Question['secret']>,
   typed: string,
   answers: Answers,
 ): string | null {
   const isThere = answers.placeOfSecret(key, file) !== undefined;
   const secret = typed === '' && !isThere ? makeUp?.() : typed;
-  if (secret && secret !== NONE && secret.length < shortest)
-    return `This is soon guessed by whoever reaches the page: at least ${shortest} characters.`;
+  const weakness = secret && secret !== NONE ? weaknessOf?.(secret) : null;
+  if (weakness) return weakness;
   if (secret === NONE || secret === undefined) {
     if (!isOptional) return 'This cannot be left empty.';
     answers.removeSecret(key);
@@ -147,73 +183,58 @@ async function faultOf({ key, choices }: Question, answers: Answers): Promise<st
 const sectionOf = (key: string) => key.split('.')[0] as Section;
 
 const isAbout = ({ path }: Fault, key: string): boolean =>
-  [key, inlineKeyOf(key)].some((one) => path === one || path.startsWith(`${one}.`));
+  [key, inlineKeyOf(key)].some((name) => path === name || path.startsWith(`${name}.`));
 
 /** Mistakes of the configuration that no question is about. */
 export const faultsElsewhere = (faults: readonly Fault[]): readonly Fault[] =>
   faults.filter((fault) => !QUESTIONS.some(({ key, choices }) => !choices && isAbout(fault, key)));
 
-/** Tries the answers of a step until they work, or are kept all the same. Those that have worked are not tried again. */
-async function tryOut(step: Step, interview: Interview): Promise<void> {
-  const { io, answers, tried, doubtful } = interview;
-  for (;;) {
-    const answered = answers.fingerprint(step.about);
-    if (!step.attempt || tried.get(step) === answered) return;
-    try {
-      io.out(`ok: ${await step.attempt(await answers.settings(sectionOf(step.about.at(-1) ?? '')), io)}\n\n`);
-      tried.set(step, answered);
-      doubtful.delete(step);
-      return;
-    } catch (fault) {
-      if (!(fault instanceof Failure) || io.interrupted.aborted) throw fault;
-      io.out(`${fault.message}\n${fault instanceof ConfigInvalid ? '' : `${adviceFor(fault)}\n`}`);
-      if (await isToBeKept(step, fault, interview)) {
-        doubtful.add(step);
-        return;
-      }
-    }
-  }
-}
-
-/** Offers the answers that may be wrong, until one is another one, or the same are to be tried again (false), or kept (true). */
-async function isToBeKept(step: Step, fault: Failure, interview: Interview): Promise<boolean> {
-  const { io, answers } = interview;
+/** Tries the answers of a step, unless they have failed already. Resolves to where they are corrected; `null`: nowhere. */
+async function settle(step: Step, interview: Interview): Promise<Place | null> {
+  const { io, answers, tries } = interview;
+  const tried = answers.fingerprint(step.about);
+  const { fault } = tryOf(step, interview) ?? { fault: await faultIn(step, interview) };
+  tries.set(step, { answers: tried, fault });
+  if (fault === null) return null;
   const culprits = culpritsOf(step, fault, answers);
-  const before = answers.fingerprint(step.about);
   const others = fault instanceof ConfigInvalid ? [] : ['try the same again', 'keep it all the same'];
   const lines = [...culprits.map(({ name }) => name), ...others];
   const likely = BLAMED.get(fault.code)?.keys ?? culprits.flatMap(({ key, choices }) => (choices ? [] : key));
-  const guesses = likely.map((key) => culprits.findIndex((one) => one.key === key) + 1);
-  const guess = guesses.find((at) => at > 0) ?? 1;
-  for (;;) {
-    const chosen = await choose(io, 'Which one is to be corrected', lines, guess);
-    const question = culprits[chosen - 1];
-    if (question === undefined) return chosen === lines.length;
-    await correct(question, step, interview, fault);
-    if (answers.fingerprint(step.about) !== before) return false;
+  const guesses = likely.map((key) => culprits.findIndex((culprit) => culprit.key === key) + 1);
+  const guess = guesses.find((line) => line > 0) ?? 1;
+  const chosen = await choose(io, 'Which one is to be corrected', lines, guess);
+  const question = culprits[chosen - 1];
+  if (question) {
+    const instead = question.key === 'provider.issuer' ? issuerNamedIn(fault) : undefined;
+    return { step, question, refused: holdsNow(question, answers), instead };
+  }
+  if (chosen === lines.length) tries.set(step, { answers: tried, fault, isKept: true });
+  else tries.delete(step);
+  return null;
+}
+
+/** `null`: they work. */
+async function faultIn(step: Step, { io, answers }: Interview): Promise<Failure | null> {
+  try {
+    const settings = await answers.settings(sectionOf(step.about.at(-1) ?? ''));
+    io.out(`ok: ${await step.attempt?.(settings, io)}\n\n`);
+    return null;
+  } catch (fault) {
+    if (!(fault instanceof Failure) || io.interrupted.aborted) throw fault;
+    io.out(`${fault.message}\n${fault instanceof ConfigInvalid ? '' : `${adviceFor(fault)}\n`}`);
+    return fault;
   }
 }
 
 function culpritsOf(step: Step, fault: Failure, answers: Answers): readonly Question[] {
   const ofStep = step.questions.filter(
-    ({ when = () => true, isSpare }) => when(answers) || isSpare?.(answers),
+    (question) => isAsked(question, answers) || question.isSpare?.(answers),
   );
-  const blamed = QUESTIONS.filter(({ key }) => step.mayBlame?.includes(key));
-  const all = [...ofStep, ...blamed];
-  if (!(fault instanceof ConfigInvalid)) return all;
-  const wrong = all.filter(({ key }) => fault.faults.some((one) => isAbout(one, key)));
+  const culprits = [...ofStep, ...QUESTIONS.filter(({ key }) => step.mayBlame?.includes(key))];
+  if (!(fault instanceof ConfigInvalid)) return culprits;
+  const wrong = culprits.filter(({ key }) => fault.faults.some((mistake) => isAbout(mistake, key)));
   if (wrong.length === 0) throw fault;
   return wrong;
-}
-
-/** Asks it alone, and what its new answer makes necessary. */
-async function correct(question: Question, step: Step, interview: Interview, fault: Failure): Promise<void> {
-  const { answers } = interview;
-  const before = step.questions.filter((one) => isAsked(one, interview));
-  const instead = question.key === 'provider.issuer' ? issuerNamedIn(fault) : undefined;
-  if (!(await ask(question, interview, { refused: holdsNow(question, answers), instead }))) return;
-  for (const one of step.questions)
-    if (isAsked(one, interview) && !before.includes(one)) await ask(one, interview);
 }
 
 /** As openid-client notes it below a failure: how the issuer calls itself, where it is not as configured. */

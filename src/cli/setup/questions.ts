@@ -1,6 +1,6 @@
 // The questions of `heat2mqtt setup`, in their order, and how the answers to each group of them are tried.
 import { randomBytes } from 'node:crypto';
-import { isLoopback, splitHostAndPort } from '../../config/listenAddress.ts';
+import { isLoopback, splitHostAndPort, weaknessOf } from '../../config/listenAddress.ts';
 import { KNOWN_PROVIDERS, UNTRIED } from '../../config/providers.ts';
 import { visitHomeAssistant } from '../../homeassistant/commands.ts';
 import { openBroker } from '../../mqtt/broker.ts';
@@ -27,7 +27,8 @@ export interface Question {
     readonly without: string;
     /** One is made up where none is typed. */
     readonly makeUp?: () => string;
-    readonly shortest?: number;
+    /** What is wrong with one, in words. */
+    readonly weaknessOf?: (secret: string) => string | null;
   };
   /** `none` is an answer. */
   readonly isOptional?: true;
@@ -294,7 +295,7 @@ const PAGE: readonly Question[] = [
     name: 'the password',
     words: 'Password of the page',
     when: pageIsOpen,
-    secret: { file: './page-password', without: MADE_UP, makeUp: randomWord, shortest: 8 },
+    secret: { file: './page-password', without: MADE_UP, makeUp: randomWord, weaknessOf },
   },
 ];
 

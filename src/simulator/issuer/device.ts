@@ -31,9 +31,9 @@ export function openDevices({ clock, issuer, switches, credentials, sessions }: 
   const devices = new Map<string, Device>();
 
   function waiting(userCode: string): Device {
-    const found = [...devices.values()].find((one) => one.userCode === userCode);
-    if (found?.answer !== 'pending') throw new Error('the simulator has no such user code waiting');
-    return found;
+    const device = [...devices.values()].find((one) => one.userCode === userCode);
+    if (device?.answer !== 'pending') throw new Error('the simulator has no such user code waiting');
+    return device;
   }
 
   return {

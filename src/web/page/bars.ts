@@ -34,8 +34,8 @@ function yearBefore(interval: Interval, day: string): string | null {
 
 /** The sum of those that are known; `null`: none is. */
 export function sumOf(values: readonly (number | null | undefined)[]): number | null {
-  const known = values.flatMap((value) => value ?? []);
-  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+  const numbers = values.flatMap((value) => value ?? []);
+  return numbers.length === 0 ? null : numbers.reduce((sum, value) => sum + value, 0);
 }
 
 /**
@@ -47,11 +47,15 @@ export function barsOf(
   { interval, first, last, page = 0 }: { interval: Interval; first: string; last: string; page?: number },
   corrected: ReadonlySet<string> = new Set(),
 ): Bar[] {
-  const known = new Map(rows.map((row) => [row[0], row]));
-  function within(from: string, to: string) {
-    const days = daysOf({ from, to }).map((day) => known.get(day));
-    const [kwh, cost] = [sumOf(days.map((row) => row?.[1])), sumOf(days.map((row) => row?.[2]))];
-    return { kwh, cost, missing: days.filter((row) => row?.[1] == null).length };
+  const rowOf = new Map(rows.map((row) => [row[0], row]));
+  /** `until`: the day after the last one. */
+  function sumsOf(from: string, until: string) {
+    const days = daysOf({ from, to: until }).map((day) => rowOf.get(day));
+    return {
+      kwh: sumOf(days.map((row) => row?.[1])),
+      cost: sumOf(days.map((row) => row?.[2])),
+      missing: days.filter((row) => row?.[1] == null).length,
+    };
   }
   const count = SHOWN[interval];
   return Array.from({ length: count }, (_, at) => at + 1 - count * (page + 1)).flatMap((further) => {
@@ -63,11 +67,19 @@ export function barsOf(
     const days = daysBetween(from, to) + 1;
     const earlier = yearBefore(interval, from);
     const isWhole = interval === 'month' && end <= last && from === start;
-    const untilDay = (day: string) => (isWhole ? intervalStart('month', day, 1) : addDays(day, days));
-    const isKnown = earlier !== null && earlier >= first;
-    const before = isKnown ? within(earlier, untilDay(earlier)) : { kwh: null, cost: null };
-    const bar = { from, to, days, before, isRunning: end > last, isCorrected: corrected.has(start) };
-    return [{ ...bar, ...within(from, addDays(to, 1)) }];
+    const endOf = (day: string) => (isWhole ? intervalStart('month', day, 1) : addDays(day, days));
+    const hasBefore = earlier !== null && earlier >= first;
+    return [
+      {
+        ...sumsOf(from, addDays(to, 1)),
+        from,
+        to,
+        days,
+        before: hasBefore ? sumsOf(earlier, endOf(earlier)) : { kwh: null, cost: null },
+        isRunning: end > last,
+        isCorrected: corrected.has(start),
+      },
+    ];
   });
 }
 
@@ -75,7 +87,8 @@ export function barsOf(
 export function axis(highest: number): { top: number; ticks: number[] } {
   if (!(highest > 0)) return { top: 1, ticks: [] };
   const power = 10 ** Math.floor(Math.log10(highest / 2));
-  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => highest / one <= 4) ?? 10 * power;
+  const factor = [1, 2, 5].find((times) => highest / (times * power) <= 4) ?? 10;
+  const step = factor * power;
   const steps = Math.ceil(highest / step - 1e-9);
   return { top: steps * step, ticks: Array.from({ length: steps }, (_, index) => (index + 1) * step) };
 }

@@ -10,6 +10,12 @@ export interface Beginning {
   readonly all: number;
 }
 
+/** Days of the history of all meters that are read for the first time. */
+export const daysOfHistory = (progress: Health['progress']) => ({
+  done: progress.reduce((sum, { days_read }) => sum + days_read, 0),
+  all: progress.reduce((sum, { days_total }) => sum + days_total, 0),
+});
+
 /** `null`: a poll has ended well, something is wrong and told elsewhere, or nothing is polled. */
 export function beginningOf(
   health: Pick<Health, 'state' | 'reasons' | 'auth' | 'progress' | 'last_success_at'>,
@@ -17,9 +23,8 @@ export function beginningOf(
   const { state, reasons, auth, progress, last_success_at } = health;
   const sessions = Object.values(auth);
   if (state !== 'ok' || reasons.length > 0 || last_success_at !== null || sessions.length === 0) return null;
-  const sum = (of: 'days_read' | 'days_total') => progress.reduce((all, one) => all + one[of], 0);
-  const days = { done: sum('days_read'), all: sum('days_total') };
+  const days = daysOfHistory(progress);
   if (progress.length > 0) return { step: 'reading', ...days };
-  const isSignedIn = sessions.some((one) => one.state === 'ok' && one.access_expires_at !== null);
+  const isSignedIn = sessions.some((session) => session.state === 'ok' && session.access_expires_at !== null);
   return { step: isSignedIn ? 'looking' : 'signingIn', ...days };
 }

@@ -1,7 +1,7 @@
 // The bridge: how it is in words, what can be asked of it, each with what came of it, and its log.
 import { useState } from 'preact/hooks';
 import type { DashboardChange } from './answers.ts';
-import { beginningOf } from './beginning.ts';
+import { beginningOf, daysOfHistory } from './beginning.ts';
 import { ask, type Constituencies, type Health, type Info, type State, store, textOf } from './store.ts';
 import { Button, type Fact, Facts, Scroll, Sender, Table, useSearch, useSending } from './widgets.tsx';
 import { joined, say, sayCount, sessionWords, tell, write } from './words.ts';
@@ -10,6 +10,7 @@ export function Status() {
   const health = store.get<Health>('bridge/health');
   if (!health) return <p class="empty">{say(store.isReady ? 'status.unknown' : 'loading')}</p>;
   const { state, reasons, last_poll_at, last_success_at, next_poll_at } = health;
+  const isOneOfMany = Object.keys(health.auth).length > 1;
   const isNotYet = state !== 'ok' && last_success_at === null;
   const verdict = isNotYet ? 'notYet' : state;
   const word = beginningOf(health) === null ? verdict : 'beginning';
@@ -21,7 +22,7 @@ export function Status() {
   const today = [sayCount('requests', health.requests_today), sayCount('signIns', health.logins_today)];
   const facts = [
     poll('lastPoll', last_poll_at),
-    last_success_at !== last_poll_at && poll('lastGood', last_success_at),
+    last_success_at === last_poll_at ? null : poll('lastGood', last_success_at),
     poll('nextPoll', next_poll_at, say('status.nonePlanned')),
     ...sessionFacts(health),
     [say('status.today'), joined(today)] as const,
@@ -32,6 +33,7 @@ export function Status() {
       <ul class="reasons">
         {reasons.map(({ code, message, hint, account, meter }) => (
           <li key={`${code} ${account} ${meter}`}>
+            {isOneOfMany && account && <b>{account}: </b>}
             {message} {hint && <small>{hint}</small>}
           </li>
         ))}
@@ -44,11 +46,11 @@ export function Status() {
 
 /** Of many accounts, only those that are not well are shown one by one. */
 function sessionFacts({ auth }: Health): Fact[] {
-  const all = Object.entries(auth);
+  const sessions = Object.entries(auth);
   const isWell = (state: string) => state === 'ok' || state === 'refreshing';
-  const told = all.length > 3 ? all.filter(([, { state }]) => !isWell(state)) : all;
-  const count = all.length - told.length;
-  const facts = told.map(([account, session]): Fact => {
+  const shown = sessions.length > 3 ? sessions.filter(([, { state }]) => !isWell(state)) : sessions;
+  const count = sessions.length - shown.length;
+  const facts = shown.map(([account, session]): Fact => {
     const { state } = session;
     // While the provider is down the next poll tries, whenever that is.
     const unplanned = say(state === 'provider_down' ? 'status.nextPollTries' : 'status.noAttempt');
@@ -57,12 +59,12 @@ function sessionFacts({ auth }: Health): Fact[] {
       : (tell('status.nextAttempt', session) ?? unplanned);
     return [say('status.session', { account }), sessionWords(state), note];
   });
-  const others = say('status.signedIn', { count, all: all.length });
+  const others = say('status.signedIn', { count, all: sessions.length });
   return count === 0 ? facts : [...facts, [say('status.sessions'), others]];
 }
 
 function Progress({ progress, statistics }: Health) {
-  const sum = (of: 'days_total' | 'days_read') => progress.reduce((all, one) => all + one[of], 0);
+  const history = daysOfHistory(progress);
   const { state, series, rows_stored, rows_total } = statistics ?? {};
   const bar = (unit: 'days' | 'rows', what: string, done: number, all: number) =>
     all > 0 && (
@@ -73,7 +75,7 @@ function Progress({ progress, statistics }: Health) {
     );
   return (
     <>
-      {bar('days', say('status.history'), sum('days_read'), sum('days_total'))}
+      {bar('days', say('status.history'), history.done, history.all)}
       {state === 'importing' &&
         bar('rows', say('status.statistics', { series }), rows_stored ?? 0, rows_total ?? 0)}
       {state === 'failing' && <p class="late">{say('status.noStatistics')}</p>}
@@ -122,8 +124,8 @@ export const ReadAgain = () => (
 function newestList(): Constituencies | null {
   const base = store.get<Info>('bridge/info')?.base_topic ?? '';
   const topic = textOf(store.get('bridge/constituencies'), 'topic') ?? '';
-  const kept = store.below<Constituencies>('constituencies/');
-  const [newest] = [...kept].sort((a, b) => (a.fetched_at < b.fetched_at ? 1 : -1));
+  const lists = store.below<Constituencies>('constituencies/');
+  const [newest] = [...lists].sort((a, b) => (a.fetched_at < b.fetched_at ? 1 : -1));
   return store.get<Constituencies>(topic.slice(base.length + 1)) ?? newest ?? null;
 }
 
@@ -134,7 +136,7 @@ export function ConstituencyTable() {
   const rows = (list?.constituencies ?? [])
     .map(({ uri, name, code, house }) => ({ key: uri, cells: [name, code, house.name] }))
     .filter(({ cells }) => isFound(cells.join(' ')));
-  const head = (['name', 'code', 'house'] as const).map((one) => say(`constituencies.${one}`));
+  const head = (['name', 'code', 'house'] as const).map((key) => say(`constituencies.${key}`));
   const refresh = () => send(() => request('constituencies'));
   return (
     <>
@@ -165,10 +167,11 @@ export function EnergyDashboard() {
   const { result, disabled, send } = useSending();
   const [shown, setShown] = useState<DashboardChange | null>(null);
   const look = async () => {
-    const found = await ask<DashboardChange>('GET', 'energy-dashboard');
-    if (found.added.length === 0) return found.refusals.join(' ') || say('dashboard.there');
-    setShown(found);
-    return found.refusals.join(' ');
+    const change = await ask<DashboardChange>('GET', 'energy-dashboard');
+    const refusals = change.refusals.join(' ');
+    if (change.added.length === 0) return refusals || say('dashboard.there');
+    setShown(change);
+    return refusals;
   };
   const add = async ({ digest }: DashboardChange) => {
     setShown(null);

@@ -1,57 +1,31 @@
 // Use by day, week or month: what is chosen, in words, as bars, and the same figures as a table.
 import type { ComponentChildren } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
-import { addDays, intervalStart } from '../../domain/period.ts';
-import { type Bar, barsOf, INTERVALS, type Interval, SHOWN, sumOf, type What } from './bars.ts';
-import { Picture, type Shown } from './picture.tsx';
+import { useState } from 'preact/hooks';
+import { addDays } from '../../domain/period.ts';
+import { type Bar, barsOf, INTERVALS, type Interval, sumOf, type What } from './bars.ts';
+import { Legend, Picture, type Shown } from './picture.tsx';
 import { type History, listOf, numberOf, type State, store, textOf, today, type Usage } from './store.ts';
 import { Button, Choice, Table } from './widgets.tsx';
 import { joined, say, write } from './words.ts';
 
-/** `history`: of the meter, with days. */
-export function Chart({ meter, history }: { meter: string; history: History }) {
+interface View {
+  readonly meter: string;
+  /** With days. */
+  readonly history: History;
+  readonly interval: Interval;
+  readonly what: What;
+  /** So many windows back from the newest one. */
+  readonly page: number;
+}
+
+export function Chart({ meter, history }: Pick<View, 'meter' | 'history'>) {
   const [interval, setInterval] = useState<Interval>('day');
   const [what, setWhat] = useState<What>('kwh');
   const [page, setPage] = useState(0);
   const [chosen, setChosen] = useState<number | null>(null);
-  const usage = store.get<Usage>(`meter/${meter}/usage/${interval}`);
-  // The newest days may well come later; only what is more than a day late is a gap.
-  const last = [history.days.at(-1)?.[0] ?? history.origin, addDays(today(), -2)].sort()[1] ?? today();
-  const found = useMemo(() => {
-    const revised = usage?.buckets.filter(({ revision }) => revision > 0) ?? [];
-    const corrected = new Set(revised.map(({ start }) => start.slice(0, 10)));
-    return barsOf(history.days, { interval, first: history.origin, last, page }, corrected);
-  }, [history, usage, interval, last, page]);
-  const amount = (value: number | null) => write(what === 'kwh' ? 'kWh' : 'money', value, history.currency);
-  const state = store.get<State>(`meter/${meter}/state`);
-  const differing = interval === 'day' ? listOf(state, 'witness_differing_days') : [];
-  const monthForecast =
-    interval === 'month' ? numberOf(state, `${what === 'kwh' ? 'energy' : 'cost'}_month_forecast`) : null;
-  const bars = found.map((bar, at): Shown => {
-    const { from, to, days, missing, isRunning } = bar;
-    const isMonth = interval === 'month' && from.endsWith('-01');
-    const span = isMonth ? write('month', from) : `${write('tick', from)} – ${write('tick', to)}`;
-    const period = interval === 'day' ? write('short', from) : span;
-    const gap = days === 1 ? say('chart.noReading') : say('chart.missing', { missing, days });
-    const corrected = bar.isCorrected && say('chart.corrected');
-    const carried = interval === 'day' && bar.kwh !== null && carriedWords(found.slice(0, at));
-    const isDiffering = differing.includes(from);
-    const differs = isDiffering && say('chart.differs');
-    const notes = joined([isRunning && say('chart.soFar'), missing > 0 && gap, carried, corrected, differs]);
-    const valueBefore = bar.before[what];
-    const before = valueBefore !== null && say('chart.before', { amount: amount(valueBefore) });
-    return {
-      ...bar,
-      value: bar[what],
-      valueBefore,
-      period,
-      notes,
-      isDiffering,
-      forecast: isRunning && page === 0 ? monthForecast : null,
-      about: joined([period, before, notes], ' · '),
-      statement: isMonth && statementLink(meter, from.slice(0, 7)),
-    };
-  });
+  const bars = barsIn({ meter, history, interval, what, page });
+  const bar = bars[chosen ?? -1];
+  const sum = sumOf(bars.map(({ value }) => value));
   const turn = (to: number, by = interval) => {
     setInterval(by);
     setPage(to);
@@ -62,8 +36,6 @@ export function Chart({ meter, history }: { meter: string; history: History }) {
     const attributes = { label, 'aria-label': say(`chart.${name}`), 'aria-disabled': isEnd };
     return <Button {...attributes} onClick={() => isEnd || turn(to)} />;
   };
-  const isOldest = intervalStart(interval, last, 1 - SHOWN[interval] * (page + 1)) <= history.origin;
-  const bar = chosen === null ? undefined : bars[chosen];
   return (
     <section aria-label={say('chart.title')}>
       <div class="row">
@@ -72,30 +44,81 @@ export function Chart({ meter, history }: { meter: string; history: History }) {
       </div>
       <div class="row readout">
         <p>
-          <strong>{amount(bar ? bar.value : sumOf(bars.map(({ value }) => value)))}</strong>{' '}
-          {bar ? bar.about : wholeOf(bars)} {bar?.statement}
+          <strong>{bar?.amount ?? amountWords(what, history, sum)}</strong> {bar?.about ?? wholeOf(bars)}{' '}
+          {bar?.statement}
         </p>
         <span class="turn">
-          {turnTo('earlier', '‹', page + 1, isOldest)}
+          {turnTo('earlier', '‹', page + 1, bars[0]?.from === history.origin)}
           {turnTo('later', '›', page - 1, page === 0)}
         </span>
       </div>
-      <Picture {...{ bars, interval, chosen, setChosen, amount }} />
-      <Legend {...{ bars, what }} />
+      <Picture {...{ bars, interval, chosen, setChosen }} />
+      <Legend bars={bars} what={what} />
       <details>
         <summary>{say('chart.table')}</summary>
         <Table
           name={say('chart.figures')}
-          head={(['period', 'kwh', 'cost', 'yearBefore', 'note'] as const).map((one) => say(`chart.${one}`))}
-          rows={[...bars].reverse().map((one) => {
-            const note = [one.notes, ' ', one.statement];
-            const figures = [write('kWh', one.kwh), write('money', one.cost, history.currency)];
-            return { key: one.from, cells: [one.period, ...figures, amount(one.valueBefore), note] };
-          })}
+          head={(['period', 'kwh', 'cost', 'yearBefore', 'note'] as const).map((key) => say(`chart.${key}`))}
+          rows={bars.map(({ from, cells }) => ({ key: from, cells })).reverse()}
         />
       </details>
     </section>
   );
+}
+
+const amountWords = (what: What, { currency }: History, value: number | null): string =>
+  write(what === 'kwh' ? 'kWh' : 'money', value, currency);
+
+function barsIn(view: View): Shown[] {
+  const { meter, history, interval, page } = view;
+  const newest = history.days.at(-1)?.[0] ?? '';
+  // The newest days may well come later; only what is more than a day late is a gap.
+  const due = addDays(today(), -2);
+  const window = { interval, first: history.origin, last: newest > due ? newest : due, page };
+  const usage = store.get<Usage>(`meter/${meter}/usage/${interval}`);
+  const revised = usage?.buckets.filter(({ revision }) => revision > 0) ?? [];
+  const bars = barsOf(history.days, window, new Set(revised.map(({ start }) => start.slice(0, 10))));
+  return bars.map((bar, index) => shownIn(view, bar, bars.slice(0, index)));
+}
+
+function shownIn({ meter, history, interval, what }: View, bar: Bar, earlier: readonly Bar[]): Shown {
+  const { from, to, days, missing, isRunning } = bar;
+  const state = store.get<State>(`meter/${meter}/state`);
+  const isMonth = interval === 'month' && from.endsWith('-01');
+  const isDiffering = interval === 'day' && listOf(state, 'witness_differing_days').includes(from);
+  const span = interval === 'day' ? write('short', from) : `${write('tick', from)} – ${write('tick', to)}`;
+  const period = isMonth ? write('month', from) : span;
+  const valueBefore = bar.before[what];
+  const amountBefore = amountWords(what, history, valueBefore);
+  const notes = joined([
+    isRunning && say('chart.soFar'),
+    missing > 0 && say(days === 1 ? 'chart.noReading' : 'chart.missing', { missing, days }),
+    interval === 'day' && bar.kwh !== null && carriedWords(earlier),
+    bar.isCorrected && say('chart.corrected'),
+    isDiffering && say('chart.differs'),
+  ]);
+  const statement = isMonth && statementLink(meter, from.slice(0, 7));
+  const forecastKey = what === 'kwh' ? 'energy_month_forecast' : 'cost_month_forecast';
+  return {
+    ...bar,
+    value: bar[what],
+    valueBefore,
+    forecast: isRunning && interval === 'month' ? numberOf(state, forecastKey) : null,
+    isDiffering,
+    amount: amountWords(what, history, bar[what]),
+    about: joined(
+      [period, valueBefore !== null && say('chart.before', { amount: amountBefore }), notes],
+      ' · ',
+    ),
+    statement,
+    cells: [
+      period,
+      write('kWh', bar.kwh),
+      write('money', bar.cost, history.currency),
+      amountBefore,
+      [notes, ' ', statement],
+    ],
+  };
 }
 
 /** The days without a reading right before a day: its own reading is the first that shows their heat. */
@@ -123,26 +146,4 @@ function wholeOf(bars: readonly Bar[]): string {
   const [first, last] = [bars[0]?.from, bars.at(-1)?.to];
   const isOneYear = first?.slice(0, 4) === last?.slice(0, 4);
   return `${write(isOneYear ? 'tick' : 'date', first)} – ${write('date', last)}`;
-}
-
-function Legend({ bars, what }: { bars: readonly Shown[]; what: What }) {
-  const signs = {
-    bar: say(`legend.${what}`),
-    before: bars.some(({ valueBefore }) => valueBefore !== null) && say('legend.before'),
-    forecast: bars.some(({ forecast }) => forecast !== null) && say('legend.forecast'),
-    gap: bars.some(({ missing }) => missing > 0) && say('chart.noReading'),
-    corrected: bars.some(({ isCorrected }) => isCorrected) && say('chart.corrected'),
-    differs: bars.some(({ isDiffering }) => isDiffering) && say('chart.differs'),
-  };
-  const shown = Object.entries(signs).filter(([, words]) => words);
-  return (
-    <ul class="legend">
-      {shown.map(([sign, words]) => (
-        <li key={sign}>
-          <i class={sign} />
-          {words}
-        </li>
-      ))}
-    </ul>
-  );
 }

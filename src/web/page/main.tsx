@@ -5,7 +5,7 @@ import type { PageWords } from '../../publication/language.ts';
 import type { Session } from './answers.ts';
 import { beginningOf } from './beginning.ts';
 import { ConstituencyTable, EnergyDashboard, Log, PollNow, ReadAgain, Status } from './bridge.tsx';
-import { Bills, Meter, MeterList } from './meter.tsx';
+import { Bills, billsOf, Meter, MeterList } from './meter.tsx';
 import { SignIns } from './signIn.tsx';
 import { ask, type Health, type Info, type MeterInfo, nameOf, store } from './store.ts';
 import { Button, Fold, ReadableWords, Sender } from './widgets.tsx';
@@ -19,9 +19,9 @@ function Page() {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const look = () => {
     ask<Session>('GET', 'session')
-      .then((found) => {
-        setSession(found);
-        if (found.signedIn) store.open(look);
+      .then((answer) => {
+        setSession(answer);
+        if (answer.signedIn) store.open(look);
       })
       .catch(() => setTimeout(look, AGAIN_MS));
   };
@@ -71,7 +71,7 @@ function Screen({ session }: { session: Session | null }) {
   };
   const documentation = info?.links.documentation ?? '';
   const hasAccounts = info?.schedule !== null;
-  const hasBills = meter !== undefined && store.get(`account/${meter.account}/invoices`) !== null;
+  const hasBills = meter !== undefined && billsOf(meter.account).length > 0;
   const hasStatistics = store.get<Health>('bridge/health')?.statistics != null;
   const hasConstituencies = store.get('bridge/constituencies') !== null;
   return (
@@ -153,10 +153,10 @@ function News({ meters }: { meters: readonly MeterInfo[] }) {
   const { topic = '', payload = {} } = store.event ?? {};
   const info = meters.find(({ meter }) => topic === `meter/${meter}/event`);
   const type = payload.event_type;
-  const isTold = info !== undefined && (type === 'new_day' || type === 'corrected');
+  const isNews = type === 'new_day' || type === 'corrected';
   return (
     <p class="hidden" role="status">
-      {isTold && say(`page.${type}`, { ...payload, name: nameOf(info) })}
+      {info && isNews && say(`page.${type}`, { ...payload, name: nameOf(info) })}
     </p>
   );
 }
@@ -164,9 +164,9 @@ function News({ meters }: { meters: readonly MeterInfo[] }) {
 /** The words of one language come first: nothing can be said without them. */
 function begin() {
   ask<PageWords>('GET', 'words')
-    .then((told) => {
-      useWords(told, navigator.languages);
-      document.documentElement.lang = told.language;
+    .then((words) => {
+      useWords(words, navigator.languages);
+      document.documentElement.lang = words.language;
       document.title = say('title');
       render(<Page />, document.body);
     })

@@ -1,6 +1,5 @@
 // One meter: its newest day first, then month and year, the bars, and what else is known of it and its account. And a list of many.
 import type { ComponentChildren } from 'preact';
-import { useMemo } from 'preact/hooks';
 import { daysOf } from '../../domain/period.ts';
 import { Chart, statementLink } from './chart.tsx';
 import {
@@ -21,18 +20,9 @@ import { dayAgo, isEnglish, joined, type Key, say, sayCount, tell, withMoney, wr
 
 export function Meter({ info }: { info: MeterInfo }) {
   const topic = `meter/${info.meter}`;
-  const told = store.get<State>(`${topic}/state`);
-  const state = withCurrency(told, info.meter);
-  const all = store.get<History>(`${topic}/history`);
-  const since = textOf(state, 'history_since') ?? '';
-  // Earlier days belong to another tenant.
-  const history = useMemo(
-    () =>
-      all && since > all.origin
-        ? { ...all, origin: since, days: all.days.filter(([day]) => day >= since) }
-        : all,
-    [all, since],
-  );
+  const document = store.get<State>(`${topic}/state`);
+  const state = withCurrency(document, info.meter);
+  const history = sinceMovingIn(store.get<History>(`${topic}/history`), state);
   const day = textOf(state, 'day');
   const cost = (key: string) => write('money', state[`cost_${key}`], state.currency);
   const tile = (period: 'week' | 'month' | 'last_month' | 'year', more: ComponentChildren = '') => (
@@ -74,9 +64,16 @@ export function Meter({ info }: { info: MeterInfo }) {
         </>
       )}
       {history && history.days.length > 0 && <Chart key={topic} meter={info.meter} history={history} />}
-      {told && <Facts facts={factsOf(info, state, history)} />}
+      {document && <Facts facts={factsOf(info, state, history)} />}
     </article>
   );
+}
+
+/** Earlier days belong to another tenant. */
+function sinceMovingIn(history: History | null, state: State): History | null {
+  const since = textOf(state, 'history_since') ?? '';
+  if (history === null || since <= history.origin) return history;
+  return { ...history, origin: since, days: history.days.filter(([day]) => day >= since) };
 }
 
 function Expectation(state: State) {
@@ -93,46 +90,60 @@ function Expectation(state: State) {
 }
 
 type FactKey = { [K in Key]: K extends `fact.${infer Name}` ? Name : never }[Key];
+/** A smaller one is not to be seen beside a price of three decimals. */
+const SMALLEST_MARGIN = 0.000_5;
 const FACTS_OF_ACCOUNT = ['toPay', 'newestBill', 'nextBill'];
 
-function factsOf({ account: id, meter }: MeterInfo, state: State, history: History | null): (Fact | false)[] {
+function factsOf({ account: id, meter }: MeterInfo, state: State, history: History | null): (Fact | null)[] {
   const account = withCurrency(store.get(`account/${id}/state`), meter);
   const { meters = [] } = store.get<Info>('bridge/info') ?? {};
   const isShared = meters.filter((one) => one.account === id).length > 1;
-  /** `why`: in place of a value that is not known; without it the fact is left out then. */
+  /** Without the value `why` stands in its place; without either the fact is left out. */
   function fact(key: FactKey, value: string | null, why: string | null, ...notes: ComponentChildren[]) {
-    const own = say(`fact.${key}`);
+    const words = say(`fact.${key}`, state);
     const isOfAccount = isShared && FACTS_OF_ACCOUNT.includes(key);
-    const name = isOfAccount ? say('fact.ofAccount', { fact: own, account: id }) : own;
-    if (value === null) return why !== null && ([name, null, why] as const);
+    const name = isOfAccount ? say('fact.ofAccount', { fact: words, account: id }) : words;
+    if (value === null) return why === null ? null : ([name, null, why] as const);
     return [name, value, ...notes] as const;
   }
   const notTold = say('fact.notTold');
+  const hasDays = textOf(state, 'day') !== null;
   const [bill] = billsOf(id);
   const degreeDays = numberOf(state, 'degree_days_month');
   const cold = degreeDays === null ? null : sayCount('degreeDays', Math.round(degreeDays));
   const nextBillNote = joined([tell('fact.nextBillRange', account), tell('fact.nextBillOf', account)]);
   return [
-    [say('fact.total', state), say('fact.totalIs', state)],
-    fact('tariff', tell('fact.tariffRate', state), say('fact.tariffUnknown')),
+    fact('total', hasDays ? say('fact.totalIs', state) : null, null),
+    fact(
+      'tariff',
+      tell('fact.tariffRate', state),
+      say('fact.tariffUnknown'),
+      (numberOf(state, 'unit_rate_margin') ?? 0) >= SMALLEST_MARGIN &&
+        `± ${write('price', state.unit_rate_margin, state.currency)} / kWh`,
+    ),
     fact('toPay', tell('fact.toPayIs', account), notTold),
     fact(
       'newestBill',
       bill ? billWords(bill, meter) : null,
       notTold,
       bill && say('fact.billNumber', bill),
-      bill?.check && checkWords(bill, meter),
+      bill && checkWords(bill, meter),
       account.invoice_overdue === true && late(say('fact.overdue')),
     ),
-    fact('register', tell('fact.registerIs', state), notTold, registerWords(state)),
+    fact('register', tell('fact.registerIs', state), notTold, grownWords(state, 'register')),
     fact(
       'witness',
       tell('fact.witnessIs', state),
       null,
-      witnessWords(state),
+      grownWords(state, 'witness'),
       tell('fact.witnessHeard', state),
     ),
-    fact('missingDays', tell('fact.missingDaysIs', state), say('notKnown'), missingWords(state, history)),
+    fact(
+      'missingDays',
+      hasDays ? tell('fact.missingDaysIs', state) : null,
+      null,
+      missingWords(state, history),
+    ),
     fact('change', ...changeWords(state)),
     fact('degreeDays', cold, null, say('fact.colder')),
     fact('parts', tell('fact.partsAre', state), null, tell('fact.heatingRange', state)),
@@ -172,9 +183,6 @@ function changeWords(state: State): [value: string | null, why: null, note?: str
   return [isOpen ? say('change.same') : change(adjusted), null, joined([between, span])];
 }
 
-const registerWords = (state: State) => grownWords(state, 'register');
-const witnessWords = (state: State) => grownWords(state, 'witness');
-
 /** Whether the register has grown by what the days add up to. */
 function grownWords(state: State, whose: 'register' | 'witness'): ComponentChildren {
   const difference = numberOf(state, `${whose}_difference`);
@@ -190,7 +198,7 @@ function grownWords(state: State, whose: 'register' | 'witness'): ComponentChild
 
 type Bill = Invoices['invoices'][number];
 
-const billsOf = (account: string): readonly Bill[] =>
+export const billsOf = (account: string): readonly Bill[] =>
   store.get<Invoices>(`account/${account}/invoices`)?.invoices ?? [];
 
 function billWords(bill: Bill, meter: string): string {
@@ -200,11 +208,15 @@ function billWords(bill: Bill, meter: string): string {
   return joined([amount, say(isPaid ? 'bill.paid' : 'bill.due', bill)]);
 }
 
-/** The bridge's own sentence says more, and is English. */
-function checkWords(bill: Bill, meter: string): string {
+/** Red, where the bill differs. The bridge's own sentence says more, and is English. */
+function checkWords(bill: Bill, meter: string): ComponentChildren {
   const { check } = bill;
-  if (check === null) return '';
-  if (isEnglish()) return withMoney(check.sentence);
+  if (!check) return null;
+  const sentence = isEnglish() ? withMoney(check.sentence) : verdictWords(check, meter);
+  return late(sentence, check.verdict === 'differs');
+}
+
+function verdictWords(check: NonNullable<Bill['check']>, meter: string): string {
   const amounts = withCurrency(check, meter);
   const difference = Math.abs(check.difference);
   const way = check.difference > 0 ? 'bill.more_than_days' : 'bill.less_than_days';
@@ -214,12 +226,12 @@ function checkWords(bill: Bill, meter: string): string {
 
 export function Bills({ account, meter }: MeterInfo) {
   const facts = billsOf(account).map((bill): Fact => {
-    const { check, period_start, period_end } = bill;
+    const { period_start, period_end } = bill;
     const months = new Set([period_start, period_end].flatMap((day) => day?.slice(0, 7) ?? []));
     return [
       tell('bill.for', bill) ?? say('bill.of', bill),
       billWords(bill, meter),
-      check && late(checkWords(bill, meter), check.verdict === 'differs'),
+      checkWords(bill, meter),
       ...[...months].map((month) => statementLink(meter, month)),
     ];
   });
@@ -230,6 +242,9 @@ export function Bills({ account, meter }: MeterInfo) {
   );
 }
 
+// All of these are seen at a glance.
+const MOST_UNSEARCHED = 6;
+
 /** Many meters: a list with a search, of which one is shown. */
 export function MeterList(props: {
   meters: readonly MeterInfo[];
@@ -238,7 +253,7 @@ export function MeterList(props: {
 }) {
   const { meters, chosen, onChoose } = props;
   const [search, isFound] = useSearch(say('list.search'));
-  const found = meters.filter((info) =>
+  const shown = meters.filter((info) =>
     isFound(`${nameOf(info)} ${info.account} ${info.identifiers.join(' ')}`),
   );
   const item = (info: MeterInfo) => {
@@ -262,9 +277,9 @@ export function MeterList(props: {
   return (
     <nav class="card list" aria-label={say('list.meters')}>
       <h2>{say('list.title', { count: meters.length })}</h2>
-      {search}
-      <ul>{found.map(item)}</ul>
-      {found.length === 0 && <p class="empty">{say('list.none')}</p>}
+      {meters.length > MOST_UNSEARCHED && search}
+      <ul>{shown.map(item)}</ul>
+      {shown.length === 0 && <p class="empty">{say('list.none')}</p>}
     </nav>
   );
 }

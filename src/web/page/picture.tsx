@@ -1,28 +1,20 @@
 // The bars as a drawing: the year before faint behind, days without a reading hatched, a correction marked.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { axis, type Bar, type Interval } from './bars.ts';
+import { axis, type Bar, type Interval, type What } from './bars.ts';
 import { say, write } from './words.ts';
 
-/** A bar of what is chosen, and its words. */
+/** A bar of what is chosen, in words, and as a row of the table. */
 export interface Shown extends Bar {
   readonly value: number | null;
   readonly valueBefore: number | null;
   readonly forecast: number | null;
   /** The meter itself says something else of that day. */
   readonly isDiffering: boolean;
-  readonly period: string;
-  readonly notes: string;
+  readonly amount: string;
   readonly about: string;
   readonly statement: ComponentChildren;
-}
-
-interface PictureProps {
-  readonly bars: readonly Shown[];
-  readonly interval: Interval;
-  readonly chosen: number | null;
-  readonly setChosen: (index: number | null) => void;
-  readonly amount: (value: number | null) => string;
+  readonly cells: readonly ComponentChildren[];
 }
 
 const HEIGHT = 190;
@@ -38,9 +30,12 @@ const FEW_BARS = 6;
 
 /** Pixels of the drawing. */
 interface Scale {
+  readonly width: number;
   readonly slot: number;
   /** The highest value. */
   readonly top: number;
+  /** Values beside the lines. */
+  readonly ticks: readonly number[];
   /** The middle of a bar. */
   readonly x: (index: number) => number;
   readonly y: (value: number) => number;
@@ -59,11 +54,17 @@ function useWidth() {
 }
 
 /** Each bar has words for those who cannot see it. */
-export function Picture({ bars, interval, chosen, setChosen, amount }: PictureProps) {
+export function Picture(props: {
+  bars: readonly Shown[];
+  interval: Interval;
+  chosen: number | null;
+  setChosen: (index: number | null) => void;
+}) {
+  const { bars, interval, chosen, setChosen } = props;
   const [ref, width] = useWidth();
   const newest = bars.length - 1;
   const shown = bars[chosen ?? newest];
-  const { scale, ticks } = scaleOf(bars, width);
+  const scale = scaleOf(bars, width);
   const move = (to: number) => setChosen(Math.max(0, Math.min(newest, to)));
   const onPointer = (event: PointerEvent) => move(Math.floor((event.offsetX - LEFT) / scale.slot));
   const onKey = (event: KeyboardEvent) => {
@@ -84,7 +85,7 @@ export function Picture({ bars, interval, chosen, setChosen, amount }: PicturePr
       aria-valuemin={1}
       aria-valuemax={bars.length}
       aria-valuenow={(chosen ?? newest) + 1}
-      aria-valuetext={shown && `${amount(shown.value)}, ${shown.about}`}
+      aria-valuetext={shown && `${shown.amount}, ${shown.about}`}
       onKeyDown={onKey}
       onPointerMove={onPointer}
       onPointerDown={onPointer}
@@ -96,12 +97,20 @@ export function Picture({ bars, interval, chosen, setChosen, amount }: PicturePr
         <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
           <line y2="6" class="hatch" />
         </pattern>
-        <Grid scale={scale} ticks={ticks} width={width} />
+        <Grid {...scale} />
         {bars.map((bar, index) => (
           <g key={bar.from} class={chosen === null || chosen === index ? '' : 'faded'}>
             <Column bar={bar} index={index} scale={scale} />
             {isNamed(bars, index, interval, scale.slot) && (
-              <Label bars={bars} index={index} interval={interval} scale={scale} />
+              // In the last slots the name of a day or a week would be cut off.
+              <text
+                class="tick"
+                x={scale.x(index)}
+                y={HEIGHT + TOP + 17}
+                text-anchor={interval !== 'month' && index > newest - 2 ? 'end' : 'middle'}
+              >
+                {write(interval === 'day' ? 'tick' : 'monthTick', bar.from)}
+              </text>
             )}
           </g>
         ))}
@@ -110,28 +119,24 @@ export function Picture({ bars, interval, chosen, setChosen, amount }: PicturePr
   );
 }
 
-function scaleOf(bars: readonly Shown[], width: number): { scale: Scale; ticks: readonly number[] } {
-  const heights = bars.flatMap(({ value, valueBefore, forecast }) => [
-    value ?? 0,
-    valueBefore ?? 0,
-    forecast ?? 0,
-  ]);
+function scaleOf(bars: readonly Shown[], width: number): Scale {
+  const heights = bars.flatMap((bar) => [bar.value ?? 0, bar.valueBefore ?? 0, bar.forecast ?? 0]);
   const { top, ticks } = axis(Math.max(0, ...heights));
   // A credit hangs below the line.
   const bottom = Math.min(0, ...heights);
   const slot = Math.min(WIDEST_SLOT, Math.max(0, width - LEFT) / Math.max(bars.length, 1));
   const x = (index: number) => LEFT + slot * (index + 0.5);
   const y = (value: number) => TOP + (HEIGHT * (top - value)) / (top - bottom);
-  return { scale: { slot, top, x, y }, ticks };
+  return { width, slot, top, ticks, x, y };
 }
 
-const Grid = ({ scale, ticks, width }: { scale: Scale; ticks: readonly number[]; width: number }) => (
+const Grid = ({ width, top, ticks, y }: Scale) => (
   <>
     {[0, ...ticks].map((value) => (
       <g key={value}>
-        <line class="grid" x1={LEFT} x2={width} y1={scale.y(value)} y2={scale.y(value)} />
-        <text class="tick" x={LEFT - 6} y={scale.y(value) + 4} text-anchor="end">
-          {scale.top < 1 ? value : write('energy', value).replace(/[.,]0$/, '')}
+        <line class="grid" x1={LEFT} x2={width} y1={y(value)} y2={y(value)} />
+        <text class="tick" x={LEFT - 6} y={y(value) + 4} text-anchor="end">
+          {top < 1 ? value : write('energy', value).replace(/[.,]0$/, '')}
         </text>
       </g>
     ))}
@@ -175,19 +180,24 @@ function isNamed(bars: readonly Bar[], index: number, interval: Interval, slot: 
   return isBy[interval];
 }
 
-interface LabelProps {
-  readonly bars: readonly Bar[];
-  readonly index: number;
-  readonly interval: Interval;
-  readonly scale: Scale;
-}
-
-function Label({ bars, index, interval, scale }: LabelProps) {
-  // A label in the last slots would be cut off.
-  const isCut = interval !== 'month' && index > bars.length - 3;
+export function Legend({ bars, what }: { bars: readonly Shown[]; what: What }) {
+  const signs = {
+    bar: say(`legend.${what}`),
+    before: bars.some(({ valueBefore }) => valueBefore !== null) && say('legend.before'),
+    forecast: bars.some(({ forecast }) => forecast !== null) && say('legend.forecast'),
+    gap: bars.some(({ missing }) => missing > 0) && say('chart.noReading'),
+    corrected: bars.some(({ isCorrected }) => isCorrected) && say('chart.corrected'),
+    differs: bars.some(({ isDiffering }) => isDiffering) && say('chart.differs'),
+  };
+  const shown = Object.entries(signs).filter(([, words]) => words);
   return (
-    <text class="tick" x={scale.x(index)} y={HEIGHT + TOP + 17} text-anchor={isCut ? 'end' : 'middle'}>
-      {write(interval === 'day' ? 'tick' : 'monthTick', bars[index]?.from)}
-    </text>
+    <ul class="legend">
+      {shown.map(([sign, words]) => (
+        <li key={sign}>
+          <i class={sign} />
+          {words}
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -8,7 +8,7 @@ import { say, sayCount, sessionWords, tell } from './words.ts';
 
 const MOST_SHOWN = 3;
 const LOOK_MS = 3_000;
-/** Of a link nobody reads more: it is followed. */
+/** Nobody reads more of a link: it is followed. */
 const MOST_READ = 400;
 
 /** Shown only while the provider wants a person. */
@@ -24,7 +24,7 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
     needsAPerson(state) || shown.some((one) => one.account === account);
   const look = () =>
     ask<readonly SignIn[]>('GET', 'sign-in').then(
-      (all) => setNeeded((shown) => all.filter((one) => isNeeded(shown, one))),
+      (signIns) => setNeeded((shown) => signIns.filter((signIn) => isNeeded(shown, signIn))),
       () => setNeeded([]),
     );
   useEffect(() => {
@@ -36,8 +36,8 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
   const more = needed.length - MOST_SHOWN;
   return (
     <>
-      {needed.slice(0, MOST_SHOWN).map((one) => (
-        <AccountSignIn key={one.account} {...{ ...one, mayTypePasswords, look }} />
+      {needed.slice(0, MOST_SHOWN).map((signIn) => (
+        <AccountSignIn key={signIn.account} {...signIn} mayTypePasswords={mayTypePasswords} look={look} />
       ))}
       {more > 0 && <p class="trouble">{say('signIn.more', { count: more })}</p>}
     </>

@@ -33,7 +33,7 @@ export const store = {
 
   get: <T>(topic: string): T | null => (documents.get(topic) as T | undefined) ?? null,
   below: <T>(topic: string): readonly T[] =>
-    [...documents].flatMap(([one, document]) => (one.startsWith(topic) ? [document as T] : [])),
+    [...documents].flatMap(([name, document]) => (name.startsWith(topic) ? [document as T] : [])),
 
   /** `onChange` is called at most once for each picture that is drawn. */
   listen(onChange: () => void) {
@@ -45,14 +45,14 @@ export const store = {
     source?.close();
     const opened = new EventSource('events');
     source = opened;
-    let told = new Set<string>();
+    let sent = new Set<string>();
     const on = <T>(name: string, read: (data: T) => void) =>
       opened.addEventListener(name, (event) => {
         read(JSON.parse((event as MessageEvent).data || 'null'));
         changed();
       });
     on('open', () => {
-      told = new Set();
+      sent = new Set();
       store.stream = 'open';
       store.log = [];
     });
@@ -61,14 +61,14 @@ export const store = {
       if (opened.readyState === EventSource.CLOSED) setTimeout(onClosed, RECONNECT_MS);
     });
     on('message', ({ topic, payload }: { topic: string; payload: State | null }) => {
-      told.add(topic);
+      sent.add(topic);
       if (payload === null) documents.delete(topic);
       else if (topic.endsWith('/event')) store.event = { topic, payload };
       else documents.set(topic, payload);
     });
     on('ready', () => {
       // Documents that were cleared while the connection was lost are not sent again.
-      for (const topic of documents.keys()) if (!told.has(topic)) documents.delete(topic);
+      for (const topic of documents.keys()) if (!sent.has(topic)) documents.delete(topic);
       store.isReady = true;
     });
     on('log', (line: LogLine) => {

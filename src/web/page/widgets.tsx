@@ -28,12 +28,12 @@ export function Choice<T extends string>(props: {
   return (
     <fieldset class="choice">
       <legend class="hidden">{say(name)}</legend>
-      {options.map((one) => (
+      {options.map((option) => (
         <Button
-          key={one}
-          label={say(`${words}.${one}` as Key)}
-          aria-pressed={one === value}
-          onClick={() => onChange(one)}
+          key={option}
+          label={say(`${words}.${option}` as Key)}
+          aria-pressed={option === value}
+          onClick={() => onChange(option)}
         />
       ))}
     </fieldset>
@@ -56,7 +56,7 @@ export function Fold({ title, children }: { title: string; children: () => Compo
 /** A value that is not known is `null`, and the note says why. */
 export type Fact = readonly [name: string, value: ComponentChildren, ...notes: ComponentChildren[]];
 
-export const Facts = ({ facts }: { facts: readonly (Fact | false | null)[] }) => (
+export const Facts = ({ facts }: { facts: readonly (Fact | null)[] }) => (
   <dl class="facts">
     {facts.map((fact, index) => {
       if (!fact) return null;
@@ -142,9 +142,10 @@ export function useSending(possibleAt: string | null = null) {
       });
   };
   const hasToWait = !isBusy && possibleAt !== null && Date.parse(possibleAt) > Date.now();
-  const untilPossible = () => `${said || say('poll.asked')} ${say('poll.possible', { at: possibleAt })}`;
-  const answered = isBusy ? say('asking') : said;
-  const words = hasToWait ? untilPossible() : answered;
+  const outcome = isBusy ? say('asking') : said;
+  const words = hasToWait
+    ? `${said || say('poll.asked')} ${say('poll.possible', { at: possibleAt })}`
+    : outcome;
   const result = (
     <p class="result" role="status">
       {words}

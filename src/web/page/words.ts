@@ -21,11 +21,12 @@ function speakerIn(locale: string, dates: DateNames) {
 }
 
 /** To be called before anything is said. `preferred`: the reader's own locales, of which one may be in this language. */
-export function useWords(told: PageWords, preferred: readonly string[], clock = Date.now): void {
-  sentences = told.words;
-  language = told.language;
+export function useWords(words: PageWords, preferred: readonly string[], clock = Date.now): void {
+  sentences = words.words;
+  language = words.language;
   now = clock;
-  spoken = speakerIn(preferred.find((one) => one.split('-')[0] === told.language) ?? told.locale, told.dates);
+  const locale = preferred.find((name) => name.split('-')[0] === language) ?? words.locale;
+  spoken = speakerIn(locale, words.dates);
 }
 
 export const isEnglish = (): boolean => language === 'en';

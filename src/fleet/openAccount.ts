@@ -31,12 +31,12 @@ interface Parts {
 export interface OpenAccount {
   readonly account: Account;
   readonly context: AccountContext;
-  readonly turn: Turn;
+  readonly ties: Ties;
 }
 
-/** The facts of the present run, which an account goes by as long as it is open. */
-interface Turn {
-  /** That of the run under way. */
+/** An open account's ties to the fleet. */
+interface Ties {
+  /** The claim of the run under way. */
   claim: Claim;
   /** No other account reads any of its meters. */
   isAlone: boolean;
@@ -56,28 +56,28 @@ export async function withAccount(
   const { openAccounts: stillOpen, context } = parts;
   const before = stillOpen.get(claim.stored);
   stillOpen.delete(claim.stored);
-  const turn = before?.turn ?? { claim, isAlone: true, secrets: new Set<string>() };
-  const { secrets } = turn;
-  turn.claim = claim;
+  const ties = before?.ties ?? { claim, isAlone: true, secrets: new Set<string>() };
+  const { secrets } = ties;
+  ties.claim = claim;
   try {
     for (const secret of secrets) context.scrubber.register(secret);
-    const open = before ?? (await openAnew(turn, parts));
+    const open = before ?? (await openAnew(ties, parts));
     const isWell = await step(open);
     // Whether it may read the meters of others is asked when it is opened.
-    if (isWell && turn.isAlone && secrets.size <= MOST_SECRETS) stillOpen.set(claim.stored, open);
+    if (isWell && ties.isAlone && secrets.size <= MOST_SECRETS) stillOpen.set(claim.stored, open);
   } finally {
     // Those of the next accounts come.
     for (const secret of secrets) context.scrubber.forget(secret);
   }
 }
 
-async function openAnew(turn: Turn, parts: Parts): Promise<OpenAccount> {
+async function openAnew(ties: Ties, parts: Parts): Promise<OpenAccount> {
   const { shared, pace, claims } = parts;
-  const { row, stored } = turn.claim;
+  const { row, stored } = ties.claim;
   // Once each: it is forgotten once.
   const register = (secret: string) => {
-    if (turn.secrets.has(secret)) return;
-    turn.secrets.add(secret);
+    if (ties.secrets.has(secret)) return;
+    ties.secrets.add(secret);
     parts.context.scrubber.register(secret);
   };
   const scrubber = { ...parts.context.scrubber, register, registerToken: register };
@@ -91,25 +91,25 @@ async function openAnew(turn: Turn, parts: Parts): Promise<OpenAccount> {
   };
   const [account] = await openAccounts(context, (meter) => meter.store.restore(null), {
     ...shared,
-    names: namesIn(turn),
-    gate: (to) => pace.gateTo(to, () => turn.claim, claims),
+    names: namesIn(ties),
+    gate: (to) => pace.gateTo(to, () => ties.claim, claims),
   });
   if (account === undefined) throw new TypeError('no account was opened');
   stored.describe = (series) => wordsOf(account, series);
-  return { account, context, turn };
+  return { account, context, ties };
 }
 
 /** The database says which account of the fleet reads a property, under a name that no other has. */
-function namesIn(turn: Turn): SeriesNames {
+function namesIn(ties: Ties): SeriesNames {
   let readers: ReadonlyMap<string, string> = new Map();
   return Object.assign(new SeriesNames(), {
     claim: async (properties: readonly Property[]) => {
-      readers = await turn.claim.takeSeries(properties);
-      turn.isAlone = readers.size === 0;
+      readers = await ties.claim.takeSeries(properties);
+      ties.isAlone = readers.size === 0;
     },
     ownerOf: ({ propertyCustomerId }: Property, claimant: string) =>
       readers.get(propertyCustomerId) ?? claimant,
-    nameOf: (property: Property) => turn.claim.stored.nameOf(property),
+    nameOf: (property: Property) => ties.claim.stored.nameOf(property),
   });
 }
 

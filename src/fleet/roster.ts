@@ -1,5 +1,4 @@
 // The accounts of a fleet: put in, listed, paused, removed and sealed again. The process that works next does what follows.
-
 import type { Day } from '../domain/period.ts';
 import type { ClaimedRow } from '../store/database/claim.ts';
 import type { Database } from '../store/database/database.ts';

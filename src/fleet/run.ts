@@ -58,8 +58,8 @@ async function withdraw(claim: Claim, { link, context }: ProcessParts): Promise<
 }
 
 /** Resolves to whether all went well. */
-async function workOn({ account, context, turn }: OpenAccount, { link, schedule }: ProcessParts) {
-  const { claim } = turn;
+async function workOn({ account, context, ties }: OpenAccount, { link, schedule }: ProcessParts) {
+  const { claim } = ties;
   const published = await readPublished(claim, account);
   const { polled, refreshFault } = await doWhatIsDue(account, claim, context, schedule);
   await account.settled();

@@ -175,11 +175,12 @@ export class Household {
 
   async #refreshIfDue(seat: Seat): Promise<void> {
     if (!(await seat.isRefreshDue())) return;
-    const { fault, isOver } = await this.#context.limit(() => seat.refreshPlan.run());
+    const { signal } = this.#stopping;
+    const news = await this.#context.limit(async () => (signal.aborted ? null : seat.refreshPlan.run()));
     seat.wake();
-    if (this.#stopping.signal.aborted) return;
-    if (fault !== null) this.#refreshFailed(seat.account, fault);
-    if (isOver) this.pollSoon(seat.account.id);
+    if (news === null || signal.aborted) return;
+    if (news.fault !== null) this.#refreshFailed(seat.account, news.fault);
+    if (news.isOver) this.pollSoon(seat.account.id);
   }
 
   #refreshFailed(account: Account, fault: unknown): void {

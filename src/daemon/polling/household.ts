@@ -126,13 +126,18 @@ export class Household {
     this.#turns.add(turn);
   }
 
+  /** Those that ask the provider take turns: once the program stops, nobody's comes any more. */
+  #unlessStopped<T>(step: () => Promise<T>): Promise<T | null> {
+    return this.#context.limit(async () => (this.#stopping.signal.aborted ? null : step()));
+  }
+
   async #poll(seat: Seat): Promise<void> {
     const { signal } = this.#stopping;
     const { account } = seat;
     const { again, end } = seat.begin();
     const slot = () => this.#schedule().slot;
     const turn = { slot, signal, again, wasFailing: seat.fault !== null };
-    const polled = await this.#context.limit(() => pollTurn(account, turn, this.#context));
+    const polled = await this.#unlessStopped(() => pollTurn(account, turn, this.#context));
     if (polled !== null) this.#took(seat, polled);
     seat.polling = null;
     end(polled?.outcome ?? null);
@@ -175,10 +180,9 @@ export class Household {
 
   async #refreshIfDue(seat: Seat): Promise<void> {
     if (!(await seat.isRefreshDue())) return;
-    const { signal } = this.#stopping;
-    const news = await this.#context.limit(async () => (signal.aborted ? null : seat.refreshPlan.run()));
+    const news = await this.#unlessStopped(() => seat.refreshPlan.run());
     seat.wake();
-    if (news === null || signal.aborted) return;
+    if (news === null || this.#stopping.signal.aborted) return;
     if (news.fault !== null) this.#refreshFailed(seat.account, news.fault);
     if (news.isOver) this.pollSoon(seat.account.id);
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { POLL_NOW, REFUSALS } from '../../src/auth/refusals.ts';
 import { adviceOf, typedAs } from '../../src/cli/command.ts';
-import { exitCodeOf } from '../../src/cli/commands.ts';
+import { exitCodeOf } from '../../src/cli/commandLine.ts';
 import { failure } from '../../src/foundation/failure.ts';
 import { pages } from '../support/docCommands.ts';
 import { ROOT } from '../support/sources.ts';

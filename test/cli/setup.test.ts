@@ -429,6 +429,15 @@ state_dir: ./state
     expect((await written()).mqtt).toEqual({ url: 'mqtt://192.0.2.7:1883', base_topic: 'heat' });
   });
 
+  test('ends by Enter when something was done, though there is less to do', async () => {
+    await writeFile(config, file('mqtt://192.0.2.7:1883'));
+    const answers = { Go: 'n', 'What is to be changed': '4', 'MQTT broker': 'none', [NEXT]: [changing, ''] };
+    expect(await answered(answers)).toBe(0);
+    expect(told).toMatch(
+      /look on the broker.*(\d+) {2}nothing more now\nWhat comes next \(number\) \[\1\]: $/s,
+    );
+  });
+
   test('writes a new password into the file that it names', async () => {
     await answered(usual());
     simulator.changePassword(ME.username, 'the new one');

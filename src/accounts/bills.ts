@@ -24,7 +24,7 @@ export class Bills {
     this.#judge = lastAnswer((bills, ...ledgers) => judge(bills, ledgers, zone));
   }
 
-  /** By the id of the invoice. The same map as long as nothing changes. */
+  /** The keys are ids of invoices. It is the same map as long as nothing changes. */
   checks(): BillChecks {
     const invoices = this.#invoices();
     // The days that each reading is about are looked up first, which takes as long as reading them.

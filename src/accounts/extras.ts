@@ -38,18 +38,18 @@ interface Parts {
   readonly queue: ConcurrencyLimit;
 }
 
-type Single = 'site' | 'balance' | 'credit' | 'invoices';
+type Single = Exclude<keyof Extras, 'registers'>;
 type Answer<K extends Single> = NonNullable<Extras[K]['found']>;
 
 /** One thing that is asked for. */
-interface Step<T> {
+interface Question {
   /** For the log. */
   readonly name: string;
   readonly everyDays: number;
-  get(): Extra<T>;
-  set(next: Extra<T>): void;
+  readonly get: () => Extra<unknown>;
+  readonly set: (next: Extra<unknown>) => void;
   /** Resolves to `null` when there is nothing new. */
-  ask(before: T | null, signal: AbortSignal): Promise<T | null>;
+  readonly ask: (signal: AbortSignal) => Promise<unknown>;
 }
 
 const DAILY = 1;
@@ -80,7 +80,7 @@ export class AccountExtras {
     this.#known = known;
     this.#saved = known;
     this.#news = untoldOf(known);
-    this.#warnOfSite();
+    this.#warnOf(known.site.found);
   }
 
   get known(): Extras {
@@ -109,20 +109,20 @@ export class AccountExtras {
 
   /** Before anything is published, the currency had better be known. Never rejects. */
   async askSite(signal: AbortSignal): Promise<void> {
-    for (const step of this.#site()) if (this.#isDue(step)) await this.#ask(step, signal);
+    for (const question of this.#site().filter(this.#isDue)) await this.#ask(question, signal);
     await this.#save();
   }
 
   /** Asks in the background for what is due. */
   begin(entities: EntityContext, signal: AbortSignal): void {
     const { log } = this.#context;
-    const steps = this.#steps(entities).filter((step) => this.#isDue(step));
-    if (this.#round !== null || steps.length === 0) {
+    const questions = this.#questions(entities).filter(this.#isDue);
+    if (this.#round !== null || questions.length === 0) {
       log.debug('extras not due');
       return;
     }
     this.#round = this.#parts
-      .queue(() => this.#askAll(steps, signal))
+      .queue(() => this.#askAll(questions, signal))
       .catch((err) => log.error({ err }, 'extras not asked for'))
       .finally(() => {
         this.#round = null;
@@ -150,14 +150,12 @@ export class AccountExtras {
     await this.#round;
   }
 
-  #warnOfSite(): void {
-    for (const { message } of this.reasons()) this.#context.log.warn(message);
+  #warnOf(site: Site | null): void {
+    for (const { message } of siteReasons(this.#context.config, site)) this.#context.log.warn(message);
   }
 
   #keep(changes: Partial<Extras>): void {
-    const before = JSON.stringify(this.#known.site.found);
     this.#known = { ...this.#known, ...changes };
-    if (JSON.stringify(this.#known.site.found) !== before) this.#warnOfSite();
   }
 
   /** Resolves once everything is on the disk, or could not be written. */
@@ -173,24 +171,20 @@ export class AccountExtras {
     return zone.dayAt(clock.now() - DAY_BEGINS_MS);
   }
 
-  #isDue({ get, everyDays }: Step<unknown>): boolean {
-    return isDue(get(), this.#dayNow(), everyDays);
-  }
+  readonly #isDue = ({ get, everyDays }: Question): boolean => isDue(get(), this.#dayNow(), everyDays);
 
-  async #askAll(steps: readonly Step<unknown>[], signal: AbortSignal): Promise<void> {
+  async #askAll(questions: readonly Question[], signal: AbortSignal): Promise<void> {
     const { limit, changed, log } = this.#context;
-    const before = this.#known;
-    for (const step of steps) if (!(await limit(() => this.#ask(step, signal)))) break;
+    for (const question of questions) if (!(await limit(() => this.#ask(question, signal)))) break;
     await this.#save();
-    if (this.#known !== before) {
-      changed(this.#account);
-      this.#parts.history.save();
-    }
+    if (signal.aborted) return;
+    changed(this.#account);
+    this.#parts.history.save();
     log.debug('extras asked for');
   }
 
   /** Never rejects. `false`: the provider has trouble, and whatever else is due waits for the next poll. */
-  async #ask({ name, get, set, ask }: Step<unknown>, signal: AbortSignal): Promise<boolean> {
+  async #ask({ name, get, set, ask }: Question, signal: AbortSignal): Promise<boolean> {
     const { log } = this.#context;
     const askedOn = this.#dayNow();
     const before = get();
@@ -199,8 +193,7 @@ export class AccountExtras {
     // Beforehand: a reply that ends this process must not be asked for again by the next one.
     await this.#save();
     try {
-      const answer = await ask(before.found, signal);
-      set({ askedOn, off: false, found: answer ?? before.found });
+      set({ askedOn, off: false, found: (await ask(signal)) ?? before.found });
       return true;
     } catch (err) {
       if (signal.aborted) return false;
@@ -218,82 +211,85 @@ export class AccountExtras {
   }
 
   /** Those that the configuration wants, and the provider has. */
-  #steps(entities: EntityContext): readonly Step<unknown>[] {
-    return [
-      ...this.#site(),
-      ...this.#registers(entities),
-      ...this.#amounts(entities),
-      ...this.#invoices(entities),
-    ];
+  #questions(entities: EntityContext): readonly Question[] {
+    const { provider } = this.#parts.upstream;
+    const { meter_reading, balance, invoices } = this.#context.config.extras;
+    const { properties } = entities;
+    const questions = [...this.#site()];
+    if (meter_reading && provider.register)
+      // Registers of several meters are not one number.
+      for (const property of properties.filter(({ meterIdentifiers }) => meterIdentifiers.length <= 1))
+        questions.push(this.#register(property, properties));
+    for (const name of ['balance', 'credit'] as const)
+      if (balance && provider[name])
+        questions.push(
+          this.#single(name, DAILY, async (_, signal) => ({
+            amount: (await provider[name]?.(entities, signal)) ?? null,
+          })),
+        );
+    if (invoices && provider.invoices)
+      questions.push(
+        this.#single('invoices', DAILY, (before, signal) => this.#readInvoices(before, entities, signal)),
+      );
+    return questions;
   }
 
-  #single<K extends Single>(name: K, everyDays: number, ask: Step<Answer<K>>['ask']): Step<Answer<K>> {
+  #single<K extends Single>(
+    name: K,
+    everyDays: number,
+    ask: (before: Answer<K> | null, signal: AbortSignal) => Promise<Answer<K> | null>,
+  ): Question {
+    const get = () => this.#known[name] as Extra<Answer<K>>;
     return {
       name,
       everyDays,
-      get: () => this.#known[name] as Extra<Answer<K>>,
+      get,
       set: (next) => this.#keep({ [name]: next }),
-      ask,
+      ask: (signal) => ask(get().found, signal),
     };
   }
 
-  #site() {
+  #site(): readonly Question[] {
     const { provider } = this.#parts.upstream;
     if (!this.#context.config.extras.site || !provider.site) return [];
-    return [this.#single('site', WEEKLY, async (_, signal) => (await provider.site?.(signal)) ?? null)];
-  }
-
-  #amounts(entities: EntityContext) {
-    const { provider } = this.#parts.upstream;
-    if (!this.#context.config.extras.balance) return [];
-    return (['balance', 'credit'] as const)
-      .filter((name) => provider[name])
-      .map((name) =>
-        this.#single(name, DAILY, async (_, signal) => ({
-          amount: (await provider[name]?.(entities, signal)) ?? null,
-        })),
-      );
-  }
-
-  #invoices({ personCustomerId, billingProfileIds }: EntityContext) {
-    const { provider } = this.#parts.upstream;
-    if (!this.#context.config.extras.invoices || !provider.invoices) return [];
-    const step = this.#single('invoices', DAILY, async (before, signal) => {
-      const now = this.#context.clock.now();
-      const notFoundAt = before?.notFoundAt ?? null;
-      const read = await provider.invoices?.({
-        personCustomerId,
-        billingProfileIds,
-        notFoundAt,
-        now,
-        signal,
-      });
-      if (read === undefined) return null;
-      const taken = takeInvoices(before, read, now);
-      this.#news = [...this.#news, ...taken.bills];
-      return taken.invoices;
+    const question = this.#single('site', WEEKLY, async (before, signal) => {
+      const site = (await provider.site?.(signal)) ?? null;
+      if (JSON.stringify(site) !== JSON.stringify(before)) this.#warnOf(site);
+      return site;
     });
-    return [step];
+    return [question];
   }
 
-  /** Registers of several meters are not one number. */
-  #registers({ properties }: EntityContext) {
-    const { provider } = this.#parts.upstream;
-    if (!this.#context.config.extras.meter_reading || !provider.register) return [];
-    const withOneMeter = properties.filter(({ meterIdentifiers }) => meterIdentifiers.length <= 1);
-    return withOneMeter.map((property) => this.#register(property, properties));
+  async #readInvoices(
+    before: Answer<'invoices'> | null,
+    customer: EntityContext,
+    signal: AbortSignal,
+  ): Promise<Answer<'invoices'> | null> {
+    const { upstream } = this.#parts;
+    const now = this.#context.clock.now();
+    const notFoundAt = before?.notFoundAt ?? null;
+    const read = await upstream.provider.invoices?.({ ...customer, notFoundAt, now, signal });
+    if (read === undefined) return null;
+    const { bills, invoices } = takeInvoices(before, read, now);
+    this.#news = [...this.#news, ...bills];
+    return invoices;
   }
 
-  #register(property: Property, properties: readonly Property[]): Step<RegisterHistory> {
+  #register(property: Property, properties: readonly Property[]): Question {
     const { provider } = this.#parts.upstream;
     const { clock, zone } = this.#context;
     const key = registerKey(property);
+    const get = () => this.#known.registers[key] ?? NEVER_ASKED;
     return {
       name: 'meter_reading',
       everyDays: DAILY,
-      get: () => this.#known.registers[key] ?? NEVER_ASKED,
-      set: (next) => this.#keep({ registers: { ...registersOf(this.#known, properties), [key]: next } }),
-      ask: async (before, signal) => {
+      get,
+      set: (next) =>
+        this.#keep({
+          registers: { ...registersOf(this.#known, properties), [key]: next as Extra<RegisterHistory> },
+        }),
+      ask: async (signal) => {
+        const before = get().found;
         const known = before && namedReadings(before, namesOf(property)[0]);
         const question = { property, known, now: clock.now(), signal };
         return withReadings(known, (await provider.register?.(question)) ?? [], zone);

@@ -10,6 +10,7 @@ import type { Property } from '../domain/reading.ts';
 import { isContradicted, type ReadingCloses } from '../domain/readingCloses.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
 import { totals } from '../domain/totals.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import type { Provider } from '../provider/provider.ts';
 import type { Health } from '../publication/messages.ts';
 import { completeMonths } from '../publication/statement/statement.ts';
@@ -39,7 +40,7 @@ const HOUR_MS = 3_600_000;
 
 export class Meter {
   readonly account: string;
-  /** Of its series in topics. */
+  /** The name of its series in topics. */
   readonly name: string;
   readonly store: LedgerBook;
   /** As it was discovered last: its meter may have been exchanged since. */
@@ -63,10 +64,10 @@ export class Meter {
     const { account, property, name } = identity;
     const called = friendlyNameOf(context.config.meters, property, name);
     const log = context.log.child({ meter: name, ...(called === null ? {} : { called }) });
-    const since = context.config.accounts.find(({ id }) => id === account)?.history_since;
-    const own = { ...context, log };
-    const store = await LedgerBook.open(ledgerFile(account, property), own, since);
-    return new Meter(identity, store, fromAccount, own);
+    const tenantSince = context.config.accounts.find(({ id }) => id === account)?.history_since;
+    const named = { ...context, log };
+    const store = await LedgerBook.open(ledgerFile(account, property), named, tenantSince);
+    return new Meter(identity, store, fromAccount, named);
   }
 
   private constructor(
@@ -215,8 +216,8 @@ export class Meter {
 /** The figures computed from the days. `tenancy`: the days that are compared and forecast. */
 function figures(ledger: Ledger, tenancy: Ledger, today: Day, tariff: Tariff | null, house: House | null) {
   const { days, origin } = tenancy;
-  const known = { days, today, tariff };
-  const forecast = forecaster(known);
+  const facts = { days, today, tariff };
+  const forecast = forecaster(facts);
   const month = { from: monthStart(today), to: addDays(today, 1) };
   const line = house?.lineBefore(today);
   return {
@@ -226,10 +227,29 @@ function figures(ledger: Ledger, tenancy: Ledger, today: Day, tariff: Tariff | n
     house,
     totals: totals(ledger, today, origin),
     forecast,
-    monthForecast: forecastMonth(known, forecast),
+    monthForecast: forecastMonth(facts, forecast),
     weatherChange: house?.newestChange() ?? null,
     degreeDaysMonth: house?.degreeDays(month, line) ?? null,
     heatParts: house?.split(month, line) ?? null,
     use: judgeUse(days, today, house?.temperatures ?? null, tariff),
   };
+}
+
+/** `complete`: the months that can be had, newest first. Throws no_statement or unknown_month. */
+export function chosenMonth(complete: Iterable<string>, wanted: string | undefined): string {
+  const months = [...complete];
+  const [first, last] = [months.at(-1), months[0]];
+  if (first === undefined || last === undefined)
+    throw failure('no_statement', 'No month is complete yet.', {
+      exit: EXIT.usage,
+      retry: 'later',
+      hint: 'A month is complete when all of its days are read, or usage.late_after_hours after its end.',
+    });
+  if (wanted === undefined) return last;
+  if (months.includes(wanted)) return wanted;
+  throw failure('unknown_month', `month: found ${wanted.slice(0, 20)}; allowed: ${first} to ${last}.`, {
+    exit: EXIT.usage,
+    retry: 'never',
+    hint: 'These are the months that are complete, from the first whole one of the history on.',
+  });
 }

@@ -65,51 +65,77 @@ export function metricLines(kind: Kind, name: string, help: string, samples: rea
   return [...head, ...samples.map(([labels, value]) => `${full}${written(labels)} ${value}`)];
 }
 
+const ofMeters =
+  (read: (meter: MetricsSource['meters'][number], now: number) => number | null) =>
+  ({ meters, now }: MetricsSource): readonly Sample[] =>
+    meters.flatMap((one): Sample[] => {
+      const value = read(one, now);
+      return value === null ? [] : [[{ meter: one.meter }, value]];
+    });
+
+const METRICS: readonly (readonly [
+  kind: Kind,
+  name: string,
+  help: string,
+  read: (source: MetricsSource) => readonly Sample[] | number,
+])[] = [
+  [
+    'gauge',
+    'start_time_seconds',
+    'When the process started, seconds since the Unix epoch.',
+    ({ startedAt }) => startedAt / 1000,
+  ],
+  ['counter', 'polls', 'Polls of an account.', ({ polls }) => polls],
+  [
+    'counter',
+    'poll_failures',
+    'Failed polls of an account, by the code of the failure.',
+    ({ pollFailures }) =>
+      Object.entries({ ...NONE_FAILED, ...pollFailures }).map(([code, count]) => [{ code }, count]),
+  ],
+  ['counter', 'provider_requests', 'Requests to the provider and its issuer.', ({ requests }) => requests],
+  [
+    'counter',
+    'provider_request_seconds',
+    'Time spent waiting for them.',
+    ({ requestSeconds }) => requestSeconds,
+  ],
+  [
+    'counter',
+    'provider_requests_unanswered',
+    'Requests that got no answer.',
+    ({ requestsUnanswered }) => requestsUnanswered,
+  ],
+  ['counter', 'logins', 'Successful logins of the running bridge.', ({ logins }) => logins],
+  ['counter', 'token_refreshes', 'Refreshed sessions.', ({ refreshes }) => refreshes],
+  [
+    'gauge',
+    'access_token_seconds_left',
+    'Life left in the access token.',
+    ({ accessExpiresAt, now }) =>
+      Object.entries(accessExpiresAt).flatMap(([account, at]): Sample[] =>
+        at === null ? [] : [[{ account }, (at - now) / 1000]],
+      ),
+  ],
+  ['counter', 'mqtt_published', 'Messages that the broker has acknowledged.', ({ published }) => published],
+  ['gauge', 'mqtt_outbox', 'Messages waiting for the broker.', ({ waiting }) => waiting],
+  ['gauge', 'mqtt_connected', '1 while connected to the broker.', ({ connected }) => Number(connected)],
+  ['gauge', 'days', 'Days known in the ledger.', ofMeters(({ days }) => days)],
+  ['gauge', 'revisions', 'Corrections taken in so far.', ofMeters(({ revisions }) => revisions)],
+  [
+    'gauge',
+    'reading_age_seconds',
+    'Age of the newest reading.',
+    ofMeters(({ readingAt }, now) => readingAt && (now - readingAt) / 1000),
+  ],
+];
+
 /** Prometheus' text format, version 0.0.4. */
 export function renderMetrics(source: MetricsSource): { contentType: string; text: string } {
-  const { now, meters, accessExpiresAt } = source;
-  const failures = { ...NONE_FAILED, ...source.pollFailures };
-  const ofMeters = (pick: (meter: MetricsSource['meters'][number]) => number | null) =>
-    meters.flatMap((each): Sample[] => {
-      const value = pick(each);
-      return value === null ? [] : [[{ meter: each.meter }, value]];
-    });
-  const tokens = Object.entries(accessExpiresAt).flatMap(([account, at]): Sample[] =>
-    at === null ? [] : [[{ account }, (at - now) / 1000]],
-  );
-  const lines: string[] = [];
-  const add = (kind: Kind, name: string, help: string, samples: readonly Sample[] | number) => {
-    const all: readonly Sample[] = typeof samples === 'number' ? [[{}, samples]] : samples;
-    lines.push(...metricLines(kind, name, help, all));
-  };
-  const started = 'When the process started, seconds since the Unix epoch.';
-  add('gauge', 'start_time_seconds', started, source.startedAt / 1000);
-  add('counter', 'polls', 'Polls of an account.', source.polls);
-  const byCode = Object.entries(failures).map(([code, count]): Sample => [{ code }, count]);
-  add('counter', 'poll_failures', 'Failed polls of an account, by the code of the failure.', byCode);
-  add('counter', 'provider_requests', 'Requests to the provider and its issuer.', source.requests);
-  add('counter', 'provider_request_seconds', 'Time spent waiting for them.', source.requestSeconds);
-  add('counter', 'provider_requests_unanswered', 'Requests that got no answer.', source.requestsUnanswered);
-  add('counter', 'logins', 'Successful logins of the running bridge.', source.logins);
-  add('counter', 'token_refreshes', 'Refreshed sessions.', source.refreshes);
-  add('gauge', 'access_token_seconds_left', 'Life left in the access token.', tokens);
-  add('counter', 'mqtt_published', 'Messages that the broker has acknowledged.', source.published);
-  add('gauge', 'mqtt_outbox', 'Messages waiting for the broker.', source.waiting);
-  add('gauge', 'mqtt_connected', '1 while connected to the broker.', source.connected ? 1 : 0);
-  add(
-    'gauge',
-    'days',
-    'Days known in the ledger.',
-    ofMeters(({ days }) => days),
-  );
-  add(
-    'gauge',
-    'revisions',
-    'Corrections taken in so far.',
-    ofMeters(({ revisions }) => revisions),
-  );
-  const ages = ofMeters(({ readingAt }) => readingAt && (now - readingAt) / 1000);
-  add('gauge', 'reading_age_seconds', 'Age of the newest reading.', ages);
+  const lines = METRICS.flatMap(([kind, name, help, read]) => {
+    const samples = read(source);
+    return metricLines(kind, name, help, typeof samples === 'number' ? [[{}, samples]] : samples);
+  });
   return { contentType: 'text/plain; version=0.0.4; charset=utf-8', text: `${lines.join('\n')}\n` };
 }
 

@@ -44,38 +44,51 @@ export class SeriesNames {
   }
 }
 
+type Identified = Pick<Property, 'meterIdentifiers'>;
+
 /** The name of the configuration for its series, or for one of its meters; `null` without one. */
-export function friendlyNameOf(
-  names: Config['meters'],
-  property: Pick<Property, 'meterIdentifiers'>,
+export const friendlyNameOf = (
+  meters: Config['meters'],
+  property: Identified,
   series: string,
-): string | null {
-  return configuredMeter(names, property, series)?.name ?? null;
-}
+): string | null => configuredMeter(meters, property, series)?.name ?? null;
 
 /** The configuration of a meter; undefined: none. */
 export function configuredMeter(
-  names: Config['meters'],
-  property: Pick<Property, 'meterIdentifiers'>,
+  meters: Config['meters'],
+  property: Identified,
   series: string,
 ): Config['meters'][string] | undefined {
-  const key = configuredKey(names, property, series);
-  return key === undefined ? undefined : names[key];
+  const key = configuredKey(meters, property, series);
+  return key === undefined ? undefined : meters[key];
 }
 
 /** The key under which the configuration has it. */
 export function configuredKey(
-  names: Config['meters'],
-  property: Pick<Property, 'meterIdentifiers'>,
+  meters: Config['meters'],
+  { meterIdentifiers }: Identified,
   series: string,
 ): string | undefined {
   // Identifiers come from the provider: one may be the name of something that every object has.
-  return [series, ...property.meterIdentifiers].find((each) => Object.hasOwn(names, each));
+  return [series, ...meterIdentifiers].find((key) => Object.hasOwn(meters, key));
 }
 
 /** The name of its document in the state directory. */
 export const ledgerFile = (account: string, { propertyCustomerId }: Property): string =>
   `accounts/${account}/ledger-${encodeURIComponent(propertyCustomerId)}`;
+
+/** The ids of the properties whose ledgers the account has. */
+export async function keptLedgers(state: StateStore, account: string): Promise<string[]> {
+  const files = await state.list(`accounts/${account}`);
+  return files.flatMap((file) => {
+    try {
+      return decodeURIComponent(/^ledger-(.+)$/.exec(file)?.[1] ?? '') || [];
+    } catch {
+      // A file of another name.
+      return [];
+    }
+  });
+}
 
 const MOST_NAMED = 20;
 
@@ -90,20 +103,22 @@ export function strayNamesWarning(
     if (isTold || accounts.some(({ meters }) => meters === null)) return;
     isTold = true;
     const meters = accounts.flatMap((account) => account.meters ?? []);
-    const known = new Set(meters.flatMap(({ name, property }) => [name, ...property.meterIdentifiers]));
-    const strays = strayNames(names, known);
+    const existing = new Set(meters.flatMap(({ name, property }) => [name, ...property.meterIdentifiers]));
+    const strays = strayNames(names, existing);
     if (strays.length === 0) return;
-    const some = [...known].slice(0, MOST_NAMED);
-    log.warn({ meters: strays, known: some }, 'the configuration names meters that no account has');
+    log.warn(
+      { meters: strays, known: [...existing].slice(0, MOST_NAMED) },
+      'the configuration names meters that no account has',
+    );
   };
 }
 
 /** The names whose keys are neither the series nor an identifier of one of these. */
-export const strayNames = (names: Config['meters'], known: ReadonlySet<string>): string[] =>
-  Object.keys(names).filter((key) => !known.has(key));
+export const strayNames = (names: Config['meters'], existing: ReadonlySet<string>): string[] =>
+  Object.keys(names).filter((key) => !existing.has(key));
 
-/** Of a property that the provider does not list any more. */
-const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };
+/** All that is known of a property that the provider does not list any more. */
+const UNLISTED = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };
 
 /**
  * The meters that the state directory knows, by account, in the order of the configuration and as the daemon calls them. One that
@@ -114,24 +129,24 @@ export async function knownMeters(
   { accounts, meters }: Pick<Config, 'accounts' | 'meters'>,
   names = new SeriesNames(),
 ) {
-  const found: { account: string; property: Property; isListed: boolean; hasLedger: boolean }[] = [];
+  const entries: { account: string; property: Property; isListed: boolean; hasLedger: boolean }[] = [];
   for (const { id: account } of accounts) {
     const context = await state.document(`accounts/${account}/context`, contextCodec).read();
     const listed = context?.value.properties ?? [];
-    const files = await state.list(`accounts/${account}`);
-    const kept = files.flatMap((file) => /^ledger-(.+)$/.exec(file)?.[1] ?? []).flatMap(decoded);
+    const ledgers = await keptLedgers(state, account);
     const isListed = (id: string) => listed.some(({ propertyCustomerId }) => propertyCustomerId === id);
-    const gone = kept.filter((id) => !isListed(id)).map((id) => ({ ...UNKNOWN, propertyCustomerId: id }));
+    const gone = ledgers.filter((id) => !isListed(id)).map((id) => ({ ...UNLISTED, propertyCustomerId: id }));
     for (const property of [...listed, ...gone]) {
-      const hasLedger = kept.includes(property.propertyCustomerId);
+      const hasLedger = ledgers.includes(property.propertyCustomerId);
       if (hasLedger) names.ownerOf(property, account);
-      found.push({ account, property, isListed: listed.includes(property), hasLedger });
+      entries.push({ account, property, isListed: listed.includes(property), hasLedger });
     }
   }
-  const isOwner = (one: (typeof found)[number]) => names.ownerOf(one.property, one.account) === one.account;
-  for (const one of found.filter(isOwner)) names.nameOf(one.property);
-  return found.map((one) => {
-    const { account, property } = one;
+  const isOwner = ({ property, account }: (typeof entries)[number]) =>
+    names.ownerOf(property, account) === account;
+  for (const entry of entries.filter(isOwner)) names.nameOf(entry.property);
+  return entries.map((entry) => {
+    const { account, property, isListed, hasLedger } = entry;
     const name = names.nameOf(property);
     const file = ledgerFile(account, property);
     return {
@@ -140,20 +155,11 @@ export async function knownMeters(
       name,
       friendlyName: friendlyNameOf(meters, property, name),
       /** The daemon reads it, for this account. */
-      isOwn: one.isListed && isOwner(one),
+      isOwn: isListed && isOwner(entry),
       /** The name of its document. */
       file,
       /** `null`: the account keeps none. */
-      ledger: one.hasLedger ? state.document(file, ledgerCodec) : null,
+      ledger: hasLedger ? state.document(file, ledgerCodec) : null,
     };
   });
-}
-
-/** None for a file of another name. */
-function decoded(id: string): string[] {
-  try {
-    return [decodeURIComponent(id)];
-  } catch {
-    return [];
-  }
 }

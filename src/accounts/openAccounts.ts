@@ -10,6 +10,7 @@ import { AccountExtras } from './extras.ts';
 import type { Meter } from './meter.ts';
 import { SeriesNames } from './names.ts';
 import { openPollHistories, openReplyShapes } from './pollHistory.ts';
+import type { Properties } from './properties.ts';
 import { openUpstream } from './upstream.ts';
 
 /** Shared by the accounts of a fleet beyond the process. */
@@ -34,13 +35,14 @@ export async function openAccounts(
   const replies = context.state.document('replies', repliesCodec);
   const onReply = shared.onReply ?? (await openReplyShapes(replies, context));
   const historyOf = await openPollHistories(context);
-  const opened: Account[] = [];
+  const accounts: Account[] = [];
+  const ofAll: Properties[] = [];
   // In order: of two properties with the same meter the first keeps its name.
   for (const account of config.accounts) {
     const { id } = account;
-    const own = { ...context, log: context.log.child({ account: id }) };
+    const ofAccount = { ...context, log: context.log.child({ account: id }) };
     const history = historyOf(id);
-    const upstream = openUpstream(account, own, {
+    const upstream = openUpstream(account, ofAccount, {
       issuerMemory,
       ...(gate ? { gate } : {}),
       onRequest(seen) {
@@ -57,10 +59,13 @@ export async function openAccounts(
       onReply,
       onChange: () => changed(id),
     });
-    const extras = await AccountExtras.open(id, { upstream, history, queue: extrasQueue }, own);
-    opened.push(await Account.open(id, { upstream, history, extras, names, all: opened, restore }, own));
+    const extras = await AccountExtras.open(id, { upstream, history, queue: extrasQueue }, ofAccount);
+    const parts = { upstream, history, extras, names, ofAll, restore };
+    const opened = await Account.open(id, parts, ofAccount);
+    accounts.push(opened);
+    ofAll.push(opened.properties);
   }
   // When two have the same property, the one that has its ledger keeps it, else the first.
-  for (const account of opened) await account.own.open();
-  return opened;
+  for (const account of accounts) await account.properties.openMeters();
+  return accounts;
 }

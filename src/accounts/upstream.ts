@@ -63,7 +63,7 @@ interface Options {
   readonly onReply?: (reply: Reply) => void;
 }
 
-/** What all parts of one upstream are made of. */
+/** All parts of one upstream are made of these. */
 interface Parts {
   readonly account: Account;
   readonly provider: Provider;

@@ -1,8 +1,8 @@
 // heat2mqtt export and heat2mqtt statement: the ledgers as CSV, JSON or line protocol, and one page about one complete month. Both from
 // what is on this disk: no request is made.
 import { join, resolve } from 'node:path';
-import { chosenMonth } from '../accounts/composition.ts';
 import { currencyOf } from '../accounts/extras.ts';
+import { chosenMonth } from '../accounts/meter.ts';
 import { configuredKey, configuredMeter, friendlyNameOf, knownMeters } from '../accounts/names.ts';
 import { openWitnesses } from '../daemon/witnesses.ts';
 import { knownInFull } from '../domain/amount.ts';

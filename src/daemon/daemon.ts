@@ -33,7 +33,8 @@ import { beatsOf } from './polling/beats.ts';
 import { Household } from './polling/household.ts';
 import { watchBaseTopic } from './publishing/baseTopic.ts';
 import { BridgeStatus } from './publishing/bridgeStatus.ts';
-import { HistoryOnBroker, Publisher } from './publishing/publisher.ts';
+import { HistoryOnBroker } from './publishing/historyOnBroker.ts';
+import { Publisher } from './publishing/publisher.ts';
 import { requestHandlers, tellingSkipped } from './requests/handlers.ts';
 import { openWitnesses, type Witnesses } from './witnesses.ts';
 
@@ -136,7 +137,7 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
   };
 }
 
-/** What is on the disk, the accounts, and the way to the broker. */
+/** Opens the state directory, the accounts and the way to the broker. */
 async function openAll(options: Options) {
   const { config, clock, log, random } = options;
   const { mqtt, usage } = config;
@@ -189,7 +190,7 @@ interface Known {
   readonly tellSkipped: ReturnType<typeof tellingSkipped>;
 }
 
-/** What is said of the bridge, and who says it. */
+/** The bridge's own topics, and the parts that speak there. */
 async function openVoice({ household, statistics, witnesses, tellSkipped }: Known, context: Context) {
   const { accounts, config, log, signals } = context;
   const baseTopic = watchBaseTopic(
@@ -229,7 +230,7 @@ function openAnnouncement(publisher: Publisher, statistics: Statistics | null, c
     statistics?.wakeAnew();
   });
   return {
-    /** Whether the message is for it. */
+    /** Tells whether the message is for it. */
     hear({ topic, retained, payload }: Incoming): boolean {
       if (topic !== statusTopic) return false;
       // All its bridges tell it everything at this moment: not all at once.

@@ -38,32 +38,31 @@ export type Witnesses = Awaited<ReturnType<typeof openWitnesses>>;
 /** `changed` is called, at most every five minutes, when there is something else to show. */
 export async function openWitnesses(context: Needs, changed: () => void) {
   const { config, clock } = context;
+  const witnesses: Witness[] = [];
   const show = new Paced(clock, SHOW_EVERY_MS, () => {
-    for (const witness of witnesses.values()) witness.show();
+    for (const witness of witnesses) witness.show();
     changed();
   });
-  const witnesses = new Map<string, Witness>();
   for (const [meter, { witness: options }] of Object.entries(config.meters))
     if (options) {
       const document = witnessDocument(context.state, meter, options);
       const stored = (await document.read()) ?? NOTHING_HEARD;
-      witnesses.set(meter, new Witness(meter, options, document, stored, context));
+      witnesses.push(new Witness(meter, options, document, stored, context));
     }
-  const all = [...witnesses.values()];
 
   return {
     hear(incoming: Incoming): void {
-      const own = all.filter(({ topic }) => topic === incoming.topic);
-      for (const witness of own) witness.hear(incoming);
-      if (own.length > 0) show.ask();
+      const addressed = witnesses.filter(({ topic }) => topic === incoming.topic);
+      for (const witness of addressed) witness.hear(incoming);
+      if (addressed.length > 0) show.ask();
     },
     /** `meter`: its key in the configuration. Undefined: it has no witness. */
     of: (meter: string | undefined, ledger: Ledger): WitnessView | undefined =>
-      meter === undefined ? undefined : witnesses.get(meter)?.view(ledger),
-    reasons: (): Reason[] => all.flatMap((witness) => witness.reason() ?? []),
+      witnesses.find((witness) => witness.meter === meter)?.view(ledger),
+    reasons: (): Reason[] => witnesses.flatMap((witness) => witness.reason() ?? []),
     async stop(): Promise<void> {
       show.cancel();
-      await Promise.all(all.map((witness) => witness.save()));
+      await Promise.all(witnesses.map((witness) => witness.save()));
     },
   };
 }
@@ -77,13 +76,14 @@ interface Shown {
 
 class Witness {
   readonly topic: string;
-  readonly #meter: string;
+  /** Its key in the configuration. */
+  readonly meter: string;
   readonly #options: WitnessOptions;
   readonly #context: Needs;
   readonly #document: Document<WitnessRecord>;
   readonly #compare = lastAnswer(compareWitness);
   /** Refusals that the log has told. */
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
   #now: Shown;
   #shown: Shown;
   #written: WitnessRecord;
@@ -98,7 +98,7 @@ class Witness {
     context: Needs,
   ) {
     this.topic = topic;
-    this.#meter = meter;
+    this.meter = meter;
     this.#options = options;
     this.#context = context;
     this.#document = document;
@@ -112,22 +112,20 @@ class Witness {
     if (payload.length === 0) return;
     const telegram = readRegister(payload, this.#options);
     if ('refused' in telegram) this.#refuse(telegram);
-    else this.#take(telegram, retained);
+    else this.#take(telegram, momentOf(telegram, retained, this.#context.clock.now()));
   }
 
-  #take(telegram: Telegram, isRetained: boolean): void {
-    const { clock, zone } = this.#context;
-    const now = clock.now();
-    const at = momentOf(telegram, isRetained, now);
+  /** `at`: when the register stood there; `null`: nobody knows. */
+  #take(telegram: Telegram, at: number | null): void {
     if (at === null) {
       this.#now = { ...this.#now, untimed: telegram.energy, refusal: null };
       return;
     }
-    const before = withoutFuture(this.#now.record, now);
+    const { clock, zone } = this.#context;
+    const before = withoutFuture(this.#now.record, clock.now());
     const { record, refusal } = hearTelegram(before, telegram, at, zone);
-    this.#now = { ...this.#now, record };
+    this.#now = refusal ? { ...this.#now, record } : { record, untimed: null, refusal: null };
     if (refusal) this.#refuse(refusal);
-    else this.#now = { record, untimed: null, refusal: null };
     const isNewDay = record.midnights !== this.#written.midnights;
     if (isNewDay || clock.monotonic() - this.#writtenAt >= WRITE_EVERY_MS) void this.save();
   }
@@ -137,9 +135,9 @@ class Witness {
     // Many meters send other telegrams between those with their register.
     if (refused === 'no_register' && this.#isFresh(this.#now.record)) return;
     this.#now = { ...this.#now, refusal };
-    if (this.#told.has(refused)) return;
-    this.#told.add(refused);
-    this.#context.log.warn({ meter: this.#meter, topic: this.topic }, `a register is not taken: ${message}`);
+    if (this.#logged.has(refused)) return;
+    this.#logged.add(refused);
+    this.#context.log.warn({ meter: this.meter, topic: this.topic }, `a register is not taken: ${message}`);
   }
 
   #isFresh({ newest }: WitnessRecord): boolean {
@@ -177,8 +175,8 @@ class Witness {
   reason(): Reason | null {
     const { refusal } = this.#shown;
     if (refusal === null) return null;
-    const message = `What ${this.topic} has for the meter ${this.#meter} is not taken: ${refusal.message}.`;
-    return { code: 'witness_refused', message, hint: HINT, meter: topicSafe(this.#meter) };
+    const message = `What ${this.topic} has for the meter ${this.meter} is not taken: ${refusal.message}.`;
+    return { code: 'witness_refused', message, hint: HINT, meter: topicSafe(this.meter) };
   }
 
   async save(): Promise<void> {

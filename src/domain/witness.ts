@@ -14,14 +14,7 @@ export interface WitnessOptions {
   readonly unit?: WitnessUnit | undefined;
 }
 
-/** Values beside the register in many telegrams, in °C and m³. */
-export interface Surroundings {
-  readonly flowTemperature?: number | undefined;
-  readonly returnTemperature?: number | undefined;
-  readonly volume?: number | undefined;
-}
-
-export interface Telegram extends Surroundings {
+export interface Telegram {
   readonly energy: Micro;
   /** When a receiver has heard it, epoch milliseconds; `null`: it does not say so. */
   readonly receivedAt: number | null;
@@ -29,6 +22,8 @@ export interface Telegram extends Surroundings {
   readonly meter: string | undefined;
   /** The meter sends the register of the last midnight all day. */
   readonly isOfMidnight: boolean;
+  /** Those that it has, in °C and m³. */
+  readonly surroundings: Readonly<Partial<Record<keyof typeof SURROUNDINGS, number>>>;
 }
 
 /** Why something is not taken. `no_register`: a telegram without one, as many meters send between others. */
@@ -61,6 +56,12 @@ const LARGEST_BYTES = 65_536;
 /** Eight digits of nines, and whatever else is above, are no register; 100 GWh is a small town. */
 const LARGEST_KWH = 99_999_998;
 const LONGEST_SHOWN = 40;
+/** Values beside the register in many telegrams: the field of each, and the ends of what is no nonsense, such as -32768. */
+const SURROUNDINGS = {
+  flowTemperature: ['flow_temperature_c', -30, 200],
+  returnTemperature: ['return_temperature_c', -30, 200],
+  volume: ['total_volume_m3', 0, LARGEST_KWH],
+} as const;
 
 const refuse = (refused: WitnessRefusal['refused'], message: string): WitnessRefusal => ({
   refused,
@@ -99,7 +100,7 @@ export function readRegister(payload: Buffer, { field, unit }: WitnessOptions): 
     receivedAt: instantIn(telegram.timestamp),
     meter: typeof telegram.id === 'string' ? telegram.id.slice(0, LONGEST_SHOWN) : undefined,
     isOfMidnight: OF_MIDNIGHT.includes(telegram.meter),
-    ...surroundingsIn({ ...telegram, ...Object(valueAt(message, names.slice(0, -1))) }),
+    surroundings: surroundingsIn({ ...telegram, ...Object(valueAt(message, names.slice(0, -1))) }),
   };
 }
 
@@ -140,15 +141,10 @@ function instantIn(text: unknown): number | null {
   return Number.isNaN(at) ? null : at;
 }
 
-/** A missing value, or nonsense such as -32768, is undefined. */
-function surroundingsIn(fields: Record<string, unknown>): Surroundings {
-  const within = (name: string, from: number, to: number) => {
-    const value = numberOf(fields[name]);
-    return value !== undefined && value >= from && value <= to ? value : undefined;
-  };
-  return {
-    flowTemperature: within('flow_temperature_c', -30, 200),
-    returnTemperature: within('return_temperature_c', -30, 200),
-    volume: within('total_volume_m3', 0, LARGEST_KWH),
-  };
+function surroundingsIn(fields: Record<string, unknown>): Telegram['surroundings'] {
+  const plausible = Object.entries(SURROUNDINGS).flatMap(([name, [field, least, most]]) => {
+    const value = numberOf(fields[field]) ?? Number.NaN;
+    return value >= least && value <= most ? [[name, value] as const] : [];
+  });
+  return Object.fromEntries(plausible);
 }

@@ -94,16 +94,10 @@ function doubtOf(
 function withRegister(before: WitnessRecord, heard: Register, telegram: Telegram, zone: Zone): WitnessRecord {
   const { newest } = before;
   const register = { ...heard, energy: Math.max(heard.energy, newest?.energy ?? 0) };
-  const { flowTemperature, returnTemperature, volume } = telegram;
   const isFirst = newest === null || zone.dayAt(newest.readAt) < zone.dayAt(heard.readAt);
   return {
     ...before,
-    newest: {
-      ...register,
-      flowTemperature: flowTemperature ?? newest?.flowTemperature,
-      returnTemperature: returnTemperature ?? newest?.returnTemperature,
-      volume: volume ?? newest?.volume,
-    },
+    newest: { ...newest, ...register, ...telegram.surroundings },
     midnights: tellsMidnight(before, register, isFirst, telegram, zone)
       ? withReadings(before.midnights, [register], zone)
       : before.midnights,

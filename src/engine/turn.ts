@@ -1,7 +1,7 @@
 // A turn of an account: what is done once it is due, in a household as in a fleet, and what log and counters are told of it.
 import type { Account, AccountOutcome } from '../accounts/account.ts';
-import { eventsOfPoll } from '../accounts/composition.ts';
 import type { AccountContext, MeterEvent } from '../accounts/context.ts';
+import { eventsOfPoll } from '../accounts/events.ts';
 import { knownUnits } from '../domain/amount.ts';
 import type { Change } from '../domain/ledger.ts';
 import type { DaySpan } from '../domain/period.ts';

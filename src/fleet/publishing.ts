@@ -1,8 +1,8 @@
 // What the broker has of one account, and what it is still to be told. Both are kept in one document of the account, so that whichever
 // process has it next goes on with them.
 import type { Account, Told } from '../accounts/account.ts';
-import { accountView, eventsOfStates, isIncomplete, meterViews } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
+import { eventsOfStates } from '../accounts/events.ts';
 import { about } from '../foundation/about.ts';
 import { safeWords } from '../foundation/failure.ts';
 import type { Link } from '../mqtt/link.ts';
@@ -71,14 +71,14 @@ export function newsOf(
   context: AccountContext,
 ): News {
   const before = { ...published, ...ofOwnMeters(published, claim, context) };
-  const meters = meterViews(account);
+  const meters = account.meterViews();
   const events = [...before.events, ...fresh, ...eventsOfStates(account, meters, context)];
   for (const { onTaken } of events) onTaken?.();
   const lists = `${about.version} ${account.extras.currency}`;
   const areListsSame = before.lists === lists && !claim.stored.hasNews();
   const diff = new RetainedDiff(before);
   if (claim.row.republish > 0) diff.forget();
-  const all = composeAccount(accountView(account, context), meters, placesOf(context));
+  const all = composeAccount(account.view(), meters, placesOf(context));
   const news = diff.take(account.id, all, areListsSame);
   const untold = {
     ...before,
@@ -91,7 +91,7 @@ export function newsOf(
   return {
     diff,
     // While a history is incomplete, a meter may only be read again.
-    retained: [...news, ...(isIncomplete(account) ? [] : diff.gone())],
+    retained: [...news, ...(account.isIncomplete ? [] : diff.gone())],
     events,
     untold,
     lists,

@@ -1,8 +1,9 @@
 // One run of one account under a claim: open what is stored, do what is due, publish, write everything in one statement and
 // give the account back. News are written before they are published.
 import type { Account } from '../accounts/account.ts';
-import { duplicateReasons, eventsOfRefresh, isIncomplete } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
+import { eventsOfRefresh } from '../accounts/events.ts';
+import { duplicateReasons } from '../accounts/reasons.ts';
 import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import { needsAPerson } from '../domain/health.ts';
 import { type Polled, pollTurn } from '../engine/turn.ts';
@@ -137,7 +138,7 @@ function columnsAfter(
     ...failureColumns(fault, row, now),
     poll_at: new Date(pollAt ?? now),
     retry_after: new Date(retryAfter ?? now),
-    first_history: isIncomplete(account),
+    first_history: account.isIncomplete,
     ...(fault === null && { last_success_at: new Date(now) }),
     ...(fault === null &&
       duplicate && { last_error: duplicate.code, advice: `${duplicate.message} ${duplicate.hint}` }),

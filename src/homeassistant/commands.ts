@@ -172,7 +172,7 @@ const shortEntries = z.object({
   entities: listOf(z.object({ ei: z.string(), pl: z.string().nullish() })),
 });
 const entry = z.object({ unique_id: z.union([z.string(), z.number()]), entity_id: z.string() });
-/** By entity id. */
+/** The keys are entity ids. */
 const entries = z.record(z.string(), z.unknown()).transform(Object.values).pipe(listOf(entry.nullable()));
 
 /** The messages below the bell of the sidebar, by id. They stand there until they are dismissed, or a restart. */

@@ -21,7 +21,7 @@ export interface Address {
 const REPLY_MS = 60_000;
 const SIGN_IN_MS = 15_000;
 const MOST_REDIRECTS = 3;
-/** Of `ws`: larger than it may be, and in more pieces. */
+/** Codes of `ws` for a message that is larger than it may be, or in more pieces. */
 const EXCESSES: ReadonlyMap<string | null, string> = new Map([
   ['WS_ERR_UNSUPPORTED_MESSAGE_LENGTH', `more than ${LARGEST_JSON_BYTES / 1024 / 1024} MiB`],
   ['WS_ERR_TOO_MANY_BUFFERED_PARTS', 'too many pieces'],
@@ -69,7 +69,7 @@ export class HomeAssistant {
   readonly version: string;
   readonly #ws: WebSocket;
   readonly #clock: Clock;
-  /** By the id of the command; called with `null` when the connection ends. */
+  /** The keys are ids of commands; called with `null` when the connection ends. */
   readonly #waiting = new Map<unknown, (result: Fields | null) => void>();
   #newestId = 0;
   /** The limit that a message broke, which has ended the connection. */

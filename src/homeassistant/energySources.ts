@@ -1,4 +1,4 @@
-// Which gas sources of Home Assistant's Energy dashboard are meters of this installation, and what adding or removing them changes.
+// The gas sources of Home Assistant's Energy dashboard: those that are meters of this installation, and what adding or removing them changes.
 import type { Preferences } from './commands.ts';
 
 export type Source = Preferences['energy_sources'][number];

@@ -50,7 +50,7 @@ function slug(name: string, longest: number): string {
   return plain.replace(/^_/, '').slice(0, longest).replace(/_$/, '');
 }
 
-/** Of several meters with the same slug, the first by name has it plain. */
+/** The first by name of several meters with the same slug has it plain. */
 function uniqueSlug(meter: string, all: readonly string[]): string {
   const slugOf = (name: string) => slug(name, LONGEST_NAME) || 'meter';
   const [first = meter] = all.filter((other) => slugOf(other) === slugOf(meter)).sort();
@@ -115,7 +115,7 @@ async function rowsThatDiffer(
     const period = { from: first.start, to: clock.now() + AHEAD_MS };
     const stored = await storedHours(home, id, AMOUNTS, period);
     const different = rowsToSend(withStored(newest, stored, placement.zone), stored);
-    // Where the first one is right, so is everything before it.
+    // If the first one is right, so is everything before it.
     if (different[0]?.start !== first.start) return different;
   }
   const stored = await allStoredHours(home, id, AMOUNTS);

@@ -65,7 +65,7 @@ export interface InvoiceQuestion extends Customer {
 }
 
 export interface RegisterQuestion {
-  /** With one heat meter at most: registers of several are not one number. */
+  /** It has one heat meter at most: registers of several are not one number. */
   readonly property: Property;
   /** The register known so far: its newest reading may be of a meter that was exchanged since. */
   readonly known: RegisterHistory | null;

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { type Micro, toMicro } from '../domain/amount.ts';
 import { listOf } from '../domain/listOf.ts';
 import type { Log } from '../foundation/log.ts';
-import { type Ask, UnexpectedReply } from './request.ts';
+import { type Ask, type Exchange, UnexpectedReply } from './request.ts';
 
 const LONGEST_SHOWN = 64;
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
@@ -72,6 +72,10 @@ export const looseInstant: z.ZodType<number | null> = decimal
 export const parseRow = <T>(schema: z.ZodType<T>, row: unknown): T | null =>
   schema.safeParse(row).data ?? null;
 
+/** Resolves to the answer, which has this shape; rejects with UnexpectedReply, which names what was asked for. */
+export const askFor = async <T>(ask: Ask, exchange: Exchange, shape: z.ZodType<T>): Promise<T> =>
+  parseReply(exchange.what, shape, await ask(exchange));
+
 /** Parses or throws UnexpectedReply, which names the path and the type found there, never its value. */
 export function parseReply<T>(what: string, schema: z.ZodType<T>, json: unknown): T {
   const result = schema.safeParse(json);
@@ -81,7 +85,7 @@ export function parseReply<T>(what: string, schema: z.ZodType<T>, json: unknown)
   throw new UnexpectedReply(
     what,
     `${expectedBy(issue)} at ${writePath(path)}`,
-    foundThere(valueAt(json, path)),
+    kindInWords(valueAt(json, path)),
   );
 }
 
@@ -99,7 +103,8 @@ function valueAt(json: unknown, path: readonly PropertyKey[]): unknown {
   return value;
 }
 
-function foundThere(value: unknown): string {
+/** The kind of what came, without its value. */
+export function kindInWords(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
   if (Array.isArray(value)) return `a list of ${value.length}`;
@@ -138,7 +143,7 @@ export const digestOf = (given: unknown): string =>
  */
 export async function readList<T>(ask: Ask, question: ListQuestion<T>): Promise<T[]> {
   const { what, path, query, row, identity, signal, log } = question;
-  const page = z.object({ objects: rowsOf(row), total_num: z.number().int().min(0).nullish() });
+  const page = z.object({ objects: rowsOf(row), total_num: z.int().min(0).nullish() });
   const rows = new Map<string, T>();
   let total: number | null = null;
 

@@ -22,7 +22,7 @@ export interface DiscoveryOptions {
   readonly topics: Topics;
   /** The address of the page, where others can open it. */
   readonly page?: string | null;
-  /** Whether the configuration has accounts (default: yes), and constituencies (default: no). */
+  /** The configuration has accounts (default: yes), and constituencies (default: no). */
   readonly accounts?: boolean;
   readonly constituencies?: boolean;
   /** The language of names and options; default: English. Ids and topics are the same in every language. */
@@ -60,8 +60,10 @@ export const meterUniqueIds = (baseTopic: string, meter: string): ReadonlyMap<st
 
 export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
   const { topics } = options;
-  const own = BRIDGE_ROWS.filter(({ polls }) => options.accounts !== false || !polls);
-  const rows = [...own, ...(options.constituencies ? CONSTITUENCY_ROWS : [])];
+  const { accounts = true, constituencies = false } = options;
+  const rows = [...BRIDGE_ROWS, ...(constituencies ? CONSTITUENCY_ROWS : [])].filter(
+    ({ polls }) => accounts || !polls,
+  );
   const bodyOf = ({ key, reads, asks, body }: BridgeRow): Body => ({
     ...(asks
       ? { command_topic: topics.of(`bridge/request/${asks}`) }
@@ -117,7 +119,7 @@ interface Device {
   readonly event: readonly [keyof typeof EVENT_ROWS, string] | null;
   /** Beside the device, the options and this version, all that the components are written from. */
   readonly sources: unknown;
-  /** Of each entity but the events, what it has beside its name and ids; in order. */
+  /** Each entity but the events, without its name and ids; in order. */
   readonly bodies: (names: Names) => readonly (readonly [key: string, body: Body])[];
 }
 

@@ -35,60 +35,43 @@ export function composeAccount(
   { topics, discovery }: { readonly topics: Topics; readonly discovery: DiscoveryOptions | null },
 ): Retained[] {
   const { account, invoices, checks, currency } = view;
-  const documents = discovery
-    ? [accountDocument(discovery, view), ...meters.map((meter) => meterDocument(discovery, meter))]
-    : [];
-  const all = [
-    ...documents,
-    topics.retain('account/<account>/state', [account], () => stateFrom(ACCOUNT_KEYS, view)),
+  const retained: Retained[] = [];
+  if (discovery) {
+    retained.push(accountDocument(discovery, view));
+    for (const meter of meters) retained.push(meterDocument(discovery, meter));
+  }
+  retained.push(topics.retain('account/<account>/state', [account], () => stateFrom(ACCOUNT_KEYS, view)));
+  if (invoices) {
     // The checks are new whenever the invoices are.
-    invoices &&
-      topics.retain('account/<account>/invoices', [account], () => invoicesOf(view, invoices), [
-        checks,
-        currency,
-      ]),
-    ...meters.map((meter) =>
-      topics.retain('meter/<meter>/state', [meter.meter], () => stateFrom(METER_KEYS, meter)),
-    ),
-    ...meters.flatMap((meter) => listsOf(meter, view, topics)),
-  ];
-  return all.filter((one) => one !== null);
+    const sources = [checks, currency];
+    const write = () => invoicesOf(view, invoices);
+    retained.push(topics.retain('account/<account>/invoices', [account], write, sources));
+  }
+  for (const meter of meters)
+    retained.push(topics.retain('meter/<meter>/state', [meter.meter], () => stateFrom(METER_KEYS, meter)));
+  for (const meter of meters) retained.push(...listsOf(meter, view, topics));
+  return retained;
 }
 
-/** History, usage, and the statement of the newest complete month. */
-function listsOf(meter: MeterView, account: AccountView, topics: Topics): (Retained | null)[] {
+/** History, usage, and the statement of the newest complete month. Each is written from these sources alone. */
+function listsOf(meter: MeterView, account: AccountView, topics: Topics): Retained[] {
   const { meter: name, ledger, currency, readingCloses, statementMonth: month } = meter;
   const { tenancy, house, register, identifiers, witness } = meter;
+  const ofHistory = [ledger, currency, readingCloses];
+  const lists: Retained[] = [
+    topics.retain('meter/<meter>/history', [name], () => historyOf(meter), ofHistory),
+  ];
+  for (const interval of ['day', 'week', 'month'] as const) {
+    const write = () => usageOf(meter, interval);
+    lists.push(topics.retain('meter/<meter>/usage/<interval>', [name, interval], write, [ledger, currency]));
+  }
+  if (month === null) return lists;
   const { invoices, checks, balance } = account;
-  const stated = [
-    month,
-    tenancy,
-    house,
-    currency,
-    register,
-    identifiers,
-    invoices,
-    checks,
-    balance,
-    witness?.midnights,
-  ];
-  return [
-    topics.retain('meter/<meter>/history', [name], () => historyOf(meter), [ledger, currency, readingCloses]),
-    ...(['day', 'week', 'month'] as const).map((interval) =>
-      topics.retain('meter/<meter>/usage/<interval>', [name, interval], () => usageOf(meter, interval), [
-        ledger,
-        currency,
-      ]),
-    ),
-    month === null
-      ? null
-      : topics.retain(
-          'meter/<meter>/statement',
-          [name],
-          () => statementOf(month, { meter, account }),
-          stated,
-        ),
-  ];
+  const ofMeter = [month, tenancy, house, currency, register, identifiers, witness?.midnights];
+  const ofStatement = [...ofMeter, invoices, checks, balance];
+  const write = () => statementOf(month, { meter, account });
+  lists.push(topics.retain('meter/<meter>/statement', [name], write, ofStatement));
+  return lists;
 }
 
 function historyOf({ zone, readingCloses, currency, ledger }: MeterView) {
@@ -132,12 +115,12 @@ export function changeMessage(
     return topics.message('meter/<meter>/event', [meter], payload);
   }
   const { kind, day, before, after } = change;
-  const read = { at, day, energy_kwh: knownUnits(after.energy), cost_eur: knownUnits(after.cost) };
+  const now = { at, day, energy_kwh: knownUnits(after.energy), cost_eur: knownUnits(after.cost) };
   const old = { old_energy_kwh: knownUnits(before?.energy), old_cost_eur: knownUnits(before?.cost) };
   return topics.message(
     'meter/<meter>/event',
     [meter],
-    kind === 'new_day' ? { event_type: kind, ...read } : { event_type: kind, ...read, ...old },
+    kind === 'new_day' ? { event_type: kind, ...now } : { event_type: kind, ...now, ...old },
   );
 }
 
@@ -233,7 +216,7 @@ const LONGEST_STATE = 250;
 // Counted in code points: half a surrogate pair is no JSON to Home Assistant, which would lose the whole message.
 const shortened = (text: string): string => [...text].slice(0, LONGEST_STATE).join('');
 
-/** With the verdict. `failing`: no account can be read, and waiting will not help, or has not helped for a while. */
+/** Adds the verdict. `failing`: no account can be read, and waiting will not help, or has not helped for a while. */
 export function healthOf(known: Omit<Health, 'state' | 'last_error'>, isSomeAccountWell: boolean): Health {
   const { auth, reasons, failures_in_a_row: failures } = known;
   const [worst] = reasons;

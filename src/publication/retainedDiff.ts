@@ -52,11 +52,11 @@ export class RetainedDiff {
   }
 
   /**
-   * `all`: everything that the owner retains. The messages of what differs from what was sent last; they count as sent.
+   * `retained`: everything of the owner. The messages of what differs from what was sent last; they count as sent.
    * `areSourcesSame`: what was sent was written from the same sources, though they are other objects by now.
    */
-  take(owner: string, all: readonly Retained[], areSourcesSame = false): Message[] {
-    const topics = all.map(({ topic }) => topic);
+  take(owner: string, retained: readonly Retained[], areSourcesSame = false): Message[] {
+    const topics = retained.map(({ topic }) => topic);
     if (this.#current.get(owner)?.join() !== topics.join()) {
       this.#current.set(owner, topics);
       this.#gone = null;
@@ -64,7 +64,7 @@ export class RetainedDiff {
       for (const topic of topics) this.#topics.add(topic);
       if (this.#topics.size !== before) this.#onChange();
     }
-    return all.flatMap((one) => this.#news(one, areSourcesSame));
+    return retained.flatMap((document) => this.#news(document, areSourcesSame));
   }
 
   /** Clears the topics that no owner has any more. To be asked for once every owner is complete. */
@@ -85,7 +85,7 @@ export class RetainedDiff {
   delivered({ topic, payload, retain, step }: Message): void {
     // One that has come back since is not withdrawn.
     const isCleared =
-      retain && payload === '' && ![...this.#current.values()].some((all) => all.includes(topic));
+      retain && payload === '' && ![...this.#current.values()].some((topics) => topics.includes(topic));
     if (isCleared && this.#topics.delete(topic)) {
       this.#sent.delete(topic);
       this.#delivered.delete(topic);
@@ -108,19 +108,18 @@ export class RetainedDiff {
     };
   }
 
-  #news(one: Retained, areSourcesSame: boolean): Message[] {
-    const { topic } = one;
-    if ('payload' in one) return this.#unlessSent(one);
-    if ('stamp' in one) {
-      if (!this.#isNew(topic, one.stamp)) return [];
-      this.#announced.set(topic, platformsOf(one));
-      return announce(one, this.#delivered.get(topic));
+  #news(document: Retained, areSourcesSame: boolean): Message[] {
+    const { topic } = document;
+    if ('payload' in document) return this.#unlessSent(document);
+    if ('stamp' in document) {
+      if (!this.#isNew(topic, document.stamp)) return [];
+      this.#announced.set(topic, platformsOf(document));
+      return announce(document, this.#delivered.get(topic));
     }
-    const { write, sources } = one;
+    const { write, sources } = document;
     const sent = this.#sent.get(topic);
-    if (areSourcesSame && sources && sent) return [];
-    const known = sent?.sources;
-    if (sources && known && sources.every((source, at) => source === known[at])) return [];
+    const isSameSource = (source: unknown, at: number) => source === sent?.sources?.[at];
+    if (sources && sent && (areSourcesSame || (sent.sources && sources.every(isSameSource)))) return [];
     return this.#unlessSent(write(), sources);
   }
 

@@ -13,13 +13,13 @@ export function householdSubscriptions(
 ): Subscription[] {
   // A retained request would be asked again at each connection.
   const requests: Subscription = { filter: topics.requests, lost: REQUESTS, retainAsPublished: true };
-  const all = [requests, ...bridgeSubscriptions(topics), ...witnesses];
-  if (prefix === false) return all;
+  const subscriptions = [requests, ...bridgeSubscriptions(topics), ...witnesses];
+  if (prefix === false) return subscriptions;
   const birth = {
     filter: homeAssistantStatus(prefix),
     lost: "Home Assistant's birth message, after which it is told of everything at once",
   };
-  return [...all, birth];
+  return [...subscriptions, birth];
 }
 
 /** The topics of the meters' own registers, each once. */
@@ -39,7 +39,7 @@ export const bridgeSubscriptions = (topics: Topics): Subscription[] => [
 
 export const homeAssistantStatus = (prefix: string): string => `${prefix}/status`;
 
-/** Of each process of a fleet: one of them gets each request. */
+/** Each process of a fleet has them, and one of them gets each request. */
 export const processSubscriptions = (topics: Topics): Subscription[] => [
   { filter: `$share/${topics.base.replaceAll('/', '_')}/${topics.requests}`, lost: REQUESTS },
 ];

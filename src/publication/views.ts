@@ -18,7 +18,7 @@ import type { ReadingCloses } from '../domain/readingCloses.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
 import type { Totals } from '../domain/totals.ts';
 
-/** What the meter itself says. */
+/** The meter's own register, and what comes with it. */
 export interface WitnessView {
   /** The newest register; `null`: silent for two days. */
   readonly energy: Micro | null;

@@ -1,7 +1,7 @@
 // What a poll is an event of: a failure, a sign-in that only a person can help, and the end of both, once.
 import { expect, test } from 'vitest';
 import type { Account, AccountOutcome } from '../../src/accounts/account.ts';
-import { eventsOfPoll, eventsOfStates } from '../../src/accounts/composition.ts';
+import { eventsOfPoll, eventsOfStates } from '../../src/accounts/events.ts';
 import { zone } from '../../src/domain/period.ts';
 import { EXIT, failure } from '../../src/foundation/failure.ts';
 import { Topics } from '../../src/publication/topics.ts';

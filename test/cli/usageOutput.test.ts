@@ -9,6 +9,8 @@ import { ioTo } from '../support/typed.ts';
 const TARIFF = {
   unitRate: 0.124,
   standingCharge: 686_000,
+  unitRateMargin: 0,
+  standingChargeMargin: 0,
   from: '2025-01-16',
   to: '2025-03-09',
   daysExplained: 51,

@@ -35,7 +35,7 @@ function open(fault: unknown = null) {
     id: 'home',
     told: {},
     meters: [METER],
-    own: { duplicates: () => [] },
+    properties: { duplicates: () => [] },
     extras: { currency: 'EUR' },
     upstream: { session: { status: () => ({ state: 'ok' }), current: async () => null } },
     history,

@@ -23,6 +23,8 @@ test('the days seen at the provider, one of them without the charge', () => {
   expect(fitTariff(map)).toEqual({
     unitRate: 0.124,
     standingCharge: 686_000,
+    unitRateMargin: expect.closeTo(0.000_1, 3),
+    standingChargeMargin: expect.any(Number),
     from: '2025-01-02',
     to: '2025-01-09',
     daysExplained: 8,
@@ -38,6 +40,24 @@ test.each([
 ])('bills rounded to %s give the tariff exactly', (_name, decimals) => {
   for (const price of [SEEN, DEARER, { rate: 0.09, standing: 1.2 }, { rate: 0.2, standing: 0 }]) {
     expect(prices(billed(days(60), price, { decimals }))).toEqual([price.rate, price.standing]);
+  }
+});
+
+test.each([8, 14, 30])('tells a rate within its margin when %d days are billed in whole cents', (count) => {
+  const fitted = Array.from({ length: 60 }, (_, seed) => {
+    const draw = drawFor(seed, count, 'days in cents');
+    const rate = Math.round(1e4 * (0.06 + 0.2 * draw())) / 1e4;
+    const energies = Array.from({ length: count }, () => Math.round(1e3 * (6 + 14 * draw())) / 1e3);
+    return { rate, tariff: fitTariff(billed(energies, { rate, standing: 0.5 }, { decimals: 2 })) };
+  }).filter(({ tariff }) => tariff !== null);
+  const isHeld = fitted.filter(
+    ({ rate, tariff }) => Math.abs((tariff?.unitRate ?? 0) - rate) <= (tariff?.unitRateMargin ?? 0) + 1e-9,
+  );
+  expect(fitted.length).toBeGreaterThan(30);
+  expect(isHeld.length).toBeGreaterThanOrEqual(0.95 * fitted.length);
+  for (const { rate, tariff } of fitted) {
+    expect(tariff?.unitRateMargin).toBeGreaterThan(0.000_1 * rate);
+    expect(tariff?.unitRateMargin).toBeLessThan(0.04 * rate);
   }
 });
 

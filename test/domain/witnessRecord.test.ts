@@ -23,6 +23,7 @@ const telegram = (kwh: number, more: Partial<Telegram> = {}): Telegram => ({
   receivedAt: null,
   meter: '58496405',
   isOfMidnight: false,
+  surroundings: {},
   ...more,
 });
 

@@ -3,7 +3,7 @@ import { expect, inject, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { createHttpClient } from '../../src/http/client.ts';
-import { toldOf } from '../../src/provider/monetization/complaint.ts';
+import { complaintWords } from '../../src/provider/monetization/complaint.ts';
 import { usageQuery } from '../../src/provider/monetization/usageReport.ts';
 import { createAsk, ProviderRefused } from '../../src/provider/request.ts';
 import { INDEX } from './engine.ts';
@@ -42,7 +42,7 @@ test.each<[string, (text: string) => string, string]>([
   );
   expect(err).toBeInstanceOf(ProviderRefused);
   const { complaint } = err as ProviderRefused;
-  const told = toldOf(complaint, body);
+  const told = complaintWords(complaint, body);
   expect(told.type).not.toBe('unknown');
   if (name !== '') expect(told.names).toContain(name);
   expect(JSON.stringify(told)).not.toMatch(/canary/i);

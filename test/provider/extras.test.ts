@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { readBalance, readCredit } from '../../src/provider/monetization/billing.ts';
 import { readSite } from '../../src/provider/monetization/discovery.ts';
 import { looseAmount, looseInstant } from '../../src/provider/reply.ts';
-import type { Ask } from '../../src/provider/request.ts';
+import { type Ask, UnexpectedReply } from '../../src/provider/request.ts';
+import { refusalOf } from '../auth/account.ts';
 
 const billingProfileIds = ['profile-a', 'profile-b'];
 const READ = {
@@ -39,6 +40,33 @@ test.each<readonly [what: keyof typeof READ, body: unknown, expected: unknown]>(
   expect(await found).toEqual(expected);
   if (what === 'balance') expect(asked).toEqual(['/customers/7%2F7/open-bill-due']);
 });
+
+test.each<readonly [what: keyof typeof READ, body: unknown, words: string]>([
+  [
+    'site',
+    { timezone: 'Atlantis', currency: { code: 7 } },
+    'reply to the question for the site was not understood: expected a time zone such as Europe/Dublin at timezone, or a currency such as EUR at currency.code, found a string and a number',
+  ],
+  ['site', {}, 'found nothing and nothing'],
+  [
+    'balance',
+    { open_bill_due: 'a lot' },
+    'reply to the balance due was not understood: expected a number or null at open_bill_due, found a string',
+  ],
+  ['balance', {}, 'found nothing'],
+  [
+    'credit',
+    [{ amount: [] }],
+    'reply to the credit balance was not understood: expected a number or null at amount, found a list of 0',
+  ],
+])(
+  'names what was asked for, what is allowed and the kind of what came when %s is %j',
+  async (what, body, words) => {
+    const err = await refusalOf(READ[what](async () => body));
+    expect(err).toBeInstanceOf(UnexpectedReply);
+    expect(String(err)).toContain(words);
+  },
+);
 
 test.each([
   [looseAmount, '-12.5', -12_500_000],

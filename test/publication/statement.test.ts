@@ -216,6 +216,24 @@ test('a change of tariff within the month is two prices', () => {
   ]);
 });
 
+test('tells the margin of a rate when it is fitted on few days of whole cents', () => {
+  const { facts } = factsOf({
+    change: (days) => {
+      for (const [day, record] of days) {
+        if (day < '2025-05-18' || day > '2025-05-31') days.delete(day);
+        else days.set(day, { ...record, cost: Math.round((record.cost ?? 0) / 10_000) * 10_000 });
+      }
+    },
+  });
+  const statement = statementOf('2025-05', facts);
+  expect(statement.prices.value?.[0]?.unit_rate_margin).toBeGreaterThan(0.000_1);
+  expect(statementText(statement, 'en', '2025-07-01')).toMatch(
+    /Unit rate: €0\.1\d+ for each kWh \(± €0\.00\d+\)/,
+  );
+  const exact = statementOf('2025-05', factsOf().facts);
+  expect(statementText(exact, 'en', '2025-07-01')).not.toContain('±');
+});
+
 /** Days that are not read, and whose heat and charges are in the reading of another day. */
 function carriedBy(reading: Day, gone: readonly Day[]) {
   return (days: Map<Day, DayRecord>) => {

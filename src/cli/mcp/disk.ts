@@ -1,7 +1,6 @@
 // The bridge's views as they are published, read from its disk beside a running daemon or without one. Nothing is asked,
 // and nothing is written.
 import type { Account } from '../../accounts/account.ts';
-import { accountView, meterViews } from '../../accounts/composition.ts';
 import type { AccountContext } from '../../accounts/context.ts';
 import { Counters } from '../../accounts/metrics.ts';
 import { openAccounts } from '../../accounts/openAccounts.ts';
@@ -53,8 +52,8 @@ export async function readDisk(settings: Settings, { clock }: Io): Promise<reado
   return accounts.map((account, at) => ({
     number: at + 1,
     account,
-    view: accountView(account, context),
-    meters: meterViews(account).map((view) => {
+    view: account.view(),
+    meters: account.meterViews().map((view) => {
       meters += 1;
       return { number: meters, view };
     }),

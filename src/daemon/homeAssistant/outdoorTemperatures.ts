@@ -97,7 +97,7 @@ export async function openOutdoorTemperatures({
   };
 }
 
-/** Of local days, °C to two decimals, oldest first; `hours`: means in °C by the epoch milliseconds of their beginning. */
+/** Means of local days, °C to two decimals, oldest first; `hours`: means in °C by the epoch milliseconds of their beginning. */
 export function dailyMeans(hours: ReadonlyMap<number, number>, zone: Zone): Temperatures {
   const days = new Map<Day, number[]>();
   for (const [start, mean] of [...hours].sort(([a], [b]) => a - b)) {

@@ -141,7 +141,7 @@ export class Statistics {
     }
   }
 
-  /** With what it was refused for. */
+  /** Throws what it was refused for. */
   #throwIfRefused(token: string): void {
     const refused = this.#refusedToken;
     if (refused?.token === token && this.#context.clock.monotonic() < refused.until) throw refused.fault;

@@ -1,6 +1,5 @@
 // The daemon's answers over HTTP: its health, its metrics, and the page, here and within Home Assistant.
 import type { RequestListener } from 'node:http';
-import { meterViews } from '../../accounts/composition.ts';
 import { renderMetrics } from '../../accounts/metrics.ts';
 import { openTo, pageAddress, whyNoPage } from '../../config/listenAddress.ts';
 import { safeWords } from '../../foundation/failure.ts';
@@ -121,12 +120,14 @@ function metricsOf({ accounts, clock, counters, link }: Context): PageParts['met
       accessExpiresAt: Object.fromEntries(
         accounts.map(({ id, upstream }) => [id, upstream.session.status().accessExpiresAt]),
       ),
-      meters: accounts.flatMap(meterViews).map(({ meter, ledger, readingAt }) => ({
-        meter,
-        days: ledger.days.size,
-        revisions: [...ledger.days.values()].reduce((sum, { revision }) => sum + revision, 0),
-        readingAt,
-      })),
+      meters: accounts
+        .flatMap((account) => account.meterViews())
+        .map(({ meter, ledger, readingAt }) => ({
+          meter,
+          days: ledger.days.size,
+          revisions: [...ledger.days.values()].reduce((sum, { revision }) => sum + revision, 0),
+          readingAt,
+        })),
       now: clock.now(),
     });
 }

@@ -1,6 +1,6 @@
 // The page's view of the daemon: the retained documents as they stand, and the requests. Loaded with its first request.
 import { hostname } from 'node:os';
-import { accountView, chosenMonth, meterViews } from '../../accounts/composition.ts';
+import { chosenMonth } from '../../accounts/meter.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { knownInFull } from '../../domain/amount.ts';
 import { csv } from '../../domain/csv.ts';
@@ -51,7 +51,7 @@ const NO_METER = refuse(404, 'unknown_meter', 'There is no such meter.');
 export function openPage(parts: PageParts, context: Context) {
   const { accounts, config, clock, log, zone, scrubber } = context;
   const { hosts = [], password, trusted_proxy: trustedProxy } = config.web || {};
-  const own = hostname().toLowerCase();
+  const host = hostname().toLowerCase();
   const signIns = createSignIns({
     accounts,
     redirectUri: config.provider?.redirect_uri,
@@ -63,7 +63,7 @@ export function openPage(parts: PageParts, context: Context) {
   });
   const shared = {
     version: about.version,
-    names: new Set([own, `${own}.local`, ...hosts.map((name) => name.toLowerCase())]),
+    names: new Set([host, `${host}.local`, ...hosts.map((name) => name.toLowerCase())]),
     isTrustedProxy: within(trustedProxy),
     logTail: parts.logTail,
     documents: followDocuments(parts, context),
@@ -96,7 +96,8 @@ function routesOf({ requests, report, metrics }: PageParts, context: Context): R
     },
     'GET /report.txt': async () => download('heat2mqtt-report.txt', await report(), 'text/plain'),
     'GET /ledger.csv': ({ query }) => {
-      const view = context.accounts.flatMap(meterViews).find(({ meter }) => meter === query.get('meter'));
+      const meter = metersOf(context).find(({ name }) => name === query.get('meter'));
+      const view = meter?.view();
       return view ? download(`heat2mqtt-${view.meter}.csv`, ledgerCsv(view), 'text/csv') : NO_METER;
     },
     // A page of its own. Throws a Failure for a month that there is not.
@@ -106,7 +107,7 @@ function routesOf({ requests, report, metrics }: PageParts, context: Context): R
       const view = meter?.view();
       if (!meter || !account || !view) return NO_METER;
       const month = chosenMonth(meter.completeMonths(), query.get('month') ?? undefined);
-      const statement = statementOf(month, { meter: view, account: accountView(account, context) });
+      const statement = statementOf(month, { meter: view, account: account.view() });
       const issuedOn = view.zone.dayAt(context.clock.now());
       const language = visitorsLanguage(config.language, languagesOf(request));
       const page = statementPage(statement, language, issuedOn);
@@ -153,8 +154,8 @@ const dashboardRoutes = (deps: Parameters<typeof energyDashboard>[0], context: C
 /** The documents are composed for each reader from what is known now, so that no broker is needed. */
 function followDocuments({ bridgeStatus, constituencies }: PageParts, context: Context): DocumentSource {
   const { accounts, signals, topics, link } = context;
-  const retainedOf = composer({ bridgeStatus, constituencies, discovery: null }, context);
-  /** With the accounts whose documents may have changed since the reader took them. */
+  const retainedOf = composer({ bridgeStatus, constituencies }, null, context);
+  /** Each has the owners whose documents may have changed since the reader took them. */
   const readers = new Map<Listener, Set<string>>();
 
   function tell(owner: string): void {
@@ -184,7 +185,7 @@ function followDocuments({ bridgeStatus, constituencies }: PageParts, context: C
   });
   return (on) => {
     const changed = new Set([BRIDGE, ...accounts.map(({ id }) => id)]);
-    const given = new RetainedDiff();
+    const reader = new RetainedDiff();
     readers.set(on, changed);
     on.broker(broker());
     return {
@@ -192,10 +193,10 @@ function followDocuments({ bridgeStatus, constituencies }: PageParts, context: C
         const [owner] = changed;
         if (owner === undefined) return null;
         changed.delete(owner);
-        const news = given.take(owner, retainedOf(owner));
+        const news = reader.take(owner, retainedOf(owner));
         // Until then a meter may not have been read yet.
-        const gone = bridgeStatus.isComplete() ? given.gone() : [];
-        for (const message of gone) given.delivered(message);
+        const gone = bridgeStatus.isComplete() ? reader.gone() : [];
+        for (const message of gone) reader.delivered(message);
         return [...news, ...gone].map(withoutBase);
       },
       stop: () => void readers.delete(on),

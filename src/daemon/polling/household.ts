@@ -1,7 +1,7 @@
 // The accounts of a household: one loop looks every second at what is due by the clocks as they are now, and gives each account its
 // turn, a few at a time. Scheduled and requested polls, retries, backfills and refreshes all come this way.
 import type { Account, AccountOutcome } from '../../accounts/account.ts';
-import { eventsLeft, eventsOfRefresh } from '../../accounts/composition.ts';
+import { eventsLeft, eventsOfRefresh } from '../../accounts/events.ts';
 import type { DaySpan } from '../../domain/period.ts';
 import { type NextTick, nextSlot } from '../../engine/schedule.ts';
 import { countsOf, logPolled, type Polled, pollTurn } from '../../engine/turn.ts';
@@ -141,7 +141,7 @@ export class Household {
     signals.emit('accountChanged', account.id);
     // Their bills are about the same meters.
     for (const other of this.#all.map((one) => one.account))
-      if (other.own.duplicates().some(({ reader }) => reader === account.id))
+      if (other.properties.duplicates().some(({ reader }) => reader === account.id))
         signals.emit('accountChanged', other.id);
   }
 

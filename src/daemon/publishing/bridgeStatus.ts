@@ -1,6 +1,6 @@
 // The bridge itself: what is known of it at this moment, its meters and its health.
 import type { Account } from '../../accounts/account.ts';
-import { duplicateReasons, meterReasons } from '../../accounts/composition.ts';
+import { duplicateReasons, meterReasons } from '../../accounts/reasons.ts';
 import { NO_REFRESH_TOKEN } from '../../auth/refusals.ts';
 import { type AuthStatus, needsAPerson, type Reason } from '../../domain/health.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
@@ -108,7 +108,7 @@ export class BridgeStatus {
   }
 }
 
-/** What the last poll of an account failed of, and what a refresh has met since then. */
+/** The fault of the account's last poll, and what a refresh has met since then. */
 function troubleReasons({ id, upstream: { session } }: Account, fault: unknown): Reason[] {
   const wasRefused = fault instanceof Failure && fault.exitCode === EXIT.credentials;
   // Signed in again, though the poll that follows has not come to its end.
@@ -119,12 +119,12 @@ function troubleReasons({ id, upstream: { session } }: Account, fault: unknown):
   return words.flatMap((each) => (each === null ? [] : [{ ...each, account: id }]));
 }
 
-/** With many accounts only those that are not well, the worst first: each has its own topic too. */
+/** Of many accounts only those that are not well are named, the worst first: each has its own topic too. */
 function authWorthNaming(accounts: readonly Account[]): (readonly [string, AuthStatus])[] {
-  const all = accounts.map(({ id, upstream }) => [id, upstream.session.status()] as const);
-  if (all.length <= MOST_NAMED) return all;
+  const statuses = accounts.map(({ id, upstream }) => [id, upstream.session.status()] as const);
+  if (statuses.length <= MOST_NAMED) return statuses;
   const rank = ({ state }: AuthStatus) => (needsAPerson(state) ? 0 : 1);
-  return all
+  return statuses
     .filter(([, { state }]) => state !== 'ok')
     .sort(([, one], [, other]) => rank(one) - rank(other))
     .slice(0, MOST_NAMED);
@@ -142,9 +142,8 @@ const authRecord = (
 
 function atMost(reasons: readonly Reason[]): readonly Reason[] {
   if (reasons.length <= MOST_NAMED) return reasons;
-  const left = reasons.length - MOST_NAMED;
-  const rest = { code: 'more_reasons', message: `${left} more reasons are not listed here.` };
-  return [...reasons.slice(0, MOST_NAMED), rest];
+  const message = `${reasons.length - MOST_NAMED} more reasons are not listed here.`;
+  return [...reasons.slice(0, MOST_NAMED), { code: 'more_reasons', message }];
 }
 
 const newest = (times: readonly (number | null)[]): number | null =>

@@ -1,28 +1,22 @@
-// The messages to the broker and their times: everything on connect, discovery and states when Home Assistant starts, else what has changed. And
-// what the broker gives back once: histories of ledgers that are new or lost.
-
+// The messages to the broker and their times: everything on connect, discovery and states when Home Assistant starts, else what has changed.
 import type { Account } from '../../accounts/account.ts';
-import { accountView, eventsOfStates, meterViews } from '../../accounts/composition.ts';
-import type { Meter } from '../../accounts/meter.ts';
+import { eventsOfStates } from '../../accounts/events.ts';
 import { pageAddress } from '../../config/listenAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
-import { type RetainedHistory, readRetainedHistory } from '../../domain/recovery.ts';
 import { Throttle } from '../../foundation/limits.ts';
-import type { Log } from '../../foundation/log.ts';
-import type { Link } from '../../mqtt/link.ts';
-import type { Incoming, Message } from '../../mqtt/message.ts';
-import type { ReadRetained } from '../../mqtt/retained.ts';
+import type { Message } from '../../mqtt/message.ts';
 import { bridgeDocument, type DiscoveryOptions } from '../../publication/discovery.ts';
 import { homeLanguage } from '../../publication/language.ts';
 import { composeAccount, infoMessage, stateMessage } from '../../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
-import { retainedHistory } from '../../publication/subscriptions.ts';
-import { isDiscovery, type Topics } from '../../publication/topics.ts';
+import { isDiscovery } from '../../publication/topics.ts';
 import { autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
-import type { Document } from '../../store/stateStore.ts';
 import type { Context } from '../context.ts';
 import type { BridgeStatus } from './bridgeStatus.ts';
+
+/** The owner of the bridge's topics; the others are accounts, whose ids are never empty. */
+export const BRIDGE = '';
 
 // Some milliseconds of work, so that nothing else waits long.
 const ACCOUNTS_AT_ONCE = 20;
@@ -32,61 +26,58 @@ const MOST_WAITING = 500;
 const LONG_LIST =
   /^meter\/[^/]+\/(history|statement|usage\/.+)$|^account\/[^/]+\/invoices$|^constituencies\//;
 
-type Announced = ReturnType<typeof announcedCodec.decode>;
-
 export class Publisher {
   readonly #context: Context;
   readonly #bridgeStatus: BridgeStatus;
   readonly #retainedOf: ReturnType<typeof composer>;
   readonly #byId: ReadonlyMap<string, Account>;
-  readonly #retained: RetainedDiff;
+  /** What the broker has, as far as it is known. */
+  readonly #broker: RetainedDiff;
   readonly #announced: ReturnType<typeof autosave>;
-  /** Accounts that may have changed since they were composed. */
+  /** Owners whose topics may have changed since they were composed. */
   readonly #changed = new Set<string>();
-  #isBridgeChanged = false;
   #isPlanned = false;
   #isResting = false;
   // The bridge's own documents grow with the accounts.
   readonly #bridgeThrottle: Throttle;
 
+  /** Topics are remembered on disk, so that they can be cleared later. */
   static async open(
     bridgeStatus: BridgeStatus,
     constituencies: Constituencies | null,
     context: Context,
   ): Promise<Publisher> {
-    const document = context.state.document('announced', announcedCodec);
-    return new Publisher({ bridgeStatus, constituencies }, document, await document.read(), context);
+    const announced = context.state.document('announced', announcedCodec);
+    const stored = await announced.read();
+    // The broker may have lost any of them since: all are sent once.
+    const kept = stored && {
+      ...stored,
+      topics: Object.fromEntries(stored.topics.map((topic) => [topic, ''])),
+    };
+    const saving = autosave(() => {
+      const { topics, components } = broker.kept();
+      return announced.write({ topics: Object.keys(topics), components: { ...components } });
+    }, context.clock);
+    const broker = new RetainedDiff(kept, () => saving.changed());
+    return new Publisher({ bridgeStatus, constituencies }, broker, saving, context);
   }
 
-  /** `announced`: topics are remembered on disk, so that they can be cleared later. */
   private constructor(
-    { bridgeStatus, constituencies }: Omit<Composed, 'discovery'>,
-    announced: Document<Announced>,
-    stored: Announced | null,
+    parts: Composed,
+    broker: RetainedDiff,
+    announced: ReturnType<typeof autosave>,
     context: Context,
   ) {
     const { accounts, clock, signals } = context;
     this.#context = context;
-    this.#bridgeStatus = bridgeStatus;
-    const discovery = discoveryOf(constituencies !== null, context);
-    this.#retainedOf = composer({ bridgeStatus, constituencies, discovery }, context);
+    this.#bridgeStatus = parts.bridgeStatus;
+    this.#retainedOf = composer(parts, discoveryOf(parts.constituencies !== null, context), context);
     this.#byId = new Map(accounts.map((account) => [account.id, account]));
     this.#bridgeThrottle = new Throttle(clock);
-    this.#announced = autosave(() => {
-      const { topics, components } = this.#retained.kept();
-      return announced.write({ topics: Object.keys(topics), components: { ...components } });
-    }, clock);
-    // The broker may have lost any of them since: all are sent once.
-    const kept = stored && {
-      topics: Object.fromEntries(stored.topics.map((topic) => [topic, ''])),
-      components: stored.components,
-    };
-    this.#retained = new RetainedDiff(kept, () => this.#announced.changed());
-    signals.on('accountChanged', (account) => {
-      this.#changed.add(account);
-      this.#publishBridge();
-    });
-    signals.on('bridgeChanged', () => this.#publishBridge());
+    this.#announced = announced;
+    this.#broker = broker;
+    signals.on('accountChanged', (account) => this.#note(account, BRIDGE));
+    signals.on('bridgeChanged', () => this.#note(BRIDGE));
   }
 
   publishBridgeNow(): void {
@@ -107,8 +98,8 @@ export class Publisher {
   /** To be called with each message that the broker has acknowledged. */
   delivered(message: Message): void {
     if (message.retain && message.payload === '') this.#context.log.info({ topic: message.topic }, 'cleared');
-    this.#retained.delivered(message);
-    if (this.#changed.size > 0 || (this.#isBridgeChanged && !this.#isResting)) this.#plan();
+    this.#broker.delivered(message);
+    this.#goOn();
   }
 
   /** Resolves once the topics are on disk, or could not be written. */
@@ -116,43 +107,45 @@ export class Publisher {
     return this.#announced.saved();
   }
 
-  #publishBridge(): void {
-    this.#isBridgeChanged = true;
-    this.#plan();
+  #note(...owners: readonly string[]): void {
+    for (const owner of owners) this.#changed.add(owner);
+    this.#goOn();
   }
 
-  #plan(): void {
-    if (this.#isPlanned) return;
+  /** Several changes of one moment are one publication. */
+  #goOn(): void {
+    const isBridgeLeft = this.#changed.size === 1 && this.#changed.has(BRIDGE);
+    if (this.#changed.size === 0 || this.#isPlanned || (isBridgeLeft && this.#isResting)) return;
+    const restMs = isBridgeLeft ? this.#bridgeThrottle.restMs() : 0;
+    if (restMs > 0) {
+      this.#isResting = true;
+      this.#context.clock.after(restMs, () => {
+        this.#isResting = false;
+        this.#goOn();
+      });
+      return;
+    }
     this.#isPlanned = true;
-    // Several changes of one moment are one publication.
     setImmediate(() => this.#publishSome());
   }
 
   #publishSome(): void {
     this.#isPlanned = false;
-    const { link, clock } = this.#context;
-    if (link.status().waiting >= MOST_WAITING) return;
-    const some = this.#takeSome();
-    const restMs = this.#bridgeThrottle.restMs();
-    const withBridge = this.#isBridgeChanged && this.#changed.size === 0 && restMs <= 0;
-    if (withBridge) this.#isBridgeChanged = false;
-    const end = withBridge ? this.#bridgeThrottle.begin() : null;
-    this.#publish(withBridge ? [BRIDGE, ...some] : some);
-    end?.();
-    if (this.#changed.size > 0) this.#plan();
-    else if (this.#isBridgeChanged && !this.#isResting) {
-      this.#isResting = true;
-      clock.after(restMs, () => {
-        this.#isResting = false;
-        this.#plan();
-      });
-    }
+    if (this.#context.link.status().waiting >= MOST_WAITING) return;
+    const owners = this.#takeAccounts();
+    const isBridgesTurn = this.#changed.size === 1 && this.#bridgeThrottle.restMs() <= 0;
+    if (isBridgesTurn && this.#changed.delete(BRIDGE)) {
+      const end = this.#bridgeThrottle.begin();
+      this.#publish([BRIDGE, ...owners]);
+      end();
+    } else this.#publish(owners);
+    this.#goOn();
   }
 
-  #takeSome(): readonly string[] {
-    const some = [...this.#changed].slice(0, ACCOUNTS_AT_ONCE);
-    for (const account of some) this.#changed.delete(account);
-    return some;
+  #takeAccounts(): readonly string[] {
+    const owners = [...this.#changed].filter((owner) => owner !== BRIDGE).slice(0, ACCOUNTS_AT_ONCE);
+    for (const owner of owners) this.#changed.delete(owner);
+    return owners;
   }
 
   #publish(owners: readonly string[]): void {
@@ -165,32 +158,32 @@ export class Publisher {
   #eventsOf(owners: readonly string[]): Message[] {
     return owners
       .flatMap((owner) => this.#byId.get(owner) ?? [])
-      .flatMap((account) => eventsOfStates(account, meterViews(account), this.#context));
+      .flatMap((account) => eventsOfStates(account, account.meterViews(), this.#context));
   }
 
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */
   #compose(owners: readonly string[]): Message[] {
     const stateTopic = this.#context.topics.of('bridge/state');
-    const news = owners.flatMap((owner) => this.#retained.take(owner, this.#retainedOf(owner)));
+    const news = owners.flatMap((owner) => this.#broker.take(owner, this.#retainedOf(owner)));
     const comesFirst = ({ topic }: Message) => isDiscovery(topic) || topic === stateTopic;
-    const isWhole = this.#retained.owners === this.#byId.size + 1;
+    const isWhole = this.#broker.owners === this.#byId.size + 1;
     const isComplete = owners.includes(BRIDGE) && isWhole && this.#bridgeStatus.isComplete();
     return [
       ...news.filter(comesFirst),
       ...news.filter((message) => !comesFirst(message)),
-      ...(isComplete ? this.#retained.gone() : []),
+      ...(isComplete ? this.#broker.gone() : []),
     ];
   }
 
   /** With many accounts these are the first messages, and the others follow. */
   #republish(isForgotten?: (topic: string) => boolean): readonly Message[] {
-    this.#retained.forget(isForgotten);
+    this.#broker.forget(isForgotten);
     for (const account of this.#byId.keys()) this.#changed.add(account);
-    const first = this.#takeSome();
+    const first = this.#takeAccounts();
     // From now on what changes is news.
     this.#context.link.publish(this.#eventsOf(first));
-    this.#isBridgeChanged = this.#changed.size > 0;
-    if (this.#isBridgeChanged) this.#plan();
+    this.#changed.delete(BRIDGE);
+    if (this.#changed.size > 0) this.#note(BRIDGE);
     return this.#compose([BRIDGE, ...first]);
   }
 }
@@ -212,24 +205,21 @@ function discoveryOf(
   };
 }
 
-/** The owner of the bridge's topics; the others are accounts, whose ids are never empty. */
-export const BRIDGE = '';
-
 interface Composed {
   readonly bridgeStatus: BridgeStatus;
   readonly constituencies: Constituencies | null;
-  /** `null` where no device is announced. */
-  readonly discovery: DiscoveryOptions | null;
 }
 
-/** Composes everything that an owner retains, as things stand now. */
-export function composer({ bridgeStatus, constituencies, discovery }: Composed, context: Context) {
-  const { topics } = context;
-  const byId = new Map(context.accounts.map((account) => [account.id, account]));
+/** Composes everything that an owner retains, as things stand now. `discovery`: `null` where no device is announced. */
+export function composer(
+  { bridgeStatus, constituencies }: Composed,
+  discovery: DiscoveryOptions | null,
+  { accounts, topics }: Pick<Context, 'accounts' | 'topics'>,
+) {
+  const byId = new Map(accounts.map((account) => [account.id, account]));
   return (owner: string): Retained[] => {
     const account = byId.get(owner);
-    if (account)
-      return composeAccount(accountView(account, context), meterViews(account), { topics, discovery });
+    if (account) return composeAccount(account.view(), account.meterViews(), { topics, discovery });
     return [
       stateMessage(topics, 'online'),
       ...(discovery ? [bridgeDocument(discovery)] : []),
@@ -238,65 +228,4 @@ export function composer({ bridgeStatus, constituencies, discovery }: Composed, 
       ...(constituencies?.messages() ?? []),
     ];
   };
-}
-
-/** The broker is asked once for each ledger that is new: by the topic of its meter, which has one message. */
-export class HistoryOnBroker {
-  readonly #topics: Topics;
-  readonly #log: Log;
-  /** `null` as long as nobody may be asked. */
-  #link: Pick<Link, 'readRetained'> | null = null;
-  /** To be called when a history has to be read again. */
-  #onReopened: (meter: Meter) => void = () => undefined;
-
-  constructor(topics: Topics, log: Log) {
-    this.#topics = topics;
-    this.#log = log;
-  }
-
-  /** From now on meters that are opened are looked up. */
-  open(link: Pick<Link, 'readRetained'>, onReopened: (meter: Meter) => void): void {
-    this.#link = link;
-    this.#onReopened = onReopened;
-  }
-
-  /** To be called with each meter that is opened, before its first question. Without a connection it is asked at the first one. */
-  async restore(meter: Meter): Promise<void> {
-    const link = this.#link;
-    if (link !== null) await this.#look(meter, (...question) => link.readRetained(...question));
-  }
-
-  /** For each connection, before anything is published: what was opened without one. */
-  async atConnection(accounts: readonly Account[], read: ReadRetained): Promise<void> {
-    for (const meter of accounts.flatMap((account) => account.meters ?? [])) {
-      if (!meter.store.isNew) continue;
-      await this.#look(meter, read);
-      if (!meter.ledger.complete) this.#onReopened(meter);
-    }
-  }
-
-  async #look(
-    meter: Meter,
-    read: (...question: Parameters<ReadRetained>) => Promise<Incoming | null | undefined>,
-  ): Promise<void> {
-    if (!meter.store.isNew) return;
-    const topic = retainedHistory(this.#topics, meter.name);
-    const found = await read(topic, (late) => void this.#takeLate(meter, late));
-    if (found !== undefined) await meter.store.restore(found && this.#understood(meter, found));
-  }
-
-  /** It was longer on its way than the silence after which nothing was thought to be there. */
-  async #takeLate(meter: Meter, late: Incoming): Promise<void> {
-    const history = this.#understood(meter, late);
-    if (history === null) return;
-    await meter.store.restoreLate(history);
-    this.#onReopened(meter);
-  }
-
-  #understood(meter: Meter, { payload }: Incoming): RetainedHistory | null {
-    const history = readRetainedHistory(payload);
-    if (history === null)
-      this.#log.warn({ meter: meter.name }, 'the retained history is not understood and is ignored');
-    return history;
-  }
 }

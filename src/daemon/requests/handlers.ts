@@ -138,7 +138,7 @@ export function tellingSkipped({
     const time = zone.iso(until + MINUTE_MS - 1).slice(11, 16);
     const message = `Not done now, because ${WHY_SKIPPED[reason]}. It is possible again at ${time}.`;
     const at = zone.iso(clock.now());
-    const told = { event_type: 'request_skipped', at, code: reason, message, request } as const;
-    link.publish([topics.message('bridge/event', [], { ...told, next_at: zone.iso(until) })]);
+    const event = { event_type: 'request_skipped', at, code: reason, message, request } as const;
+    link.publish([topics.message('bridge/event', [], { ...event, next_at: zone.iso(until) })]);
   };
 }

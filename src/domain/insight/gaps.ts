@@ -2,8 +2,8 @@
 import { inFull, type Micro } from '../amount.ts';
 import { median, medianDeviation } from '../leastSquares.ts';
 import type { Amounts } from '../ledger.ts';
-import { addDays, type Day, daysOf } from '../period.ts';
-import { chargesByNeighbours, DAYS_AROUND_GAP, type Days, LONG_BEFORE_GAP } from '../tariff/tariff.ts';
+import { addDays, type Day } from '../period.ts';
+import { chargesByNeighbours, type DayLookup } from '../tariff/tariff.ts';
 
 export interface GapEvidence {
   /** `previous`: two readings of one day leave the next day without one. `none`: no reading shows that it has these days. */
@@ -22,28 +22,37 @@ const TOO_LARGE = 3.1;
 /** A reading of all of the days is within so many of their sum 99 times of a hundred. */
 const NEAR = 2.6;
 
-export type GapJudge = (days: Days, day: Day, missed: number) => GapEvidence;
+export type GapJudge = (days: DayLookup, day: Day, missed: number) => GapEvidence;
 
-/** Keeps what was found while all the days that it was found by are the same records: a tariff is searched for at each gap. */
+interface Remembered {
+  readonly missed: number;
+  readonly daysRead: ReadonlyMap<Day, Amounts | undefined>;
+  readonly evidence: GapEvidence;
+}
+
+/** Keeps its evidence while every day that was read for it is the same record: a tariff is searched for at each gap. */
 export function gapJudge(): GapJudge {
-  const kept = new Map<
-    Day,
-    { readonly by: readonly (Amounts | undefined)[]; readonly evidence: GapEvidence }
-  >();
+  const byDay = new Map<Day, Remembered>();
   return (days, day, missed) => {
-    const span = { from: addDays(day, -missed - LONG_BEFORE_GAP), to: addDays(day, 1 + DAYS_AROUND_GAP) };
-    const by = daysOf(span).map((one) => days.get(one));
-    const known = kept.get(day);
-    if (known && known.by.length === by.length && known.by.every((one, at) => one === by[at]))
-      return known.evidence;
-    const evidence = gapEvidence(days, day, missed);
-    kept.set(day, { by, evidence });
+    const before = byDay.get(day);
+    if (before?.missed === missed && isUnchanged(before, days)) return before.evidence;
+    const daysRead = new Map<Day, Amounts | undefined>();
+    function get(read: Day): Amounts | undefined {
+      const amounts = days.get(read);
+      daysRead.set(read, amounts);
+      return amounts;
+    }
+    const evidence = gapEvidence({ get }, day, missed);
+    byDay.set(day, { missed, daysRead, evidence });
     return evidence;
   };
 }
 
+const isUnchanged = ({ daysRead }: Remembered, days: DayLookup): boolean =>
+  [...daysRead].every(([day, amounts]) => days.get(day) === amounts);
+
 /** `missed`: days without a reading directly before that of `day`. */
-export function gapEvidence(days: Days, day: Day, missed: number): GapEvidence {
+export function gapEvidence(days: DayLookup, day: Day, missed: number): GapEvidence {
   const gap = addDays(day, -missed);
   const charged = chargesByNeighbours(days, day, gap);
   if (charged && charged.charges > missed) return { heldBy: 'next', unbilled: 0 };
@@ -54,12 +63,12 @@ export function gapEvidence(days: Days, day: Day, missed: number): GapEvidence {
 }
 
 /** Whether the day's cost has the standing charge of the day after it as well, and cannot have that of the day before. */
-function holdsNextDay(days: Days, day: Day): boolean {
-  return days.has(addDays(day, -1)) && chargesByNeighbours(days, day, day)?.charges === 2;
+function holdsNextDay(days: DayLookup, day: Day): boolean {
+  return days.get(addDays(day, -1)) !== undefined && chargesByNeighbours(days, day, day)?.charges === 2;
 }
 
 /** Of energy, which no tariff changes, where it is known. Tests the logarithm of the reading against those of the days before the gap: too large for one day, and right for all of them. */
-function isOfAllDays(days: Days, day: Day, missed: number): boolean {
+function isOfAllDays(days: DayLookup, day: Day, missed: number): boolean {
   const kind = days.get(day)?.energy == null ? 'cost' : 'energy';
   const amount = days.get(day)?.[kind] ?? 0;
   const compared = Array.from({ length: DAYS_COMPARED }, (_, at) => addDays(day, -missed - 1 - at));

@@ -1,6 +1,6 @@
 // The tariff that explains the newest days of a ledger: the price of energy and of a day, or nothing while none does.
 import * as z from 'zod';
-import type { Micro } from '../amount.ts';
+import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Amounts } from '../ledger.ts';
 import { addDays, type Day, daysOf } from '../period.ts';
 import { calendarDay } from '../reading.ts';
@@ -11,6 +11,9 @@ export const tariff = z.object({
   unitRate: z.number(),
   /** The price of one day, in micro units. */
   standingCharge: z.int(),
+  /** Half-widths of the intervals that hold the true prices 95 times of a hundred. A tariff that 0.1.0 has kept has none. */
+  unitRateMargin: z.number().default(0),
+  standingChargeMargin: z.int().default(0),
   /** First and last day that it explains. */
   from: calendarDay,
   to: calendarDay,
@@ -32,37 +35,46 @@ export interface TariffChange {
 type Prices = Pick<Tariff, 'unitRate' | 'standingCharge' | 'tolerance'>;
 
 export type Days = ReadonlyMap<Day, Amounts>;
+export type DayLookup = Pick<Days, 'get'>;
 
 const LOOK_BACK_DAYS = 366;
 const LONGEST_GAP_DAYS = 31;
 
 /** `null` until the newest days are explained, and while rate and charge cannot be told apart. */
 export function fitTariff(days: Days): Tariff | null {
-  const seen = billedDays(days);
-  const found = findTariffLine(seen);
-  if (!found) return null;
-  const { line, tolerance, from } = found;
-  const prices = { unitRate: line.rate, standingCharge: Math.round(line.standing), tolerance };
-  const since = seen.filter(({ day }) => day >= from);
+  const billed = billedDays(days);
+  const line = findTariffLine(billed);
+  if (line === null) return null;
+  const { from, tolerance } = line;
+  const prices = { unitRate: line.rate, standingCharge: line.standing, tolerance };
+  const since = billed.filter(({ day }) => day >= from);
   const explained = since.filter((day) => chargesIn(prices, day) !== null);
   const to = explained.at(-1)?.day;
   if (to === undefined || since.slice(-NEW_TARIFF_DAYS).every(({ day }) => day > to)) return null;
-  return { ...prices, from, to, daysExplained: explained.length, daysSeen: since.length };
+  return {
+    ...prices,
+    unitRateMargin: inFull(toMicro(line.rateMargin)),
+    standingChargeMargin: Math.round(line.standingMargin),
+    from,
+    to,
+    daysExplained: explained.length,
+    daysSeen: since.length,
+  };
 }
 
 /** How many standing charges the cost of a day holds, usually one; `null` when the tariff does not explain it. */
-export function chargesOn(tariff: Tariff, days: Days, day: Day): number | null {
+export function chargesOn(tariff: Tariff, days: DayLookup, day: Day): number | null {
   const billed = billedDay(days, day);
   return billed && chargesIn(tariff, billed);
 }
 
 /** Two months tell a tariff, and are seldom of two. A register of 10 kWh needs longer for days that differ. */
-export const DAYS_AROUND_GAP = 60;
-export const LONG_BEFORE_GAP = 180;
+const DAYS_AROUND_GAP = 60;
+const LONG_BEFORE_GAP = 180;
 /** A standing charge that rounding could hide tells nothing. */
 const LEAST_CHARGE_IN_TOLERANCES = 4;
 
-export interface ChargesFound {
+export interface ChargesHeld {
   readonly charges: number;
   readonly standingCharge: Micro;
 }
@@ -71,7 +83,7 @@ export interface ChargesFound {
  * How many standing charges the cost of a day holds, by the tariff of the two months before `gap`, or else of those after the day, or of
  * half a year before. `null`: none of them explains the cost, or has a standing charge that can be told apart.
  */
-export function chargesByNeighbours(days: Days, day: Day, gap: Day): ChargesFound | null {
+export function chargesByNeighbours(days: DayLookup, day: Day, gap: Day): ChargesHeld | null {
   const before = (count: number) => daysOf({ from: addDays(gap, -count), to: gap });
   const after = daysOf({ from: addDays(day, 1), to: addDays(day, 1 + DAYS_AROUND_GAP) });
   return (
@@ -82,13 +94,12 @@ export function chargesByNeighbours(days: Days, day: Day, gap: Day): ChargesFoun
 }
 
 /** `others`: the days whose tariff it is; where that changes among them, the last ones count. */
-function chargesByDaysOf(days: Days, day: Day, others: readonly Day[]): ChargesFound | null {
+function chargesByDaysOf(days: DayLookup, day: Day, others: readonly Day[]): ChargesHeld | null {
   const amounts = days.get(day);
   if (!isBilled(amounts)) return null;
-  const found = findTariffLine(others.flatMap((one) => billedDay(days, one) ?? []));
-  if (found === null) return null;
-  const { line, tolerance } = found;
-  const standingCharge = Math.round(line.standing);
+  const line = findTariffLine(others.flatMap((one) => billedDay(days, one) ?? []));
+  if (line === null) return null;
+  const { standing: standingCharge, tolerance } = line;
   if (standingCharge < LEAST_CHARGE_IN_TOLERANCES * tolerance) return null;
   const rest = amounts.cost - line.rate * amounts.energy;
   const charges = Math.round(rest / standingCharge);
@@ -97,7 +108,7 @@ function chargesByDaysOf(days: Days, day: Day, others: readonly Day[]): ChargesF
 }
 
 /** The part of a day's cost that is standing charge; `null` when the tariff does not explain the day. */
-export function standingPart(tariff: Tariff, days: Days, day: Day): Micro | null {
+export function standingPart(tariff: Tariff, days: DayLookup, day: Day): Micro | null {
   const billed = billedDay(days, day);
   const charges = billed && chargesIn(tariff, billed);
   if (!billed || charges === null) return null;
@@ -132,7 +143,7 @@ function billedDays(days: Days): BilledDay[] {
 }
 
 /** `null` while energy or cost of the day are not known. */
-function billedDay(days: Days, day: Day): BilledDay | null {
+function billedDay(days: DayLookup, day: Day): BilledDay | null {
   const amounts = days.get(day);
   if (!isBilled(amounts)) return null;
   let missedBefore = 0;

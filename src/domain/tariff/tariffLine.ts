@@ -1,7 +1,7 @@
-// The line that the newest days lie on, cost against energy, and since when: the line that most days agree on (RANSAC, with lines that are
-// always the same ones), and least squares through these days.
-import type { Micro } from '../amount.ts';
-import { dot, leastSquares } from '../leastSquares.ts';
+// The line that the newest days lie on, cost against energy, and since when. The line that most days agree on tells which days these are (RANSAC,
+// Fischler and Bolles, 1981, with the same lines each time), least squares through them how sure it is, and their rounding its numbers.
+import { inFull, type Micro, toMicro } from '../amount.ts';
+import { dot, leastSquares, student } from '../leastSquares.ts';
 import type { Day } from '../period.ts';
 
 /** A day that has both energy and cost. */
@@ -21,23 +21,29 @@ interface Line {
   readonly standing: Micro;
 }
 
-/** A line with how far off it may be: margins of three standard errors. */
-interface Estimate extends Line {
+export interface TariffLine extends Line {
+  /** Half-widths of the intervals that hold the true numbers 95 times of a hundred. */
   readonly rateMargin: number;
   readonly standingMargin: Micro;
-  /** The margin of the cost at the mean energy, where it is known best. */
-  readonly meanMargin: Micro;
-  readonly meanEnergy: Micro;
-  /** Standard error of one day. */
-  readonly scatter: Micro;
-}
-
-export interface TariffLine {
-  readonly line: Line;
+  /** How far off it a day may be that it explains. */
   readonly tolerance: Micro;
   /** The first day on it. */
   readonly from: Day;
 }
+
+/** The line of least squares and its standard errors. */
+interface Regression extends Line {
+  readonly rateError: number;
+  readonly standingError: Micro;
+  /** Of the cost at the mean energy, where it is known best. */
+  readonly meanError: Micro;
+  readonly meanEnergy: Micro;
+  /** The standard deviation of a day. */
+  readonly scatter: Micro;
+  readonly freedom: number;
+}
+
+type Bounds = readonly [low: number, high: number];
 
 /** So many days in a row that a line does not explain are another tariff. */
 export const NEW_TARIFF_DAYS = 3;
@@ -51,64 +57,69 @@ const FEWEST_ENERGIES = 5;
 const SURELY_BILLED_DAYS = 14;
 /** One day in five may be odd. */
 const ODD_DAY_WEIGHT = 4;
+/** Of fifty days one may lack a standing charge that is as small as rounding. */
+const DAYS_TO_HIDE_CHARGE = 50;
 /** The share of the energy in the bills must stand out of the tolerance. */
 const LEAST_RANGE = 20;
-const LARGEST_MARGIN = 0.02;
+const SURE_ERRORS = 3;
+/** Of the rate, by which it may be off, and by which a shorter number may be. */
+const LARGEST_DOUBT = 0.02;
 const LARGEST_MOVE = 0.01;
 /** Rounding scatters 0.3 of the tolerance; days that fill all of it are cut out of a wider scatter. */
+const LEAST_SCATTER = 0.25;
 const LARGEST_SCATTER = 0.45;
 const MOST_ENDS = 16;
-const MARGIN_ERRORS = 3;
+const MOST_DECIMALS = 6;
+/** Two-sided 95 %. */
+const MARGIN = 1.96;
 
 /** The tightest tolerance that will do; `null` when the newest days lie on no line. */
-export function findTariffLine(seen: readonly BilledDay[]): TariffLine | null {
+export function findTariffLine(billed: readonly BilledDay[]): TariffLine | null {
   // A day that carries others is explained later; one that used and cost nothing fits every line.
-  let plain = seen.filter(
+  let days = billed.filter(
     ({ missedBefore, energy, cost }) => missedBefore === 0 && (energy !== 0 || cost !== 0),
   );
-  for (const tolerance of tolerances(plain)) {
-    const found = fitNewest(plain, tolerance);
-    if (typeof found === 'object' && found !== null) return found;
+  for (const tolerance of tolerancesOf(days)) {
+    const newest = fitNewest(days, tolerance);
+    if (newest === null) continue;
+    if (typeof newest !== 'number') return newest;
     // A looser tolerance would only blur the change: the days before it are done with.
-    if (found !== null) plain = plain.slice(-found);
+    days = days.slice(-newest);
   }
   return null;
 }
 
 /** Bills in whole cents, but for an odd one, cannot be told more exactly than that; some currencies have no cents. */
-function tolerances(plain: readonly BilledDay[]): readonly Micro[] {
-  const step = stepOf(plain.map(({ cost }) => cost));
+function tolerancesOf(days: readonly BilledDay[]): readonly Micro[] {
+  const step = stepOf(days.map(({ cost }) => cost));
   const possible = TOLERANCES.filter((tolerance) => tolerance >= Math.min(step, WHOLE_CENT));
   return step > WHOLE_CENT ? [...possible, step] : possible;
 }
 
 /** The coarsest power of ten up to a unit that nearly all amounts are multiples of: what they are rounded to. */
 export function stepOf(amounts: readonly Micro[]): Micro {
-  let step = 1_000_000;
+  let step = toMicro(1);
   const uneven = () => amounts.filter((amount) => amount % step !== 0).length;
   while (step > 1 && uneven() * (ODD_DAY_WEIGHT + 1) > amounts.length) step /= 10;
   return step;
 }
 
-/** The line, or the number of days since a change that are still too few or too strange to tell the new one. */
+/** The line; or the number of days since a change that are still too few or too strange to tell the new one. */
 function fitNewest(days: readonly BilledDay[], tolerance: Micro): TariffLine | number | null {
   if (days.length < FEWEST_DAYS) return null;
   const line = consensus(days, tolerance);
   if (line === null) return null;
-  // The first of the days that the line does not explain any more.
-  const isOff = (day: BilledDay) => (fits(line, day, tolerance) ? -2 : 1);
-  const newer = newestStretch(days, isOff, NEW_TARIFF_DAYS - 1);
+  const isOff = (day: BilledDay) => (isOn(line, day, tolerance) ? -2 : 1);
+  const changedAt = newestStretch(days, isOff, NEW_TARIFF_DAYS - 1);
   // Of several tariffs the one of most days may have ended: the newer half has to tell its own.
-  if (newer === 0) return fitNewest(days.slice(Math.ceil(days.length / 2)), tolerance);
-  if (newer === days.length) return judged(days, line, tolerance);
-  // Most of the days lie on the tariff of before: those since then have to tell the newer one alone.
-  const since = days.slice(newer);
-  const found = fitNewest(since, tolerance);
-  if (found !== null) return found;
-  const on = ordinary(days.slice(0, newer), line, tolerance).length;
-  return newer >= SURELY_BILLED_DAYS && on * (ODD_DAY_WEIGHT + 1) >= newer * ODD_DAY_WEIGHT
-    ? since.length
-    : null;
+  if (changedAt === 0) return fitNewest(days.slice(Math.ceil(days.length / 2)), tolerance);
+  if (changedAt === days.length) return refined(days, line, tolerance);
+  const since = days.slice(changedAt);
+  const newest = fitNewest(since, tolerance);
+  if (newest !== null) return newest;
+  const before = days.slice(0, changedAt).filter((day) => isOn(line, day, tolerance));
+  const hadTariff = before.length * (ODD_DAY_WEIGHT + 1) >= changedAt * ODD_DAY_WEIGHT;
+  return changedAt >= SURELY_BILLED_DAYS && hadTariff ? since.length : null;
 }
 
 /** The beginning of the newest days whose weights add up to most; the end of all if that is not above `least`. */
@@ -116,8 +127,8 @@ function newestStretch(days: readonly BilledDay[], weight: (day: BilledDay) => n
   let start = days.length;
   let most = least;
   let sum = 0;
-  for (let at = days.length - 1; at >= 0; at -= 1) {
-    sum += weight(days[at] as BilledDay);
+  for (const [at, day] of [...days.entries()].reverse()) {
+    sum += weight(day);
     if (sum <= most) continue;
     start = at;
     most = sum;
@@ -126,142 +137,156 @@ function newestStretch(days: readonly BilledDay[], weight: (day: BilledDay) => n
 }
 
 /** The line again by all days that agree on it, as far back as they do, where that tells it surely. */
-function judged(all: readonly BilledDay[], seed: Line, tolerance: Micro): TariffLine | null {
-  const weight = (day: BilledDay) => (isExplained(seed, day, tolerance) ? 1 : -ODD_DAY_WEIGHT);
+function refined(all: readonly BilledDay[], agreed: Line, tolerance: Micro): TariffLine | null {
+  const weight = (day: BilledDay) => (isExplained(agreed, day, tolerance) ? 1 : -ODD_DAY_WEIGHT);
   const days = all.slice(newestStretch(all, weight));
-  const usual = ordinary(days, seed, tolerance);
-  const estimate = estimateOf(usual, tolerance / 4);
   const [first] = days;
-  if (!first || days.length < FEWEST_DAYS || usual.length * 3 < days.length * 2) return null;
-  if (estimate === null || !isSure(estimate, usual, tolerance)) return null;
-  const best = simplest(estimate, usual, tolerance);
+  const onLine = days.filter((day) => isOn(agreed, day, tolerance));
+  if (!first || days.length < FEWEST_DAYS || onLine.length * 3 < days.length * 2) return null;
+  const regression = regressionOf(onLine, LEAST_SCATTER * tolerance);
+  if (regression === null || !isSure(regression, onLine, tolerance)) return null;
+  const line = inShortNumbers(regression, onLine, tolerance);
   // The fewer days, the fewer may be odd; and what looks like no standing charge may hide in the odd ones.
-  const oddAllowed = best.standing <= tolerance ? days.length / 50 : days.length / (ODD_DAY_WEIGHT + 1) - 1;
-  const odd = days.filter((day) => !isExplained(best, day, tolerance)).length;
-  return odd <= Math.max(0, Math.floor(oddAllowed)) ? { line: best, tolerance, from: first.day } : null;
+  const oddAllowed =
+    line.standing <= tolerance ? days.length / DAYS_TO_HIDE_CHARGE : days.length / (ODD_DAY_WEIGHT + 1) - 1;
+  const odd = days.filter((day) => !isExplained(line, day, tolerance)).length;
+  if (odd > Math.max(0, Math.floor(oddAllowed))) return null;
+  const errors = student(MARGIN, regression.freedom);
+  return {
+    ...line,
+    rateMargin: Math.abs(line.rate - regression.rate) + errors * regression.rateError,
+    standingMargin: Math.abs(line.standing - regression.standing) + errors * regression.standingError,
+    tolerance,
+    from: first.day,
+  };
 }
 
-function isSure(estimate: Estimate, usual: readonly BilledDay[], tolerance: Micro): boolean {
-  const { rate, standing, rateMargin, standingMargin, scatter } = estimate;
-  const energies = new Set(usual.map(({ energy }) => energy));
+function isSure(line: Regression, days: readonly BilledDay[], tolerance: Micro): boolean {
+  const { rate, standing, scatter } = line;
+  const energies = new Set(days.map(({ energy }) => energy));
   const range = (Math.max(...energies) - Math.min(...energies)) * rate;
+  const rateDoubt = SURE_ERRORS * line.rateError;
+  const standingDoubt = SURE_ERRORS * line.standingError;
   return (
     energies.size >= FEWEST_ENERGIES &&
     scatter <= LARGEST_SCATTER * tolerance &&
     range >= LEAST_RANGE * tolerance &&
-    rateMargin <= LARGEST_MARGIN * rate &&
-    standing >= -standingMargin &&
-    standingMargin <= Math.max(2 * tolerance, 3 * LARGEST_MARGIN * standing)
+    rateDoubt <= LARGEST_DOUBT * rate &&
+    standing >= -standingDoubt &&
+    standingDoubt <= Math.max(2 * tolerance, 3 * LARGEST_DOUBT * standing)
   );
 }
 
-/** Tariffs are written with few decimals: the shortest numbers that rounding allows, or else the margins. */
-function simplest(estimate: Estimate, usual: readonly BilledDay[], tolerance: Micro): Line {
+/** Tariffs are written with few decimals: the shortest numbers that rounding allows, or else the standard errors. */
+function inShortNumbers(regression: Regression, days: readonly BilledDay[], tolerance: Micro): Line {
   // Half a cent of bills in whole cents, and the noise of binary fractions.
   const rounding = tolerance / 2 + 0.5;
-  const rates = possibleRates(usual, rounding);
-  const rate = shortest(
-    rates ? nearby(rates, estimate.rate) : around(estimate.rate, estimate.rateMargin / 3),
-  );
-  const standing = estimate.standing + (estimate.rate - rate) * estimate.meanEnergy;
-  const standings = rates && possibleStandings(usual, rate, rounding);
-  const [low, high] = standings ?? around(standing, estimate.meanMargin / 3);
-  return { rate, standing: Math.max(0, Math.round(shortest([low / 1e6, high / 1e6]) * 1e6)) };
+  const rates = possibleRates(days, rounding);
+  const rate = rates
+    ? shortest(within(rates, around(regression.rate, LARGEST_MOVE * regression.rate)))
+    : shortest(around(regression.rate, regression.rateError));
+  const standing = regression.standing + (regression.rate - rate) * regression.meanEnergy;
+  const [low, high] = rates
+    ? possibleStandings(days, rate, rounding)
+    : around(standing, regression.meanError);
+  return { rate, standing: Math.max(0, toMicro(shortest([inFull(low), inFull(high)]))) };
 }
 
-/** A few days allow many numbers: the shortest one has to stay within 1 %. */
-const nearby = ([low, high]: Bounds, value: number): Bounds => [
-  Math.max(low, value * (1 - LARGEST_MOVE)),
-  Math.min(high, value * (1 + LARGEST_MOVE)),
+const around = (value: number, distance: number): Bounds => [value - distance, value + distance];
+
+const within = (one: Bounds, other: Bounds): Bounds => [
+  Math.max(one[0], other[0]),
+  Math.min(one[1], other[1]),
 ];
 
-const around = (value: number, margin: number): Bounds => [value - margin, value + margin];
-
+/** The number of fewest decimals between the two. */
 function shortest([low, high]: Bounds): number {
-  for (let decimals = 0; decimals < 6; decimals += 1) {
-    const rounded = Number(((low + high) / 2).toFixed(decimals));
+  const middle = (low + high) / 2;
+  for (let decimals = 0; decimals < MOST_DECIMALS; decimals += 1) {
+    const rounded = Number(middle.toFixed(decimals));
     if (low <= rounded && rounded <= high) return rounded;
   }
-  return Number(((low + high) / 2).toFixed(6));
+  return Number(middle.toFixed(MOST_DECIMALS));
 }
 
-const ordinary = (days: readonly BilledDay[], line: Line, tolerance: Micro): BilledDay[] =>
-  days.filter((day) => fits(line, day, tolerance));
-
-const fits = (line: Line, { energy, cost }: BilledDay, tolerance: Micro): boolean =>
+const isOn = (line: Line, { energy, cost }: BilledDay, tolerance: Micro): boolean =>
   Math.abs(cost - line.rate * energy - line.standing) <= tolerance;
 
-/** The last one: a day that was billed without its standing charge. */
+/** On the line, or billed without its standing charge. */
 const isExplained = (line: Line, day: BilledDay, tolerance: Micro): boolean =>
-  fits(line, day, tolerance) || fits({ ...line, standing: 0 }, day, tolerance);
+  isOn(line, day, tolerance) || isOn({ ...line, standing: 0 }, day, tolerance);
 
-/**
- * The line that most days agree on, each within the tolerance; `null` when their energies do not differ. Tries lines
- * between days of little and of much energy, always the same ones.
- */
+/** RANSAC: of the lines between days of little and of much energy the one that most days agree on. `null`: their energies do not differ. */
 function consensus(days: readonly BilledDay[], tolerance: Micro): Line | null {
   const byEnergy = [...days].sort((a, b) => a.energy - b.energy);
   const half = Math.ceil(days.length / 2);
   let best: Line | null = null;
-  let bestVotes = 0;
+  let fewestOff = days.length;
   for (const low of thinned(byEnergy.slice(0, half))) {
     for (const high of thinned(byEnergy.slice(-half))) {
-      if (high.energy === low.energy) continue;
-      const rate = (high.cost - low.cost) / (high.energy - low.energy);
-      const line = { rate, standing: low.cost - rate * low.energy };
-      if (rate <= 0 || line.standing < -tolerance) continue;
-      let votes = days.length;
-      for (const day of days) {
-        if (!fits(line, day, tolerance)) votes -= 1;
-        if (votes <= bestVotes) break;
-      }
-      if (votes <= bestVotes) continue;
+      const line = lineThrough(low, high);
+      if (line === null || line.rate <= 0 || line.standing < -tolerance) continue;
+      const off = daysOff(line, days, tolerance, fewestOff);
+      if (off >= fewestOff) continue;
+      if (off === 0) return line;
       best = line;
-      bestVotes = votes;
-      if (votes === days.length) return best;
+      fewestOff = off;
     }
   }
   return best;
 }
 
+function lineThrough(low: BilledDay, high: BilledDay): Line | null {
+  if (high.energy === low.energy) return null;
+  const rate = (high.cost - low.cost) / (high.energy - low.energy);
+  return { rate, standing: low.cost - rate * low.energy };
+}
+
+/** Days that are not on the line, counted up to `most`. */
+function daysOff(line: Line, days: readonly BilledDay[], tolerance: Micro, most: number): number {
+  let off = 0;
+  for (const day of days) {
+    if (!isOn(line, day, tolerance)) off += 1;
+    if (off >= most) break;
+  }
+  return off;
+}
+
 /** Evenly thinned out, so that many days cost no more time than a few. */
 function thinned(days: readonly BilledDay[]): readonly BilledDay[] {
-  const step = days.length / MOST_ENDS;
-  if (step <= 1) return days;
-  return Array.from({ length: MOST_ENDS }, (_, at) => days[Math.floor(at * step)] as BilledDay);
+  const count = Math.min(days.length, MOST_ENDS);
+  return Array.from({ length: count }, (_, at) => days[Math.floor((at * days.length) / count)] as BilledDay);
 }
 
 /** Least squares; the same amounts twice are rounded alike and count once. `null` when the energies do not differ. */
-function estimateOf(days: readonly BilledDay[], leastScatter: Micro): Estimate | null {
+function regressionOf(days: readonly BilledDay[], leastScatter: Micro): Regression | null {
   const distinct = [...new Map(days.map((day) => [`${day.energy} ${day.cost}`, day])).values()];
+  const freedom = distinct.length - 2;
   const energies = distinct.map(({ energy }) => energy);
-  const meanEnergy = energies.reduce((all, energy) => all + energy, 0) / distinct.length;
+  const meanEnergy = energies.reduce((sum, energy) => sum + energy, 0) / distinct.length;
   const columns = [distinct.map(() => 1), energies.map((energy) => energy - meanEnergy)];
   const costs = distinct.map(({ cost }) => cost);
-  const line = distinct.length < 3 ? null : leastSquares(columns, costs);
-  if (line === null) return null;
-  const [meanCost, rate] = line.coefficients as [number, number];
-  const [ofMean, ofRate] = line.inverse.map((row, at) => row[at]) as [number, number];
-  const scatter = Math.max(
-    leastScatter,
-    Math.sqrt(dot(line.residuals, line.residuals) / (distinct.length - 2)),
-  );
-  const margin = MARGIN_ERRORS * scatter;
+  const fit = freedom < 1 ? null : leastSquares(columns, costs);
+  if (fit === null) return null;
+  const [meanCost, rate] = fit.coefficients as [number, number];
+  const scatter = Math.max(leastScatter, Math.sqrt(dot(fit.residuals, fit.residuals) / freedom));
+  const [meanError, rateError] = fit.inverse.map((row, at) => scatter * Math.sqrt(row[at] as number)) as [
+    number,
+    number,
+  ];
   return {
     rate,
     standing: meanCost - rate * meanEnergy,
-    rateMargin: margin * Math.sqrt(ofRate),
-    standingMargin: margin * Math.sqrt(ofMean + meanEnergy ** 2 * ofRate),
-    meanMargin: margin * Math.sqrt(ofMean),
+    rateError,
+    standingError: Math.hypot(meanError, meanEnergy * rateError),
+    meanError,
     meanEnergy,
     scatter,
+    freedom,
   };
 }
 
-/** Between two numbers. */
-type Bounds = readonly [low: number, high: number];
-
-/** The rates of all lines that pass every point within the distance; `null` when there is no such line. */
+/** The rates of all lines that pass every day within the distance; `null` when there is no such line. */
 function possibleRates(days: readonly BilledDay[], distance: Micro): Bounds | null {
   let low = 0;
   let high = Number.POSITIVE_INFINITY;
@@ -283,6 +308,6 @@ function possibleRates(days: readonly BilledDay[], distance: Micro): Bounds | nu
 
 /** The standing charges that go with one of those rates. */
 function possibleStandings(days: readonly BilledDay[], rate: number, distance: Micro): Bounds {
-  const rests = days.map(({ energy, cost }) => cost - rate * energy);
-  return [Math.max(...rests) - distance, Math.min(...rests) + distance];
+  const standings = days.map(({ energy, cost }) => cost - rate * energy);
+  return [Math.max(...standings) - distance, Math.min(...standings) + distance];
 }

@@ -5,12 +5,13 @@ import type { ReadInvoices } from '../../domain/extras.ts';
 import { type Invoice, newestFirst } from '../../domain/invoice.ts';
 import type { Customer, InvoiceQuestion } from '../provider.ts';
 import {
+  askFor,
   digestOf,
+  kindInWords,
   type ListQuestion,
   looseAmount,
   looseInstant,
   numberOrText,
-  parseReply,
   parseRow,
   readList,
 } from '../reply.ts';
@@ -27,8 +28,8 @@ export async function readBalance(
   signal?: AbortSignal,
 ): Promise<Micro | null> {
   const path = PATHS.balance(personCustomerId);
-  const json = await ask({ method: 'GET', path, what: BALANCE, signal });
-  const { open_bill_due } = parseReply(BALANCE, z.object({ open_bill_due: z.unknown().optional() }), json);
+  const exchange = { method: 'GET', path, what: BALANCE, signal } as const;
+  const { open_bill_due } = await askFor(ask, exchange, z.object({ open_bill_due: z.unknown().optional() }));
   return amountIn(BALANCE, 'open_bill_due', open_bill_due);
 }
 
@@ -53,9 +54,9 @@ export async function readCredit(
   return sumKnown(amounts);
 }
 
-const creditRow = z.looseObject({ amount: z.unknown().optional() }).transform((row) => {
-  return { amount: amountIn(CREDIT, 'amount', row.amount), key: digestOf(row) };
-});
+const creditRow = z
+  .looseObject({ amount: z.unknown().optional() })
+  .transform((row) => ({ amount: amountIn(CREDIT, 'amount', row.amount), key: digestOf(row) }));
 
 /** The filter for each billing profile; one without, where the provider has named none. */
 const profilesOf = (ids: readonly string[]): readonly { readonly 'billing-profile'?: string }[] =>
@@ -64,13 +65,8 @@ const profilesOf = (ids: readonly string[]): readonly { readonly 'billing-profil
 /** Throws for an amount that cannot be read: it must not be counted as none. */
 function amountIn(what: string, where: string, given: unknown): Micro | null {
   const amount = parseRow(looseAmount, given);
-  if (amount === null && given !== null) {
-    throw new UnexpectedReply(
-      what,
-      `a number or null at ${where}`,
-      given === undefined ? 'nothing' : 'neither',
-    );
-  }
+  if (amount === null && given !== null)
+    throw new UnexpectedReply(what, `a number or null at ${where}`, kindInWords(given));
   return amount;
 }
 

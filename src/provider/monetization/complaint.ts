@@ -1,7 +1,7 @@
 // A search engine's complaint about a query, in words of ours: its own text may quote whose readings are asked for.
 import type { Complaint } from '../request.ts';
 
-/** Of Elasticsearch and OpenSearch, where a query is refused. Any other might be a text of the other side. */
+/** Elasticsearch and OpenSearch refuse a query with these. Any other might be a text of the other side. */
 const TYPES: ReadonlySet<string> = new Set([
   'aggregation_execution_exception',
   'aggregation_initialization_exception',
@@ -36,7 +36,7 @@ const TYPES: ReadonlySet<string> = new Set([
 ]);
 
 /** `names`: what it mentions of the query, such as `interval`. */
-export function toldOf(complaint: Complaint | null, query: unknown) {
+export function complaintWords(complaint: Complaint | null, query: unknown) {
   const { type, reason } = complaint ?? { type: '', reason: '' };
   return {
     type: TYPES.has(type) ? type : 'unknown',
@@ -48,6 +48,6 @@ export function toldOf(complaint: Complaint | null, query: unknown) {
 /** All keys, which are words of our own; no value. */
 function keysIn(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
-  const own = Array.isArray(value) ? [] : Object.keys(value);
-  return [...own, ...Object.values(value).flatMap(keysIn)];
+  const keys = Array.isArray(value) ? [] : Object.keys(value);
+  return [...keys, ...Object.values(value).flatMap(keysIn)];
 }

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Site } from '../../domain/extras.ts';
 import type { EntityContext, Property } from '../../domain/reading.ts';
 import type { Log } from '../../foundation/log.ts';
-import { meterIdentifier, opaqueId, parseReply, readList, rowsOf, shortText } from '../reply.ts';
+import { askFor, kindInWords, meterIdentifier, opaqueId, readList, rowsOf, shortText } from '../reply.ts';
 import { type Ask, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
 
@@ -48,28 +48,33 @@ const NO_CUSTOMER = {
 /** Every payment group, every property, every heat meter. Rejects with UnexpectedReply when there is none at all. */
 export async function discover(
   ask: Ask,
-  identity: { readonly customerCode: string; readonly siteCodes: readonly string[] },
+  { customerCode, siteCodes }: { readonly customerCode: string; readonly siteCodes: readonly string[] },
   log: Log,
   signal?: AbortSignal,
 ): Promise<EntityContext> {
-  const path = PATHS.customer(identity.customerCode);
-  const customer = parseReply(
-    'question for the customer',
+  const { id: personCustomerId } = await askFor(
+    ask,
+    {
+      method: 'GET',
+      path: PATHS.customer(customerCode),
+      what: 'question for the customer',
+      notFound: NO_CUSTOMER,
+      signal,
+    },
     person,
-    await ask({ method: 'GET', path, what: 'question for the customer', notFound: NO_CUSTOMER, signal }),
   );
   const groups = await readList(ask, {
     what: 'list of payment groups',
-    path: PATHS.groups(customer.id),
+    path: PATHS.groups(personCustomerId),
     query: { type: NAMES.paymentGroup },
     row: group,
     identity: ({ id }) => id,
     signal,
     log,
   });
-  const properties = new Map<string, Property>();
   // Asked for by type, but a server may ignore that.
   const payment = groups.filter(({ type }) => type == null || type.toLowerCase() === NAMES.paymentGroup);
+  const properties = new Map<string, Property>();
   for (const { id } of payment) {
     const customers = await readList(ask, {
       what: 'list of properties',
@@ -80,33 +85,32 @@ export async function discover(
       signal,
       log,
     });
-    for (const row of customers) {
-      const found = toProperty(row);
-      if (found) properties.set(found.propertyCustomerId, found);
-    }
+    for (const property of customers.flatMap((row) => toProperty(row) ?? []))
+      properties.set(property.propertyCustomerId, property);
   }
-  if (properties.size === 0) {
-    throw new UnexpectedReply(
-      'discovery of the heat meters',
-      `a property with a service of type ${NAMES.heatService}`,
-      `none in ${payment.length} payment group(s)`,
-      "Sign in on the provider's own page with this user name. If no heat meter is there either, it is another account that has it; if one is, please report it.",
-    );
-  }
-  if (properties.size > MOST_PROPERTIES) {
-    throw new UnexpectedReply(
-      'discovery of the heat meters',
-      `at most ${MOST_PROPERTIES} properties of one account`,
-      String(properties.size),
-    );
-  }
+  demandPlausible(properties.size, payment.length);
   const profiles = payment.flatMap(({ owner_billing_profile }) => owner_billing_profile?.id ?? []);
   return {
-    personCustomerId: customer.id,
-    siteCodes: identity.siteCodes,
+    personCustomerId,
+    siteCodes,
     billingProfileIds: [...new Set(profiles)],
     properties: [...properties.values()],
   };
+}
+
+function demandPlausible(properties: number, groups: number): void {
+  const what = 'discovery of the heat meters';
+  if (properties === 0)
+    throw new UnexpectedReply(
+      what,
+      `a property with a service of type ${NAMES.heatService}`,
+      `none in ${groups} payment group(s)`,
+      "Sign in on the provider's own page with this user name. If no heat meter is there either, it is another account that has it; if one is, please report it.",
+    );
+  if (properties > MOST_PROPERTIES) {
+    const expected = `at most ${MOST_PROPERTIES} properties of one account`;
+    throw new UnexpectedReply(what, expected, String(properties));
+  }
 }
 
 /** `null` for a property without a heat meter. */
@@ -140,31 +144,26 @@ function carrierOf(heat: Service, subscriptions: readonly Subscription[]): Subsc
   );
 }
 
-const timezone = z
-  .string()
-  .refine((name) => {
-    try {
-      return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
-    } catch {
-      return false;
-    }
-  })
-  .nullish()
-  .catch(null);
-const code = z
-  .string()
-  .regex(/^[A-Z]{3}$/)
-  .nullish()
-  .catch(null);
-const site = z.object({ timezone, currency: z.object({ code }).nullish().catch(null) });
+const isTimeZone = (name: unknown): name is string => {
+  try {
+    return typeof name === 'string' && Intl.DateTimeFormat('en', { timeZone: name }) !== null;
+  } catch {
+    return false;
+  }
+};
+const isCurrency = (code: unknown): code is string => typeof code === 'string' && /^[A-Z]{3}$/.test(code);
+const site = z.object({ timezone: z.unknown().optional(), currency: z.unknown().optional() });
 
 /** The time zone and currency that the provider's site says it has. */
 export async function readSite(ask: Ask, signal?: AbortSignal): Promise<Site> {
-  const json = await ask({ method: 'GET', path: PATHS.site, what: 'question for the site', signal });
-  const found = parseReply('site', site, json);
-  const told = { timezone: found.timezone ?? null, currency: found.currency?.code ?? null };
-  if (told.timezone === null && told.currency === null) {
-    throw new UnexpectedReply('site', 'a time zone or a currency', 'neither');
-  }
-  return told;
+  const what = 'question for the site';
+  const { timezone, currency } = await askFor(ask, { method: 'GET', path: PATHS.site, what, signal }, site);
+  const { code } = Object(currency);
+  if (!isTimeZone(timezone) && !isCurrency(code))
+    throw new UnexpectedReply(
+      what,
+      'a time zone such as Europe/Dublin at timezone, or a currency such as EUR at currency.code',
+      `${kindInWords(timezone)} and ${kindInWords(code)}`,
+    );
+  return { timezone: isTimeZone(timezone) ? timezone : null, currency: isCurrency(code) ? code : null };
 }

@@ -65,24 +65,26 @@ async function readMeter(
     identity: ({ key }) => key,
     signal,
   });
-  const read = rows.flatMap((row) => row.read ?? []);
-  if (rows.length > 0 && read.length === 0) {
-    throw new UnexpectedReply(WHAT, 'readings with meter_value and time_of_read', 'none');
+  const readings = rows.flatMap(({ reading }) => reading ?? []);
+  if (rows.length > 0 && readings.length === 0) {
+    throw new UnexpectedReply(WHAT, 'readings with meter_value and time_of_read', `${rows.length} without`);
   }
-  const own = read.filter((one) => one.isActual && one.readAt <= now + DAY_MS && isOf(one, identifier));
+  const actual = readings.filter(
+    (one) => one.isActual && one.readAt <= now + DAY_MS && isOf(one, identifier),
+  );
   // When two readings are of one moment, the one that was booked later is the corrected one.
-  const inOrder = own.sort((a, b) => a.readAt - b.readAt || a.bookedAt - b.bookedAt);
+  const inOrder = actual.sort((a, b) => a.readAt - b.readAt || a.bookedAt - b.bookedAt);
   const meter = identifier === undefined ? {} : { meter: identifier };
   return [...new Map(inOrder.map(({ energy, readAt }) => [readAt, { energy, readAt, ...meter }])).values()];
 }
 
-interface Read extends Register {
+interface Reading extends Register {
   readonly identifier: string | null;
   readonly isActual: boolean;
   readonly bookedAt: number;
 }
 
-const isOf = (one: Read, identifier: string | undefined): boolean =>
+const isOf = (one: Reading, identifier: string | undefined): boolean =>
   identifier === undefined || one.identifier === null || one.identifier === identifier;
 
 const event = z.object({
@@ -96,10 +98,10 @@ const event = z.object({
   }),
 });
 
-const eventRow = z.unknown().transform((row) => ({ read: toRead(row), key: digestOf(row) }));
+const eventRow = z.unknown().transform((row) => ({ reading: toReading(row), key: digestOf(row) }));
 
 /** `null` for whatever cannot be read as kWh at a time. */
-function toRead(row: unknown): Read | null {
+function toReading(row: unknown): Reading | null {
   const data = parseRow(event, row);
   if (data === null) return null;
   const { identifier, meter_value, time_of_read, reading_type, meter_value_unit } = data.fields;

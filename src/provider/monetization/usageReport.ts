@@ -10,7 +10,7 @@ import type { Log } from '../../foundation/log.ts';
 import type { HoursQuestion, UsageQuestion } from '../provider.ts';
 import { LARGEST_UNITS, LAST_INSTANT, parseReply, rowsOf } from '../reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
-import { toldOf } from './complaint.ts';
+import { complaintWords } from './complaint.ts';
 import { NAMES, PATHS } from './names.ts';
 
 type Asked = Omit<UsageQuestion, 'interval'> & { readonly interval: Interval | 'hour' };
@@ -41,8 +41,8 @@ export function usageReports(ask: Ask, log: Log) {
       return await askWith(intervalKey);
     } catch (err) {
       if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
-      const told = toldOf(err.complaint, usageQuery(question, intervalKey));
-      log.warn({ intervalKey, ...told }, 'the provider does not understand the usage query');
+      const words = complaintWords(err.complaint, usageQuery(question, intervalKey));
+      log.warn({ intervalKey, ...words }, 'the provider does not understand the usage query');
       // Either key may be the one it does not know. When both are refused, the first refusal counts.
       return askWith(intervalKey === 'interval' ? 'calendar_interval' : 'interval').catch((second) => {
         throw second instanceof ProviderRefused ? err : second;
@@ -193,8 +193,8 @@ function demandDaysAskedFor(resources: readonly Resource[], question: UsageQuest
   const isNear = (day: Day) => day >= addDays(from, -1) && day <= to;
   if (question.interval !== 'day' || keys[0] === undefined) return;
   if (keys.some((key) => isNear(dayOf(key, question)))) return;
-  const found = `others, such as ${dayOf(keys[0], question)}`;
-  throw new UnexpectedReply(WHAT, `days from ${from} to ${addDays(to, -1)}`, found);
+  const expected = `days from ${from} to ${addDays(to, -1)}`;
+  throw new UnexpectedReply(WHAT, expected, `others, such as ${dayOf(keys[0], question)}`);
 }
 
 function toBuckets(resources: readonly Resource[], question: UsageQuestion): Bucket[] {
@@ -219,7 +219,7 @@ function toBuckets(resources: readonly Resource[], question: UsageQuestion): Buc
   return [...byDay.values()].sort((a, b) => compareText(a.day, b.day));
 }
 
-/** Whether the instant lies in the day that begins with `key`: anything else is no time of a reading. */
+/** The instant lies in the day that begins with `key`: anything else is no time of a reading. */
 const isWithin = (at: number, key: number, { interval, zone }: UsageQuestion): boolean =>
   interval === 'day' && Math.abs(at) <= LAST_INSTANT && zone.dayAt(at) === zone.dayAt(key);
 

@@ -83,8 +83,8 @@ const INVOICE_ROWS: readonly Row[] = [
     platform: 'binary_sensor',
     deviceClass: 'problem',
     read(view) {
-      const found = overdue(view);
-      return found && found.length > 0;
+      const invoices = overdue(view);
+      return invoices && invoices.length > 0;
     },
     attributes: [
       {

@@ -16,6 +16,8 @@ interface Fact<View> {
   /** May name `{currency}`. */
   readonly unit?: string;
   readonly deviceClass?: string;
+  /** Each value that the key may have, `null` apart. */
+  readonly options?: readonly string[];
 }
 
 /** A key that Home Assistant shows as an attribute of its entity. */
@@ -26,11 +28,12 @@ export type AttributeRow<View> = Fact<View> &
     | { readonly as: string }
   );
 
+/** Home Assistant shows words of the language for `options`: MQTT has no translations. */
 export interface EntityRow<View> extends Fact<View> {
   readonly key: string;
-  /** Whether Home Assistant is shown it; default: always. */
+  /** Tells whether Home Assistant is shown it; default: always. */
   readonly given?: (view: View) => boolean;
-  /** Where it is not given, the state lacks its keys. */
+  /** The state lacks its keys while it is not given. */
   readonly optional?: true;
   readonly platform: 'sensor' | 'binary_sensor';
   readonly stateClass?: 'total' | 'total_increasing';
@@ -41,8 +44,6 @@ export interface EntityRow<View> extends Fact<View> {
   readonly icon?: string;
   /** Fitted from the days, not given by the provider; an attribute says so. */
   readonly derived?: true;
-  /** Each value that the topic may have. Home Assistant shows words of the language for it: MQTT has no translations. */
-  readonly options?: readonly string[];
   readonly attributes?: readonly AttributeRow<View>[];
   /** The key of an entity whose attributes Home Assistant shows here as well. */
   readonly alsoShows?: string;
@@ -77,12 +78,12 @@ const lacks = <View>({ optional, given }: EntityRow<View>, view: View): boolean 
 
 /** Attributes that are fields of one thing, named as there; `null` where there is none. */
 export const fieldsOf =
-  <View, Found extends object>(find: (view: View) => Found | null | undefined) =>
+  <View, Thing extends object>(thingOf: (view: View) => Thing | null | undefined) =>
   (
-    as: Extract<keyof Found, string>,
+    as: Extract<keyof Thing, string>,
     help: string,
-    shape: Pick<Fact<View>, 'unit' | 'deviceClass'> = {},
-  ): AttributeRow<View> => ({ ...shape, as, help, read: (view) => (find(view)?.[as] ?? null) as Value });
+    shape: Pick<Fact<View>, 'unit' | 'deviceClass' | 'options'> = {},
+  ): AttributeRow<View> => ({ ...shape, as, help, read: (view) => (thingOf(view)?.[as] ?? null) as Value });
 
 /** Properties that several rows have in common. */
 export const withAll = <View>(common: Partial<EntityRow<View>>, rows: readonly EntityRow<View>[]) =>

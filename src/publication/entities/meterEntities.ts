@@ -30,6 +30,11 @@ const energy = {
 const money = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 } as const;
 const inKwh = { unit: 'kWh' };
 const asDate = { deviceClass: 'date' };
+const asInstant = { deviceClass: 'timestamp' };
+
+export const EXPECTED_BY = ['weather', 'season'] as const;
+export const DIRECTIONS = ['high', 'low'] as const;
+export const UNUSUAL_REASONS = ['day', 'drift'] as const;
 const problem = { platform: 'binary_sensor', deviceClass: 'problem' } as const;
 
 const instant = (view: MeterView, at: number | null): string | null =>
@@ -98,6 +103,12 @@ const TARIFF_ROWS: readonly Row[] = [
             days_seen: tariff.daysSeen,
           },
       },
+      {
+        as: 'margin',
+        help: 'The true price lies this much above or below it in at least 95 of 100 cases; null like it.',
+        unit: '{currency}/kWh',
+        read: ({ tariff }) => tariff?.unitRateMargin ?? null,
+      },
     ],
   },
   {
@@ -108,6 +119,14 @@ const TARIFF_ROWS: readonly Row[] = [
     precision: 3,
     icon: 'mdi:calendar-today-outline',
     read: ({ tariff }) => tariff && inFull(tariff.standingCharge),
+    attributes: [
+      {
+        as: 'margin',
+        help: 'The same, of the price of a day.',
+        unit: '{currency}/d',
+        read: ({ tariff }) => tariff && inFull(tariff.standingChargeMargin),
+      },
+    ],
   },
   {
     ...money,
@@ -137,24 +156,25 @@ function costParts({ tariff, ledger, totals: { day, newestDay } }: MeterView): {
 }
 
 /** A missing value has a word beside it that tells why. */
-const known = <T extends object>(found: T | string | null): T | null =>
-  typeof found === 'string' ? null : found;
+const unlessSilent = <T extends object>(answer: T | string | null): T | null =>
+  typeof answer === 'string' ? null : answer;
 
 const silence = (read: (view: MeterView) => object | string | null): Attribute => ({
   as: 'reason',
   help: 'Why it is null: `days_missing` (readings or temperatures), `not_heated` (the weather explains too little), `not_sure`.',
+  options: ['days_missing', 'not_heated', 'not_sure'],
   read(view) {
-    const found = read(view);
-    return typeof found === 'string' ? found : null;
+    const answer = read(view);
+    return typeof answer === 'string' ? answer : null;
   },
 });
 
 function change({ weatherChange }: MeterView) {
-  const found = known(weatherChange);
-  if (found === null) return null;
-  const { percent, low, high, used, expected } = found;
+  const compared = unlessSilent(weatherChange);
+  if (compared === null) return null;
+  const { percent, low, high, used, expected } = compared;
   return {
-    ...found,
+    ...compared,
     percent: toTenths(percent),
     low: toTenths(low),
     high: toTenths(high),
@@ -173,7 +193,7 @@ function heatPart(
   icon: string,
 ): Row {
   const amountOf = ({ heatParts }: MeterView, field: keyof Part): number | null => {
-    const parts = known(heatParts);
+    const parts = unlessSilent(heatParts);
     return parts && toTenths(parts[part][field]);
   };
   return {
@@ -203,8 +223,8 @@ const WEATHER_ROWS: readonly Row[] = [
     attributes: [
       ofChange('low', LOWER_END, { unit: '%' }),
       ofChange('high', UPPER_END, { unit: '%' }),
-      ofChange('from', 'First day that is compared with the one a year before.'),
-      ofChange('to', 'The last one.'),
+      ofChange('from', 'First day that is compared with the one a year before.', asDate),
+      ofChange('to', 'The last one.', asDate),
       ofChange('days', 'How many of these days have reading and temperature.'),
       ofChange('used', 'Heat that these days used.', inKwh),
       ofChange('expected', 'Heat that they would have used as the year before.', inKwh),
@@ -243,7 +263,9 @@ const USE_ROWS: readonly Row[] = [
       ...band<MeterView>('kWh', 'The lower end of the band that holds 95 of 100 usual days.', (view, end) =>
         knownUnits(expectation(view)?.[end]),
       ),
-      fieldsOf(expectation)('by', 'What the expectation is made of: `weather` or `season`.'),
+      fieldsOf(expectation)('by', 'What the expectation is made of: `weather` or `season`.', {
+        options: EXPECTED_BY,
+      }),
     ],
   },
   {
@@ -252,9 +274,11 @@ const USE_ROWS: readonly Row[] = [
     help: 'The latest day is far above what was expected, or, where the weather is known, the latest three are so together (`high`); or most of the heat that was due is missing on two days (`low`). It stays until the mean of three days is usual again.',
     read: ({ use }) => use && use.unusual !== null,
     attributes: [
-      ofUnusual('since', 'The day by which it was noticed; null while all is as usual.'),
-      ofUnusual('direction', 'More heat than usual (`high`), or less (`low`).'),
-      ofUnusual('reason', 'One day far off (`day`), or two or three days together (`drift`).'),
+      ofUnusual('since', 'The day by which it was noticed; null while all is as usual.', asDate),
+      ofUnusual('direction', 'More heat than usual (`high`), or less (`low`).', { options: DIRECTIONS }),
+      ofUnusual('reason', 'One day far off (`day`), or two or three days together (`drift`).', {
+        options: UNUSUAL_REASONS,
+      }),
     ],
   },
 ];
@@ -296,7 +320,7 @@ const REGISTER_ROWS: readonly Row[] = [
 
 const ofWitness = ofCheck(({ witness }) => witness?.compared.check);
 
-/** What has come once is shown; `null` while the meter is silent. */
+/** It is shown once it has come; `null` while the meter is silent. */
 const beside = (
   field: 'flowTemperature' | 'returnTemperature' | 'volume',
   row: Omit<Row, 'read' | 'given' | 'platform'>,
@@ -308,7 +332,7 @@ const beside = (
 });
 const celsius = { unit: '°C', deviceClass: 'temperature', precision: 1 } as const;
 
-/** What the meter itself says, where the configuration names a topic for it. */
+/** The meter's own register, where the configuration names a topic for it. */
 const WITNESS_ROWS: readonly Row[] = [
   {
     ...energy,
@@ -390,11 +414,13 @@ const ABOUT_THE_METER: readonly Attribute[] = [
     read: ({ identifiers }) => identifiers,
   },
   {
+    ...asInstant,
     key: 'meter_reading_at',
     help: 'When the register was read.',
     read: (view) => instant(view, registerNow(view)?.readAt ?? null),
   },
   {
+    ...asDate,
     key: 'meter_reading_day',
     help: 'The day at whose end the register stood there.',
     read(view) {
@@ -403,6 +429,7 @@ const ABOUT_THE_METER: readonly Attribute[] = [
     },
   },
   {
+    ...asInstant,
     key: 'updated_at',
     help: 'When the provider last answered.',
     read: (view) => instant(view, view.updatedAt),

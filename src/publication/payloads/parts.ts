@@ -46,7 +46,7 @@ export const faultWords = z.strictObject({
   hint: text.optional().describe('What the person at home can do.'),
 });
 
-/** `others`: the keys of which neither unit nor device class tells what their value is. */
+/** `others`: the keys of which neither unit nor device class nor options tell the value's shape. */
 export function stateOf<View>(
   rows: readonly EntityRow<View>[],
   others: Readonly<Record<string, z.ZodType>>,
@@ -56,9 +56,9 @@ export function stateOf<View>(
   if (needless.length > 0) throw new Error(`no row has the key ${needless.join(', ')}`);
   return payload(
     Object.fromEntries(
-      keys.map((one) => {
-        const shape = (others[one.key] ?? shapeOf(one)).describe(withUnit(one));
-        return [one.key, one.entity.optional ? shape.optional() : shape];
+      keys.map((row) => {
+        const shape = (others[row.key] ?? shapeOf(row)).describe(withUnit(row));
+        return [row.key, row.entity.optional ? shape.optional() : shape];
       }),
     ),
   );
@@ -67,10 +67,9 @@ export function stateOf<View>(
 const withUnit = ({ help, unit }: Pick<StateKey<never>, 'help' | 'unit'>): string =>
   unit === undefined ? help : `${help} In ${unit.replace('{currency}', "the provider's currency")}.`;
 
-function shapeOf<View>({ key, attribute, deviceClass, unit, entity }: StateKey<View>): z.ZodType {
-  const { platform, options } = entity;
-  if (attribute === null && platform === 'binary_sensor') return z.boolean().nullable();
-  if (attribute === null && options) return z.enum(options).nullable();
+function shapeOf<View>({ key, attribute, deviceClass, unit, options, entity }: StateKey<View>): z.ZodType {
+  if (attribute === null && entity.platform === 'binary_sensor') return z.boolean().nullable();
+  if (options) return z.enum(options).nullable();
   if (deviceClass === 'date') return day.nullable();
   if (deviceClass === 'timestamp') return instant.nullable();
   if (unit !== undefined) return z.number().nullable();

@@ -6,7 +6,7 @@ import { AUTH_STATES } from '../../domain/health.ts';
 import { VERDICTS } from '../../domain/insight/bill.ts';
 import { ACCOUNT_ROWS } from '../entities/accountEntities.ts';
 import { EVENT_ROWS } from '../entities/bridgeEntities.ts';
-import { METER_ROWS } from '../entities/meterEntities.ts';
+import { DIRECTIONS, EXPECTED_BY, METER_ROWS, UNUSUAL_REASONS } from '../entities/meterEntities.ts';
 import {
   costEur,
   count,
@@ -88,23 +88,9 @@ const accountEvent = payload({
   invoice,
 }).describe(EVENT_ROWS['account/<account>/event'].help);
 
-const expectedBy = z.enum(['weather', 'season']);
-const unusualDirection = z.enum(['high', 'low']);
-const silence = z.enum(['days_missing', 'not_heated', 'not_sure']);
-const unusualReason = z.enum(['day', 'drift']);
-
 const meterState = stateOf(METER_ROWS, {
   currency,
-  energy_day_expected_by: expectedBy.nullable(),
-  unusual_use_since: day.nullable(),
-  unusual_use_direction: unusualDirection.nullable(),
-  unusual_use_reason: unusualReason.nullable(),
   tariff: z.strictObject({ from: day, to: day, days_explained: count, days_seen: count }).nullable(),
-  weather_adjusted_change_reason: silence.nullable(),
-  energy_month_heating_reason: silence.nullable(),
-  energy_month_hot_water_reason: silence.nullable(),
-  weather_adjusted_change_from: day.nullable(),
-  weather_adjusted_change_to: day.nullable(),
   weather_adjusted_change_days: count.nullable(),
   degree_days_month_days: count.nullable(),
   statement_month: month.nullable(),
@@ -114,9 +100,6 @@ const meterState = stateOf(METER_ROWS, {
   origin: day,
   history_since: day,
   meter_identifiers: z.array(text),
-  meter_reading_at: instant.nullable(),
-  meter_reading_day: day.nullable(),
-  updated_at: instant.nullable(),
 }).describe(
   'Everything that is known of a heat meter now. A sum over days is that of its days with a reading since the origin; without any it is null.',
 );
@@ -188,9 +171,9 @@ const meterEvent = z
       expected: kwh.describe('On such a day, by the days before it.'),
       low: kwh.describe('Ends of the band that holds 95 of 100 usual days.'),
       high: kwh,
-      by: expectedBy,
-      direction: unusualDirection.describe('More than usual, or less.'),
-      reason: unusualReason.describe('One day far off, or two or three days together.'),
+      by: z.enum(EXPECTED_BY),
+      direction: z.enum(DIRECTIONS).describe('More than usual, or less.'),
+      reason: z.enum(UNUSUAL_REASONS).describe('One day far off, or two or three days together.'),
     }),
   ])
   .describe(EVENT_ROWS['meter/<meter>/event'].help);

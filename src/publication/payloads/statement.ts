@@ -47,7 +47,17 @@ const reading = z.strictObject({
   ...register,
   meter_identifier: text.nullable().describe('null: the provider does not tell it.'),
 });
-const price = { from: day, to: day, unit_rate: number, standing_charge: number };
+const margin = number.describe(
+  'The true price lies this much above or below it in at least 95 of 100 cases.',
+);
+const price = {
+  from: day,
+  to: day,
+  unit_rate: number,
+  unit_rate_margin: margin,
+  standing_charge: number,
+  standing_charge_margin: margin,
+};
 const verdict = z.enum(VERDICTS);
 const bill = {
   id: text,

@@ -244,7 +244,9 @@ function pricesIn(days: Ledger['days'], span: DaySpan): Statement['prices'] {
       from: tariff.from < span.from ? span.from : tariff.from,
       to: tariff.to < span.to ? tariff.to : addDays(span.to, -1),
       unit_rate: tariff.unitRate,
+      unit_rate_margin: tariff.unitRateMargin,
       standing_charge: inFull(tariff.standingCharge),
+      standing_charge_margin: inFull(tariff.standingChargeMargin),
     });
     explained += tariff.daysExplained;
   }

@@ -151,15 +151,24 @@ function compareRows(statement: Statement, { say, told }: Words): Row[] {
   ];
 }
 
-function priceRows({ prices }: Statement, { say, told }: Words): Row[] {
-  const price = (label: Key, unit: Key) =>
-    told(label, prices, (all) => {
-      const spanOf = (one: DaySpan) => (all.length === 1 ? '' : ` (${say('prices.span', one)})`);
-      return all.map((one) => `${say(unit, one)}${spanOf(one)}`).join('; ');
+/** A smaller one is not to be seen beside prices of four decimals. */
+const SMALLEST_MARGIN = 0.000_05;
+
+function priceRows({ prices, currency }: Statement, { say, write, told }: Words): Row[] {
+  const price = (label: Key, unit: Key, margin: 'unit_rate_margin' | 'standing_charge_margin') =>
+    told(label, prices, (spans) => {
+      const written = spans.map((span) => {
+        const about = [
+          ...(span[margin] >= SMALLEST_MARGIN ? [`± ${write('rate', span[margin], currency)}`] : []),
+          ...(spans.length > 1 ? [say('prices.span', span)] : []),
+        ];
+        return about.length === 0 ? say(unit, span) : `${say(unit, span)} (${about.join('; ')})`;
+      });
+      return written.join('; ');
     });
   return [
-    ...price('prices.unit_rate', 'prices.per_kwh'),
-    ...price('prices.standing_charge', 'prices.per_day'),
+    ...price('prices.unit_rate', 'prices.per_kwh', 'unit_rate_margin'),
+    ...price('prices.standing_charge', 'prices.per_day', 'standing_charge_margin'),
   ];
 }
 

@@ -90,6 +90,8 @@ function Expectation(state: State) {
 }
 
 type FactKey = { [K in Key]: K extends `fact.${infer Name}` ? Name : never }[Key];
+/** A smaller one is not to be seen beside a price of three decimals. */
+const SMALLEST_MARGIN = 0.000_5;
 const FACTS_OF_ACCOUNT = ['toPay', 'newestBill', 'nextBill'];
 
 function factsOf({ account: id, meter }: MeterInfo, state: State, history: History | null): (Fact | null)[] {
@@ -112,7 +114,13 @@ function factsOf({ account: id, meter }: MeterInfo, state: State, history: Histo
   const nextBillNote = joined([tell('fact.nextBillRange', account), tell('fact.nextBillOf', account)]);
   return [
     fact('total', hasDays ? say('fact.totalIs', state) : null, null),
-    fact('tariff', tell('fact.tariffRate', state), say('fact.tariffUnknown')),
+    fact(
+      'tariff',
+      tell('fact.tariffRate', state),
+      say('fact.tariffUnknown'),
+      (numberOf(state, 'unit_rate_margin') ?? 0) >= SMALLEST_MARGIN &&
+        `± ${write('price', state.unit_rate_margin, state.currency)} / kWh`,
+    ),
     fact('toPay', tell('fact.toPayIs', account), notTold),
     fact(
       'newestBill',

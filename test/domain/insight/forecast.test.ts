@@ -14,6 +14,8 @@ const PRICE = { rate: 0.1, standing: 0.5 };
 const TARIFF: Tariff = {
   unitRate: 0.1,
   standingCharge: 500_000,
+  unitRateMargin: 0,
+  standingChargeMargin: 0,
   from: '2025-05-01',
   to: '2025-06-02',
   daysExplained: 32,

@@ -57,11 +57,26 @@ test.each<[string, Parameters<typeof daysWith>[0], number, number, object]>([
   expect(gapEvidence(days, lastOf(days), missed)).toMatchObject(expected);
 });
 
-test('what was found is kept while the days are the same, and found again once one of them has changed', () => {
+test('keeps its evidence when the days are the same, and looks again when one of them is corrected', () => {
   const judge = gapJudge();
   const days = daysWith([null, [40, 2]]);
-  const found = judge(days, dayOf(41), 1);
-  expect(judge(new Map(days), dayOf(41), 1)).toBe(found);
+  const evidence = judge(days, dayOf(41), 1);
+  expect(judge(new Map(days), dayOf(41), 1)).toBe(evidence);
   const corrected = new Map([...days, [dayOf(41), amounts(20, 2.9)] as const]);
   expect(judge(corrected, dayOf(41), 1)).toEqual({ heldBy: 'none', unbilled: 0 });
+});
+
+test('looks again when the earliest day that tells the tariff comes late', () => {
+  const judge = gapJudge();
+  const last = dayOf(182);
+  const week = [...daysWith([])].slice(0, 8);
+  const newest = [
+    [dayOf(179), amounts(20, 2.9)],
+    [dayOf(180), amounts(40, 5.8)],
+    [last, amounts(20, 9)],
+  ] as const;
+  const whole = new Map([...week, ...newest]);
+  const withoutFirst = new Map([...week.slice(1), ...newest]);
+  expect(judge(withoutFirst, last, 1).heldBy).toBe('none');
+  expect(judge(whole, last, 1).heldBy).toBe('previous');
 });

@@ -1,0 +1,92 @@
+// The facts of one account that are worth an event.
+import { needsAPerson } from '../domain/health.ts';
+import { safeWords } from '../foundation/failure.ts';
+import type { Message } from '../mqtt/message.ts';
+import { billMessage, changeMessage, lateMessage, unusualUseMessage } from '../publication/messages.ts';
+import type { PayloadByTopic } from '../publication/payloads/payloads.ts';
+import type { MeterView } from '../publication/views.ts';
+import type { Account, AccountOutcome } from './account.ts';
+import type { AccountContext, MeterEvent } from './context.ts';
+
+type Needs = Pick<AccountContext, 'topics' | 'zone' | 'clock' | 'config'>;
+type Told = Pick<PayloadByTopic['bridge/event'], 'event_type' | 'code' | 'message'>;
+
+const isWaitingForPerson = ({ upstream }: Account): boolean => needsAPerson(upstream.session.status().state);
+
+/** A refresh between two polls has ended in a login that only a person can help. */
+export function eventsOfRefresh(account: Account, fault: unknown, context: Needs): Message[] {
+  if (!isWaitingForPerson(account)) return [];
+  account.told = { ...account.told, needsPerson: true };
+  return [troubleMessage(account, fault, context)];
+}
+
+function changeEvent(account: Account, name: string, change: MeterEvent['change'], context: Needs): Message {
+  const { topics, zone, clock } = context;
+  const meter = account.meters?.find((one) => one.name === name);
+  const message = changeMessage(topics, name, change, zone.iso(clock.now()));
+  return { ...message, onTaken: () => void meter?.store.told([change]) };
+}
+
+/** The events that a process has not told before its end. */
+export const eventsLeft = (account: Account, context: Needs): Message[] =>
+  (account.meters ?? []).flatMap(({ name, store }) =>
+    store.untold.map((change) => changeEvent(account, name, change, context)),
+  );
+
+/** `wasFailing`: the poll before this one failed. */
+export function eventsOfPoll(
+  account: Account,
+  { events, fault }: AccountOutcome,
+  wasFailing: boolean,
+  context: Needs,
+): Message[] {
+  const changes = events.map(({ meter, change }) => changeEvent(account, meter, change, context));
+  if (fault !== null) return [...changes, troubleMessage(account, fault, context)];
+  const wasTroubled = account.told.needsPerson || wasFailing;
+  // The access token may still serve, while health goes on saying that the session does not.
+  const needsPerson = wasTroubled && isWaitingForPerson(account);
+  account.told = { ...account.told, needsPerson };
+  if (!wasTroubled || needsPerson) return changes;
+  const recovered = { code: 'recovered', message: 'Readings arrive again.' };
+  return [...changes, bridgeEvent(account, { event_type: 'recovered', ...recovered }, context)];
+}
+
+function troubleMessage(account: Account, fault: unknown, context: Needs): Message {
+  const { code, message } = safeWords(fault);
+  const event_type = isWaitingForPerson(account) ? 'auth_needed' : 'poll_failed';
+  return bridgeEvent(account, { event_type, code, message }, context);
+}
+
+const bridgeEvent = ({ id }: Account, told: Told, { topics, zone, clock }: Needs): Message =>
+  topics.message('bridge/event', [], { at: zone.iso(clock.now()), ...told, account: id });
+
+/**
+ * Invoices that are new, and meters whose data has become late or whose use unusual, since the last call. What is known of a meter at
+ * its first call is no news.
+ */
+export function eventsOfStates(account: Account, meters: readonly MeterView[], context: Needs): Message[] {
+  const { topics, zone, clock } = context;
+  const at = zone.iso(clock.now());
+  const { told } = account;
+  const messages = account.extras.takeNews().map((invoice): Message => {
+    const message = billMessage(topics, account.view(), invoice, at);
+    return { ...message, onTaken: () => void account.extras.told([invoice.id]) };
+  });
+  const late = { ...told.late };
+  const use = { ...told.use };
+  for (const { meter, late: isLate, readingAt, use: judged } of meters) {
+    if (isLate === true && told.late[meter] === false)
+      messages.push(lateMessage(topics, meter, readingAt === null ? null : zone.iso(readingAt), at));
+    late[meter] = isLate === true;
+    if (!judged) continue;
+    const { newest, unusual } = judged;
+    const direction = unusual?.direction ?? null;
+    const before = use[meter] ?? { day: newest.day, direction };
+    use[meter] = { day: newest.day < before.day ? before.day : newest.day, direction };
+    // A day's arrival does not tell: its weather may be known later.
+    if (unusual !== null && unusual.since > before.day && direction !== before.direction)
+      messages.push(unusualUseMessage(topics, meter, newest, unusual, at));
+  }
+  account.told = { ...told, late, use };
+  return messages;
+}

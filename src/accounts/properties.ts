@@ -1,0 +1,236 @@
+// The properties of one account, discovered once and kept, and the meters that it reads: those whose ledgers no other account has. Of
+// two that list the same property, the one that has the ledger reads it, else the first that finds it, until it cannot.
+import { needsAPerson } from '../domain/health.ts';
+import {
+  type EntityContext,
+  isSameProperty,
+  type Property,
+  seriesName,
+  withFound,
+} from '../domain/reading.ts';
+import { cannotRead } from '../domain/sharedMeter.ts';
+import { ledgerCodec } from '../store/ledgerDocument.ts';
+import type { AccountContext } from './context.ts';
+import type { AccountExtras } from './extras.ts';
+import { Meter } from './meter.ts';
+import { keptLedgers, ledgerFile, type SeriesNames } from './names.ts';
+import type { PollHistory } from './pollHistory.ts';
+import type { Upstream } from './upstream.ts';
+
+export interface PropertiesParts {
+  readonly upstream: Upstream;
+  readonly history: PollHistory;
+  readonly extras: AccountExtras;
+  /** Shared by all accounts. */
+  readonly names: SeriesNames;
+  /** Those of all accounts of this process, in the order of the configuration. */
+  readonly ofAll: readonly Properties[];
+  /** To be called with each meter that is opened: its history may be kept elsewhere, such as on the broker. */
+  readonly restore: (meter: Meter) => Promise<void>;
+}
+
+/** A property of which another account reads the meter. */
+interface Duplicate {
+  readonly property: Property;
+  /** The id of that account. */
+  readonly reader: string;
+}
+
+const DISCOVERY_IS_OLD_MS = 7 * 24 * 3_600_000;
+// A day that is booked late is no exchange yet.
+const REGISTER_IS_SILENT_MS = 2 * 24 * 3_600_000;
+
+export class Properties {
+  readonly account: string;
+  readonly #parts: PropertiesParts;
+  readonly #context: AccountContext;
+  #listed: EntityContext | null = null;
+  #meters: readonly Meter[] | null = null;
+  /** A poll is under way: nobody takes a meter away meanwhile. */
+  isPolled = false;
+
+  /** Those that the disk has, which claim the ledgers that it has of them. `openMeters` follows, once all accounts have done so. */
+  static async open(account: string, parts: PropertiesParts, context: AccountContext): Promise<Properties> {
+    const properties = new Properties(account, parts, context);
+    const stored = await parts.upstream.context.read();
+    if (stored !== null) await properties.#know(stored);
+    return properties;
+  }
+
+  private constructor(account: string, parts: PropertiesParts, context: AccountContext) {
+    this.account = account;
+    this.#parts = parts;
+    this.#context = context;
+  }
+
+  /** As the provider has listed them; `null` until it has. */
+  get listed(): EntityContext | null {
+    return this.#listed;
+  }
+
+  /** `null` until the properties are known. */
+  get meters(): readonly Meter[] | null {
+    return this.#meters;
+  }
+
+  /** Waiting for the account would leave its meters unread. */
+  get cannotBeRead(): boolean {
+    const { history, upstream } = this.#parts;
+    const { failingSince } = history.record;
+    const needsPerson = needsAPerson(upstream.session.status().state);
+    return cannotRead({ failingSince, needsPerson }, this.#context.clock.now());
+  }
+
+  async #know(stored: EntityContext): Promise<void> {
+    this.#listed = stored;
+    const { names } = this.#parts;
+    await names.claim(stored.properties);
+    const ids = await keptLedgers(this.#context.state, this.account);
+    for (const property of stored.properties)
+      if (ids.includes(property.propertyCustomerId)) names.ownerOf(property, this.account);
+  }
+
+  async openMeters(): Promise<void> {
+    if (this.#listed !== null) this.#meters = await this.#metersOf(this.#listed.properties);
+  }
+
+  duplicates(): Duplicate[] {
+    const isRead = (property: Property) => this.#meters?.some((meter) => isOf(meter, property)) ?? true;
+    return (this.#listed?.properties ?? [])
+      .filter((property) => !isRead(property))
+      .map((property) => ({ property, reader: this.#parts.names.ownerOf(property, this.account) }));
+  }
+
+  #of(account: string): Properties | undefined {
+    return this.#parts.ofAll.find((other) => other.account === account);
+  }
+
+  /** All its meters: the bills are about those that another account reads as well. None while one is not complete, or not known here. */
+  billed(): readonly Meter[] {
+    const shared = this.duplicates().map(({ property, reader }) =>
+      this.#of(reader)?.meters?.find((meter) => isOf(meter, property)),
+    );
+    const meters = [...(this.#meters ?? []), ...shared];
+    const complete = meters.flatMap((meter) => (meter?.isComplete ? meter : []));
+    return complete.length === meters.length ? complete : [];
+  }
+
+  /** Takes over what others of this process cannot read, with all that is known of it. Of two that cannot, neither takes from the other. */
+  async takeOver(): Promise<void> {
+    if (this.cannotBeRead) return;
+    for (const { property, reader } of this.duplicates()) {
+      const owner = this.#of(reader);
+      if (owner?.cannotBeRead && !owner.isPolled) await this.#takeFrom(owner, property);
+    }
+  }
+
+  async #takeFrom(owner: Properties, property: Property): Promise<void> {
+    const { state, log, changed } = this.#context;
+    const meter = owner.meters?.find((one) => isOf(one, property));
+    owner.#meters = owner.meters?.filter((one) => one !== meter) ?? null;
+    // On disk here before it goes there: a crash in between leaves it with its owner.
+    if (meter)
+      await state.document(ledgerFile(this.account, property), ledgerCodec).write(meter.store.document);
+    this.#parts.names.give(property, this.account);
+    await this.openMeters();
+    await state.document(ledgerFile(owner.account, property), ledgerCodec).remove();
+    log.info({ meter: seriesName(property), from: owner.account }, 'took over the meter of another account');
+    changed(owner.account);
+    changed(this.account);
+  }
+
+  /** Properties may have appeared, or a meter may have been exchanged, since the last discovery. */
+  get areDoubtful(): boolean {
+    const { discoveredAt } = this.#parts.history.record;
+    // A clock that was far ahead must not put it off for long.
+    const ageMs = discoveredAt === null ? Number.POSITIVE_INFINITY : this.#context.clock.now() - discoveredAt;
+    return Math.abs(ageMs) >= DISCOVERY_IS_OLD_MS || this.#isSomeRegisterSilent(discoveredAt ?? 0);
+  }
+
+  /** While days go on, a register that stands still hints at an exchange. It is looked into once. */
+  #isSomeRegisterSilent(discoveredAt: number): boolean {
+    return (this.#meters ?? []).some((meter) => {
+      const { property } = meter;
+      const register = this.#parts.extras.register(property);
+      const readingAt = meter.reading()?.readingAt ?? null;
+      if (register === null || readingAt === null) return false;
+      const silentSince = register.readAt + REGISTER_IS_SILENT_MS;
+      // Earlier versions looked, and kept the meter that they knew.
+      const isLookedInto = discoveredAt > silentSince && property.namedAfter !== undefined;
+      return readingAt > silentSince && !isLookedInto;
+    });
+  }
+
+  /** Asks the provider. `keepsUnlisted`: what is read stays although the provider leaves it out. */
+  async discover(signal: AbortSignal, keepsUnlisted = false): Promise<void> {
+    const { upstream, history, extras, names, ofAll } = this.#parts;
+    const answer = await upstream.provider.discover(signal);
+    history.noteDiscovery();
+    const before = this.#listed?.properties ?? [];
+    const propertiesOf = (one: Properties) => (one.meters ?? []).map(({ property }) => property);
+    const unlisted = keepsUnlisted ? propertiesOf(this) : [];
+    const properties = withFound(before, answer.properties, unlisted, ofAll.flatMap(propertiesOf));
+    const listed = { ...answer, properties };
+    this.#context.log.info({ properties: properties.length }, 'heat meters found');
+    await upstream.context.write(listed);
+    this.#noteExchanges(before, properties);
+    await extras.askSite(signal);
+    await names.claim(properties);
+    this.#meters = await this.#metersOf(properties);
+    this.#listed = listed;
+    this.#context.changed(this.account);
+  }
+
+  #noteExchanges(before: readonly Property[], now: readonly Property[]): void {
+    for (const property of now) {
+      const { meterIdentifiers: was } = before.find((one) => isSameProperty(one, property)) ?? property;
+      const is = property.meterIdentifiers;
+      if (String(was) === String(is)) continue;
+      this.#context.log.info(
+        { meter: seriesName(property), was, is },
+        'other heat meters are at the property now',
+      );
+      this.#parts.extras.askRegisterAgain(property);
+    }
+  }
+
+  /** The meters of those that no other account reads. What is open stays so. */
+  async #metersOf(properties: readonly Property[]): Promise<Meter[]> {
+    const { names, restore } = this.#parts;
+    const before = this.#meters ?? [];
+    const gone = before.filter((meter) => !properties.some((property) => isOf(meter, property)));
+    for (const { property } of gone) names.release(property);
+    const meters: Meter[] = [];
+    for (const property of properties) {
+      const owner = names.ownerOf(property, this.account);
+      if (owner !== this.account) {
+        const about = { meter: seriesName(property), otherAccount: owner };
+        this.#context.log.warn(about, 'another account has this meter already');
+        continue;
+      }
+      const name = names.nameOf(property);
+      const open = before.find((meter) => meter.name === name && isOf(meter, property));
+      open?.describe(property);
+      // A property that is gone and had this name: its series goes on.
+      const predecessor = gone.find((meter) => meter.name === name);
+      meters.push(open ?? (await this.#openMeter(property, name, predecessor)));
+    }
+    // All at once: each may take as long as a silent broker.
+    await Promise.all(meters.filter((meter) => !before.includes(meter)).map(restore));
+    return meters;
+  }
+
+  async #openMeter(property: Property, name: string, predecessor?: Meter): Promise<Meter> {
+    const { extras, history } = this.#parts;
+    const fromAccount = (now: Property) => ({
+      currency: extras.currency,
+      register: extras.register(now),
+      lastSuccessAt: history.record.lastSuccessAt,
+    });
+    const meter = await Meter.open({ account: this.account, property, name }, fromAccount, this.#context);
+    if (predecessor?.ledger.complete) await meter.store.restore(predecessor.store.history);
+    return meter;
+  }
+}
+
+const isOf = ({ property }: Meter, other: Property): boolean => isSameProperty(property, other);

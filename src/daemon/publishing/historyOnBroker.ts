@@ -1,0 +1,71 @@
+// The histories that the broker gives back once: those of ledgers that are new or lost.
+import type { Account } from '../../accounts/account.ts';
+import type { Meter } from '../../accounts/meter.ts';
+import { type RetainedHistory, readRetainedHistory } from '../../domain/recovery.ts';
+import type { Log } from '../../foundation/log.ts';
+import type { Link } from '../../mqtt/link.ts';
+import type { Incoming } from '../../mqtt/message.ts';
+import type { ReadRetained } from '../../mqtt/retained.ts';
+import { retainedHistory } from '../../publication/subscriptions.ts';
+import type { Topics } from '../../publication/topics.ts';
+
+/** The broker is asked once for each ledger that is new: by the topic of its meter, which has one message. */
+export class HistoryOnBroker {
+  readonly #topics: Topics;
+  readonly #log: Log;
+  /** `null` as long as nobody may be asked. */
+  #link: Pick<Link, 'readRetained'> | null = null;
+  /** To be called when a history has to be read again. */
+  #onReopened: (meter: Meter) => void = () => undefined;
+
+  constructor(topics: Topics, log: Log) {
+    this.#topics = topics;
+    this.#log = log;
+  }
+
+  /** From now on meters that are opened are looked up. */
+  open(link: Pick<Link, 'readRetained'>, onReopened: (meter: Meter) => void): void {
+    this.#link = link;
+    this.#onReopened = onReopened;
+  }
+
+  /** To be called with each meter that is opened, before its first question. Without a connection it is asked at the first one. */
+  async restore(meter: Meter): Promise<void> {
+    const link = this.#link;
+    if (link !== null) await this.#look(meter, (...question) => link.readRetained(...question));
+  }
+
+  /** For each connection, before anything is published: what was opened without one. */
+  async atConnection(accounts: readonly Account[], read: ReadRetained): Promise<void> {
+    for (const meter of accounts.flatMap((account) => account.meters ?? [])) {
+      if (!meter.store.isNew) continue;
+      await this.#look(meter, read);
+      if (!meter.ledger.complete) this.#onReopened(meter);
+    }
+  }
+
+  async #look(
+    meter: Meter,
+    read: (...question: Parameters<ReadRetained>) => Promise<Incoming | null | undefined>,
+  ): Promise<void> {
+    if (!meter.store.isNew) return;
+    const topic = retainedHistory(this.#topics, meter.name);
+    const incoming = await read(topic, (late) => void this.#takeLate(meter, late));
+    if (incoming !== undefined) await meter.store.restore(incoming && this.#understood(meter, incoming));
+  }
+
+  /** It was longer on its way than the silence after which nothing was thought to be there. */
+  async #takeLate(meter: Meter, late: Incoming): Promise<void> {
+    const history = this.#understood(meter, late);
+    if (history === null) return;
+    await meter.store.restoreLate(history);
+    this.#onReopened(meter);
+  }
+
+  #understood(meter: Meter, { payload }: Incoming): RetainedHistory | null {
+    const history = readRetainedHistory(payload);
+    if (history === null)
+      this.#log.warn({ meter: meter.name }, 'the retained history is not understood and is ignored');
+    return history;
+  }
+}

@@ -1,6 +1,6 @@
 // What the broker has of one account, and what it is still to be told. Both are kept in one document of the account, so that whichever
 // process has it next goes on with them.
-import type { Account, Told } from '../accounts/account.ts';
+import type { Account } from '../accounts/account.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { eventsOfStates } from '../accounts/events.ts';
 import { about } from '../foundation/about.ts';
@@ -12,6 +12,7 @@ import { homeLanguage } from '../publication/language.ts';
 import { composeAccount } from '../publication/messages.ts';
 import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
 import type { Claim } from '../store/database/claim.ts';
+import type { Told } from '../store/documents.ts';
 import type { Codec } from '../store/stateStore.ts';
 
 /** What the broker has of the account, and what it is still to be told. */
@@ -57,7 +58,9 @@ const NOTHING = { topics: {}, components: {}, lists: null, events: [] };
 
 /** As the turn before has left it, which the account goes on from. */
 export async function readPublished(claim: Claim, account: Account): Promise<Published> {
-  const published = (await documentOf(claim).read()) ?? { ...NOTHING, told: account.told };
+  // A household that was moved here may have left some untold.
+  const ofHousehold = { ...NOTHING, told: account.told, events: account.history.record.untold };
+  const published = (await documentOf(claim).read()) ?? ofHousehold;
   account.told = published.told;
   return published;
 }

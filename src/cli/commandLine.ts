@@ -24,6 +24,10 @@ export async function exitCodeOf(argv: readonly string[], io: Io): Promise<numbe
 /** The place where it was thrown, without the message: that may quote a secret. */
 const placeOf = (err: unknown): string => [kindOf(err), ...framesOf(err).slice(0, 5)].join('\n');
 
+/** Options of earlier versions. */
+const GONE = ['with-secrets', 'passphrase-file'];
+const SECRETS_APART = 'a backup has no secrets; keep passwords and password files apart';
+
 /** Resolves to the exit code. Rejects with wrong_usage, or with the failure of the command. */
 export async function runCommandLine(argv: readonly string[], io: Io): Promise<number> {
   const [first] = argv[0] === 'help' ? argv.slice(1) : argv;
@@ -85,6 +89,7 @@ async function parse(row: CommandRow, args: readonly string[]) {
     const [message = ''] = err instanceof Error ? err.message.split(/\.?(?:\n|\. |$)/) : [];
     const [, name = ''] = /--([\w-]+)/.exec(message) ?? [];
     const allowed = options.find((option) => option.name === name);
+    if (!allowed && GONE.includes(name)) throw wrongUsage(`--${name} is gone: ${SECRETS_APART}.`);
     if (allowed?.value)
       throw wrongUsage(
         `--${name} has no value, or one that begins with a dash (then --${name}=…); allowed: ${allowed.usage}.`,

@@ -41,7 +41,7 @@ export class Failure extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: string, message: string, options: FailureOptions) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(message, options);
     this.name = new.target.name;
     this.code = code;
     this.exitCode = options.exit;

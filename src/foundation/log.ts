@@ -162,9 +162,9 @@ function shown(thrown: unknown, withPlace: boolean): object {
   const words = isForeseen ? safeWords(thrown) : { type: kindOf(thrown), ...messageOf(thrown) };
   return {
     ...words,
-    ...(causes.length === 0 ? {} : { cause: causes.join(' < ') }),
+    cause: causes.join(' < ') || undefined,
     // The place in our code where a Failure was thrown does not help at home, and buries its advice.
-    ...(isForeseen && !withPlace ? {} : { stack: framesOf(thrown).join('\n') }),
+    stack: isForeseen && !withPlace ? undefined : framesOf(thrown).join('\n'),
   };
 }
 

@@ -103,8 +103,8 @@ async function openWith(
   return new Promise((resolve, reject) => {
     let answer: number | undefined;
     client.on('packetreceive', (packet) => {
-      if (packet.cmd !== 'connack') return;
-      answer ??= packet.reasonCode ?? packet.returnCode;
+      if (packet.cmd !== 'connack' || answer !== undefined) return;
+      answer = packet.reasonCode ?? packet.returnCode;
       if (answer !== ACCEPTED) return;
       // At once: what comes in the same segment may be the end.
       const limits = limitsOf(packet.properties, refusedOfWills);
@@ -138,18 +138,19 @@ function clientOptions(
   };
   if (username !== undefined) options.username = username;
   if (password !== undefined) options.password = password;
-  if (version === 5) options.properties = { maximumPacketSize: LARGEST_PACKET_BYTES };
   if (will)
     options.will = {
       topic: will.topic,
       payload: Buffer.from(will.payload),
       qos: refusedOfWills.has(QOS_NOT_SUPPORTED) ? 0 : 1,
       retain: will.retain && !refusedOfWills.has(RETAIN_NOT_SUPPORTED),
+      ...(isLasting && { properties: { willDelayInterval: willAfterSeconds } }),
     };
-  if (isLasting) {
-    Object.assign(options.properties ?? {}, { sessionExpiryInterval: 2 * willAfterSeconds });
-    Object.assign(options.will ?? {}, { properties: { willDelayInterval: willAfterSeconds } });
-  }
+  if (version === 5)
+    options.properties = {
+      maximumPacketSize: LARGEST_PACKET_BYTES,
+      ...(isLasting && { sessionExpiryInterval: 2 * willAfterSeconds }),
+    };
   return options;
 }
 

@@ -92,7 +92,7 @@ function writtenForms(secret: string): string[] {
   return [...new Set(forms)];
 }
 
-/** As a URL writes it between the colon and the `@`, which is less encoded than anywhere else. */
+/** A URL writes it between the colon and the `@`, less encoded than anywhere else. */
 function asUserInfo(secret: string): string {
   const url = new URL('mqtt://host');
   url.password = secret;

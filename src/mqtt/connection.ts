@@ -46,7 +46,7 @@ export interface ConnectOptions {
   readonly will?: Message;
   /** MQTT 5: the will waits so long for a connection that goes on with the session of this client id. */
   readonly willAfterSeconds?: number;
-  /** Of the connections before this one. */
+  /** It has judged the connections before this one. */
   readonly culprit?: Culprit;
 }
 
@@ -174,7 +174,7 @@ function troubleOf(client: MqttClient): Trouble {
 
 type Settle = (err?: Error | null) => void;
 
-/** What was sent and has no answer. */
+/** A packet that was sent and has no answer. */
 interface Unanswered {
   /** The name that a culprit would have; `null`: it can be none. */
   readonly name: string | null;
@@ -240,7 +240,7 @@ export class Connection {
     return this.#end === null && !this.#isGivenUp;
   }
 
-  /** So far: a packet that is long on its way shows by them. */
+  /** A packet that is long on its way shows by them. */
   get bytesReceived(): number {
     const { stream } = this.#client;
     return stream instanceof PacketStream ? stream.bytesReceived : 0;

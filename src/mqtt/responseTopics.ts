@@ -12,7 +12,11 @@ const LONGEST = 512;
 /** A level of a topic that is called so says itself that answers come there. */
 const ANSWER_LEVEL = /^(responses?|repl(y|ies)|answers?)$/i;
 
-export function isAnswerPlace(topic: string, baseTopic: string, { published, allowed }: ResponseTopics): boolean {
+export function isAnswerPlace(
+  topic: string,
+  baseTopic: string,
+  { published, allowed }: ResponseTopics,
+): boolean {
   if (topic.length > LONGEST || /[+#\0]/.test(topic) || topic.startsWith('$')) return false;
   const isBelow = (prefix: string) => topic.startsWith(`${prefix}/`);
   const isIn = (prefix: string) => topic === prefix || isBelow(prefix);

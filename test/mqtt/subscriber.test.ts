@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 
 import type { Incoming } from '../../src/mqtt/message.ts';
-import type { ReadRetained } from '../../src/mqtt/retained.ts';
+import type { ReadRetained } from '../../src/mqtt/subscriber.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';

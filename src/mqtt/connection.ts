@@ -306,8 +306,8 @@ export class Connection {
     await this.#answered(subscriptionTo(filters), ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
       this.#client.subscribe(wanted, (err, _, answer) => {
         codes = (answer?.granted ?? []).map(Number);
-        const isWhole = codes.length === filters.length;
-        settle(isWhole ? null : (err ?? new Error('no answer to each filter')));
+        // A refused filter is an error to mqtt.js, too. It ends a connection whose answer has fewer codes.
+        settle(codes.length === filters.length ? null : err);
       }),
     );
     return packet.flatMap((subscription) => {

@@ -190,3 +190,14 @@ test('names the other client when the broker gives it the connection, however th
   const connection = await connect(wire.url, { versions: [5] });
   expect((await connection.ended).what).toContain('another client has taken over the client id');
 });
+
+test('ends the connection when the broker answers one of two filters', async () => {
+  const { url } = await answering((packet) => {
+    if (packet[0] === 0x10) return [0x20, 2, 0, 0];
+    return packet[0] === 0x82 ? [0x90, 3, packet[2] ?? 0, packet[3] ?? 0, 1] : [];
+  });
+  const connection = await connect(url);
+  const asked = connection.subscribe([{ filter: 'a' }, { filter: 'b' }]);
+  await expect(asked).rejects.toMatchObject({ code: 'not_acknowledged' });
+  expect(await connection.ended).toBeTruthy();
+});

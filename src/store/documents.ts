@@ -18,9 +18,9 @@ import {
 export function versioned<T extends object>(schema: z.ZodType<T>, version = 1): Codec<T> {
   return {
     decode(json) {
-      const found: unknown = Object(json).version;
-      if (typeof found === 'number' && found > version) throw new NewerDocument();
-      if (found !== version) throw new TypeError('a document of another version');
+      const written: unknown = Object(json).version;
+      if (typeof written === 'number' && written > version) throw new NewerDocument();
+      if (written !== version) throw new TypeError('a document of another version');
       return schema.parse(json, { jitless: true });
     },
     encode: (value) => ({ version, ...value }),
@@ -38,8 +38,8 @@ export const installationCodec = versioned(
 /** If they cannot be written, they are drawn again at the next start. */
 export async function openInstallation(state: StateStore, random: () => number) {
   const document = state.document('installation', installationCodec);
-  const known = await document.read();
-  if (known !== null) return known;
+  const stored = await document.read();
+  if (stored !== null) return stored;
   const clientId = `heat2mqtt_${randomBytes(4).toString('hex')}`;
   const drawn = { clientId, jitterFraction: random() };
   await document.write(drawn);
@@ -143,6 +143,16 @@ export const announcedCodec = {
 /** The failure, in words that hold nothing secret or personal. */
 const trouble = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
 
+/** The facts that events have told so far: they are no news any more. The keys are meters. */
+const told = z.object({
+  /** A refresh has told that a person is needed, and no poll has told that this is over. */
+  needsPerson: z.boolean(),
+  late: z.record(z.string(), z.boolean()),
+  /** The newest day whose use was judged, and in which direction it was unusual. */
+  use: z.record(z.string(), z.object({ day: calendarDay, direction: z.string().nullable() })),
+});
+export type Told = Readonly<z.infer<typeof told>>;
+
 /** Counts of one local day, how polls went, and when the next one is due. Earlier versions wrote less. */
 const accountRecord = z.object({
   day: calendarDay,
@@ -163,6 +173,13 @@ const accountRecord = z.object({
   failures: z.number().int().default(0),
   failingSince: instant.nullable().default(null),
   lastError: trouble.nullable().default(null),
+  // A fleet keeps these two with what is published.
+  told: told.optional(),
+  /** Events that the broker has not taken yet, oldest first; without those of new days and bills. */
+  untold: z
+    .array(z.object({ topic: z.string(), payload: z.string(), retain: z.boolean() }))
+    .readonly()
+    .default([]),
 });
 export type AccountRecord = Readonly<z.infer<typeof accountRecord>>;
 
@@ -195,7 +212,7 @@ export const temperaturesCodec = ownedBy(
 
 export const witnessCodec = ownedBy(witnessRecord);
 
-/** What is kept of a meter's own register; another topic, field or unit begins anew. `meter`: its key in the configuration. */
+/** The record of a meter's own register; another topic, field or unit begins anew. `meter`: its key in the configuration. */
 export function witnessDocument(
   state: StateStore,
   meter: string,

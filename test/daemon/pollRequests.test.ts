@@ -24,11 +24,12 @@ function open(fault: unknown = null) {
   const zone = zoneOf('Europe/Dublin');
   const { log } = logLines();
   const spans: unknown[] = [];
-  const record = { polls: [], failures: 0, lastSuccessAt: null, pollAt: null, retryAfter: null };
+  const record = { polls: [], failures: 0, lastSuccessAt: null, pollAt: null, retryAfter: null, untold: [] };
   const history = {
     record,
     notePoll: () => undefined,
     noteDue: () => undefined,
+    noteEvents: () => undefined,
     save: () => undefined,
   };
   const account = {
@@ -87,7 +88,7 @@ test.each<[Parameters, string, Request?]>([
   expect(spans).toEqual([]);
 });
 
-test('the span is read again, its last day included; today by default; once within five minutes', async () => {
+test('reads the span again, its last day included and once within five minutes, when a backfill is asked for', async () => {
   const { handle, household, spans, clock } = open();
   await household.poll();
   const answer = await handle({ from: '2026-03-01', to: '2026-03-04' });
@@ -106,7 +107,7 @@ test('the span is read again, its last day included; today by default; once with
   ]);
 });
 
-test('it waits for the poll that is under way instead of getting its outcome', async () => {
+test('waits for the poll under way when a backfill is asked for meanwhile', async () => {
   const { handle, spans, household } = open();
   const scheduled = household.poll();
   await handle({ from: '2026-03-01' });
@@ -114,7 +115,7 @@ test('it waits for the poll that is under way instead of getting its outcome', a
   expect(spans).toEqual([undefined, { from: '2026-03-01', to: '2026-03-11' }]);
 });
 
-test('polls that are asked for while days are read again are one poll afterwards', async () => {
+test('makes one poll afterwards when several are asked for while days are read again', async () => {
   const { handle, spans, household } = open();
   await household.poll();
   const reading = handle({ from: '2026-03-01' });
@@ -126,7 +127,7 @@ test('polls that are asked for while days are read again are one poll afterwards
 const DOWN = failure('down', 'Down.', { exit: EXIT.provider, retry: 'soon' });
 const DAY = { from: '2026-03-01', to: '2026-03-02' };
 
-test('a retry that is due during a poll is done by it', async () => {
+test('makes no other poll when a retry is due during one', async () => {
   const { household, spans, clock } = open(DOWN);
   await household.poll();
   clock.advance(60_000);
@@ -135,7 +136,7 @@ test('a retry that is due during a poll is done by it', async () => {
   expect(spans).toEqual([undefined, undefined, DAY]);
 });
 
-test('while the provider wants no request of the only account, a request is refused and nothing is asked', async () => {
+test('refuses a request when the provider wants none of the only account', async () => {
   const busy = failure('busy', 'Busy.', { exit: EXIT.provider, retry: 'later', retryAfterMs: 30 * 60_000 });
   const { household, spans } = open(busy);
   await household.poll();
@@ -146,7 +147,7 @@ test('while the provider wants no request of the only account, a request is refu
   expect(spans).toHaveLength(1);
 });
 
-test('after a poll that went well nothing is retried, unless it is wanted all the same', async () => {
+test('retries nothing when a poll went well, unless it is wanted all the same', async () => {
   const { household, spans } = open();
   await household.poll();
   for (const always of [false, true]) {
@@ -156,7 +157,7 @@ test('after a poll that went well nothing is retried, unless it is wanted all th
   expect(spans).toEqual([undefined, DAY, undefined, DAY]);
 });
 
-test('what a person has done while a poll is under way is polled for after it has failed', async () => {
+test('polls again when a person has done something while a poll was under way that fails', async () => {
   const { household, spans } = open(DOWN);
   const polling = household.poll();
   household.pollSoon('home', true);

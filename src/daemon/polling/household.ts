@@ -31,6 +31,7 @@ export class Household {
   readonly #schedule: () => { readonly slot: number; readonly stepMs: number };
   readonly #seats: readonly Seat[];
   readonly #seatOf: ReadonlyMap<string, Seat>;
+  readonly #isCrowd: boolean;
   readonly #cooldown: RateLimit;
   readonly #stopping = new AbortController();
   /** Turns under way. */
@@ -55,6 +56,7 @@ export class Household {
     // Without accounts there is nothing to schedule.
     const next = accounts.length > 0 ? this.#schedule() : { slot: 0, stepMs: 0 };
     this.#seats = accounts.map((account) => new Seat(account, next, context));
+    this.#isCrowd = accounts.length > MOST_NAMED;
     this.#seatOf = new Map(this.#seats.map((seat) => [seat.account.id, seat]));
     context.signals.on('accountChanged', (id) => this.#seatOf.get(id)?.wake());
   }
@@ -70,8 +72,7 @@ export class Household {
 
   async #run(beats: readonly Beat[]): Promise<void> {
     const { clock, log } = this.#context;
-    const began = clock.monotonic();
-    const doneAt = new Map(beats.map((beat) => [beat, began]));
+    const doneAt = new Map(beats.map((beat) => [beat, clock.monotonic()]));
     while (!this.#stopping.signal.aborted) {
       this.#look();
       for (const [beat, at] of doneAt) {
@@ -161,10 +162,6 @@ export class Household {
     for (const { account: other } of this.#seats)
       if (other.properties.duplicates().some(({ reader }) => reader === account.id))
         signals.emit('accountChanged', other.id);
-  }
-
-  get #isCrowd(): boolean {
-    return this.#seats.length > MOST_NAMED;
   }
 
   /** No poll is under way, and none is due. */

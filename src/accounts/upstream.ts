@@ -64,7 +64,7 @@ interface Options {
 }
 
 /** All parts of one upstream are made of these. */
-interface Parts {
+interface UpstreamParts {
   readonly account: Account;
   readonly provider: Provider;
   readonly context: Needs;
@@ -120,7 +120,7 @@ export function openUpstream(account: Account, context: Needs, options: Options)
 function ownDocument<T>(
   name: string,
   codec: Codec<Owned<T>>,
-  { account, context, owner }: Parts,
+  { account, context, owner }: UpstreamParts,
 ): Document<T> {
   return owned(context.state.document(`accounts/${account.id}/${name}`, codec), owner);
 }
@@ -132,7 +132,10 @@ function openClients({ ca_file: caFile }: Provider, { clock }: Needs, { gate, on
   return { toApi, toIssuer: gate ? client(gate('issuer')) : toApi };
 }
 
-function openSession(parts: Parts, withLock: <T>(step: (isHeld: boolean) => Promise<T>) => Promise<T>) {
+function openSession(
+  parts: UpstreamParts,
+  withLock: <T>(step: (isHeld: boolean) => Promise<T>) => Promise<T>,
+) {
   const { account, provider, context, options, toIssuer } = parts;
   const { clock, log, state, scrubber, scryptCost } = context;
   const issuer = new Issuer({
@@ -170,7 +173,7 @@ function openSession(parts: Parts, withLock: <T>(step: (isHeld: boolean) => Prom
   return { issuer, budget, login, session };
 }
 
-function openLogin(issuer: Issuer, budget: LoginBudget, parts: Parts): Login {
+function openLogin(issuer: Issuer, budget: LoginBudget, parts: UpstreamParts): Login {
   const { account, provider, context, options, provenance } = parts;
   const { clock, log, config } = context;
   const zone = zoneOf(config.usage.timezone);
@@ -201,7 +204,7 @@ async function logInByForm(
   redirectUri: string,
   { username, password, code }: Credentials,
   issuer: Issuer,
-  { provider, context, toIssuer }: Parts,
+  { provider, context, toIssuer }: UpstreamParts,
 ): Promise<Grant> {
   const { signInByForm } = await import('../auth/form.ts');
   return issuer.withScope(async (scope) => {
@@ -222,7 +225,7 @@ async function logInByForm(
   });
 }
 
-function openApi({ provider, context, options, toApi }: Parts, session: Session) {
+function openApi({ provider, context, options, toApi }: UpstreamParts, session: Session) {
   const { clock } = context;
   const api = {
     baseUrl: provider.api_url,
@@ -274,7 +277,7 @@ const NO_API = {
 };
 
 /** The customer of the session, for a provider that reads by it. */
-async function identityOf(session: Session, { provider, context }: Parts): Promise<Identity> {
+async function identityOf(session: Session, { provider, context }: UpstreamParts): Promise<Identity> {
   const accessToken = await session.accessToken();
   try {
     const identity = readIdentity(accessToken, provider);

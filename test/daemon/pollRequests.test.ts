@@ -81,13 +81,13 @@ test.each<[Parameters, string, Request?]>([
   [{ from: '2026-03-05', since: 1 }, 'Unknown parameter "since"; allowed: from, to, transaction.'],
   [{ verbose: true }, 'Unknown parameter "verbose"', 'refresh'],
   [{ verbose: true }, 'Unknown parameter "verbose"', 'health'],
-])('%j is refused, and nobody is asked', async (parameters, words, name = 'backfill') => {
+])('refuses and asks nobody when the parameters are %j', async (parameters, words, name = 'backfill') => {
   const { handle, spans } = open();
   await expect(handle(parameters, name)).rejects.toThrow(words);
   expect(spans).toEqual([]);
 });
 
-test('the span is read again, its last day included; today by default; once within five minutes', async () => {
+test('reads a span again, its last day included, when a backfill is asked for, once within five minutes', async () => {
   const { handle, household, spans, clock } = open();
   await household.poll();
   const answer = await handle({ from: '2026-03-01', to: '2026-03-04' });
@@ -106,7 +106,7 @@ test('the span is read again, its last day included; today by default; once with
   ]);
 });
 
-test('it waits for the poll that is under way instead of getting its outcome', async () => {
+test('waits for its own turn when a backfill is asked for during a poll', async () => {
   const { handle, spans, household } = open();
   const scheduled = household.poll();
   await handle({ from: '2026-03-01' });
@@ -114,7 +114,7 @@ test('it waits for the poll that is under way instead of getting its outcome', a
   expect(spans).toEqual([undefined, { from: '2026-03-01', to: '2026-03-11' }]);
 });
 
-test('polls that are asked for while days are read again are one poll afterwards', async () => {
+test('makes one poll of all when several are asked for during a backfill', async () => {
   const { handle, spans, household } = open();
   await household.poll();
   const reading = handle({ from: '2026-03-01' });
@@ -126,7 +126,7 @@ test('polls that are asked for while days are read again are one poll afterwards
 const DOWN = failure('down', 'Down.', { exit: EXIT.provider, retry: 'soon' });
 const DAY = { from: '2026-03-01', to: '2026-03-02' };
 
-test('a retry that is due during a poll is done by it', async () => {
+test('retries nothing more when a poll was under way as the retry fell due', async () => {
   const { household, spans, clock } = open(DOWN);
   await household.poll();
   clock.advance(60_000);
@@ -135,7 +135,7 @@ test('a retry that is due during a poll is done by it', async () => {
   expect(spans).toEqual([undefined, undefined, DAY]);
 });
 
-test('while the provider wants no request of the only account, a request is refused and nothing is asked', async () => {
+test('refuses a request when the provider wants none of the only account', async () => {
   const busy = failure('busy', 'Busy.', { exit: EXIT.provider, retry: 'later', retryAfterMs: 30 * 60_000 });
   const { household, spans } = open(busy);
   await household.poll();
@@ -146,7 +146,7 @@ test('while the provider wants no request of the only account, a request is refu
   expect(spans).toHaveLength(1);
 });
 
-test('after a poll that went well nothing is retried, unless it is wanted all the same', async () => {
+test('retries after a good poll only when that is wanted all the same', async () => {
   const { household, spans } = open();
   await household.poll();
   for (const always of [false, true]) {
@@ -156,7 +156,7 @@ test('after a poll that went well nothing is retried, unless it is wanted all th
   expect(spans).toEqual([undefined, DAY, undefined, DAY]);
 });
 
-test('what a person has done while a poll is under way is polled for after it has failed', async () => {
+test('polls again when a person has done something during a poll that fails', async () => {
   const { household, spans } = open(DOWN);
   const polling = household.poll();
   household.pollSoon('home', true);

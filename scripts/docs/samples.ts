@@ -1,6 +1,6 @@
 // Samples of each topic for docs/topics.md: made of the tests' invented home by the code that publishes, so that they change with it.
 
-import { listMessage, summaryMessage } from '../../src/constituencies/onDemand.ts';
+import { listMessage, summaryMessage } from '../../src/constituencies/lists.ts';
 import { billMessage, changeMessage, infoMessage, lateMessage } from '../../src/publication/messages.ts';
 import type { PayloadByTopic, TopicName } from '../../src/publication/payloads/payloads.ts';
 import { statementOf } from '../../src/publication/statement/statement.ts';

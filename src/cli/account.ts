@@ -37,8 +37,8 @@ export async function loadHousehold(given: Arguments, io: Io): Promise<Settings>
 export function pickAccount({ config }: Settings, option?: unknown): Account {
   const account = option === undefined ? config.accounts[0] : config.accounts.find(({ id }) => id === option);
   if (account) return account;
-  const known = config.accounts.map(({ id }) => id).join(', ') || 'none is configured';
-  throw wrongOption('--account', option ?? 'nothing', known);
+  const allowed = config.accounts.map(({ id }) => id).join(', ') || 'none is configured';
+  throw wrongOption('--account', option ?? 'nothing', allowed);
 }
 
 /** Shares the session with a running daemon. */
@@ -77,9 +77,9 @@ export async function findClosing(
 ): Promise<Closing> {
   const { reading_closes: configured } = config.usage;
   if (configured !== 'auto') return { closes: configured, from: 'configuration', days: null };
-  const kept = await state.document(ledgerFile(account.id, property), ledgerCodec).read();
-  if (kept?.readingCloses && isSameZone(kept.timezone, zone.name))
-    return { closes: kept.readingCloses, from: 'state', days: null };
+  const stored = await state.document(ledgerFile(account.id, property), ledgerCodec).read();
+  if (stored?.readingCloses && isSameZone(stored.timezone, zone.name))
+    return { closes: stored.readingCloses, from: 'state', days: null };
   const to = addDays(zone.dayAt(clock.now()), 1);
   const span = { from: addDays(to, -DAYS_LOOKED_AT), to };
   const { propertyCustomerId } = property;

@@ -28,12 +28,12 @@ import { printJson } from './printing.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 
 /** The result of a check, and its advice. */
-interface Found {
+interface Outcome {
   readonly message: string;
   readonly hint?: string;
 }
 /** Tells what came of it. */
-type Attempt = (check: string, run: () => Promise<string | Found>) => Promise<void>;
+type Attempt = (check: string, run: () => Promise<string | Outcome>) => Promise<void>;
 
 /** A wrong configuration comes first, then what needs the user, then what may pass by itself. */
 const WORST_FIRST = ['config', 'credentials', 'unexpected', 'provider', 'broker', 'homeAssistant'] as const;
@@ -46,8 +46,8 @@ export const check: Command = async (given, io) => {
   const checks: { readonly ok: boolean }[] = [];
   const exitCodes = new Set<number>();
   const attempt: Attempt = async (check, run) => {
-    const result: Found & { readonly ok: boolean } = await run().then(
-      (found) => ({ check, ok: true, ...(typeof found === 'string' ? { message: found } : found) }),
+    const result: Outcome & { readonly ok: boolean } = await run().then(
+      (outcome) => ({ check, ok: true, ...(typeof outcome === 'string' ? { message: outcome } : outcome) }),
       (err) => {
         exitCodes.add(err instanceof Failure ? err.exitCode : EXIT.unexpected);
         const hint = err instanceof Failure ? adviceOf(err) : undefined;
@@ -125,7 +125,7 @@ function authoritiesOf({ provider, mqtt }: Config): [string, string][] {
 }
 
 /** An authority that has lapsed is a fault of every certificate below it, and looks like theirs. */
-async function tryAuthorities(key: string, file: string, now: number): Promise<Found> {
+async function tryAuthorities(key: string, file: string, now: number): Promise<Outcome> {
   const { certificates } = await readAuthorities(key, file);
   const lapsed = certificates.filter(({ validTo }) => Date.parse(validTo) < now).length;
   const message = `${certificates.length} certificate(s), file ${file}`;
@@ -134,7 +134,7 @@ async function tryAuthorities(key: string, file: string, now: number): Promise<F
 }
 
 /** Whether the port is free, or taken by heat2mqtt itself, and who is shown a page there. */
-async function tryPage(config: Config, listen: string, clock: Clock): Promise<Found> {
+async function tryPage(config: Config, listen: string, clock: Clock): Promise<Outcome> {
   const place = config.fleet ? 'health and metrics' : placeOfPage(config, listen);
   const refused = config.fleet ? null : whyNoPage(config);
   const { isAnswered } = await askHealth(config, clock);
@@ -153,7 +153,7 @@ function placeOfPage(config: Config, listen: string): string {
 const POLLS_TOLD = 5;
 
 /** Its next polls: a cron expression is easily misread, and means here what it means for node-cron. */
-function scheduleWords({ config: { usage }, zone }: Settings): Found {
+function scheduleWords({ config: { usage }, zone }: Settings): Outcome {
   const { schedule, timezone, jitter_seconds: jitter } = usage;
   const weekday = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: timezone });
   const local = (at: number) => `${weekday.format(at)} ${zone.iso(at).slice(0, 16).replace('T', ' ')}`;
@@ -207,11 +207,11 @@ async function tryLive(settings: Settings, attempt: Attempt, io: Io): Promise<vo
   const { config } = settings;
   const { constituencies, meters, mqtt, home_assistant } = config;
   const accounts = config.fleet ? [] : config.accounts;
-  const found: FoundMeters = new Map();
+  const byAccount: PropertiesByAccount = new Map();
   for (const account of accounts)
-    await attempt(`provider for ${account.id}`, () => tryProvider(settings, account, found, io));
+    await attempt(`provider for ${account.id}`, () => tryProvider(settings, account, byAccount, io));
   if (accounts.length > 0 && Object.keys(meters).length > 0)
-    await attempt('meters', async () => namesWords(meters, found, accounts.length));
+    await attempt('meters', async () => namesWords(meters, byAccount, accounts.length));
   if (constituencies)
     await attempt('constituencies', async () => {
       const publicList = openPublicList(constituencies, io.clock);
@@ -227,34 +227,34 @@ async function tryLive(settings: Settings, attempt: Attempt, io: Io): Promise<vo
     await attempt('Home Assistant', () => tryHomeAssistant(home_assistant, config.usage.timezone, io));
 }
 
-/** One for each account, in the order in which they were tried. */
-type FoundMeters = Map<string, readonly Property[]>;
+/** The properties of each account, in the order in which they were tried. */
+type PropertiesByAccount = Map<string, readonly Property[]>;
 
 const LOOK_BACK_DAYS = 14;
 
 /** At most one login, and one usage query. */
-async function tryProvider(settings: Settings, account: Account, found: FoundMeters, io: Io) {
+async function tryProvider(settings: Settings, account: Account, byAccount: PropertiesByAccount, io: Io) {
   let signedIn = 'the stored session is good (the password was not tried)';
   const onLogin = () => {
     signedIn = 'signed in';
   };
   const upstream = openUpstreamBeside(settings, account, io, { onLogin });
   await upstream.askForLogin();
-  const known = (await upstream.context.read())?.properties ?? [];
-  const properties = withFound(known, (await upstream.provider.discover()).properties, []);
+  const stored = (await upstream.context.read())?.properties ?? [];
+  const properties = withFound(stored, (await upstream.provider.discover()).properties, []);
   if (upstream.session.lacksRefreshToken)
     signedIn += ' without a refresh token, though provider.offline_access is on: the issuer gave none';
-  const meters = `${properties.length} heat meter(s): ${numbersOf(properties)}${duplicateWords(properties, found)}`;
-  const said = `${signedIn}, ${meters}`;
-  found.set(account.id, properties);
+  const meters = `${properties.length} heat meter(s): ${numbersOf(properties)}${duplicateWords(properties, byAccount)}`;
+  const words = `${signedIn}, ${meters}`;
+  byAccount.set(account.id, properties);
   const [property] = properties;
-  if (!property) return said;
+  if (!property) return words;
   const { zone } = settings;
   const closing = await findClosing({ ...settings, account, upstream }, property, io);
-  const seen = (days: number, of: number) =>
-    `${said}, ${days} day(s) with readings in ${of}, ${closingWords(closing)}`;
+  const withDays = (days: number, of: number) =>
+    `${words}, ${days} day(s) with readings in ${of}, ${closingWords(closing)}`;
   // The query for the hours is made of the same parts as the one for days.
-  if (closing.days !== null) return seen(closing.days, DAYS_LOOKED_AT);
+  if (closing.days !== null) return withDays(closing.days, DAYS_LOOKED_AT);
   const today = zone.dayAt(io.clock.now());
   const { propertyCustomerId } = property;
   const span = { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) };
@@ -263,32 +263,32 @@ async function tryProvider(settings: Settings, account: Account, found: FoundMet
   const times = buckets.flatMap(({ readAt }) => readAt ?? []);
   const isDoubtful = closing.from === 'state' && isContradicted(closing.closes, times, zone);
   const doubt = '; the newest readings contradict that: a backfill from the first day on decides it again';
-  return `${seen(buckets.length, LOOK_BACK_DAYS)}${isDoubtful ? doubt : ''}`;
+  return `${withDays(buckets.length, LOOK_BACK_DAYS)}${isDoubtful ? doubt : ''}`;
 }
 
 const MOST_NUMBERS = 20;
 
 function numbersOf(properties: readonly Property[]): string {
-  const numbers = properties.flatMap((one) =>
-    one.meterIdentifiers.length > 0 ? one.meterIdentifiers : [seriesName(one)],
+  const numbers = properties.flatMap((property) =>
+    property.meterIdentifiers.length > 0 ? property.meterIdentifiers : [seriesName(property)],
   );
   return `${numbers.slice(0, MOST_NUMBERS).join(', ')}${numbers.length > MOST_NUMBERS ? ' and more' : ''}`;
 }
 
-function namesWords(names: Config['meters'], found: FoundMeters, accounts: number): string {
-  if (found.size < accounts) return 'not tried, because not every account could be read';
-  const properties = [...found.values()].flat();
-  const known = new Set(properties.flatMap((one) => [seriesName(one), ...one.meterIdentifiers]));
-  const strays = strayNames(names, known);
+function namesWords(names: Config['meters'], byAccount: PropertiesByAccount, accounts: number): string {
+  if (byAccount.size < accounts) return 'not tried, because not every account could be read';
+  const properties = [...byAccount.values()].flat();
+  const namesThere = properties.flatMap((property) => [seriesName(property), ...property.meterIdentifiers]);
+  const strays = strayNames(names, new Set(namesThere));
   if (strays.length === 0) return 'every name is that of a meter';
   return `no account has ${strays.join(', ')}, named in meters; there is ${numbersOf(properties)}`;
 }
 
 /** About properties that an account before has too. */
-function duplicateWords(properties: readonly Property[], found: FoundMeters): string {
+function duplicateWords(properties: readonly Property[], byAccount: PropertiesByAccount): string {
   const ids = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
   const isShared = ({ propertyCustomerId }: Property) => ids.has(propertyCustomerId);
-  const others = [...found].filter(([, own]) => own.some(isShared)).map(([id]) => id);
+  const others = [...byAccount].filter(([, theirs]) => theirs.some(isShared)).map(([id]) => id);
   if (others.length === 0) return '';
   return ` (also of the account ${others.join(' and ')}: a meter is read once, by one of them)`;
 }

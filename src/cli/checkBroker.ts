@@ -89,9 +89,9 @@ const ownPlace = ({ base_topic: base }: Mqtt): WritingPlace => ({
 
 function writingPlaces(mqtt: Mqtt): WritingPlace[] {
   const { base_topic: base, discovery_prefix: prefix } = mqtt;
-  const own = ownPlace(mqtt);
-  if (prefix === false) return [own];
-  return [own, { below: prefix, topic: `${prefix}/device/${deviceId(base, 'bridge', 'check')}/config` }];
+  const ours = ownPlace(mqtt);
+  if (prefix === false) return [ours];
+  return [ours, { below: prefix, topic: `${prefix}/device/${deviceId(base, 'bridge', 'check')}/config` }];
 }
 
 function writingWords({ version, limits }: Connection, places: readonly WritingPlace[]): string {
@@ -111,10 +111,10 @@ function subscriptionsOf({ fleet, mqtt, meters }: Config): readonly Subscription
       retainedHistory(topics, '+'),
     ];
   }
-  return [...processSubscriptions(topics), retainedInfo(topics)].map((one) => ({
-    ...one,
+  return [...processSubscriptions(topics), retainedInfo(topics)].map((subscription) => ({
+    ...subscription,
     // As one more of those that share it, the check would take requests from the processes.
-    filter: one.filter.replace(/^\$share\/[^/]+/, '$&_check'),
+    filter: subscription.filter.replace(/^\$share\/[^/]+/, '$&_check'),
   }));
 }
 

@@ -1,4 +1,4 @@
-// What a meter itself has said so far, as the daemon has written it down: when, and whether the provider's days are the same ones.
+// Tells what a meter itself has said so far, as the daemon has written it down: when, and whether the provider's days are the same ones.
 import { configuredKey, knownMeters } from '../accounts/names.ts';
 import { openWitnesses } from '../daemon/witnesses.ts';
 import { toUnits } from '../domain/amount.ts';
@@ -22,32 +22,32 @@ export async function witnessWords(
   const meters = await knownMeters(state, config);
   return Promise.all(
     configured.map(async ([meter, { witness }]) => {
-      const known = meters.find(
+      const series = meters.find(
         ({ property, name }) => configuredKey(config.meters, property, name) === meter,
       );
-      const stored = (await known?.ledger?.read()) ?? null;
-      const said = witnesses.of(meter, stored?.ledger ?? openLedger(zone.dayAt(clock.now())));
-      const heard = heardWords(said, (at) => zone.iso(at));
+      const stored = (await series?.ledger?.read()) ?? null;
+      const view = witnesses.of(meter, stored?.ledger ?? openLedger(zone.dayAt(clock.now())));
+      const heard = heardWords(view, (at) => zone.iso(at));
       if (heard === null)
         return { meter, message: `nothing was heard in the last two days on ${witness?.topic}` };
-      return { meter, ...dayWords(heard, said, stored?.readingCloses ?? 'same_day') };
+      return { meter, ...dayWords(heard, view, stored?.readingCloses ?? 'same_day') };
     }),
   );
 }
 
-function heardWords(said: WitnessView | undefined, iso: (at: number) => string): string | null {
-  if (!said || said.energy === null || said.at === null) return null;
-  return `${toUnits(said.energy)} kWh, heard at ${iso(said.at)} (written once an hour)`;
+function heardWords(view: WitnessView | undefined, iso: (at: number) => string): string | null {
+  if (!view || view.energy === null || view.at === null) return null;
+  return `${toUnits(view.energy)} kWh, heard at ${iso(view.at)} (written once an hour)`;
 }
 
 /** Which day a reading of the provider is about shows in the days of the meter itself. */
-function dayWords(heard: string, said: WitnessView | undefined, closes: ReadingCloses) {
-  const { days, daysLate = null, differing = [] } = said?.compared ?? {};
+function dayWords(heard: string, view: WitnessView | undefined, closes: ReadingCloses) {
+  const { days, daysLate = null, differing = [] } = view?.compared ?? {};
   if (daysLate === null) return { message: `${heard}; a week of days tells more` };
-  const told = `${heard}; ${days?.size} of its days are known (reading_closes: ${closes})`;
-  if (daysLate === 0) return { message: `${told}, ${differing.length} differ from the provider's` };
+  const compared = `${heard}; ${days?.size} of its days are known (reading_closes: ${closes})`;
+  if (daysLate === 0) return { message: `${compared}, ${differing.length} differ from the provider's` };
   const direction = daysLate > 0 ? 'after' : 'before';
-  const message = `${told}, and the provider's days are each one ${direction} its own`;
+  const message = `${compared}, and the provider's days are each one ${direction} its own`;
   const isOfClosing = (closes === 'same_day') === daysLate > 0;
   if (!isOfClosing) return { message };
   return {

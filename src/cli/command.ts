@@ -45,9 +45,9 @@ export const wrongUsage = (message: string) =>
 
 /** Throws wrong_usage unless the value of an option is one of these. */
 export function choiceOf<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
-  const found = choices.find((choice) => choice === value);
-  if (found === undefined) throw wrongOption(name, value, choices.join(', '));
-  return found;
+  const chosen = choices.find((choice) => choice === value);
+  if (chosen === undefined) throw wrongOption(name, value, choices.join(', '));
+  return chosen;
 }
 
 /** About an option that is there, but not with this value. */

@@ -210,16 +210,16 @@ function refuseWords({ name, words: allowed }: CommandHelp, words: readonly stri
     throw wrongUsage(`${name} takes one word, ${allowed}; found: ${words.join(' ').slice(0, 40) || first}.`);
 }
 
-/** A mistyped word, answered with the one of `known` that is nearest; empty: none is near. */
-async function meant(word: string, known: readonly string[], before = ''): Promise<string> {
+/** A mistyped word, answered with the one of `words` that is nearest; empty: none is near. */
+async function meant(word: string, words: readonly string[], before = ''): Promise<string> {
   const { didYouMean } = await import('../config/draft.ts');
-  const nearest = didYouMean(word, known);
+  const nearest = didYouMean(word, words);
   return nearest === undefined ? '' : ` Did you mean ${before}${nearest}?`;
 }
 
 /** Rejects with wrong_usage. */
-async function parse({ options: known }: CommandHelp, args: readonly string[]) {
-  const kinds = known.map(({ name, value }) => {
+async function parse({ options }: CommandHelp, args: readonly string[]) {
+  const kinds = options.map(({ name, value }) => {
     const type: 'string' | 'boolean' = value === undefined ? 'boolean' : 'string';
     return [name, { type, multiple: value?.endsWith('…') === true }] as const;
   });
@@ -227,17 +227,17 @@ async function parse({ options: known }: CommandHelp, args: readonly string[]) {
     return parseArgs({ args: [...args], options: Object.fromEntries(kinds), allowPositionals: true });
   } catch (err) {
     // Node adds advice about its own conventions.
-    const [said = ''] = err instanceof Error ? err.message.split(/\.?(?:\n|\. |$)/) : [];
-    const [, name = ''] = /--([\w-]+)/.exec(said) ?? [];
-    const allowed = known.find((one) => one.name === name);
+    const [message = ''] = err instanceof Error ? err.message.split(/\.?(?:\n|\. |$)/) : [];
+    const [, name = ''] = /--([\w-]+)/.exec(message) ?? [];
+    const allowed = options.find((option) => option.name === name);
     if (!allowed && GONE.includes(name)) throw wrongUsage(`--${name} is gone: ${SECRETS_APART}.`);
     if (allowed?.value)
       throw wrongUsage(
         `--${name} has no value, or one that begins with a dash (then --${name}=…); allowed: ${allowed.usage}.`,
       );
-    const names = known.map((one) => one.name);
+    const names = options.map((option) => option.name);
     const other = allowed || name === '' ? '' : await meant(name, names, '--');
-    throw wrongUsage(`${said || 'Wrong usage'}.${other}`);
+    throw wrongUsage(`${message || 'Wrong usage'}.${other}`);
   }
 }
 

@@ -19,17 +19,17 @@ export const healthcheck: Command = async (given, io) => {
   return isHealthy ? EXIT.fine : EXIT.unexpected;
 };
 
-interface Told {
+interface DaemonHealth {
   readonly isHealthy: boolean;
   readonly words: string;
   /** In the words that only heat2mqtt has. */
   readonly isAnswered: boolean;
 }
 
-const SAID = [healthWords(true), healthWords(false), 'heat2mqtt waits for its options'];
+const WORDS_OF_OURS = [healthWords(true), healthWords(false), 'heat2mqtt waits for its options'];
 
 /** The running daemon's own health, or why it cannot be asked. Never rejects. */
-export async function askHealth(config: Config, clock: Clock): Promise<Told> {
+export async function askHealth(config: Config, clock: Clock): Promise<DaemonHealth> {
   const { http } = config;
   if (http === false) return askOnSocket(config, clock);
   // A server on all addresses listens on this one, too.
@@ -38,26 +38,30 @@ export async function askHealth(config: Config, clock: Clock): Promise<Told> {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(`http://${address}/healthz`, { signal });
     const words = (await response.text()).trimEnd();
-    return { isHealthy: response.ok, words, isAnswered: SAID.includes(words) };
+    return { isHealthy: response.ok, words, isAnswered: WORDS_OF_OURS.includes(words) };
   } catch {
     return { isHealthy: false, isAnswered: false, words: `No daemon answers at ${address}.` };
   }
 }
 
 /** Without HTTP, in the state directory. */
-async function askOnSocket({ state_dir, fleet }: Config, clock: Clock): Promise<Told> {
-  const unhealthy = (words: string) => ({ isHealthy: false, isAnswered: SAID.includes(words), words });
+async function askOnSocket({ state_dir, fleet }: Config, clock: Clock): Promise<DaemonHealth> {
+  const unhealthy = (words: string) => ({
+    isHealthy: false,
+    isAnswered: WORDS_OF_OURS.includes(words),
+    words,
+  });
   const isHidden = await access(state_dir, constants.R_OK | constants.X_OK).then(
     () => false,
     ({ code }) => code === 'EACCES',
   );
   if (isHidden)
     return unhealthy(`This user may not look into ${state_dir}, where the daemon could be asked.`);
-  const said = fleet ? await askProcesses(state_dir, clock) : await askDaemon(state_dir, clock);
-  if (said !== null) {
-    return said === HEALTHY
-      ? { isHealthy: true, isAnswered: true, words: said }
-      : unhealthy(said || `What runs with ${state_dir} does not say how it is.`);
+  const answer = fleet ? await askProcesses(state_dir, clock) : await askDaemon(state_dir, clock);
+  if (answer !== null) {
+    return answer === HEALTHY
+      ? { isHealthy: true, isAnswered: true, words: answer }
+      : unhealthy(answer || `What runs with ${state_dir} does not say how it is.`);
   }
   if (await canListenIn(state_dir)) return unhealthy(`No daemon runs with ${state_dir}.`);
   // A container would be restarted again and again, and nothing would change.
@@ -68,9 +72,9 @@ async function askOnSocket({ state_dir, fleet }: Config, clock: Clock): Promise<
 /** One process that is not well speaks for all that share the directory. `null`: none answers. */
 async function askProcesses(directory: string, clock: Clock): Promise<string | null> {
   const names = (await readdir(directory).catch(() => [])).filter((name) => PROCESS_SOCKET.test(name));
-  const all = await Promise.all(names.map((name) => askIn(directory, name, TIMEOUT_MS, clock)));
-  const said = all.filter((words) => words !== null);
-  return said.find((words) => words !== HEALTHY) ?? said[0] ?? null;
+  const answers = await Promise.all(names.map((name) => askIn(directory, name, TIMEOUT_MS, clock)));
+  const given = answers.filter((words) => words !== null);
+  return given.find((words) => words !== HEALTHY) ?? given[0] ?? null;
 }
 
 /** How the fleet is, and the shapes of replies that its processes share. Rejects with a Failure. */

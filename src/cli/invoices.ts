@@ -15,7 +15,7 @@ export const invoices: Command = async (given, io) => {
   const format = formatFrom(given.options.format, io);
   const opened = await openAccount(given, io);
   const { account, zone } = opened;
-  const found = await readInvoices(opened, io);
+  const read = await readInvoices(opened, io);
   const currency = await findCurrency(opened);
   const ledgers = await completeLedgers(opened);
   if (ledgers.length === 0)
@@ -23,8 +23,8 @@ export const invoices: Command = async (given, io) => {
       'The invoices are not compared with their days: the history of a running bridge is not in state_dir.\n',
     );
   const tenancies = ledgers.map((ledger) => ledgerSince(ledger, account.history_since ?? ledger.origin));
-  const checks = billJudge()(found, tenancies, zone);
-  const records = found.map((invoice) => {
+  const checks = billJudge()(read, tenancies, zone);
+  const records = read.map((invoice) => {
     const checked = checks.get(invoice.id);
     const check = checked ? billCheckRecord(checked, currency) : null;
     return { ...invoiceRecord(invoice, zone), currency, check };
@@ -52,22 +52,23 @@ async function readInvoices({ upstream }: Opened, { clock, interrupted: signal }
   const { provider, context } = upstream;
   const { personCustomerId, billingProfileIds } = (await context.read()) ?? (await provider.discover(signal));
   const asked = { personCustomerId, billingProfileIds, now: clock.now(), signal };
-  const read = await provider.invoices?.(asked);
-  const found = new Map([...(read?.byProfile.values() ?? [])].flat().map((invoice) => [invoice.id, invoice]));
-  return newestFirst([...found.values()]);
+  const { byProfile } = (await provider.invoices?.(asked)) ?? {};
+  const byId = new Map([...(byProfile?.values() ?? [])].flat().map((invoice) => [invoice.id, invoice]));
+  return newestFirst([...byId.values()]);
 }
 
 /** The ledgers of the account's meters, as the daemon keeps them; none unless all of them are there and complete. */
 async function completeLedgers({ config, state, upstream, zone }: Opened): Promise<readonly Ledger[]> {
   const ledgers: Ledger[] = [];
-  const known = await knownMeters(state, config);
+  const meters = await knownMeters(state, config);
   for (const { propertyCustomerId: id } of (await upstream.context.read())?.properties ?? []) {
     // One of several accounts that have the meter keeps the ledger.
-    const kept = known.filter(({ property }) => property.propertyCustomerId === id);
-    const found = (await Promise.all(kept.map(({ ledger }) => ledger?.read()))).flatMap((document) =>
+    const ofProperty = meters.filter(({ property }) => property.propertyCustomerId === id);
+    const documents = await Promise.all(ofProperty.map(({ ledger }) => ledger?.read()));
+    const complete = documents.flatMap((document) =>
       document?.ledger.complete && isSameZone(document.timezone, zone.name) ? [document.ledger] : [],
     );
-    const [newest] = found.sort((a, b) => compareText(b.readTo, a.readTo));
+    const [newest] = complete.sort((a, b) => compareText(b.readTo, a.readTo));
     if (!newest) return [];
     ledgers.push(newest);
   }

@@ -40,8 +40,8 @@ export const exportLedgers: Command = async (given, io) => {
   const settings = await loadHousehold(given, io);
   const { config } = settings;
   const only = options.account === undefined ? null : pickAccount(settings, options.account).id;
-  const { found, unreadable } = await ledgersOf(settings, io, only);
-  const records = found.flatMap(({ account, meter, tenancy, timezone }) => {
+  const { ledgers, unreadable } = await ledgersOf(settings, io, only);
+  const records = ledgers.flatMap(({ account, meter, tenancy, timezone }) => {
     const zone = zoneOf(timezone);
     return periodSums(tenancy, interval, Number.POSITIVE_INFINITY).map((sum) => ({
       account,
@@ -53,7 +53,7 @@ export const exportLedgers: Command = async (given, io) => {
       ...(options.revisions ? { revision: sum.revision, received_at: zone.iso(sum.receivedAt) } : {}),
     }));
   });
-  if (found.length === 0 && unreadable.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
+  if (ledgers.length === 0 && unreadable.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
   if (format === 'influx') io.out(records.map(lineOf).join(''));
   else
     print(
@@ -76,7 +76,7 @@ function lineOf({ account, meter, start, energy_kwh, cost }: Exported): string {
 
 /** The ledgers of the `only` account, or of all, under the names that the meters have in topics. `unreadable`: documents, which are told. */
 async function ledgersOf({ config, state, names }: HouseholdSettings, io: Io, only: string | null) {
-  const found: (LedgerDocument & {
+  const ledgers: (LedgerDocument & {
     readonly account: string;
     readonly meter: string;
     readonly property: Property;
@@ -91,12 +91,12 @@ async function ledgersOf({ config, state, names }: HouseholdSettings, io: Io, on
     if (document === null) unreadable.push(file);
     else {
       const tenancy = ledgerSince(document.ledger, since ?? document.ledger.origin);
-      found.push({ ...document, account, meter, property, tenancy });
+      ledgers.push({ ...document, account, meter, property, tenancy });
     }
   }
   for (const name of unreadable)
     io.err(`Left out, as it is damaged, of a newer version or not readable: ${withoutCustomer(name)}.\n`);
-  return { found, unreadable };
+  return { ledgers, unreadable };
 }
 
 export const statement: Command = async (given, io) => {
@@ -118,8 +118,8 @@ export const statement: Command = async (given, io) => {
       const statements = await statementsOf(household, io, id, wanted);
       if (!isKept) io.out(documentOf(statements, format, household, io));
       else
-        for (const one of statements)
-          await keepSheet(String(options.output), one, format, { settings: household, io });
+        for (const sheet of statements)
+          await keepSheet(String(options.output), sheet, format, { settings: household, io });
     } catch (err) {
       // One account without a whole month does not take the sheets of the others away.
       if (!(err instanceof Failure) || !options.all) throw err;
@@ -154,13 +154,13 @@ const ENDING: Readonly<Record<Format, string>> = { text: 'txt', json: 'json', ht
 /** One file of the directory, which is made where there is none: for nobody but the user that types this. */
 async function keepSheet(
   directory: string,
-  one: Statement,
+  sheet: Statement,
   format: Format,
   { settings, io }: { readonly settings: Pick<Settings, 'config'>; readonly io: Io },
 ): Promise<void> {
-  const file = join(resolve(directory), `${one.account}-${one.meter}-${one.month}.${ENDING[format]}`);
+  const file = join(resolve(directory), `${sheet.account}-${sheet.meter}-${sheet.month}.${ENDING[format]}`);
   await makePrivateDirectory(resolve(directory));
-  await replace(file, documentOf([one], format, settings, io));
+  await replace(file, documentOf([sheet], format, settings, io));
   io.out(`${file}\n`);
 }
 
@@ -173,9 +173,10 @@ function documentOf(
 ): string {
   const language = homeLanguage(config.language);
   const issuedOn = zoneOf(config.usage.timezone).dayAt(clock.now());
-  if (format === 'text') return statements.map((one) => statementText(one, language, issuedOn)).join('');
-  if (format === 'html') return joinedPages(statements.map((one) => statementPage(one, language, issuedOn)));
-  const records = statements.map((one) => ({ schema: 1, ...one }));
+  if (format === 'text') return statements.map((sheet) => statementText(sheet, language, issuedOn)).join('');
+  if (format === 'html')
+    return joinedPages(statements.map((sheet) => statementPage(sheet, language, issuedOn)));
+  const records = statements.map((sheet) => ({ schema: 1, ...sheet }));
   return `${JSON.stringify(records.length === 1 ? records[0] : records, null, 2)}\n`;
 }
 
@@ -203,11 +204,11 @@ async function statementsOf(
     const hint = 'A running bridge reads it with its first poll.';
     throw failure('no_statement', message, { exit: EXIT.usage, retry: 'later', hint });
   }
-  const found = all.filter(({ meter }) => (wanted.meter ?? meter.meter) === meter.meter);
+  const chosen = all.filter(({ meter }) => (wanted.meter ?? meter.meter) === meter.meter);
   const names = all.map(({ meter }) => meter.meter).join(', ');
-  if (found.length === 0)
+  if (chosen.length === 0)
     throw wrongUsage(`--meter: found ${String(wanted.meter).slice(0, 40)}; allowed: ${names}.`);
-  return found.map((facts) => {
+  return chosen.map((facts) => {
     const { tenancy, zone } = facts.meter;
     const { late_after_hours: lateAfterHours } = config.usage;
     const months = completeMonths(tenancy, { zone, now: io.clock.now(), lateAfterHours });
@@ -218,13 +219,13 @@ async function statementsOf(
 /** The meters of an account, as the documents on this disk have them. */
 async function factsOf(settings: HouseholdSettings, io: Io, account: string): Promise<StatementFacts[]> {
   const { config, state } = settings;
-  const { found } = await ledgersOf(settings, io, account);
+  const { ledgers } = await ledgersOf(settings, io, account);
   const extras = (await state.document(`accounts/${account}/extras`, extrasCodec).read())?.value;
   const outdoor = (await state.document('outdoor-temperatures', temperaturesCodec).read())?.value;
   const witnesses = await openWitnesses({ ...settings, clock: io.clock }, () => undefined);
-  const own = found.filter(({ ledger }) => ledger.complete);
+  const complete = ledgers.filter(({ ledger }) => ledger.complete);
   const invoices = extras?.invoices.found ?? null;
-  const tenancies = own.map(({ tenancy }) => tenancy);
+  const tenancies = complete.map(({ tenancy }) => tenancy);
   const base = config.home_assistant?.degree_day_base ?? null;
   const weather = outdoor === undefined ? null : { temperatures: new Map(outdoor.days), base };
   const facts = {
@@ -235,7 +236,7 @@ async function factsOf(settings: HouseholdSettings, io: Io, account: string): Pr
     asked: config.extras,
     statement: config.statement,
   };
-  return own.map(({ meter, property, timezone, readingCloses, tenancy, ledger }) => ({
+  return complete.map(({ meter, property, timezone, readingCloses, tenancy, ledger }) => ({
     meter: {
       meter,
       friendlyName: friendlyNameOf(config.meters, property, meter),

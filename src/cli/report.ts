@@ -76,7 +76,9 @@ async function fleetSections(fleet: Fleet, settings: Settings): Promise<Sections
     const lines = [
       `${accounts} account(s): ${paused} paused, ${failing} failing, ${overdue} overdue`,
       ...(oldest_due_at === null ? [] : [`the oldest since ${oldest_due_at}`]),
-      ...processes.map((one) => `process ${one.number}: ${one.version}, since ${one.started_at}`),
+      ...processes.map(
+        ({ number, version, started_at }) => `process ${number}: ${version}, since ${started_at}`,
+      ),
       ...health.reasons.map(({ message }) => message),
     ];
     return { Fleet: lines, ...shapesOf(replies, zone) };
@@ -131,8 +133,8 @@ async function accountLines({ state, zone }: Settings, account: string): Promise
 }
 
 function extrasLine({ registers, ...rest }: Extras): string {
-  const all = [...Object.entries(rest), ...Object.values(registers).map((one) => ['register', one] as const)];
-  return all
+  const byRegister = Object.values(registers).map((register) => ['register', register] as const);
+  return [...Object.entries(rest), ...byRegister]
     .map(([name, { askedOn, off }]) => `${name} ${askedOn ?? 'never'}${off ? ', left out' : ''}`)
     .join('; ');
 }
@@ -171,8 +173,8 @@ function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Z
   ];
 }
 
-function shapesOf(known: ReturnType<typeof codecs.repliesCodec.decode> | null, zone: Zone): Sections {
-  const lines = Object.entries(known?.replies ?? {}).flatMap(([what, shapes]) =>
+function shapesOf(stored: ReturnType<typeof codecs.repliesCodec.decode> | null, zone: Zone): Sections {
+  const lines = Object.entries(stored?.replies ?? {}).flatMap(([what, shapes]) =>
     shapes.flatMap(({ firstSeenAt, status, shape }) => [
       `${what}, HTTP ${status}, first seen ${zone.iso(firstSeenAt)}`,
       ...shape.map((line) => `  ${line}`),

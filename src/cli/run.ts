@@ -67,13 +67,13 @@ async function runDaemon(settings: Settings, io: Io, ingress: Ingress | null): P
 /** With the clock, the timers and the chance of this machine, and alone on its state directory. Rejects with already_running. */
 export async function startHousehold(
   settings: Settings,
-  own: { readonly log: Log; readonly logTail: LogTail; readonly ingress: Ingress | null },
+  outside: { readonly log: Log; readonly logTail: LogTail; readonly ingress: Ingress | null },
   io: Io,
 ): Promise<Daemon> {
   const { config, notices, scrubber } = settings;
-  const { answer, giveUp } = await claimDirectory(config.state_dir, systemClock, own.log);
+  const { answer, giveUp } = await claimDirectory(config.state_dir, systemClock, outside.log);
   const daemon = await startDaemon({
-    ...own,
+    ...outside,
     config,
     notices,
     scrubber,
@@ -105,7 +105,7 @@ async function startFleetProcess(
   const { startFleet } = await import('../fleet/fleet.ts');
   const cron = cronTimes(config.usage.schedule, config.usage.timezone);
   const began = systemClock.monotonic();
-  for (let told = ''; ; ) {
+  for (let reason = ''; ; ) {
     try {
       const machine = { clock: systemClock, random: Math.random, cron };
       const started = await startFleet({ ...machine, config, log, scrubber, fleet });
@@ -115,8 +115,8 @@ async function startFleetProcess(
       // PostgreSQL may start later than its workers; whatever supervises this process tries again later still.
       const isOver = systemClock.monotonic() - began >= WAIT_FOR_DATABASE_MS;
       if (!(err instanceof Failure) || err.retry !== 'soon' || isOver) throw err;
-      if (told !== err.message) log.warn(safeWords(err), 'waits for the database of the fleet');
-      told = err.message;
+      if (reason !== err.message) log.warn(safeWords(err), 'waits for the database of the fleet');
+      reason = err.message;
       await systemClock.sleep(TRY_DATABASE_EVERY_MS, interrupted);
       if (interrupted.aborted) throw err;
     }

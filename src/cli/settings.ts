@@ -29,7 +29,7 @@ export interface Household {
 
 export interface HouseholdSettings extends Omit<Settings, 'state'> {
   readonly state: StateStore;
-  /** What its meters are called, where that is known beforehand. */
+  /** The names of its meters, if they are known beforehand. */
   readonly names?: SeriesNames;
 }
 

@@ -12,7 +12,8 @@ import { energyDashboard } from './energyDashboard.ts';
 import { run } from './run.ts';
 import { refuseInFleet } from './settings.ts';
 import { Answers } from './setup/answers.ts';
-import { choose, faultsElsewhere, type Interview, isYes, QUESTIONS, walk } from './setup/interview.ts';
+import { choose, isYes } from './setup/asking.ts';
+import { faultsElsewhere, type Interview, QUESTIONS, walk } from './setup/interview.ts';
 import { pageWords } from './setup/page.ts';
 import { STEPS } from './setup/questions.ts';
 import { unitOf, writeService } from './setup/service.ts';
@@ -56,7 +57,7 @@ async function openAnswers(path: string, io: Io): Promise<Answers> {
   return answers;
 }
 
-/** What a new file has without a question, and its order. */
+/** A new file has these without a question, and in this order. */
 function seedFor(path: string, { env }: Io) {
   // The systemd unit may not write below /etc, and has its state elsewhere.
   const stateDir = resolve(path).startsWith('/etc/') ? '/var/lib/heat2mqtt' : './state';
@@ -66,7 +67,7 @@ function seedFor(path: string, { env }: Io) {
     accounts: [{}],
     mqtt: {},
     usage: { schedule: '23 */4 * * *' },
-    // What runs this may name one in the environment.
+    // systemd, say, names one in the environment.
     ...(env.STATE_DIRECTORY ? {} : { state_dir: stateDir }),
   };
 }

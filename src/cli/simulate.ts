@@ -203,13 +203,13 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
 
 /** Sees what every subscriber would see. */
 async function watch(url: string, { interrupted }: Io) {
-  let hear = (_topic: string, _said: Said) => {};
+  let hear = (_topic: string, _message: Message) => {};
   const first = new Promise<string>((resolve) => {
-    const states: { meter?: Said; account?: Said } = {};
+    const states: { meter?: Message; account?: Message } = {};
     const tell = () => states.meter && resolve(meterSentence(states.meter, states.account ?? {}));
-    hear = (topic, said) => {
+    hear = (topic, message) => {
       const [, kind] = /(meter|account)\/[^/]+\/state$/.exec(topic) ?? [];
-      if (kind === 'meter' || kind === 'account') states[kind] = said;
+      if (kind === 'meter' || kind === 'account') states[kind] = message;
       // Bills are read after the days.
       if (typeof states.account?.invoice_forecast === 'number') tell();
       else if (kind === 'meter') void systemClock.sleep(BILL_WAIT_MS, interrupted).then(tell);
@@ -234,8 +234,8 @@ async function watch(url: string, { interrupted }: Io) {
     /** From now on each publication that matters is told. */
     tell(out: (line: string) => void) {
       let health = '';
-      hear = (topic, said) => {
-        const line = sentenceOn(topic.slice(BASE.length + 1), said);
+      hear = (topic, message) => {
+        const line = sentenceOn(topic.slice(BASE.length + 1), message);
         // Health is published with each poll, and told when it has changed.
         if (line === null || line === health) return;
         if (line.startsWith(HEALTH)) health = line;
@@ -260,10 +260,10 @@ function whereToLook({ brokerUrl, httpPort }: Daemon, { urls }: Simulator): stri
 `;
 }
 
-type Said = Readonly<Record<string, unknown>>;
+type Message = Readonly<Record<string, unknown>>;
 
 /** On the state of a meter: its newest day, and its month, with the bill of that month where the account's next bill is it. */
-export function meterSentence(state: Said, account: Said): string {
+export function meterSentence(state: Message, account: Message): string {
   if (typeof state.day !== 'string') return NO_READING;
   const month = amounts(state.energy_month, state.cost_month, ' This month so far: ', '.');
   const isBillOfMonth = String(account.invoice_forecast_to).slice(0, 7) === state.day.slice(0, 7);
@@ -273,14 +273,14 @@ export function meterSentence(state: Said, account: Said): string {
 }
 
 /** On a message, by its topic below the base topic; `null` where it is nothing to tell. */
-export function sentenceOn(name: string, said: Said): string | null {
+export function sentenceOn(name: string, message: Message): string | null {
   if (name === 'bridge/health') {
-    const [reason] = Array.isArray(said.reasons) ? said.reasons : [];
-    return `${HEALTH}${said.state}.${reason ? ` ${Object(reason).message}` : ''}`;
+    const [reason] = Array.isArray(message.reasons) ? message.reasons : [];
+    return `${HEALTH}${message.state}.${reason ? ` ${Object(reason).message}` : ''}`;
   }
-  if (name.endsWith('/event')) return eventSentence(said);
+  if (name.endsWith('/event')) return eventSentence(message);
   const [, request] = /^bridge\/response\/(.*)/.exec(name) ?? [];
-  return request === undefined ? null : answerSentence(request, said);
+  return request === undefined ? null : answerSentence(request, message);
 }
 
 const HAPPENED: Readonly<Record<string, string>> = {
@@ -288,7 +288,7 @@ const HAPPENED: Readonly<Record<string, string>> = {
   new_day: 'A new day has come',
 };
 
-function eventSentence(event: Said): string {
+function eventSentence(event: Message): string {
   if (typeof event.message === 'string') return event.message;
   const type = String(event.event_type);
   const day = event.day ? `: ${dayWords(event.day)}` : '';
@@ -297,7 +297,7 @@ function eventSentence(event: Said): string {
   return `${HAPPENED[type] ?? `Event ${type.replaceAll('_', ' ')}`}${day}${now}${before}.`;
 }
 
-function answerSentence(request: string, { status, data, error }: Said): string {
+function answerSentence(request: string, { status, data, error }: Message): string {
   const { topic, count, next_at } = Object(data);
   const list = typeof topic === 'string' ? `, ${count} on ${topic}` : '';
   const next = next_at ? `, possible again at ${timeOfDay(next_at)}` : '';
@@ -309,8 +309,8 @@ function answerSentence(request: string, { status, data, error }: Said): string 
 function amounts(kwh: unknown, eur: unknown, before = '', after = ''): string {
   const energy = typeof kwh === 'number' ? [`${kwh.toFixed(1)} kWh`] : [];
   const cost = typeof eur === 'number' ? [`${eur.toFixed(2)} EUR`] : [];
-  const known = [...energy, ...cost].join(', ');
-  return known && `${before}${known}${after}`;
+  const words = [...energy, ...cost].join(', ');
+  return words && `${before}${words}${after}`;
 }
 
 /** `Friday 20 November`. */

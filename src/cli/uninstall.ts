@@ -111,20 +111,20 @@ const LOOK_MS = 100;
 async function openRetained(mqtt: Mqtt, clock: Clock) {
   const topics = new Topics(mqtt.base_topic);
   const filters = filtersOf(topics, mqtt.discovery_prefix);
-  const found = new Set<string>();
+  const retainedTopics = new Set<string>();
   let [state, isAnswered, heard] = ['', false, 0];
   const onMessage = (incoming: Incoming): void => {
     const { topic, payload, retained } = incoming;
     heard += 1;
     if (topic === topics.of('bridge/state')) state = payload.toString('utf8');
     if (topic === topics.of('bridge/response/health') && !retained) isAnswered = true;
-    if (retained && payload.length > 0 && isOurs(topics, incoming)) found.add(topic);
+    if (retained && payload.length > 0 && isOurs(topics, incoming)) retainedTopics.add(topic);
   };
   const connection = await openBroker(mqtt, 'uninstall', clock, { onMessage });
   return {
     /** `null`: the broker does not let us read. */
     async read(): Promise<readonly string[] | null> {
-      found.clear();
+      retainedTopics.clear();
       try {
         // A second subscription to the same filter is a new one only after the end of the first.
         for (const filter of filters) await connection.unsubscribe(filter);
@@ -137,7 +137,7 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
         before = heard;
         await clock.sleep(SILENCE_MS);
       }
-      return [...found];
+      return [...retainedTopics];
     },
     /** Whether a daemon answers. One that was killed together with its broker has left `online` behind. */
     async isInUse(): Promise<boolean> {

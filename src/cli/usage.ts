@@ -89,14 +89,14 @@ async function readMeters(opened: Opened, period: Period, format: Format, io: Io
     for (const property of properties) all.push(await readMeter(opened, property, period, format, io));
     return all;
   };
-  const known = await context.read();
+  const stored = await context.read();
   try {
-    if (known !== null) return await readAll(known);
+    if (stored !== null) return await readAll(stored);
   } catch (err) {
     if (!(err instanceof Failure) || err.code !== 'provider_refused') throw err;
   }
   const { properties } = await provider.discover(io.interrupted);
-  return readAll({ properties: withFound(known?.properties ?? [], properties, []) });
+  return readAll({ properties: withFound(stored?.properties ?? [], properties, []) });
 }
 
 /** In as many questions as the provider gives answers for, told where these are several. */

@@ -69,16 +69,16 @@ export class Draft {
     this.scrubber = scrubber;
   }
 
-  /** Undefined when there is nothing. */
-  at(path: Path): unknown {
-    return path.reduce<unknown>((value, name) => inside(value, name), this.raw);
+  /** `path`: a text such as `mqtt.url`, or its names, which may have dots. Undefined when there is nothing. */
+  at(path: Path | string): unknown {
+    return namesIn(path).reduce<unknown>((value, name) => inside(value, name), this.raw);
   }
 
-  isGiven(path: Path): boolean {
+  isGiven(path: Path | string): boolean {
     return this.at(path) !== undefined;
   }
 
-  textAt(path: Path): string | undefined {
+  textAt(path: Path | string): string | undefined {
     const value = this.at(path);
     return typeof value === 'string' ? value : undefined;
   }
@@ -154,9 +154,11 @@ export class Draft {
    * `at`: a key, or one name: of a variable, or a place in a file. The first fault there counts; others are about the same mistake.
    * `meant`: the key for which a misspelt name stands: where that is missing, it is the same mistake.
    */
-  refuse(at: Path, allowed: string, found = this.#foundAt(at), meant?: Path): void {
-    const key = written(meant && !this.isGiven(meant) ? mainKeyOf(meant) : at);
-    if (meant || !this.#faults.has(key)) this.#faults.set(key, { path: written(at), found, allowed });
+  refuse(at: Path | string, allowed: string, found?: string, meant?: Path): void {
+    const path = namesIn(at);
+    const key = written(meant && !this.isGiven(meant) ? mainKeyOf(meant) : path);
+    if (!meant && this.#faults.has(key)) return;
+    this.#faults.set(key, { path: written(path), found: found ?? this.#foundAt(path), allowed });
   }
 
   /** Scrubbed only now, when all secrets are known. */
@@ -181,7 +183,7 @@ export class Draft {
   refuseIssue(issue: z.core.$ZodIssue, above: Path = []): void {
     const path = [...above, ...issue.path.map(String)];
     const inner = insideSection(issue);
-    if (inner) for (const one of inner) this.refuseIssue(one, path);
+    if (inner) for (const mistake of inner) this.refuseIssue(mistake, path);
     else if (issue.code === 'unrecognized_keys')
       for (const name of issue.keys) this.#refuseKey(path, name, issue.message);
     else {
@@ -199,6 +201,8 @@ export class Draft {
     this.refuse([...section, name.slice(0, 40)], siblings + hint, 'an unknown key', meant);
   }
 }
+
+const namesIn = (path: Path | string): Path => (typeof path === 'string' ? path.split('.') : path);
 
 const inside = (value: unknown, name: string): unknown => {
   if (Array.isArray(value)) return value[Number(name)];
@@ -250,15 +254,15 @@ function quoted(value: string): string {
 const written = (path: Path): string =>
   path.map((name) => JSON.stringify(name).slice(1, -1)).join('.') || 'configuration';
 
-/** The nearest of `known`: a few letters away, or one the beginning of the other; else undefined. */
-export function didYouMean(word: string, known: readonly string[]): string | undefined {
+/** The nearest of `words`: a few letters away, or one the beginning of the other; else undefined. */
+export function didYouMean(word: string, words: readonly string[]): string | undefined {
   const plain = simplified(word.slice(0, 80));
-  const [nearest] = known
+  const [nearest] = words
     .map((name) => ({ name, steps: leven(plain, simplified(name)) }))
     // Two neighbours that are swapped are two steps.
     .filter(({ name, steps }) => steps <= (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))))
     .sort((a, b) => a.steps - b.steps);
-  return nearest?.name ?? known.find((name) => begins(plain, simplified(name)));
+  return nearest?.name ?? words.find((name) => begins(plain, simplified(name)));
 }
 
 /** baseTopic and base-topic are base_topic. */

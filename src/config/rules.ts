@@ -6,14 +6,14 @@ import { isLoopback } from './listenAddress.ts';
 import { WITH_PASSWORD } from './schema.ts';
 import { cronExpression, parseUrl, timeZone } from './values.ts';
 
-/** So many of the next times of a cron expression; `null`: it is none, and `[]`: no time of it ever comes. */
+/** The next times of a cron expression, `count` of them; `null`: it is none, and `[]`: no time of it ever comes. */
 export type NextTimes = (expression: string, timezone: string, count: number) => readonly number[] | null;
 
 export interface Surroundings {
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
   readonly nextTimes: NextTimes;
-  /** Where a configuration file was looked for, when there is none. */
+  /** A configuration file was looked for in these places; empty when there is one. */
   readonly lookedIn: readonly string[];
 }
 
@@ -26,151 +26,122 @@ const BEGIN =
 const SHORTEST_GAP_MINUTES = 15;
 const TOO_FAST = `at least ${SHORTEST_GAP_MINUTES} minutes between two polls, or usage.allow_fast_schedule: true; the provider has something new once a day`;
 const MINUTE_MS = 60_000;
-// Of a schedule that asks too often, some of these are too close to one another.
+// A schedule that asks too often has two of these too close to one another.
 const TIMES_LOOKED_AT = 200;
 
-/** A draft whose paths are written with dots. Any value in it may be of a wrong type: the schema tells that. */
-class Paths {
-  private readonly draft: Draft;
-
-  constructor(draft: Draft) {
-    this.draft = draft;
-  }
-
-  at(path: string): unknown {
-    return this.draft.at(path.split('.'));
-  }
-
-  textAt(path: string): string | undefined {
-    return this.draft.textAt(path.split('.'));
-  }
-
-  isGiven(path: string): boolean {
-    return this.at(path) !== undefined;
-  }
-
-  isOn(path: string): boolean {
-    return (this.at(path) ?? false) !== false;
-  }
-
-  hasSecret(path: string): boolean {
-    return this.isGiven(path) || this.isGiven(`${path}_file`);
-  }
-
-  refuse(path: string, allowed: string, found?: string): void {
-    this.draft.refuse(path.split('.'), allowed, found);
-  }
-
-  get signIn(): string {
-    return this.textAt('provider.sign_in') ?? 'auto';
-  }
-
-  /** `accounts.0`, `accounts.1`, … */
-  get accounts(): readonly string[] {
-    const accounts = this.at('accounts') ?? [];
-    // The environment may leave holes.
-    return Array.isArray(accounts) ? Array.from(accounts, (_, at) => `accounts.${at}`) : [];
-  }
-}
-
 /** Notes each mistake in the draft. */
-export function checkRules(draft: Draft, surroundings: Surroundings): void {
-  const paths = new Paths(draft);
-  checkProvider(paths);
-  checkBroker(paths);
-  checkPage(paths);
-  checkAccountIds(paths);
-  checkSecrets(paths);
-  checkSections(paths, surroundings.lookedIn);
-  checkFleet(paths);
+export function checkRules(draft: Draft, { now, nextTimes, lookedIn }: Surroundings): void {
+  checkProvider(draft);
+  checkBroker(draft);
+  checkPage(draft);
+  checkAccountIds(draft);
+  checkSecrets(draft);
+  checkSections(draft, lookedIn);
+  checkFleet(draft);
   checkWitnesses(draft);
-  const zone = timeZone.safeParse(paths.at('usage.timezone')).data ?? 'Europe/Dublin';
-  checkSchedule(paths, zone, surroundings.nextTimes);
-  checkHistory(paths, zone, surroundings.now);
+  const zone = timeZone.safeParse(draft.at('usage.timezone')).data ?? 'Europe/Dublin';
+  checkSchedule(draft, zone, nextTimes);
+  checkHistory(draft, zone, now);
 }
 
-function checkProvider(paths: Paths): void {
+// Any value may be of a wrong type: the schema tells that.
+
+const isOn = (draft: Draft, path: string): boolean => (draft.at(path) ?? false) !== false;
+
+const hasSecret = (draft: Draft, path: string): boolean =>
+  draft.isGiven(path) || draft.isGiven(`${path}_file`);
+
+const signInOf = (draft: Draft): string => draft.textAt('provider.sign_in') ?? 'auto';
+
+/** `accounts.0`, `accounts.1`, … */
+function accountsIn(draft: Draft): readonly string[] {
+  const accounts = draft.at('accounts');
+  // The environment may leave holes.
+  return Array.isArray(accounts) ? Array.from(accounts, (_, at) => `accounts.${at}`) : [];
+}
+
+function checkProvider(draft: Draft): void {
   for (const path of ['provider.issuer', 'provider.api_url'])
-    if (!paths.isOn('provider.allow_insecure') && isUnencrypted(paths.textAt(path)))
-      paths.refuse(path, 'https://, or http:// to this machine, or provider.allow_insecure: true');
-  if (['form', 'link'].includes(paths.signIn) && !paths.isGiven('provider.redirect_uri'))
-    paths.refuse('provider.redirect_uri', NEEDS_REDIRECT_URI);
+    if (!isOn(draft, 'provider.allow_insecure') && isUnencrypted(draft.textAt(path)))
+      draft.refuse(path, 'https://, or http:// to this machine, or provider.allow_insecure: true');
+  if (['form', 'link'].includes(signInOf(draft)) && !draft.isGiven('provider.redirect_uri'))
+    draft.refuse('provider.redirect_uri', NEEDS_REDIRECT_URI);
 }
 
-function checkBroker(paths: Paths): void {
+function checkBroker(draft: Draft): void {
   for (const section of ['mqtt', 'mqtt.embedded'])
-    if (paths.hasSecret(`${section}.password`) && !paths.isGiven(`${section}.username`))
-      paths.refuse(`${section}.username`, NAME_AND_PASSWORD, 'nothing, but a password');
+    if (hasSecret(draft, `${section}.password`) && !draft.isGiven(`${section}.username`))
+      draft.refuse(`${section}.username`, NAME_AND_PASSWORD, 'nothing, but a password');
   // Some brokers want a name alone; ours would let in everyone who knows it.
-  if (paths.isGiven('mqtt.embedded.username') && !paths.hasSecret('mqtt.embedded.password'))
-    paths.refuse('mqtt.embedded.password', NAME_AND_PASSWORD, 'nothing, but a name');
-  const missing = ['mqtt.cert_file', 'mqtt.key_file'].filter((path) => !paths.isGiven(path));
+  if (draft.isGiven('mqtt.embedded.username') && !hasSecret(draft, 'mqtt.embedded.password'))
+    draft.refuse('mqtt.embedded.password', NAME_AND_PASSWORD, 'nothing, but a name');
+  const missing = ['mqtt.cert_file', 'mqtt.key_file'].filter((path) => !draft.isGiven(path));
   if (missing.length === 1 && missing[0] !== undefined)
-    paths.refuse(missing[0], 'cert_file and key_file together, or neither');
+    draft.refuse(missing[0], 'cert_file and key_file together, or neither');
 }
 
-function checkPage(paths: Paths): void {
+function checkPage(draft: Draft): void {
   // Every visitor behind the proxy would count as local.
-  if (!paths.isGiven('web.trusted_proxy') || paths.isGiven('web.password')) return;
+  if (!draft.isGiven('web.trusted_proxy') || draft.isGiven('web.password')) return;
   const found = 'a reverse proxy and no password of the page';
-  paths.refuse('web.trusted_proxy', 'a reverse proxy only with web.password or web.password_file', found);
+  draft.refuse('web.trusted_proxy', 'a reverse proxy only with web.password or web.password_file', found);
 }
 
-function checkAccountIds(paths: Paths): void {
-  const ids = paths.accounts.map((account) => paths.at(`${account}.id`));
-  for (const [index, account] of paths.accounts.entries()) {
+function checkAccountIds(draft: Draft): void {
+  const ids = accountsIn(draft).map((account) => draft.at(`${account}.id`));
+  for (const [index, account] of accountsIn(draft).entries()) {
     const id = ids[index];
     const first = ids.indexOf(id);
-    const isMissing = id === undefined && ids.length > 1 && isMapping(paths.at(account));
+    const isMissing = id === undefined && ids.length > 1 && isMapping(draft.at(account));
     if (first === index && !isMissing) continue;
     const found = id === undefined ? undefined : `the id of accounts.${first} again`;
-    paths.refuse(`${account}.id`, 'with several accounts, a different id for each', found);
+    draft.refuse(`${account}.id`, 'with several accounts, a different id for each', found);
   }
 }
 
-function checkSecrets(paths: Paths): void {
-  const { accounts } = paths;
+function checkSecrets(draft: Draft): void {
+  const accounts = accountsIn(draft);
   const needed = ['home_assistant.token', 'fleet.database_url', 'fleet.key'];
   // A mistyped way of signing in is one mistake, and may have been one without a password.
-  if (WITH_PASSWORD.some((way) => way === paths.signIn))
+  if (WITH_PASSWORD.some((way) => way === signInOf(draft)))
     needed.push(...accounts.map((account) => `${account}.password`));
   for (const key of needed) {
     const path = key.split('.');
     const isOfSingleAccount = accounts.length === 1 && path[0] === 'accounts';
-    if (isMapping(paths.at(path.slice(0, -1).join('.'))) && !paths.hasSecret(key))
-      paths.refuse(key, waysToGive(isOfSingleAccount ? path.slice(-1) : path));
+    if (isMapping(draft.at(path.slice(0, -1).join('.'))) && !hasSecret(draft, key))
+      draft.refuse(key, waysToGive(isOfSingleAccount ? path.slice(-1) : path));
   }
 }
 
-function checkSections(paths: Paths, lookedIn: readonly string[]): void {
-  const hasAccounts = paths.accounts.length > 0 || paths.isGiven('fleet');
-  if (hasAccounts && !paths.isGiven('provider'))
-    paths.refuse('provider', 'with accounts: issuer, api_url and client_id of their provider');
-  const isList = Array.isArray(paths.at('accounts') ?? []);
-  if (hasAccounts || !isList || paths.isGiven('constituencies')) return;
+function checkSections(draft: Draft, lookedIn: readonly string[]): void {
+  const hasAccounts = accountsIn(draft).length > 0 || draft.isGiven('fleet');
+  if (hasAccounts && !draft.isGiven('provider'))
+    draft.refuse('provider', 'with accounts: issuer, api_url and client_id of their provider');
+  const isList = Array.isArray(draft.at('accounts') ?? []);
+  if (hasAccounts || !isList || draft.isGiven('constituencies')) return;
   const found = 'neither accounts nor constituencies';
-  if (lookedIn.length === 0) paths.refuse('accounts', `${ONE_SECTION}; ${EXAMPLE}`, found);
+  if (lookedIn.length === 0) draft.refuse('accounts', `${ONE_SECTION}; ${EXAMPLE}`, found);
   else {
     const places = `${found}, and no configuration file (${lookedIn.join(', ')})`;
-    paths.refuse('accounts', `${ONE_SECTION}; ${BEGIN}`, places);
+    draft.refuse('accounts', `${ONE_SECTION}; ${BEGIN}`, places);
   }
 }
 
 /** A fleet has no settings of one household or one process. */
-function checkFleet(paths: Paths): void {
-  if (!paths.isGiven('fleet')) return;
+function checkFleet(draft: Draft): void {
+  if (!draft.isGiven('fleet')) return;
   for (const path of ['home_assistant', 'mqtt.embedded'])
-    if (paths.isOn(path)) paths.refuse(path, 'false, or nothing, with fleet');
-  if (['device', 'link'].includes(paths.signIn))
-    paths.refuse('provider.sign_in', 'auto, password or form with fleet: no person signs in there');
+    if (isOn(draft, path)) draft.refuse(path, 'false, or nothing, with fleet');
+  if (['device', 'link'].includes(signInOf(draft)))
+    draft.refuse('provider.sign_in', 'auto, password or form with fleet: no person signs in there');
 }
 
 function checkWitnesses(draft: Draft): void {
-  const hasFleet = draft.at(['fleet']) !== undefined;
-  const base = draft.textAt(['mqtt', 'base_topic']) ?? 'heat2mqtt';
-  for (const meter of Object.keys(Object(draft.at(['meters'])))) {
+  const hasFleet = draft.isGiven('fleet');
+  const base = draft.textAt('mqtt.base_topic') ?? 'heat2mqtt';
+  for (const meter of Object.keys(Object(draft.at('meters')))) {
     const path = ['meters', meter, 'witness'];
-    if (draft.at(path) === undefined) continue;
+    if (!draft.isGiven(path)) continue;
     if (hasFleet) draft.refuse(path, 'nothing, with fleet: one process of a household hears it');
     const topic = draft.textAt([...path, 'topic']) ?? '';
     if (`${topic}/`.startsWith(`${base}/`))
@@ -182,26 +153,26 @@ function checkWitnesses(draft: Draft): void {
   }
 }
 
-function checkSchedule(paths: Paths, zone: string, nextTimes: NextTimes): void {
-  const cron = paths.textAt('usage.schedule');
+function checkSchedule(draft: Draft, zone: string, nextTimes: NextTimes): void {
+  const cron = draft.textAt('usage.schedule');
   if (cron === undefined || !cronExpression.safeParse(cron).success) return;
-  const refuse = (allowed: string, found?: string) => paths.refuse('usage.schedule', allowed, found);
+  const refuse = (allowed: string, found?: string) => draft.refuse('usage.schedule', allowed, found);
   const times = nextTimes(cron, zone, TIMES_LOOKED_AT);
   // A switch of a wrong type is told by itself.
-  const mayBeFast = paths.isOn('usage.allow_fast_schedule');
+  const mayBeFast = isOn(draft, 'usage.allow_fast_schedule');
   if (times === null) refuse('a cron expression of 5 or 6 fields, each in its range');
   else if (times.length === 0)
     refuse(`a cron expression whose days and hours exist in ${zone}`, `${cron}, which never comes`);
   else if (!mayBeFast && shortestGapMs(times) < SHORTEST_GAP_MINUTES * MINUTE_MS) refuse(TOO_FAST);
 }
 
-function checkHistory(paths: Paths, zone: string, now: number): void {
+function checkHistory(draft: Draft, zone: string, now: number): void {
   // Every day lies in the future of a clock that is not set; the daemon waits until it is.
   if (!isClockSet(now)) return;
   const today = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' }).format(now);
-  for (const section of ['usage', ...paths.accounts])
-    if ((paths.textAt(`${section}.history_since`) ?? '') > today)
-      paths.refuse(`${section}.history_since`, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
+  for (const section of ['usage', ...accountsIn(draft)])
+    if ((draft.textAt(`${section}.history_since`) ?? '') > today)
+      draft.refuse(`${section}.history_since`, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
 }
 
 /** How a secret can be given. `short`: its path, of a single account its name. */

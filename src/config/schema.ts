@@ -158,7 +158,7 @@ const UNITS = ['kWh', 'MWh', 'MJ', 'GJ', 'Wh'] as const;
 const METER_TOPIC =
   'a topic on which the register of this meter is published, without + and #, not starting with $, no slash at the end';
 
-// What publishes there is not ours to name: its topics may be long, or begin with a slash.
+// Another program names this topic: it may be long, or begin with a slash.
 const witness = section({
   topic: required(
     textWhere((value) => !/^\$|[+#\0]|\/$/.test(value) && Buffer.byteLength(value) <= 65_535, METER_TOPIC),

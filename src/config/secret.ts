@@ -86,7 +86,7 @@ export const trimNewline = (value: string): string => value.replace(/\r?\n$/, ''
 /** Characters that editors and shells add to a password without showing them. Only the last newline of a file is taken away. */
 function odditiesIn(text: string): string[] {
   const inner = text.replace(/[\r\n]+$/, '');
-  const found: readonly (readonly [boolean, string])[] = [
+  const oddities: readonly (readonly [boolean, string])[] = [
     [text.startsWith('\ufeff'), 'a byte order mark at its beginning'],
     [text.includes('\0'), 'a NUL'],
     [/[^\P{Cc}\0\t\r\n]/u.test(text), 'a control character'],
@@ -96,15 +96,15 @@ function odditiesIn(text: string): string[] {
     [/\s$/u.test(inner), 'a blank at its end'],
     [inner !== text, 'a second newline at its end'],
   ];
-  return found.flatMap(([isThere, what]) => (isThere ? what : []));
+  return oddities.flatMap(([isThere, words]) => (isThere ? words : []));
 }
 
 function cautionAbout(oddities: readonly string[], origin: string, path: string | undefined): string {
   const place = origin === 'inline' ? 'the configuration' : origin.replace(/^environment /, '');
   const where = path === undefined ? `What is in ${place}` : `The file ${path}`;
   const [last = '', ...others] = [...oddities].reverse();
-  const all = others.length === 0 ? last : `${others.reverse().join(', ')} and ${last}`;
-  return `${where} has ${all}, and is sent as it is. If that is not meant, take it out.`;
+  const list = others.length === 0 ? last : `${others.reverse().join(', ')} and ${last}`;
+  return `${where} has ${list}, and is sent as it is. If that is not meant, take it out.`;
 }
 
 const ANY_TEXT = {

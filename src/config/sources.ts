@@ -44,9 +44,8 @@ function layVariables(draft: Draft, env: Environment): void {
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith(PREFIX) || !text || variable === `${PREFIX}CONFIG`) continue;
     if (isInjected(variable, text)) continue;
-    const names = variablesLike(variable);
-    const path = names.get(variable);
-    if (path === undefined) refuseVariable(draft, variable, names);
+    const path = keyOf(variable);
+    if (path === undefined) refuseVariable(draft, variable);
     else if (accountsInFile > 1 && SINGLE_ACCOUNT.some((key) => keys.variableOf([key]) === variable)) {
       const allowed = `with ${accountsInFile} accounts, ${keys.variableOf(path)} and so on`;
       draft.refuse([variable], allowed, 'a variable for one account');
@@ -54,33 +53,42 @@ function layVariables(draft: Draft, env: Environment): void {
   }
 }
 
-/** Nearly all variables have neither a number nor a meter, and share one table. */
-const tables = new Map<string, ReadonlyMap<string, keys.Path>>();
-
-/** Every variable that is known, with the number of an account and the meter that are in this one, and its key. */
-function variablesLike(variable: string): ReadonlyMap<string, keys.Path> {
-  const [, n = '0'] = /_(\d{1,2})_/.exec(variable) ?? [];
-  const [, meter = '<METER>'] = /^HEAT2MQTT_METERS_(.+)_NAME$/.exec(variable) ?? [];
-  const table = tables.get(`${n} ${meter}`) ?? tableOf(n, meter);
-  tables.set(`${n} ${meter}`, table);
-  return table;
+interface VariableName {
+  readonly path: keys.Path;
+  /** With the number of an account or the identifier of a meter in it. */
+  readonly pattern: RegExp;
 }
 
-function tableOf(n: string, meter: string): ReadonlyMap<string, keys.Path> {
-  const filledIn = (name: string) => (name === '<n>' ? `${Number(n)}` : name.replace('<meter>', meter));
-  const names = new Map<string, keys.Path>();
-  for (const key of SINGLE_ACCOUNT) names.set(keys.variableOf([key]), ['accounts', '0', key]);
-  for (const { path } of keys.settableKeys())
-    names.set(keys.variableOf(path).replace('<N>', n).replace('<METER>', meter), path.map(filledIn));
-  return names;
+let variableNames: readonly VariableName[] | undefined;
+
+function allVariableNames(): readonly VariableName[] {
+  variableNames ??= keys.settableKeys().map(({ path }) => {
+    const name = keys.variableOf(path).replace('<N>', '(\\d{1,2})').replace('<METER>', '(.+)');
+    return { path, pattern: new RegExp(`^${name}$`) };
+  });
+  return variableNames;
 }
 
-function refuseVariable(draft: Draft, variable: string, names: ReadonlyMap<string, keys.Path>): void {
-  const known = [...names.keys()].map((name) => name.slice(PREFIX.length));
-  const guess = didYouMean(variable.slice(PREFIX.length), known);
+/** The key that a variable gives; undefined: none. */
+function keyOf(variable: string): keys.Path | undefined {
+  const single = SINGLE_ACCOUNT.find((key) => keys.variableOf([key]) === variable);
+  if (single !== undefined) return ['accounts', '0', single];
+  for (const { path, pattern } of allVariableNames()) {
+    const [isVariable, inName = ''] = pattern.exec(variable) ?? [];
+    const filling = path.includes('<n>') ? `${Number(inName)}` : inName;
+    if (isVariable) return path.map((name) => (name.startsWith('<') ? filling : name));
+  }
+  return undefined;
+}
+
+function refuseVariable(draft: Draft, variable: string): void {
+  const [, number = '0'] = /_(\d{1,2})_/.exec(variable) ?? [];
+  const paths = [...SINGLE_ACCOUNT.map((key) => [key]), ...allVariableNames().map(({ path }) => path)];
+  const names = paths.map((path) => keys.variableOf(path).slice(PREFIX.length).replace('<N>', number));
+  const guess = didYouMean(variable.slice(PREFIX.length), names);
   const hint = guess === undefined ? '' : ` (did you mean ${PREFIX}${guess}?)`;
   const allowed = `the variables of docs/configuration.md${hint}`;
-  draft.refuse([variable.slice(0, 80)], allowed, 'an unknown variable', names.get(`${PREFIX}${guess}`));
+  draft.refuse([variable.slice(0, 80)], allowed, 'an unknown variable', keyOf(`${PREFIX}${guess}`));
 }
 
 // Kubernetes and Docker tell every container about services by variables, and one may be called heat2mqtt.
@@ -100,7 +108,7 @@ function typed(schema: keys.KeySchema = {}, text: string): unknown {
   if (isA('array')) return parts.filter((part) => part !== '');
   if (isA('number', 'integer') && /^[+-]?\d+(\.\d+)?$/.test(word)) return Number(word);
   if (isA('boolean') && !words.includes(false) && /^(true|false)$/.test(word)) return word === 'true';
-  return words.find((known) => known !== undefined && String(known) === word) ?? text;
+  return words.find((choice) => choice !== undefined && String(choice) === word) ?? text;
 }
 
 /** Name and password would be printed with the address: they become keys of their own. What is no address stays, a fault of its own. */
@@ -162,13 +170,13 @@ async function readOptions(draft: Draft, readFile: secrets.ReadFile): Promise<Ra
 
 /** A value that is filled in counts more than one that is known of the provider. */
 function variablesOf({ provider, statistics, more_accounts: more, ...options }: RawConfig): Environment {
-  const known = KNOWN_PROVIDERS.find(({ id }) => id === provider);
+  const preset = KNOWN_PROVIDERS.find(({ id }) => id === provider);
   const isSeveral = Array.isArray(more) && more.length > 0;
   return {
     ...flat({
       // One that the program does not know is told as an unknown variable.
-      provider: known?.provider ?? (provider === 'other' ? undefined : provider),
-      usage: known?.usage,
+      provider: preset?.provider ?? (provider === 'other' ? undefined : provider),
+      usage: preset?.usage,
       // Switched on, its way leads through the Supervisor; nothing has to be said.
       home_assistant: statistics === false ? false : undefined,
       // Several accounts need a name each.
@@ -286,8 +294,7 @@ async function layCredentials(draft: Draft, directory: string): Promise<void> {
   // The most particular name counts.
   for (const entry of entries.sort((a, b) => b.length - a.length)) {
     const name = plainName(entry).replace(/^heat2mqtt_/, '');
-    const variable = keys.variableOf([name]);
-    const path = variablesLike(variable).get(variable) ?? byId.get(name) ?? [];
+    const path = keyOf(keys.variableOf([name])) ?? byId.get(name) ?? [];
     const isOfSingle = path.at(-1) === name;
     if (!keys.isSecret(path) || !isMapping(draft.at(path.slice(0, -1)))) continue;
     if (!(isOfSingle && numbers.length > 1) && !draft.isGiven(keys.fileKeyOf(path)))

@@ -37,8 +37,8 @@ const ABBREVIATION = /^(etc\/)?(cet|eet|met|wet|hst|uct|utc|gmt([+-]?\d+)?|[cemp
 /** As the database writes it. An alias stays one: `asia/kolkata` is Asia/Kolkata, though the runtime says Asia/Calcutta. */
 export function properTimeZone(name: string): string {
   const isMeant = (other: string | null) => other?.toLowerCase() === name.toLowerCase();
-  const own = [resolved(name), ...OTHERWISE_WRITTEN].find(isMeant);
-  if (own) return own;
+  const proper = [resolved(name), ...OTHERWISE_WRITTEN].find(isMeant);
+  if (proper) return proper;
   if (ABBREVIATION.test(name)) return name.toUpperCase().replace('ETC/', 'Etc/');
   const inWords = name.toLowerCase().replace(/(?<=^|[/_-])[a-z]/g, (letter) => letter.toUpperCase());
   return inWords.replace(/^Us(?=\/)/, 'US');

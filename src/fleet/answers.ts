@@ -1,5 +1,5 @@
 // The answers of a fleet's process to requests over MQTT.
-import { listAnswer, listMessage, listName } from '../constituencies/onDemand.ts';
+import { listAnswer, listMessage, listName } from '../constituencies/lists.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { safeWords } from '../foundation/failure.ts';

@@ -23,10 +23,10 @@ export interface FailureOptions {
   readonly exit: number;
   readonly retry: Retry;
   /** One sentence of advice for the person at home. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   readonly cause?: unknown;
   /** Set when the other side named a waiting time (`Retry-After`). */
-  readonly retryAfterMs?: number;
+  readonly retryAfterMs?: number | undefined;
 }
 
 /**

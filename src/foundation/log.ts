@@ -34,16 +34,16 @@ export function createScrubber(): Scrubber {
    * accounts a line takes a millisecond.
    */
   function masked(text: string): string {
-    const found: { readonly at: number; readonly end: number }[] = [];
+    const stretches: { readonly at: number; readonly end: number }[] = [];
     for (const [written, secret] of secrets) {
       secret.forms ??= writtenForms(written);
       for (const form of secret.forms)
         for (let at = text.indexOf(form); at !== -1; at = text.indexOf(form, at + 1))
-          found.push({ at, end: at + form.length });
+          stretches.push({ at, end: at + form.length });
     }
     let clean = '';
     let done = 0;
-    for (const { at, end } of found.sort((one, other) => one.at - other.at)) {
+    for (const { at, end } of stretches.sort((a, b) => a.at - b.at)) {
       if (at >= done) clean += text.slice(done, at) + MASK;
       done = Math.max(done, end);
     }
@@ -51,15 +51,15 @@ export function createScrubber(): Scrubber {
   }
 
   function register(secret: string): void {
-    const known = secrets.get(secret);
-    if (known) known.users += 1;
+    const entry = secrets.get(secret);
+    if (entry) entry.users += 1;
     else secrets.set(secret, { users: 1, forms: null });
   }
 
   function forget(secret: string): void {
-    const known = secrets.get(secret);
-    if (known) known.users -= 1;
-    if (known?.users === 0) secrets.delete(secret);
+    const entry = secrets.get(secret);
+    if (entry) entry.users -= 1;
+    if (entry?.users === 0) secrets.delete(secret);
   }
 
   return {
@@ -190,7 +190,7 @@ function scrubbedLine(line: string, { scrub }: Scrubber): string {
   const clean = JSON.parse(line, (_, value: unknown) => {
     if (Array.isArray(value)) return value;
     if (typeof value === 'object' && value !== null)
-      return Object.fromEntries(Object.entries(value).map(([key, one]) => [scrub(key), one]));
+      return Object.fromEntries(Object.entries(value).map(([key, entry]) => [scrub(key), entry]));
     const text = scrub(String(value));
     return text === String(value) ? value : text;
   });

@@ -22,8 +22,10 @@ export interface TlsTrouble {
   readonly hint: string;
 }
 
-/** The words go on after "The certificate of the broker", or after "The broker". `clock`: the day by the clock of this machine. */
-type Row = readonly [words: string, hint: (place: TlsPlace, clock: string) => string];
+/** A text has `{address}` for the key of the address, and `{today}` for the day by the clock of this machine. */
+type Hint = string | ((place: TlsPlace) => string);
+/** The words go on after "The certificate of the broker", or after "The broker". */
+type Row = readonly [words: string, hint: Hint];
 
 const SHOWN_BY = '`openssl s_client -showcerts -connect HOST:PORT` shows what it is signed by';
 
@@ -61,25 +63,22 @@ function otherKey({ authorities }: TlsPlace): string {
   return 'It has to be issued anew.';
 }
 
-const anew = () => 'It has to be issued anew, for a server, by an authority that may do so.';
+const ANEW = 'It has to be issued anew, for a server, by an authority that may do so.';
 const UNKNOWN: Row = ['is signed by an unknown authority', unknownAuthority];
 
 /** The keys are Node's codes for what OpenSSL finds wrong with a certificate. */
 const CERTIFICATE_FAULTS: Readonly<Record<string, Row>> = {
   CERT_HAS_EXPIRED: [
     'has expired',
-    (_, clock) =>
-      `It has to be renewed, or that of the authority that signed it. First look at the clock of this machine, which says ${clock}: if that is wrong, set it (NTP).`,
+    'It has to be renewed, or that of the authority that signed it. First look at the clock of this machine, which says {today}: if that is wrong, set it (NTP).',
   ],
   CERT_NOT_YET_VALID: [
     'is not valid yet',
-    (_, clock) =>
-      `Most likely the clock of this machine is wrong, which says ${clock}: set it (NTP). If it is right, the certificate has to be issued anew.`,
+    'Most likely the clock of this machine is wrong, which says {today}: set it (NTP). If it is right, the certificate has to be issued anew.',
   ],
   ERR_TLS_CERT_ALTNAME_INVALID: [
     'is for another name',
-    ({ address }) =>
-      `Write a name that the certificate has into ${address}, or have it issued for the one that is there.`,
+    'Write a name that the certificate has into {address}, or have it issued for the one that is there.',
   ],
   DEPTH_ZERO_SELF_SIGNED_CERT: ['is signed by an unknown authority, itself', unknownAuthority],
   SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN,
@@ -90,76 +89,57 @@ const CERTIFICATE_FAULTS: Readonly<Record<string, Row>> = {
   ],
   UNABLE_TO_GET_ISSUER_CERT: ['is signed by an authority whose own authority is unknown', onlyIntermediate],
   CERT_SIGNATURE_FAILURE: ['is signed by another key than that of its authority', otherKey],
-  CERT_REVOKED: ['has been revoked', anew],
-  INVALID_CA: ['is signed by a certificate that is not one of an authority', anew],
-  INVALID_PURPOSE: ['is not one for a server', anew],
+  CERT_REVOKED: ['has been revoked', ANEW],
+  INVALID_CA: ['is signed by a certificate that is not one of an authority', ANEW],
+  INVALID_PURPOSE: ['is not one for a server', ANEW],
 };
-const UNVERIFIABLE: Row = ['cannot be verified', anew];
+const UNVERIFIABLE: Row = ['cannot be verified', ANEW];
 const OTHER_CERTIFICATE_FAULTS =
   /^(PATH_LENGTH_EXCEEDED|CERT_(CHAIN_TOO_LONG|UNTRUSTED|REJECTED)|UNABLE_TO_DEC(RYPT_CERT_SIGNATURE|ODE_ISSUER_PUBLIC_KEY)|ERROR_IN_CERT_NOT_(BEFORE|AFTER)_FIELD|HOSTNAME_MISMATCH|UNSPECIFIED)$/;
-
-function faultOfCertificate(code: string): Row | null {
-  if (Object.hasOwn(CERTIFICATE_FAULTS, code)) return CERTIFICATE_FAULTS[code] ?? null;
-  return OTHER_CERTIFICATE_FAULTS.test(code) ? UNVERIFIABLE : null;
-}
 
 /** Alerts of TLS have their numbers from here on among the reasons of OpenSSL. */
 const ALERT = 1000;
 /** The reasons are numbers in the message of an error of OpenSSL: their names there differ between versions. */
-const PROTOCOL_FAULTS: readonly (readonly [reasons: readonly number[], row: Row])[] = [
+const PROTOCOL_FAULTS: readonly (readonly [reasons: readonly number[], ...row: Row])[] = [
   [
     [294],
-    [
-      'ended the connection before it was encrypted',
-      ({ address }) =>
-        `If this lasts, check the port in ${address}: most likely it is one without TLS. Its own log may tell.`,
-    ],
+    'ended the connection before it was encrypted',
+    'If this lasts, check the port in {address}: most likely it is one without TLS. Its own log may tell.',
   ],
   [
     [156, 198, 252, 267, 443],
-    [
-      'speaks no TLS on this port',
-      ({ address }) =>
-        `Check the port in ${address}, and its scheme: what answers there is not encrypted, or something else.`,
-    ],
+    'speaks no TLS on this port',
+    'Check the port in {address}, and its scheme: what answers there is not encrypted, or something else.',
   ],
   [
     [191, 258, 266, 396, ALERT + 70],
-    [
-      'speaks only versions of TLS that are too old to be safe',
-      () => 'TLS 1.2 or newer has to be switched on there.',
-    ],
+    'speaks only versions of TLS that are too old to be safe',
+    'TLS 1.2 or newer has to be switched on there.',
   ],
   [
     [193, 338, ALERT + 40, ALERT + 71],
-    [
-      'and this program find no encryption that both know',
-      ({ ownCertificate }) =>
-        `Its TLS may be too old, or it wants a certificate of ours${ownCertificate === null ? ', of which this program has none' : ` (${ownCertificate})`}. Its own log may tell.`,
-    ],
+    'and this program find no encryption that both know',
+    ({ ownCertificate }) =>
+      `Its TLS may be too old, or it wants a certificate of ours${ownCertificate === null ? ', of which this program has none' : ` (${ownCertificate})`}. Its own log may tell.`,
   ],
   [
     [42, 43, 44, 45, 46, 48, 49, 116].map((alert) => ALERT + alert),
-    [
-      'wants a certificate of ours, or does not accept it',
-      ({ ownCertificate }) =>
-        ownCertificate === null
-          ? 'This program has none to show: the server has to do without.'
-          : `Check ${ownCertificate}: whether its authority is known there, and whether it is valid still.`,
-    ],
+    'wants a certificate of ours, or does not accept it',
+    ({ ownCertificate }) =>
+      ownCertificate === null
+        ? 'This program has none to show: the server has to do without.'
+        : `Check ${ownCertificate}: whether its authority is known there, and whether it is valid still.`,
   ],
   [
     [394, 397, 398, 399],
-    [
-      'uses a key that is too short to be safe',
-      () => 'It has to get a longer one, and a certificate for it.',
-    ],
+    'uses a key that is too short to be safe',
+    'It has to get a longer one, and a certificate for it.',
   ],
-  [[ALERT + 112], ['knows no server of this name', ({ address }) => `Check the host name in ${address}.`]],
+  [[ALERT + 112], 'knows no server of this name', 'Check the host name in {address}.'],
 ];
 const FAILED: Row = [
   'and this program could not agree on an encrypted connection',
-  () => 'Its own log may tell why.',
+  'Its own log may tell why.',
 ];
 const EARLY_END = '0A000126';
 
@@ -182,24 +162,24 @@ export function beforeTls(err: Error): Error {
 export function tlsTrouble(err: unknown, who: string, place: TlsPlace, now: number): TlsTrouble | null {
   if (!(err instanceof Error)) return null;
   const { code = '' } = err as NodeJS.ErrnoException;
-  const clock = new Date(now).toISOString().slice(0, 10);
+  const describe = (isDistrust: boolean, subject: string, [words, hint]: Row, mark: string): TlsTrouble => ({
+    isDistrust,
+    message: `${subject} ${words} (${mark}).`,
+    hint: (typeof hint === 'string' ? hint : hint(place))
+      .replace('{address}', place.address)
+      .replace('{today}', new Date(now).toISOString().slice(0, 10)),
+  });
   const fault = faultOfCertificate(code);
-  if (fault !== null) {
-    const [words, hint] = fault;
-    return {
-      isDistrust: true,
-      message: `The certificate of ${who} ${words} (${code}).`,
-      hint: hint(place, clock),
-    };
-  }
+  if (fault) return describe(true, `The certificate of ${who}`, fault, code);
   const [, number] = OF_OPENSSL.exec(err.message) ?? [];
   if (number === undefined && !err.message.includes(WITHOUT_TLS)) return null;
   const reason = Number.parseInt(number ?? EARLY_END, 16) & REASON_BITS;
-  const [, [words, hint]] = PROTOCOL_FAULTS.find(([reasons]) => reasons.includes(reason)) ?? [[], FAILED];
-  const capital = `${who.charAt(0).toUpperCase()}${who.slice(1)}`;
-  return {
-    isDistrust: false,
-    message: `${capital} ${words} (${number === undefined ? code : `TLS error ${number}`}).`,
-    hint: hint(place, clock),
-  };
+  const [, ...row] = PROTOCOL_FAULTS.find(([reasons]) => reasons.includes(reason)) ?? [[], ...FAILED];
+  const subject = who.replace(/^./, (first) => first.toUpperCase());
+  return describe(false, subject, row, number === undefined ? code : `TLS error ${number}`);
+}
+
+function faultOfCertificate(code: string): Row | undefined {
+  if (OTHER_CERTIFICATE_FAULTS.test(code)) return UNVERIFIABLE;
+  return Object.hasOwn(CERTIFICATE_FAULTS, code) ? CERTIFICATE_FAULTS[code] : undefined;
 }

@@ -28,17 +28,17 @@ interface OwnCertificate {
 
 async function ownCertificate({ cert_file, key_file, key_password }: Mqtt): Promise<Partial<OwnCertificate>> {
   if (cert_file === undefined || key_file === undefined) return {};
-  const own: OwnCertificate = {
+  const certificate: OwnCertificate = {
     passphrase: await key_password?.read(),
     cert: await contentOf('mqtt.cert_file', cert_file),
     key: await contentOf('mqtt.key_file', key_file),
   };
   try {
-    createSecureContext(own);
+    createSecureContext(certificate);
   } catch {
-    throw faultIn(own);
+    throw faultIn(certificate);
   }
-  return own;
+  return certificate;
 }
 
 /** TLS itself says no more than that something is wrong with one of the two files. */

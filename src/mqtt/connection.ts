@@ -1,23 +1,23 @@
 // One connection to a broker, from CONNECT to its end, or why there is none. The only import of mqtt.js.
-import { type IClientOptions, type IClientPublishOptions, type IConnackPacket, MqttClient } from 'mqtt';
+import { type IClientOptions, type IClientPublishOptions, MqttClient } from 'mqtt';
 import type { Clock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { type ConcurrencyLimit, concurrencyLimit } from '../foundation/limits.ts';
+import { Culprit, publicationOf, subscriptionTo } from './culprit.ts';
 import { type BrokerLimits, limitsOf, refusedUnasked } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
 import { LARGEST_PACKET_BYTES, PacketStream } from './packets.ts';
 import {
   ACCEPTED,
-  type End,
   FIRST_REFUSAL,
   NO_ANSWER,
   QOS_NOT_SUPPORTED,
   RETAIN_NOT_SUPPORTED,
+  type Reason,
 } from './reasonCodes.ts';
 import {
   ConnectRefused,
   endOf,
-  LONGEST_WORDS,
   notAcknowledged,
   PublishRefused,
   SPEAKS_NO_MQTT5,
@@ -46,6 +46,8 @@ export interface ConnectOptions {
   readonly will?: Message;
   /** MQTT 5: the will waits so long for a connection that goes on with the session of this client id. */
   readonly willAfterSeconds?: number;
+  /** Of the connections before this one. */
+  readonly culprit?: Culprit;
 }
 
 const CONNECT_TIMEOUT_MS = 15_000;
@@ -71,7 +73,7 @@ export async function openConnection(
       return await openWith(version, refusedOfWills, address, clock, options);
     } catch (err) {
       if (!(err instanceof Failure)) throw err;
-      const reasonCode = err instanceof ConnectRefused ? err.reasonCode : ACCEPTED;
+      const { reasonCode = ACCEPTED } = err instanceof ConnectRefused ? err : {};
       // A will that asks for more than the broker has is the reason: it is asked again for less.
       const isAboutWill = reasonCode === RETAIN_NOT_SUPPORTED || reasonCode === QOS_NOT_SUPPORTED;
       if (err.code === SPEAKS_NO_MQTT5 && next !== undefined) versions.shift();
@@ -88,25 +90,32 @@ async function openWith(
   clock: Clock,
   options: ConnectOptions,
 ): Promise<Connection> {
+  const { tls, caution = null } = address;
   const client = new MqttClient(
-    await streamBuilder(address.url, address.tls),
+    await streamBuilder(address.url, tls),
     clientOptions(version, address, options, refusedOfWills),
   );
   client.on('message', (topic, payload, { retain, properties }) => {
     const { responseTopic, correlationData } = properties ?? {};
     options.onMessage?.({ topic, payload, retained: retain, responseTopic, correlationData });
   });
-  const life = new Life(client);
-  const { tls, caution = null } = address;
-  const { properties } = await new Promise<IConnackPacket>((resolve, reject) => {
-    client.once('connect', resolve);
+  const trouble = troubleOf(client);
+  return new Promise((resolve, reject) => {
+    let answer: number | undefined;
+    client.on('packetreceive', (packet) => {
+      if (packet.cmd !== 'connack') return;
+      answer ??= packet.reasonCode ?? packet.returnCode;
+      if (answer !== ACCEPTED) return;
+      // At once: what comes in the same segment may be the end.
+      const limits = limitsOf(packet.properties, refusedOfWills);
+      resolve(new Connection(client, trouble, clock, version, limits, options.culprit));
+    });
     client.once('close', () => {
       client.end(true);
-      const { answer, fault } = life;
+      const { fault } = trouble;
       reject(notEncrypted(fault, tls, clock.now()) ?? whyNotConnected(answer, fault, version, caution));
     });
   });
-  return new Connection(client, life, clock, version, limitsOf(properties, refusedOfWills));
 }
 
 function clientOptions(
@@ -144,84 +153,101 @@ function clientOptions(
   return options;
 }
 
-/** Watches a client until its end. */
-class Life {
-  /** The code of the CONNACK. */
-  answer: number | undefined;
-  /** The last error before the connection was closed. */
-  fault: Error | undefined;
-  /** `null`: it has not ended. */
-  end: End | null = null;
-  readonly ended: Promise<End>;
+/** `fault`: the last error of a client. */
+interface Trouble {
+  fault?: Error;
+}
 
-  constructor(client: MqttClient) {
-    let farewell: number | undefined;
-    client.on('packetreceive', (packet) => {
-      if (packet.cmd === 'connack') this.answer ??= packet.reasonCode ?? packet.returnCode;
-    });
-    client.on('error', (err) => {
-      this.fault = err;
-      client.end(true);
-    });
-    // mqtt.js keeps errors without a code to itself, such as an HTTP status in place of a WebSocket.
-    client.stream.on('error', (err: Error) => {
-      this.fault ??= err;
-    });
-    client.on('disconnect', ({ reasonCode = ACCEPTED }) => {
-      farewell = reasonCode;
-    });
-    this.ended = new Promise((resolve) => {
-      client.once('close', () => {
-        // The reason that the broker gave tells more than the socket error that follows.
-        this.end = endOf(farewell, this.fault);
-        resolve(this.end);
-      });
-    });
-  }
+function troubleOf(client: MqttClient): Trouble {
+  const trouble: Trouble = {};
+  client.on('error', (err) => {
+    trouble.fault = err;
+    client.end(true);
+  });
+  // mqtt.js keeps errors without a code to itself, such as an HTTP status in place of a WebSocket.
+  client.stream.on('error', (err: Error) => {
+    trouble.fault ??= err;
+  });
+  return trouble;
 }
 
 type Settle = (err?: Error | null) => void;
 
+/** What was sent and has no answer. */
+interface Unanswered {
+  /** The name that a culprit would have; `null`: it can be none. */
+  readonly name: string | null;
+  readonly refuse: (end: Reason) => void;
+}
+
+/** Nothing is sent over it that is known to end it, or to be more than the broker has announced to take. */
 export class Connection {
   readonly version: ProtocolVersion;
   readonly limits: BrokerLimits;
+  /** Resolves when the connection is gone. */
+  readonly ended: Promise<Reason>;
+  /** The first thing that had no answer when it ended. */
+  endedOver: string | undefined;
+  /** That is left out from now on. */
+  nextGetsFurther = false;
+  /** `null`: it has not ended. */
+  #end: Reason | null = null;
   readonly #client: MqttClient;
-  readonly #life: Life;
+  readonly #trouble: Trouble;
   readonly #clock: Clock;
+  readonly #culprit: Culprit;
   /** The broker's Receive Maximum: a place is free again with its answer only. */
   readonly #places: ConcurrencyLimit;
+  /** Oldest first. */
+  readonly #unanswered = new Set<Unanswered>();
   #isGivenUp = false;
 
-  constructor(client: MqttClient, life: Life, clock: Clock, version: ProtocolVersion, limits: BrokerLimits) {
-    this.#client = client;
-    this.#life = life;
-    this.#clock = clock;
+  constructor(
+    client: MqttClient,
+    trouble: Trouble,
+    clock: Clock,
+    version: ProtocolVersion,
+    limits: BrokerLimits,
+    culprit = new Culprit(),
+  ) {
     this.version = version;
     this.limits = limits;
-    this.#places = concurrencyLimit(limits.receiveMaximum);
-    // One for each message under way.
-    client.setMaxListeners(0);
+    this.#client = client;
+    this.#trouble = trouble;
+    this.#clock = clock;
+    this.#culprit = culprit;
+    this.#places = concurrencyLimit(culprit.isSought ? 1 : limits.receiveMaximum);
+    let farewell = ACCEPTED;
+    client.on('disconnect', ({ reasonCode = ACCEPTED }) => {
+      farewell = reasonCode;
+    });
+    this.ended = new Promise((resolve) => {
+      client.once('close', () => resolve(this.#noteEnd(endOf(farewell, trouble.fault))));
+    });
   }
 
-  /** Resolves when the connection is gone. */
-  get ended(): Promise<End> {
-    return this.#life.ended;
-  }
-
-  /** `null`: it has not ended. */
-  get end(): End | null {
-    return this.#life.end;
+  #noteEnd(end: Reason): Reason {
+    this.#end = end;
+    [this.endedOver] = [...this.#unanswered].flatMap(({ name }) => name ?? []);
+    this.nextGetsFurther = this.#culprit.judge(this.endedOver, end);
+    for (const { refuse } of this.#unanswered) refuse(end);
+    return end;
   }
 
   /** It has not ended, and nobody has closed it. */
   get isOpen(): boolean {
-    return this.end === null && !this.#isGivenUp;
+    return this.#end === null && !this.#isGivenUp;
   }
 
   /** So far: a packet that is long on its way shows by them. */
   get bytesReceived(): number {
     const { stream } = this.#client;
     return stream instanceof PacketStream ? stream.bytesReceived : 0;
+  }
+
+  /** It has lasted, so that nothing has to be sent one at a time any more. */
+  hurry(): void {
+    this.#places.concurrency = this.limits.receiveMaximum;
   }
 
   /**
@@ -233,81 +259,105 @@ export class Connection {
     const { largestPacketBytes, qos, retains } = this.limits;
     if (bytes + PUBLISH_OVERHEAD_BYTES > largestPacketBytes)
       throw PublishRefused.tooLarge(topic, largestPacketBytes);
+    const name = publicationOf(topic);
+    const end = this.#culprit.endOver(name);
+    if (end) throw PublishRefused.byEnd(topic, end);
     const options: IClientPublishOptions = { qos, retain: retain && retains };
     if (this.version === 5 && correlationData) options.properties = { correlationData };
     const write = (settle: Settle) =>
       this.#client.publish(topic, payload, options, (err) => settle(err && meaningOf(err, topic)));
-    await this.#places(() => this.#answered(ACKNOWLEDGE_TIMEOUT_MS, write));
+    await this.#places(() => this.#answered(name, ACKNOWLEDGE_TIMEOUT_MS, write));
   }
 
   /**
-   * One packet, so that the answer to all comes at once: a rival for the client id may be quick. Resolves with what the broker refuses of
-   * it. Rejects when no answer comes in time, or the connection ends.
+   * Resolves with what the broker refuses of it, and what is left out. Rejects when no answer comes in time, which ends the connection, or
+   * it ends.
    */
   async subscribe(subscriptions: readonly Subscription[]): Promise<readonly SubscribeRefused[]> {
-    const codes = new Map<string, number>();
-    const wanted: Record<string, { qos: 1; rap: boolean }> = {};
-    for (const { filter, retainAsPublished = false } of subscriptions) {
-      const code = refusedUnasked(filter, this.limits);
-      if (code === null) wanted[filter] = { qos: 1, rap: retainAsPublished };
-      else codes.set(filter, code);
+    const refusals: SubscribeRefused[] = [];
+    const asked: Subscription[] = [];
+    for (const subscription of subscriptions) {
+      const refusal = this.#refusedUnasked(subscription);
+      if (refusal === null) asked.push(subscription);
+      else refusals.push(refusal);
     }
+    // One packet, so that the answer to all comes at once: a rival for the client id may be quick.
+    const packets = this.#culprit.isSought ? asked.map((subscription) => [subscription]) : [asked];
+    for (const packet of packets) if (packet.length > 0) refusals.push(...(await this.#ask(packet)));
+    return refusals;
+  }
+
+  #refusedUnasked(subscription: Subscription): SubscribeRefused | null {
+    const { filter } = subscription;
+    const end = this.#culprit.endOver(subscriptionTo([filter]));
+    if (end) return SubscribeRefused.byEnd(subscription, end);
+    const code = refusedUnasked(filter, this.limits);
+    return code === null ? null : SubscribeRefused.byCode(subscription, code, this.version);
+  }
+
+  async #ask(packet: readonly Subscription[]): Promise<SubscribeRefused[]> {
+    const wanted = Object.fromEntries(
+      packet.map(({ filter, retainAsPublished: rap = false }) => [filter, { qos: 1 as const, rap }]),
+    );
     // An object puts names that are numbers first, and so does the packet that mqtt.js makes of it.
     const filters = Object.keys(wanted);
-    if (filters.length > 0)
-      await this.#answered(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
-        this.#client.subscribe(wanted, (err, _, answer) => {
-          for (const [at, code] of (answer?.granted ?? []).entries())
-            codes.set(filters[at] ?? '', Number(code));
-          const isWhole = filters.every((filter) => codes.has(filter));
-          settle(isWhole ? null : (err ?? notAcknowledged({ why: 'no answer to each filter' })));
-        }),
-      );
-    return subscriptions.flatMap((subscription) => {
-      const code = codes.get(subscription.filter) ?? ACCEPTED;
+    let codes: readonly number[] = [];
+    await this.#answered(subscriptionTo(filters), ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
+      this.#client.subscribe(wanted, (err, _, answer) => {
+        codes = (answer?.granted ?? []).map(Number);
+        const isWhole = codes.length === filters.length;
+        settle(isWhole ? null : (err ?? new Error('no answer to each filter')));
+      }),
+    );
+    return packet.flatMap((subscription) => {
+      const code = codes[filters.indexOf(subscription.filter)] ?? ACCEPTED;
       return code < FIRST_REFUSAL ? [] : SubscribeRefused.byCode(subscription, code, this.version);
     });
   }
 
   async unsubscribe(filter: string): Promise<void> {
-    await this.#answered(ACKNOWLEDGE_TIMEOUT_MS, (settle) => this.#client.unsubscribe(filter, settle));
+    await this.#answered(null, ACKNOWLEDGE_TIMEOUT_MS, (settle) => this.#client.unsubscribe(filter, settle));
   }
 
   /** Closes politely within the deadline (0: not at all), then by force. */
   async close(deadlineMs: number): Promise<void> {
     const farewell = (settle: Settle) => this.#client.end(false, {}, settle);
-    if (deadlineMs > 0) await this.#answered(deadlineMs, farewell).catch(() => undefined);
+    if (deadlineMs > 0) await this.#answered(null, deadlineMs, farewell).catch(() => undefined);
     this.#giveUp();
   }
 
-  /** Settles as the answer does to what `send` sends; rejects when none comes in time, or when the connection ends. */
-  #answered(ms: number, send: (settle: Settle) => void): Promise<void> {
+  /** Settles as the answer does to what `send` sends; rejects when the connection ends, also by us because none comes in time. */
+  #answered(name: string | null, ms: number, send: (settle: Settle) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (!this.isOpen) return reject(notAcknowledged(this.end ?? { why: 'closed' }));
-      const settle: Settle = (err) => {
-        cancel();
-        this.#client.off('close', onEnd);
-        if (!err) resolve();
-        else if (err instanceof Failure) reject(err);
-        else reject(notAcknowledged({ why: err.message.slice(0, LONGEST_WORDS) }));
+      if (!this.isOpen) return reject(notAcknowledged(this.#end ?? { what: 'closed' }));
+      // mqtt.js waits for an acknowledgement without end. The place of a publish would stay taken, so the connection is given up.
+      const cancel = this.#clock.after(ms, () => this.#giveUp(new Error(NO_ANSWER)));
+      const packet: Unanswered = {
+        name,
+        refuse(end) {
+          cancel();
+          reject(notAcknowledged(end));
+        },
       };
-      // mqtt.js rejects only where the session ends with the connection.
-      const onEnd = () => settle(notAcknowledged(this.end ?? { why: 'closed' }));
-      // And it waits for an acknowledgement without end. The place of a publish would stay taken, so the connection is given up.
-      const cancel = this.#clock.after(ms, () => {
-        settle(notAcknowledged({ why: NO_ANSWER }));
-        this.#life.fault ??= new Error(NO_ANSWER);
-        this.#giveUp();
+      this.#unanswered.add(packet);
+      send((err) => {
+        if (err && !(err instanceof PublishRefused)) return this.#giveUp(err);
+        cancel();
+        this.#unanswered.delete(packet);
+        if (name !== null) this.#culprit.acquit(name);
+        if (err) reject(err);
+        else resolve();
       });
-      this.#client.once('close', onEnd);
-      send(settle);
     });
   }
 
-  #giveUp(): void {
+  #giveUp(fault?: Error): void {
+    const { stream } = this.#client;
     this.#isGivenUp = true;
+    // mqtt.js complains of a stream that has ended, too.
+    if (fault && !stream.destroyed) this.#trouble.fault ??= fault;
     // mqtt.js ignores a second end() while it waits for acknowledgements; without its socket it ends all the same.
-    this.#client.stream.destroy();
+    stream.destroy();
     this.#client.end(true);
   }
 }

@@ -3,10 +3,11 @@ import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { type BrokerAddress, type Connection, openConnection, type ProtocolVersion } from './connection.ts';
+import { Culprit, publicationOf } from './culprit.ts';
 import { Delivery } from './delivery.ts';
 import { lossesBy } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
-import type { End } from './reasonCodes.ts';
+import type { Reason } from './reasonCodes.ts';
 import { connectionCut } from './refusals.ts';
 import { type ReadRetained, RetainedReader } from './retained.ts';
 import { Subscriber } from './subscriber.ts';
@@ -52,6 +53,7 @@ export const openLink = (options: LinkOptions): Link => new Link(options);
 
 export class Link {
   readonly #options: LinkOptions;
+  readonly #culprit: Culprit;
   readonly #subscriber: Subscriber;
   readonly #retained: RetainedReader;
   readonly #delivery: Delivery;
@@ -73,13 +75,15 @@ export class Link {
     const { clock, log, will, subscriptions = [] } = options;
     const { signal } = this.#stopping;
     this.#options = options;
+    // The broker has taken a will for this topic: no message of it ends the connection.
+    this.#culprit = new Culprit(publicationOf(will.topic));
     this.#subscriber = new Subscriber(subscriptions, clock, log);
     this.#retained = new RetainedReader(clock, this.#subscriber, signal);
     this.#offlineSince = clock.monotonic();
-    this.#delivery = new Delivery(clock, {
+    this.#delivery = new Delivery({
+      clock,
       log,
       signal,
-      willTopic: will.topic,
       onDelivered: (message) => this.#consumers.onDelivered?.(message),
       onRefusals: () => this.#consumers.onRefusals?.(),
     });
@@ -102,11 +106,17 @@ export class Link {
 
   /** Resolves when there is no connection (any more), with whether it had lasted, or the next one gets further. */
   async #connectOnce(): Promise<boolean> {
+    let connection: Connection | null = null;
     try {
-      return await this.#live(await this.#open());
+      connection = await this.#open();
+      await this.#prepare(connection);
+      return await this.#live(connection);
     } catch (err) {
+      await connection?.close(0);
+      const end = await connection?.ended;
       if (this.#stopping.signal.aborted) return false;
       this.#version = null;
+      if (end) this.#noteCut(connectionCut(end) ?? this.#cut);
       // Once for each reason: the same failure every half minute is no news.
       const words = String(err);
       if (words !== this.#lastWarning)
@@ -115,31 +125,30 @@ export class Link {
           'no connection to the broker',
         );
       this.#lastWarning = words;
-      return this.#subscriber.hasFoundCulprit();
+      return connection?.nextGetsFurther ?? false;
     }
   }
 
-  /** Connects, restores, subscribes. Rejects as `openConnection` does, or with a fault of a secret file. */
+  /** Rejects as `openConnection` does, or with a fault of a secret file. */
   async #open(): Promise<Connection> {
     const { address, clock, will, willAfterSeconds = 0 } = this.#options;
     const { versions, ...place } = await address();
     const opened = await openConnection(
       { ...place, versions: this.#version === null ? versions : [this.#version] },
       clock,
-      { onMessage: (incoming) => this.#hear(incoming), will, willAfterSeconds },
+      { onMessage: (incoming) => this.#hear(incoming), will, willAfterSeconds, culprit: this.#culprit },
     );
     this.#version = opened.version;
-    try {
-      this.#losses = lossesBy(opened.limits);
-      await this.#consumers.restore?.((...question) => this.#retained.read(opened, ...question));
-      await this.#subscriber.subscribeAll(opened);
-      this.#stopping.signal.throwIfAborted();
-      return opened;
-    } catch (err) {
-      if (opened.end !== null) this.#noteCut(connectionCut(opened.end) ?? this.#cut);
-      await opened.close(0);
-      throw err;
-    }
+    return opened;
+  }
+
+  /** Restores and subscribes. Rejects when the connection ends, or the link stops. */
+  async #prepare(opened: Connection): Promise<void> {
+    this.#losses = lossesBy(opened.limits);
+    this.#subscriber.begin();
+    await this.#consumers.restore?.((...question) => this.#retained.read(opened, ...question));
+    await this.#subscriber.subscribe(opened);
+    this.#stopping.signal.throwIfAborted();
   }
 
   #hear(incoming: Incoming): void {
@@ -157,39 +166,36 @@ export class Link {
   /** Resolves when the connection has ended, as `connectOnce` does. */
   async #live(opened: Connection): Promise<boolean> {
     const { clock, log } = this.#options;
-    const since = clock.monotonic();
     const gone = new AbortController();
     this.#lastWarning = '';
     this.#hasConnected = true;
     this.#delivery.begin(opened, this.#consumers.announcement());
     log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
     this.#consumers.onStatus?.();
-    void this.#insist(opened, gone.signal);
-    const keepCut = clock.after(STABLE_MS, () => this.#noteCut(null));
+    // When it rejects, the connection has ended.
+    this.#subscriber.insist(opened, gone.signal, () => this.#consumers.onRefusals?.()).catch(() => undefined);
+    let isStable = false;
+    const onStable = () => {
+      isStable = true;
+      this.#noteCut(null);
+      if (!this.#culprit.retry()) return opened.hurry();
+      this.#delivery.begin(opened, this.#consumers.announcement());
+      cancel = clock.after(STABLE_MS, onStable);
+    };
+    let cancel = clock.after(STABLE_MS, onStable);
     const end = await opened.ended;
-    keepCut();
+    cancel();
     gone.abort();
     this.#offlineSince = clock.monotonic();
-    const how = this.#delivery.end(end);
-    if (how === 'at rest') this.#subscriber.forgive();
-    const isStable = clock.monotonic() - since > STABLE_MS;
-    if (!this.#stopping.signal.aborted) this.#noteEnd(end, isStable);
+    this.#delivery.end();
+    if (!this.#stopping.signal.aborted) this.#noteEnd(end, opened.endedOver, isStable);
     this.#consumers.onStatus?.();
-    return isStable || how === 'further';
+    return isStable || opened.nextGetsFurther;
   }
 
-  async #insist(opened: Connection, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#subscriber.insist(opened, signal, () => this.#consumers.onRefusals?.());
-    } catch {
-      // The broker gives no answer any more, or has ended the connection.
-      await opened.close(0);
-    }
-  }
-
-  #noteEnd(end: End, isStable: boolean): void {
-    const { why, hint = isStable ? undefined : SHORT_LIVED } = end;
-    this.#options.log.warn(hint === undefined ? { why } : { why, hint }, 'connection to the broker lost');
+  #noteEnd(end: Reason, unanswered: string | undefined, isStable: boolean): void {
+    const { what: why, hint = isStable ? undefined : SHORT_LIVED } = end;
+    this.#options.log.warn({ why, hint, unanswered }, 'connection to the broker lost');
     this.#noteCut(connectionCut(end) ?? this.#cut);
   }
 

@@ -4,28 +4,30 @@ import type { Message } from './message.ts';
 const MOST_EVENTS = 500;
 
 /** A step is kept beside the final message of its topic. */
-const place = ({ topic, step }: Message): string => (step ? `${topic}\0step` : topic);
+const placeOf = ({ topic, step }: Message): string => (step ? `${topic}\0step` : topic);
 /** A retained message is kept by its place, an event by itself. */
-const keyOf = (message: Message): string | Message => (message.retain ? place(message) : message);
+const keyOf = (message: Message): string | Message => (message.retain ? placeOf(message) : message);
+
+type Queue = Map<string | Message, Message>;
 
 export class Outbox {
   /** In the order in which they go out. */
-  #waiting = new Map<string | Message, Message>();
+  #waiting: Queue = new Map();
   readonly #underWay = new Set<Message>();
   /** The broker does not want them now. */
-  readonly #heldBack = new Map<string | Message, Message>();
+  readonly #heldBack: Queue = new Map();
 
   get size(): number {
     return this.#waiting.size + this.#underWay.size + this.#heldBack.size;
   }
 
+  get underWay(): number {
+    return this.#underWay.size;
+  }
+
   /** Nothing goes out, and nothing waits to go out at once. */
   get isIdle(): boolean {
     return this.#waiting.size + this.#underWay.size === 0;
-  }
-
-  get oldestUnderWay(): Message | undefined {
-    return [...this.#underWay][0];
   }
 
   put(message: Message): void {
@@ -39,9 +41,9 @@ export class Outbox {
   #makeRoom(newest: Message): void {
     const events = [...this.#heldBack.values(), ...this.#waiting.values()].filter(({ retain }) => !retain);
     if (events.length <= MOST_EVENTS) return;
-    const crowded = events.find(({ topic }) => topic === newest.topic);
     const [oldest = newest] = events;
-    this.#drop(crowded && crowded !== newest ? crowded : oldest);
+    const oldestOfTopic = events.find(({ topic }) => topic === newest.topic) ?? newest;
+    this.#drop(oldestOfTopic === newest ? oldest : oldestOfTopic);
   }
 
   #drop(message: Message): void {
@@ -79,18 +81,20 @@ export class Outbox {
   rewind(): void {
     const newest = new Map<string, Message>();
     for (const message of [...this.#heldBack.values(), ...this.#underWay, ...this.#waiting.values()]) {
-      newest.delete(place(message));
-      newest.set(place(message), message);
+      newest.delete(placeOf(message));
+      newest.set(placeOf(message), message);
     }
     this.#heldBack.clear();
     this.#underWay.clear();
-    this.#waiting = new Map([...newest.values()].map((message) => [keyOf(message), message]));
+    this.#waiting = byKey([...newest.values()]);
   }
 
   /** Puts these first, in this order, before whatever waits; they replace waiting messages of the same topics. */
   lead(messages: readonly Message[]): void {
     for (const message of messages) this.#drop(message);
-    const first = messages.map((message) => [keyOf(message), message] as const);
-    this.#waiting = new Map([...first, ...this.#waiting]);
+    this.#waiting = byKey([...messages, ...this.#waiting.values()]);
   }
 }
+
+const byKey = (messages: readonly Message[]): Queue =>
+  new Map(messages.map((message) => [keyOf(message), message]));

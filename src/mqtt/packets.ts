@@ -13,30 +13,29 @@ interface Piece {
 }
 
 /** Divides a stream whose bytes come in any pieces. What is not MQTT passes: whoever parses it refuses it. */
-export class PacketReader {
-  #header: number[] = [];
-  #left = 0;
-
-  *read(bytes: Buffer): Generator<Piece> {
+export function packetReader(): (bytes: Buffer) => Generator<Piece> {
+  let digits: number[] = [];
+  let left = 0;
+  return function* (bytes) {
     for (let at = 0; at < bytes.length; ) {
-      if (this.#left > 0) {
-        const body = bytes.subarray(at, at + this.#left);
-        this.#left -= body.length;
-        at += body.length;
-        yield { bytes: body, follow: null };
+      const size = left > 0 ? left : 1;
+      const piece = bytes.subarray(at, at + size);
+      at += piece.length;
+      if (left > 0) {
+        left -= piece.length;
+        yield { bytes: piece, follow: null };
         continue;
       }
-      const digit = bytes[at] ?? 0;
-      at += 1;
-      this.#header.push(digit);
-      const digits = this.#header.length - 1;
-      if (digits === 0 || (digit >= CONTINUES && digits < LONGEST_LENGTH)) continue;
-      const header = Buffer.from(this.#header);
-      this.#header = [];
-      this.#left = lengthIn(header);
-      yield { bytes: header, follow: this.#left };
+      const [digit = 0] = piece;
+      digits.push(digit);
+      const isWhole = digits.length > LONGEST_LENGTH || (digits.length > 1 && digit < CONTINUES);
+      if (!isWhole) continue;
+      const header = Buffer.from(digits);
+      digits = [];
+      left = lengthIn(header);
+      yield { bytes: header, follow: left };
     }
-  }
+  };
 }
 
 /** Seven bits in each byte after the first, the lowest first. */
@@ -55,11 +54,11 @@ function lengthWritten(length: number): number[] {
  */
 export function packetCutter(largest = LARGEST_PACKET_BYTES): (bytes: Buffer) => Buffer[] {
   const longest = largest - 1 - LONGEST_LENGTH;
-  const reader = new PacketReader();
+  const read = packetReader();
   let room = 0;
-  return (all) => {
+  return (piece) => {
     const parts: Buffer[] = [];
-    for (const { bytes, follow } of reader.read(all)) {
+    for (const { bytes, follow } of read(piece)) {
       if (follow === null) {
         if (room > 0) parts.push(bytes.subarray(0, room));
         room -= Math.min(room, bytes.length);

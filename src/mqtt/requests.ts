@@ -6,7 +6,7 @@ import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { PacedQueue, ThrottledLog } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Incoming, Message } from './message.ts';
-import { type ResponseTopics, refusalOfResponseTopic } from './responseTopics.ts';
+import { isAnswerPlace, type ResponseTopics } from './responseTopics.ts';
 
 /** The outcome of a handler. `skipped`: understood, but not done now. */
 export interface Answer {
@@ -21,19 +21,15 @@ export type Parameters = Readonly<Record<string, unknown>>;
 /** `tell`: how far it is, on the response topic with status `progress`, before the answer comes. */
 export type Handler = (parameters: Parameters, tell: (progress: Parameters) => void) => Promise<Answer>;
 
+const refusal = (code: string, exit: number) => (message: string, hint?: string) =>
+  failure(code, message, { exit, retry: 'never', hint });
+
 /** The request cannot be understood; the text names each parameter, what was found and what is allowed. */
-export const requestMalformed = (message: string) =>
-  failure('request_malformed', message, { exit: EXIT.usage, retry: 'never' });
-
+export const requestMalformed = refusal('request_malformed', EXIT.usage);
 /** The request is understood, but the configuration leaves out what it is about. */
-export const notConfigured = (message: string) =>
-  failure('not_configured', message, { exit: EXIT.config, retry: 'never' });
-
-const unknownRequest = (name: string, known: readonly string[]) =>
-  failure('unknown_request', `Unknown request "${name}"; there are: ${known.join(', ')}.`, {
-    exit: EXIT.usage,
-    retry: 'never',
-  });
+export const notConfigured = refusal('not_configured', EXIT.config);
+const unknownRequest = refusal('unknown_request', EXIT.usage);
+const responseTopicRefused = refusal('response_topic_refused', EXIT.usage);
 
 const LONGEST_ECHO = 60;
 
@@ -115,14 +111,14 @@ export class Requests {
   }
 
   /**
-   * The answer as JSON; `tell` gets how far it is, as JSON too. `refusal`: where the answer is wanted is no place for it. Never
+   * The answer as JSON; `tell` gets how far it is, as JSON too. `refused`: where the answer is wanted is no place for it. Never
    * rejects.
    */
   async answer(
     name: string,
     payload: Buffer,
     tell: (progress: string) => void,
-    refusal: Failure | null = null,
+    refused: Failure | null = null,
   ): Promise<string> {
     const { handlers, log } = this.#parts;
     const asked = parse(payload);
@@ -130,11 +126,14 @@ export class Requests {
     const { data: transaction } = this.#parts.transaction.safeParse(given);
     const written = (reply: object): string => JSON.stringify({ schema: 1, ...reply, transaction });
     try {
+      const handler = this.isKnown(name) ? handlers[name] : undefined;
       // The name of such a request is the mistake to tell, whatever its payload is.
-      if (!this.isKnown(name)) throw unknownRequest(name, Object.keys(handlers).sort());
+      if (!handler)
+        throw unknownRequest(
+          `Unknown request "${name}"; there are: ${Object.keys(handlers).sort().join(', ')}.`,
+        );
       if (asked === null) throw requestMalformed(NO_REQUEST);
-      if (refusal !== null) throw refusal;
-      const handler = handlers[name] as Handler;
+      if (refused !== null) throw refused;
       return written(await handler(parameters, (data) => tell(written({ status: 'progress', data }))));
     } catch (err) {
       if (!(err instanceof Failure))
@@ -172,9 +171,9 @@ export class Requests {
     const { link } = this.#parts;
     const message = { topic: `${this.#baseTopic}/bridge/response/${name}`, retain: false };
     const tell = (progress: string) => link.publish([{ ...message, payload: progress }]);
-    const refusal = elsewhere instanceof Failure ? elsewhere : null;
-    const answer = { ...message, payload: await this.answer(name, payload, tell, refusal) };
-    link.publish(elsewhere === refusal ? [answer] : [answer, { ...answer, ...elsewhere }]);
+    const refused = elsewhere instanceof Failure ? elsewhere : null;
+    const answer = { ...message, payload: await this.answer(name, payload, tell, refused) };
+    link.publish(elsewhere === refused ? [answer] : [answer, { ...answer, ...elsewhere }]);
   }
 
   #kindOf(name: string): string {
@@ -194,13 +193,18 @@ function elsewhereOf(
   topics: ResponseTopics,
 ): Elsewhere {
   if (!topic) return null;
-  if (correlationData && correlationData.length > LARGEST_CORRELATION_BYTES)
+  const bytes = correlationData?.length ?? 0;
+  if (bytes > LARGEST_CORRELATION_BYTES)
     return requestMalformed(
-      `correlation data: found ${correlationData.length} bytes; allowed: at most ${LARGEST_CORRELATION_BYTES} bytes.`,
+      mistake('bytes of correlation data', bytes, `at most ${LARGEST_CORRELATION_BYTES}`),
     );
-  const refusal = refusalOfResponseTopic(topic, baseTopic, topics);
-  if (refusal !== null || !correlationData) return refusal ?? { topic };
-  return { topic, correlationData: Buffer.from(correlationData) };
+  if (!isAnswerPlace(topic, baseTopic, topics)) {
+    const below = `one below ${baseTopic}, such as ${baseTopic}/bridge/response/mine`;
+    const elsewhere = 'one with a level response, reply or answer, such as node-red/reply';
+    const words = mistake('response topic', topic, `${below}, but none of our own; elsewhere ${elsewhere}`);
+    return responseTopicRefused(words, 'mqtt.response_topics in the configuration allows more.');
+  }
+  return correlationData ? { topic, correlationData: Buffer.from(correlationData) } : { topic };
 }
 
 const NO_REQUEST = `The request is not a JSON object of at most ${LARGEST_REQUEST_BYTES} bytes; allowed is an empty payload or an object.`;

@@ -44,22 +44,24 @@ export class RetainedReader {
   ): Promise<Incoming | null> {
     if (!over.limits.retains) return null;
     const { filter } = subscription;
-    const heard: Incoming[] = [];
-    this.#listeners.set(filter, (incoming) => void heard.push(incoming));
-    if (!(await this.#subscriber.subscribe(over, subscription))) {
-      this.#listeners.delete(filter);
+    let answer: Incoming | null = null;
+    this.#listeners.set(filter, (incoming) => {
+      answer ??= incoming;
+    });
+    const end = () => void this.#listeners.delete(filter);
+    if (!(await this.#subscriber.subscribe(over, [subscription]))) {
+      end();
       return null;
     }
-    await this.#untilSilent(over, () => heard.length > 0);
+    await this.#untilSilent(over, () => answer !== null);
     // An end may have cut it short, and a part would count as all there is.
     this.#signal.throwIfAborted();
-    const [answer = null] = heard;
-    const end = () => {
-      this.#listeners.delete(filter);
-      if (over.isOpen) over.unsubscribe(filter).catch(() => undefined);
+    const unsubscribe = () => {
+      end();
+      over.unsubscribe(filter).catch(() => undefined);
     };
-    if (answer !== null || onLate === undefined) end();
-    else this.#listenOn(filter, end, onLate);
+    if (answer !== null || onLate === undefined) unsubscribe();
+    else this.#listenOn(filter, unsubscribe, onLate);
     return answer;
   }
 
@@ -77,11 +79,11 @@ export class RetainedReader {
     }
   }
 
-  #listenOn(filter: string, end: () => void, onLate: (incoming: Incoming) => void): void {
-    const cancel = this.#clock.after(LONGEST_READ_MS, end);
+  #listenOn(filter: string, unsubscribe: () => void, onLate: (incoming: Incoming) => void): void {
+    const cancel = this.#clock.after(LONGEST_READ_MS, unsubscribe);
     this.#listeners.set(filter, (incoming) => {
       cancel();
-      end();
+      unsubscribe();
       onLate(incoming);
     });
   }

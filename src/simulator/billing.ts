@@ -51,12 +51,13 @@ const checkCustomer = (question: Question, asked: string | null) =>
     [customerCode, String(customerId)].find((name) => name === asked),
   );
 
-const DEFAULT_COUNT = 10;
+// What a page has where nothing is asked, and at most.
+const PAGE_SIZE = 10;
 
 /** The page that was asked for. */
-function listed({ query, switches }: Question, objects: readonly unknown[]): unknown {
+function listed({ query }: Question, objects: readonly unknown[]): unknown {
   const page = wholeNumber(query.get('page'), 1);
-  const count = Math.min(wholeNumber(query.get('count'), DEFAULT_COUNT), switches.api.maxPageSize);
+  const count = Math.min(wholeNumber(query.get('count'), PAGE_SIZE), PAGE_SIZE);
   return { objects: objects.slice((page - 1) * count, page * count), total_num: objects.length };
 }
 
@@ -101,9 +102,9 @@ const USAGE: Answers = {
     return usageReport(property, request, question.now);
   },
   'GET /customers/:id/usage-events': (question) => {
-    const { id, query, now, switches } = question;
+    const { id, query, now } = question;
     const property = mine(question, (account) => propertyOf(account, id));
-    return listed(question, usageEvents(property, query, now, switches));
+    return listed(question, usageEvents(property, query, now));
   },
 };
 
@@ -273,12 +274,7 @@ function bills(account: Account, query: URLSearchParams, now: number): readonly 
 }
 
 /** Newest booking first unless asked otherwise; ids follow no order, as with the real service. */
-function usageEvents(
-  { id, balanceGroupId, services }: Property,
-  query: URLSearchParams,
-  now: number,
-  { api }: Switches,
-) {
+function usageEvents({ id, balanceGroupId, services }: Property, query: URLSearchParams, now: number) {
   const [isInTime, asks] = [within(query), asking(query)];
   const events = services
     .filter(({ serviceType }) => asks('service-type', serviceType) && asks('balance-group', balanceGroupId))
@@ -311,7 +307,6 @@ function usageEvents(
     )
     .filter(({ created_at, identifier }) => isInTime(created_at) && asks('identifier', identifier))
     .sort((a, b) => b.created_at - a.created_at);
-  if (api.readingsById) return events.sort((a, b) => a.event_id - b.event_id);
   return query.get('order-dir')?.toLowerCase() === 'asc' ? events.reverse() : events;
 }
 

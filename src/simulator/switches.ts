@@ -45,8 +45,6 @@ export class Switches {
     refreshSeconds: 2100,
     /** Longest life of a session, however often it is refreshed. */
     sessionMaxSeconds: 36_000,
-    /** Newer realms cut `refresh_expires_in` at the session's end, older ones surprise. */
-    sessionMaxAnnounced: false,
     /** A refresh token serves once. */
     rotation: true,
     /** 401 up to Keycloak 26.5, 400 from 26.6. */
@@ -103,11 +101,8 @@ export class Switches {
   };
 
   readonly api = {
-    maxPageSize: 10,
     /** The answer to a usage question about a property that was renumbered away. */
     retiredStatus: 404,
-    /** Single readings in the order of their ids, whatever is asked. */
-    readingsById: false,
   };
 
   readonly site = { timezone: 'Europe/Dublin', currency: 'EUR' };

@@ -193,7 +193,7 @@ export class Survey {
       const { accounts } = value as ReturnType<typeof codecs.journalCodec.decode>;
       for (const { lastSuccessAt } of Object.values(accounts)) instants.push(lastSuccessAt ?? 0);
     }
-    this.newestAt = instants.reduce((one, other) => Math.max(one, other), this.newestAt);
+    this.newestAt = instants.reduce((newest, instant) => Math.max(newest, instant), this.newestAt);
   }
 }
 

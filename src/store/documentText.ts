@@ -26,7 +26,7 @@ export function documentIn(text: string): unknown {
   const { check, ...fields } = Object(json);
   if (check === undefined) return json;
   const at = text.lastIndexOf(CHECK);
-  const [, found] = AT_THE_END.exec(text.slice(at)) ?? [];
-  if (found !== checkOf(`${text.slice(0, at)}}`)) throw new AlteredDocument('not what was written');
+  const [, written] = AT_THE_END.exec(text.slice(at)) ?? [];
+  if (written !== checkOf(`${text.slice(0, at)}}`)) throw new AlteredDocument('not what was written');
   return fields;
 }

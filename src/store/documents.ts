@@ -18,9 +18,9 @@ import {
 export function versioned<T extends object>(schema: z.ZodType<T>, version = 1): Codec<T> {
   return {
     decode(json) {
-      const found: unknown = Object(json).version;
-      if (typeof found === 'number' && found > version) throw new NewerDocument();
-      if (found !== version) throw new TypeError('a document of another version');
+      const written: unknown = Object(json).version;
+      if (typeof written === 'number' && written > version) throw new NewerDocument();
+      if (written !== version) throw new TypeError('a document of another version');
       return schema.parse(json, { jitless: true });
     },
     encode: (value) => ({ version, ...value }),
@@ -38,8 +38,8 @@ export const installationCodec = versioned(
 /** If they cannot be written, they are drawn again at the next start. */
 export async function openInstallation(state: StateStore, random: () => number) {
   const document = state.document('installation', installationCodec);
-  const known = await document.read();
-  if (known !== null) return known;
+  const stored = await document.read();
+  if (stored !== null) return stored;
   const clientId = `heat2mqtt_${randomBytes(4).toString('hex')}`;
   const drawn = { clientId, jitterFraction: random() };
   await document.write(drawn);
@@ -195,7 +195,7 @@ export const temperaturesCodec = ownedBy(
 
 export const witnessCodec = ownedBy(witnessRecord);
 
-/** What is kept of a meter's own register; another topic, field or unit begins anew. `meter`: its key in the configuration. */
+/** The record of a meter's own register; another topic, field or unit begins anew. `meter`: its key in the configuration. */
 export function witnessDocument(
   state: StateStore,
   meter: string,

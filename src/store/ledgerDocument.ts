@@ -79,8 +79,8 @@ const flat = versioned(ledgerSchema);
 
 export const ledgerCodec: Codec<LedgerDocument> = {
   decode(json) {
-    const { timezone, readingCloses, isNew, tariff, untold, ...kept } = flat.decode(json);
-    const { days, readTimes, held, quarantine, ...rest } = kept;
+    const { timezone, readingCloses, isNew, tariff, untold, ...more } = flat.decode(json);
+    const { days, readTimes, held, quarantine, ...rest } = more;
     const quarantined = new Map(
       held.map(([date, energy, cost]) => {
         const [, timesChanged, isHistory] = quarantine.find(([day]) => day === date) ?? [date, 0, true];
@@ -103,7 +103,11 @@ export const ledgerCodec: Codec<LedgerDocument> = {
       ...rest,
       readTimes: [...readTimes],
       held: [...quarantined].map(([date, { energy, cost }]) => [date, energy, cost]),
-      quarantine: [...quarantined].map(([date, one]) => [date, one.timesChanged, one.isHistory]),
+      quarantine: [...quarantined].map(([date, { timesChanged, isHistory }]) => [
+        date,
+        timesChanged,
+        isHistory,
+      ]),
       days: [...days].map(([date, r]) => [date, r.energy, r.cost, r.revision, r.receivedAt]),
     });
   },

@@ -91,8 +91,8 @@ export const HALF_TAKEN = /\.lock\.[a-z]+-[^/]+$/;
 /** Resolves to the holder's file in the lock, `null` where no lock can be made. */
 async function acquire(lock: string, kind: string, clock: Clock): Promise<string | null> {
   const began = clock.monotonic();
-  let seen: string | null = null;
-  let seenAt = began;
+  let lastTouched: string | null = null;
+  let lookedSince = began;
   for (;;) {
     const holder = await holderOf(lock);
     if (holder === null) {
@@ -106,8 +106,8 @@ async function acquire(lock: string, kind: string, clock: Clock): Promise<string
         () => null,
       )}`;
       // This process may have been suspended during the look: it counts from its end, and to the beginning of the next.
-      if (touched !== seen) [seen, seenAt] = [touched, clock.monotonic()];
-      else if (lookedAt - seenAt >= STALE_MS) await removeHolder(holder);
+      if (touched !== lastTouched) [lastTouched, lookedSince] = [touched, clock.monotonic()];
+      else if (lookedAt - lookedSince >= STALE_MS) await removeHolder(holder);
     }
     if (clock.monotonic() - began >= LONGEST_WAIT_MS) throw stateBusy();
     await clock.sleep(LOOK_MS);
@@ -131,16 +131,16 @@ const removeHolder = (holder: string): Promise<void> =>
 
 /** `undefined` when another process was quicker, `null` where no lock can be made. */
 async function take(lock: string, name: string): Promise<string | null | undefined> {
-  const own = `${lock}.${name}`;
-  const drop = () => rm(own, { recursive: true, force: true }).catch(() => undefined);
+  const candidate = `${lock}.${name}`;
+  const drop = () => rm(candidate, { recursive: true, force: true }).catch(() => undefined);
   try {
-    await makePrivateDirectory(own);
-    await writeFile(join(own, name), '', { flag: 'wx', mode: PRIVATE_FILE });
+    await makePrivateDirectory(candidate);
+    await writeFile(join(candidate, name), '', { flag: 'wx', mode: PRIVATE_FILE });
   } catch {
     await drop();
     return null;
   }
-  return rename(own, lock).then(
+  return rename(candidate, lock).then(
     () => join(lock, name),
     async ({ code }: NodeJS.ErrnoException) => {
       await drop();

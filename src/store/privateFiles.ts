@@ -104,8 +104,8 @@ export async function openRegularFile(path: string): Promise<FileHandle> {
     throw err.code === 'ENXIO' ? new NoRegularFile('a socket') : err;
   });
   try {
-    const found = await handle.stat();
-    if (!found.isFile()) throw new NoRegularFile('no regular file');
+    const entry = await handle.stat();
+    if (!entry.isFile()) throw new NoRegularFile('no regular file');
     return handle;
   } catch (err) {
     await handle.close();
@@ -132,11 +132,11 @@ export async function readRegularFile(path: string): Promise<Buffer> {
 export async function pathsBelow(directory: string): Promise<string[]> {
   // Locks are folders, which other processes take and give back meanwhile.
   const entries = (await readdir(directory, { withFileTypes: true }).catch(unlessGone)) ?? [];
-  const found = entries.map(async (entry) => {
+  const paths = entries.map(async (entry) => {
     const below = entry.isDirectory() ? await pathsBelow(join(directory, entry.name)) : [];
     return [entry.name, ...below.map((path) => join(entry.name, path))];
   });
-  return (await Promise.all(found)).flat();
+  return (await Promise.all(paths)).flat();
 }
 
 /** `null` for what is not there. */

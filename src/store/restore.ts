@@ -66,31 +66,31 @@ export async function* plainDocuments(directory: string, survey: Survey): AsyncG
 /** A state directory before a restore, which leaves its sessions, and refused logins with their waits. */
 export class StateBefore {
   readonly survey = new Survey();
-  readonly kept = new Map<string, unknown>();
+  readonly staying = new Map<string, unknown>();
 
   static async of(directory: string): Promise<StateBefore> {
     const before = new StateBefore();
     for await (const [name, json] of documentsOf(directory)) {
       const isUnderstood = before.survey.take(name, json);
-      if (isUnderstood && (isTokens(name) || isLoginBudget(name))) before.kept.set(name, json);
+      if (isUnderstood && (isTokens(name) || isLoginBudget(name))) before.staying.set(name, json);
     }
     return before;
   }
 
   /** The documents that are there once the backup is restored. Throws backup_unreadable. */
   async *restored(backup: FileHandle): AsyncGenerator<NamedDocument> {
-    const kept = new Map(this.kept);
+    const staying = new Map(this.staying);
     for await (const [name, json] of readBackup(backup)) {
-      yield [name, isLoginBudget(name) ? (kept.get(name) ?? json) : json];
-      kept.delete(name);
+      yield [name, isLoginBudget(name) ? (staying.get(name) ?? json) : json];
+      staying.delete(name);
     }
-    yield* kept;
+    yield* staying;
   }
 
   /** Whether the restore of such a backup would change nothing that a backup holds. */
   isSameAfter(backup: Survey): boolean {
     const marks = new Map(backup.marks);
-    for (const [name, json] of this.kept)
+    for (const [name, json] of this.staying)
       if (isLoginBudget(name)) marks.set(name, markOf(plainDocument(name, json)));
     return this.survey.hasSame(marks);
   }

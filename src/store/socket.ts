@@ -88,13 +88,13 @@ export async function askIn(
   if (socket === null) return null;
   const { signal, clear } = deadline(clock, timeoutMs);
   signal.addEventListener('abort', () => socket.destroy());
-  let said = '';
+  let words = '';
   socket.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
+    words += text;
   });
   await once(socket, 'close');
   clear();
-  return said;
+  return words;
 }
 
 /** Whether there can be a socket in the directory, or in the nearest one above it where it is not there yet. */

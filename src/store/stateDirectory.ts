@@ -41,15 +41,15 @@ export function stateUnwritable(path: string, cause: unknown) {
  * undefined where there are no users.
  */
 export async function directoryNotices(path: string, uid: number | undefined) {
-  const found = await stat(path).catch(() => null);
-  if (found === null || uid === undefined) return [];
+  const entry = await stat(path).catch(() => null);
+  if (entry === null || uid === undefined) return [];
   const whoWrites = 'Who writes there can make heat2mqtt send the password elsewhere.';
-  const foreign = found.uid !== uid && {
+  const foreign = entry.uid !== uid && {
     code: 'state_dir_foreign',
-    message: `The state directory ${path} belongs to another user (${found.uid}). ${whoWrites}`,
+    message: `The state directory ${path} belongs to another user (${entry.uid}). ${whoWrites}`,
     hint: `Give it to the user of heat2mqtt: chown -R ${uid} ${path}`,
   };
-  const open = (found.mode & WRITABLE_BY_OTHERS) !== 0 && {
+  const open = (entry.mode & WRITABLE_BY_OTHERS) !== 0 && {
     code: 'state_dir_open',
     message: `Other users can write to the state directory ${path}. ${whoWrites}`,
     hint: `Take that away: chmod go-w ${path}`,
@@ -154,14 +154,14 @@ export class StateDirectory implements StateStore {
             const isNewer = err instanceof NewerDocument;
             ending = isNewer ? 'newer' : 'damaged';
             const what = isNewer ? 'of a newer version' : 'damaged';
-            const told = `state document is ${what}: set aside as .${ending}, starting without it`;
+            const message = `state document is ${what}: set aside as .${ending}, starting without it`;
             this.#log.error(
               {
                 file: withoutCustomer(file),
                 reason: (err as Error).name,
                 found: err instanceof NoRegularFile ? err.message : undefined,
               },
-              told,
+              message,
             );
             // A command has a look: the daemon beside it may be of a newer version, and still needs its file.
             if (this.#holder.kind === DAEMON) await setUselessAside();

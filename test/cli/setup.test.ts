@@ -183,13 +183,14 @@ test('goes back from a correction to what was not correct, and from what follows
   const url = 'mqtt://127.0.0.1:9';
   const answers = {
     'MQTT broker': [url, 'back', 'none'],
-    'User name at the broker': '',
+    'User name at the broker': ['', 'back'],
     Shall: ['back', 'n'],
-    [WHICH]: ['1', '1'],
+    // The address, the user name, the address.
+    [WHICH]: ['1', '2', '1'],
   };
   expect(await answered({ ...usual(), ...answers })).toBe(0);
   expect(told).toMatch(
-    /\[1\]: MQTT broker[^\n]*: {3}1 {2}the address of the broker.*\[1\]: MQTT[^\n]*Shall[^\n]*MQTT[^\n]*\[none\]: Shall[^\n]*ok: heat2mqtt brings its own/s,
+    /\[1\]: MQTT broker[^\n]*: {3}1 {2}the address of the broker.*\[1\]: User[^\n]*: {3}1 .*\[1\]: MQTT[^\n]*Shall[^\n]*MQTT[^\n]*\[none\]: Shall[^\n]*ok: heat2mqtt brings its own/s,
   );
 });
 
@@ -201,10 +202,12 @@ test('offers the issuer as it calls itself when that is not as it was typed', as
   expect((await written()).provider.issuer).toBe(issuer);
 });
 
-test('tells another web server from the API', async () => {
+test('tells another web server from the API, and offers its address no more after another mistake', async () => {
   const { api } = simulator.urls;
-  expect(await answered({ ...usual(), API: [api.replace('/v1', '/v2'), api] })).toBe(0);
-  expect(told).toMatch(/but not the API \(HTTP 404\).*API[^[\n]*: ok: the API answers/s);
+  expect(await answered({ ...usual(), API: [api.replace('/v1', '/v2'), 'nonsense', api] })).toBe(0);
+  expect(told).toMatch(
+    /but not the API \(HTTP 404\).*provider\.api_url: found "nonsense"[^\n]*\nAPI[^[\n]*: ok: the API answers/s,
+  );
   expect((await written()).provider.api_url).toBe(api);
 });
 

@@ -8,7 +8,7 @@ import type { TlsOptions } from 'node:tls';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import { DISCOVERY_PATH, idTokenWith, TOKEN_PATH } from '../auth/account.ts';
-import { derOf, openAuthority } from '../support/authority.ts';
+import { openAuthority } from '../support/authority.ts';
 import { home, METER, person, quiet } from '../support/homes.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { startTlsEnd } from '../support/tlsEnd.ts';
@@ -222,7 +222,10 @@ describe('a file of authorities', () => {
   const BAD: readonly (readonly [content: string | Buffer, found: string])[] = [
     ['', 'an empty file'],
     [' \n\n', 'an empty file'],
-    [derOf(ours.cert), 'a certificate in DER form, of which `openssl x509 -inform der'],
+    [
+      Buffer.from(ours.cert.replace(/-----[^-]+-----/g, ''), 'base64'),
+      'a certificate in DER form, of which `openssl x509 -inform der',
+    ],
     ['nonsense', 'no certificate in PEM form'],
     [Buffer.from(`\ufeff${ours.cert}`, 'utf16le'), 'no certificate in PEM form'],
     [`\ufeff${ours.cert}`, 'a byte order mark at its beginning'],

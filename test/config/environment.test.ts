@@ -61,6 +61,8 @@ describe('every kind of value', () => {
     ['HTTP', 'true', 'http', { listen: '127.0.0.1:8099', metrics: 'page' }],
     ['HTTP_LISTEN', '0.0.0.0:1', 'http', { listen: '0.0.0.0:1', metrics: 'page' }],
     ['METERS_70418235_NAME', '3', 'meters.70418235.name', '3'],
+    ['METERS_70418235_AREA_M2', '50.5', 'meters.70418235.area_m2', 50.5],
+    ['METERS_70418235_WITNESS_TOPIC', 'a/b', 'meters.70418235.witness', { topic: 'a/b' }],
     ['METERS_HM-7_name_NAME', 'Flat 3', 'meters.HM-7_name.name', 'Flat 3'],
   ] as const)('%s=%s', async (name, text, path, value) => {
     const { config, origins } = await load(BASE, { [`HEAT2MQTT_${name}`]: text });

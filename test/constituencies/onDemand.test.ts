@@ -1,7 +1,8 @@
 // Lists on demand: which are kept, how often the service is asked, and how the last good list stays through whatever it answers.
 import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { Constituencies, summaryMessage } from '../../src/constituencies/onDemand.ts';
+import { summaryMessage } from '../../src/constituencies/lists.ts';
+import { Constituencies } from '../../src/constituencies/onDemand.ts';
 import { zone } from '../../src/domain/period.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';

@@ -49,7 +49,7 @@ async function openInsight() {
 
 const SHORT_WORDS = ['This month', 'This year', 'Live', 'All is well', 'Signed in', 'Next poll'];
 
-test('at a glance, and what the readings mean: on a phone and a desk, light and dark', async () => {
+test('shows at a glance what the readings mean when looked at on a phone and a desk, light and dark', async () => {
   const { url, stack } = await openInsight();
   for (const [width, dark] of [
     [PHONE, false],
@@ -140,7 +140,7 @@ const TOLD: readonly (readonly ['meter' | 'account', object, string | RegExp])[]
   ['account', { invoice_forecast: null, balance_due: 12.34 }, '€12.34'],
 ];
 
-test('each answer in words; what is not known is left out', async () => {
+test('says each answer in words, and leaves it out when it is not known', async () => {
   const { url, stack } = await openPage();
   const relay = stack.use(await startRelay(url));
   const page = await look(stack, relay.url, { width: PHONE });

@@ -13,7 +13,7 @@ const LARGEST_PAGE_BYTES = 70_000;
 const LONGEST_TO_FIRST_PICTURE_MS = 5_000;
 const NEWEST = addDays(TODAY, -1);
 
-test('small, and soon there; bars by day, week and month, by energy and cost, by keys, by a tap and as a table', async () => {
+test('is small and soon there, and shows bars by each interval and amount, when they are chosen by keys, taps and buttons', async () => {
   const { url, stack } = await openPage();
   const page = await look(stack, url);
   await ready(page);
@@ -67,7 +67,7 @@ test('small, and soon there; bars by day, week and month, by energy and cost, by
   expect(await phone.locator('.readout').innerText()).toMatch(/kWh\s.*\d+ \w+ · .* a year before/s);
 });
 
-test('a poll at once shows a new day and marks a correction; the next one has to wait', async () => {
+test('shows a new day, marks a correction and makes the next poll wait when Poll now is pressed', async () => {
   const events = yearOfReadings();
   const newest = events.pop();
   const { url, stack } = await openPage(me(events));
@@ -87,7 +87,7 @@ test('a poll at once shows a new day and marks a correction; the next one has to
   await picture(page, 'poll-now');
 });
 
-test('days are read again, constituencies fetched and filtered, the log filtered; downloads; all of it by keys', async () => {
+test('reads days again, fetches and filters lists, and downloads when keys alone are used', async () => {
   const { url, stack } = await openPage();
   const page = await look(stack, url);
   await ready(page);
@@ -146,7 +146,7 @@ test('days are read again, constituencies fetched and filtered, the log filtered
   await judge(page, 'folds');
 });
 
-test('the meter is added to the Energy dashboard, once the change has been shown', async () => {
+test('adds the meter to the Energy dashboard when the change that it shows is confirmed', async () => {
   const ha = await startPretendHomeAssistant();
   const { url, stack } = await openPage(me(), { home_assistant: { url: ha.url, token: ha.switches.token } });
   stack.use(ha);

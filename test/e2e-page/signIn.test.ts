@@ -30,7 +30,7 @@ async function openGate(width = PHONE, name = '127.0.0.1') {
   return { ...opened, page, choose, signedIn };
 }
 
-test('with a password and a one-time code: a wrong one is told and counted, and its form stays', async () => {
+test('tells and counts a wrong password, and keeps the form, when a person types one with a one-time code', async () => {
   const { page, choose, signedIn, simulator } = await openGate();
   simulator.switches.token.oneTimeCodes.set(ME.username, '204816');
   await choose('Password');
@@ -49,7 +49,7 @@ test('with a password and a one-time code: a wrong one is told and counted, and 
   await signedIn();
 });
 
-test('on another device: a code, its QR code, and what comes of it', async () => {
+test('shows a code, its QR code and what comes of it when a person signs in on another device', async () => {
   const { page, choose, signedIn, simulator } = await openGate();
   await choose('Other device');
   await choose('Get a code');
@@ -73,7 +73,7 @@ test('on another device: a code, its QR code, and what comes of it', async () =>
   await signedIn();
 });
 
-test('on another device with an address of thousands of characters: a link that can be followed, and no QR code', async () => {
+test('shows a link and no QR code when the address of another device has thousands of characters', async () => {
   const { page, choose, signedIn, simulator } = await openGate();
   const long = `https://id.example.org/device?user_code=${'x'.repeat(5_000)}`;
   simulator.switches.fault('/auth/realms/energy/protocol/openid-connect/auth/device', {
@@ -92,7 +92,7 @@ test('on another device with an address of thousands of characters: a link that 
   await signedIn();
 });
 
-test('by a link: the address one ends on is pasted', async () => {
+test('signs in when the address at the end of a link is pasted', async () => {
   const { page, choose, signedIn } = await openGate();
   await choose('Link');
   await choose('Get a link');
@@ -107,7 +107,7 @@ test('by a link: the address one ends on is pasted', async () => {
   await signedIn();
 });
 
-test('where the connection is not encrypted, a password comes last, with a warning', async () => {
+test('puts the password last, with a warning, when the connection is not encrypted', async () => {
   const { page, choose } = await openGate(PHONE, PLAIN_NAME);
   const methods = await page.getByRole('group', { name: 'Method' }).getByRole('button').allInnerTexts();
   expect(methods).toEqual(['Other device', 'Link', 'Password']);

@@ -98,7 +98,7 @@ test.each([
   ['ga-IE', 'Míonna', /^Ráiteas/, 'Teas i', /€\d/],
   ['en-IE', 'Months', /^Statement of/, 'Heat in', /€\d/],
 ])(
-  'a browser in %s: the page is in its language, and leads from a month to its statement',
+  'is in its language, and leads from a month to its statement, when the browser is in %s',
   async (locale, months, link, title, amount) => {
     const { url, stack } = await openPage();
     const page = await look(stack, url, { locale });

@@ -10,7 +10,7 @@ import { judge, look, PHONE, picture, ready } from './browser.ts';
 import { me, openPage, TODAY, yearOfReadings } from './home.ts';
 import { startRelay } from './relay.ts';
 
-test('the broker is lost, and comes back; what is published is on the page at once', async () => {
+test('says so when the broker is lost, and shows at once what is published when it is back', async () => {
   const broker = await startMosquitto();
   const events = yearOfReadings();
   const { url, stack } = await openPage(me(events), { mqtt: { url: broker.url } });
@@ -33,7 +33,7 @@ test('the broker is lost, and comes back; what is published is on the page at on
   expect(performance.now() - began).toBeLessThan(LONGEST_TO_UPDATE_MS);
 });
 
-test('the provider is down: what was read stays; the program ends, and is started again', async () => {
+test('keeps what was read when the provider is down, and says so when the program ends', async () => {
   const { url, stack, simulator, program, start } = await openPage();
   const page = await look(stack, url, { width: PHONE, expected: /Failed to load resource|ERR_/ });
   await ready(page);
@@ -75,7 +75,7 @@ test('names the account that cannot be read, and leaves out what no reading tell
 
 const HURT = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>';
 
-test('hostile names are shown as they are, and do nothing', async () => {
+test('shows names as they are, and runs none of them, when they are hostile', async () => {
   const { url, stack, simulator } = await openPage(undefined, {
     meters: { [METER]: { name: HURT.slice(0, 64) } },
   });
@@ -101,7 +101,7 @@ test('hostile names are shown as they are, and do nothing', async () => {
   await picture(page, 'hostile');
 });
 
-test('a password: without it nothing is told, a wrong one says so, and the page can be closed', async () => {
+test('tells nothing when the password is missing or wrong, and can be closed', async () => {
   const { url, stack } = await openPage(undefined, { web: { password: 'right horse' } });
   const page = await look(stack, url, { expected: /401|429/ });
   const password = page.getByLabel('Password');
@@ -128,7 +128,7 @@ const LATELY = addDays(TODAY, -60);
 const LONGEST_TO_UPDATE_MS = 5_000;
 const LONGEST_TO_LIST_MS = 15_000;
 
-test('a hundred meters: soon there, found by name, and two thousand updates leave nothing behind', async () => {
+test('is soon there, finds by name and leaks nothing when there are a hundred meters and two thousand updates', async () => {
   const flats = Array.from({ length: FLATS }, (_, index) => {
     const meter = { ...quiet({ since: LATELY }), seed: index };
     return home(String(7_050_000 + index), meter, 900_000 + index);

@@ -172,9 +172,9 @@ test('where the session stays on the broker, what it has not acknowledged is ref
   const options = { will: OFFLINE, willAfterSeconds: 60 };
   const connection = await openConnection(address(url, { versions: [5] }), clock, options);
   const told = connection.publish(event('1')).catch(({ message }) => message);
-  const { why } = await connection.ended;
+  const { what } = await connection.ended;
   clock.advance(20_000);
-  expect(await told).toContain(why);
+  expect(await told).toContain(what);
 });
 
 test('a connection that the broker gives to another client says so, however its socket breaks', async () => {
@@ -188,5 +188,5 @@ test('a connection that the broker gives to another client says so, however its 
     }),
   );
   const connection = await connect(wire.url, { versions: [5] });
-  expect((await connection.ended).why).toContain('another client has taken over the client id');
+  expect((await connection.ended).what).toContain('another client has taken over the client id');
 });

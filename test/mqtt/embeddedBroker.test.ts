@@ -5,14 +5,7 @@ import { startBroker } from '../../src/mqtt/broker.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
-import {
-  connectPacket,
-  publishPacket,
-  subscribePacket,
-  text,
-  written,
-  writtenLength,
-} from '../support/packets.ts';
+import { text, written, writtenLength } from '../support/packets.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
@@ -24,6 +17,29 @@ const ACCEPTED = Buffer.of(0x20, 2, 0, 0).toString('hex');
 const BAD_LOGIN = Buffer.of(0x20, 2, 0, 4).toString('hex');
 const LOGIN = { username: 'home', password: 'broker word' };
 const LONGEST_WAIT_MS = 5_000;
+
+const CLEAN = 0x02;
+const WITH_LOGIN = 0xc0;
+
+/** A CONNECT with keep alive off. */
+function connectPacket(
+  clientId: string,
+  login?: { readonly username: string; readonly password: string },
+): Buffer {
+  const head = [text('MQTT'), Buffer.of(4, CLEAN | (login ? WITH_LOGIN : 0), 0, 0), text(clientId)];
+  const last = login ? [text(login.username), text(login.password)] : [];
+  return written({ type: 0x10, body: Buffer.concat([...head, ...last]) });
+}
+
+const subscribePacket = (filter: string): Buffer =>
+  written({ type: 0x82, body: Buffer.concat([Buffer.of(0, 1), text(filter), Buffer.of(0)]) });
+
+/** A PUBLISH with QoS 0 that is so long, header and all. */
+function publishPacket(topic: string, bytes: number): Buffer {
+  const head = text(topic);
+  const frame = 1 + writtenLength(bytes).length;
+  return written({ type: 0x30, body: Buffer.concat([head, Buffer.alloc(bytes - frame - head.length, 'x')]) });
+}
 
 async function open(options: Parameters<typeof startBroker>[0] = {}) {
   const stack = openStack();

@@ -46,7 +46,7 @@ test('a connection that swallows messages is given up, and they are delivered ov
   wire.turn('whole');
   await pass(3_000);
   await waitFor('acknowledgements', () => link.status().waiting === 0);
-  expect(lines.filter((line) => line.includes('was not acknowledged'))).toHaveLength(1);
+  expect(lines.filter((line) => line.includes('"unanswered":"PUBLISH x/value"'))).toHaveLength(1);
   expect(delivered.map(({ payload }) => payload)).toEqual(['online', 'online', '1', '1']);
   expect(probe.on('x/value')).toHaveLength(2);
   // More than may be under way at once.
@@ -138,4 +138,20 @@ test('what is read back from the broker when stop begins is not taken for the wh
     return whole.link.status().connected;
   });
   expect(taken.map((one) => one?.topic)).toEqual(['x/old/1']);
+});
+
+test('a request that comes in the segment of the CONNACK is heard once, and acknowledged', async () => {
+  const request = Buffer.from([0x32, 7, 0, 3, ...Buffer.from('x/r'), 0, 9]);
+  const packets: Buffer[] = [];
+  const wire = openStack().use(
+    await openWire(undefined, (socket, bytes) => {
+      packets.push(bytes);
+      if (bytes[0] === 0x10) socket.write(Buffer.concat([Buffer.from([0x20, 2, 0, 0]), request]));
+    }),
+  );
+  const { heard } = openLink(openStack(), wire.url);
+  await waitFor('the acknowledgement', () =>
+    packets.some((packet) => packet.includes(Buffer.of(0x40, 2, 0, 9))),
+  );
+  expect(heard.map(({ topic }) => topic)).toEqual(['x/r']);
 });

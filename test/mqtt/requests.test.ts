@@ -179,7 +179,7 @@ test('MQTT 5: correlation data of more than 1,024 bytes is refused on our respon
   const { ask, asked, published } = open();
   const correlationData = Buffer.alloc(1_025, 7);
   const [reply] = await ask('', { responseTopic: 'mine', correlationData });
-  const message = 'correlation data: found 1025 bytes; allowed: at most 1024 bytes.';
+  const message = 'bytes of correlation data: found 1025; allowed: at most 1024.';
   expect(reply).toEqual({ schema: 1, status: 'error', error: { code: 'request_malformed', message } });
   expect(published.map(({ topic }) => topic)).toEqual([OURS]);
   expect(asked).toEqual([]);

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { isIP } from 'node:net';
 
-export interface Wanted {
+interface Wanted {
   /** Common name. Default for a server: localhost. */
   readonly name?: string;
   /** Whom a server's is for. Default: this machine. */
@@ -12,12 +12,10 @@ export interface Wanted {
 }
 
 /** What a TLS server shows; `pem` has no other certificate than its own. */
-export interface Certified {
+interface Certified {
   readonly cert: string;
   readonly key: string;
 }
-
-export type Authority = ReturnType<typeof openAuthority>;
 
 const LONG_AGO = '2020-01-01';
 const FAR_AHEAD = '2120-01-01';
@@ -42,9 +40,6 @@ export function openAuthority(wanted: Wanted = {}, above: { key: KeyObject; name
     },
   };
 }
-
-/** The same certificate in the other form. */
-export const derOf = (pem: string): Buffer => Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64');
 
 const newPair = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
 

@@ -2,7 +2,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { BackupHead } from '../../src/store/backup.ts';
 
-export interface WholeBackup extends BackupHead {
+interface WholeBackup extends BackupHead {
   readonly documents: Readonly<Record<string, unknown>>;
 }
 

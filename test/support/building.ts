@@ -12,7 +12,7 @@ export interface Event {
   readonly factor?: number;
 }
 
-export interface BuildingOptions {
+interface BuildingOptions {
   readonly seed: number;
   readonly from?: Day;
   readonly days?: number;
@@ -45,7 +45,7 @@ export const BILLINGS = [
 ] as const;
 export type Billing = (typeof BILLINGS)[number];
 
-export interface BillOptions {
+interface BillOptions {
   readonly kind: Billing;
   /** Months of a period; 0: four weeks. */
   readonly months?: 0 | 1 | 3;

@@ -1,8 +1,6 @@
 // Ready-made faults of the simulated provider.
-import { gzipSync } from 'node:zlib';
 import type { Fault } from '../../src/simulator/switches.ts';
 
-const MEGABYTE = 1024 * 1024;
 const HTML = { 'content-type': 'text/html; charset=utf-8' };
 
 /** Ready-made replies in place of the real one. */
@@ -25,19 +23,11 @@ export const FAULTS = {
   unauthorized: { kind: 'reply', status: 401, body: { code: 401, message: 'Unauthorized' } },
   clientRefused: oauth(401, 'invalid_client', 'Invalid client or Invalid client credentials'),
   reuseExceeded: oauth(400, 'invalid_grant', 'Maximum allowed refresh token reuse exceeded'),
-  userDisabled: oauth(400, 'invalid_grant', 'User disabled'),
-  oversized: { kind: 'change', change: () => ({ padding: 'x'.repeat(17 * MEGABYTE) }) },
+  oversized: { kind: 'change', change: () => ({ padding: 'x'.repeat(17 * 1024 * 1024) }) },
 } as const satisfies Record<string, Fault>;
 
 export function oauth(status: number, error: string, error_description: string) {
   return { kind: 'reply', status, body: { error, error_description } } as const;
-}
-
-/** Half a megabyte on the wire, 512 MiB unpacked: many members one after the other are one valid stream. */
-export function gzipBomb() {
-  const member = gzipSync(Buffer.alloc(16 * MEGABYTE, ' '));
-  const body = Buffer.concat(Array.from({ length: 32 }, () => member));
-  return { kind: 'reply', status: 200, body, headers: { 'content-encoding': 'gzip' } } as const;
 }
 
 /** `retryAfter`: seconds, or an HTTP date. */

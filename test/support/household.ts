@@ -74,9 +74,6 @@ const CLIMATE = { mean: 10, swing: 5.5, anomaly: 2.5, persistence: 0.75 };
 const PRICES = [{ from: '2000-01-01', unitRate: 0.124, standing: 0.686 }];
 const REGISTER_START = toMicro(4711);
 
-/** The valve no longer closes: 40 % more from this day on. */
-export const stuckValve = (from: Day): Change => ({ from, factor: 1.4 });
-
 export class Household {
   readonly span: DaySpan;
   readonly truth: readonly TrueDay[];

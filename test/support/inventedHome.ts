@@ -1,6 +1,6 @@
 // An invented home as the publication sees it: one meter, one account, a healthy bridge.
 
-import { summaryMessage } from '../../src/constituencies/onDemand.ts';
+import { summaryMessage } from '../../src/constituencies/lists.ts';
 import type { Invoices } from '../../src/domain/extras.ts';
 import { judgeUse } from '../../src/domain/insight/alarm.ts';
 import { billJudge } from '../../src/domain/insight/bill.ts';

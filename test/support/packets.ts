@@ -49,26 +49,3 @@ export function text(value: string): Buffer {
   length.writeUInt16BE(bytes.length);
   return Buffer.concat([length, bytes]);
 }
-
-const CLEAN = 0x02;
-const WITH_LOGIN = 0xc0;
-
-/** A CONNECT with keep alive off. */
-export function connectPacket(
-  clientId: string,
-  login?: { readonly username: string; readonly password: string },
-): Buffer {
-  const head = [text('MQTT'), Buffer.of(4, CLEAN | (login ? WITH_LOGIN : 0), 0, 0), text(clientId)];
-  const last = login ? [text(login.username), text(login.password)] : [];
-  return written({ type: 0x10, body: Buffer.concat([...head, ...last]) });
-}
-
-export const subscribePacket = (filter: string): Buffer =>
-  written({ type: 0x82, body: Buffer.concat([Buffer.of(0, 1), text(filter), Buffer.of(0)]) });
-
-/** A PUBLISH with QoS 0 that is so long, header and all. */
-export function publishPacket(topic: string, bytes: number): Buffer {
-  const head = text(topic);
-  const frame = 1 + writtenLength(bytes).length;
-  return written({ type: 0x30, body: Buffer.concat([head, Buffer.alloc(bytes - frame - head.length, 'x')]) });
-}

@@ -52,7 +52,7 @@ export const baseOf = (topic: string): string | undefined =>
 export const kindOf = (topic: string): string | undefined =>
   KINDS.find(({ pattern }) => pattern.test(topic))?.kind;
 
-/** Whoever reads `failing` has to read why as well: what is wrong with a message on bridge/health, or `null`. */
+/** What is wrong with a message on bridge/health, or `null`: a reader of `failing` has to read why as well. */
 export function reasonMissing({ topic, payload }: Said): string | null {
   if (kindOf(topic) !== 'bridge/health' || payload === '') return null;
   const { state, reasons = [], last_error } = Object(parsed(payload));
@@ -61,9 +61,9 @@ export function reasonMissing({ topic, payload }: Said): string | null {
 }
 
 function validatorOf(kind: string): ValidateFunction {
-  const known = validators.get(kind) ?? ajv.compile(SCHEMAS.get(kind) ?? false);
-  validators.set(kind, known);
-  return known;
+  const validator = validators.get(kind) ?? ajv.compile(SCHEMAS.get(kind) ?? false);
+  validators.set(kind, validator);
+  return validator;
 }
 
 function parsed(payload: string): unknown {

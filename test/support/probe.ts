@@ -3,7 +3,7 @@ import { connectAsync, type IClientOptions, type IClientPublishOptions } from 'm
 import { baseOf, complaintAbout, reasonMissing, schemaMissing } from './payloads.ts';
 import { turn, waitFor } from './waitFor.ts';
 
-export interface Heard {
+interface Heard {
   readonly topic: string;
   readonly payload: string;
   /** It was retained before the probe subscribed. */

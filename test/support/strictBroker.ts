@@ -8,6 +8,7 @@ const CONNECT = 1;
 const PUBLISH = 3;
 const SUBSCRIBE = 8;
 const UNSUBSCRIBE = 10;
+const PINGREQ = 12;
 const DISCONNECT = 0xe0;
 const FIRST_REFUSAL = 0x80;
 
@@ -23,6 +24,7 @@ const PROPERTIES = {
   wildcards: [1, 0x28],
   shared: [1, 0x2a],
   topicAliasMaximum: [2, 0x22],
+  serverKeepAlive: [2, 0x13],
 } as const;
 
 /** Announced in the CONNACK of MQTT 5; what is not given is not announced. */
@@ -47,7 +49,7 @@ type Verdict = number | null | { readonly dismiss: number };
 
 export interface Verdicts {
   readonly connect?: (asked: Asked) => number | null;
-  readonly publish?: (topic: string) => Verdict;
+  readonly publish?: (topic: string, connections: number) => Verdict;
   readonly subscribe?: (filter: string) => Verdict;
   readonly announced?: Announced;
   /** MQTT 5: said beside each code that refuses, as reason string, user property and server reference. */
@@ -74,6 +76,7 @@ export class StrictBroker {
   readonly connects: Asked[] = [];
   /** Every filter that was asked for. */
   readonly subscribed: string[] = [];
+  pings = 0;
   unanswered = 0;
   mostUnanswered = 0;
   readonly #verdicts: Verdicts;
@@ -104,9 +107,10 @@ export class StrictBroker {
     this.#isHolding = true;
   }
 
-  /** Answers so many of those that wait, the oldest first. */
+  /** Answers so many of those that wait, the oldest first; a negative number: so many of the newest. */
   answer(count: number): void {
-    for (const answer of this.#held.splice(0, count)) answer();
+    const answers = count < 0 ? this.#held.splice(count) : this.#held.splice(0, count);
+    for (const answer of answers) answer();
   }
 
   cut(): void {
@@ -129,6 +133,10 @@ export class StrictBroker {
       if (type === PUBLISH) this.#onPublish(client, packet);
       if (type === SUBSCRIBE) this.#onSubscribe(client, packet.body);
       if (type === UNSUBSCRIBE) this.#onUnsubscribe(client, packet.body);
+      if (type === PINGREQ) {
+        this.pings += 1;
+        socket.write(packetOf(0xd0, []));
+      }
     }
   }
 
@@ -154,7 +162,7 @@ export class StrictBroker {
   #onPublish(client: Client, packet: Packet): void {
     const { publish = () => 0 } = this.#verdicts;
     const { id, ...message } = publishIn(packet, client.level);
-    const code = publish(message.topic);
+    const code = publish(message.topic, this.connections);
     if (typeof code !== 'number') return void end(client, code);
     if (code < FIRST_REFUSAL) this.taken.push(message);
     if (message.qos === 0) return;

@@ -1,7 +1,7 @@
 // A token store in memory that outlives its user, records the order of its steps, and may refuse to write.
 import type { Document } from '../../src/store/stateStore.ts';
 
-export interface MemoryStore<T> extends Document<T> {
+interface MemoryStore<T> extends Document<T> {
   /** What a restart would find. */
   kept: T | null;
   /** While set, writing and removing fail like a full disk. */

@@ -12,7 +12,7 @@ async function look(story: Story, { httpPort }: { readonly httpPort: number | nu
   return { address, stream };
 }
 
-test('first all documents as they stand on MQTT, each once, without discovery; then what changes, and what passes', async () => {
+test('sends each document as it stands on MQTT, then changes and events, when the stream is opened', async () => {
   const { story, probe, daemon } = await firstPoll({ config: { constituencies: { chamber: 'dail' } } });
   await story.rest();
   const { stream } = await look(story, daemon);
@@ -43,7 +43,7 @@ test('first all documents as they stand on MQTT, each once, without discovery; t
   expect(stream.last('bridge/health')).toEqual(probe.json(HEALTH));
 });
 
-test('a request is answered as over MQTT, a list that it fetched is on the stream; ledger and report', async () => {
+test('answers as over MQTT when a request, the ledger or the report is asked for over HTTP', async () => {
   const constituencies = { chamber: 'dail', house_no: 34 };
   const { story, probe, daemon } = await firstPoll({ config: { constituencies } });
   const { address, stream } = await look(story, daemon);
@@ -76,7 +76,7 @@ test('a request is answered as over MQTT, a list that it fetched is on the strea
   expect(await (await fetch(`${address}/report.txt`)).text()).toBe('the report\n');
 });
 
-test('without a broker it shows everything, and says that there is none; then that it came, and was lost', async () => {
+test('shows everything, and says how the broker is, when there is none, when it comes and when it is lost', async () => {
   const story = await openStory();
   await story.broker.stop();
   const daemon = await story.start();
@@ -94,7 +94,7 @@ test('without a broker it shows everything, and says that there is none; then th
   await untilLink('disconnected');
 });
 
-test('a property that is gone takes its topics with it', async () => {
+test('clears the topics of a property when it is gone', async () => {
   const { story, probe, daemon } = await firstPoll({ accounts: [person('me', [home(null)])] });
   const { stream } = await look(story, daemon);
   const own = (of: string) => `meter/${PROPERTY}/${of}`;

@@ -13,7 +13,7 @@ async function follow(server: Awaited<ReturnType<typeof openServer>>, headers = 
   return server.stack.use(await openStream(server.address, headers, settle));
 }
 
-test('the newest 200 lines of the log, scrubbed, and those that come; what is no JSON as it is', async () => {
+test('sends the newest 200 lines of the log, scrubbed, then those that come, when the stream is opened', async () => {
   const logTail = new LogTail();
   const scrubber = createScrubber();
   scrubber.register('hunter2 hunter2');
@@ -34,7 +34,7 @@ test('the newest 200 lines of the log, scrubbed, and those that come; what is no
   ]);
 });
 
-test('a reader who has left is told no more lines', async () => {
+test('sends no more lines when a reader has left', async () => {
   const logTail = new LogTail();
   const followers = new Set<unknown>();
   const follower = logTail.follow.bind(logTail);
@@ -51,7 +51,7 @@ test('a reader who has left is told no more lines', async () => {
   await waitFor('its end', () => followers.size === 0);
 });
 
-test('a reader who does not read is cut off, and costs nobody else anything; so is one for whom too much gathers', async () => {
+test("cuts a reader off, at nobody else's cost, when they read nothing or too much gathers for them", async () => {
   const server = await openServer({ limits: { unreadMs: 1_000 } });
   for (let n = 0; n < 300; n += 1)
     server.documents.set(`meter/m${n}/history`, JSON.stringify('x'.repeat(100_000)));
@@ -65,7 +65,7 @@ test('a reader who does not read is cut off, and costs nobody else anything; so 
   await other.until('the end', () => server.documents.readers === 0);
 });
 
-test('so many streams and no more: the oldest makes room', async () => {
+test('ends the oldest stream when there is one too many', async () => {
   const server = await openServer();
   // One that has left takes no room.
   (await follow(server)).stop();
@@ -78,7 +78,7 @@ test('so many streams and no more: the oldest makes room', async () => {
   expect((await server.ask('/events', { method: 'HEAD' })).status).toBe(200);
 });
 
-test('a stream lives while nothing happens; it ends at once when its session is closed, and soon with another password', async () => {
+test('keeps a stream alive when nothing happens, and ends it when its session is closed or the password is another', async () => {
   let password = PASSWORD;
   const server = await openServer({ readPassword: async () => password });
   const [own, others] = [cookieOf(await server.signIn(PASSWORD)), cookieOf(await server.signIn(PASSWORD))];

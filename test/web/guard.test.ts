@@ -11,7 +11,7 @@ const FILES = ['/', '/page.js', '/page.css', '/words', '/session'];
 const GUARDED = ['/events', '/report.txt', '/metrics', '/sign-in', '/nothing'];
 const POST = { method: 'POST' };
 
-test('Host: IP addresses, own and configured names, and no name that any page may point here', async () => {
+test('answers IP addresses, own and configured names only when a Host is named', async () => {
   const { ask } = await openServer();
   const answers = (host: string) =>
     Promise.all(['/', '/session', '/report.txt', '/metrics'].map((path) => ask(path, { headers: { host } })));
@@ -36,7 +36,7 @@ test.each<[string, IncomingHttpHeaders, number]>([
   ['another page without an Origin', { 'sec-fetch-site': 'cross-site' }, 403],
   ['a page of the same site', { 'sec-fetch-site': 'same-site' }, 403],
   ['a link that was pressed', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }, 403],
-])('Origin: %s', async (_, more, status) => {
+])('judges a request by its Origin when it comes from %s', async (_, more, status) => {
   const { ask } = await openServer();
   const headers = { host: 'pi.local:8099', ...more };
   // A frame of another page would be a link, too.
@@ -45,7 +45,7 @@ test.each<[string, IncomingHttpHeaders, number]>([
   expect((await ask('/', { headers })).status).toBe(headers['sec-fetch-mode'] === 'navigate' ? 200 : status);
 });
 
-test('under ingress no password is asked for, any name is fine, and Home Assistant may frame it', async () => {
+test('asks for no password, takes any name and may be framed when it is opened by ingress', async () => {
   const { ask } = await openServer({ isIngress: true });
   const host = 'x1y2.ui.example.org';
   const page = await ask('/', { headers: { host, 'sec-fetch-site': 'same-origin' } });
@@ -63,7 +63,7 @@ test('under ingress no password is asked for, any name is fine, and Home Assista
     expect((await ask('/request/refresh', { ...POST, headers: { host, ...headers } })).status).toBe(status);
 });
 
-test('without a session only the page itself and the way to sign in', async () => {
+test('gives only the page itself and the way to sign in when there is no session', async () => {
   const { ask, lines } = await openServer({ readPassword });
   for (const path of FILES) expect((await ask(path)).status).toBe(200);
   for (const path of GUARDED) {
@@ -78,7 +78,7 @@ test('without a session only the page itself and the way to sign in', async () =
   expect(lines).toEqual([]);
 });
 
-test('the password opens a session, which ends with signing out, with age and with another password', async () => {
+test('ends a session when the reader signs out, when it is old and when the password is another', async () => {
   let password: string | null = PASSWORD;
   const { ask, signIn, clock } = await openServer({
     async readPassword() {
@@ -118,7 +118,7 @@ test('the password opens a session, which ends with signing out, with age and wi
   }
 });
 
-test('ten thousand guesses take days, from one network as from one address; others do not wait', async () => {
+test('makes ten thousand guesses take days when they come from one network, and lets others not wait', async () => {
   const clock = handClock('2026-03-10T12:00:00Z');
   const sessions = createSessions(readPassword, clock);
   const began = clock.monotonic();
@@ -137,7 +137,7 @@ test('ten thousand guesses take days, from one network as from one address; othe
   expect(await sessions.signIn(PASSWORD, '2001:db8::1')).toHaveProperty('token');
 });
 
-test('a network that guesses on is not forgotten for the sake of others, and after an hour it is', async () => {
+test('forgets a network that guesses after an hour, and not sooner when others come', async () => {
   const clock = handClock('2026-03-10T12:00:00Z');
   const sessions = createSessions(readPassword, clock);
   const guess = async (address: string) => (await sessions.signIn('a guess', address)) as { waitMs: number };
@@ -162,7 +162,7 @@ test.each([
   ['2001:db8::1:2:3:4:5', '2001:db8:0:1::9', '2001:db8::9'],
   ['fe80::1%eth0', 'fe80::2%eth0', 'fe80:0:0:1::1'],
   ['::1', '0:0:0:0:9::', '0:0:0:1::1'],
-])('%s guesses together with %s and apart from %s', (address, same, other) => {
+])('counts %s together with %s and apart from %s when they guess', (address, same, other) => {
   expect(networkOf(same)).toBe(networkOf(address));
   expect(networkOf(other)).not.toBe(networkOf(address));
 });
@@ -172,11 +172,11 @@ test.each([
   ['192.0.2.0/24', '192.0.2.255', '192.0.3.0'],
   ['2001:db8::1', '2001:db8::1', '2001:db8::2'],
   ['2001:db8::/64', '2001:db8::ffff', '2001:db8:0:1::1'],
-])('the trusted proxy %s is at %s and not at %s', (network, inside, outside) => {
+])('trusts the proxy when %s is configured and it is at %s, and not at %s', (network, inside, outside) => {
   expect([inside, outside, ''].map(within(network))).toEqual([true, false, false]);
 });
 
-test('of many guesses at the same moment one is heard, and all are told how long to wait', async () => {
+test('hears one guess, and tells all how long to wait, when many come at the same moment', async () => {
   let read = (_: string) => {};
   const password = new Promise<string>((resolve) => {
     read = resolve;
@@ -189,7 +189,7 @@ test('of many guesses at the same moment one is heard, and all are told how long
   for (const outcome of outcomes) expect(outcome).toHaveProperty('waitMs', 1_000);
 });
 
-test('behind a trusted proxy each visitor has an address of its own, however the proxy writes it', async () => {
+test('counts each visitor apart, however the proxy writes the address, when it stands behind a trusted proxy', async () => {
   const { signIn, clock } = await openServer({ readPassword, trustedProxy: '127.0.0.0/8' });
   const answer = async (password: string, address: string) => {
     const way = { host: 'pi', 'x-forwarded-for': `10.9.9.9, ${address}` };
@@ -219,14 +219,17 @@ test.each<[string, IncomingHttpHeaders, string | undefined, boolean, boolean]>([
   ['a proxy with TLS', PROXIED, '127.0.0.1', true, true],
   ['a proxy without TLS', { ...PROXIED, 'x-forwarded-proto': 'http' }, '127.0.0.1', false, false],
   ['a scheme that the client has made up', { 'x-forwarded-proto': 'https, http' }, '127.0.0.1', false, false],
-])('passwords may be typed: %s', async (_, headers, trustedProxy, mayTypePasswords, isSecure) => {
-  const { ask, signIn } = await openServer({ readPassword, trustedProxy });
-  expect(JSON.parse((await ask('/session', { headers })).text)).toMatchObject({ mayTypePasswords });
-  const cookie = (await signIn(PASSWORD, headers)).headers['set-cookie']?.[0] ?? '';
-  expect(cookie.includes('; Secure')).toBe(isSecure);
-});
+])(
+  'says whether passwords may be typed when the visitor comes by %s',
+  async (_, headers, trustedProxy, mayTypePasswords, isSecure) => {
+    const { ask, signIn } = await openServer({ readPassword, trustedProxy });
+    expect(JSON.parse((await ask('/session', { headers })).text)).toMatchObject({ mayTypePasswords });
+    const cookie = (await signIn(PASSWORD, headers)).headers['set-cookie']?.[0] ?? '';
+    expect(cookie.includes('; Secure')).toBe(isSecure);
+  },
+);
 
-test('a proxy is believed what the host is, others are not; and without a password nothing is shown behind one', async () => {
+test('believes a forwarded host when a trusted proxy tells it, and shows nothing behind one without a password', async () => {
   const made = { host: '127.0.0.1:8099', 'x-forwarded-host': 'evil.example.org' };
   for (const [trustedProxy, status] of [
     ['127.0.0.1', 421],
@@ -240,7 +243,7 @@ test('a proxy is believed what the host is, others are not; and without a passwo
   }
 });
 
-test('a fault is told in the log once an hour; what breaks off in a body is none', async () => {
+test('logs a fault once an hour when the page cannot be served, and none when a visitor breaks off', async () => {
   const { port, ask, lines } = await openServer({
     routes: { 'POST /request/:name': () => Promise.reject(new TypeError('oops')) },
   });
@@ -252,7 +255,7 @@ test('a fault is told in the log once an hour; what breaks off in a body is none
   expect(lines.map((line) => JSON.parse(line).err.type)).toEqual(['TypeError']);
 });
 
-test('files are compressed where that is taken and not sent again, with what a browser has to keep to', async () => {
+test('compresses files when the browser takes that, and does not send them again when it has them', async () => {
   const { ask } = await openServer();
   const first = await ask('/');
   expect([first.text, first.headers['content-type']]).toEqual(['of index.html', 'text/html; charset=utf-8']);
@@ -274,7 +277,7 @@ test('files are compressed where that is taken and not sent again, with what a b
   expect(words.headers.vary).toBe('accept-encoding, accept-language');
 });
 
-test('nothing else is a file, and bodies have an end', async () => {
+test('refuses when another path is asked for or a body is too long', async () => {
   const { ask, signIn } = await openServer({ readPassword });
   const headers = { cookie: cookieOf(await signIn(PASSWORD)) };
   for (const path of ['/index.html', '/../package.json', '/..%2fpackage.json', '/toString', '/sign-in/home'])

@@ -34,7 +34,7 @@ async function open(answers: Partial<HealthAnswers> = {}, listen = '127.0.0.1:0'
   return { server, ask: asking(`http://${listen.replace(/0$/, String(server.port))}`) };
 }
 
-test('health, readiness and metrics, and nothing else; healthcheck asks for the first', async () => {
+test('answers health, readiness and metrics, and nothing else, when there is no page', async () => {
   const state = { healthy: true, ready: true };
   const { ask, server } = await open({
     healthy: () => state.healthy,
@@ -77,7 +77,7 @@ test('health, readiness and metrics, and nothing else; healthcheck asks for the 
   expect(await broken.ask('/metrics')).toMatchObject({ status: 500, text: 'metrics failed\n' });
 });
 
-test('metrics for this machine are for its own names only, and a refusal is told', async () => {
+test('gives metrics to this machine only when it is asked by its own names, and tells a refusal', async () => {
   const refused: string[] = [];
   const metricsRefused = () => void refused.push('once');
   const { ask } = await open({ metricsFor: 'this machine', metricsRefused });
@@ -97,7 +97,7 @@ test('metrics for this machine are for its own names only, and a refusal is told
   expect(refused).toHaveLength(4);
 });
 
-test('a port that is taken, IPv6 in brackets, and a stop that waits for no visitor', async () => {
+test('rejects when the port is taken, takes IPv6 in brackets, and waits for no visitor when it stops', async () => {
   const { server, ask } = await open();
   await expect(open({}, `127.0.0.1:${server.port}`)).rejects.toMatchObject({
     code: 'listen_failed',
@@ -122,13 +122,16 @@ test.each([
   ['0.0.0.0:8099, metrics: open', '', false, 'everyone'],
   ['127.0.0.1:8099', 'web: false', false, 'this machine'],
   ['0.0.0.0:8099', 'web: false', false, 'no one'],
-])('at %s with "%s" there is a page: %s; metrics for %s', async (listen, web, hasPage, metricsFor) => {
-  const [address, more = ''] = listen.split(', ');
-  const { config } = await load(`${BASE}http: { listen: '${address}', ${more} }\n${web}\n`);
-  expect(openTo(config)).toEqual({ hasPage, metricsFor });
-});
+])(
+  'when it listens on %s with "%s": whether there is a page is %s, metrics are for %s',
+  async (listen, web, hasPage, metricsFor) => {
+    const [address, more = ''] = listen.split(', ');
+    const { config } = await load(`${BASE}http: { listen: '${address}', ${more} }\n${web}\n`);
+    expect(openTo(config)).toEqual({ hasPage, metricsFor });
+  },
+);
 
-test('beyond this machine there is no page without a password, and the log says why; ingress has it', async () => {
+test('serves no page beyond this machine, and logs why, when there is no password', async () => {
   const story = await openStory();
   const everywhere = { http: { listen: '0.0.0.0:0' } };
   const ask = asking(`http://127.0.0.1:${(await story.start(everywhere)).httpPort}`);
@@ -161,7 +164,7 @@ test('beyond this machine there is no page without a password, and the log says 
   expect(other.logged('no page: beyond this machine it is served with a password only')).toEqual([]);
 });
 
-test('on the port of ingress only the Supervisor is answered', async () => {
+test('answers nobody but the Supervisor when asked on the port of ingress', async () => {
   const stack = openStack();
   const serve = async (from: string) =>
     stack.use(await serveIngress({ ...HERE, from }, (_, response) => response.end('page'), systemClock)).port;
@@ -172,7 +175,7 @@ test('on the port of ingress only the Supervisor is answered', async () => {
   expect([status, text]).toEqual([200, 'page']);
 });
 
-test('wrong options: a page with each mistake for Home Assistant, good health, and no more for others', async () => {
+test('serves a page with each mistake, to Home Assistant only, when the options are wrong', async () => {
   const stack = openStack();
   const invalid = new ConfigInvalid([
     { path: 'accounts.0.password', found: 'nothing', allowed: 'password <here>' },

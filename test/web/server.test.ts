@@ -75,7 +75,7 @@ async function open(options: Partial<ServerOptions> = {}) {
   return { clock, seen, slow, visit, unread, answered };
 }
 
-test('what is asked beside the first request is neither read nor answered', async () => {
+test('neither reads nor answers what is asked beside the first request when a visitor pipelines', async () => {
   const { seen, slow, unread, visit, answered } = await open();
   const greedy = await visit();
   greedy.send(get('/slow') + get('/page').repeat(99));
@@ -94,7 +94,7 @@ test('what is asked beside the first request is neither read nor answered', asyn
   expect([greedy.times('HTTP/1.1 200 OK'), other.times('HTTP/1.1 200 OK')]).toEqual([1, 1]);
 });
 
-test('what is posted arrives whole, and one that is not ended is cut off in time', async () => {
+test('takes a body whole, and cuts it off in time when it does not end', async () => {
   const { visit } = await open({ limits: { requestMs: 200, checkMs: 20 } });
   const body = 'y'.repeat(100_000);
   const post = (length: number) =>
@@ -110,13 +110,13 @@ test('what is posted arrives whole, and one that is not ended is cut off in time
   }
 });
 
-test('an answer that is not read is cut off in time', async () => {
+test('cuts a visitor off in time when an answer is not read', async () => {
   const { seen, unread } = await open({ limits: { unreadMs: 100 } });
   await unread();
   await waitFor('the end of the answer', () => seen.underWay === 0);
 });
 
-test('the oldest connection that asks nothing makes room, then the oldest that reads nothing', async () => {
+test('closes the oldest connection that asks nothing, then the oldest that reads nothing, when there are too many', async () => {
   const { clock, seen, visit, unread, answered } = await open({ limits: { each: 3 } });
   await unread();
   const first = await visit();
@@ -136,7 +136,7 @@ test('the oldest connection that asks nothing makes room, then the oldest that r
   await waitFor('the end of one', () => seen.underWay === 2);
 });
 
-test('where every connection waits for its answer, health alone is told to one more', async () => {
+test('tells one more visitor health alone when every connection waits for its answer', async () => {
   const { clock, seen, slow, visit, answered } = await open({ limits: { each: 3 } });
   for (let n = 0; n < 3; n += 1) (await visit()).send(get('/slow'));
   await waitFor('all three', () => slow.length === 3);
@@ -150,7 +150,7 @@ test('where every connection waits for its answer, health alone is told to one m
   await waitFor('room', async () => (await answered('/page')).times('200 OK') === 1);
 });
 
-test('an address that many share has what all have together', async () => {
+test('bounds an address only by what all have together when many share it', async () => {
   const { clock, slow, visit, answered } = await open({ isShared: () => true, limits: { each: 1, all: 3 } });
   for (let n = 0; n < 2; n += 1) (await visit()).send(get('/slow'));
   await waitFor('both', () => slow.length === 2);

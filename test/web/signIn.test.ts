@@ -67,7 +67,7 @@ async function openPage(provider: Json, account: Json = {}) {
 const refusal = (code: string) => ({ status: 422, body: { error: { code } } });
 const SIGNED_IN = refusal('already_signed_in');
 
-test('on another device: declined, cancelled, begun again, and a poll at once when it is done', async () => {
+test('begins again when a sign-in on another device was declined or cancelled, and polls at once when it is done', async () => {
   const { story, ask, device, untilDevice, expectWell } = await openPage({ sign_in: 'device' });
   expect((await ask('GET')).body).toMatchObject([
     {
@@ -105,7 +105,7 @@ test.each([
   ['the QR code is that of the short one', 'https://id.example.org/device', true],
   ['there is no QR code', `https://id.example.org/device?${'x'.repeat(5_000)}`, false],
 ])(
-  'an address of 5,000 characters on another device is a link, and %s',
+  'gives a link when the address of another device has 5,000 characters, and %s',
   async (_, verification_uri, hasCode) => {
     const { story, ask, device } = await openPage({ sign_in: 'device' });
     const verification_uri_complete = `https://id.example.org/device?user_code=${'x'.repeat(5_000)}`;
@@ -121,7 +121,7 @@ test.each([
   },
 );
 
-test('by a link, beside a device: what is wrong with a pasted address is said without repeating it', async () => {
+test('says what is wrong with a pasted address, without repeating it, when a link is followed beside a device', async () => {
   const { story, ask, device, expectWell } = await openPage({ sign_in: 'link', redirect_uri: REDIRECT });
   expect(await ask('POST', '/home/link', { pasted: 'early' })).toMatchObject(refusal('no_attempt'));
   const begun = (await ask('POST', '/home/device')).body;
@@ -145,7 +145,7 @@ test('by a link, beside a device: what is wrong with a pasted address is said wi
   await expectWell();
 });
 
-test('by a typed password with a one-time code, where the way is encrypted, and none of it is kept', async () => {
+test('signs in by a typed password and keeps none of it when the way is encrypted', async () => {
   const { story, ask, expectWell } = await openPage({ sign_in: 'device', redirect_uri: REDIRECT });
   story.simulator.switches.token.oneTimeCodes.set(ME.username, '204816');
   const typed = { username: ME.username, password: ME.password, code: '204 816' };
@@ -164,7 +164,7 @@ test('by a typed password with a one-time code, where the way is encrypted, and 
   await expectWell();
 });
 
-test('typed passwords share the login budget with the configured one', async () => {
+test('counts typed passwords in the login budget of the configured one when they are refused', async () => {
   const { story, ask } = await openPage({}, { password: 'not the password' });
   const { passwordGrants } = story.simulator.counters;
   expect(passwordGrants.asked).toBe(1);

@@ -192,9 +192,9 @@ const statementTool = (read: Read): Tool =>
       const accounts = await read();
       const numbered = metersIn(accounts, wanted);
       const statements = numbered.map(({ number, view }) => {
-        const account = accounts.find(({ meters }) => meters.some((one) => one.number === number));
-        const own = account?.account.meters?.find(({ name }) => name === view.meter);
-        const complete = [...(own?.completeMonths() ?? [])];
+        const account = accounts.find(({ meters }) => meters.some((meter) => meter.number === number));
+        const opened = account?.account.meters?.find(({ name }) => name === view.meter);
+        const complete = [...(opened?.completeMonths() ?? [])];
         const chosen = month ?? complete[0];
         if (!account || chosen === undefined) throw noReadings();
         if (!complete.includes(chosen))
@@ -243,15 +243,15 @@ const forecastTool = (read: Read): Tool =>
       const data = accounts.map(({ number, view, meters }) => ({
         account: number,
         currency: view.currency,
-        meters: meters.map((one) => ({
-          meter: one.number,
+        meters: meters.map((meter) => ({
+          meter: meter.number,
           month_so_far: {
-            energy_kwh: knownUnits(one.view.totals.month.energy),
-            cost: knownUnits(one.view.totals.month.cost),
+            energy_kwh: knownUnits(meter.view.totals.month.energy),
+            cost: knownUnits(meter.view.totals.month.cost),
           },
           month: {
-            energy_kwh: band(one.view.monthForecast?.energy),
-            cost: band(one.view.monthForecast?.cost),
+            energy_kwh: band(meter.view.monthForecast?.energy),
+            cost: band(meter.view.monthForecast?.cost),
           },
         })),
         next_bill: view.nextBill && {
@@ -281,12 +281,12 @@ const costTool = (read: Read): Tool =>
       const days = { from, to: addDays(to, 1) };
       const prices = { unitRate: unit_rate, standingCharge: toMicro(standing_charge) };
       const meters = metersIn(await read(), wanted).map(({ number, view }) => {
-        const known = [...view.tenancy.days].filter(([one]) => one >= from && one <= to);
-        const costs = known.flatMap(([, { cost }]) => cost ?? []);
+        const read = [...view.tenancy.days].filter(([day]) => day >= from && day <= to);
+        const costs = read.flatMap(([, { cost }]) => cost ?? []);
         return {
           meter: number,
           currency: view.currency,
-          days_with_a_reading: known.length,
+          days_with_a_reading: read.length,
           did_cost: costs.length === 0 ? null : knownUnits(costs.reduce((sum, cost) => sum + cost, 0)),
           would_cost: knownUnits(costAt(prices, view.tenancy.days, days)),
         };
@@ -313,13 +313,13 @@ const healthTool = (read: Read): Tool =>
           last_good_poll_at: instant(lastSuccessAt),
           failures_in_a_row: failures,
           last_error: lastError?.code ?? null,
-          meters: meters.map((one) => ({
-            meter: one.number,
-            newest_day: one.view.totals.newestDay,
-            reading_at: instant(one.view.readingAt),
-            late: one.view.late,
-            days_missing: one.view.totals.missingDays,
-            since: one.view.tenancy.origin,
+          meters: meters.map((meter) => ({
+            meter: meter.number,
+            newest_day: meter.view.totals.newestDay,
+            reading_at: instant(meter.view.readingAt),
+            late: meter.view.late,
+            days_missing: meter.view.totals.missingDays,
+            since: meter.view.tenancy.origin,
           })),
         };
       });

@@ -1,5 +1,4 @@
-// What has been answered so far: the configuration in the making, and the secrets that were typed. Nothing is written before all of
-// it is asked for.
+// The answers so far: the configuration in the making, and the secrets that were typed. Nothing is written before a person agrees.
 import { existsSync } from 'node:fs';
 import { chmod, readFile, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
@@ -30,16 +29,16 @@ interface TypedSecret {
 }
 
 export class Answers {
-  /** Of the configuration. */
+  /** The file of the configuration. */
   readonly path: string;
   readonly folder: string;
   readonly #io: Io;
   /** The file; `null`: there is none. */
   #text: string | null;
-  /** What the file says, and the same with what was answered. */
+  /** The configuration of the file, and the same with the answers. */
   #before: RawConfig;
   #config: RawConfig;
-  /** By the key of their file. One that the key does not name any more does not count. */
+  /** Keys are those of their files. A secret whose file the key does not name any more does not count. */
   #secrets = new Map<string, TypedSecret>();
 
   /** `seed`: what a new file says before the first question. Throws ConfigInvalid. */
@@ -82,7 +81,7 @@ export class Answers {
     else section[last] = value;
   }
 
-  /** Where the secret of a key is; undefined: nowhere. `file`: taken where it is there and the key names none. */
+  /** Says where the secret of a key is; undefined: nowhere. `file`: taken if it is there and the key names none. */
   placeOfSecret(key: string, file: string): string | undefined {
     const named = this.textAt(key);
     if (named !== undefined)
@@ -97,8 +96,12 @@ export class Answers {
     if (!isGiven) this.put(key, file);
   }
 
-  /** It goes into the file that the key has named beside the configuration, else into a new one. */
-  putSecret(key: string, file: string, text: string): void {
+  /** It goes into the file that the key has named beside the configuration, else into a new one. Undefined removes it. */
+  putSecret(key: string, file: string, text: string | undefined): void {
+    if (text === undefined) {
+      this.removeSecret(key);
+      return;
+    }
     const named = textOf(valueAt(this.#before, key));
     const isBeside = named !== undefined && dirname(resolve(this.folder, named)) === this.folder;
     const free = isBeside ? named : this.#freeName(file);
@@ -181,7 +184,7 @@ export class Answers {
     return [...new Set([...changed, ...this.#named().map(([key]) => key)])];
   }
 
-  /** What the changes cost besides; a sentence each. */
+  /** The changes cost this besides; a sentence each. */
   losses(): string[] {
     const { lostComments = [], keepsLayout = true } = this.#edited() ?? {};
     const comments = `These comments go with what they stand beside:\n  ${lostComments.join('\n  ')}`;

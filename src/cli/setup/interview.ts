@@ -2,8 +2,9 @@
 import { LoginSuspended } from '../../auth/login.ts';
 import { ConfigInvalid, type Fault } from '../../config/draft.ts';
 import { Failure } from '../../foundation/failure.ts';
-import { adviceOf, type Io, refusal } from '../command.ts';
+import { adviceOf, type Io } from '../command.ts';
 import { type Answers, inlineKeyOf, type Section } from './answers.ts';
+import { choose, lineFrom, mistakeIn, printList, promptOf } from './asking.ts';
 import { type Question, STEPS, type Step } from './questions.ts';
 
 export interface Interview {
@@ -23,7 +24,7 @@ interface Try {
 
 export const QUESTIONS = STEPS.flatMap(({ questions }) => questions);
 
-/** Where an interview can be: at a question of a step, or, without one, at the try of its answers. */
+/** An interview is at a question of a step, or, without one, at the try of its answers. */
 interface Place {
   readonly step: Step;
   readonly question?: Question;
@@ -58,7 +59,8 @@ export async function walk(questions: readonly Question[], interview: Interview)
       past.push(place);
       place = nextPlace(open, interview);
     } else {
-      open.add(question);
+      // A correction that is left keeps the answer that was there.
+      if (PLACES.includes(place)) open.add(question);
       do place = past.pop();
       while (place && !place.question && !tryOf(place.step, interview)?.fault);
       if (place === undefined) return false;
@@ -88,15 +90,17 @@ function tryOf(step: Step, { answers, tries }: Interview): Try | undefined {
 /** Resolves to false where a person goes back instead. Rejects with setup_ended. */
 async function ask(question: Question, { step, ...offer }: Place, interview: Interview): Promise<boolean> {
   const { io, answers, tries } = interview;
-  let { refused } = offer;
-  // What was kept all the same is tried again.
+  const refused = new Set([offer.refused]);
+  // Answers that were kept all the same are tried again.
   if (tries.get(step)?.isKept) tries.delete(step);
-  io.out(question.choices?.map(inList).join('') ?? '');
+  printList(io, question);
   for (;;) {
     const now = holdsNow(question, answers);
     const likely = [offer.instead, now, question.usual?.(answers)];
-    const offered = likely.find((answer) => answer !== undefined && answer !== refused) ?? emptyOf(question);
-    const typed = await answerTo(io, promptOf(question, offered, answers), question.secret !== undefined);
+    const offered =
+      likely.find((answer) => answer !== undefined && !refused.has(answer)) ?? emptyOf(question);
+    const prompt = questionWords(question, offered, answers);
+    const typed = await lineFrom(io, prompt, question.secret !== undefined);
     if (typed === BACK) return false;
     const undo = answers.save();
     const isAsBefore = typed === '' && offered !== undefined && offered === now;
@@ -104,76 +108,51 @@ async function ask(question: Question, { step, ...offer }: Place, interview: Int
       (isAsBefore ? null : take(question, typed, offered, answers)) ?? (await faultOf(question, answers));
     if (wrong === null) return true;
     undo();
-    refused = typed || offered;
+    refused.add(typed || offered);
     io.out(`${wrong}\n`);
   }
 }
 
-const emptyOf = ({ isOptional, secret }: Question) => (isOptional && !secret ? NONE : undefined);
-
-const take = (question: Question, typed: string, offered: string | undefined, answers: Answers) =>
-  question.secret
-    ? takeSecret(question, question.secret, typed, answers)
-    : takeText(question, typed || offered, answers);
-
 const BACK = 'back';
 const NONE = 'none';
+
+const emptyOf = ({ isOptional, secret }: Question) => (isOptional && !secret ? NONE : undefined);
 
 function holdsNow({ key, now, secret }: Question, answers: Answers): string | undefined {
   if (secret) return undefined;
   return now ? now(answers) : answers.textAt(key);
 }
 
-function promptOf(question: Question, offered: string | undefined, answers: Answers): string {
-  const { key, words, choices, isYesNo, secret } = question;
-  if (secret) {
-    const place = answers.placeOfSecret(key, secret.file) ?? secret.without;
-    return `${words} (not shown; Enter alone: ${place}): `;
-  }
-  const allowed = isYesNo ? ' (y/n)' : '';
-  return `${words}${choices ? ' (number)' : allowed}${offered === undefined ? '' : ` [${offered}]`}: `;
+function questionWords(question: Question, offered: string | undefined, answers: Answers): string {
+  const { key, words, secret } = question;
+  if (secret === undefined) return promptOf(question, offered);
+  const place = answers.placeOfSecret(key, secret.file) ?? secret.without;
+  return `${words} (not shown; Enter alone: ${place}): `;
 }
 
-/** What is wrong with it, in words; `null`: it was taken. */
-function takeText(question: Question, typed: string | undefined, answers: Answers): string | null {
-  const { key, choices, isYesNo, isOptional } = question;
-  if (typed === undefined) return 'This needs an answer.';
-  if (choices && !isNumberUpTo(typed, choices.length)) return notInList(choices.length);
-  if (isYesNo && !/^(y|yes|n|no)$/i.test(typed)) return YES_OR_NO;
-  if (typed === NONE && !isOptional) return 'This cannot be left empty.';
-  const answer = isYesNo ? typed.toLowerCase().slice(0, 1) : typed;
-  const taken = answer === NONE ? undefined : answer;
-  if (question.take) question.take(answers, taken);
-  else answers.put(key, taken);
-  return null;
-}
-
-const YES_OR_NO = 'Please answer y for yes or n for no.';
-
-/** As `takeText`; Enter alone takes the secret that is there. */
-function takeSecret(
-  { key, isOptional, take }: Question,
-  { file, makeUp, weaknessOf }: NonNullable<Question['secret']>,
-  typed: string,
-  answers: Answers,
-): string | null {
-  const isThere = answers.placeOfSecret(key, file) !== undefined;
-  const secret = typed === '' && !isThere ? makeUp?.() : typed;
-  const weakness = secret && secret !== NONE ? weaknessOf?.(secret) : null;
-  if (weakness) return weakness;
-  if (secret === NONE || secret === undefined) {
-    if (!isOptional) return 'This cannot be left empty.';
-    answers.removeSecret(key);
-    take?.(answers, undefined);
+/** Resolves to the mistake in words; `null`: the answer was taken. Enter alone takes the secret that is there. */
+function take(question: Question, typed: string, offered: string | undefined, answers: Answers) {
+  const { key, isOptional, isYesNo, secret } = question;
+  if (secret && typed === '' && answers.placeOfSecret(key, secret.file) !== undefined) {
+    answers.takeSecretThere(key, secret.file);
+    question.take?.(answers, key);
     return null;
   }
-  if (secret === '') answers.takeSecretThere(key, file);
-  else answers.putSecret(key, file, secret);
-  take?.(answers, key);
+  const words = typed || (secret ? (secret.makeUp?.() ?? NONE) : offered);
+  if (words === undefined) return 'This needs an answer.';
+  const isEmpty = words === NONE;
+  const mistake = mistakeIn(question, words) ?? (isEmpty ? null : secret?.weaknessOf?.(words));
+  if (mistake) return mistake;
+  if (isEmpty && !isOptional) return 'This cannot be left empty.';
+  const answer = isYesNo ? words.toLowerCase().slice(0, 1) : words;
+  const taken = isEmpty ? undefined : answer;
+  if (secret) answers.putSecret(key, secret.file, taken);
+  if (question.take) question.take(answers, taken);
+  else if (!secret) answers.put(key, taken);
   return null;
 }
 
-/** What the configuration says against it. */
+/** The mistake that the configuration has now, in words; `null`: none of this question. */
 async function faultOf({ key, choices }: Question, answers: Answers): Promise<string | null> {
   if (choices) return null;
   const faults = (await answers.faults(sectionOf(key))).filter((fault) => isAbout(fault, key));
@@ -288,41 +267,4 @@ function adviceFor(fault: Failure): string {
   if (fault instanceof LoginSuspended)
     return 'Correct the user name or the password, or keep this and try heat2mqtt check --live later.';
   return BLAMED.get(fault.code)?.advice ?? adviceOf(fault, 'try again here') ?? '';
-}
-
-const inList = (line: string, at: number): string => `  ${at + 1}  ${line}\n`;
-const notInList = (most: number): string => `Please answer with a number from 1 to ${most}.`;
-const isNumberUpTo = (typed: string, most: number): boolean =>
-  /^\d{1,3}$/.test(typed) && Number(typed) >= 1 && Number(typed) <= most;
-
-/** Resolves to the number of a line. Rejects with setup_ended. */
-export async function choose(
-  io: Io,
-  words: string,
-  lines: readonly string[],
-  usual: number,
-): Promise<number> {
-  io.out(lines.map(inList).join(''));
-  for (;;) {
-    const typed = (await answerTo(io, `${words} (number) [${usual}]: `)) || String(usual);
-    if (isNumberUpTo(typed, lines.length)) return Number(typed);
-    io.out(`${notInList(lines.length)}\n`);
-  }
-}
-
-/** Rejects with setup_ended. */
-export async function isYes(io: Io, question: string): Promise<boolean> {
-  for (;;) {
-    const typed = (await answerTo(io, `${question} (y/n) [y]: `)) || 'y';
-    if (/^(y|yes|n|no)$/i.test(typed)) return /^y/i.test(typed);
-    io.out(`${YES_OR_NO}\n`);
-  }
-}
-
-/** What was typed, without the blanks around it unless it is a secret. Rejects with setup_ended. */
-async function answerTo(io: Io, question: string, isHidden = false): Promise<string> {
-  const typed = await io.ask(question, isHidden);
-  if (typed !== null && !io.interrupted.aborted) return isHidden ? typed : typed.trim();
-  const message = 'Ended before the last answer; the configuration is as it was.';
-  throw refusal('setup_ended', message, 'Run it again; a session that was signed in is kept.');
 }

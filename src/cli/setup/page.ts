@@ -1,4 +1,4 @@
-// Where a person finds the page: on this machine, and on a phone in the same network.
+// Tells a person where the page is found: on this machine, and on a phone in the same network.
 import { networkInterfaces } from 'node:os';
 import { isLoopback, openTo, pageAddress, splitHostAndPort, whyNoPage } from '../../config/listenAddress.ts';
 import type { Config } from '../../config/schema.ts';

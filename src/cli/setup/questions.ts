@@ -9,25 +9,22 @@ import type { Io } from '../command.ts';
 import { signInWith } from '../login.ts';
 import type { Settings } from '../settings.ts';
 import type { Answers } from './answers.ts';
+import type { Form } from './asking.ts';
 import { pageWords } from './page.ts';
 
-export interface Question {
+export interface Question extends Form {
   /** The key of the configuration that it is about. */
   readonly key: string;
   /** As a list of answers to correct calls it. */
   readonly name: string;
-  readonly words: string;
-  /** What may be answered by a number. */
-  readonly choices?: readonly string[];
-  readonly isYesNo?: true;
   /** The answer is not shown, and goes into this file. */
   readonly secret?: {
     readonly file: string;
-    /** What follows when there is none. */
+    /** Says what follows when there is none. */
     readonly without: string;
     /** One is made up where none is typed. */
     readonly makeUp?: () => string;
-    /** What is wrong with one, in words. */
+    /** Says what is wrong with it; `null`: nothing. */
     readonly weaknessOf?: (secret: string) => string | null;
   };
   /** `none` is an answer. */
@@ -36,9 +33,9 @@ export interface Question {
   readonly when?: (answers: Answers) => boolean;
   /** Asked besides to correct what did not work. */
   readonly isSpare?: (answers: Answers) => boolean;
-  /** What holds now, as a person would type it. Default: what the key says. */
+  /** The present answer, as a person would type it. Default: what the key says. */
   readonly now?: (answers: Answers) => string | undefined;
-  /** What is offered where nothing holds yet. */
+  /** Offered as long as there is no answer. */
   readonly usual?: (answers: Answers) => string | undefined;
   /** Takes what was typed, undefined for `none`. Default: the key says it. */
   readonly take?: (answers: Answers, typed: string | undefined) => void;

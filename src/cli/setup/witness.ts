@@ -5,7 +5,8 @@ import type { Incoming } from '../../mqtt/message.ts';
 import { openUpstreamBeside, pickAccount } from '../account.ts';
 import type { Io } from '../command.ts';
 import type { Settings } from '../settings.ts';
-import { type Interview, isYes } from './interview.ts';
+import { isYes } from './asking.ts';
+import type { Interview } from './interview.ts';
 
 /** A meter sends every 16 seconds or so. */
 const LISTEN_MS = 20_000;

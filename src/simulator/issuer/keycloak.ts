@@ -95,11 +95,7 @@ class TokenEndpoint {
 
   private tokens({ session, nonce }: Grant): Reply {
     const now = this.realm.clock.now();
-    const left = this.token.sessionMaxAnnounced
-      ? this.realm.sessions.secondsLeft(session, now)
-      : Number.POSITIVE_INFINITY;
-    const expiresIn = Math.min(this.token.accessSeconds, left);
-    const refreshExpiresIn = Math.min(this.token.refreshSeconds, left);
+    const { accessSeconds: expiresIn, refreshSeconds: refreshExpiresIn } = this.token;
     const { account, scopes } = session;
     const isOffline = scopes.includes('offline_access');
     const iat = Math.floor(now / 1000);

@@ -173,7 +173,6 @@ export function openSessions({ token: switches }: Switches, issuer: string, acco
   }
 
   return {
-    secondsLeft,
     start(account: Account, scopes: readonly string[], now: number): Session {
       const at = Math.floor(now / 1000);
       const unused = { used: undefined, clientDetached: false };

@@ -7,7 +7,7 @@ import type { Temperatures } from '../../../src/domain/insight/weather.ts';
 import type { Ledger } from '../../../src/domain/ledger.ts';
 import { addDays, type Day, daysBetween } from '../../../src/domain/period.ts';
 import { fitTariff, type Tariff } from '../../../src/domain/tariff/tariff.ts';
-import { Household, type HouseholdOptions, stuckValve } from '../../support/household.ts';
+import { Household, type HouseholdOptions } from '../../support/household.ts';
 import { type Line, ledgerOf, row } from '../ledgers.ts';
 
 const FROM = '2023-09-01';
@@ -99,7 +99,13 @@ describe('what lasts', () => {
 
   /** Noticed once, within `late` days; how many days of the forty it is told on, and the last one. */
   test.each<[string, Partial<HouseholdOptions>, number, [number, number], number]>([
-    ['a stuck valve is the new usual after some weeks', { changes: [stuckValve(NEWEST)] }, 4, [11, 36], 39],
+    [
+      'a stuck valve is the new usual after some weeks',
+      { changes: [{ from: NEWEST, factor: 1.4 }] },
+      4,
+      [11, 36],
+      39,
+    ],
     ['a repaired one is over some days later', { changes: [week] }, 4, [1, 12], 11],
     ['nothing is told of coming home from a holiday', { holidays: [away] }, 1, [9, 13], 14],
   ])('%s', (_, options, late, [fewest, most], last) => {

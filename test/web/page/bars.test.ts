@@ -15,7 +15,7 @@ const show = (interval: Interval, over: { last?: string; page?: number; first?: 
 /** Sum of the kWh of so many days from the one that has `first`. */
 const sum = (first: number, count: number) => count * first + (count * (count - 1)) / 2;
 
-test('days: a month of them, the newest last, with the same day a year before', () => {
+test('gives a month of days, the newest last, with the same day a year before, when the interval is a day', () => {
   const bars = show('day');
   expect(bars).toHaveLength(31);
   expect(bars[0]).toMatchObject({ from: '2026-10-22', to: '2026-10-22', isRunning: false, missing: 0 });
@@ -41,7 +41,7 @@ test('days: a month of them, the newest last, with the same day a year before', 
   expect(bar).toMatchObject({ kwh: 0, cost: null, missing: 0 });
 });
 
-test('a week begins on Monday, and so does its week a year before; what has been corrected is marked', () => {
+test('begins a week on Monday, and its week a year before too, when the interval is a week', () => {
   const corrected = new Set(['2026-11-16']);
   const weeks = barsOf(days, { interval: 'week', first: '2024-01-01', last: '2026-11-21' }, corrected);
   expect(weeks.filter(({ isCorrected }) => isCorrected)).toMatchObject([{ from: '2026-11-16' }]);
@@ -59,7 +59,7 @@ test('a week begins on Monday, and so does its week a year before; what has been
   });
 });
 
-test('a month stands beside as many days of the year before while it runs, else beside the whole one', () => {
+test('compares a month with as many days of the year before when it runs, else with the whole one', () => {
   const months = show('month');
   expect(months.at(-1)).toMatchObject({ from: '2026-11-01', to: '2026-11-21', days: 21, missing: 2 });
   expect(months.at(-1)?.before.kwh).toBe(sum(670, 21) - 678);
@@ -72,14 +72,14 @@ test('a month stands beside as many days of the year before while it runs, else 
   expect(november?.before.kwh).toBeGreaterThan(0);
 });
 
-test('a page further back ends where the one before began', () => {
+test('ends where the page before began when it is a page further back', () => {
   expect(show('month', { page: 1 }).at(-1)).toMatchObject({ from: '2025-11-01', to: '2025-11-30' });
   expect(show('month', { page: 2 }).map(({ from }) => from)).toEqual(
     Array.from({ length: 11 }, (_, month) => `2024-${String(month + 1).padStart(2, '0')}-01`),
   );
 });
 
-test('the axis ends at a round figure above all bars', () => {
+test('ends the axis at a round figure above all bars when there are any', () => {
   for (const highest of [0.07, 0.9, 1, 7, 36, 99, 100, 432, 5_000]) {
     const { top, ticks } = axis(highest);
     expect(top).toBeGreaterThanOrEqual(highest);

@@ -20,7 +20,7 @@ const progress = [
   { account: 'home', meter: '70418236', days_read: 0, days_total: 690 },
 ];
 
-test('signing in, looking for meters, and reading their histories with how far it is', () => {
+test('tells signing in, looking and reading, with how far it is, when no poll has ended', () => {
   const stepOf = (more: object) => beginningOf({ ...FRESH, ...more })?.step ?? null;
   expect(stepOf({})).toBe('signingIn');
   expect(stepOf({ auth: session('ok', null) })).toBe('signingIn');
@@ -28,7 +28,7 @@ test('signing in, looking for meters, and reading their histories with how far i
   expect(beginningOf({ ...FRESH, auth: IN, progress })).toEqual({ step: 'reading', done: 200, all: 1380 });
 });
 
-test('once a poll has ended well, with a fault, and without an account there is no beginning', () => {
+test('tells no beginning when a poll has ended, something is wrong, or there is no account', () => {
   const reason = { code: 'provider_down', message: 'It is down.', hint: null };
   for (const more of [
     { last_success_at: '2026-11-22T12:00:00Z' },
@@ -38,12 +38,15 @@ test('once a poll has ended well, with a fault, and without an account there is 
     expect(beginningOf({ ...FRESH, ...more })).toBeNull();
 });
 
-test.each(Object.keys(WORDS) as Language[])('in %s the days read so far are told', (language) => {
-  useWords(
-    { language, locale: language, words: WORDS[language].page, dates: WORDS[language].dates },
-    [],
-    () => 0,
-  );
-  const told = say('beginning.reading', { step: 'reading', done: 200, all: 1380 });
-  expect(told).toMatch(/200\D+1[.,]?380/);
-});
+test.each(Object.keys(WORDS) as Language[])(
+  'tells the days read so far when the language is %s',
+  (language) => {
+    useWords(
+      { language, locale: language, words: WORDS[language].page, dates: WORDS[language].dates },
+      [],
+      () => 0,
+    );
+    const told = say('beginning.reading', { step: 'reading', done: 200, all: 1380 });
+    expect(told).toMatch(/200\D+1[.,]?380/);
+  },
+);

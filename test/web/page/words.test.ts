@@ -21,7 +21,7 @@ const use = (language: Language, ...preferred: string[]) =>
   );
 beforeEach(() => use('en', 'fr', 'en-US'));
 
-test('what is not known is a dash, and 0 is 0', () => {
+test('writes a dash when a value is not known, and 0 when it is 0', () => {
   expect([write('money', null), write('ago', undefined)]).toEqual(['–', '–']);
   expect(write('clock', '[secret]-11-22T12:00:00Z')).toBe('–');
 });
@@ -50,11 +50,11 @@ test.each<[Format, unknown, string, string?]>([
   ['ago', NOW - 200_000_000, '2 days ago'],
   ['ago', NOW + 40_000, 'in 40 s'],
   ['ago', NOW + 300_000, 'in 5 minutes'],
-])('%s of %s is %s', (format, value, expected, currency = 'EUR') => {
+])('writes, when the format is %s and the value %s, %s', (format, value, expected, currency = 'EUR') => {
   expect(write(format, value, currency).replace(/\u00a0/g, ' ')).toBe(expected);
 });
 
-test('a sentence with amounts and days; unknown where one of its values is', () => {
+test('fills amounts and days into a sentence, and gives none when one of its values is not known', () => {
   const state = { cost_month_forecast: 76, cost_month_last_year: null, currency: 'EUR' };
   expect(tell('meter.forecast', state)).toBe('about €76.00 by its end');
   expect(tell('meter.lastYear', state)).toBeNull();
@@ -67,7 +67,7 @@ test('a sentence with amounts and days; unknown where one of its values is', () 
   expect(dayAgo('2026-11-21', '2026-11-22')).toBe('yesterday');
 });
 
-test('each sentence names formats that there are, and each plural has its other form', () => {
+test('names only formats that there are, and has an other form, when a sentence has values or a plural', () => {
   for (const [key, sentence] of Object.entries({ ...WORDS.en.page, ...WORDS.en.statement })) {
     for (const [, format] of sentence.matchAll(/\{\w+:(\w+)\}/g))
       expect(() => write(format as Format, '2026-11-22'), key).not.toThrow();
@@ -82,11 +82,11 @@ test.each([
   ['3 IRU', 'IRU 3.00'],
   ['a credit of -5.20 EUR', 'a credit of -€5.20'],
   ['of 12 kWh in 2026', 'of 12 kWh in 2026'],
-])('money in a sentence of the bridge: %s', (sentence, expected) => {
+])('writes money as elsewhere when a sentence of the bridge is %s', (sentence, expected) => {
   expect(withMoney(sentence).replace(/\u00a0/g, ' ')).toBe(expected);
 });
 
-test('another language: its plurals, days and amounts, by its own locale unless the reader has one of it', () => {
+test("writes plurals, days and amounts by the reader's locale when it is of the language, else by its own", () => {
   use('de', 'en-US', 'fr');
   expect(write('money', 1234.5)).toBe('1.234,50\u00a0€');
   use('de', 'de-AT');
@@ -96,7 +96,7 @@ test('another language: its plurals, days and amounts, by its own locale unless 
   expect(dayAgo('2026-11-21', '2026-11-22')).toBe('gestern');
 });
 
-test('months, weekdays and times ago are Irish where the browser has never heard of Irish', () => {
+test('writes months, weekdays and times ago in Irish when the browser does not know Irish', () => {
   const { page: words, dates } = WORDS.ga;
   // No machine knows this locale, as Chromium does not know ga-IE.
   useWords({ language: 'ga', locale: 'xx-IE', words, dates }, [], () => NOW);

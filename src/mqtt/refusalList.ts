@@ -1,0 +1,54 @@
+// What the broker refuses by now, and the lines of the log about it.
+import { type Failure, safeWords } from '../foundation/failure.ts';
+import type { Log } from '../foundation/log.ts';
+
+/** Anyone who asks may name any response topic. */
+const MOST_NAMES_LOGGED = 50;
+
+export class RefusalList {
+  readonly #log: Log;
+  readonly #standing = new Map<string, Failure>();
+  readonly #logged = new Map<string, string>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** In the order in which they were first refused. */
+  get refusals(): readonly Failure[] {
+    return [...this.#standing.values()];
+  }
+
+  has(name: string): boolean {
+    return this.#standing.has(name);
+  }
+
+  put(name: string, refusal: Failure): void {
+    this.#standing.set(name, refusal);
+    this.log(name, refusal);
+  }
+
+  /** It is refused no more. Gives back whether it was. */
+  lift(name: string): boolean {
+    this.#logged.delete(name);
+    return this.#standing.delete(name);
+  }
+
+  /** The log stays as it is: the same words are no news. */
+  clear(): void {
+    this.#standing.clear();
+  }
+
+  /** Each is written again. */
+  forgetLog(): void {
+    this.#logged.clear();
+  }
+
+  /** Writes a line, unless it was the last about this name. */
+  log(name: string, refusal: Failure): void {
+    const { message, ...words } = safeWords(refusal);
+    if (this.#logged.get(name) === message || this.#logged.size >= MOST_NAMES_LOGGED) return;
+    this.#logged.set(name, message);
+    this.#log.warn(words, message);
+  }
+}

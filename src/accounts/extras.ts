@@ -268,9 +268,9 @@ export class AccountExtras {
     const { upstream } = this.#parts;
     const now = this.#context.clock.now();
     const notFoundAt = before?.notFoundAt ?? null;
-    const read = await upstream.provider.invoices?.({ ...customer, notFoundAt, now, signal });
-    if (read === undefined) return null;
-    const { bills, invoices } = takeInvoices(before, read, now);
+    const answer = await upstream.provider.invoices?.({ ...customer, notFoundAt, now, signal });
+    if (answer === undefined) return null;
+    const { bills, invoices } = takeInvoices(before, answer, now);
     this.#news = [...this.#news, ...bills];
     return invoices;
   }

@@ -47,7 +47,7 @@ export class Meter {
   readonly name: string;
   readonly store: LedgerBook;
   /** As it was discovered last: its meter may have been exchanged since. */
-  #property: Property;
+  property: Property;
   readonly #ofAccount: OfAccount;
   readonly #context: Needs;
   readonly #poll: MeterPoll;
@@ -82,24 +82,15 @@ export class Meter {
     this.account = account;
     this.name = name;
     this.store = store;
-    this.#property = property;
+    this.property = property;
     this.#ofAccount = ofAccount;
     this.#context = context;
     const onHistory = () => context.changed(account);
     this.#poll = new MeterPoll(property.propertyCustomerId, store, context, onHistory);
   }
 
-  get property(): Property {
-    return this.#property;
-  }
-
-  /** The same property as it is now. */
-  describe(now: Property): void {
-    this.#property = now;
-  }
-
   get friendlyName(): string | null {
-    return friendlyNameOf(this.#context.config.meters, this.#property, this.name);
+    return friendlyNameOf(this.#context.config.meters, this.property, this.name);
   }
 
   get ledger(): Ledger {
@@ -150,15 +141,15 @@ export class Meter {
     const { readingCloses } = store;
     const { forecast: _forecast, ...sums } = this.#figures();
     const { extras, history } = this.#ofAccount;
-    const register = extras.register(this.#property);
-    const key = configuredKey(config.meters, this.#property, name);
+    const register = extras.register(this.property);
+    const key = configuredKey(config.meters, this.property, name);
     return {
       ...newest,
       ...sums,
       account,
       friendlyName,
       area: key === undefined ? undefined : config.meters[key]?.area_m2,
-      identifiers: this.#property.meterIdentifiers,
+      identifiers: this.property.meterIdentifiers,
       zone,
       currency: extras.currency,
       register,

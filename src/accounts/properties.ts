@@ -210,7 +210,7 @@ export class Properties {
       }
       const name = names.nameOf(property);
       const open = before.find((meter) => meter.name === name && isOf(meter, property));
-      open?.describe(property);
+      if (open) open.property = property;
       // A property that is gone and had this name: its series goes on.
       const predecessor = gone.find((meter) => meter.name === name);
       meters.push(open ?? (await this.#openMeter(property, name, predecessor)));

@@ -1,12 +1,13 @@
 // One account: a poll of it, which reads all of its meters, and its view at this moment.
 import { needsAPerson } from '../domain/health.ts';
 import { type Invoice, newestOf } from '../domain/invoice.ts';
-import type { Day, DaySpan } from '../domain/period.ts';
+import type { DaySpan } from '../domain/period.ts';
 import { isClockSet } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { AccountView, MeterView } from '../publication/views.ts';
+import type { Told } from '../store/documents.ts';
 import { openBills } from './bills.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
@@ -23,16 +24,6 @@ export interface AccountOutcome {
   readonly fault: unknown;
 }
 
-/** The facts that events have told so far: they are no news any more. JSON, so that it may outlive one opening of the account. */
-export interface Told {
-  /** A refresh has told that a person is needed, and no poll has told that this is over. */
-  readonly needsPerson: boolean;
-  /** The keys are meters. */
-  readonly late: Readonly<Record<string, boolean>>;
-  /** The newest day whose use was judged, by meter, and in which direction it was unusual. */
-  readonly use: Readonly<Record<string, { readonly day: Day; readonly direction: string | null }>>;
-}
-
 /** One poll of an account. */
 interface Round {
   readonly signal: AbortSignal;
@@ -42,6 +33,7 @@ interface Round {
   readonly events: MeterEvent[];
 }
 
+const NOTHING_TOLD: Told = { needsPerson: false, late: {}, use: {} };
 const NO_INVOICES: readonly Invoice[] = [];
 
 const clockNotSet = () =>
@@ -58,7 +50,7 @@ export class Account {
   readonly extras: AccountExtras;
   readonly properties: Properties;
   /** The facts that its events have told. */
-  told: Told = { needsPerson: false, late: {}, use: {} };
+  told: Told;
   /** Its last poll needed a person, as it is known from before it was opened. */
   hasToSignIn = false;
   readonly #context: AccountContext;
@@ -72,6 +64,7 @@ export class Account {
     this.id = properties.account;
     this.upstream = upstream;
     this.history = history;
+    this.told = history.record.told ?? NOTHING_TOLD;
     this.extras = extras;
     this.properties = properties;
     this.#context = context;

@@ -1,4 +1,5 @@
-// The facts of one account that are worth an event.
+// The facts of an account that are worth an event, and the events that the broker has not taken yet.
+import { isDeepStrictEqual } from 'node:util';
 import { needsAPerson } from '../domain/health.ts';
 import { safeWords } from '../foundation/failure.ts';
 import type { Message } from '../mqtt/message.ts';
@@ -9,7 +10,7 @@ import type { Account, AccountOutcome } from './account.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 
 type Needs = Pick<AccountContext, 'topics' | 'zone' | 'clock' | 'config'>;
-type Told = Pick<PayloadByTopic['bridge/event'], 'event_type' | 'code' | 'message'>;
+type BridgeEvent = Pick<PayloadByTopic['bridge/event'], 'event_type' | 'code' | 'message'>;
 
 const isWaitingForPerson = ({ upstream }: Account): boolean => needsAPerson(upstream.session.status().state);
 
@@ -26,12 +27,6 @@ function changeEvent(account: Account, name: string, change: MeterEvent['change'
   const message = changeMessage(topics, name, change, zone.iso(clock.now()));
   return { ...message, onTaken: () => void meter?.store.told([change]) };
 }
-
-/** The events that a process has not told before its end. */
-export const eventsLeft = (account: Account, context: Needs): Message[] =>
-  (account.meters ?? []).flatMap(({ name, store }) =>
-    store.untold.map((change) => changeEvent(account, name, change, context)),
-  );
 
 /** `wasFailing`: the poll before this one failed. */
 export function eventsOfPoll(
@@ -57,8 +52,8 @@ function troubleMessage(account: Account, fault: unknown, context: Needs): Messa
   return bridgeEvent(account, { event_type, code, message }, context);
 }
 
-const bridgeEvent = ({ id }: Account, told: Told, { topics, zone, clock }: Needs): Message =>
-  topics.message('bridge/event', [], { at: zone.iso(clock.now()), ...told, account: id });
+const bridgeEvent = ({ id }: Account, event: BridgeEvent, { topics, zone, clock }: Needs): Message =>
+  topics.message('bridge/event', [], { at: zone.iso(clock.now()), ...event, account: id });
 
 /**
  * Invoices that are new, and meters whose data has become late or whose use unusual, since the last call. What is known of a meter at
@@ -90,3 +85,35 @@ export function eventsOfStates(account: Account, meters: readonly MeterView[], c
   account.told = { ...told, late, use };
   return messages;
 }
+
+// A broker that is away for weeks must not make the record grow.
+const MOST_UNTOLD = 20;
+
+/** Events that are about to be published: they are on the disk, with the facts that they tell, until the broker has taken them. */
+export function remembered(account: Account, events: readonly Message[]): Message[] {
+  const { history, told } = account;
+  const { record } = history;
+  // New days and bills are remembered where they are kept.
+  const others = events.filter(({ onTaken }) => onTaken === undefined);
+  if (others.length > 0 || !isDeepStrictEqual(told, record.told)) {
+    history.noteEvents({ told, untold: [...record.untold, ...others].slice(-MOST_UNTOLD) });
+    history.save();
+  }
+  return events.map((event) => (event.onTaken ? event : forgottenOnceTaken(account, event)));
+}
+
+function forgottenOnceTaken({ history }: Account, event: Message): Message {
+  function onTaken(): void {
+    history.noteEvents({ untold: history.record.untold.filter((other) => other !== event) });
+    history.save();
+  }
+  return { ...event, onTaken };
+}
+
+/** The events that a process has not told before its end. */
+export const eventsLeft = (account: Account, context: Needs): Message[] => [
+  ...(account.meters ?? []).flatMap(({ name, store }) =>
+    store.untold.map((change) => changeEvent(account, name, change, context)),
+  ),
+  ...account.history.record.untold.map((event) => forgottenOnceTaken(account, event)),
+];

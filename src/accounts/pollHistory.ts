@@ -25,6 +25,7 @@ const NOTHING_YET: Omit<AccountRecord, 'day'> = {
   failures: 0,
   failingSince: null,
   lastError: null,
+  untold: [],
 };
 
 export type PollHistory = ReturnType<Awaited<ReturnType<typeof openPollHistories>>>;
@@ -74,6 +75,8 @@ export async function openPollHistories({
       /** When the next poll is due; written with the next `save`. */
       noteDue: ({ pollAt, retryAfter }: Pick<AccountRecord, 'pollAt' | 'retryAfter'>): void =>
         note({ pollAt, retryAfter }),
+      /** What events have told, and those that the broker has not taken yet; written with the next `save`. */
+      noteEvents: (changes: Partial<Pick<AccountRecord, 'told' | 'untold'>>): void => note(changes),
       /** The provider has been asked for the account's properties. */
       noteDiscovery: (): void => note({ discoveredAt: clock.now() }),
       /** Whether this has not been done for a day; from now on it has. A clock that was far ahead must not put it off for long. */

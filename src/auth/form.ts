@@ -1,13 +1,12 @@
 // Signs in on the issuer's login page without a browser: from the authorization address to the redirect with the code.
-// Execution ids, field names and types decide, never words: themes and languages differ.
-
-import { Parser } from 'htmlparser2';
+// Execution ids, field names and types decide, never words: themes and languages differ. The only door to tough-cookie.
 import { CookieJar } from 'tough-cookie';
 import { type Clock, deadline } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { HttpRequest, HttpResponse } from '../http/client.ts';
 import { IssuerUnreachable, unreachable } from './issuerTrouble.ts';
+import { type Field, type Form, type Page, readPage, successful, words } from './loginPage.ts';
 import { withQuery } from './oidc.ts';
 import { classifyRedirectError, LoginRefused, REFUSALS } from './refusals.ts';
 
@@ -28,8 +27,16 @@ export interface FormSignIn {
   readonly clock: Clock;
 }
 
-/** The fields that a page asks for. */
-type Asked = 'username' | 'password' | 'code';
+/** What a form asks for; a form with several asks for the first of these. */
+const ANSWERS = ['password', 'code', 'username'] as const;
+type Asked = (typeof ANSWERS)[number];
+
+/** A form that a person would fill in. */
+interface Question {
+  readonly form: Form;
+  readonly asked: Asked;
+  readonly fields: { readonly [asked in Asked]?: Field | undefined };
+}
 
 interface Request {
   readonly url: URL;
@@ -39,6 +46,9 @@ interface Request {
 
 const MOST_REQUESTS = 12;
 const LARGEST_PAGE_BYTES = 1024 * 1024;
+const HTML = /^(text\/html|application\/xhtml\+xml)\b/;
+// As Keycloak's templates name their pages; any other is a text of the other side.
+const PLAIN_ID = /^login-[a-z]+(-[a-z]+){0,7}$/;
 
 /** Keycloak's required actions by their `execution`. */
 const ACTIONS = new Map([
@@ -93,41 +103,34 @@ class Visitor {
     if (status >= 300 && status < 400 && typeof location === 'string')
       return redirected(request, status, location);
     if (status !== 200) throw this.#refusalOf(request, response);
-    const type = String(headers['content-type'] ?? '').toLowerCase();
-    if (!/^(text\/html|application\/xhtml\+xml)\b/.test(type)) throw trouble('is not HTML');
+    if (!HTML.test(String(headers['content-type']).toLowerCase())) throw trouble('is not HTML');
     if (body.length > LARGEST_PAGE_BYTES) throw trouble('is too large');
-    const page = readPage(body.toString(), request.url);
-    for (const { action } of page.forms)
-      if (action !== null) rejectIfAction(action, this.#options.mayConsent);
-    const form = formToFill(page);
-    return form ? this.#fill(page, form) : (this.#consent(page) ?? this.#withoutForm(page, request.url));
+    return this.#answer(readPage(body.toString(), request.url), request.url);
   }
 
-  #refusalOf(request: Request, { status, headers, body }: HttpResponse): Failure {
-    if (status === 400 && this.#given.size === 0) return new LoginRefused(REFUSALS.wrongClient);
-    const isOfPassword = request.body !== null && this.hasGivenPassword;
-    if (isOfPassword && (status === 401 || status === 403))
-      return new LoginRefused(isErrorPage(body) ? REFUSALS.refusedOtherwise : REFUSALS.badCredentials);
-    const waitMs = retryAfterMs(headers['retry-after'], this.#options.clock.now());
-    return trouble(`answered with HTTP ${status}`, waitMs);
+  #answer(page: Page, url: URL): Promise<Request> | Request {
+    const { mayConsent } = this.#options;
+    for (const { action } of page.forms) if (action !== null) rejectIfAction(action, mayConsent);
+    const questions = page.forms.flatMap(questionIn);
+    const [question] = ANSWERS.flatMap((asked) => questions.filter((one) => one.asked === asked));
+    if (question) return this.#fill(page, question);
+    const consent = mayConsent && !this.#hasConsented && this.hasGivenPassword ? consentOn(page) : null;
+    if (consent === null) return this.#goOn(page, url);
+    this.#hasConsented = true;
+    return consent;
   }
 
   async #send({ url, body }: Request): Promise<HttpResponse> {
     const { clock, timeoutSeconds, caFile, send } = this.#options;
+    const headers: Record<string, string> = { accept: 'text/html,application/xhtml+xml' };
     const cookie = this.#cookies.getCookieStringSync(url.href);
+    if (cookie !== '') headers.cookie = cookie;
+    if (body !== null) headers['content-type'] = 'application/x-www-form-urlencoded';
+    const method = body === null ? 'GET' : 'POST';
     const limit = deadline(clock, timeoutSeconds * 1000);
     try {
-      const response = await send(url, {
-        method: body === null ? 'GET' : 'POST',
-        headers: {
-          accept: 'text/html,application/xhtml+xml',
-          ...(cookie === '' ? {} : { cookie }),
-          ...(body === null ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
-        },
-        body,
-        signal: limit.signal,
-        followRedirects: false,
-      });
+      const { signal } = limit;
+      const response = await send(url, { method, headers, body, signal, followRedirects: false });
       for (const line of [response.headers['set-cookie'] ?? []].flat())
         this.#cookies.setCookieSync(line, url.href, { ignoreError: true });
       return response;
@@ -138,7 +141,16 @@ class Visitor {
     }
   }
 
-  async #fill(page: Page, { form, asked, fields }: FormToFill): Promise<Request> {
+  #refusalOf({ body: posted }: Request, { status, headers, body }: HttpResponse): Failure {
+    if (status === 400 && this.#given.size === 0) return new LoginRefused(REFUSALS.wrongClient);
+    const isOfPassword = posted !== null && this.hasGivenPassword;
+    if (isOfPassword && (status === 401 || status === 403))
+      return new LoginRefused(isErrorPage(body) ? REFUSALS.refusedOtherwise : REFUSALS.badCredentials);
+    const waitMs = retryAfterMs(headers['retry-after'], this.#options.clock.now());
+    return trouble(`answered with HTTP ${status}`, waitMs);
+  }
+
+  async #fill(page: Page, { form, asked, fields }: Question): Promise<Request> {
     const { action } = form;
     if (form.hasCaptcha) throw unsupported('a captcha');
     if (action === null) throw unsupported('to go on at another site');
@@ -150,23 +162,17 @@ class Visitor {
     if (asked === 'code' && code == null) throw new LoginRefused(REFUSALS.secondFactor);
     const values = { username, password, code };
     const body = successful(form);
-    for (const [name, field] of Object.entries(fields) as [Asked, Field][]) {
+    for (const name of ANSWERS) {
+      const field = fields[name];
+      if (!field) continue;
       body.set(field.name, values[name] ?? '');
       this.#given.set(name, execution);
     }
     return { url: action, body: body.toString() };
   }
 
-  /** `null`: the page asks for something else. */
-  #consent({ forms }: Page): Request | null {
-    if (!this.#options.mayConsent || this.#hasConsented || !this.hasGivenPassword) return null;
-    const [form, ...others] = forms.filter(isConsent);
-    if (form?.action == null || others.length > 0) return null;
-    this.#hasConsented = true;
-    return { url: form.action, body: successful(withAccept(form)).toString() };
-  }
-
-  #withoutForm({ id, ids, forms, refresh }: Page, url: URL): Request {
+  /** Nothing is to be filled in. */
+  #goOn({ id, ids, forms, refresh }: Page, url: URL): Request {
     if (refresh !== null) return { url: refresh, body: null };
     if (id?.endsWith('login-page-expired') || ids.has('loginRestartLink')) throw trouble('has expired');
     if (id?.endsWith('-verify-email')) throw notSetUp('confirm the e-mail address');
@@ -209,36 +215,21 @@ function isErrorPage(body: Buffer): boolean {
   return id?.endsWith('-error') === true || ids.has('kc-error-message');
 }
 
-// As Keycloak's templates name their pages; any other is a text of the other side.
-const PLAIN_ID = /^login-[a-z]+(-[a-z]+){0,7}$/;
-
-type FormToFill = NonNullable<ReturnType<typeof formToFill>>;
-
-/** The form that a person would fill in next: with the password, else the code, else only the user name. */
-function formToFill({ forms }: Page) {
-  const found = forms.flatMap((form) => {
-    const fields = fieldsToFill(form);
-    const [asked] = (['password', 'code', 'username'] as const).filter((name) => fields[name]);
-    return asked ? [{ form, asked, fields }] : [];
-  });
-  const of = (wanted: Asked) => found.find(({ asked }) => asked === wanted);
-  return of('password') ?? of('code') ?? of('username') ?? null;
-}
-
-function fieldsToFill({ fields }: Form): { [asked in Asked]?: Field } {
-  const code = fields.find(isCode);
-  const passwords = fields.filter((field) => field.type === 'password' && field !== code);
+/** `[]`: nobody would fill it in to log in. */
+function questionIn(form: Form): Question[] {
+  const code = form.fields.find(isCode);
+  const passwords = form.fields.filter((field) => field.type === 'password' && field !== code);
   const [password] = passwords;
   // A form with a new password, or with one to repeat, is another one than that of the login; without names it is for scripts.
-  if (passwords.length > 1 || password?.name === '' || passwords.some(isNewPassword)) return {};
-  const texts = fields.filter((field) => isTyped(field) && field !== code);
-  const named = texts.find(isUsername);
-  const username = named ?? (password && texts.length === 1 ? texts[0] : undefined);
-  const unknown = ({ attributes, value }: Field) => attributes.required !== undefined && value === '';
-  if (texts.some((field) => field !== username && unknown(field))) return {};
-  if (password) return { password, ...(username ? { username } : {}) };
-  if (code) return { code };
-  return username ? { username } : {};
+  if (passwords.length > 1 || password?.name === '' || passwords.some(isNewPassword)) return [];
+  const texts = form.fields.filter((field) => isTyped(field) && field !== code);
+  const username = texts.find(isUsername) ?? (password && texts.length === 1 ? texts[0] : undefined);
+  const isUnknown = (field: Field) =>
+    field !== username && field.attributes.required !== undefined && field.value === '';
+  if (texts.some(isUnknown)) return [];
+  if (password) return [{ form, asked: 'password', fields: { password, username } }];
+  if (code) return [{ form, asked: 'code', fields: { code } }];
+  return username ? [{ form, asked: 'username', fields: { username } }] : [];
 }
 
 const isTyped = ({ type, name }: Field) => ['text', 'email', 'tel', 'number'].includes(type) && name !== '';
@@ -257,31 +248,27 @@ const isUsername = ({ name, attributes }: Field) =>
   name === 'username' ||
   words(attributes.autocomplete).some((word) => word === 'username' || word === 'email');
 
+/** The agreement to what the page asks consent for; `null`: it asks for something else. */
+function consentOn({ forms }: Page): Request | null {
+  const [form, ...others] = forms.filter(isConsent);
+  if (form?.action == null || others.length > 0) return null;
+  // Keycloak's page has a second button, to decline.
+  const declines = form.fields.some(isAccept)
+    ? form.fields.filter((field) => isButton(field) && !isAccept(field))
+    : [];
+  const fields = form.fields.filter((field) => !declines.includes(field));
+  return { url: form.action, body: successful({ ...form, fields }).toString() };
+}
+
 /** Its address tells, or what it sends along: terms to be accepted look just like it otherwise. */
 const isConsent = ({ action, fields, hasCaptcha }: Form): boolean =>
   !hasCaptcha &&
-  fields.every(({ type }) => type === 'hidden' || type === 'submit') &&
+  fields.every((field) => field.type === 'hidden' || isButton(field)) &&
   (/consent/i.test(action?.pathname ?? '') ||
     fields.some(({ type, name, value }) => type === 'hidden' && [name, value].includes('consent')));
 
-/** Keycloak's page has a second button, to decline. */
-function withAccept(form: Form): Form {
-  const isAccept = ({ type, name }: Field) => type === 'submit' && name === 'accept';
-  if (!form.fields.some(isAccept)) return form;
-  return { ...form, fields: form.fields.filter((field) => field.type !== 'submit' || isAccept(field)) };
-}
-
-/** The fields that a browser sends of the form; of buttons the only one. */
-function successful({ fields }: Form): URLSearchParams {
-  const isButton = ({ type }: Field) => type === 'submit';
-  const buttons = fields.filter(isButton).length;
-  const sent = fields.filter((field) => {
-    if (field.name === '' || ['button', 'reset', 'image', 'file'].includes(field.type)) return false;
-    if (field.type === 'checkbox' || field.type === 'radio') return field.attributes.checked !== undefined;
-    return !isButton(field) || buttons === 1;
-  });
-  return new URLSearchParams(sent.map(({ name, value }): [string, string] => [name, value]));
-}
+const isButton = ({ type }: Field) => type === 'submit';
+const isAccept = (field: Field) => isButton(field) && field.name === 'accept';
 
 function isAt(url: URL, redirectUri: URL): boolean {
   return (['protocol', 'host', 'pathname'] as const).every((part) => url[part] === redirectUri[part]);
@@ -304,154 +291,22 @@ function rejectIfAction({ pathname, searchParams }: URL, mayConsent: boolean): v
   if (pathname.endsWith('/login-actions/required-action')) throw notSetUp('do what the page asks for');
 }
 
-const notSetUp = (action: string) =>
-  new LoginRefused({
-    ...REFUSALS.notSetUp,
-    message: `The account waits for something only its owner can do: ${action}.`,
-  });
+function notSetUp(action: string): LoginRefused {
+  const message = `The account waits for something only its owner can do: ${action}.`;
+  return new LoginRefused({ ...REFUSALS.notSetUp, message });
+}
 
-const unsupported = (what: string | null) =>
-  new LoginRefused({
-    ...REFUSALS.unsupportedStep,
-    ...(what === null ? {} : { message: REFUSALS.unsupportedStep.message.replace(/\.$/, `: ${what}.`) }),
-  });
+/** `null`: it cannot be named. */
+function unsupported(step: string | null): LoginRefused {
+  const { message } = REFUSALS.unsupportedStep;
+  const named = step === null ? message : message.replace(/\.$/, `: ${step}.`);
+  return new LoginRefused({ ...REFUSALS.unsupportedStep, message: named });
+}
 
 /** Nothing is known about the credentials. */
-const trouble = (what: string, wait: number | null = null) =>
+const trouble = (what: string, waitMs: number | null = null) =>
   new IssuerUnreachable(`The issuer's login page ${what}.`, {
     retry: 'later',
     hint: 'It usually passes by itself, and says nothing about the password. If it lasts, check provider.issuer.',
-    ...(wait === null ? {} : { retryAfterMs: wait }),
+    ...(waitMs === null ? {} : { retryAfterMs: waitMs }),
   });
-
-type Attributes = Readonly<Record<string, string>>;
-
-interface Element {
-  readonly name: string;
-  readonly attributes: Attributes;
-  /** The form that is open where it stands. */
-  readonly within: Element | null;
-}
-
-export interface Field {
-  readonly name: string;
-  /** In lower case; that of a button is `submit` unless it says otherwise. */
-  readonly type: string;
-  readonly value: string;
-  readonly attributes: Attributes;
-}
-
-/** A form that is sent by POST. */
-export interface Form {
-  /** `null`: not an address. */
-  readonly action: URL | null;
-  /** Without those that are disabled. */
-  readonly fields: readonly Field[];
-  /** Also for one that belongs to no form: a script joins the two. */
-  readonly hasCaptcha: boolean;
-}
-
-export interface Page {
-  /** Keycloak's own themes say which page it is. */
-  readonly id: string | null;
-  readonly forms: readonly Form[];
-  /** The target of a `<meta http-equiv="refresh">` that leads there soon. */
-  readonly refresh: URL | null;
-  readonly ids: ReadonlySet<string>;
-  readonly classes: ReadonlySet<string>;
-}
-
-// The parser's time grows with the square of the depth. Honest pages stay below a hundred.
-const DEEPEST = 1000;
-
-function readPage(html: string, address: URL): Page {
-  const elements = elementsIn(html);
-  const textOf = (attribute: string) =>
-    elements.find(({ attributes }) => attributes[attribute] !== undefined)?.attributes[attribute];
-  const baseHref = elements.find(({ name, attributes }) => name === 'base' && attributes.href !== undefined);
-  const base = resolve(baseHref?.attributes.href ?? '', address) ?? address;
-  const refresh = elements.find(
-    ({ name, attributes }) => name === 'meta' && attributes['http-equiv']?.toLowerCase() === 'refresh',
-  );
-  const refreshTo = REFRESH.exec(refresh?.attributes.content ?? '')?.[1];
-  return {
-    id: textOf('data-page-id') ?? null,
-    forms: formsIn(elements, (href) => resolve(href, base), address),
-    refresh: refreshTo === undefined ? null : resolve(refreshTo, base),
-    ids: new Set(elements.flatMap(({ attributes }) => attributes.id ?? [])),
-    classes: new Set(elements.flatMap(({ attributes }) => words(attributes.class))),
-  };
-}
-
-/** The words of an attribute that is a list, such as `class` and `autocomplete`. */
-export const words = (list: string | undefined): string[] => (list ?? '').toLowerCase().split(/\s+/);
-
-// Below ten seconds: a longer one is the end of a session.
-const REFRESH = /^\s*\d?\s*[;,]\s*(?:url\s*=\s*)?["']?([^"']+)/i;
-
-const resolve = (href: string, base: URL): URL | null =>
-  URL.canParse(href, base.href) ? new URL(href, base) : null;
-
-function elementsIn(html: string): Element[] {
-  const elements: Element[] = [];
-  let form: Element | null = null;
-  let depth = 0;
-  let templates = 0;
-  const parser = new Parser({
-    onopentag(name, attributes) {
-      depth += 1;
-      if (depth > DEEPEST) parser.pause();
-      if (name === 'template') templates += 1;
-      // A template is no part of the page.
-      if (templates > 0) return;
-      const element = { name, attributes, within: form };
-      elements.push(element);
-      if (name === 'form') form = element;
-    },
-    onclosetag(name, isImplied) {
-      depth -= 1;
-      if (name === 'template') templates -= 1;
-      // Browsers do the same: only its own end tag closes a form, not the end of what it stands in.
-      if (name === 'form' && !isImplied) form = null;
-    },
-  });
-  parser.end(html);
-  return elements;
-}
-
-function formsIn(elements: readonly Element[], resolved: (href: string) => URL | null, address: URL): Form[] {
-  const forms = elements.filter(({ name }) => name === 'form');
-  const byId = new Map(forms.map((form) => [form.attributes.id, form]).reverse() as [string, Element][]);
-  const ownerOf = ({ attributes, within }: Element) =>
-    attributes.form === undefined ? within : (byId.get(attributes.form) ?? null);
-  const fields = new Map<Element | null, Field[]>([null, ...forms].map((form) => [form, []]));
-  for (const element of elements.filter(isField)) fields.get(ownerOf(element))?.push(toField(element));
-  const captchas = new Set(elements.filter(isCaptcha).map(ownerOf));
-  return forms
-    .filter(({ attributes }) => attributes.method?.trim().toLowerCase() === 'post')
-    .map((form) => {
-      const own = fields.get(form) ?? [];
-      const buttons = own.filter(({ type }) => type === 'submit');
-      const href = (buttons.length === 1 && buttons[0]?.attributes.formaction) || form.attributes.action;
-      // Without an action a form goes to the page itself, whatever the base is.
-      const action = href ? resolved(href) : address;
-      return { action, fields: own, hasCaptcha: captchas.has(form) || captchas.has(null) };
-    });
-}
-
-const isField = ({ name, attributes }: Element) =>
-  (name === 'input' || name === 'button') && attributes.disabled === undefined;
-
-function toField({ name, attributes }: Element): Field {
-  const type = (attributes.type ?? (name === 'button' ? 'submit' : 'text')).trim().toLowerCase();
-  const value = attributes.value ?? (type === 'checkbox' || type === 'radio' ? 'on' : '');
-  return { name: attributes.name ?? '', type, value, attributes };
-}
-
-const CAPTCHA = /captcha|turnstile|altcha/i;
-
-const isCaptcha = ({ name, attributes }: Element) =>
-  attributes['data-sitekey'] !== undefined ||
-  [name, attributes.id, attributes.class, attributes.name, attributes.src].some((text) =>
-    CAPTCHA.test(text ?? ''),
-  );

@@ -9,7 +9,7 @@ import type { Classify } from './refusals.ts';
 import { soundRetryAfter, withSoundSeconds } from './seconds.ts';
 import type { Grant } from './tokens.ts';
 
-/** What discovery found; `null` before. */
+/** The metadata of the issuer; `null` before it is discovered. */
 export interface IssuerMemory {
   metadata: Promise<OpenIdClient.ServerMetadata> | null;
   /** When an answer made us discover again, on the monotonic clock. */
@@ -84,7 +84,7 @@ export class IssuerClient {
     } catch (err) {
       const refusal = refusalIn(library, err, classify);
       if (refusal !== null) throw refusal;
-      // What was discovered may be out of date: again at the next attempt, unless that was just done.
+      // The metadata may be out of date: it is asked for again at the next attempt, unless that was just done.
       if (metadata === null || !mayHaveMoved(library, err)) this.#deps.memory.metadata = null;
       throw err instanceof Failure ? err : unreachable(err, this.#deps.clock.now(), this.#deps.ca_file);
     }
@@ -148,7 +148,7 @@ const mayHaveMoved = (library: Library, err: unknown): boolean =>
 const isGranted = (json: unknown): json is Reply =>
   typeof Object(json).access_token === 'string' && Object(json).error === undefined;
 
-/** Of a reply with sound numbers of seconds. */
+/** The reply has sound numbers of seconds. */
 const toGrant = (reply: Reply): Grant => ({
   accessToken: reply.access_token,
   refreshToken: reply.refresh_token ?? null,

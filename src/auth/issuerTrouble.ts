@@ -1,4 +1,4 @@
-// What it means when no answer comes from the issuer, or one that is not OpenID Connect.
+// The meaning of no answer from the issuer, or of one that is not OpenID Connect.
 import { EXIT, Failure, type FailureOptions, faultOf, type Retry } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import { type TlsPlace, type TlsTrouble, tlsTrouble } from '../foundation/tlsTrouble.ts';
@@ -23,7 +23,7 @@ export class GrantUnusable extends IssuerUnreachable {
     this.#grant = grant;
   }
 
-  /** What came; not to be used but for what it tells of the session. */
+  /** Not to be used but for what it tells of the session. */
   get grant(): Grant {
     return this.#grant;
   }
@@ -44,17 +44,17 @@ export function unreachable(err: unknown, now: number, caFile: string | undefine
   let response: Response | undefined;
   for (let at = err; at instanceof Error; at = at.cause) {
     root = at;
-    response ??= ['response' in at && at.response, at.cause].find((one) => one instanceof Response);
+    response ??= ['response' in at && at.response, at.cause].find((value) => value instanceof Response);
   }
   // Nothing was asked: a file of the configuration is at fault.
   if (root instanceof Failure && root.exitCode === EXIT.config) return root;
   const trouble = tlsTrouble(root, 'the issuer', placeOfIssuer(caFile), now);
   if (trouble !== null) return notEncrypted(trouble, err);
-  const [retry, what, hint = 'If this lasts, check provider.issuer and the network'] = response
+  const [retry, words, hint = 'If this lasts, check provider.issuer and the network'] = response
     ? answeredBy(response)
     : failedBy(root);
   const retryAfter = retryAfterMs(response?.headers.get('retry-after'), now);
-  return new IssuerUnreachable(`The issuer ${what}.`, {
+  return new IssuerUnreachable(`The issuer ${words}.`, {
     retry,
     hint: `${hint}; the password is not in doubt.`,
     cause: err,
@@ -74,23 +74,23 @@ function notEncrypted({ isDistrust, message, hint }: TlsTrouble, cause: unknown)
   return new IssuerUnreachable(message, { retry: 'later', hint: more, cause }, code);
 }
 
-/** What the issuer did, and what to do about it where that is anything special. */
-type Told = readonly [retry: Retry, what: string, hint?: string];
+/** The words say what the issuer did; the hint, what to do about it where that is anything special. */
+type Fault = readonly [retry: Retry, words: string, hint?: string];
 
-function answeredBy({ status, headers }: Response): Told {
+function answeredBy({ status, headers }: Response): Fault {
   const type = mediaTypeIn(headers.get('content-type'));
-  const what = `answered with HTTP ${status} (${type}) where OpenID Connect JSON was expected`;
+  const words = `answered with HTTP ${status} (${type}) where OpenID Connect JSON was expected`;
   if (status === 404)
     return [
       'later',
       'does not know this address (HTTP 404): the realm may be mistyped',
       'Compare the end of provider.issuer with the provider (…/realms/<realm>, capitals count)',
     ];
-  if (status !== 429 && status < 500) return ['later', what];
-  return ['later', what, 'It mostly passes by itself. If it lasts, check provider.issuer'];
+  if (status !== 429 && status < 500) return ['later', words];
+  return ['later', words, 'It mostly passes by itself. If it lasts, check provider.issuer'];
 }
 
-function failedBy(root: unknown): Told {
+function failedBy(root: unknown): Fault {
   if (root instanceof ReplyTooLarge)
     return ['later', `gave a reply with ${root.excess}, which was refused`, 'Check provider.issuer'];
   const { name = 'unknown error', code, cause } = (root ?? {}) as Partial<Error> & { code?: string };

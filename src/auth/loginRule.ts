@@ -63,7 +63,7 @@ export const NO_ATTEMPTS: LoginBudgetRecord = {
   unprovenAt: null,
 };
 
-/** What keeps a login from being tried now; `null`: nothing does. */
+/** The reason against a login now; `null`: one may be tried. */
 export function nextLogin(record: LoginBudgetRecord, wanted: Wanted): Suspension | null {
   const refusal = wanted.isAskedFor ? null : refusalInForce(record, wanted.now);
   if (refusal !== null && !isOfEarlierStart(refusal, wanted)) return refusal;
@@ -87,7 +87,7 @@ function aboutOf(state: AuthState, code: string | null, nextAttemptAt: number | 
   if (OTHERWISE.includes(code)) return 'otherwise';
   // A login that was not finished may have been one with a wrong password.
   if (state === 'backoff' || state === REFUSALS.badCredentials.state) return 'password';
-  // What only a person can cure has no time.
+  // A refusal that only a person can cure has no time.
   return nextAttemptAt === null ? 'person' : 'client';
 }
 
@@ -157,7 +157,7 @@ export function refused(before: LoginBudgetRecord, refusal: LoginRefused, now: n
   };
 }
 
-/** What is not about the password leaves one more wait to a password that is refused afterwards, which may be by the lock. */
+/** A refusal for another reason leaves one more wait to a password that is refused afterwards, which may be by the lock. */
 function refusalsAfter(about: RefusedFor, before: number): number {
   if (about === 'otherwise') return Math.max(before, Math.min(before + 1, GROWING.length - 1));
   return about === 'password' ? before + 1 : before;

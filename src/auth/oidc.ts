@@ -1,4 +1,4 @@
-// What is asked of the issuer over OpenID Connect: the grants, sign-ins of a person, and the end of a session.
+// The questions to the issuer over OpenID Connect: the grants, sign-ins of a person, and the end of a session.
 import type { Config } from '../config/schema.ts';
 import { deadline } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
@@ -184,7 +184,7 @@ export class Issuer {
   }
 }
 
-/** Of version 20 with the lowest correction: 97 squares on each side. */
+/** A QR code of version 20 with the lowest correction holds these: it has 97 squares on each side. */
 const MOST_QR_BYTES = 858;
 const fitsQrCode = (uri: string | undefined): boolean =>
   uri !== undefined && Buffer.byteLength(uri) <= MOST_QR_BYTES;
@@ -206,10 +206,10 @@ const noDeviceEndpoint = () =>
     'Configure provider.redirect_uri, and sign in by a link (--method link).',
   );
 
-export const noRedirectUri = (what: string) =>
+export const noRedirectUri = (method: string) =>
   methodUnusable(
     EXIT.config,
-    `${what} needs provider.redirect_uri: an address that the provider has registered for provider.client_id.`,
+    `${method} needs provider.redirect_uri: an address that the provider has registered for provider.client_id.`,
     "The address bar of the provider's own login page shows it after redirect_uri=.",
   );
 

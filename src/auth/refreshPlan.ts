@@ -22,7 +22,7 @@ export interface RefreshNews {
 
 const NO_NEWS: RefreshNews = { fault: null, isOver: false };
 
-/** Of one session, for as long as the process has it. */
+/** The plan of one session, for as long as the process has it. */
 export class RefreshPlan {
   readonly #session: Pick<Session, 'current' | 'renew'>;
   readonly #clock: Clock;
@@ -69,12 +69,12 @@ export class RefreshPlan {
     } catch (fault) {
       this.#failures += 1;
       this.#notBefore = this.#clock.monotonic() + this.#pauseMs(fault, current);
-      return this.#told(fault);
+      return this.#newsOf(fault);
     }
   }
 
   /** Once for each kind of trouble: the issuer may be asked often while it is away. */
-  #told(fault: unknown): RefreshNews {
+  #newsOf(fault: unknown): RefreshNews {
     const words = safeWords(fault);
     const isNew = words.message !== this.#trouble;
     this.#trouble = words.message;
@@ -96,8 +96,8 @@ export class RefreshPlan {
 
   /** Doubles from two seconds up to half an hour, or to a quarter of what is left of the refresh token's life. */
   #pauseMs(fault: unknown, current: CurrentTokens): number {
-    const rest = msUntilRefreshEnds(current, this.#clock) * FRACTION_OF_THE_REST;
-    const longest = Math.min(Math.max(rest, LEAST_LONGEST_PAUSE_MS), LONGEST_PAUSE_MS);
+    const share = msUntilRefreshEnds(current, this.#clock) * FRACTION_OF_THE_REST;
+    const longest = Math.min(Math.max(share, LEAST_LONGEST_PAUSE_MS), LONGEST_PAUSE_MS);
     const doubled = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(this.#failures - 1, 20), longest);
     const askedFor = fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0;
     return Math.max(doubled * (0.75 + this.#random() / 4), askedFor);

@@ -252,21 +252,21 @@ export function classifyRefreshError(
     return saysDisabled(words)
       ? new RefusedForNow(REFUSALS.accountDisabled)
       : new SessionEnded(words.includes('token reuse exceeded'));
-  const found = meaningWithoutPassword(error);
-  if (found === 'trouble') return null;
-  const row = found === 'issuer' ? ISSUER_REFUSES : found;
+  const meaning = meaningWithoutPassword(error);
+  if (meaning === 'trouble') return null;
+  const row = meaning === 'issuer' ? ISSUER_REFUSES : meaning;
   return new RefusedForNow({ ...row, hint: row.hint.replace(IN_SIX_HOURS, AT_EACH_POLL) });
 }
 
-function refusalFor(found: Meaning): LoginRefused | RefusedForNow | null {
-  if (found === 'trouble') return null;
-  return found === 'issuer' ? new RefusedForNow(ISSUER_REFUSES) : new LoginRefused(found);
+function refusalFor(meaning: Meaning): LoginRefused | RefusedForNow | null {
+  if (meaning === 'trouble') return null;
+  return meaning === 'issuer' ? new RefusedForNow(ISSUER_REFUSES) : new LoginRefused(meaning);
 }
 
 /** If no password was sent, the client as a whole is refused, not one of its ways. */
 function meaningWithoutPassword(error: string): Meaning {
-  const found = BY_ERROR.get(error) ?? 'issuer';
-  return found === REFUSALS.methodDisabled ? REFUSALS.wrongClient : found;
+  const meaning = BY_ERROR.get(error) ?? 'issuer';
+  return meaning === REFUSALS.methodDisabled ? REFUSALS.wrongClient : meaning;
 }
 
 /** An `error` in the shape of a code is repeated, and nothing else: it may be somebody's sentence. */

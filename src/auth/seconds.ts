@@ -11,7 +11,7 @@ interface Bounds {
 const DAY = 86_400;
 /** Between two questions whether a person has signed in elsewhere. RFC 8628: five seconds where nothing is said. */
 const POLL_INTERVAL: Bounds = { least: 1, most: 60, usual: 5 };
-/** Of a code that a person is to type. */
+/** The life of a code that a person is to type. */
 const CODE_LIFE: Bounds = { least: 60, most: DAY, usual: 600 };
 /** A token that is always due would be refreshed without a pause. Keycloak's usually live longer than what is assumed. */
 const ACCESS_LIFE: Bounds = { least: 5, most: 366 * DAY, usual: 60 };

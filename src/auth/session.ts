@@ -16,8 +16,9 @@ import type { TokenSet } from '../store/documents.ts';
 import type { Document } from '../store/stateStore.ts';
 import { sessionIdIn } from './claims.ts';
 import { GrantUnusable } from './issuerTrouble.ts';
-import { type Login, LoginSuspended, type TypedCredentials } from './login.ts';
+import type { Login, TypedCredentials } from './login.ts';
 import type { LoginBudget } from './loginBudget.ts';
+import { LoginSuspended } from './loginSuspended.ts';
 import type { Issuer } from './oidc.ts';
 import {
   accessTokenRejected,
@@ -60,7 +61,7 @@ const AFTER_LOGIN = {
 
 export class Session {
   readonly #deps: SessionDeps;
-  readonly #tokens: KeptTokens;
+  readonly #tokens: SessionTokens;
   // With rotation a refresh token that is used twice ends the session: others wait for the request under way.
   readonly #flight = new SingleFlight<string | null>();
   // Realms end sessions after hours; some do after minutes.
@@ -72,7 +73,7 @@ export class Session {
 
   constructor(deps: SessionDeps) {
     this.#deps = deps;
-    this.#tokens = new KeptTokens(deps);
+    this.#tokens = new SessionTokens(deps);
     this.#loginsForEndedSession = new RateLimit(deps.clock, 6, HOUR_MS);
   }
 
@@ -307,11 +308,11 @@ export class Session {
   }
 }
 
-/** The tokens in use, and what is known of those on the disk. */
-class KeptTokens {
+/** The tokens in memory and on the disk, where another process may put others. */
+class SessionTokens {
   readonly #deps: Pick<SessionDeps, 'tokens' | 'clock' | 'scrub'>;
   #now: token.CurrentTokens | null | undefined;
-  /** When they were last read or written: others are news. */
+  /** Those that were last read or written: others are news. */
   #onDisk: TokenSet | null = null;
 
   constructor(deps: Pick<SessionDeps, 'tokens' | 'clock' | 'scrub'>) {
@@ -333,7 +334,7 @@ class KeptTokens {
   async takeStored(): Promise<boolean> {
     const before = await this.read();
     const stored = await this.#deps.tokens.read();
-    // Not by their times: a clock may have stepped back. Those known already are older than ours, or have ended.
+    // Their times do not tell, since a clock may have stepped back. Those from before are older than ours, or have ended.
     if (stored === null || this.#now !== before || areSame(stored, this.#onDisk)) return false;
     this.#onDisk = stored;
     if (before && areSame(stored, before.set)) return false;
@@ -370,8 +371,8 @@ function isOfSameSession({ refreshToken }: token.Grant, set: TokenSet): boolean 
   return session !== null && sessionIdIn(refreshToken) === session;
 }
 
-const areSame = (one: TokenSet, other: TokenSet | null): boolean =>
-  one.accessToken === other?.accessToken && one.refreshToken === other.refreshToken;
+const areSame = (set: TokenSet, other: TokenSet | null): boolean =>
+  set.accessToken === other?.accessToken && set.refreshToken === other.refreshToken;
 
 function stateAfter(err: unknown): AuthState {
   if (err instanceof LoginSuspended) return err.suspension.state;

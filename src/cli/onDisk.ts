@@ -15,13 +15,9 @@ import type { Property } from '../domain/reading.ts';
 import { periodSums } from '../domain/totals.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import { homeLanguage } from '../publication/language.ts';
+import type { Statement } from '../publication/statement/fields.ts';
 import { statementPage, statementText } from '../publication/statement/page.ts';
-import {
-  completeMonths,
-  type Statement,
-  type StatementFacts,
-  statementOf,
-} from '../publication/statement/statement.ts';
+import { completeMonths, type StatementFacts, statementOf } from '../publication/statement/statement.ts';
 import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
 import type { LedgerDocument } from '../store/ledgerDocument.ts';
 import { makePrivateDirectory, replace, withoutCustomer } from '../store/privateFiles.ts';

@@ -1,4 +1,4 @@
-// Least squares by the normal equations, Huber's M-estimate, the limits of Student's distribution, and medians.
+// Least squares by the normal equations, the limits of Student's distribution, and medians.
 
 /** The values of one term, or of what the terms explain, observation by observation. */
 type Column = readonly number[];
@@ -8,58 +8,14 @@ type Matrix = readonly Column[];
  * `columns`: one for each term. `inverse`: the covariance of the coefficients for a residual variance of 1. `null`: the terms cannot be
  * told apart.
  */
-export function leastSquares(columns: Matrix, values: Column, weights: Column | null = null) {
-  const weighted = weights
-    ? columns.map((column) => column.map((one, at) => one * (weights[at] as number)))
-    : columns;
-  const inverse = inverted(weighted.map((one) => columns.map((other) => dot(one, other))));
+export function leastSquares(columns: Matrix, values: Column) {
+  const inverse = inverted(columns.map((column) => columns.map((other) => dot(column, other))));
   if (inverse === null) return null;
-  const products = weighted.map((column) => dot(column, values));
+  const products = columns.map((column) => dot(column, values));
   const coefficients = inverse.map((line) => dot(line, products));
   const residuals = [...values];
   for (const [term, column] of columns.entries()) addTo(residuals, -(coefficients[term] as number), column);
   return { coefficients, inverse, residuals };
-}
-
-/** The coefficients with which as many observations as there are terms are met exactly. `null`: they cannot tell the terms apart. */
-export function solved(columns: Matrix, values: Column): Column | null {
-  const size = columns.length;
-  let largest = 0;
-  for (const column of columns) for (const one of column) largest = Math.max(largest, Math.abs(one));
-  const lines = values.map((value, at) => [...columns.map((column) => column[at] as number), value]);
-  for (let term = 0; term < size; term += 1) {
-    let best = term;
-    for (let at = term; at < size; at += 1)
-      if (Math.abs(lines[at]?.[term] as number) > Math.abs(lines[best]?.[term] as number)) best = at;
-    const pivot = lines[best] as number[];
-    lines[best] = lines[term] as number[];
-    lines[term] = pivot;
-    if (Math.abs(pivot[term] as number) <= SINGULAR * largest) return null;
-    for (const line of lines)
-      if (line !== pivot) addTo(line, -(line[term] as number) / (pivot[term] as number), pivot);
-  }
-  return lines.map((line, term) => (line[size] as number) / (line[term] as number));
-}
-
-/** Huber's constant: 95 % efficient for normal noise. */
-const HUBER = 1.345;
-/** The line has settled by then to a hundredth of its doubt. */
-const ROUNDS = 5;
-
-/** Huber's M-estimate by iterated weights; `scatter`: by the median deviation of the residuals. `null`: as for least squares. */
-export function huber(columns: Matrix, values: Column) {
-  const first = leastSquares(columns, values);
-  if (first === null) return null;
-  let fit = { ...first, scatter: medianDeviation(first.residuals, 0) };
-  for (let round = 1; round <= ROUNDS; round += 1) {
-    const { residuals, scatter } = fit;
-    const weights = residuals.map((one) => Math.min(1, (HUBER * scatter) / Math.abs(one)));
-    // Without scatter it is an exact line already.
-    const next = scatter > 0 ? leastSquares(columns, values, weights) : null;
-    if (next === null) break;
-    fit = { ...next, scatter: medianDeviation(next.residuals, 0) };
-  }
-  return fit;
 }
 
 export function dot(one: Column, other: Column): number {

@@ -44,10 +44,10 @@ const LONGEST_PAUSE_MS = 30 * 60_000;
 const NEVER_ASKED_TO_WAIT = Number.NEGATIVE_INFINITY;
 
 /** After a start. `isRecent`: everything was read so lately that the schedule is soon enough. */
-export function dueAtStart(kept: KeptDue, isRecent: boolean, slot: number, moment: Moment): Due {
-  const pauseMs = Math.min((kept.retryAfter ?? moment.now) - moment.now, LONGEST_PAUSE_MS);
+export function dueAtStart(stored: KeptDue, isRecent: boolean, slot: number, moment: Moment): Due {
+  const pauseMs = Math.min((stored.retryAfter ?? moment.now) - moment.now, LONGEST_PAUSE_MS);
   return {
-    slotAt: isRecent ? Math.min(kept.pollAt ?? slot, slot) : moment.now,
+    slotAt: isRecent ? Math.min(stored.pollAt ?? slot, slot) : moment.now,
     retryAt: null,
     notBefore: pauseMs > 0 ? moment.monotonic + pauseMs : NEVER_ASKED_TO_WAIT,
   };

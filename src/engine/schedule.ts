@@ -16,7 +16,7 @@ export function cronTimes(expression: string, timezone: string): CronTimes {
   };
 }
 
-/** So many of the next times; `null`: this is no cron expression, and `[]`: it names no time that ever comes in the zone. */
+/** The next times, so many of them; `null`: this is no cron expression, and `[]`: it names no time that ever comes in the zone. */
 export function nextTimes(expression: string, timezone: string, count: number): readonly number[] | null {
   if (!validate(expression)) return null;
   try {

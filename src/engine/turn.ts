@@ -74,9 +74,9 @@ export function logPolled({ id, meters, extras }: Account, { events }: AccountOu
         change.kind === 'new_day' ? 'new day' : 'day corrected',
       );
   }
-  const known = { ...countsOf(events), ...newestOf(meters ?? []) };
-  const currency = 'kwh' in known ? { currency: extras.currency } : {};
-  log.info({ account: id, ...known, ...currency }, 'polled');
+  const figures = { ...countsOf(events), ...newestOf(meters ?? []) };
+  const currency = 'kwh' in figures ? { currency: extras.currency } : {};
+  log.info({ account: id, ...figures, ...currency }, 'polled');
 }
 
 /** The newest day that any of the meters has, and what all of them used on it. */
@@ -89,12 +89,11 @@ function newestOf(meters: NonNullable<Account['meters']>) {
   return { newestDay, kwh: knownUnits(energy), cost: knownUnits(cost) };
 }
 
-/** Only what there was. */
-export function countsOf(events: readonly MeterEvent[]): { newDays?: number; correctedDays?: number } {
-  const count = (kind: Change['kind']) => events.filter(({ change }) => change.kind === kind).length;
-  const newDays = count('new_day');
-  const correctedDays = count('corrected');
-  return { ...(newDays > 0 ? { newDays } : {}), ...(correctedDays > 0 ? { correctedDays } : {}) };
+/** `undefined`: none, which the log leaves out. */
+export function countsOf(events: readonly MeterEvent[]) {
+  const count = (kind: Change['kind']) =>
+    events.filter(({ change }) => change.kind === kind).length || undefined;
+  return { newDays: count('new_day'), correctedDays: count('corrected') };
 }
 
 function amountsOf({ kind, day, before, after }: Change) {

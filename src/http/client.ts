@@ -67,14 +67,14 @@ const UNPACK = new Map<string, () => Transform & { readonly bytesWritten: number
  */
 export function createHttpClient(
   clock: Clock,
-  onRequest: (seen: { readonly ms: number; readonly ok: boolean }) => void = () => undefined,
+  onRequest: (request: { readonly ms: number; readonly ok: boolean }) => void = () => undefined,
   gate?: Gate,
   trust?: Trust,
 ) {
   /** Rejects with reply_too_large, ca_file_unusable, the reason of the signal, or the network's own error. */
   async function send(url: URL, request: HttpRequest): Promise<HttpResponse> {
-    const ends = [request.signal, await gate?.enter()].filter((each) => each !== undefined);
-    const signal = ends.length > 1 ? AbortSignal.any(ends) : ends[0];
+    const signals = [request.signal, await gate?.enter()].filter((end) => end !== undefined);
+    const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
     const start = clock.monotonic();
     let ok = false;
     try {

@@ -37,15 +37,15 @@ export function proxyNotice(
 /** The name that counts, in small letters first, as in Node. */
 function variableFor(protocol: string, env: Environment): string | null {
   const name = protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
-  return [name.toLowerCase(), name].find((one) => (env[one] ?? '') !== '') ?? null;
+  return [name.toLowerCase(), name].find((variable) => (env[variable] ?? '') !== '') ?? null;
 }
 
 /** NO_PROXY in its usual forms: a host, a domain and what is below it, or everything. */
 function isExempt({ hostname, host }: URL, env: Environment): boolean {
-  const exempt = (env.no_proxy ?? env.NO_PROXY ?? '').split(/[\s,]+/).map((one) => one.toLowerCase());
-  return exempt.some((one) => {
-    if (one === '*' || one === hostname || one === host) return true;
-    const domain = one.replace(/^\*?\./, '');
-    return domain !== one && (hostname === domain || hostname.endsWith(`.${domain}`));
+  const entries = (env.no_proxy ?? env.NO_PROXY ?? '').toLowerCase().split(/[\s,]+/);
+  return entries.some((entry) => {
+    if (entry === '*' || entry === hostname || entry === host) return true;
+    const domain = entry.replace(/^\*?\./, '');
+    return domain !== entry && (hostname === domain || hostname.endsWith(`.${domain}`));
   });
 }

@@ -10,6 +10,8 @@ export function autosave(write: () => Promise<unknown>, clock: Clock) {
   let running: Promise<void> | null = null;
 
   async function writeChanges(): Promise<void> {
+    // What changes at one moment is one write.
+    await Promise.resolve();
     while (isChanged) {
       const restMs = throttle.restMs();
       if (restMs > 0 && !isHurried) {

@@ -143,6 +143,16 @@ export const announcedCodec = {
 /** The failure, in words that hold nothing secret or personal. */
 const trouble = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
 
+/** The facts that events have told so far: they are no news any more. The keys are meters. */
+const told = z.object({
+  /** A refresh has told that a person is needed, and no poll has told that this is over. */
+  needsPerson: z.boolean(),
+  late: z.record(z.string(), z.boolean()),
+  /** The newest day whose use was judged, and in which direction it was unusual. */
+  use: z.record(z.string(), z.object({ day: calendarDay, direction: z.string().nullable() })),
+});
+export type Told = Readonly<z.infer<typeof told>>;
+
 /** Counts of one local day, how polls went, and when the next one is due. Earlier versions wrote less. */
 const accountRecord = z.object({
   day: calendarDay,
@@ -163,6 +173,13 @@ const accountRecord = z.object({
   failures: z.number().int().default(0),
   failingSince: instant.nullable().default(null),
   lastError: trouble.nullable().default(null),
+  // A fleet keeps these two with what is published.
+  told: told.optional(),
+  /** Events that the broker has not taken yet, oldest first; without those of new days and bills. */
+  untold: z
+    .array(z.object({ topic: z.string(), payload: z.string(), retain: z.boolean() }))
+    .readonly()
+    .default([]),
 });
 export type AccountRecord = Readonly<z.infer<typeof accountRecord>>;
 

@@ -19,7 +19,7 @@ test.each<[{ customer_code: unknown; sites?: unknown; sub?: string }, string, st
   expect(read(jwt(renamed), 'cust', 'place')).toEqual({ customerCode, siteCodes });
 });
 
-test('a number beyond 2^53 is read as it is written', () => {
+test('reads a number as it is written when it is beyond 2^53', () => {
   const payload = Buffer.from('{"customer_code":12345678901234567890,"sites":[9007199254740993]}');
   const token = `${encoded({ alg: 'RS256' })}.${payload.toString('base64url')}.c2lnbmVk`;
   expect(read(token)).toEqual({ customerCode: '12345678901234567890', siteCodes: ['9007199254740993'] });

@@ -59,7 +59,7 @@ describe('when nothing is wrong', () => {
     expect(new Set(account.events)).toEqual(new Set(['refresh', 'ok']));
   });
 
-  test('without tokens it asks for nothing; woken for the first ones, it begins at once', async () => {
+  test('asks for nothing when there are no tokens, and begins when it is woken for the first ones', async () => {
     lives(6, 8);
     const { session, keepAlive } = account.start();
     const alive = keepAlive();
@@ -86,7 +86,7 @@ describe('behind a concurrency limit', () => {
     return { session, alive, leave };
   };
 
-  test('a session that was refreshed meanwhile is not refreshed again', async () => {
+  test('does not refresh when something else has done so meanwhile', async () => {
     const { session, leave } = await waitingAtTheLimit();
     await session.renew();
     leave();
@@ -96,7 +96,7 @@ describe('behind a concurrency limit', () => {
     expect(account.asked().refreshes).toBe(2);
   });
 
-  test('after a stop nothing is refreshed', async () => {
+  test('refreshes nothing when it was stopped', async () => {
     const { alive, leave } = await waitingAtTheLimit();
     const stopping = alive.stop();
     leave();
@@ -106,7 +106,7 @@ describe('behind a concurrency limit', () => {
 });
 
 describe('stop()', () => {
-  test('ends a sleep at once, before anything has happened and after a failure', async () => {
+  test('ends a sleep at once when it is stopped, before anything has happened and after a failure', async () => {
     await account.start().keepAlive().stop();
     const { alive } = await loggedIn();
     account.simulator.switches.fault(TOKEN_PATH, FAULTS.htmlUnavailable);
@@ -120,7 +120,7 @@ describe('stop()', () => {
     expect(account.asked()).toEqual({ logins: 1, refreshes });
   });
 
-  test('waits for a refresh under way, so that its pair of tokens is not lost', async () => {
+  test('keeps the pair of tokens when it is stopped during a refresh', async () => {
     const { alive } = await loggedIn();
     account.simulator.switches.fault(TOKEN_PATH, { kind: 'slow', ms: 3 * SECOND }, { times: 1 });
     account.clock.advance(27 * MINUTE);
@@ -136,7 +136,7 @@ describe('stop()', () => {
 });
 
 describe('when the issuer is in trouble', () => {
-  test('a longer outage: no login by itself, and the next poll logs in once', async () => {
+  test('makes no login by itself when the issuer is away for long, and one at the next poll', async () => {
     const { session } = await loggedIn();
     account.simulator.switches.fault('/auth/', { kind: 'reset' });
     await account.pass(3 * HOUR);
@@ -150,7 +150,7 @@ describe('when the issuer is in trouble', () => {
     expect(account.asked().logins).toBe(2);
   });
 
-  test('a session of a month outlives an outage of hours, with fewer and fewer requests', async () => {
+  test('keeps a session of a month, with fewer and fewer requests, when the issuer is away for hours', async () => {
     lives(1800, 30 * 86_400);
     account.simulator.switches.token.sessionMaxSeconds = 60 * 86_400;
     await loggedIn();
@@ -168,7 +168,7 @@ describe('when the issuer is in trouble', () => {
     expect(account.events.filter((event) => event === 'recovered')).toHaveLength(1);
   });
 
-  test('Retry-After is honoured, and the session does not lapse meanwhile', async () => {
+  test('waits and keeps the session when it is told Retry-After', async () => {
     await loggedIn(() => 0);
     account.simulator.switches.fault(TOKEN_PATH, tooMany(180), { times: 1 });
     await account.pass(HOUR);
@@ -177,7 +177,7 @@ describe('when the issuer is in trouble', () => {
   });
 });
 
-test('a session that ends at its first refresh is left alone until the next poll', async () => {
+test('leaves a session alone until the next poll when it ends at its first refresh', async () => {
   const { session } = await loggedIn();
   account.simulator.switches.token.sessionMaxSeconds = 60;
   await account.pass(3 * HOUR);
@@ -186,7 +186,7 @@ test('a session that ends at its first refresh is left alone until the next poll
 });
 
 // The wall clock, and with it the issuer, moves on while this machine's timers stand still.
-test('a machine that is suspended overnight: one refused refresh, one login, then all is well again', async () => {
+test('makes one refresh and one login when the machine was suspended overnight', async () => {
   const { session } = await loggedIn();
   await account.pass(HOUR);
   const before = account.asked().refreshes;

@@ -1,6 +1,7 @@
 // One login over the wire: what counts against the budget, what does not, what is told, and a secret that changes meanwhile.
 import { beforeEach, expect, test } from 'vitest';
-import { LoginSuspended, type SignIn } from '../../src/auth/login.ts';
+import type { SignIn } from '../../src/auth/login.ts';
+import { LoginSuspended } from '../../src/auth/loginSuspended.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
 import { look } from '../simulator/visitor.ts';
 import { type Account, HOUR, openAccount, refusalOf, SECOND } from './account.ts';
@@ -17,7 +18,7 @@ async function refusedOnce() {
   return running;
 }
 
-test('a refused login is logged once, and then suspended without asking the issuer', async () => {
+test('logs a refusal once, and asks the issuer no more, when a login is refused', async () => {
   const { login, session } = await refusedOnce();
   const told = account.events.length;
   for (let count = 0; count < 3; count += 1) {
@@ -38,7 +39,7 @@ test('a refused login is logged once, and then suspended without asking the issu
   expect(account.lines.join('')).not.toContain('wrong password 17');
 });
 
-test('while a limit of sessions suspends it, that is said, and when the next one is', async () => {
+test('says so, and when the next login is, when a limit of sessions suspends it', async () => {
   account.simulator.switches.token.mostSessions = 0;
   const { login, session } = account.start();
   expect(await refusalOf(session.accessToken())).toMatchObject({ code: 'session_limit', exitCode: 4 });
@@ -58,7 +59,7 @@ test('while a limit of sessions suspends it, that is said, and when the next one
   await login.attempt();
 });
 
-test('what is odd about the password is in the hint of its refusal, and as long as that is in force', async () => {
+test('names what is odd about the password when it is refused, and as long as that is in force', async () => {
   const caution = 'The file has a blank at its end.';
   const password = { read: async () => 'demo ', caution: async () => caution };
   const { login } = account.start({ account: { username: 'me@example.org', password } });
@@ -72,7 +73,7 @@ test('what is odd about the password is in the hint of its refusal, and as long 
   expect(await refusalOf(client.login.attempt())).toMatchObject({ hint: REFUSALS.wrongClient.hint });
 });
 
-test('a corrected password is tried at once; going back to the refused one suspends the login again', async () => {
+test('tries a password at once when it was corrected, and suspends the login again when the refused one comes back', async () => {
   const { login } = await refusedOnce();
   account.password = 'also wrong';
   expect(await login.suspendedBy()).toBeNull();
@@ -89,13 +90,13 @@ test('a corrected password is tried at once; going back to the refused one suspe
   expect(account.budgetStore.kept).toMatchObject({ refusals: 0, state: null, useless: [] });
 });
 
-test('what a person types is what is sent, the user name as well', async () => {
+test('sends what a person types, the user name as well, when they sign in', async () => {
   const { login } = account.start();
   await refusalOf(login.attempt({ username: 'you@example.org', password: 'typed', code: null }));
   expect(look(account.simulator.requests.at(-1)?.body, 'username')).toBe('you@example.org');
 });
 
-test('a secret file that vanishes while the login is suspended has not changed', async () => {
+test('counts a secret as unchanged when its file vanishes while the login is suspended', async () => {
   const { login, session } = await refusedOnce();
   account.password = null;
   expect(await login.suspendedBy()).toMatchObject({ refusals: 1 });
@@ -109,7 +110,7 @@ test('a secret file that vanishes while the login is suspended has not changed',
   expect(account.asked().logins).toBe(2);
 });
 
-test('another secret for one-time codes is tried at once too; one that vanishes has not changed, and without a code no password is sent', async () => {
+test('tries at once when the secret for one-time codes changes, not when it vanishes, and sends no password without a code', async () => {
   account.totpSecret = 'HEAT2MQTTEXAMPLE';
   const { login } = await refusedOnce();
   account.totpSecret = 'ANOTHEREXAMPLE22';
@@ -121,7 +122,7 @@ test('another secret for one-time codes is tried at once too; one that vanishes 
   expect(account.asked().logins).toBe(1);
 });
 
-test('a suspended login names its time, what was asked for, and what to do', async () => {
+test('names its time, what was asked for and what to do when a login is suspended', async () => {
   // Times are rounded up to the minute: none is told too early.
   account.clock.advance(SECOND);
   const { login, budget } = await refusedOnce();
@@ -147,7 +148,7 @@ test('a suspended login names its time, what was asked for, and what to do', asy
   expect(login.suspended(waiting).hint).toMatch(/^Sign in once in the provider's own/);
 });
 
-test('a budget that cannot be written suspends all the same, and does not cost the tokens that were granted', async () => {
+test('suspends, and keeps the tokens that were granted, when the budget cannot be written', async () => {
   account.budgetStore.isFull = true;
   const { login } = await refusedOnce();
   expect(await refusalOf(login.attempt())).toBeInstanceOf(LoginSuspended);
@@ -155,7 +156,7 @@ test('a budget that cannot be written suspends all the same, and does not cost t
   expect(await login.attempt()).toMatchObject({ expiresInSeconds: 1800 });
 });
 
-test('the login page where passwords are not allowed; it is remembered until it refuses the client', async () => {
+test('takes the login page when passwords are not allowed, and remembers it until it refuses the client', async () => {
   const { token } = account.simulator.switches;
   const granted = {
     accessToken: 'a',
@@ -190,12 +191,12 @@ test('the login page where passwords are not allowed; it is remembered until it 
   expect(account.wayIn.kept).toBeNull();
 });
 
-test('the login page worked once, and its redirect address is gone from the configuration: the password again', async () => {
+test('takes the password again when the redirect address of the login page is gone from the configuration', async () => {
   account.wayIn.kept = { way: 'form' };
   expect(await account.start().login.attempt()).toMatchObject({ expiresInSeconds: 1800 });
 });
 
-test('a wrong password that a person has typed promises no try where none is made without a person', async () => {
+test('promises no try when a person has typed a wrong password and none is made without a person', async () => {
   const { session, login } = account.start({ signIn: 'link' });
   const typed = { username: 'me@example.org', password: 'wrong', code: null };
   expect(await refusalOf(session.logIn(typed))).toMatchObject({

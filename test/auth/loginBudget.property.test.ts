@@ -132,7 +132,7 @@ async function run(steps: readonly Step[]) {
 const before = (times: readonly number[], index: number) => times[index] ?? Number.NEGATIVE_INFINITY;
 const [restart, ask, renew] = [event('restart'), event('ask'), event('renew')];
 
-test('a wrong password, clocks that jump: four, and one for each time a user asks', async () => {
+test('is refused four times at most, and once for each time a user asks, when clocks jump', async () => {
   const drawn = events({ refuses: 9, disabled: 2, away: 2 }, restart, ask, jump(-80 * HOUR, 8 * HOUR));
   const claim = fc.asyncProperty(drawn, async (steps) => {
     const { refusedAt, askedAt } = await run(steps);
@@ -141,7 +141,7 @@ test('a wrong password, clocks that jump: four, and one for each time a user ask
   await fc.assert(claim, { numRuns: RUNS });
 });
 
-test('a wrong password, honest clocks: the waits are kept but for one asked for, at most once an hour', async () => {
+test('keeps the waits, but for one that a user asks for each hour, when clocks are honest', async () => {
   const claim = fc.asyncProperty(events({ refuses: 9, away: 2 }, restart, ask), async (steps) => {
     const { refusedAt, askedAt } = await run(steps);
     let lastExtra = Number.NEGATIVE_INFINITY;

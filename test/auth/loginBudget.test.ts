@@ -143,7 +143,7 @@ test.each([
   'jump(365d) granted useless jump(-365d) restart held wait(15m) restart held wait(45m) free',
 ])('%s', (story) => openHome().play(story));
 
-test('what is in force says what for, and until when', async () => {
+test('says what for, and until when, when a login waits', async () => {
   const { clock, store, inForce, play } = openHome();
   await play('ask');
   expect([await inForce(null), store.steps.includes('write')]).toEqual([null, false]);
@@ -166,7 +166,7 @@ test('what is in force says what for, and until when', async () => {
   expect(await inForce()).toMatchObject({ message: useless.message, hint: useless.hint });
 });
 
-test('a mark that an earlier version wrote is recognised', async () => {
+test('recognises the credentials when an earlier version has written their mark', async () => {
   const secretMark = 'kyq2qULTPGyyLKynQYORsQ.x2yF63yHNXEPsDe0EkRQ_zC6yHfiBuhCd4fHL96e54Y';
   const { store, open, play } = openHome();
   await play('refused');

@@ -54,7 +54,7 @@ const known: fc.Arbitrary<Answer> = fc.constantFrom(
   ...[html('', { status: 500 }), html('', { status: 400 }), { isReset: true }, done],
 );
 
-test('the password is posted at most once, and only to the issuer', async () => {
+test('posts the password at most once, and only to the issuer, whatever the pages are', async () => {
   const pages = await openLoginPages();
   const told = fc.array(fc.oneof(known, soup), { minLength: 1, maxLength: 15 });
   let signedIn = 0;

@@ -357,13 +357,13 @@ describe('cookies', () => {
   };
   const cookies = (...lines: string[]) => ({ headers: { 'set-cookie': lines } });
 
-  test('Secure ones come back over plain http on this machine, each at its path', async () => {
+  test('sends Secure cookies back over plain http, each at its path, when the issuer is on this machine', async () => {
     const elsewhere = html(loginForm().replaceAll('/realms/energy/', '/other/'), cookies(...COOKIES));
     expect(await cookiesOf(elsewhere)).toEqual(['', '']);
     expect(await cookiesOf(login())).toEqual(['', 'AUTH_SESSION_ID=a1; KC_RESTART=r1']);
   });
 
-  test('are changed and deleted', async () => {
+  test('changes and deletes cookies when the page says so', async () => {
     const first = html(loginForm(), cookies('a=1; Path=/', 'b=1; Path=/', '=;;', 'c=1; Domain=example.org'));
     const second = html(posted(CODE), cookies('a=2; Path=/', 'b=; Path=/; Max-Age=0'));
     expect(await cookiesOf(first, second)).toEqual(['', 'a=1; b=1', 'a=2']);
@@ -382,7 +382,7 @@ test.each([
   expect((await outcomeOf(pages, { mayConsent: true })).code).toBe(code);
 });
 
-test('a one-time code is asked for once, and only when a page wants it', async () => {
+test('asks for a one-time code once, and only when a page wants it', async () => {
   let asked = 0;
   const oneTimeCode = async () => String(++asked);
   const codeOf = async (...answers: Answer[]) =>
@@ -405,7 +405,7 @@ test.each([
   expect(failure?.hint).toContain('--method device');
 });
 
-test('Retry-After is passed on, and a page that does not come in time is given up', async () => {
+test('passes Retry-After on, and gives up when a page does not come in time', async () => {
   const busy = html('', { status: 429, headers: { 'retry-after': '120' } });
   const { failure } = await outcomeOf(await openLoginPages(busy));
   expect([failure?.code, failure?.retryAfterMs]).toEqual(['issuer_unreachable', 120_000]);

@@ -21,7 +21,7 @@ const changed = (over: Record<string, unknown>): Fault => ({
 });
 
 describe('when nothing is wrong', () => {
-  test('asks once for the metadata, and then only for what is wanted', async () => {
+  test('asks for the metadata once when it is used again and again', async () => {
     const issuer = account.issuer();
     const first = await issuer.login('me@example.org', 'demo');
     expect(first).toMatchObject({ expiresInSeconds: 1800, refreshExpiresInSeconds: 2100 });
@@ -138,7 +138,7 @@ test.each([
   expect(String(err)).not.toMatch(/elsewhere|somebody/);
 });
 
-test('a file of authorities that is none by now is at fault, and not the issuer', async () => {
+test('blames the file of authorities, not the issuer, when it is none by now', async () => {
   const trust = trustIn('provider.ca_file', '/nowhere/ca.pem');
   const { fetch } = createHttpClient(account.clock, undefined, undefined, trust);
   const issuer = account.issuer({ issuer: 'https://localhost:1/realms/energy', fetch });
@@ -147,7 +147,7 @@ test('a file of authorities that is none by now is at fault, and not the issuer'
 });
 
 describe('a token endpoint that has moved', () => {
-  test('is looked up again at once, by a refresh and by a login, and its 404 blames no password', async () => {
+  test('is looked up at once, and blames no password, when its old address answers 404', async () => {
     const { token } = account.simulator.switches;
     const issuer = account.issuer();
     const { refreshToken } = await issuer.login('me@example.org', 'demo');
@@ -184,7 +184,7 @@ describe('a token endpoint that has moved', () => {
   );
 });
 
-test('where offline_access is refused after a one-time code, the next sign-in waits for another code', async () => {
+test('waits for another one-time code when offline_access is refused after the first', async () => {
   const { clock, simulator } = account;
   const codeNow = () => String(Math.floor(clock.now() / 30_000) % 1e6).padStart(6, '0');
   simulator.switches.token.offlineAccess = 'user_may_not';
@@ -196,7 +196,7 @@ test('where offline_access is refused after a one-time code, the next sign-in wa
   expect(account.messages('warn')).toEqual([expect.stringContaining('offline_access')]);
 });
 
-test('a refused password is not sent again with other scopes; a refused offline_access is not asked for again', async () => {
+test('asks again without offline_access when that is refused, not when the password is', async () => {
   const issuer = account.issuer({ offline_access: true });
   expect(await refusalOf(issuer.login('me@example.org', 'no'))).toMatchObject({ about: 'password' });
   expect(account.asked().logins).toBe(1);
@@ -207,7 +207,7 @@ test('a refused password is not sent again with other scopes; a refused offline_
   }
 });
 
-test('a sign-in by a browser asks for consent to offline_access only, and takes no answer to another one', async () => {
+test('asks for consent when a sign-in wants offline_access, and takes no answer to another sign-in', async () => {
   const redirect = 'https://home.example.org/callback';
   const issuer = account.issuer();
   const { issuer: iss } = account.simulator.urls;

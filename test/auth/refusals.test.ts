@@ -75,7 +75,7 @@ test.each(TABLE)('%s', (_situation, error, description, [code, state, about], re
   if (refresh === ENDED) expect(notRefreshed).toHaveProperty('reused', reused);
 });
 
-test('over the wire the body decides, whatever the status and a WWW-Authenticate header say', async () => {
+test('judges by the body when status and WWW-Authenticate say something else', async () => {
   const account = await openAccount();
   const issuer = account.issuer();
   const refused = async (status: number, error: string, headers = {}) => {
@@ -101,7 +101,7 @@ test('over the wire the body decides, whatever the status and a WWW-Authenticate
   await expect(issuer.login('me@example.org', 'demo')).resolves.toMatchObject({ expiresInSeconds: 1800 });
 });
 
-test('what the issuer says is not repeated, but for a code', () => {
+test('repeats nothing of what the issuer says when it is no code', () => {
   const said = (error: string, description: string) => {
     const all = [classifyLoginError, classifyCodeError].map((classify) => classify(error, description));
     return all.map((refusal) => `${refusal?.message} ${refusal?.hint}`).join(' ');
@@ -112,7 +112,7 @@ test('what the issuer says is not repeated, but for a code', () => {
   expect(said('mfa_required', 'Orla')).toContain('(mfa_required)');
 });
 
-test('an error outside of the table says nothing about the password, and nothing to do on the page that takes the session', () => {
+test('says nothing about the password when an error is outside of the table, and nothing to do on the page that takes the session', () => {
   for (const error of ['There are too many sessions', 'mfa_required']) {
     const { message, hint = '' } = classifyLoginError(error, '') ?? {};
     expect(message).toContain('says nothing about the password');
@@ -125,6 +125,6 @@ test('an error outside of the table says nothing about the password, and nothing
   }
 });
 
-test('each refusal tells what to do', () => {
+test('tells what to do when a login is refused', () => {
   for (const { hint } of Object.values(REFUSALS)) expect(hint).toMatch(/Poll now|heat2mqtt login/);
 });

@@ -50,7 +50,7 @@ describe('the life of tokens', () => {
     expect(granted).toMatchObject({ refreshExpiresInSeconds: seconds });
   });
 
-  test('a session whose tokens die at once is refreshed with a pause, by one login', async () => {
+  test('refreshes with a pause, by one login, when tokens die at once', async () => {
     account.simulator.switches.fault(TOKEN_PATH, changed({ expires_in: 0.001, refresh_expires_in: 0.001 }));
     const running = account.start();
     await running.session.accessToken();
@@ -117,7 +117,7 @@ describe('a sign-in on another device', () => {
     },
   );
 
-  test('a Retry-After of years does not outlast the code', async () => {
+  test('asks again before the code ends when Retry-After is years', async () => {
     const later = {
       kind: 'reply',
       status: 503,

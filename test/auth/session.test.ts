@@ -18,7 +18,7 @@ beforeEach(async () => {
   account = await openAccount();
 });
 
-test('a login, the same token until shortly before its end, a refresh; each change is told', async () => {
+test('logs in, keeps the token and refreshes shortly before its end, and tells each change, when tokens are wanted again and again', async () => {
   const { session } = account.start();
   expect(await session.current()).toBeNull();
   expect(session.status()).toMatchObject({ state: 'ok', accessExpiresAt: null, refreshExpiresAt: null });
@@ -44,7 +44,7 @@ test('a login, the same token until shortly before its end, a refresh; each chan
   }
 });
 
-test('fifty at a time: one login, one refresh, one answer to all', async () => {
+test('makes one login and one refresh when fifty ask at a time', async () => {
   const { session } = account.start();
   const fifty = (rejected?: string[]) =>
     Promise.all(Array.from({ length: 50 }, () => session.accessToken(rejected)));
@@ -58,7 +58,7 @@ test('fifty at a time: one login, one refresh, one answer to all', async () => {
 });
 
 describe('tokens on the disk', () => {
-  test('those of another process are taken, though the clock has stepped back since ours were granted', async () => {
+  test('takes those of another process when the clock has stepped back since ours were granted', async () => {
     const [one, other] = [account.start().session, account.start().session];
     await one.accessToken();
     account.clock.advance(1750 * SECOND);
@@ -68,29 +68,32 @@ describe('tokens on the disk', () => {
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
   });
 
-  test.each([1750, 1500])('a pair is on the disk before it is used: a refresh after %d s', async (age) => {
-    const { session } = account.start();
-    const first = await session.accessToken();
-    account.clock.advance(age * SECOND);
-    let finish = (): void => undefined;
-    const began = new Promise<void>((isWriting) => {
-      account.tokens.takes = () => {
-        isWriting();
-        return new Promise<void>((resolve) => (finish = resolve));
-      };
-    });
-    const isKept = () => session.accessToken().then((token) => token === account.tokens.kept?.accessToken);
-    const renewing = session.renew();
-    const early = [isKept(), began.then(isKept)];
-    await began;
-    await account.settle();
-    finish();
-    await renewing;
-    expect(await Promise.all([...early, isKept()])).toEqual([true, true, true]);
-    expect(account.tokens.kept?.accessToken).not.toBe(first);
-  });
+  test.each([1750, 1500])(
+    'has a pair on the disk before it is used when it is refreshed after %d s',
+    async (age) => {
+      const { session } = account.start();
+      const first = await session.accessToken();
+      account.clock.advance(age * SECOND);
+      let finish = (): void => undefined;
+      const began = new Promise<void>((isWriting) => {
+        account.tokens.takes = () => {
+          isWriting();
+          return new Promise<void>((resolve) => (finish = resolve));
+        };
+      });
+      const isKept = () => session.accessToken().then((token) => token === account.tokens.kept?.accessToken);
+      const renewing = session.renew();
+      const early = [isKept(), began.then(isKept)];
+      await began;
+      await account.settle();
+      finish();
+      await renewing;
+      expect(await Promise.all([...early, isKept()])).toEqual([true, true, true]);
+      expect(account.tokens.kept?.accessToken).not.toBe(first);
+    },
+  );
 
-  test('with a disk that has become full the session goes on in memory, also after its end; the older pair is no news', async () => {
+  test('goes on in memory when the disk is full, and does not take the older pair for news', async () => {
     const session = await expiring(account);
     account.tokens.isFull = true;
     const second = await session.accessToken();
@@ -107,7 +110,7 @@ describe('tokens on the disk', () => {
 });
 
 describe('when the API refuses the access token', () => {
-  test('once: refresh; twice: login; three times: it gives up', async () => {
+  test('refreshes when it is refused once, logs in when twice, and gives up when three times', async () => {
     const { session } = account.start();
     const first = await session.accessToken();
     await session.accepted();
@@ -126,7 +129,7 @@ describe('when the API refuses the access token', () => {
     expect(session.status().state).toBe('backoff');
   });
 
-  test('a session that a person has brought is not said to be missing, until it has ended', async () => {
+  test('is not said to be missing until it has ended when a person has brought the session', async () => {
     const byPerson = account.start({ signIn: 'device' }).session;
     const { session } = account.start();
     const rejected = [await session.accessToken()];
@@ -139,7 +142,7 @@ describe('when the API refuses the access token', () => {
     expect(account.asked().logins).toBe(1);
   });
 
-  test('and no login may be tried: it is said why, not that the token is at fault', async () => {
+  test('says why when no login may be tried, not that the token is at fault', async () => {
     const { session } = account.start();
     account.password = 'wrong';
     await refusalOf(session.accessToken());
@@ -151,7 +154,7 @@ describe('when the API refuses the access token', () => {
 });
 
 describe('when a refresh is refused', () => {
-  test('an ended session is not tried again while the login behind it is refused, whatever the API says', async () => {
+  test('is not tried again when it has ended and the login behind it is refused', async () => {
     const session = await expiring(account);
     account.simulator.endSessions();
     account.simulator.changePassword('me@example.org', 'another');
@@ -171,7 +174,7 @@ describe('when a refresh is refused', () => {
     expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
   });
 
-  test('a token used twice is our own bug, unless an answer was lost', async () => {
+  test('is our own bug when a token is used twice and no answer was lost', async () => {
     const session = await expiring(account);
     // The issuer carries the refresh out, but its reply is lost: the only good pair with it.
     account.simulator.switches.fault(TOKEN_PATH, { kind: 'reply_lost' }, { times: 1 });
@@ -188,7 +191,7 @@ describe('when a refresh is refused', () => {
   });
 });
 
-test('sessions that end again and again are replaced ahead of time six times an hour', async () => {
+test('replaces sessions ahead of time six times an hour when they end again and again', async () => {
   const { session } = account.start();
   await session.accessToken();
   async function isReplaced(): Promise<boolean> {
@@ -206,7 +209,7 @@ test('sessions that end again and again are replaced ahead of time six times an 
   expect(await isReplaced()).toBe(true);
 });
 
-test('a refused login is over once the API accepts the tokens that there are after all', async () => {
+test('ends the refusal of a login when the API accepts the tokens after all', async () => {
   const { session } = account.start();
   const rejected = [await session.accessToken()];
   await session.accepted();
@@ -223,7 +226,7 @@ test('a refused login is over once the API accepts the tokens that there are aft
   expect([session.isSuspended, session.fault, session.status().state]).toEqual([false, null, 'ok']);
 });
 
-test('an id token for another client: a login counts, and the next one waits an hour; a refresh keeps the session', async () => {
+test('counts a login, and keeps the session of a refresh, when the id token is for another client', async () => {
   const misfit = () => account.simulator.switches.fault(TOKEN_PATH, idTokenWith({ aud: 'another' }));
   const rule = misfit();
   const { session } = account.start();
@@ -257,7 +260,7 @@ test('an id token for another client: a login counts, and the next one waits an 
   expect(account.asked()).toEqual({ logins: 2, refreshes: 4 });
 });
 
-test('a refresh whose tokens do not fit, and are of another session, keeps nothing of it', async () => {
+test('keeps nothing of a refresh when its tokens do not fit and are of another session', async () => {
   const session = await expiring(account);
   const before = account.tokens.kept;
   const { refreshToken } = await account.issuer().login('me@example.org', 'demo');
@@ -267,7 +270,7 @@ test('a refresh whose tokens do not fit, and are of another session, keeps nothi
   expect(account.tokens.kept).toEqual(before);
 });
 
-test('a secret that cannot be read is for the user to cure', async () => {
+test('needs the user when a secret cannot be read', async () => {
   const gone = failure('secret_unreadable', 'Gone.', { exit: EXIT.config, retry: 'later' });
   const password = { read: () => Promise.reject(gone) };
   const { session } = account.start({ account: { username: 'me@example.org', password } });
@@ -275,7 +278,7 @@ test('a secret that cannot be read is for the user to cure', async () => {
   expect([session.status().state, session.fault]).toEqual(['needs_user_action', gone]);
 });
 
-test('the pauses between such refreshes grow although the rotated token is new each time', async () => {
+test('pauses longer and longer when each unusable refresh brings another refresh token', async () => {
   const { session, keepAlive } = account.start();
   await session.accessToken();
   account.simulator.switches.fault(TOKEN_PATH, idTokenWith({ aud: 'another' }));

@@ -33,7 +33,7 @@ describe('a new set', () => {
   const previous = toTokenSet(grant({ refreshToken: 'older', refreshExpiresInSeconds: 500 }), 0, null);
   const none = { refreshToken: null, refreshExpiresInSeconds: null };
 
-  test('knows absolute times', () => {
+  test('has absolute times when tokens are granted', () => {
     expect(toTokenSet(grant(), 1_000_000, previous)).toEqual({
       accessToken: 'access',
       refreshToken: 'refresh',
@@ -52,7 +52,7 @@ describe('a new set', () => {
     expect(toTokenSet(grant(over), 1000, before)).toMatchObject({ refreshToken, refreshExpiresAt });
   });
 
-  test('times are whole and within reason, whatever the issuer says', () => {
+  test('has whole times within reason, whatever the issuer says', () => {
     const seconds = fc.double({ min: 0, max: 1e300, noNaN: true });
     holds(seconds, seconds, (expiresInSeconds, refreshExpiresInSeconds) => {
       const set = toTokenSet(grant({ expiresInSeconds, refreshExpiresInSeconds }), Date.parse(START), null);
@@ -108,7 +108,7 @@ test.each([
   expect(found()).toEqual([usable, refreshable]);
 });
 
-test('whatever the clocks do, no token is used past its life, due before its time, or given up early', () => {
+test('uses no token past its life, and refreshes or gives up none too early, whatever the clocks do', () => {
   const move = fc.record({
     advance: fc.integer({ min: 0, max: 2 * HOUR }),
     jump: fc.oneof(fc.constant(0), fc.integer({ min: -100 * HOUR, max: 100 * HOUR })),

@@ -24,11 +24,12 @@ function open(fault: unknown = null) {
   const zone = zoneOf('Europe/Dublin');
   const { log } = logLines();
   const spans: unknown[] = [];
-  const record = { polls: [], failures: 0, lastSuccessAt: null, pollAt: null, retryAfter: null };
+  const record = { polls: [], failures: 0, lastSuccessAt: null, pollAt: null, retryAfter: null, untold: [] };
   const history = {
     record,
     notePoll: () => undefined,
     noteDue: () => undefined,
+    noteEvents: () => undefined,
     save: () => undefined,
   };
   const account = {
@@ -81,13 +82,13 @@ test.each<[Parameters, string, Request?]>([
   [{ from: '2026-03-05', since: 1 }, 'Unknown parameter "since"; allowed: from, to, transaction.'],
   [{ verbose: true }, 'Unknown parameter "verbose"', 'refresh'],
   [{ verbose: true }, 'Unknown parameter "verbose"', 'health'],
-])('refuses and asks nobody when the parameters are %j', async (parameters, words, name = 'backfill') => {
+])('%j is refused, and nobody is asked', async (parameters, words, name = 'backfill') => {
   const { handle, spans } = open();
   await expect(handle(parameters, name)).rejects.toThrow(words);
   expect(spans).toEqual([]);
 });
 
-test('reads a span again, its last day included, when a backfill is asked for, once within five minutes', async () => {
+test('reads the span again, its last day included and once within five minutes, when a backfill is asked for', async () => {
   const { handle, household, spans, clock } = open();
   await household.poll();
   const answer = await handle({ from: '2026-03-01', to: '2026-03-04' });
@@ -106,7 +107,7 @@ test('reads a span again, its last day included, when a backfill is asked for, o
   ]);
 });
 
-test('waits for its own turn when a backfill is asked for during a poll', async () => {
+test('waits for the poll under way when a backfill is asked for meanwhile', async () => {
   const { handle, spans, household } = open();
   const scheduled = household.poll();
   await handle({ from: '2026-03-01' });
@@ -114,7 +115,7 @@ test('waits for its own turn when a backfill is asked for during a poll', async 
   expect(spans).toEqual([undefined, { from: '2026-03-01', to: '2026-03-11' }]);
 });
 
-test('makes one poll of all when several are asked for during a backfill', async () => {
+test('makes one poll afterwards when several are asked for while days are read again', async () => {
   const { handle, spans, household } = open();
   await household.poll();
   const reading = handle({ from: '2026-03-01' });
@@ -126,7 +127,7 @@ test('makes one poll of all when several are asked for during a backfill', async
 const DOWN = failure('down', 'Down.', { exit: EXIT.provider, retry: 'soon' });
 const DAY = { from: '2026-03-01', to: '2026-03-02' };
 
-test('retries nothing more when a poll was under way as the retry fell due', async () => {
+test('makes no other poll when a retry is due during one', async () => {
   const { household, spans, clock } = open(DOWN);
   await household.poll();
   clock.advance(60_000);
@@ -146,7 +147,7 @@ test('refuses a request when the provider wants none of the only account', async
   expect(spans).toHaveLength(1);
 });
 
-test('retries after a good poll only when that is wanted all the same', async () => {
+test('retries nothing when a poll went well, unless it is wanted all the same', async () => {
   const { household, spans } = open();
   await household.poll();
   for (const always of [false, true]) {
@@ -156,7 +157,7 @@ test('retries after a good poll only when that is wanted all the same', async ()
   expect(spans).toEqual([undefined, DAY, undefined, DAY]);
 });
 
-test('polls again when a person has done something during a poll that fails', async () => {
+test('polls again when a person has done something while a poll was under way that fails', async () => {
   const { household, spans } = open(DOWN);
   const polling = household.poll();
   household.pollSoon('home', true);

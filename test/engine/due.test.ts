@@ -36,7 +36,7 @@ test.each<[string, unknown, number | null, number]>([
   expect(msUntilPoll(dueAfterPoll({ fault, retryMs }, SLOT, START), START)).toBe(waitMs);
 });
 
-test('a time of the schedule within a pause that was asked for waits for its end', () => {
+test('waits for the end of a pause when a time of the schedule is within it', () => {
   const due = dueAfterPoll({ fault: down(30 * MINUTE), retryMs: 30 * MINUTE }, NOW + 10 * MINUTE, START);
   const moment = after(10 * MINUTE);
   expect([msUntilPoll(due, moment), isPaused(due, moment)]).toEqual([20 * MINUTE, true]);
@@ -83,7 +83,7 @@ test.each([
   expect(Math.max(0, msUntilPoll(dueAtStart(kept, isRecent, SLOT, START), START))).toBe(waitMs);
 });
 
-test('what is kept over a restart is the next poll of all, and the pause while it lasts', () => {
+test('keeps the next poll, and the pause while it lasts, when it is restarted', () => {
   expect(keptDue(RETRY, START)).toEqual({ pollAt: NOW + MINUTE, retryAfter: null });
   expect(keptDue(PAUSE, START)).toEqual({ pollAt: NOW + 30 * MINUTE, retryAfter: NOW + 30 * MINUTE });
   expect(keptDue(PAUSE, after(HOUR)).retryAfter).toBeNull();

@@ -24,7 +24,7 @@ function open() {
   };
 }
 
-test('a day of looks every second is one question for each time', () => {
+test('asks once for each time when it looks every second of a day', () => {
   const { state, at } = open();
   for (let now = 56 * YEAR; now < 56 * YEAR + 24 * HOUR; now += 1_000) at(now);
   expect(state.questions).toBe(6);
@@ -48,7 +48,7 @@ test.each([
   },
 );
 
-test('the delay of an installation is at most half of the time to the next tick', () => {
+test('delays a poll by half of the time to the next tick at most, however large the jitter is', () => {
   const tick = { at: 12 * HOUR, stepMs: HOUR };
   expect([nextSlot(tick, HOUR / 4), nextSlot(tick, 2 * HOUR)]).toEqual([12.25 * HOUR, 12.5 * HOUR]);
 });

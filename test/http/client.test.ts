@@ -49,7 +49,7 @@ test.each([
   expect([status, body.toString()]).toEqual([200, wanted]);
 });
 
-test('each request is told with whether it was answered, and fetch gives what is unpacked as such', async () => {
+test('tells of each request whether it was answered, and says nothing of a packed body when fetch has unpacked it', async () => {
   const seen: boolean[] = [];
   const client = createHttpClient(systemClock, ({ ok }) => void seen.push(ok));
   const { url } = await serve(({ url: path }, response) => {
@@ -62,7 +62,7 @@ test('each request is told with whether it was answered, and fetch gives what is
   expect(seen).toEqual([true, false]);
 });
 
-test('bytes that unpack to nothing come to an end', async () => {
+test('comes to an end when bytes unpack to nothing', async () => {
   const empty = gzipSync('');
   const { url } = await serve((_, response) => {
     response.writeHead(200, { 'content-encoding': 'gzip' });
@@ -84,7 +84,7 @@ test.each([
   await expect(fetch(url('/'))).rejects.toMatchObject({ code: 'reply_too_large', excess });
 });
 
-test('a compressed body that breaks off is an error, not a shorter body', async () => {
+test('rejects when a compressed body breaks off', async () => {
   const packed = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, n) => n * n)));
   const { url } = await serve((_, response) => {
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed.subarray(0, packed.length / 2));
@@ -116,7 +116,7 @@ test.each([
   expect([...asked.slice(1), ...other.asked]).toEqual(wanted);
 });
 
-test('fetch and send return a redirect when they are told not to follow', async () => {
+test('returns a redirect when it is told not to follow', async () => {
   const { url, asked } = await serve((_, response) => {
     response.writeHead(307, { location: '/new' }).end();
   });
@@ -142,7 +142,7 @@ test.each([
   ]);
 });
 
-test('a redirect loop ends with the sixth redirect', async () => {
+test('ends with the sixth redirect when they lead in a circle', async () => {
   const { url, asked } = await serve((_, response) => {
     response.writeHead(302, { location: '/again' }).end();
   });
@@ -150,7 +150,7 @@ test('a redirect loop ends with the sixth redirect', async () => {
   expect(asked).toHaveLength(6);
 });
 
-test('a signal ends it while it waits and while the body comes, and tells why', async () => {
+test('ends with the reason of the signal when that aborts, while it waits and while the body comes', async () => {
   let late = new AbortController();
   const timeOut = () => late.abort(new DOMException('time ran out', 'TimeoutError'));
   const { url } = await serve(({ url: path }, response) => {
@@ -163,7 +163,7 @@ test('a signal ends it while it waits and while the body comes, and tells why', 
   }
 });
 
-test('a body without a length that ends when the signal aborts is not complete', async () => {
+test('rejects when the signal aborts a body without a length', async () => {
   const late = new AbortController();
   const begun = () => setImmediate(() => late.abort(new Error('too late')));
   subscribe('http.client.response.finish', begun);
@@ -174,7 +174,7 @@ test('a body without a length that ends when the signal aborts is not complete',
   await expect(send(url('/'), { ...GET, signal: late.signal })).rejects.toThrow('too late');
 });
 
-test('a response that changes the protocol is an error', async () => {
+test('rejects when a response changes the protocol', async () => {
   const { url } = await serve(({ socket }) => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
   });

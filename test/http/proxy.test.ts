@@ -35,7 +35,7 @@ test.each<[Record<string, string>, string]>([
   expect(JSON.stringify(notice)).not.toMatch(/secret-word|proxy\.example/);
 });
 
-test('what to do depends on the Node in use', () => {
+test('names what to do when the Node in use can, or cannot, use a proxy', () => {
   const noticeOf = (support: typeof OFF) => proxyNotice([ISSUER], { HTTPS_PROXY: PROXY }, support);
   expect(noticeOf(OFF)?.hint).toMatch(/^If there is no other way out, set NODE_USE_ENV_PROXY=1/);
   expect(noticeOf(OLD)?.hint).toContain(`Node ${process.versions.node} cannot`);

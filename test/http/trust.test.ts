@@ -35,7 +35,7 @@ const told = (asking: Promise<unknown>) =>
     ({ code }) => code,
   );
 
-test('an authority that was made anew needs no restart, and what the file has lost is not trusted', async () => {
+test('trusts what the file holds by now when an authority was made anew', async () => {
   const { send } = client();
   const [before, after] = await Promise.all(
     [old, renewed].map(
@@ -50,7 +50,7 @@ test('an authority that was made anew needs no restart, and what the file has lo
   expect([await ask(after), await ask(before)]).toEqual(['answered', 'CERT_SIGNATURE_FAILURE']);
 });
 
-test('a file that holds none by now is told, and nothing is asked; a plain address does not need it', async () => {
+test('asks nothing when the file holds no authority by now, but at a plain address', async () => {
   const { send } = client();
   const secure = new URL(`https://localhost:${await startTlsEnd(stack, old.server(), plain)}/`);
   await expect(send(secure, GET)).rejects.toMatchObject({

@@ -5,13 +5,14 @@ import { estimatedRuns, readingsIn } from '../../src/domain/insight/readings.ts'
 import { openHouse } from '../../src/domain/insight/weather.ts';
 import { addDays, addMonths } from '../../src/domain/period.ts';
 import { Dwelling } from './dwelling.ts';
-import { mean, seeds, share, tell } from './figures.ts';
+import { mean, median, seeds, share, tell } from './figures.ts';
 
 const DAYS = 1_461;
 const MONTHS = Array.from({ length: 24 }, (_, at) => addMonths('2023-01-01', at));
 
-test('heating and hot water apart: the band of 80 % holds what it says', () => {
-  const held = seeds(24).flatMap((seed) => {
+test('the band of heating and hot water holds what it says when months are split', () => {
+  // Months of a dwelling stray together: a quarter of all that 24 dwellings tell is chance.
+  const held = seeds(480).flatMap((seed) => {
     const dwelling = new Dwelling({ seed, days: DAYS });
     const house = openHouse(dwelling.days, { temperatures: dwelling.temperatures, base: null });
     return MONTHS.flatMap((from) => {
@@ -23,13 +24,13 @@ test('heating and hot water apart: the band of 80 % holds what it says', () => {
     });
   });
   tell('heating apart', { months: held.length, held: share(held, Boolean) });
-  expect(share(held, Boolean)).toBeGreaterThan(0.7);
-  expect(share(held, Boolean)).toBeLessThan(0.88);
+  expect(share(held, Boolean)).toBeGreaterThan(0.78);
+  expect(share(held, Boolean)).toBeLessThan(0.84);
 });
 
-test('a headline of more or less is seldom told of nothing, and a quarter less is told', () => {
-  const told = (factor: number) =>
-    seeds(24).flatMap((seed) => {
+test('a headline is seldom told when nothing has changed, and mostly when a third of the heating was saved', () => {
+  const changes = (factor: number) =>
+    seeds(120).flatMap((seed) => {
       const dwelling = new Dwelling({
         seed,
         days: DAYS,
@@ -44,45 +45,53 @@ test('a headline of more or less is seldom told of nothing, and a quarter less i
       });
     });
   const figures = {
-    nothing: share(told(1), ({ isSure }) => isSure),
-    quarter: share(told(0.7), ({ isSure, percent }) => isSure && percent < 0),
+    nothing: share(changes(1), ({ isSure }) => isSure),
+    saved: share(changes(0.7), ({ isSure, percent }) => isSure && percent < 0),
   };
   tell('headlines', figures);
-  expect(figures.nothing).toBeLessThan(0.08);
-  expect(figures.quarter).toBeGreaterThan(0.7);
+  expect(figures.nothing).toBeLessThan(0.07);
+  expect(figures.saved).toBeGreaterThan(0.75);
 });
 
 test.each([0.001, 1, 10])(
-  'a register of %d kWh: the band of usual days, alarms, and days that look estimated',
+  'usual days are held and alarms are few when a register counts by %d kWh',
   (step) => {
-    const all = seeds(6).map((seed) => {
+    const dwellings = seeds(18).map((seed) => {
       const dwelling = new Dwelling({ seed, days: 1_096, step, outages: 0 });
       const year = Array.from({ length: 365 }, (_, at) => addDays(dwelling.from, 731 + at));
       const judged = year.flatMap((day) => {
         const judgement = judgeUse(dwelling.until(day), addDays(day, 1), dwelling.temperatures, null);
         return judgement === null ? [] : [{ day, ...judgement }];
       });
-      const newest = judged.filter((one) => one.newest.day === one.day).map((one) => one.newest);
-      const readings = readingsIn('energy', dwelling.days, {
-        from: dwelling.from,
-        to: addDays(dwelling.from, 1_096),
-      });
-      const estimated = estimatedRuns(readings).flatMap(({ first, next }) => readings.slice(first, next));
+      const newest = judged.filter(({ day, newest }) => newest.day === day).map(({ newest }) => newest);
       return {
         held: share(newest, ({ energy, low, high }) => energy >= low && energy <= high),
         alarms: judged.filter(({ day, unusual }) => unusual?.since === day).length,
-        named: new Set(estimated.map(({ day }) => day.slice(0, 7))).size / 36,
       };
     });
     const figures = {
-      held: mean(all.map(({ held }) => held)),
-      alarms: mean(all.map(({ alarms }) => alarms)),
-      named: mean(all.map(({ named }) => named)),
+      held: mean(dwellings.map(({ held }) => held)),
+      alarms: median(dwellings.map(({ alarms }) => alarms)),
+      mean: mean(dwellings.map(({ alarms }) => alarms)),
     };
     tell(`register of ${step} kWh`, figures);
     expect(figures.held).toBeGreaterThan(0.93);
     expect(figures.held).toBeLessThan(0.97);
     expect(figures.alarms).toBeLessThanOrEqual(3);
-    expect(figures.named).toBeLessThan(0.05);
+  },
+);
+
+test.each([0.001, 1, 10])(
+  'few months have days that look estimated when a register counts by %d kWh',
+  (step) => {
+    const shares = seeds(60).map((seed) => {
+      const dwelling = new Dwelling({ seed, days: 1_096, step, outages: 0 });
+      const span = { from: dwelling.from, to: addDays(dwelling.from, 1_096) };
+      const readings = readingsIn('energy', dwelling.days, span);
+      const estimated = estimatedRuns(readings).flatMap(({ first, next }) => readings.slice(first, next));
+      return new Set(estimated.map(({ day }) => day.slice(0, 7))).size / 36;
+    });
+    tell(`months with estimates, register of ${step} kWh`, { named: mean(shares) });
+    expect(mean(shares)).toBeLessThan(0.05);
   },
 );

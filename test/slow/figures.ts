@@ -9,7 +9,7 @@ export const mean = (values: readonly number[]): number =>
 export const share = <T>(all: readonly T[], is: (one: T) => boolean): number =>
   all.filter(is).length / all.length;
 
-/** So many seeds in a row, from HEAT2MQTT_SEED (1) on. */
+/** So many seeds in a row, from HEAT2MQTT_SEED (1) on: enough that the figure of a right method seldom strays over its bound. */
 export const seeds = (count: number): number[] =>
   Array.from({ length: count }, (_, at) => 1000 * Number(process.env.HEAT2MQTT_SEED ?? 1) + at);
 

@@ -8,9 +8,6 @@ import { addDays, addMonths, type Day } from '../../src/domain/period.ts';
 import { type Billing, Building, DUBLIN, type Event, type TrueBill } from '../support/building.ts';
 import { mean, median, seeds, share, tell } from './figures.ts';
 
-/** As many buildings of a kind as `HEAT2MQTT_PROPERTY_RUNS` asks for, at least so many. */
-const buildings = (fewest: number) =>
-  seeds(Math.max(fewest, Math.round(Number(process.env.HEAT2MQTT_PROPERTY_RUNS ?? 0) / 50)));
 const climateOf = (seed: number) => (seed % 2 === 0 ? 'berlin' : 'dublin');
 
 type Judged = { readonly bill: TrueBill; readonly check: BillCheck | undefined };
@@ -38,7 +35,7 @@ test.each<[Billing, number, number, number]>([
   ['monthly', 0, 0.96, 0.01],
   ['vat', 0.05, 0.95, 0.01],
 ])('correct bills, %s, carried %d: explained and not accused', (kind, carried, explained, accused) => {
-  const all = buildings(25).flatMap((seed) => {
+  const all = seeds(100).flatMap((seed) => {
     const building = new Building({ seed, days: 28 * 31, carried, climate: climateOf(seed) });
     return inTurn(building, building.bills({ kind, months: seed % 4 === 3 ? 0 : 1 }));
   });
@@ -49,7 +46,7 @@ test.each<[Billing, number, number, number]>([
 });
 
 test('estimated bills differ, their corrections are as expected, and correct ones are not accused', () => {
-  const all = buildings(25).flatMap((seed) => {
+  const all = seeds(75).flatMap((seed) => {
     const building = new Building({ seed, days: 28 * 31 });
     return inTurn(building, building.bills({ kind: 'estimated' }));
   });
@@ -70,7 +67,7 @@ test.each([1, -1, 5, 30])(
   'a bill that is %d EUR wrong is told, and never acquitted beyond the doubt told',
   (eur) => {
     const all = (['vat', 'wholeKwh', 'energyVat', 'fee', 'monthly'] as const).flatMap((kind) =>
-      buildings(15).flatMap((seed) => {
+      seeds(60).flatMap((seed) => {
         const building = new Building({ seed, days: 20 * 31, climate: climateOf(seed) });
         const bills = building.bills({ kind, wrong: new Map([[7 + (seed % 10), eur]]) });
         return inTurn(building, bills).filter(({ bill }) => bill.kind === 'wrong');
@@ -81,14 +78,14 @@ test.each([1, -1, 5, 30])(
       told: share(all, is('differs')),
       acquitted: share(all, is('as_expected')),
     });
-    expect(share(all, is('differs'))).toBeGreaterThanOrEqual(0.95);
+    expect(share(all, is('differs'))).toBeGreaterThanOrEqual(0.93);
     for (const { check } of all.filter(is('as_expected')))
       expect(Math.abs(eur) * 1e6).toBeLessThanOrEqual(check?.doubt ?? 0);
   },
 );
 
 test('a change of the rule is told on the third bill that has it', () => {
-  const told = buildings(25).map((seed) => {
+  const told = seeds(75).map((seed) => {
     const building = new Building({ seed, days: 20 * 31 });
     const all = inTurn(building, building.bills({ kind: 'vat', changeAt: 10 }));
     return all.findIndex(is('rule_changed')) + 4;
@@ -100,7 +97,7 @@ test('a change of the rule is told on the third bill that has it', () => {
 test.each([undefined, 12])(
   'weather-adjusted change: error and coverage, where a house balances at %s °C',
   (balance) => {
-    const found = buildings(14).flatMap((seed) =>
+    const found = seeds(28).flatMap((seed) =>
       ['2024-01-28', '2024-04-28', '2024-07-28', '2024-10-28'].flatMap((last) => {
         const [from, to] = [addDays(last, -89), addDays(last, 1)];
         const options = {
@@ -148,7 +145,7 @@ describe('the forecast of the month', () => {
     [15, 54],
     [22, 38],
   ])('on day %d: its band holds eight months of ten and is narrow', (day, most) => {
-    const all = buildings(8).flatMap((seed) => {
+    const all = seeds(16).flatMap((seed) => {
       const building = new Building({ seed, climate: climateOf(seed) });
       const month = building.used('2023-07-01', '2024-07-01') / 12;
       return months.map((first) => {
@@ -164,7 +161,7 @@ describe('the forecast of the month', () => {
   });
 
   test('40 days after a move-in that is told', () => {
-    const held = buildings(6).flatMap((seed) =>
+    const held = seeds(12).flatMap((seed) =>
       months.map((first) => {
         const [today, from] = [addDays(first, 7), addDays(first, -33)];
         const building = new Building({ seed, events: [{ kind: 'moved', from, factor: 1.8 }] });
@@ -181,7 +178,7 @@ const alarmOn = (building: Building, day: Day, hasWeather = true) =>
   null;
 
 test.each([true, false])('false alarms in a year, weather known: %s', (hasWeather) => {
-  const counts = buildings(6).map((seed) => {
+  const counts = seeds(12).map((seed) => {
     const building = new Building({ seed, climate: climateOf(seed), days: 1096 });
     const year = Array.from({ length: 365 }, (_, at) => addDays(building.from, 731 + at));
     return year.filter((day) => alarmOn(building, day, hasWeather)?.since === day).length;
@@ -193,12 +190,12 @@ test.each([true, false])('false alarms in a year, weather known: %s', (hasWeathe
 test.each<[string, Event['kind'], Day, number, boolean]>([
   ['nothing comes any more', 'stop', '2024-01-05', 0.95, true],
   ['the heating has failed', 'heating', '2024-01-05', 0.8, true],
-  ['40 % more in January', 'more', '2024-01-05', 0.5, true],
+  ['40 % more in January', 'more', '2024-01-05', 0.65, true],
   ['6 kWh a day more in July', 'leak', '2024-07-05', 0.7, true],
   ['nothing comes any more', 'stop', '2024-01-05', 0.9, false],
   ['the heating has failed', 'heating', '2024-01-05', 0.7, false],
 ])('%s: found by the third day (%s, %s)', (what, kind, first, least, hasWeather) => {
-  const found = buildings(24).map((seed) => {
+  const found = seeds(240).map((seed) => {
     const from = addDays(first, seed % 20);
     const years = { climate: climateOf(seed), holidays: 0, days: 1180 } as const;
     const building = new Building({ seed, ...years, events: [{ kind, from }] });
@@ -209,7 +206,7 @@ test.each<[string, Event['kind'], Day, number, boolean]>([
 });
 
 test('estimates with what puts them right raise no alarm', () => {
-  const alarms = buildings(6).flatMap((seed) => {
+  const alarms = seeds(60).flatMap((seed) => {
     const building = new Building({ seed, flat: 0.02, days: 1096 });
     const trueUps = building.trueUps.filter((day) => day > addDays(building.from, 400));
     return trueUps.map((day) => alarmOn(building, day)?.since === day);

@@ -4,8 +4,11 @@ import { expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { usual } from '../domain/tariffs.ts';
+import { FAULTS } from '../support/faults.ts';
 import { EVENT, HEALTH, home, METER, person, reading, STATE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';
+
+const BRIDGE_EVENT = 'heat2mqtt/bridge/event';
 
 const at = (text: string) => Date.parse(text);
 
@@ -223,4 +226,54 @@ test('a new day that no broker has taken before the end of the program is told b
   await story.nextPoll(4 * HOUR_MS);
   expect([...listener.all(EVENT), ...events()]).toEqual([]);
   probe.forget();
+});
+
+/** The events that two programs after this one tell, which ends without a broker: of this topic, by type. */
+async function toldAfterwards({ story, daemon }: Awaited<ReturnType<typeof firstPoll>>, topic: string) {
+  await story.stop(daemon);
+  await story.broker.restart();
+  const listener = await story.listen();
+  const heard: unknown[][] = [];
+  for (let round = 0; round < 2; round += 1) {
+    listener.forget();
+    const next = await story.start();
+    await story.rest();
+    heard.push(listener.all(topic).map(({ event_type }) => event_type));
+    await story.stop(next);
+  }
+  return heard;
+}
+
+test('tells the end of trouble in the next program, once, when no broker has taken it', async () => {
+  const first = await firstPoll();
+  const { story, probe, switches } = first;
+  switches.fault('/api/v1/reports/usage', FAULTS.serverError);
+  await story.nextPoll(4 * HOUR_MS);
+  await probe.until(BRIDGE_EVENT, ({ event_type }) => event_type === 'poll_failed');
+  await story.broker.stop();
+  switches.clearFaults();
+  await story.nextPoll(4 * HOUR_MS);
+  // A kill would leave just this: the good poll, and the event that it is.
+  const journal = (await story.stateFiles()).find((text) => text.includes('lastPollAt')) ?? '';
+  const { failures, untold } = JSON.parse(journal).accounts.home;
+  expect({ failures, isUntold: JSON.stringify(untold).includes('recovered') }).toEqual({
+    failures: 0,
+    isUntold: true,
+  });
+  expect(await toldAfterwards(first, BRIDGE_EVENT)).toEqual([['recovered'], []]);
+});
+
+test('tells in the next program, once, that data is late when it became so without a broker, or without a program', async () => {
+  const events = [...HISTORY, reading('2025-03-10', 10, 2.5)];
+  const accounts = [person('me', [home(METER, { events })])];
+  for (const isStopped of [false, true]) {
+    const first = await firstPoll({ accounts });
+    const { story } = first;
+    await story.nextPoll(24 * HOUR_MS);
+    await story.broker.stop();
+    if (isStopped) await story.stop(first.daemon);
+    story.clock.advance(60 * HOUR_MS);
+    if (!isStopped) await story.pass(10 * 60_000, 60_000);
+    expect(await toldAfterwards(first, EVENT)).toEqual([['late'], []]);
+  }
 });

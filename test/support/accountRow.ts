@@ -54,7 +54,7 @@ function rowsFor(text: string, values: readonly string[], row: AccountRow, clock
   if (text.startsWith('SELECT account')) return row.kept;
   if (text.includes('batch AS')) return values[0] === '' ? row.sealed : [];
   clock.advance(row.answersAfterMs);
-  if (text.includes('AS "toldToWait"')) return [{ counted: row.counted }];
+  if (text.includes('AS "toldToWait"')) return [{ counted: row.counted, ageMs: 0 }];
   if (text.startsWith('SELECT counted'))
     return row.countedAgoMs === null ? [] : [{ counted: row.counted, ageMs: row.countedAgoMs }];
   const { fence, pausedMs, processes, isKeeper } = row;

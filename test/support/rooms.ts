@@ -71,7 +71,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   uqr: /^(cli\/login|web\/signIn)\.ts$/,
   'openid-client': /^auth\/issuerClient\.ts$/,
   otpauth: /^auth\/login\.ts$/,
-  htmlparser2: /^auth\/form\.ts$/,
+  htmlparser2: /^auth\/loginPage\.ts$/,
   'tough-cookie': /^auth\/form\.ts$/,
   preact: /^web\/page\//,
   'preact/hooks': /^web\/page\//,

@@ -1,5 +1,5 @@
 // Asks the questions of `heat2mqtt setup`: each alone until its answer can be, back to the one before, and again those that do not work.
-import { LoginSuspended } from '../../auth/login.ts';
+import { LoginSuspended } from '../../auth/loginSuspended.ts';
 import { ConfigInvalid, type Fault } from '../../config/draft.ts';
 import { Failure } from '../../foundation/failure.ts';
 import { adviceOf, type Io } from '../command.ts';

@@ -1,7 +1,7 @@
 // The accounts of a household: one loop looks every second at what is due by the clocks as they are now, and gives each account its
 // turn, a few at a time. Scheduled and requested polls, retries, backfills and refreshes all come this way.
 import type { Account, AccountOutcome } from '../../accounts/account.ts';
-import { eventsLeft, eventsOfRefresh } from '../../accounts/events.ts';
+import { eventsLeft, eventsOfRefresh, remembered } from '../../accounts/events.ts';
 import type { DaySpan } from '../../domain/period.ts';
 import { type NextTick, nextSlot } from '../../engine/schedule.ts';
 import { countsOf, logPolled, type Polled, pollTurn } from '../../engine/turn.ts';
@@ -29,7 +29,8 @@ const MOST_NAMED = 50;
 export class Household {
   readonly #context: Context;
   readonly #schedule: () => { readonly slot: number; readonly stepMs: number };
-  readonly #seats: ReadonlyMap<string, Seat>;
+  readonly #seats: readonly Seat[];
+  readonly #seatOf: ReadonlyMap<string, Seat>;
   readonly #cooldown: RateLimit;
   readonly #stopping = new AbortController();
   /** Turns under way. */
@@ -38,6 +39,8 @@ export class Household {
   #outcomes: AccountOutcome[] = [];
   #lookedAt: number;
   #running: Promise<void> | null = null;
+  /** Ends the wait for the next look. */
+  #wake: () => void = () => undefined;
 
   /** `jitterMs`: the delay of this installation after each tick. */
   constructor(nextTick: NextTick, jitterMs: number, context: Context) {
@@ -51,22 +54,18 @@ export class Household {
     this.#lookedAt = clock.monotonic();
     // Without accounts there is nothing to schedule.
     const next = accounts.length > 0 ? this.#schedule() : { slot: 0, stepMs: 0 };
-    const seats = accounts.map((one) => [one.id, new Seat(one, next, context)] as const);
-    this.#seats = new Map(seats);
-    context.signals.on('accountChanged', (id) => this.#seats.get(id)?.wake());
+    this.#seats = accounts.map((account) => new Seat(account, next, context));
+    this.#seatOf = new Map(this.#seats.map((seat) => [seat.account.id, seat]));
+    context.signals.on('accountChanged', (id) => this.#seatOf.get(id)?.wake());
   }
 
   start(beats: readonly Beat[]): void {
     const { accounts, log } = this.#context;
     if (accounts.length === 0) log.info('no account is configured: nothing to poll');
-    else if (!this.#all.some(({ isPollDue }) => isPollDue))
+    else if (!this.#seats.some(({ isPollDue }) => isPollDue))
       log.info('skipping the poll at start: the last one is recent');
     for (const account of accounts) this.#context.link.publish(eventsLeft(account, this.#context));
     this.#running = this.#run(beats);
-  }
-
-  get #all(): readonly Seat[] {
-    return [...this.#seats.values()];
   }
 
   async #run(beats: readonly Beat[]): Promise<void> {
@@ -80,15 +79,27 @@ export class Household {
         doneAt.set(beat, clock.monotonic());
         await beat.run().catch((err) => log.error({ err }, 'heartbeat fault'));
       }
-      await clock.sleep(LOOK_MS, this.#stopping.signal);
+      await this.#untilNextLook();
     }
+  }
+
+  /** A listener at a signal, each second, would cost as much as the look. */
+  #untilNextLook(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#stopping.signal.aborted) return resolve();
+      const cancel = this.#context.clock.after(LOOK_MS, resolve);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   #look(): void {
     this.#lookedAt = this.#context.clock.monotonic();
-    if (this.#seats.size === 0) return;
+    if (this.#seats.length === 0) return;
     const { slot } = this.#schedule();
-    for (const seat of this.#seats.values()) seat.look(slot);
+    for (const seat of this.#seats) seat.look(slot);
     this.#give();
   }
 
@@ -96,10 +107,10 @@ export class Household {
   #give(): void {
     if (this.#stopping.signal.aborted) return;
     const { config } = this.#context;
-    for (const seat of config.provider?.keep_alive ? this.#all : [])
+    for (const seat of config.provider?.keep_alive ? this.#seats : [])
       if (!seat.isBusy && !seat.isLookedAt) this.#begin(seat, () => this.#refreshIfDue(seat));
     const { concurrency } = this.#context.limit;
-    for (const seat of this.#all) {
+    for (const seat of this.#seats) {
       if (this.#turns.size >= concurrency) return;
       if (!seat.isBusy && (seat.isAsked || seat.isPollDue)) this.#begin(seat, () => this.#poll(seat));
     }
@@ -127,7 +138,8 @@ export class Household {
     end(polled?.outcome ?? null);
     if (polled === null) return;
     this.#outcomes.push(polled.outcome);
-    if (!this.#all.some((one) => one.polling || one.isAsked || one.isPollDue)) this.#rest();
+    if (this.#seats.every(({ polling, isAsked, isPollDue }) => !polling && !isAsked && !isPollDue))
+      this.#rest();
   }
 
   #took(seat: Seat, { outcome, due, events }: Polled): void {
@@ -135,18 +147,19 @@ export class Household {
     const { account } = seat;
     seat.took(outcome.fault, due);
     account.history.save();
+    const news = remembered(account, events);
     if (outcome.fault === null && this.#isCrowd) log.debug({ account: account.id }, 'polled');
     else if (outcome.fault === null) logPolled(account, outcome, log);
-    link.publish(events);
+    link.publish(news);
     signals.emit('accountChanged', account.id);
     // Their bills are about the same meters.
-    for (const other of this.#all.map((one) => one.account))
+    for (const { account: other } of this.#seats)
       if (other.properties.duplicates().some(({ reader }) => reader === account.id))
         signals.emit('accountChanged', other.id);
   }
 
   get #isCrowd(): boolean {
-    return this.#seats.size > MOST_NAMED;
+    return this.#seats.length > MOST_NAMED;
   }
 
   /** No poll is under way, and none is due. */
@@ -172,7 +185,7 @@ export class Household {
   #refreshFailed(account: Account, fault: unknown): void {
     const { id, upstream } = account;
     const { link, signals } = this.#context;
-    const events = eventsOfRefresh(account, fault, this.#context);
+    const events = remembered(account, eventsOfRefresh(account, fault, this.#context));
     link.publish(events);
     if (events.length > 0) signals.emit('personNeeded', id);
     const { state, accessExpiresAt } = upstream.session.status();
@@ -182,11 +195,11 @@ export class Household {
 
   /** The failure of the account's last poll; `null`: none. */
   faultOf(account: string): unknown {
-    return this.#seats.get(account)?.fault ?? null;
+    return this.#seatOf.get(account)?.fault ?? null;
   }
 
   isPolling(account: string): boolean {
-    return (this.#seats.get(account)?.polling ?? null) !== null;
+    return (this.#seatOf.get(account)?.polling ?? null) !== null;
   }
 
   /** Milliseconds since the last look: proof that the event loop is alive. */
@@ -196,21 +209,21 @@ export class Household {
 
   /** Epoch milliseconds of the next poll that is planned; `null` without accounts. */
   nextPollAt(): number | null {
-    if (this.#seats.size === 0) return null;
+    if (this.#seats.length === 0) return null;
     const { slot } = this.#schedule();
     // The one under way is not the next one.
-    return Math.min(...this.#all.map(({ polling, pollAt }) => (polling === null ? pollAt : slot)));
+    return Math.min(...this.#seats.map(({ polling, pollAt }) => (polling === null ? pollAt : slot)));
   }
 
   /** Polls all accounts; those that the provider has told to wait are left out. Calls during that time share its outcome. */
   poll(): Promise<readonly AccountOutcome[]> {
-    return this.#ask(this.#all.filter(({ isPaused }) => !isPaused));
+    return this.#ask(this.#seats.filter(({ isPaused }) => !isPaused));
   }
 
   /** Reads a span of days again, after what may be under way, of the accounts whose totals begin before its end. */
   backfill(span: DaySpan): Promise<readonly AccountOutcome[]> {
-    const some = this.#all.filter((seat) => !seat.isPaused && !seat.beginsAfter(span));
-    return this.#ask(some, span);
+    const seats = this.#seats.filter((seat) => !seat.isPaused && !seat.beginsAfter(span));
+    return this.#ask(seats, span);
   }
 
   async #ask(seats: readonly Seat[], again?: DaySpan): Promise<readonly AccountOutcome[]> {
@@ -224,7 +237,7 @@ export class Household {
    * while a poll is under way is polled for afterwards. Tells whether a poll begins at once.
    */
   pollSoon(id: string, always = false): boolean {
-    const seat = this.#seats.get(id);
+    const seat = this.#seatOf.get(id);
     if (!seat || (seat.fault === null && !always)) return false;
     const wasPolling = seat.polling !== null;
     seat.hurry();
@@ -235,7 +248,7 @@ export class Household {
   /** Why a requested poll is not done now; `null`: it would be done. */
   refusal(): PollRefusal | null {
     const coolDownMs = this.#cooldown.waitMs();
-    const pauseMs = this.#seats.size > 0 ? Math.min(...this.#all.map((seat) => seat.pauseMs)) : 0;
+    const pauseMs = this.#seats.length > 0 ? Math.min(...this.#seats.map((seat) => seat.pauseMs)) : 0;
     const waitMs = Math.max(coolDownMs, pauseMs);
     if (waitMs <= 0) return null;
     const reason = pauseMs > coolDownMs ? 'retry_after' : 'cool_down';
@@ -254,7 +267,8 @@ export class Household {
   /** Resolves once no turn is under way. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    for (const seat of this.#all) seat.stop();
+    this.#wake();
+    for (const seat of this.#seats) seat.stop();
     await Promise.all([this.#running, ...this.#turns]);
   }
 }

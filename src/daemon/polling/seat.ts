@@ -43,8 +43,8 @@ export class Seat {
   ) {
     this.account = account;
     this.#clock = clock;
-    const own = { clock, random, log: log.child({ account: account.id }) };
-    this.refreshPlan = new RefreshPlan(account.upstream.session, own);
+    const parts = { clock, random, log: log.child({ account: account.id }) };
+    this.refreshPlan = new RefreshPlan(account.upstream.session, parts);
     this.fault = faultBefore(account);
     this.due = dueAtStart(account.history.record, this.#isRecent(stepMs), slot, momentOf(clock));
   }
@@ -58,7 +58,7 @@ export class Seat {
     return ageMs >= 0 && ageMs < stepMs;
   }
 
-  /** By the clocks as they are now. */
+  /** To be called each second: a due time that is too far away comes from a clock that was wrong. */
   look(slot: number): void {
     this.due = notAfter(slot, this.due);
   }
@@ -106,10 +106,10 @@ export class Seat {
    * stops before.
    */
   ask(again?: DaySpan): Promise<AccountOutcome | null> {
-    const all = [...(this.polling === null ? [] : [this.polling]), ...this.#asked];
+    const wanted = [...(this.polling === null ? [] : [this.polling]), ...this.#asked];
     // Days that are read again are asked for after whatever is under way.
-    const same = again === undefined ? all.find((one) => one.again === undefined) : undefined;
-    if (same) return same.outcome;
+    const shared = again === undefined ? wanted.find((asked) => asked.again === undefined) : undefined;
+    if (shared) return shared.outcome;
     const asked = openAsked(again);
     this.#asked.push(asked);
     return asked.outcome;

@@ -1,6 +1,6 @@
 // The messages to the broker and their times: everything on connect, discovery and states when Home Assistant starts, else what has changed.
 import type { Account } from '../../accounts/account.ts';
-import { eventsOfStates } from '../../accounts/events.ts';
+import { eventsOfStates, remembered } from '../../accounts/events.ts';
 import { pageAddress } from '../../config/listenAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { Throttle } from '../../foundation/limits.ts';
@@ -158,7 +158,9 @@ export class Publisher {
   #eventsOf(owners: readonly string[]): Message[] {
     return owners
       .flatMap((owner) => this.#byId.get(owner) ?? [])
-      .flatMap((account) => eventsOfStates(account, account.meterViews(), this.#context));
+      .flatMap((account) =>
+        remembered(account, eventsOfStates(account, account.meterViews(), this.#context)),
+      );
   }
 
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */

@@ -6,6 +6,7 @@ import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
 import {
+  DOUBTED_BY_CHANCE,
   estimatedRuns,
   FEWEST_DAYS,
   readingsIn,
@@ -28,7 +29,7 @@ export interface UnusualUse {
 type Finding = Omit<UnusualUse, 'since'>;
 
 /** A day whose reading is of that day alone; by square roots, which stray alike on days of little and of much heat. */
-interface Single {
+interface SingleDay {
   readonly day: Day;
   /** Counts days. */
   readonly at: number;
@@ -37,17 +38,28 @@ interface Single {
   readonly by: number;
 }
 
+/** A day beside what is expected of it, in roots. */
+interface ComparedDay extends SingleDay {
+  readonly usual: number;
+  /** Half of the band that holds 95 of 100 usual days. */
+  readonly half: number;
+  /** How many deviations the day is off; `counted`: as at most three. */
+  readonly off: number;
+  readonly counted: number;
+}
+
 /** A fault is to be found by its third day: docs/method.md has what is found. */
 const TOGETHER_DAYS = 3;
-/** The mean of three days, each counted as at most so much: so that there are two false alarms a year. */
-const DRIFT = 2.1;
+/** The mean of three days, each counted as at most so much: so that there are one or two false alarms a year. */
+const DRIFT = 1.93;
 const MOST_OF_A_DAY = 3;
 /** One day alone: what correct days are once in years, as their noise has heavy tails. */
-const FAR = 6;
+const FAR = 6.5;
 /** An alarm ends when the mean of three days is nearer, and no heat at all is none when a day of 0 is so near. */
 const NEAR = 1;
-/** So many days of less than this share of what is due, while more than a mean day is due: on holidays half of the heat goes on. */
-const FAILED = { days: 2, share: 0.42 };
+/** Heating has failed: so many days below this share of the expectation, on days that need more than the mean. On holidays half of the heat goes on. */
+const FAILED_DAYS = 2;
+const FAILED_SHARE = 0.42;
 /** However even the days were: a root this far off, of a day of 10 kWh 0.6 kWh, is nothing. */
 const LEAST_DEVIATION = 0.1;
 /**
@@ -81,73 +93,61 @@ export function judgeUse(
   tariff: Tariff | null,
 ): UseJudgement | null {
   const span = { from: addDays(before, -YEAR_AND_MONTH_DAYS), to: before };
-  const all = singleDays(days, span, tariff);
+  const single = singleDays(days, span, tariff);
   const felt = temperatures ? feltOver(temperatures, span) : [];
-  const known = all
-    .map((one) => ({ ...one, by: felt[one.at] ?? Number.NaN }))
+  const withWeather = single
+    .map((day) => ({ ...day, by: felt[day.at] ?? Number.NaN }))
     .filter(({ by }) => !Number.isNaN(by));
-  const wait = (all.at(-1)?.at ?? 0) - (known.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
+  const wait = (single.at(-1)?.at ?? 0) - (withWeather.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
   // Without a temperature for longer the season has to do.
-  const hasWeather = wait <= TOGETHER_DAYS && known.length > FEWEST_DAYS;
-  const judged = hasWeather ? known : all;
-  if (judged.length <= FEWEST_DAYS) return null;
+  const by = wait <= TOGETHER_DAYS && withWeather.length > FEWEST_DAYS ? 'weather' : 'season';
+  const judged = by === 'weather' ? withWeather : single;
   const step = inFull(registerStep(judged.map(({ root }) => toMicro(root ** 2))));
   // A longer deviation has an alarm that began then.
   const first = Math.max(FEWEST_DAYS, judged.length - TWO_WEEKS_DAYS);
-  const watched = judged.slice(first).map((one) => compared(one, judged, { hasWeather, step }));
+  const watched = judged.slice(first).map((day) => compared(day, judged, by, step));
+  const newest = watched.at(-1);
+  if (newest === undefined) return null;
   const mean = meanOf(judged, ({ root }) => root ** 2);
-  return {
-    newest: expectationOf(watched.at(-1) as Compared, hasWeather),
-    unusual: alarmOn(watched, mean, hasWeather),
-  };
+  return { newest: expectationOf(newest, by), unusual: alarmOn(watched, mean, by) };
 }
 
 /** The alarm that is on after the newest of the days. */
-function alarmOn(watched: readonly Compared[], mean: number, hasWeather: boolean): UnusualUse | null {
+function alarmOn(watched: readonly ComparedDay[], mean: number, by: Expectation['by']): UnusualUse | null {
   let unusual: UnusualUse | null = null;
   for (const { day, at } of watched) {
-    const together = watched.filter((one) => one.at <= at && at - one.at < TOGETHER_DAYS);
-    const found = finding(together, mean, hasWeather);
+    const together = watched.filter((other) => other.at <= at && at - other.at < TOGETHER_DAYS);
+    const finding = findingOn(together, mean, by);
     const sign = unusual?.direction === 'low' ? -1 : 1;
     const isNear = meanOf(together, ({ counted }) => sign * counted) < NEAR;
-    if (found && found.direction !== unusual?.direction) unusual = { since: day, ...found };
-    else if (!found && isNear) unusual = null;
+    if (finding && finding.direction !== unusual?.direction) unusual = { since: day, ...finding };
+    else if (!finding && isNear) unusual = null;
   }
   return unusual;
 }
 
-function expectationOf({ day, root, usual, half }: Compared, hasWeather: boolean): Expectation {
-  const energyOf = (one: number): Micro => toMicro(Math.max(0, one) ** 2);
+function expectationOf({ day, root, usual, half }: ComparedDay, by: Expectation['by']): Expectation {
+  const energyOf = (ofRoot: number): Micro => toMicro(Math.max(0, ofRoot) ** 2);
   return {
     day,
     energy: energyOf(root),
     expected: energyOf(usual),
     low: energyOf(usual - half),
     high: energyOf(usual + half),
-    by: hasWeather ? 'weather' : 'season',
+    by,
   };
 }
 
 /** The rule, for the last of three days of which some may not be known. Without the weather three cold days look like a fault. */
-function finding(together: readonly Compared[], mean: number, hasWeather: boolean): Finding | null {
+function findingOn(together: readonly ComparedDay[], mean: number, by: Expectation['by']): Finding | null {
   // Some houses use nothing on many a day of summer.
-  const failed = ({ root, usual, counted }: Compared) =>
-    root === 0 ? counted < -NEAR : root ** 2 < FAILED.share * usual ** 2 && usual ** 2 > mean;
-  if (together.slice(-FAILED.days).filter(failed).length === FAILED.days)
+  const hasFailed = ({ root, usual, counted }: ComparedDay) =>
+    root === 0 ? counted < -NEAR : root ** 2 < FAILED_SHARE * usual ** 2 && usual ** 2 > mean;
+  if (together.slice(-FAILED_DAYS).filter(hasFailed).length === FAILED_DAYS)
     return { direction: 'low', reason: 'drift' };
   if ((together.at(-1)?.off ?? 0) > FAR) return { direction: 'high', reason: 'day' };
   const isDrift = together.length === TOGETHER_DAYS && meanOf(together, ({ counted }) => counted) > DRIFT;
-  return isDrift && hasWeather ? { direction: 'high', reason: 'drift' } : null;
-}
-
-/** A day beside what is expected of it, in roots. */
-interface Compared extends Single {
-  readonly usual: number;
-  /** Half of the band that holds 95 of 100 usual days. */
-  readonly half: number;
-  /** How many deviations the day is off; `counted`: as at most three. */
-  readonly off: number;
-  readonly counted: number;
+  return isDrift && by === 'weather' ? { direction: 'high', reason: 'drift' } : null;
 }
 
 /**
@@ -155,13 +155,14 @@ interface Compared extends Single {
  * day lies off it. `step`: of the register, kWh, by which days differ that are alike.
  */
 function compared(
-  one: Single,
-  days: readonly Single[],
-  { hasWeather, step }: { readonly hasWeather: boolean; readonly step: number },
-): Compared {
-  const alike = nearest(one, days, hasWeather);
+  day: SingleDay,
+  days: readonly SingleDay[],
+  by: Expectation['by'],
+  step: number,
+): ComparedDay {
+  const alike = nearest(day, days, by);
   const roots = alike.map(({ root }) => root);
-  const columns = [roots.map(() => 1), alike.map(({ by }) => by - one.by)];
+  const columns = [roots.map(() => 1), alike.map((other) => other.by - day.by)];
   const line = leastSquares(columns, roots);
   const residuals = line?.residuals ?? roots;
   const middle = median(residuals);
@@ -169,19 +170,19 @@ function compared(
   // By rounding alone a day may be a step off, and so may be the next ones.
   const ofStep = Math.sqrt(usual ** 2 + step) - usual;
   const deviation = Math.max(medianDeviation(residuals, middle), LEAST_DEVIATION, ofStep);
-  const off = (one.root - usual) / deviation;
+  const off = (day.root - usual) / deviation;
   const counted = Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, off));
-  const half = heldBy(residuals, columns, line?.inverse ?? null, HELD[hasWeather ? 'weather' : 'season']);
-  return { ...one, usual, half, off, counted };
+  const half = conformalQuantile(residuals, columns, line?.inverse ?? null, HELD[by]);
+  return { ...day, usual, half, off, counted };
 }
 
-/** The conformal quantile of what the days are off the line: each residual as it would be had the line not been fitted to its day. */
-function heldBy(
+/** Of what the days are off the line: each residual as it would be had the line not been fitted to its day. */
+function conformalQuantile(
   residuals: readonly number[],
   columns: readonly number[][],
   inverse: readonly (readonly number[])[] | null,
   share: number,
-) {
+): number {
   const middle = median(residuals);
   const apart = residuals.map((residual, at) => {
     const row = columns.map((column) => column[at] as number);
@@ -196,13 +197,13 @@ function heldBy(
  * Half of the days of the season, those nearest in temperature; without the weather the newest days. Three months away the sun and
  * the windows are others.
  */
-function nearest(one: Single, days: readonly Single[], hasWeather: boolean): readonly Single[] {
+function nearest(day: SingleDay, days: readonly SingleDay[], by: Expectation['by']): readonly SingleDay[] {
   const earlier = days.filter(({ at }) => {
-    const ago = one.at - at;
+    const ago = day.at - at;
     const isOfSeason = Math.min(ago % YEAR_DAYS, YEAR_DAYS - (ago % YEAR_DAYS)) <= SEASON_DAYS;
-    return ago >= TOGETHER_DAYS && (isOfSeason || !hasWeather);
+    return ago >= TOGETHER_DAYS && (isOfSeason || by === 'season');
   });
-  const apart = earlier.map((other) => Math.abs(other.by - one.by));
+  const apart = earlier.map((other) => Math.abs(other.by - day.by));
   const farthest = Float64Array.from(apart).sort()[SEASON_DAYS - 1] ?? Number.POSITIVE_INFINITY;
   return earlier.filter((_, at) => (apart[at] as number) <= farthest);
 }
@@ -211,15 +212,15 @@ function nearest(one: Single, days: readonly Single[], hasWeather: boolean): rea
  * A reading after a missed one may hold its day as well, and so may one after a day of 0; a day of 0 after others may be a
  * missed reading. Estimates are not judged, nor is the reading that puts them right.
  */
-function singleDays(days: Ledger['days'], span: DaySpan, tariff: Tariff | null): Single[] {
+function singleDays(days: Ledger['days'], span: DaySpan, tariff: Tariff | null): SingleDay[] {
   const readings = readingsIn('energy', days, span);
-  const runs = estimatedRuns(readings);
+  const runs = estimatedRuns(readings, DOUBTED_BY_CHANCE);
   return readings.flatMap(({ day, at, amount, missed }, index) => {
     const previous = readings[index - 1]?.amount;
     const isAlone = previous !== undefined && missed === 0 && amount >= 0 && amount > 0 === previous > 0;
     const carries = tariff && !days.has(addDays(day, 1)) ? (chargesOn(tariff, days, day) ?? 1) : 1;
-    if (!isAlone || carries > 1 || runs.some(({ first, right }) => index >= first && index <= right))
-      return [];
+    const isOfEstimate = runs.some(({ first, right }) => index >= first && index <= right);
+    if (!isAlone || carries > 1 || isOfEstimate) return [];
     return [{ day, at, root: Math.sqrt(inFull(amount)), by: at }];
   });
 }

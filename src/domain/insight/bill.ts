@@ -1,9 +1,9 @@
 // Is my bill right? Each is judged by the rule of the bills before it, and a lasting change of the rule is told as one.
-import { inFull, type Micro, toMicro } from '../amount.ts';
+import { inFull, knownInFull, type Micro, toMicro } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { median } from '../leastSquares.ts';
 import { addDays, type Day, type DaySpan, type Zone } from '../period.ts';
-import { type Bill, type MeterDays, openKnownBills } from './billDays.ts';
+import { type Bill, type MeterDays, openBills } from './billDays.ts';
 import { roundingOf } from './billRounding.ts';
 import {
   changedRule,
@@ -54,12 +54,12 @@ export interface BillCheck extends Bill {
 export type BillChecks = ReadonlyMap<string, BillCheck>;
 
 /** A bill with the others of its days, as the regression sees it. */
-interface Seen extends Observation {
+interface Period extends Observation {
   readonly bill: Bill;
 }
 
-/** One that differs: by how much, and what was allowed. */
-interface Stray extends Seen {
+/** A period that differs from what its rule expects: by how much, and what was allowed. */
+interface Deviation extends Period {
   readonly off: number;
   readonly limit: number;
 }
@@ -67,25 +67,25 @@ interface Stray extends Seen {
 /** The knowledge after a bill has been judged. */
 interface Past {
   readonly checks: BillChecks;
-  /** The bills that rules are learnt by; and those of all the days of several instalments, with what these have paid. */
-  readonly seen: readonly Seen[];
-  readonly settlements: readonly Seen[];
-  /** The newest bills, whatever was told of them. */
-  readonly newest: readonly Seen[];
-  /** The bills that differ, since the newest one that does not. */
-  readonly strays: readonly Stray[];
+  /** Rules are learnt by these; by `settlements`, with what instalments have paid, rules of the bills that settle them. */
+  readonly lessons: readonly Period[];
+  readonly settlements: readonly Period[];
+  /** Whatever the verdict was. */
+  readonly newest: readonly Period[];
+  /** Since the newest period that does not differ. */
+  readonly deviations: readonly Deviation[];
   readonly changed: BillCheck['changed'];
 }
 
 const NO_PAST: Past = {
   checks: new Map(),
-  seen: [],
+  lessons: [],
   settlements: [],
   newest: [],
-  strays: [],
+  deviations: [],
   changed: null,
 };
-const NOTHING_TOLD = {
+const UNKNOWN = {
   verdict: 'unknown',
   reason: null,
   rule: null,
@@ -102,25 +102,25 @@ const BILLS_OF_RULE = 12;
 const BILLS_TO_ACCUSE = 4;
 /** One bill may be wrong, and two may be so by chance. */
 const BILLS_OF_CHANGE = 3;
-
+/** A rule that more of the newest bills do not keep to accuses none. */
 const FEWEST_OFF = 2;
 const SHARE_OFF = 0.31;
 /** A bill and the one that puts it right leave less than this share of what it was off; by chance two seldom do. */
 const SHARE_LEFT = 0.1;
 
-/** Judges the bills in the order of their periods. What was found of the first ones is kept while what is known of them is the same. */
+/** Judges the bills in the order of their periods. The verdicts on the first ones stay while their days and totals are the same. */
 export function billJudge() {
-  const knownBills = openKnownBills();
-  let judged: readonly { readonly known: string; readonly past: Past }[] = [];
+  const billsOf = openBills();
+  let judged: readonly { readonly facts: string; readonly past: Past }[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
     const before = judged;
     let past = NO_PAST;
     let isSame = true;
-    judged = knownBills(invoices, meters, zone).map((bill, at) => {
-      const known = JSON.stringify(bill);
-      isSame &&= before[at]?.known === known;
+    judged = billsOf(invoices, meters, zone).map((bill, at) => {
+      const facts = JSON.stringify(bill);
+      isSame &&= before[at]?.facts === facts;
       past = (isSame && before[at]?.past) || judge(past, bill);
-      return { known, past };
+      return { facts, past };
     });
     return past.checks;
   };
@@ -134,179 +134,216 @@ interface Case {
   readonly same: readonly BillCheck[];
   readonly within: readonly BillCheck[];
   readonly others: readonly BillCheck[];
-  /** It and the others of its days, as rules are learnt by. */
-  readonly own: Seen;
-  /** It has no open ends, and is of a period of its own: rules may be learnt by it. */
-  readonly isSharp: boolean;
+  readonly period: Period;
 }
 
 function judge(before: Past, bill: Bill): Past {
-  const known = [...before.checks.values()];
-  const same = known.filter((one) => isSameSpan(one, bill));
-  const others = known.filter((one) => !isSameSpan(one, bill));
+  const judged = [...before.checks.values()];
+  const same = judged.filter((check) => isSameSpan(check, bill));
+  const others = judged.filter((check) => !isSameSpan(check, bill));
   const within = others.filter(({ from, to }) => from >= bill.from && to <= bill.to);
-  const newest = <One extends Seen>(some: readonly One[]): readonly One[] =>
-    some.filter((one) => !isSameSpan(one.bill, bill)).slice(-BILLS_OF_RULE);
+  const newest = <P extends Period>(periods: readonly P[]): readonly P[] =>
+    periods.filter((period) => !isSameSpan(period.bill, bill)).slice(-BILLS_OF_RULE);
   const past: Past = {
     ...before,
-    seen: newest(before.seen),
+    lessons: newest(before.lessons),
     settlements: newest(before.settlements),
     newest: newest(before.newest),
-    strays: newest(before.strays),
+    deviations: newest(before.deviations),
   };
-  const own = seenOf(bill, totalOf([bill, ...same]), Math.max(1, within.length));
-  const isSharp = within.length === 0 && bill.open === 0;
-  const one: Case = { past, bill, same, within, others, own, isSharp };
-  const silence = silenceOf(one);
-  if (silence !== null) return told(past, bill, { reason: silence });
-  if (within.some(({ reason }) => reason === 'instalments')) return judgeSettlement(one);
-  return judgeByRule(one);
+  const period = periodOf(bill, totalOf([bill, ...same]), Math.max(1, within.length));
+  const it: Case = { past, bill, same, within, others, period };
+  const reason = incomparable(it);
+  if (reason !== null) return withCheck(past, bill, { reason });
+  return within.some((check) => check.reason === 'instalments') ? judgeSettlement(it) : judgeByRule(it);
 }
 
-const told = (past: Past, bill: Bill, check: Partial<BillCheck>): Past => {
-  const whole: BillCheck = { ...NOTHING_TOLD, ...bill, ...check };
-  return { ...past, checks: new Map([...past.checks, [bill.id, whole]]) };
-};
+function withCheck(past: Past, bill: Bill, check: Partial<BillCheck>): Past {
+  const checks = new Map(past.checks);
+  checks.set(bill.id, { ...UNKNOWN, ...bill, ...check });
+  return { ...past, checks };
+}
 
 /** Why a bill cannot be compared with its days; `null`: it can be. */
-function silenceOf({ bill, same, within, others, own }: Case): Reason | null {
+function incomparable({ bill, same, within, others, period }: Case): Reason | null {
   if (bill.missing > 0) return 'days_missing';
-  if (within.length === 0 && others.some((one) => isOver(one, bill))) return 'overlaps';
-  if (same.length > 0 && own.total === 0) return 'cancelled_out';
+  if (within.length === 0 && others.some((other) => isOver(other, bill))) return 'overlaps';
+  if (same.length > 0 && period.total === 0) return 'cancelled_out';
   return same.length + 1 < usualCount(others) ? 'more_to_come' : null;
 }
 
 /** Together with its paid instalments it is the bill of all its days. Years teach a rule, as months do not. */
-function judgeSettlement({ past, bill, within, own }: Case): Past {
-  const paid = totalOf(within);
-  const settled: Seen = { ...own, bills: 1, total: own.total + paid };
+function judgeSettlement({ past, bill, within, period }: Case): Past {
+  const paid = toMicro(totalOf(within));
+  const settled: Period = { ...period, bills: 1, total: period.total + inFull(paid) };
   const next: Past = { ...past, settlements: [...past.settlements, settled] };
-  const opinion = opinionOf(past.settlements, settled);
-  if (opinion === null) return told(next, bill, { reason: 'no_rule', paid: toMicro(paid) });
-  const { rule, expected, limit, low, high } = opinion;
-  const off = settled.total - expected;
-  const isExpected = Math.abs(off) <= limit;
-  const isOpen = settled.total >= low && settled.total <= high;
-  if (!isExpected && (isOpen || past.settlements.length < BILLS_TO_ACCUSE))
-    return told(next, bill, { reason: 'no_rule', paid: toMicro(paid) });
-  const middle = isExpected ? settled.total : expected;
-  const check: Partial<BillCheck> = {
+  const unknown = withCheck(next, bill, { reason: 'no_rule', paid });
+  const expectation = expectationOf(past.settlements, settled);
+  if (expectation === null) return unknown;
+  const { isExpected, isLeftOpen, figures } = compared(settled.total, expectation, 0);
+  if (!isExpected && (isLeftOpen || past.settlements.length < BILLS_TO_ACCUSE)) return unknown;
+  return withCheck(isExpected ? next : past, bill, {
+    ...figures,
     verdict: isExpected ? 'as_expected' : 'differs',
-    rule,
-    expected: toMicro(expected - paid),
-    unexplained: toMicro(off),
-    paid: toMicro(paid),
-    doubt: toMicro(Math.max(high - middle, middle - low)),
+    expected: figures.expected - paid,
+    paid,
     together: together('within', within),
-  };
-  return told(isExpected ? next : past, bill, check);
+  });
 }
 
-function judgeByRule(one: Case): Past {
-  const { bill, same, within, own, isSharp } = one;
-  const past: Past = within.length > 0 ? one.past : { ...one.past, newest: [...one.past.newest, own] };
-  const learnt: Past = isSharp ? { ...past, seen: [...past.seen, own] } : past;
-  const opinion = opinionOf(past.seen, own);
-  if (opinion === null) return told(learnt, bill, { reason: 'no_rule' });
-  const { rule, expected, limit } = opinion;
-  if (isOfInstalments(rule)) return told(learnt, bill, { reason: 'instalments' });
-  const open = openOf(bill, expected);
+function judgeByRule(it: Case): Past {
+  const { bill, same, within, period } = it;
+  const isLonger = within.length > 0;
+  const past: Past = isLonger ? it.past : { ...it.past, newest: [...it.past.newest, period] };
+  const isSharp = !isLonger && bill.open === 0;
+  const learnt: Past = isSharp ? { ...past, lessons: [...past.lessons, period] } : past;
+  const expectation = expectationOf(past.lessons, period);
+  if (expectation === null) return withCheck(learnt, bill, { reason: 'no_rule' });
+  const { rule, expected } = expectation;
+  if (isOfInstalments(rule)) return withCheck(learnt, bill, { reason: 'instalments' });
+
   // A longer statement is the bill of all its days, or what the bills within it left open.
   const complete = totalOf([bill, ...within]);
-  const isRest = within.length > 0 && Math.abs(complete - expected) < Math.abs(own.total - expected);
-  const total = isRest ? complete : own.total;
-  const off = total - expected;
-  const isExpected = Math.abs(off) <= limit + open;
-  const middle = isExpected ? total : expected;
-  const [low, high] = [opinion.low - open, opinion.high + open];
+  const isRest = isLonger && Math.abs(complete - expected) < Math.abs(period.total - expected);
+  const comparison = compared(isRest ? complete : period.total, expectation, openOf(bill, expected));
   const check: Partial<BillCheck> = {
+    ...comparison.figures,
     changed: past.changed,
-    rule,
-    expected: toMicro(expected),
-    unexplained: toMicro(off),
-    doubt: toMicro(Math.max(high - middle, middle - low)),
     together: isRest ? together('within', within) : together('same_days', same),
   };
-  if (isExpected) {
-    const strays = isSharp ? [] : past.strays;
-    return told({ ...learnt, strays }, bill, { ...check, verdict: 'as_expected' });
+  if (comparison.isExpected) {
+    const deviations = isSharp ? [] : past.deviations;
+    return withCheck({ ...learnt, deviations }, bill, { ...check, verdict: 'as_expected' });
   }
-  const stray: Stray = { ...own, off, limit: limit + open };
-  const corrected = correctedBy([...past.strays, stray]);
-  if (corrected)
-    return told({ ...past, strays: [] }, bill, { ...check, ...corrected, verdict: 'as_expected' });
-  const isLeftOpen = total >= low && total <= high;
-  const isFew = past.changed === null && past.seen.length < BILLS_TO_ACCUSE;
-  if (isLeftOpen || isFew || isOftenOff(one.past, rule)) return told(learnt, bill, { reason: 'no_rule' });
-  if (own.total < 0 && within.length === 0) return told(past, bill, { reason: 'credit_alone' });
-  return judgeStray({ ...one, past }, rule, stray, check);
+  const deviations = [...past.deviations, { ...period, off: comparison.off, limit: comparison.limit }];
+  const correction = correctionBy(deviations);
+  if (correction !== null)
+    return withCheck({ ...past, deviations: [] }, bill, { ...check, ...correction, verdict: 'as_expected' });
+  const isFew = past.changed === null && past.lessons.length < BILLS_TO_ACCUSE;
+  if (comparison.isLeftOpen || isFew || isOftenOff(it.past, rule))
+    return withCheck(learnt, bill, { reason: 'no_rule' });
+  if (period.total < 0 && !isLonger) return withCheck(past, bill, { reason: 'credit_alone' });
+  const differs = withCheck(past, bill, { ...check, verdict: 'differs' });
+  return isLonger ? differs : withDeviations(differs, rule, deviations);
 }
 
 /** The open part of its days is billed with the tax and all. */
 const openOf = ({ open, sum }: Bill, expected: number): number =>
   sum > 0 ? (inFull(open) * expected) / inFull(sum) : 0;
 
+type Expectation = NonNullable<ReturnType<typeof expectationOf>>;
+
+/** What the simplest likely rule makes of the days, and the range that any of them allows, from `low` to `high`. `null`: it is not sure. */
+function expectationOf(lessons: readonly Period[], period: Period) {
+  const rounding = roundingOf([...lessons, period].map(({ bill }) => bill));
+  const predictions = findRules(lessons, rounding).flatMap((rule) => {
+    const prediction = predict(rule, period);
+    return prediction === null ? [] : [{ rule, ...prediction }];
+  });
+  const [simplest] = predictions;
+  if (simplest === undefined || simplest.limit > sureLimit(simplest.rule)) return null;
+  return {
+    ...simplest,
+    low: Math.min(...predictions.map(({ expected, limit }) => expected - limit)),
+    high: Math.max(...predictions.map(({ expected, limit }) => expected + limit)),
+  };
+}
+
+/** `open`: how far off the expectation may be by its days. */
+function compared(total: number, { rule, expected, ...range }: Expectation, open: number) {
+  const limit = range.limit + open;
+  const low = range.low - open;
+  const high = range.high + open;
+  const off = total - expected;
+  const isExpected = Math.abs(off) <= limit;
+  const middle = isExpected ? total : expected;
+  return {
+    off,
+    limit,
+    isExpected,
+    /** Another likely rule explains it. */
+    isLeftOpen: total >= low && total <= high,
+    figures: {
+      rule,
+      expected: toMicro(expected),
+      unexplained: toMicro(off),
+      doubt: toMicro(Math.max(high - middle, middle - low)),
+    },
+  };
+}
+
 /**
- * A rule that more than three of ten of the newest bills do not keep to accuses none: they differ by something that it does not know. Where
- * the next bill puts nearly each of them right they were estimates. Not counted are those that differ since the newest one that does not,
- * which may be a change.
+ * The newest bills differ by something that the rule does not know. Where the next bill puts nearly each of them right they were estimates.
+ * Not counted are those that differ since the newest one that does not, which may be a change.
  */
-function isOftenOff({ newest, strays }: Past, rule: Rule): boolean {
+function isOftenOff({ newest, deviations }: Past, rule: Rule): boolean {
   let off = 0;
   let putRight = 0;
   let before = 0;
-  for (const one of newest) {
-    if (strays.some(({ bill }) => bill === one.bill)) continue;
-    const by = outlyingBy(rule, one);
-    off += Number(by !== 0);
+  for (const period of newest) {
+    if (deviations.some(({ bill }) => bill === period.bill)) continue;
+    const by = outlyingBy(rule, period);
     const left = Math.abs(by + before);
     const isPutRight = before !== 0 && left <= SHARE_LEFT * Math.abs(by) && left <= OUTLIER * rule.scatter;
-    putRight += isPutRight ? 2 : 0;
+    if (by !== 0) off += 1;
+    if (isPutRight) putRight += 2;
     before = isPutRight ? 0 : by;
   }
   return off - putRight >= FEWEST_OFF && off > SHARE_OFF * newest.length;
 }
 
 /** 0 of a bill that keeps to the rule. */
-function outlyingBy(rule: Rule, one: Seen): number {
-  const { expected } = predict(rule, one) ?? { expected: one.total };
-  const off = one.total - expected;
-  return Math.abs(off) > OUTLIER * rule.scatter + openOf(one.bill, expected) ? off : 0;
+function outlyingBy(rule: Rule, period: Period): number {
+  const expected = predict(rule, period)?.expected ?? period.total;
+  const off = period.total - expected;
+  return Math.abs(off) > OUTLIER * rule.scatter + openOf(period.bill, expected) ? off : 0;
 }
 
-/** A bill that differs: it may be the one by which a change of the rule is told. */
-function judgeStray({ past, bill, within }: Case, rule: Rule, stray: Stray, check: Partial<BillCheck>) {
-  const differs = told(past, bill, { ...check, verdict: 'differs' });
-  if (within.length > 0) return differs;
-  const strays = [...past.strays, stray];
-  const sharp = strays.filter((one) => one.bill.open === 0);
-  const latest = (sharp.length < BILLS_OF_CHANGE ? strays : sharp).slice(-BILLS_OF_CHANGE);
-  const changed = latest.length === BILLS_OF_CHANGE ? changedRule(rule, latest, strays) : null;
-  return changed === null ? { ...differs, strays } : withChange(differs, rule, changed, strays);
+/** One of the next two bills gives back an estimate that was too high: the newest deviations make up for one another. */
+function correctionBy(deviations: readonly Deviation[]): Pick<BillCheck, 'unexplained' | 'together'> | null {
+  for (const latest of [deviations.slice(-2), deviations.slice(-3)]) {
+    const sum = latest.reduce((total, { off }) => total + off, 0);
+    if (latest.length > 1 && Math.abs(sum) <= Math.hypot(...latest.map(({ limit }) => limit)))
+      return { unexplained: toMicro(sum), together: together('before', latest.slice(1)) };
+  }
+  return null;
 }
 
-/** The simplest likely rule's expectation of the days, and the range that any of them allows, from `low` to `high`. `null`: it is not sure. */
-function opinionOf(seen: readonly Seen[], own: Seen) {
-  const rounding = roundingOf([...seen, own].map(({ bill }) => bill));
-  const all = findRules(seen, rounding).flatMap((rule) => {
-    const prediction = predict(rule, own);
-    return prediction === null ? [] : [{ rule, ...prediction }];
-  });
-  const [simplest] = all;
-  if (simplest === undefined || simplest.limit > sureLimit(simplest.rule)) return null;
-  const low = Math.min(...all.map(({ expected, limit }) => expected - limit));
-  const high = Math.max(...all.map(({ expected, limit }) => expected + limit));
-  return { ...simplest, low, high };
+/** The newest bill differs: it may be the one by which a change of the rule is told. */
+function withDeviations(past: Past, rule: Rule, deviations: readonly Deviation[]): Past {
+  const sharp = deviations.filter(({ bill }) => bill.open === 0);
+  const latest = (sharp.length < BILLS_OF_CHANGE ? deviations : sharp).slice(-BILLS_OF_CHANGE);
+  const changed = latest.length === BILLS_OF_CHANGE ? changedRule(rule, latest, deviations) : null;
+  return changed === null ? { ...past, deviations } : withChange(past, rule, changed, deviations);
 }
 
-function seenOf(bill: Bill, total: number, bills: number): Seen {
+/** The bills that keep to the new rule are told so; they differed when they came. */
+function withChange(past: Past, before: Rule, rule: Rule, deviations: readonly Deviation[]): Past {
+  const lessons = deviations.filter((period) => isKept(rule, period));
+  const changed = { before, on: lessons[0]?.bill.from ?? '' };
+  const checks = new Map(past.checks);
+  for (const { bill, total, ...period } of lessons) {
+    const expected = predict(rule, period)?.expected ?? 0;
+    checks.set(bill.id, {
+      ...(checks.get(bill.id) as BillCheck),
+      verdict: 'rule_changed',
+      rule,
+      changed,
+      together: null,
+      expected: toMicro(expected),
+      unexplained: toMicro(total - expected),
+    });
+  }
+  return { ...past, checks, lessons, newest: lessons, deviations: [], changed };
+}
+
+function periodOf(bill: Bill, total: number, bills: number): Period {
   const { sum, shifted, days } = bill;
-  const known = (amount: Micro | null) => (amount === null ? null : inFull(amount));
   const sums = {
     printed: inFull(sum),
-    day_earlier: known(shifted.day_earlier),
-    day_later: known(shifted.day_later),
-    night: known(shifted.night),
+    day_earlier: knownInFull(shifted.day_earlier),
+    day_later: knownInFull(shifted.day_later),
+    night: knownInFull(shifted.night),
   };
   return { bill, sums, days, bills, total };
 }
@@ -325,37 +362,8 @@ const together = (how: 'same_days' | 'before' | 'within', { length: bills }: rea
 /** How many bills a period has, as a rule: flats may be billed apart. */
 function usualCount(bills: readonly Bill[]): number {
   const newest = bills.slice(-2 * BILLS_OF_RULE);
+  const counts = newest.map((bill) => newest.filter((other) => isSameSpan(bill, other)).length);
   // Each period counts once: of bills that are issued again there are many, but of few periods.
-  const periods = newest.filter((one, at) => newest.findIndex((other) => isSameSpan(one, other)) === at);
-  return median(periods.map((one) => newest.filter((other) => isSameSpan(one, other)).length));
-}
-
-/** One of the next two bills gives back an estimate that was too high: the newest strays make up for one another. */
-function correctedBy(strays: readonly Stray[]): Pick<BillCheck, 'unexplained' | 'together'> | null {
-  for (const all of [strays.slice(-2), strays.slice(-3)]) {
-    const sum = all.reduce((total, { off }) => total + off, 0);
-    if (all.length > 1 && Math.abs(sum) <= Math.hypot(...all.map(({ limit }) => limit)))
-      return { unexplained: toMicro(sum), together: together('before', all.slice(1)) };
-  }
-  return null;
-}
-
-/** The bills that keep to the new rule are told so; they differed when they came. */
-function withChange(past: Past, before: Rule, rule: Rule, inARow: readonly Stray[]): Past {
-  const kept = inARow.filter((one) => isKept(rule, one));
-  const changed = { before, on: kept[0]?.bill.from ?? '' };
-  const checks = new Map(past.checks);
-  for (const one of kept) {
-    const { expected = 0 } = predict(rule, one) ?? {};
-    const change: Partial<BillCheck> = {
-      verdict: 'rule_changed',
-      rule,
-      changed,
-      together: null,
-      expected: toMicro(expected),
-      unexplained: toMicro(one.total - expected),
-    };
-    checks.set(one.bill.id, { ...(checks.get(one.bill.id) as BillCheck), ...change });
-  }
-  return { ...past, checks, seen: kept, newest: kept, strays: [], changed };
+  const isFirst = (bill: Bill, at: number) => newest.findIndex((other) => isSameSpan(bill, other)) === at;
+  return median(counts.filter((_, at) => isFirst(newest[at] as Bill, at)));
 }

@@ -5,7 +5,7 @@ import { type Ledger, newestDay } from '../ledger.ts';
 import { compareText } from '../order.ts';
 import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
 import { stepOf } from '../tariff/tariffLine.ts';
-import { type GapEvidence, type GapJudge, gapJudge } from './gaps.ts';
+import { type GapJudge, gapJudge } from './gaps.ts';
 import {
   DOUBTED_BY_CHANCE,
   equalRuns,
@@ -79,120 +79,129 @@ export function billPeriods(invoices: readonly Invoice[], zone: Zone) {
   });
 }
 
-/** Opens the bills of an account: what was found at the gaps of its meters is kept from one time to the next. */
-export function openKnownBills() {
+/** Opens the bills of an account: the evidence at the gaps of its meters is kept from one time to the next. */
+export function openBills() {
   const judges: GapJudge[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): Bill[] => {
-    while (judges.length < meters.length) judges.push(gapJudge());
-    const costs = meters.map((meter, at) => openCosts(meter, judges[at] ?? gapJudge()));
-    return knownBills(invoices, meters, costs, zone);
+    const costs = meters.map((meter, at) => {
+      judges[at] ??= gapJudge();
+      return costsOf(meter, judges[at]);
+    });
+    return billPeriods(invoices, zone).flatMap((period) => billOf(period, costs) ?? []);
   };
 }
 
-/** Without those that have no total, begin before a ledger does, or of whose days no ledger knows a cost. */
-function knownBills(
-  invoices: readonly Invoice[],
-  meters: readonly MeterDays[],
-  costs: readonly ReturnType<typeof openCosts>[],
-  zone: Zone,
-): Bill[] {
-  return billPeriods(invoices, zone).flatMap(({ invoice: { id, total }, from, to }) => {
-    if (total === null || meters.some(({ origin }) => origin > from)) return [];
-    const days = daysBetween(from, to);
-    // A meter that came later has nothing to do with the bill.
-    const known = costs.map((costsIn) => costsIn(from, days)).filter(({ own }) => own > 0);
-    if (known.length === 0) return [];
-    function sumOver(shift: Shift): Micro | null {
-      const sums = known.map(({ shifted }) => shifted[shift]);
-      return sums.includes(null) ? null : sumKnown(sums);
-    }
-    const bill: Bill = {
-      id,
-      total,
-      from,
-      to,
-      days,
-      sum: known.reduce((all, { sum }) => all + sum, 0),
-      shifted: {
-        day_earlier: sumOver('day_earlier'),
-        day_later: sumOver('day_later'),
-        night: sumOver('night'),
-      },
-      step: Math.max(...known.map(({ step }) => step)),
-      missing: new Set(known.flatMap(({ missing }) => missing)).size,
-      estimated: new Set(known.flatMap(({ carried }) => carried)).size,
-      open: known.reduce((all, { open }) => all + open, 0),
-    };
-    return [bill];
+/** `null`: it has no total, begins before a ledger does, or no ledger knows a cost of its days. */
+function billOf(
+  { invoice: { id, total }, from, to }: ReturnType<typeof billPeriods>[number],
+  costs: readonly MeterCosts[],
+): Bill | null {
+  if (total === null || costs.some(({ origin }) => origin > from)) return null;
+  const days = daysBetween(from, to);
+  // A meter that came later has nothing to do with the bill.
+  const meters = costs.map((meter) => costsOver(meter, from, days)).filter(({ closed }) => closed > 0);
+  if (meters.length === 0) return null;
+  function shiftedBy(shift: Shift): Micro | null {
+    const sums = meters.map(({ shifted }) => shifted[shift]);
+    return sums.includes(null) ? null : sumKnown(sums);
+  }
+  return {
+    id,
+    total,
+    from,
+    to,
+    days,
+    sum: meters.reduce((total, { sum }) => total + sum, 0),
+    shifted: {
+      day_earlier: shiftedBy('day_earlier'),
+      day_later: shiftedBy('day_later'),
+      night: shiftedBy('night'),
+    },
+    step: Math.max(...meters.map(({ step }) => step)),
+    missing: new Set(meters.flatMap(({ missing }) => missing)).size,
+    estimated: new Set(meters.flatMap(({ carried }) => carried)).size,
+    open: meters.reduce((total, { open }) => total + open, 0),
+  };
+}
+
+/** The costs of a meter's days from its origin on. */
+interface MeterCosts {
+  readonly origin: Day;
+  /** The reading that each day is in; `null`: in none that shows it. */
+  readonly readings: readonly (Reading | null)[];
+  /** Standing charges that the reading of a day lacks. */
+  readonly unbilled: ReadonlyMap<Day, Micro>;
+  readonly estimates: Estimates;
+  readonly step: Micro;
+}
+
+function costsOf({ origin, days }: MeterDays, judgeGap: GapJudge): MeterCosts {
+  const span = { from: origin, to: addDays(newestDay(days) ?? origin, 1) };
+  const unbilled = new Map<Day, Micro>();
+  const readings = readingOfEachDay('cost', days, span, ({ day, missed }) => {
+    const evidence = judgeGap(days, day, missed);
+    unbilled.set(day, evidence.unbilled);
+    return evidence.heldBy;
   });
+  const newestYear = readings.slice(-YEAR_AND_MONTH_DAYS);
+  const step = stepOf(newestYear.flatMap((reading) => (reading?.missed === 0 ? reading.amount : [])));
+  return { origin, readings, unbilled, estimates: estimatesIn(days, span), step };
 }
 
 /** The facts of a period from the days of a meter. */
-interface PeriodCosts {
-  /** Days that close a reading. */
-  readonly own: number;
-  readonly sum: Micro;
-  readonly shifted: Bill['shifted'];
-  readonly step: Micro;
+interface PeriodCosts extends Pick<Bill, 'sum' | 'shifted' | 'step' | 'open'> {
+  /** How many of its days close a reading. */
+  readonly closed: number;
+  /** Places in the period. */
   readonly missing: readonly number[];
   readonly carried: readonly number[];
-  readonly open: Micro;
 }
 
-function openCosts(
-  { origin, days }: MeterDays,
-  judgeGap: GapJudge,
-): (from: Day, count: number) => PeriodCosts {
-  const all = { from: origin, to: addDays(newestDay(days) ?? origin, 1) };
-  const evidence = new Map<Day, GapEvidence>();
-  const inReading = readingOfEachDay('cost', days, all, ({ day, missed }) => {
-    const found = judgeGap(days, day, missed);
-    evidence.set(day, found);
-    return found.heldBy;
-  });
-  const estimates = openEstimates(days, all);
-  const newestYear = inReading
-    .slice(-YEAR_AND_MONTH_DAYS)
-    .flatMap((reading) => (reading?.missed === 0 ? reading.amount : []));
-  const step = stepOf(newestYear);
-  /** All of a reading that has days on both sides of the midnight before a day may belong to either. */
-  function carriedOver(at: number): Micro {
-    const reading = inReading[at] ?? null;
-    return reading !== null && reading === inReading[at - 1] ? Math.abs(reading.amount) : 0;
-  }
-  /** The cost of a day that has a reading of its own. */
-  function aloneOn(at: number): Micro | null {
-    const reading = inReading[at] ?? null;
-    return reading?.missed === 0 ? reading.amount : null;
-  }
-  return (from, count) => {
-    const first = daysBetween(origin, from);
-    const places = Array.from({ length: count }, (_, at) => at);
-    const readingAt = (at: number): Reading | null => inReading[first + at] ?? null;
-    const missing = places.filter((at) => readingAt(at) === null);
-    // The last of its days closes a reading.
-    const isCarried = (at: number) => readingAt(at) !== null && readingAt(at) === readingAt(at + 1);
-    const closed = places.flatMap((at) => (isCarried(at) ? [] : (readingAt(at) ?? [])));
-    const atEnds = [first, first + count].reduce((sum, at) => sum + carriedOver(at) + estimates.over(at), 0);
-    const unbilled = closed.reduce((sum, { day }) => sum + (evidence.get(day)?.unbilled ?? 0), 0);
-    const sum = closed.reduce((all, { amount }) => all + amount, 0);
-    const plus = (more: Micro | null, less: Micro | null, share = 1) =>
-      more === null || less === null ? null : sum + Math.round(share * (more - less));
-    const [before, last] = [aloneOn(first - 1), aloneOn(first + count - 1)];
-    return {
-      own: closed.length,
-      sum,
-      shifted: {
-        day_earlier: plus(before, last),
-        day_later: plus(aloneOn(first + count), aloneOn(first)),
-        night: plus(before, last, SHARE_OF_NIGHT),
-      },
-      step,
-      missing,
-      carried: places.filter(isCarried),
-      open: atEnds + unbilled + estimates.cutWithin(first, first + count),
-    };
+function costsOver(meter: MeterCosts, from: Day, count: number): PeriodCosts {
+  const { readings, unbilled, estimates, step } = meter;
+  const first = daysBetween(meter.origin, from);
+  const end = first + count;
+  const places = Array.from({ length: count }, (_, at) => at);
+  const readingAt = (at: number): Reading | null => readings[first + at] ?? null;
+  // The last of its days closes a reading.
+  const isCarried = (at: number) => readingAt(at) !== null && readingAt(at) === readingAt(at + 1);
+  const closed = places.flatMap((at) => (isCarried(at) ? [] : (readingAt(at) ?? [])));
+  const sum = closed.reduce((total, { amount }) => total + amount, 0);
+  const lacking = closed.reduce((total, { day }) => total + (unbilled.get(day) ?? 0), 0);
+  const overEnds = [first, end].reduce(
+    (total, at) => total + carriedOver(readings, at) + openOver(estimates, at),
+    0,
+  );
+  /** With one day more and one less, or a share of them. */
+  const moved = (more: Micro | null, less: Micro | null, share = 1) =>
+    more === null || less === null ? null : sum + Math.round(share * (more - less));
+  const before = costOfDay(readings, first - 1);
+  const last = costOfDay(readings, end - 1);
+  return {
+    closed: closed.length,
+    sum,
+    shifted: {
+      day_earlier: moved(before, last),
+      day_later: moved(costOfDay(readings, end), costOfDay(readings, first)),
+      night: moved(before, last, SHARE_OF_NIGHT),
+    },
+    step,
+    missing: places.filter((at) => readingAt(at) === null),
+    carried: places.filter(isCarried),
+    open: overEnds + lacking + openWithin(estimates, first, end),
   };
+}
+
+/** All of a reading that has days on both sides of the midnight before a day may belong to either. */
+function carriedOver(readings: MeterCosts['readings'], at: number): Micro {
+  const reading = readings[at] ?? null;
+  return reading !== null && reading === readings[at - 1] ? Math.abs(reading.amount) : 0;
+}
+
+/** `null`: the day has no reading of its own. */
+function costOfDay(readings: MeterCosts['readings'], at: number): Micro | null {
+  const reading = readings[at] ?? null;
+  return reading?.missed === 0 ? reading.amount : null;
 }
 
 /** Equal readings before a day of no heat at all are an estimate that was too high, even if they are few: of a dwelling that has no such days. */
@@ -200,33 +209,43 @@ const FEWEST_BEFORE_ZERO = 3;
 /** One in the month before may have put right another estimate. */
 const MOST_ZEROS = 1;
 
-/** How far off estimates may leave the sums of periods. */
-function openEstimates(days: Ledger['days'], span: DaySpan) {
+/** How far off estimates may leave the sums of periods; days by their places. */
+interface Estimates {
+  /** Those that the reading of `right` puts right, by how much, give or take a day. */
+  readonly putRight: readonly { readonly first: number; readonly right: number; readonly open: Micro }[];
+  /** Those before a day of no heat were too high, and what is beyond that day is never given back: all of their cost is open. */
+  readonly cut: readonly { readonly first: number; readonly next: number; readonly open: Micro }[];
+}
+
+function estimatesIn(days: Ledger['days'], span: DaySpan): Estimates {
   const energies = readingsIn('energy', days, span);
   const runs = estimatedRuns(energies, DOUBTED_BY_CHANCE);
-  const isCut = ({ next }: Run) => energies[next]?.amount === 0;
-  const cut = [
-    ...runs.filter(isCut),
-    ...equalRuns(energies).filter((run) => isCut(run) && looksEstimated(energies, run)),
-  ];
-  const costOf = (at: number): Micro => days.get(energies[at]?.day ?? '')?.cost ?? 0;
-  const placeOf = (at: number): number => energies[at]?.at ?? Number.POSITIVE_INFINITY;
+  const costOf = (index: number): Micro => days.get(energies[index]?.day ?? '')?.cost ?? 0;
+  const placeOf = (index: number): number => energies[index]?.at ?? Number.POSITIVE_INFINITY;
+  const isEstimate = (run: Run) => runs.some(({ first }) => first === run.first);
+  const cut = equalRuns(energies).filter(
+    (run) => energies[run.next]?.amount === 0 && (isEstimate(run) || looksEstimated(energies, run)),
+  );
   return {
-    /** By estimates over the midnight before a day: what puts them right, give or take a day. */
-    over(place: number): Micro {
-      const run = runs.find(({ first, right }) => placeOf(first) < place && placeOf(right) >= place);
-      if (run === undefined) return 0;
-      const { first, next, right } = run;
-      return costOf(first) * (1 + right - next) + Math.abs(costOf(right) - costOf(first));
-    },
-    /** By estimates that were too high by more than a day's heat: what is beyond that day is never given back. */
-    cutWithin(from: number, to: number): Micro {
-      const within = cut.filter(({ first, next }) => placeOf(first) < to && placeOf(next) >= from);
-      const costs = new Map(within.map(({ first, next }) => [first, (next - first) * costOf(first)]));
-      return [...costs.values()].reduce((sum, cost) => sum + cost, 0);
-    },
+    putRight: runs.map(({ first, next, right }) => ({
+      first: placeOf(first),
+      right: placeOf(right),
+      open: costOf(first) * (1 + right - next) + Math.abs(costOf(right) - costOf(first)),
+    })),
+    cut: cut.map(({ first, next }) => ({
+      first: placeOf(first),
+      next: placeOf(next),
+      open: (next - first) * costOf(first),
+    })),
   };
 }
+
+/** By estimates over the midnight before a day. */
+const openOver = ({ putRight }: Estimates, at: number): Micro =>
+  putRight.find(({ first, right }) => first < at && right >= at)?.open ?? 0;
+
+const openWithin = ({ cut }: Estimates, from: number, to: number): Micro =>
+  cut.filter(({ first, next }) => first < to && next >= from).reduce((total, { open }) => total + open, 0);
 
 /** Whether so many equal readings are followed by a day of no heat in a dwelling that seldom has such days. */
 function looksEstimated(energies: readonly Reading[], { first, next }: Run): boolean {

@@ -3,9 +3,9 @@ import {
   addTo,
   dot,
   leastSquares,
+  median,
   NORMAL_PER_DEVIATION,
   quadratic,
-  solved,
   student,
 } from '../leastSquares.ts';
 import { SHIFTS, type Shift } from './billDays.ts';
@@ -205,44 +205,26 @@ function leastMedianOfSquares(
   rounding: number,
 ): readonly PlacedBill[] {
   const { columns, values } = regressionOf(form, bills);
-  const off = new Float64Array(bills.length);
-  const half = bills.length >> 1;
-  let best = { median: Number.POSITIVE_INFINITY, off: new Float64Array() };
-  for (const sample of samplesOf(bills.length, form.fitted.length)) {
-    const ofSample = (one: readonly number[]) => sample.map((at) => one[at] as number);
-    const coefficients = solved(columns.map(ofSample), ofSample(values));
-    if (coefficients === null) continue;
-    let nearer = 0;
-    for (let at = 0; at < off.length; at += 1) {
-      let rest = values[at] as number;
-      for (let term = 0; term < columns.length; term += 1)
-        rest -= (coefficients[term] as number) * (columns[term]?.[at] as number);
-      off[at] = Math.abs(rest);
-      if (Math.abs(rest) < best.median) nearer += 1;
-    }
-    // Few of hundreds of samples are better, and have to be sorted.
-    if (nearer > half) best = { median: off.slice().sort()[half] as number, off: off.slice() };
+  const terms = bills.map((_, at) => columns.map((column) => column[at] as number));
+  let best: { readonly median: number; readonly off: readonly number[] } = {
+    median: Number.POSITIVE_INFINITY,
+    off: [],
+  };
+  const places = bills.map((_, at) => at);
+  for (const sample of choices(places, form.fitted.length)) {
+    const ofSample = (column: readonly number[]) => sample.map((at) => column[at] as number);
+    const line = leastSquares(columns.map(ofSample), ofSample(values));
+    if (line === null) continue;
+    const off = bills.map((_, at) =>
+      Math.abs((values[at] as number) - dot(line.coefficients, terms[at] as Terms)),
+    );
+    const middle = median(off);
+    if (middle < best.median) best = { median: middle, off };
   }
   // The scale of normal noise, corrected for few bills (Rousseeuw and Leroy); rounding is always there.
   const few = 1 + 5 / (bills.length - form.fitted.length);
   const far = OUTLIER * Math.max(rounding, NORMAL_PER_DEVIATION * few * best.median);
   return bills.filter((_, at) => (best.off[at] ?? Number.POSITIVE_INFINITY) <= far);
-}
-
-/** Each is asked for again and again. */
-const samples = new Map<string, readonly number[][]>();
-
-/** All choices of so many places among `count`. */
-function samplesOf(count: number, size: number): readonly number[][] {
-  const key = `${count} ${size}`;
-  const known =
-    samples.get(key) ??
-    choices(
-      Array.from({ length: count }, (_, at) => at),
-      size,
-    );
-  samples.set(key, known);
-  return known;
 }
 
 /** All choices of so many of them. */

@@ -1,7 +1,7 @@
 // Heat against outdoor temperature: a line through degree days whose base temperature is the house's own (PRISM, Fels 1986). It tells
 // what of a month is heating, and what was saved beside the weather.
 import { inFull } from '../amount.ts';
-import { BAND, dot, huber, leastSquares, meanOf, quadratic } from '../leastSquares.ts';
+import { BAND, dot, leastSquares, meanOf, quadratic } from '../leastSquares.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, daysOf } from '../period.ts';
 import {
@@ -35,7 +35,7 @@ const OF_YESTERDAY = 1 / 3;
 /** How much wider a band of 80 % is, by the share of lags in the days it is told by (as below: 1.3040 of 1.2816). */
 const OF_LAGS = 1.02;
 /** The standard deviation of a month's hot water as a share of it: guests, habits, and what of it the line cannot tell from heating. */
-const WATER_STRAYS = 0.3;
+const WATER_STRAYS = 0.31;
 /**
  * Critical values of Kiefer and Vogelsang (2005, table 1, Bartlett's kernel), a polynomial in the share of lags: two-sided 95 %. Headlines
  * are told by these. They are quantiles of W(1) / sqrt(2 / b (∫ B² - ∫ B(r) B(r + b))), with a Wiener process W and its bridge B: of
@@ -117,11 +117,11 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     // Two months have days of different temperatures.
     if (known.length < 2 * FEWEST_DAYS) return 'days_missing' as const;
     const base = given ?? ownBase(known);
-    const line = huber(...columnsOf(known, base));
+    const line = leastSquares(...columnsOf(known, base));
     if (line === null) return 'not_heated' as const;
-    const { coefficients, residuals, scatter, inverse } = line;
-    // The scatter is wider by what days have in common with those after them.
-    const variance = scatter ** 2 * Math.max(1, longRun(residuals) / (dot(residuals, residuals) || 1));
+    const { coefficients, residuals, inverse } = line;
+    // Wider by what days have in common with those after them.
+    const variance = Math.max(dot(residuals, residuals), longRun(residuals)) / known.length;
     const covariance = inverse.map((line) => line.map((one) => one * variance));
     const [hotWater = 0, slope = 0] = coefficients;
     const isSure = slope > SURE_SLOPE * Math.sqrt(covariance[1]?.[1] ?? 0);

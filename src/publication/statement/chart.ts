@@ -1,6 +1,7 @@
 // The chart of a statement: bars of thirteen months, and the weather-adjusted year before as a dashed line, told apart without colour.
+
+import type { Statement } from './fields.ts';
 import { html } from './markup.ts';
-import type { Statement } from './statement.ts';
 import type { Wording } from './wording.ts';
 
 interface Size {

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import type { Day } from '../../domain/period.ts';
 import type { Language } from '../language.ts';
 import { chart } from './chart.ts';
+import type { Statement } from './fields.ts';
 import { html } from './markup.ts';
-import type { Statement } from './statement.ts';
 import { type Section, wordingOf } from './wording.ts';
 
 /** The whole style of the page: a server that forbids inline styles allows this one by its hash. */

@@ -8,11 +8,11 @@ test.each<[number[], number]>([
   [[100, 9, 20], 20],
   [[100, 9, 20, -3, 10, 8], 10],
   [[-10, -9, -100], -10],
-])('the median of %j is %d: of two in the middle the upper one', (values, middle) => {
+])('has the median when the numbers are %j: %d', (values, middle) => {
   expect(median(values)).toBe(middle);
 });
 
-test('the median deviation is that of normal noise', () => {
+test('has the deviation of normal noise when one number is far off', () => {
   expect(medianDeviation([1, 2, 3, 4, 1_000], 3)).toBeCloseTo(1.4826, 4);
 });
 

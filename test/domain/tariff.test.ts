@@ -17,7 +17,7 @@ const prices = (map: Parameters<typeof fitTariff>[0]) => {
 };
 const on = (fates: Readonly<Record<number, Fate>>) => ({ fate: (at: number): Fate => fates[at] ?? 'billed' });
 
-test('the days seen at the provider, one of them without the charge', () => {
+test('fits the tariff when one of the days is billed without its charge', () => {
   const map = billed([11, 14, 9, 3, 12, 7, 10, 16, 5], SEEN, { decimals: 3, ...on({ 3: 'without charge' }) });
   expect(map.get('2025-01-04')).toEqual({ energy: 3_000_000, cost: 372_000 });
   expect(fitTariff(map)).toEqual({
@@ -37,7 +37,7 @@ test.each([
   ['a millionth', 6],
   ['a hundredth of a cent', 4],
   ['a cent', 2],
-])('bills rounded to %s give the tariff exactly', (_name, decimals) => {
+])('fits the tariff exactly when bills are rounded to %s', (_name, decimals) => {
   for (const price of [SEEN, DEARER, { rate: 0.09, standing: 1.2 }, { rate: 0.2, standing: 0 }]) {
     expect(prices(billed(days(60), price, { decimals }))).toEqual([price.rate, price.standing]);
   }
@@ -61,14 +61,14 @@ test.each([8, 14, 30])('tells a rate within its margin when %d days are billed i
   }
 });
 
-test('a currency without cents, and round bills in one with', () => {
+test('fits the tariff when a currency has no cents, and when bills are round', () => {
   const forints = billed(days(60), { rate: 14.5, standing: 80 }, { decimals: 0 });
   expect(fitTariff(forints)).toMatchObject({ unitRate: 14.5, standingCharge: 80_000_000, daysExplained: 59 });
   const round = days(30, (at) => 3 + (at % 6));
   expect(prices(billed(round, { rate: 0.1, standing: 0.5 }))).toEqual([0.1, 0.5]);
 });
 
-test('a tariff that changes every month: the newest one, though another one has more days', () => {
+test('fits the newest tariff when another one has more days', () => {
   const known = days(
     355,
     (at) => 14 + Math.round(12 * Math.cos((2 * Math.PI * at) / 365)) + ((at * 37) % 17) / 4,
@@ -96,11 +96,11 @@ test.each<[string, readonly number[], Prices, BillingOptions?]>([
   ['money back for use', days(120), { rate: -0.01, standing: 3 }],
   ['bills by chance', days(200), { rate: 0, standing: 0 }, { noise: (at) => 2 + Math.sin(at * at) }],
   ['every second reading missed', days(120), SEEN, { fate: (at) => (at % 2 ? 'missed' : 'billed') }],
-])('no tariff, honestly: %s', (_name, energies, price, options) => {
+])('fits no tariff when the case is: %s', (_name, energies, price, options) => {
   expect(fitTariff(billed(energies, price, options))).toBeNull();
 });
 
-test('a change in the middle: the newest stretch, since the day of the change', () => {
+test('fits the newest stretch when the tariff has changed in the middle', () => {
   const map = billed(days(90), (at) => (at < 50 ? SEEN : DEARER), { decimals: 2 });
   expect(fitTariff(map)).toMatchObject({
     unitRate: 0.138,
@@ -112,7 +112,7 @@ test('a change in the middle: the newest stretch, since the day of the change', 
   });
 });
 
-test('after a change: the old one with its last day, then none, then the new one', () => {
+test('tells the old one, then none, then the new one when days come after a change', () => {
   const story = Array.from({ length: 12 }, (_, since) => {
     const map = billed(days(50 + since), (at) => (at < 50 ? SEEN : DEARER));
     const tariff = fitTariff(map);
@@ -123,7 +123,7 @@ test('after a change: the old one with its last day, then none, then the new one
   expect(story).toEqual([...Array(3).fill(`0.124 to ${last}`), ...Array(4).fill(null), ...young]);
 });
 
-test('a change too small for a cent, where bills are exact to a hundredth of it', () => {
+test('tells a change of less than a cent when bills are exact to a hundredth of it', () => {
   const after = { rate: 0.1246, standing: 0.686 };
   const rates = [1, 5, 9].map((since) => {
     const energies = days(50 + since, (at) => usual(at) / 4);
@@ -132,12 +132,12 @@ test('a change too small for a cent, where bills are exact to a hundredth of it'
   expect(rates).toEqual([0.124, undefined, 0.1246]);
 });
 
-test('twenty years: the newest year is looked at', () => {
+test('looks at the newest year when there are twenty', () => {
   const map = billed(days(20 * 365), SEEN, { from: '2005-01-01' });
   expect(fitTariff(map)).toMatchObject({ daysSeen: 366, daysExplained: 366 });
 });
 
-test('a summer without heat: the year before tells the rate', () => {
+test('takes the rate of the months before when a summer has no heat', () => {
   const energies = days(150, (at) => (at < 60 ? usual(at) : 0));
   const map = billed(energies, SEEN, { decimals: 2 });
   expect(fitTariff(map)).toMatchObject({ ...TOLD, to: '2025-05-30' });
@@ -165,13 +165,13 @@ describe('a day by itself', () => {
     expect(standingPart(tariff, map, day)).toBe(standing);
   });
 
-  test('without use, all of the cost is the charge, whatever the rounding', () => {
+  test('is all charge when nothing was used', () => {
     const inCents = { ...tariff, tolerance: 10_000 };
     expect(standingPart(inCents, map, '2025-01-31')).toBe(686_400);
   });
 });
 
-test('a tariff has moved when the days of the new one are not its own', () => {
+test('has moved when the days of the new tariff are not explained by the old one', () => {
   const map = billed(days(90), (at) => (at < 50 ? SEEN : DEARER), { decimals: 2 });
   const old = fitTariff(billed(days(50), SEEN, { decimals: 2 }));
   const fitted = fitTariff(map);
@@ -209,18 +209,21 @@ function expectRight(tariff: Tariff, { rate, standing }: Price): void {
 test.each([
   [6, 4],
   [3, 2],
-])('bills of %i and %i decimals, gaps, carried and odd days: the tariff, within a month', (...some) => {
-  const drawn = fc.tuple(fc.constantFrom(...some), fc.integer({ min: 45, max: 400 }));
-  holds(price, energies, fates, drawn, (truth, milli, fate, [decimals, count]) => {
-    const map = billed(kwh(milli, count), truth, { decimals, fate: (at) => fate[at] ?? 'billed' });
-    const tariff = fitTariff(map);
-    if (tariff) expectRight(tariff, truth);
-    const newest = fate.slice(count - 10, count);
-    if (newest.every((one) => one === 'billed')) expect(tariff).not.toBeNull();
-  });
-});
+])(
+  'fits the tariff within a month when bills of %i or %i decimals have gaps, carried and odd days',
+  (...some) => {
+    const drawn = fc.tuple(fc.constantFrom(...some), fc.integer({ min: 45, max: 400 }));
+    holds(price, energies, fates, drawn, (truth, milli, fate, [decimals, count]) => {
+      const map = billed(kwh(milli, count), truth, { decimals, fate: (at) => fate[at] ?? 'billed' });
+      const tariff = fitTariff(map);
+      if (tariff) expectRight(tariff, truth);
+      const newest = fate.slice(count - 10, count);
+      if (newest.every((one) => one === 'billed')) expect(tariff).not.toBeNull();
+    });
+  },
+);
 
-test('noise of up to a cent: right, or nothing', () => {
+test('fits the tariff or nothing when costs stray by up to a cent', () => {
   const noise = series('noise', (random) => (random() - 0.5) / 50);
   holds(price, energies, noise, fc.integer({ min: 1, max: 400 }), (truth, milli, off, count) => {
     const tariff = fitTariff(billed(kwh(milli, count), truth, { noise: (at) => off[at] ?? 0 }));
@@ -228,7 +231,7 @@ test('noise of up to a cent: right, or nothing', () => {
   });
 });
 
-test('a change of tariff: each day tells the tariff it has, or the old one with its last day, or none', () => {
+test('tells the new tariff, the old one or none when the tariff changes', () => {
   fc.assert(
     fc.property(
       price,
@@ -256,7 +259,7 @@ test('a change of tariff: each day tells the tariff it has, or the old one with 
   );
 });
 
-test('the order in which days arrive is nothing', () => {
+test('fits the same tariff when days arrive in another order', () => {
   holds(price, energies, fates, fc.integer(), (truth, milli, fate, seed) => {
     const map = billed(kwh(milli, 60), truth, { decimals: 2, fate: (at) => fate[at] ?? 'billed' });
     const shuffled = [...map].sort(

@@ -11,7 +11,7 @@ import { factsOf } from '../support/statementFacts.ts';
 const sumOf = (house: Household, month: string, pick: 'energy' | 'cost') =>
   house.readings.filter(({ day }) => day.startsWith(month)).reduce((sum, one) => sum + one[pick], 0) / 1e6;
 
-test('figures are those of the days, of the register and of the bills', () => {
+test('has the figures of the days, the register and the bills when a month is whole', () => {
   const { house, facts } = factsOf();
   const statement = statementOf('2025-05', facts);
   for (const [told, month] of [
@@ -68,7 +68,7 @@ test.each<[string, readonly Day[], object | null, string]>([
     null,
     'The meter itself: there is no reading of that time',
   ],
-])('what the meter itself says is one line, heard %s', (_, days, value, line) => {
+])('tells in one line what the meter itself says when it was heard %s', (_, days, value, line) => {
   const readings = days.map((day, at) => ({
     energy: 5_000_000_000 + at * 412_300_000,
     readAt: DUBLIN.startOf(day) + 60_000,
@@ -83,7 +83,7 @@ test.each<[string, readonly Day[], object | null, string]>([
   expect(statementText(statement, 'en', '2025-07-01')).toContain(line);
 });
 
-test('the weather-adjusted year is within a few percent of the truth', () => {
+test('tells a saving within a few percent when there is weather', () => {
   const { facts } = factsOf({ changes: [{ from: '2024-12-01', factor: 0.8 }], holidays: 0 });
   const { value } = statementOf('2025-02', facts).weather_adjusted;
   expect(value?.percent).toBeGreaterThan(-28);
@@ -95,7 +95,7 @@ test('the weather-adjusted year is within a few percent of the truth', () => {
   });
 });
 
-test('a field without a value says why', () => {
+test('says why when a field has no value', () => {
   const { facts } = factsOf({
     meter: { house: null, register: null },
     config: {},
@@ -133,7 +133,7 @@ test('a field without a value says why', () => {
   ]);
 });
 
-test('gaps, estimates and corrections are marked, and a correction raises the revision', () => {
+test('marks the days when some are missing, estimated or corrected', () => {
   const { facts } = factsOf({
     change: (days) => {
       for (const day of ['2025-05-04', '2025-05-05']) days.delete(day);
@@ -156,7 +156,7 @@ test('gaps, estimates and corrections are marked, and a correction raises the re
   });
 });
 
-test('a register that has begun anew: the last one before and the first one after, and the sentence', () => {
+test('tells both registers when the register has begun anew', () => {
   const { facts } = factsOf({ replacedOn: '2025-05-15' });
   const statement = statementOf('2025-05', facts);
   const shown = (kwh: unknown, day: string) => ({ kwh, at: `${day}T23:55:00+01:00`, meter_identifier: null });
@@ -178,7 +178,7 @@ test('a register that has begun anew: the last one before and the first one afte
   expect(statementOf('2025-06', facts).exchanges).toEqual([]);
 });
 
-test('another meter: each month names its own, and the month of the exchange both', () => {
+test('names the meter of each month when another was put in', () => {
   const { facts } = factsOf({ replacedOn: '2025-05-15' });
   const { register } = facts.meter;
   const readings = (register?.readings ?? []).map((one) => ({
@@ -203,7 +203,7 @@ test('another meter: each month names its own, and the month of the exchange bot
   expect(text).toMatch(/First register after: [\d,.]+ kWh on 15 May 2025/);
 });
 
-test('a change of tariff within the month is two prices', () => {
+test('tells two prices when the tariff has changed in the month', () => {
   const { facts } = factsOf({
     tariffs: [
       { from: '2000-01-01', unitRate: 0.124, standing: 0.686 },
@@ -246,7 +246,7 @@ function carriedBy(reading: Day, gone: readonly Day[]) {
   };
 }
 
-test('a gap over the end of a month: its figures are the sum of its buckets, it is compared with nothing, and that is said', () => {
+test('compares nothing, and says so, when a gap lies over the end of the month', () => {
   const gone = ['2025-04-28', '2025-04-29', '2025-04-30', '2025-05-01'];
   const { house, facts } = factsOf({ change: carriedBy('2025-05-02', gone) });
   const april = statementOf('2025-04', facts);
@@ -267,7 +267,7 @@ test.each<[Language, RegExp, RegExp]>([
   ['en', /2 days have no reading of their own/, /All days/],
   ['de', /2 Tage haben keine eigene Ablesung/, /Alle Tage/],
   ['ga', /Níl a léamh féin ag 2 lá/, /gach lá/],
-])('days in a later reading are named in the headline, in %s', (language, named, denied) => {
+])('names days in the headline when a later reading has them, in %s', (language, named, denied) => {
   const change = carriedBy('2025-05-12', ['2025-05-10', '2025-05-11']);
   const { facts } = factsOf({ change, meter: { house: null } });
   const statement = statementOf('2025-05', facts);
@@ -277,7 +277,7 @@ test.each<[Language, RegExp, RegExp]>([
   expect(text).not.toMatch(denied);
 });
 
-test('prices that began on the last days of a month are told with the days after it', () => {
+test('tells prices by the days after it when they began on the last days of the month', () => {
   const { facts } = factsOf({
     tariffs: [
       { from: '2000-01-01', unitRate: 0.124, standing: 0.686 },
@@ -305,7 +305,7 @@ test.each<[string, Parameters<typeof factsOf>[0], object]>([
     { wrong: { 34: 25 }, change: withoutDays },
     { code: 'days_missing', amount: 12 },
   ],
-])('what is told first: %s', (_, options, expected) => {
+])('concludes first what matters most when the case is: %s', (_, options, expected) => {
   const { facts } = factsOf(options);
   const statement = statementOf('2025-05', facts);
   expect(statement.conclusion).toEqual({ day: null, ...expected });
@@ -316,7 +316,7 @@ test.each<[string, Parameters<typeof factsOf>[0], object]>([
   expect(own === null).toBe(options?.change !== undefined);
 });
 
-test('months that can be had: whole, since the origin, and read or long enough past', () => {
+test('offers a month when it is whole, since the origin, and read or long enough past', () => {
   const { facts } = factsOf({ origin: '2025-03-15' });
   const { tenancy } = facts.meter;
   const at = (now: string, lateAfterHours = 60) =>
@@ -335,7 +335,7 @@ test.each<[Language, RegExp]>([
   ['en', /Heat in May 2025.*You used about|Heat in May 2025/s],
   ['de', /Wärme im Mai 2025/],
   ['ga', /Teas i Bealtaine 2025/],
-])('page and text in %s: no script, nothing unescaped, every word filled in', (language, title) => {
+])('has no script, nothing unescaped and every word when it is written in %s', (language, title) => {
   const [page, text] = [
     statementPage(WRITTEN, language, '2025-07-01'),
     statementText(WRITTEN, language, '2025-07-01'),

@@ -34,11 +34,11 @@ test.each<[string, Line[], number | null]>([
   ],
   ['a whole gap of 31 days', [...row('2025-02-28', 1, 90, 9), ...row('2025-04-01', 1, 10, 9)], 15.5],
   ['a longer gap', [...row('2025-02-27', 1, 90, 9), ...row('2025-04-01', 1, 10, 9)], null],
-])('%s', (_, lines, expected) => {
+])('prices the days of a span when the case is: %s', (_, lines, expected) => {
   expect(eur(lines)).toBe(expected);
 });
 
-test('the months of a year add up to the year, to a millionth each', () => {
+test('adds up to the year when its months are priced, to a millionth each', () => {
   const lines = fc.array(
     fc.tuple(fc.integer({ min: 0, max: 120 }), fc.double({ min: 0, max: 50, noNaN: true })),
   );

@@ -18,7 +18,7 @@ test.each<[string, (sum: number) => number, string, number | null, number | null
   ['an odd percentage', (sum) => sum * 1.0362, '3.6 % on top', 3.62, 0],
   ['a fee', (sum) => sum + 3.49, '3.49 on each bill', 0, 3.49],
   ['a tax and a fee', (sum) => sum * 1.135 + 3.49, '13.5 % on top and 3.49 on each bill', 13.5, 3.49],
-])('%s', (_, total, words, percent, amount) => {
+])('explains bills when they have %s', (_, total, words, percent, amount) => {
   const bills = billed(total);
   const newest = check(bills).at(-1);
   expect(newest && billCheckRecord(newest, 'EUR')).toMatchObject({
@@ -31,7 +31,7 @@ test.each<[string, (sum: number) => number, string, number | null, number | null
   expect(sentenceOf(bills)).toMatch(new RegExp(`; ${words.replace('.', '\\.')}, as before\\.$`));
 });
 
-test('a bill whose total is put right under its number is judged anew', () => {
+test('judges a bill anew when its total is put right under its number', () => {
   const judge = billJudge();
   const totals = (amount: number) => {
     const bills = billed((sum, at) => (at === 9 ? amount : sum * 1.135));
@@ -41,7 +41,7 @@ test('a bill whose total is put right under its number is judged anew', () => {
   expect(totals(sumOf(9) * 1.135)?.verdict).toBe('as_expected');
 });
 
-test('the first bills are explained by none before them', () => {
+test('explains no bill when fewer than three came before it', () => {
   expect(verdicts(billed((sum) => sum * 1.135)).slice(0, 5)).toEqual([
     'unknown',
     'unknown',
@@ -57,7 +57,7 @@ test('the first bills are explained by none before them', () => {
 test.each<[Billing, string]>([
   ['monthly', '; 23 % on top, 0.56 less a day and 16.89 on each bill, as before.'],
   ['energyVat', '; 23 % on top and 0.10 less a day, as before.'],
-])('%s: what is not on the sum of the days is told apart', (kind, words) => {
+])('tells apart what is not on the sum of the days when bills are %s', (kind, words) => {
   const building = new Building({ seed: 3, days: 20 * 31 });
   const invoices = building.bills({ kind }).map(({ invoice }) => invoice);
   const newest = billJudge()(invoices, [{ origin: building.from, days: building.days }], DUBLIN).get(
@@ -72,7 +72,7 @@ test.each<[Billing, string]>([
   });
 });
 
-test('two meters: the bill is that of the days of both', () => {
+test('adds up the days of both meters when an account has two', () => {
   const both = check(
     billed((sum) => 2 * sum * 1.135),
     [LEDGER, LEDGER],
@@ -81,7 +81,7 @@ test('two meters: the bill is that of the days of both', () => {
   expect(both.at(-1)?.sum).toBeCloseTo(2e6 * sumOf(9), 0);
 });
 
-test('a tax is told as one, although a rule with a term more is a little likelier', () => {
+test('tells a tax alone when a rule with a term more is only a little likelier', () => {
   const building = new Building({ seed: 11, days: 14 * 31 });
   const invoices = building.bills({ kind: 'vat' }).map(({ invoice }) => invoice);
   const checks = billJudge()(invoices, [{ origin: building.from, days: building.days }], DUBLIN);
@@ -89,7 +89,7 @@ test('a tax is told as one, although a rule with a term more is a little likelie
   for (const { sentence } of judged) expect(sentence).toMatch(/; [\d.]+ % on top, as before\.$/);
 });
 
-test('a day that two meters miss is one day', () => {
+test('counts a day once when two meters miss it', () => {
   const days = new Map([...LEDGER.days].filter(([day]) => day !== '2024-10-12'));
   const [last] = check(
     billed((sum) => 2 * sum * 1.135),
@@ -101,7 +101,7 @@ test('a day that two meters miss is one day', () => {
   expect(last).toMatchObject({ missing: 1, estimated: 0, reason: 'days_missing' });
 });
 
-test('a bill of the far future is about no day that is known, and changes nothing for others', () => {
+test('leaves the other verdicts as they are when a bill is of the far future', () => {
   const far = {
     ...bill(1, 100),
     id: 'far',
@@ -113,18 +113,18 @@ test('a bill of the far future is about no day that is known, and changes nothin
   expect(verdicts([...known, far]).slice(0, -1)).toEqual(verdicts(known));
 });
 
-test('bills that scatter by more than a rule may be unsure of acquit and accuse none', () => {
+test('tells nothing when bills scatter by more than a rule may be unsure of', () => {
   const scattered = billed((sum, at) => sum * 1.135 + (at % 2 === 0 ? 0.4 : -0.4) * (at % 3));
   expect(new Set(verdicts(scattered))).toEqual(new Set(['unknown']));
 });
 
-test('12.40 too much is told, and the next bill is right again', () => {
+test('tells 12.40 too much when one bill is wrong, and acquits the next', () => {
   const bills = billed((sum, at) => sum * 1.135 + (at === 7 ? 12.4 : 0));
   expect(verdicts(bills).slice(-3)).toEqual(['differs', 'as_expected', 'as_expected']);
   expect(sentenceOf(bills, 7)).toMatch(/; 12\.40 more than the days with 13\.5 % on top make\.$/);
 });
 
-test('two wrong bills among the first ones hide neither what the others have in common nor a third', () => {
+test('tells a third wrong bill when two of the first ones are wrong', () => {
   const tooMuch = new Map([
     [0, 13],
     [1, 21],
@@ -134,7 +134,7 @@ test('two wrong bills among the first ones hide neither what the others have in 
   expect(told.slice(7)).toEqual(['as_expected', 'as_expected', 'differs']);
 });
 
-test('another tax is told on the third bill that has it, and is the rule from there on', () => {
+test('tells another tax when the third bill has it, and judges by it from there on', () => {
   const bills = billed((sum, at) => sum * (at < 6 ? 1.09 : 1.19));
   expect(verdicts(bills.slice(0, 8)).slice(-2)).toEqual(['differs', 'differs']);
   expect(verdicts(bills).slice(5)).toEqual([
@@ -150,17 +150,17 @@ test('another tax is told on the third bill that has it, and is the rule from th
   expect(sentenceOf(bills)).toMatch(/19 % on top, since 2024-07-01, as before\.$/);
 });
 
-test('what is too much on every bill from one on is a change as well', () => {
+test('tells a change when every bill from one on has a fee', () => {
   const bills = billed((sum, at) => sum * 1.09 + (at < 6 ? 0 : 5));
   expect(sentenceOf(bills, 8)).toMatch(/the rule has changed: 9 % on top and 5\.00 on each bill since/);
 });
 
-test('three wrong bills in a row that have nothing in common are no change', () => {
+test('tells no change when three wrong bills have nothing in common', () => {
   const bills = billed((sum, at) => sum * 1.09 + ([7, -19, 31][at - 6] ?? 0));
   expect(verdicts(bills).slice(6)).toEqual(['differs', 'differs', 'differs', 'as_expected']);
 });
 
-test('an estimated bill differs, and its correction is as expected together with it', () => {
+test('explains a correction together with its estimate when it puts that right', () => {
   const bills = billed((sum, at) => sum * 1.135 + (at === 6 ? 20 : at === 7 ? -20 : 0));
   expect(verdicts(bills).slice(-4)).toEqual(['differs', 'as_expected', 'as_expected', 'as_expected']);
   expect(sentenceOf(bills, 7)).toMatch(/together with the bill before it, which it puts right/);
@@ -169,7 +169,7 @@ test('an estimated bill differs, and its correction is as expected together with
 describe('bills of a period add up', () => {
   const taxed = billed((sum) => sum * 1.135, 8);
 
-  test('a credit note', () => {
+  test('explains both when a credit note follows a wrong bill', () => {
     const wrong = taxed.map((one, at) => (at === 7 ? { ...one, total: (one.total ?? 0) + 12_400_000 } : one));
     const note = { ...bill(7, -12.4), id: 'C7', dueAt: DUBLIN.startOf('2024-12-31') };
     expect(verdicts([...wrong, note]).slice(-2)).toEqual(['differs', 'as_expected']);
@@ -198,7 +198,7 @@ describe('bills of a period add up', () => {
       ]);
   });
 
-  test('one that is taken back and replaced', () => {
+  test('explains the last one when a bill is taken back and replaced', () => {
     const [last] = taxed.slice(-1) as [Invoice];
     const late = (id: string, total: number, day: Day) => ({
       ...last,
@@ -213,7 +213,7 @@ describe('bills of a period add up', () => {
     expect(verdicts(all).slice(-3)).toEqual(['differs', 'unknown', 'as_expected']);
   });
 
-  test('months that are billed anew, with a note that takes the first bill back: others are judged on', () => {
+  test('goes on judging when months are billed anew with notes that take the first bills back', () => {
     const all = billed((sum) => sum * 1.135).flatMap((one, at) => {
       if (at !== 2 && at !== 4) return [one];
       const total = (one.total ?? 0) + 20_000_000;
@@ -242,7 +242,7 @@ describe('bills of a period add up', () => {
     expect(verdicts([...taxed, more]).at(-1)).toBe('differs');
   });
 
-  test('flats that are billed apart: the second bill of a period is judged, for both', () => {
+  test('judges both with the second bill when two flats are billed apart', () => {
     const half = ({ id, total, ...one }: Invoice, side: string) => ({
       ...one,
       id: `${id}${side}`,
@@ -256,7 +256,7 @@ describe('bills of a period add up', () => {
 describe('days', () => {
   const taxed = billed((sum) => sum * 1.135, 7);
 
-  test('that are missing: the difference stands, nothing is concluded', () => {
+  test('that are missing leave the difference and no verdict when a bill has twelve of them', () => {
     const [last] = check(
       [...taxed, bill(7, 100)],
       [{ ...LEDGER, days: new Map([...LEDGER.days].filter(([day]) => day < '2024-08-20')) }],
@@ -334,7 +334,7 @@ describe('what cannot be compared', () => {
     expect(check(invoices, ledgers)).toEqual([undefined]);
   });
 
-  test('a period that overlaps another', () => {
+  test('tells nothing when a period overlaps another', () => {
     const other = {
       ...march,
       id: 'other',
@@ -345,7 +345,7 @@ describe('what cannot be compared', () => {
   });
 });
 
-test('bills are judged by what is remembered as they are without, whichever days are corrected, lost or estimated', () => {
+test('judges as without a memory when any days are corrected, lost or estimated', () => {
   const bills = billed((sum, at) => sum * 1.135 + (at === 7 ? 12.4 : 0));
   const known = [...LEDGER.days.keys()];
   const changes = fc.array(
@@ -417,11 +417,11 @@ test.each<[string, Wrong]>([
     'beside days that were carried over the end',
     { seed: 331_520, kind: 'percent', wrongAt: 7, cents: 660, carried: 0.05 },
   ],
-])('too much %s, while few bills are known', (_, wrong) => {
+])('acquits within its doubt only when too much is billed %s', (_, wrong) => {
   isJudged(wrong);
 });
 
-test('a bill changes no verdict before it but by telling a change, and a wrong one is acquitted within its doubt only', () => {
+test('changes no earlier verdict but by telling a change when a bill comes, and acquits a wrong one within its doubt only', () => {
   const house = fc.record({
     seed: fc.integer({ min: 1, max: 1e6 }),
     kind: fc.constantFrom(...BILLINGS.filter((kind) => kind !== 'estimated')),

@@ -31,14 +31,14 @@ describe('instalments', () => {
     return { invoices, judged };
   }
 
-  test('an amount that does not depend on its days tells nothing of them', () => {
+  test('tells nothing of the days when the amount does not depend on them', () => {
     const { invoices, judged } = yearsOf(1);
     const newest = judged(invoices.slice(0, 8)).get('M0-7');
     expect(newest).toMatchObject({ verdict: 'unknown', reason: 'instalments', unexplained: null });
     expect(newest && billSentence(newest, 'EUR')).toMatch(/it is an instalment/);
   });
 
-  test('the bill of the year is compared with its days less what was paid, and teaches a rule of years', () => {
+  test('compares the bill of a year with its days less what was paid when instalments came before it', () => {
     const { invoices, judged } = yearsOf(6);
     const checks = judged(invoices);
     const first = checks.get('Y0');
@@ -91,7 +91,7 @@ test.each([
   [1, 1],
   [-1, -1],
   [-1, 1],
-])('periods that are printed a day off, %d and %d, are found to be so', (first, last) => {
+])('explains bills when their periods are printed a day off, %d and %d', (first, last) => {
   const building = new Building({ seed: 6, days: 14 * 31 });
   const bills = building.bills({ kind: 'vat' }).map(({ invoice }) => invoice);
   const printed = bills.map((one) => ({

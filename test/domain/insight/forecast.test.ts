@@ -61,7 +61,7 @@ test.each<[string, Line[], string, number | null]>([
     );
 });
 
-test('a bill that carries two days is two days', () => {
+test('counts two days when a reading carries two', () => {
   const energies = days(40, (at) => 8 + 2 * (at % 5));
   const fate = (at: number): Fate => (at === 35 ? 'missed' : 'billed');
   const known = billed(energies, PRICE, { from: '2025-05-01', fate });
@@ -74,7 +74,7 @@ test('a bill that carries two days is two days', () => {
   expect(Math.abs(energy - 30 * 12 * EUR)).toBeLessThan(30 * EUR);
 });
 
-test('days of the month before that a bill of the first carries are none of this month', () => {
+test('counts no day of the month before when the reading of the first carries some', () => {
   const fate = (at: number): Fate => (at === 30 ? 'missed' : 'billed');
   const energies = days(33, () => 10);
   const known = billed(energies, PRICE, { from: '2025-05-01', fate });
@@ -86,7 +86,7 @@ test('days of the month before that a bill of the first carries are none of this
 /** Days of two kinds. */
 const UNEVEN = days(59, (at) => (at % 2 === 0 ? 1 : 30));
 
-test('the band of the cost is that of the heat at its price, and begins at what is known already', () => {
+test('prices the band of the heat when there is a tariff, from what is known already', () => {
   const known = billed(UNEVEN, PRICE, { from: '2025-05-01' });
   const middle = month(new Map([...known].filter(([day]) => day <= '2025-06-15')), '2025-06-15', TARIFF);
   const { energy, cost } = middle;
@@ -108,7 +108,7 @@ test('the band of the cost is that of the heat at its price, and begins at what 
   expect(last?.low).toBe(used);
 });
 
-test('heat of days that have no cost yet is priced by the tariff', () => {
+test('prices heat by the tariff when its days have no cost yet', () => {
   const all = billed(
     days(45, () => 10),
     PRICE,
@@ -138,7 +138,7 @@ const today = fc.oneof(
   fc.constantFrom('2024-02-29', '2025-01-31', '2026-03-29', '2027-10-30'),
 );
 
-test('a forecast lies within its band, and no part of it below what the month has', () => {
+test('lies within its band, and not below what the month has, when days are any numbers', () => {
   holds(manyDays, today, (known, day) => {
     for (const kind of ['energy', 'cost'] as const) {
       const found = month(known, day, null)[kind];

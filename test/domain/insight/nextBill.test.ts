@@ -48,20 +48,20 @@ test.each<[string, Day[], Day, Day | null]>([
   expect(span).toEqual(to === null ? null : { from: edges.at(-1), to });
 });
 
-test('a bill that is cancelled, and one without a period, are left out', () => {
+test('leaves a bill out when it is cancelled or has no period', () => {
   const [newest, before] = bills('2025-01-01', '2025-02-01', '2025-03-01') as [Invoice, Invoice];
   const known = [{ ...newest, startAt: null }, before];
   expect(nextBillSpan(known, '2025-03-10', DUBLIN)).toEqual({ from: '2025-02-01', to: '2025-03-01' });
   expect(nextBillSpan([{ ...newest, status: 'CANCELLED' }], '2025-03-10', DUBLIN)).toBeNull();
 });
 
-test('a bill of the far future is not the newest one', () => {
+test('begins after the newest bill when another is of the far future', () => {
   const far = { ...(bills('2025-01-01', '2025-02-01')[0] as Invoice), endAt: Date.parse('9999-12-31') };
   const known = [...bills('2025-01-01', '2025-02-01'), { ...far, startAt: Date.parse('9999-12-01') }];
   expect(nextBillSpan(known, '2025-02-10', DUBLIN)).toEqual({ from: '2025-02-01', to: '2025-03-01' });
 });
 
-test('all meters, and what bills have on top of their days', () => {
+test('adds up all meters and what is on top when bills have a rule', () => {
   const span = { from: '2025-03-01', to: '2025-04-01' };
   const known = { amount: 100 * EUR, low: 90 * EUR, high: 110 * EUR };
   const rates = [1.135, 0, 3];
@@ -85,7 +85,7 @@ test('all meters, and what bills have on top of their days', () => {
   expect(forecastBill(span, [], null)).toEqual({ span, cost: null, energy: null });
 });
 
-test('a bill of two months closes in on what it comes to', () => {
+test('closes in on its total when a bill of two months nears its end', () => {
   const house = new Household({ seed: 8, from: '2023-01-01', days: 1_000 });
   const span = { from: '2025-01-01', to: '2025-03-01' };
   const halves = ['2025-01-02', '2025-01-20', '2025-02-10', '2025-02-28', '2025-03-04'].map((today) => {

@@ -35,7 +35,7 @@ test.each<[string, number, (number | null)[], { first: number; next: number; rig
   ['days without heat', 0.1, [5, 0, 0, 0, 0, 0, 0, 9], []],
   ['equal ones about a missed day', 0.1, [7.3, 7.3, null, 7.3, 7.3], []],
   ['equal ones up to the newest', 0.1, [5, 7.3, 7.3, 7.3, 7.3], [{ first: 1, next: 5, right: 5 }]],
-])('estimates: %s', (_, step, newest, runs) => {
+])('finds the estimates when there are %s', (_, step, newest, runs) => {
   const kwh = [...usual(step), ...newest];
   const found = estimatedRuns(readingsIn('energy', daysOf(kwh), spanOf(kwh.length)));
   expect(
@@ -49,6 +49,6 @@ test.each([
   [[1.234, 5.1, 6.75], 0.001],
   [[1.5, 2, 3.5], 0.5],
   [[], 0.001],
-])('the step of a register that shows %o is %d kWh', (kwh, step) => {
+])('finds the step when a register shows %o: %d kWh', (kwh, step) => {
   expect(registerStep(kwh.map((one) => Math.round(one * 1e6)))).toBe(step * 1e6);
 });

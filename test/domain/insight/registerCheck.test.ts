@@ -59,7 +59,7 @@ describe('two readings', () => {
     expect(check(readings, MAY)).toBeNull();
   });
 
-  test('a day of which the ledger has a later reading, or an earlier one, ends no span', () => {
+  test('end no span when the ledger has another reading of that day', () => {
     const readings = [shown('2025-05-01', 100), shown('2025-05-11', 200), shown('2025-05-21', 297, 12)];
     for (const hour of [3, 23]) {
       const readTimes = new Map([['2025-05-21', at('2025-05-21', hour)]]);
@@ -139,14 +139,14 @@ describe('kept', () => {
   });
 });
 
-test('between the register of a meter and that of the one in its place nothing is compared', () => {
+test('compares nothing when another meter came between the two readings', () => {
   const old = [shown('2025-05-01', 100), shown('2025-05-11', 200)].map((one) => ({ ...one, meter: 'A' }));
   const own = [shown('2025-05-12', 5000), shown('2025-05-20', 5080)].map((one) => ({ ...one, meter: 'B' }));
   expect(check([...old, own[0] as Register], MAY)).toBeNull();
   expect(check([...old, ...own], MAY)).toMatchObject({ from: '2025-05-13', to: '2025-05-20', difference: 0 });
 });
 
-test('the growth less the difference is the sum of the days, whatever is read', () => {
+test('has a growth that is the sum of the days and the difference when anything is read', () => {
   const readings = fc.array(fc.tuple(fc.integer({ min: 0, max: 150 }), fc.integer({ min: 0, max: 9_000 })));
   const lines = fc.array(fc.tuple(fc.integer({ min: 0, max: 150 }), fc.integer({ min: 0, max: 90 })));
   holds(readings, lines, (shownOn, used) => {

@@ -77,7 +77,7 @@ describe('one day far off', () => {
   });
 });
 
-test('a register of whole kWh alarms by none of its steps', () => {
+test('raises no alarm when a register of whole kWh makes a step', () => {
   // Some 1.2 kWh a day, as such a register shows them; then a day a little above, and two of them together.
   const kwh = Array.from({ length: 200 }, (_, at) => Math.floor(1.2 * (at + 1)) - Math.floor(1.2 * at));
   const days = new Map(
@@ -183,7 +183,7 @@ describe('what it is judged by', () => {
   });
 });
 
-test('whatever the days hold, the band surrounds the expectation and nothing is negative or no number', () => {
+test('surrounds the expectation with its band when the days hold anything', () => {
   const day = fc.option(fc.oneof(fc.constant(0), fc.double({ min: 0, max: 200, noNaN: true })), {
     freq: 10,
   });

@@ -23,7 +23,7 @@ const changeOf = ({ days, temperatures }: Household) => compared(days, temperatu
 const reasonOf = ({ days, temperatures }: Pick<Household, 'days' | 'temperatures'>) =>
   openHouse(days, { temperatures, base: null }).newestChange();
 
-test('a saving is found again, without noise within what the felt temperature makes', () => {
+test('tells a saving when the days have no noise, within what the felt temperature makes', () => {
   holds(seeds, fc.double({ min: 0.5, max: 1.5, noNaN: true }), (seed, factor) => {
     const exact = { seed, noise: 0, setback: 1, weekend: 1 };
     const change = changeOf(household({ ...exact, changes: [{ from: FROM, factor }] }));
@@ -77,11 +77,11 @@ test.each<[string, string, Pick<Household, 'days' | 'temperatures'>]>([
   ],
   ['credits that outweigh the use', 'not_sure', { days: CREDITED, temperatures: TEMPERATURES }],
   ['days that say too little', 'not_sure', household({ seed: 1, noise: 2.5 })],
-])('nothing is told: %s', (_, reason, known) => {
+])('tells nothing when the case is: %s', (_, reason, known) => {
   expect(reasonOf(known)).toBe(reason);
 });
 
-test('a house keeps a third of yesterday where that is known', () => {
+test('keeps a third of yesterday when its temperature is known', () => {
   const means = new Map([
     ['2025-01-01', 0],
     ['2025-01-02', 6],
@@ -90,7 +90,7 @@ test('a house keeps a third of yesterday where that is known', () => {
   expect(feltOver(means, { from: '2025-01-01', to: '2025-01-05' })).toEqual([0, 4, Number.NaN, 3]);
 });
 
-test('the base is the one that is given, else that of the house, else the custom', () => {
+test('takes the base of the house when none is given, and the custom when the house tells none', () => {
   const { days, temperatures } = household({ seed: 3 });
   const [winter, day] = [
     { from: '2025-01-01', to: '2025-02-01' },
@@ -110,7 +110,7 @@ test('the base is the one that is given, else that of the house, else the custom
   }
 });
 
-test('heating and hot water add up to what was used, and neither may be more', () => {
+test('splits a month into parts that add up when it has heat and weather', () => {
   for (const hotWater of [0.05, 2, 6]) {
     const { days, temperatures, readings } = household({ seed: 5, hotWater });
     const parts = openHouse(days, { temperatures, base: BASE }).split({
@@ -128,7 +128,7 @@ test('heating and hot water add up to what was used, and neither may be more', (
   }
 });
 
-test('a month is told apart although a day has no temperature, and not where most have none', () => {
+test('splits a month when one day has no temperature, and not when most have none', () => {
   const january = { from: '2025-01-01', to: '2025-02-01' };
   const apart = (isKnown: (day: Day) => boolean) => {
     const temperatures = new Map([...TEMPERATURES].filter(([day]) => isKnown(day)));
@@ -138,12 +138,12 @@ test('a month is told apart although a day has no temperature, and not where mos
   expect(apart((day) => day < '2025-01-12' || day >= '2025-02-01')).toBe('days_missing');
 });
 
-test('the newest days are those that have both: older temperatures compare older days', () => {
+test('compares older days when the newest have no temperature', () => {
   const older = new Map([...TEMPERATURES].filter(([day]) => day < '2025-03-01'));
   expect(compared(DAYS, older)?.to).toBe('2025-02-28');
 });
 
-test('numbers of any kind: finite ones in order, or nothing', () => {
+test('tells finite numbers in order, or nothing, when days and temperatures are any numbers', () => {
   const kwh = fc.double({ min: -100, max: 1e5, noNaN: true });
   const degrees = fc.double({ min: -60, max: 60, noNaN: true });
   holds(fc.array(fc.tuple(kwh, degrees), { minLength: 460, maxLength: 700, size: 'max' }), (rows) => {

@@ -43,19 +43,19 @@ export function readCsv(given: string): CsvRow[] {
   let line = 1;
   const take = (pattern: RegExp): RegExpExecArray | null => {
     pattern.lastIndex = at;
-    const found = pattern.exec(text);
-    at += found?.[0].length ?? 0;
-    return found;
+    const match = pattern.exec(text);
+    at += match?.[0].length ?? 0;
+    return match;
   };
   while (at < text.length) {
     const start = at;
     const cells: string[] = [];
     let fault: CsvRow['fault'] = null;
     for (let end: string | undefined = separator; end === separator; ) {
-      const found = take(CELLS[separator]);
-      cells.push(found?.[1]?.replaceAll('""', '"') ?? found?.[2] ?? '');
-      end = found?.[3];
-      if (found !== null) continue;
+      const cell = take(CELLS[separator]);
+      cells.push(cell?.[1]?.replaceAll('""', '"') ?? cell?.[2] ?? '');
+      end = cell?.[3];
+      if (cell !== null) continue;
       fault = take(BEHIND_QUOTE) ? 'text_after_quote' : 'quote_without_end';
       if (fault === 'quote_without_end') at = text.length;
     }

@@ -83,8 +83,10 @@ export const registerKey = (property: Property): string =>
 
 /** The known register; `null`: none, or it has several meters, whose registers are not one number. */
 export function registerOf({ registers }: Extras, property: Property): RegisterHistory | null {
-  const found = registers[registerKey(property)]?.found ?? null;
-  return found && property.meterIdentifiers.length <= 1 ? namedReadings(found, namesOf(property)[0]) : null;
+  const history = registers[registerKey(property)]?.found ?? null;
+  return history && property.meterIdentifiers.length <= 1
+    ? namedReadings(history, namesOf(property)[0])
+    : null;
 }
 
 /** Without those of meters that are gone. */
@@ -103,15 +105,15 @@ export function takeInvoices(
   { byProfile, notFoundAt }: ReadInvoices,
   fetchedAt: number,
 ): { readonly invoices: Invoices; readonly bills: readonly Invoice[] } {
-  const found = new Map<string, Invoice>();
+  const byId = new Map<string, Invoice>();
   const history = new Set<string>();
   for (const [profile, invoices] of byProfile) {
     for (const invoice of invoices) {
-      found.set(invoice.id, invoice);
+      byId.set(invoice.id, invoice);
       if (!known?.profiles.includes(profile)) history.add(invoice.id);
     }
   }
-  const all = newestFirst([...found.values()]).slice(0, MOST_INVOICES);
+  const all = newestFirst([...byId.values()]).slice(0, MOST_INVOICES);
   const oldestFirst = all.toReversed();
   const ids = new Set(known?.knownIds);
   const bills = oldestFirst.filter(({ id }) => !ids.has(id) && !history.has(id));

@@ -149,9 +149,9 @@ export function merge(ledger: Ledger, buckets: readonly Bucket[], receivedAt: nu
   for (const bucket of inOrder) {
     const { day } = bucket;
     if (day < ledger.origin || (bucket.energy === null && bucket.cost === null)) continue;
-    const known = (days ?? ledger.days).get(day);
-    const after = newerAmounts(bucket, known);
-    if (known && isSame(known, after)) {
+    const record = (days ?? ledger.days).get(day);
+    const after = newerAmounts(bucket, record);
+    if (record && isSame(record, after)) {
       quarantined.delete(day);
       continue;
     }
@@ -168,10 +168,14 @@ export function merge(ledger: Ledger, buckets: readonly Bucket[], receivedAt: nu
     }
     quarantined.delete(day);
     days ??= new Map(ledger.days);
-    days.set(day, { ...after, revision: known ? known.revision + 1 : 0, receivedAt });
-    if (!known && before?.isHistory) continue;
-    const told = known ? { energy: known.energy, cost: known.cost } : null;
-    changes.push({ kind: known ? 'corrected' : 'new_day', day, before: told, after });
+    days.set(day, { ...after, revision: record ? record.revision + 1 : 0, receivedAt });
+    if (!record && before?.isHistory) continue;
+    changes.push({
+      kind: record ? 'corrected' : 'new_day',
+      day,
+      before: record ? { energy: record.energy, cost: record.cost } : null,
+      after,
+    });
   }
   // An unchanged part stays the same object, so that nothing is written or summed again.
   const isUnchanged = quarantinedNow.length === 0 && quarantined.size === ledger.quarantined.size;
@@ -208,8 +212,8 @@ function readTimes(
     ({ day, readAt }) => readAt !== undefined && days.has(day) && known.get(day) !== readAt,
   );
   if (news.length === 0) return known;
-  const all = new Map([...known, ...news.map(({ day, readAt = 0 }): [Day, number] => [day, readAt])]);
-  return new Map([...all].sort(([a], [b]) => compareText(a, b)).slice(-DAYS_LOOKED_AT));
+  const times = new Map([...known, ...news.map(({ day, readAt = 0 }): [Day, number] => [day, readAt])]);
+  return new Map([...times].sort(([a], [b]) => compareText(a, b)).slice(-DAYS_LOOKED_AT));
 }
 
 /** A flat may need as much on its coldest day, or for some days at once: smaller amounts need no comparison. */

@@ -31,8 +31,8 @@ const dayTexts = new Map<number, Day>();
 
 /** `count`: days since 1970. */
 export function fromEpochDay(count: number): Day {
-  const known = dayTexts.get(count);
-  if (known !== undefined) return known;
+  const text = dayTexts.get(count);
+  if (text !== undefined) return text;
   if (dayTexts.size >= MOST_WRITTEN) dayTexts.clear();
   const day = new Date(count * DAY_MS).toISOString().slice(0, 10);
   dayTexts.set(count, day);
@@ -151,9 +151,9 @@ const zones = new Map<string, Zone>();
 
 /** `name` is an IANA time zone; throws RangeError for any other. */
 export function zone(name: string): Zone {
-  const known = zones.get(name) ?? openZone(name);
-  zones.set(name, known);
-  return known;
+  const opened = zones.get(name) ?? openZone(name);
+  zones.set(name, opened);
+  return opened;
 }
 
 function openZone(name: string): Zone {
@@ -173,14 +173,14 @@ function openZone(name: string): Zone {
 
   function offsetMs(epochMs: number): number {
     const day = Math.floor(epochMs / DAY_MS);
-    let known = offsets.get(day);
-    if (known === undefined) {
+    let offset = offsets.get(day);
+    if (offset === undefined) {
       if (offsets.size >= MOST_WRITTEN) offsets.clear();
       const first = askedOffsetMs(day * DAY_MS);
-      known = first === askedOffsetMs((day + 1) * DAY_MS) ? first : 'mixed';
-      offsets.set(day, known);
+      offset = first === askedOffsetMs((day + 1) * DAY_MS) ? first : 'mixed';
+      offsets.set(day, offset);
     }
-    return known === 'mixed' ? askedOffsetMs(epochMs) : known;
+    return offset === 'mixed' ? askedOffsetMs(epochMs) : offset;
   }
   function askedOffsetMs(epochMs: number): number {
     const part: Record<string, number> = {};

@@ -47,11 +47,11 @@ export function readRetainedHistory(payload: Buffer): RetainedHistory | null {
  * erases. If the retained origin is not the ledger's own, the history is still to be read from there.
  */
 export function restoreLedger(ledger: Ledger, { origin, days }: RetainedHistory, at: number): Ledger {
-  const all = new Map<Day, DayRecord>();
-  for (const [day, { energy, cost }] of days) all.set(day, { energy, cost, revision: 0, receivedAt: at });
+  const records = new Map<Day, DayRecord>();
+  for (const [day, { energy, cost }] of days) records.set(day, { energy, cost, revision: 0, receivedAt: at });
   for (const [day, read] of ledger.days) {
     if (day < origin) continue;
-    all.set(day, { ...read, ...newerAmounts(read, days.get(day)) });
+    records.set(day, { ...read, ...newerAmounts(read, days.get(day)) });
   }
-  return { ...(ledger.origin === origin ? ledger : openLedger(origin)), days: all };
+  return { ...(ledger.origin === origin ? ledger : openLedger(origin)), days: records };
 }

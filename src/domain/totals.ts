@@ -99,6 +99,9 @@ export function periodSums(ledger: Ledger, interval: 'day' | 'week' | 'month', m
 
 /** Sums of what is known; `null` when nothing is. */
 export function sumAmounts(records: Iterable<Amounts>): Amounts {
-  const all = [...records];
-  return { energy: sumKnown(all.map(({ energy }) => energy)), cost: sumKnown(all.map(({ cost }) => cost)) };
+  const amounts = [...records];
+  return {
+    energy: sumKnown(amounts.map(({ energy }) => energy)),
+    cost: sumKnown(amounts.map(({ cost }) => cost)),
+  };
 }

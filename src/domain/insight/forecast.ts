@@ -26,7 +26,7 @@ export interface Forecast {
 /** `null` when the last month has no reading at all. */
 export type Forecasts = Readonly<Record<keyof Amounts, Forecast | null>>;
 
-interface Known {
+interface ForecastFacts {
   readonly days: Days;
   readonly today: Day;
   /** `null`: the cost follows its own past. */
@@ -58,14 +58,14 @@ const SINGLE = 0.7;
 export type Forecaster = (span: DaySpan) => Forecasts;
 
 /** The running month. */
-export const forecastMonth = (known: Known, forecast = forecaster(known)): Forecasts =>
-  forecast({ from: monthStart(known.today), to: addMonths(known.today, 1) });
+export const forecastMonth = (facts: ForecastFacts, forecast = forecaster(facts)): Forecasts =>
+  forecast({ from: monthStart(facts.today), to: addMonths(facts.today, 1) });
 
 /** Energy and cost of any span. What the readings tell of each is learnt once. */
-export function forecaster(known: Known): Forecaster {
-  const { days, tariff } = known;
-  const energyOf = learn('energy', known);
-  const costOf = tariff && energyOf ? null : learn('cost', known);
+export function forecaster(facts: ForecastFacts): Forecaster {
+  const { days, tariff } = facts;
+  const energyOf = learn('energy', facts);
+  const costOf = tariff && energyOf ? null : learn('cost', facts);
   return (span) => {
     const { sum, left } = readSoFar('energy', days, span);
     const costs = readSoFar('cost', days, span);
@@ -97,7 +97,7 @@ function banded(sure: Micro, { mean, variance }: ReturnType<Expect>, price = 1):
 }
 
 /** `null`: the last month has no reading. */
-function learn(kind: keyof Amounts, { days, today }: Known): Expect | null {
+function learn(kind: keyof Amounts, { days, today }: ForecastFacts): Expect | null {
   const from = addDays(today, -LEARNT_FROM_DAYS);
   const readings = readingsIn(kind, days, { from, to: addDays(today, 1) });
   if ((readings.at(-1)?.at ?? 0) < LEARNT_FROM_DAYS - LONGEST_CARRIED_DAYS) return null;
@@ -153,7 +153,7 @@ function filtered(points: readonly Point[], from: Day): Expect {
     const gain = covariance.map((line) => dot(line, row));
     const variance = dot(row, gain) + single / days;
     addTo(state, (root - dot(row, state)) / variance, gain);
-    for (const [one, line] of covariance.entries()) addTo(line, -(gain[one] as number) / variance, gain);
+    for (const [at, line] of covariance.entries()) addTo(line, -(gain[at] as number) / variance, gain);
   }
 
   return (left) => {

@@ -5,7 +5,7 @@ import { addDays, type Day, daysBetween, daysOf, type Zone } from '../period.ts'
 import { type Register, type RegisterHistory, readingsByMeter } from '../reading.ts';
 import { dayClosedBy, type ReadingCloses } from '../readingCloses.ts';
 
-type Known = Pick<Ledger, 'days' | 'readTimes' | 'origin'>;
+type DayReadings = Pick<Ledger, 'days' | 'readTimes' | 'origin'>;
 
 /** The register at the end of a day. */
 type End = Pick<Register, 'energy'> & { readonly day: Day };
@@ -20,7 +20,7 @@ const MINUTE_MS = 60_000;
  */
 export function checkRegister(
   { readings }: RegisterHistory,
-  ledger: Known,
+  ledger: DayReadings,
   closes: ReadingCloses,
   zone: Zone,
 ): RegisterCheck | null {
@@ -44,7 +44,7 @@ export function checkRegister(
 export type RegisterCheck = ReturnType<typeof checkOf>;
 
 /** `from`, `to`: first and last day between the two readings; `difference`: the growth less the sum of the days. */
-function checkOf(first: End, last: End, { days }: Known) {
+function checkOf(first: End, last: End, { days }: DayReadings) {
   const [from, to, growth] = [addDays(first.day, 1), last.day, last.energy - first.energy];
   const energies = daysOf({ from, to: addDays(to, 1) }).map((day) => days.get(day)?.energy ?? null);
   const daysMissing = energies.filter((energy) => energy === null).length;
@@ -52,7 +52,7 @@ function checkOf(first: End, last: End, { days }: Known) {
 }
 
 /** No later reading of the day is in the ledger, nor is this one still to come there. */
-function endsDay({ days, readTimes, origin }: Known, day: Day, readAt: number) {
+function endsDay({ days, readTimes, origin }: DayReadings, day: Day, readAt: number) {
   if (day < addDays(origin, -1)) return false;
   const lastRead = readTimes.get(day);
   if (lastRead !== undefined) return Math.abs(lastRead - readAt) < MINUTE_MS;

@@ -9,12 +9,12 @@ import { checkRegister, type RegisterCheck } from './registerCheck.ts';
 /** The provider reads at another hour than midnight: less than these is no difference. */
 const SMALLEST_DIFFERENCE = toMicro(1);
 const SMALLEST_SHARE = 0.25;
-/** So many days tell which of them a reading is about. */
+/** The fewest days that tell which of them a reading is about. */
 const FEWEST_DAYS = 7;
 const CLEARLY = 0.5;
 
 export interface WitnessDays {
-  /** By how much the register grew between two midnights. */
+  /** The growth of the register between two midnights. */
   readonly days: ReadonlyMap<Day, number>;
   /** Over the longest span that both have. */
   readonly check: RegisterCheck | null;
@@ -28,25 +28,26 @@ export function compareWitness(midnights: RegisterHistory | null, ledger: Ledger
   const readings = midnights?.readings ?? [];
   const days = new Map(
     readings.flatMap(({ energy, readAt }, at): [Day, number][] => {
-      const [day, next] = [zone.dayAt(readAt), readings[at + 1]];
+      const day = zone.dayAt(readAt);
+      const next = readings[at + 1];
       return next && zone.dayAt(next.readAt) === addDays(day, 1) ? [[day, next.energy - energy]] : [];
     }),
   );
   const energyOn = (day: Day) => ledger.days.get(day)?.energy ?? null;
-  const differing = [...days].flatMap(([day, own]) => {
-    const theirs = energyOn(day);
+  const differing = [...days].flatMap(([day, grown]) => {
+    const reported = energyOn(day);
     // A reading after a day without one has that day in it.
-    if (theirs === null || energyOn(addDays(day, -1)) === null) return [];
-    const difference = Math.abs(own - theirs);
-    return difference > SMALLEST_DIFFERENCE && difference > SMALLEST_SHARE * Math.max(own, theirs)
+    if (reported === null || energyOn(addDays(day, -1)) === null) return [];
+    const difference = Math.abs(grown - reported);
+    return difference > SMALLEST_DIFFERENCE && difference > SMALLEST_SHARE * Math.max(grown, reported)
       ? [day]
       : [];
   });
   // The first register of a day closes the day before it, and no other reading of the ledger is to be compared with it.
-  const known = { ...ledger, readTimes: new Map() };
+  const withoutTimes = { ...ledger, readTimes: new Map() };
   return {
     days,
-    check: midnights && checkRegister(midnights, known, 'previous_day', zone),
+    check: midnights && checkRegister(midnights, withoutTimes, 'previous_day', zone),
     differing,
     daysLate: daysLate(days, energyOn),
   };
@@ -54,11 +55,11 @@ export function compareWitness(midnights: RegisterHistory | null, ledger: Ledger
 
 function daysLate(days: ReadonlyMap<Day, number>, energyOn: (day: Day) => number | null): number | null {
   const errorAt = (late: number): number | null => {
-    const errors = [...days].flatMap(([day, own]) => {
-      const theirs = energyOn(addDays(day, late));
-      return theirs === null ? [] : [Math.abs(own - theirs)];
+    const errors = [...days].flatMap(([day, grown]) => {
+      const reported = energyOn(addDays(day, late));
+      return reported === null ? [] : [Math.abs(grown - reported)];
     });
-    return errors.length < FEWEST_DAYS ? null : meanOf(errors, (one) => one);
+    return errors.length < FEWEST_DAYS ? null : meanOf(errors, (error) => error);
   };
   const asCalled = errorAt(0);
   if (asCalled === null) return null;

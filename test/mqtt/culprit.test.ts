@@ -106,3 +106,15 @@ test('leaves out what the broker ends the connection over when it is sent past t
   await waitFor('the loss', () => !link.status().connected);
   expect(await turnOf()).toEqual(new Set());
 });
+
+test('asks for all filters in one packet when a message is the suspect', async () => {
+  const { broker, inTheEnd } = await judged(
+    { publish: (topic, connections) => (topic === CULPRIT && connections === 1 ? null : 0) },
+    {
+      announcement: () => [ONLINE, ...states('culprit')],
+      subscriptions: [{ filter: 'x/request/+' }, { filter: 'x/status' }],
+    },
+  );
+  await inTheEnd('the message', () => broker.topics().includes(CULPRIT));
+  expect([broker.connections, broker.questions]).toEqual([2, 2]);
+});

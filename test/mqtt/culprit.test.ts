@@ -1,5 +1,6 @@
 // A broker that ends connections: what it ended them over is left out, by whichever way it was sent, and nothing else is.
 import { expect, test } from 'vitest';
+import { Culprit, subscriptionTo } from '../../src/mqtt/culprit.ts';
 import { openStack } from '../support/stack.ts';
 import { startStrictBroker, type Verdicts } from '../support/strictBroker.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -24,6 +25,23 @@ async function judged(verdicts: Verdicts, more: Parameters<typeof openLink>[2] =
       }),
   };
 }
+
+test('tries a subscription once more when a connection has lasted, and leaves it out for good when that ends, too', () => {
+  const culprit = new Culprit();
+  const end = { what: 'closed by the broker' };
+  const name = subscriptionTo(['x/status']);
+  expect([culprit.judge(name, end), culprit.judge(name, end), culprit.endOver(name)]).toEqual([
+    false,
+    true,
+    end,
+  ]);
+  expect([culprit.retry(), culprit.endOver(name)]).toEqual([true, undefined]);
+  expect([culprit.judge(name, end), culprit.endOver(name)]).toEqual([true, end]);
+  expect([culprit.retry(), culprit.endOver(name)]).toEqual([false, end]);
+  // A connection that ends at rest clears it.
+  culprit.judge(undefined, end);
+  expect(culprit.endOver(name)).toBeUndefined();
+});
 
 test('leaves nothing out when the broker goes away in the middle of the first publication, twice', async () => {
   const { broker, link, inTheEnd, refused } = await judged(

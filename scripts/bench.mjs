@@ -1,4 +1,6 @@
 // Bundles the bench and the floors it measures against into a folder of its own, and runs it on the built program.
+// Goals: a start with a poll within 1.6 times the floor, resident memory after a minute within 1.15 times, 1,000 accounts at half the floor's
+// polls per second or more, with at most 50 ms of event loop delay (p99).
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -2,7 +2,7 @@
 // The process: what it is given, and how it ends.
 import { fstatSync, writeFileSync } from 'node:fs';
 import { type Io, openPrompt } from './cli/command.ts';
-import { exitCodeOf } from './cli/commands.ts';
+import { exitCodeOf } from './cli/commandLine.ts';
 import { systemClock } from './foundation/clock.ts';
 import { EXIT } from './foundation/failure.ts';
 

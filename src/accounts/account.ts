@@ -8,7 +8,7 @@ import { backOffMs } from '../foundation/retry.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { AccountView, MeterView } from '../publication/views.ts';
 import type { Told } from '../store/documents.ts';
-import { Bills } from './bills.ts';
+import { openBills } from './bills.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
 import type { Meter } from './meter.ts';
@@ -54,7 +54,7 @@ export class Account {
   /** Its last poll needed a person, as it is known from before it was opened. */
   hasToSignIn = false;
   readonly #context: AccountContext;
-  readonly #bills: Bills;
+  readonly #bills: ReturnType<typeof openBills>;
 
   private constructor(
     properties: Properties,
@@ -69,7 +69,7 @@ export class Account {
     this.properties = properties;
     this.#context = context;
     const invoices = () => extras.known.invoices.found?.all ?? NO_INVOICES;
-    this.#bills = new Bills(invoices, () => properties.billed(), context.zone);
+    this.#bills = openBills(invoices, () => properties.billed(), context.zone);
   }
 
   static async open(id: string, parts: PropertiesParts, context: AccountContext): Promise<Account> {

@@ -9,38 +9,32 @@ import type { Meter } from './meter.ts';
 
 const NO_CHECKS: BillChecks = new Map();
 
-export class Bills {
-  readonly #invoices: () => readonly Invoice[];
-  readonly #meters: () => readonly Meter[];
-  readonly #zone: Zone;
-  readonly #judge: (bills: readonly Invoice[], ...ledgers: readonly Ledger[]) => BillChecks;
-
-  /** `meters`: all that the bills are about; none while one of them is not complete. */
-  constructor(invoices: () => readonly Invoice[], meters: () => readonly Meter[], zone: Zone) {
-    this.#invoices = invoices;
-    this.#meters = meters;
-    this.#zone = zone;
-    const judge = billJudge();
-    this.#judge = lastAnswer((bills, ...ledgers) => judge(bills, ledgers, zone));
-  }
+/** `meters`: all that the bills are about; none while one of them is not complete. */
+export function openBills(invoices: () => readonly Invoice[], meters: () => readonly Meter[], zone: Zone) {
+  const judge = billJudge();
+  const judged = lastAnswer((bills: readonly Invoice[], ...ledgers: readonly Ledger[]) =>
+    judge(bills, ledgers, zone),
+  );
 
   /** The keys are ids of invoices. It is the same map as long as nothing changes. */
-  checks(): BillChecks {
-    const invoices = this.#invoices();
+  function checks(): BillChecks {
+    const bills = invoices();
     // The days that each reading is about are looked up first, which takes as long as reading them.
-    if (invoices.length === 0) return NO_CHECKS;
-    return this.#judge(invoices, ...this.#meters().map(({ store }) => store.tenancy));
+    if (bills.length === 0) return NO_CHECKS;
+    return judged(bills, ...meters().map(({ store }) => store.tenancy));
   }
 
-  /** The bill after the newest one. `null` without invoices that tell a period, and while the ledgers do not cover it. */
-  next(today: Day): BillForecast | null {
-    const invoices = this.#invoices();
-    const span = nextBillSpan(invoices, today, this.#zone);
-    const meters = this.#meters();
-    if (!span || meters.some(({ store }) => store.tenancy.origin > span.from)) return null;
-    const checks = this.checks();
-    const rules = invoices.map(({ id }) => checks.get(id)?.rule ?? null);
-    const forecasts = meters.map((meter) => meter.forecastOver(span));
-    return forecastBill(span, forecasts, rules.find((rule) => rule !== null) ?? null);
-  }
+  return {
+    checks,
+    /** The bill after the newest one. `null` without invoices that tell a period, and while the ledgers do not cover it. */
+    next(today: Day): BillForecast | null {
+      const span = nextBillSpan(invoices(), today, zone);
+      const billed = meters();
+      if (!span || billed.some(({ store }) => store.tenancy.origin > span.from)) return null;
+      const checked = checks();
+      const rules = invoices().map(({ id }) => checked.get(id)?.rule ?? null);
+      const forecasts = billed.map((meter) => meter.forecastOver(span));
+      return forecastBill(span, forecasts, rules.find((rule) => rule !== null) ?? null);
+    },
+  };
 }

@@ -31,7 +31,7 @@ import type { AccountContext } from './context.ts';
 import type { PollHistory } from './pollHistory.ts';
 import type { Upstream } from './upstream.ts';
 
-interface Parts {
+interface ExtrasParts {
   readonly upstream: Upstream;
   readonly history: PollHistory;
   /** One round at a time, for all accounts. */
@@ -59,7 +59,7 @@ const DAY_BEGINS_MS = 4 * 3_600_000;
 
 export class AccountExtras {
   readonly #account: string;
-  readonly #parts: Parts;
+  readonly #parts: ExtrasParts;
   readonly #context: AccountContext;
   /** The extras that the configuration wants. */
   #known: Extras;
@@ -68,12 +68,12 @@ export class AccountExtras {
   #news: readonly Invoice[];
   #round: Promise<void> | null = null;
 
-  static async open(account: string, parts: Parts, context: AccountContext): Promise<AccountExtras> {
+  static async open(account: string, parts: ExtrasParts, context: AccountContext): Promise<AccountExtras> {
     const stored = (await parts.upstream.extras.read()) ?? NO_EXTRAS;
     return new AccountExtras(account, parts, onlyWanted(stored, context.config.extras), context);
   }
 
-  private constructor(account: string, parts: Parts, known: Extras, context: AccountContext) {
+  private constructor(account: string, parts: ExtrasParts, known: Extras, context: AccountContext) {
     this.#account = account;
     this.#parts = parts;
     this.#context = context;
@@ -268,9 +268,9 @@ export class AccountExtras {
     const { upstream } = this.#parts;
     const now = this.#context.clock.now();
     const notFoundAt = before?.notFoundAt ?? null;
-    const read = await upstream.provider.invoices?.({ ...customer, notFoundAt, now, signal });
-    if (read === undefined) return null;
-    const { bills, invoices } = takeInvoices(before, read, now);
+    const answer = await upstream.provider.invoices?.({ ...customer, notFoundAt, now, signal });
+    if (answer === undefined) return null;
+    const { bills, invoices } = takeInvoices(before, answer, now);
     this.#news = [...this.#news, ...bills];
     return invoices;
   }

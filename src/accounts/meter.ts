@@ -15,7 +15,9 @@ import type { Provider } from '../provider/provider.ts';
 import type { Health } from '../publication/messages.ts';
 import { completeMonths } from '../publication/statement/statement.ts';
 import type { MeterView } from '../publication/views.ts';
+import type { AccountRecord } from '../store/documents.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
+import type { AccountExtras } from './extras.ts';
 import { lastAnswer } from './lastAnswer.ts';
 import { LedgerBook } from './ledgerBook.ts';
 import { MeterPoll } from './meterPoll.ts';
@@ -31,10 +33,11 @@ type Needs = Pick<
   AccountContext,
   'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor' | 'witnessOf'
 >;
-/** The account's facts about the meter beside its usage. */
-type FromAccount = (
-  property: Property,
-) => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
+/** The account's facts beside the usage of its meters. */
+interface OfAccount {
+  readonly extras: Pick<AccountExtras, 'currency' | 'register'>;
+  readonly history: { readonly record: Pick<AccountRecord, 'lastSuccessAt'> };
+}
 
 const HOUR_MS = 3_600_000;
 
@@ -44,8 +47,8 @@ export class Meter {
   readonly name: string;
   readonly store: LedgerBook;
   /** As it was discovered last: its meter may have been exchanged since. */
-  #property: Property;
-  readonly #fromAccount: FromAccount;
+  property: Property;
+  readonly #ofAccount: OfAccount;
   readonly #context: Needs;
   readonly #poll: MeterPoll;
   readonly #figuresOf = lastAnswer(figures);
@@ -60,46 +63,34 @@ export class Meter {
   );
 
   /** `name`: of its series in topics. */
-  static async open(identity: Identity, fromAccount: FromAccount, context: Needs): Promise<Meter> {
+  static async open(identity: Identity, ofAccount: OfAccount, context: Needs): Promise<Meter> {
     const { account, property, name } = identity;
     const called = friendlyNameOf(context.config.meters, property, name);
     const log = context.log.child({ meter: name, ...(called === null ? {} : { called }) });
     const tenantSince = context.config.accounts.find(({ id }) => id === account)?.history_since;
     const named = { ...context, log };
     const store = await LedgerBook.open(ledgerFile(account, property), named, tenantSince);
-    return new Meter(identity, store, fromAccount, named);
+    return new Meter(identity, store, ofAccount, named);
   }
 
   private constructor(
     { account, property, name }: Identity,
     store: LedgerBook,
-    fromAccount: FromAccount,
+    ofAccount: OfAccount,
     context: Needs,
   ) {
     this.account = account;
     this.name = name;
     this.store = store;
-    this.#property = property;
-    this.#fromAccount = fromAccount;
+    this.property = property;
+    this.#ofAccount = ofAccount;
     this.#context = context;
-    const onHistory = (isComplete: boolean) => {
-      if (isComplete) this.#tellHistory();
-      context.changed(account);
-    };
+    const onHistory = () => context.changed(account);
     this.#poll = new MeterPoll(property.propertyCustomerId, store, context, onHistory);
   }
 
-  get property(): Property {
-    return this.#property;
-  }
-
-  /** The same property as it is now. */
-  describe(now: Property): void {
-    this.#property = now;
-  }
-
   get friendlyName(): string | null {
-    return friendlyNameOf(this.#context.config.meters, this.#property, this.name);
+    return friendlyNameOf(this.#context.config.meters, this.property, this.name);
   }
 
   get ledger(): Ledger {
@@ -118,8 +109,15 @@ export class Meter {
   }
 
   /** Reads what the provider has; `again`: those days instead of what is due. Rejects with the provider's failures. */
-  poll(provider: Provider, signal: AbortSignal, again?: DaySpan): Promise<readonly MeterEvent['change'][]> {
-    return this.#poll.run(provider, signal, again);
+  async poll(
+    provider: Provider,
+    signal: AbortSignal,
+    again?: DaySpan,
+  ): Promise<readonly MeterEvent['change'][]> {
+    const wasComplete = this.ledger.complete;
+    const changes = await this.#poll.run(provider, signal, again);
+    if (!wasComplete && this.ledger.complete) this.#logHistory();
+    return changes;
   }
 
   /** Part of the view. */
@@ -142,23 +140,24 @@ export class Meter {
     const { config, zone, witnessOf } = this.#context;
     const { readingCloses } = store;
     const { forecast: _forecast, ...sums } = this.#figures();
-    const { lastSuccessAt, currency, register } = this.#fromAccount(this.#property);
-    const key = configuredKey(config.meters, this.#property, name);
+    const { extras, history } = this.#ofAccount;
+    const register = extras.register(this.property);
+    const key = configuredKey(config.meters, this.property, name);
     return {
       ...newest,
       ...sums,
       account,
       friendlyName,
       area: key === undefined ? undefined : config.meters[key]?.area_m2,
-      identifiers: this.#property.meterIdentifiers,
+      identifiers: this.property.meterIdentifiers,
       zone,
-      currency,
+      currency: extras.currency,
       register,
       registerCheck: register && this.#checkRegister(register, sums.ledger, readingCloses, zone),
       witness: witnessOf?.(key, sums.ledger),
       statementMonth: this.completeMonths().next().value ?? null,
       readingCloses,
-      updatedAt: Math.max(this.#poll.updatedAt ?? 0, lastSuccessAt ?? 0) || null,
+      updatedAt: Math.max(this.#poll.updatedAt ?? 0, history.record.lastSuccessAt ?? 0) || null,
     };
   }
 
@@ -204,10 +203,10 @@ export class Meter {
     return Math.min(readTimes.get(day) ?? zone.startOf(addDays(day, 1)), latest);
   }
 
-  #tellHistory(): void {
+  #logHistory(): void {
     const { origin, days } = this.ledger;
     const { energy, cost } = totals(this.ledger, this.#today()).total;
-    const { currency } = this.#fromAccount(this.#property);
+    const { currency } = this.#ofAccount.extras;
     const sums = { days: days.size, kwh: knownUnits(energy), cost: knownUnits(cost), currency };
     this.#context.log.info({ origin, ...sums }, 'history complete');
   }

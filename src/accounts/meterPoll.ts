@@ -22,18 +22,13 @@ export class MeterPoll {
   readonly #store: LedgerBook;
   readonly #context: Needs;
   /** Called after each part of a history that is read for the first time. */
-  readonly #onHistory: (isComplete: boolean) => void;
+  readonly #onHistory: () => void;
   /** The provider does not understand the question. */
   #hoursAreRefused = false;
   /** Epoch milliseconds; `null`: nothing was read yet. */
   updatedAt: number | null;
 
-  constructor(
-    propertyCustomerId: string,
-    store: LedgerBook,
-    context: Needs,
-    onHistory: (isComplete: boolean) => void,
-  ) {
+  constructor(propertyCustomerId: string, store: LedgerBook, context: Needs, onHistory: () => void) {
     this.#propertyCustomerId = propertyCustomerId;
     this.#store = store;
     this.#context = context;
@@ -82,7 +77,7 @@ export class MeterPoll {
     if (!isFirstTime) return news;
     const kwh = knownUnits(sumKnown(buckets.map(({ energy }) => energy)));
     log.info({ from: span.from, to: addDays(span.to, -1), days: buckets.length, kwh }, 'history read');
-    this.#onHistory(store.ledger.complete);
+    this.#onHistory();
     return [];
   }
 

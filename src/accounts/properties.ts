@@ -210,7 +210,7 @@ export class Properties {
       }
       const name = names.nameOf(property);
       const open = before.find((meter) => meter.name === name && isOf(meter, property));
-      open?.describe(property);
+      if (open) open.property = property;
       // A property that is gone and had this name: its series goes on.
       const predecessor = gone.find((meter) => meter.name === name);
       meters.push(open ?? (await this.#openMeter(property, name, predecessor)));
@@ -221,13 +221,7 @@ export class Properties {
   }
 
   async #openMeter(property: Property, name: string, predecessor?: Meter): Promise<Meter> {
-    const { extras, history } = this.#parts;
-    const fromAccount = (now: Property) => ({
-      currency: extras.currency,
-      register: extras.register(now),
-      lastSuccessAt: history.record.lastSuccessAt,
-    });
-    const meter = await Meter.open({ account: this.account, property, name }, fromAccount, this.#context);
+    const meter = await Meter.open({ account: this.account, property, name }, this.#parts, this.#context);
     if (predecessor?.ledger.complete) await meter.store.restore(predecessor.store.history);
     return meter;
   }

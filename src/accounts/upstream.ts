@@ -11,6 +11,7 @@ import type { Account, Config } from '../config/schema.ts';
 import { totpParameters } from '../config/secret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import type { EntityContext } from '../domain/reading.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { createHttpClient, type Gate } from '../http/client.ts';
 import { trustIn } from '../http/trust.ts';
@@ -32,9 +33,6 @@ export type Upstream = ReturnType<typeof openUpstream>;
 
 // RFC 6238 recommends 30 seconds; some providers take a minute.
 const LONGEST_CODE_SECONDS = 60;
-
-/** Its holder may read, use and replace the account's tokens. */
-const sessionLock = (account: string): string => `accounts/${account}/session`;
 
 type Needs = Pick<
   AccountContext,
@@ -63,78 +61,24 @@ interface Options {
   readonly onReply?: (reply: Reply) => void;
 }
 
-/** All parts of one upstream are made of these. */
-interface Parts {
-  readonly account: Account;
-  readonly provider: Provider;
-  readonly context: Needs;
-  readonly options: Options;
-  readonly toIssuer: HttpClient;
-  readonly toApi: HttpClient;
-  /** Other tokens under the same account id must not be used: those of another user, client or address. */
-  readonly provenance: string;
-  readonly owner: string;
-}
-
 export function openUpstream(account: Account, context: Needs, options: Options) {
-  const { state, log, clock, scrubber, openProvider = openMonetization } = context;
-  const { provider } = context.config;
+  const { config, state, clock, log, scrubber, scryptCost, openProvider = openMonetization } = context;
+  const { provider } = config;
   if (!provider) throw new TypeError('an account without a provider passed the configuration');
-  const { username } = account;
+  const { id, username } = account;
   // An e-mail address is personal; a plain user name may be a common word in the log.
   if (username.includes('@')) scrubber.register(username);
   const provenance = JSON.stringify([provider.issuer, provider.client_id, provider.api_url]);
+  // Other tokens under the same account id must not be used: those of another user, client or address.
   const owner = createHash('sha256')
     .update(JSON.stringify([provenance, username]))
     .digest('base64url');
-  const parts = {
-    account,
-    provider,
-    context,
-    options,
-    ...openClients(provider, context, options),
-    provenance,
-    owner,
-  };
+  const documentOf = <T>(name: string, codec: Codec<Owned<T>>): Document<T> =>
+    owned(state.document(`accounts/${id}/${name}`, codec), owner);
+  /** Its holder may read, use and replace the account's tokens. */
   const withLock = <T>(step: (isHeld: boolean) => Promise<T>) =>
-    state.withLock(sessionLock(account.id), clock, step);
-  const signingIn = openSession(parts, withLock);
-  const { session, budget } = signingIn;
-  const { ask, askExtra, reachApi } = openApi(parts, session);
-  const identity = () => identityOf(session, parts);
-  return {
-    ...signingIn,
-    state,
-    /** A login is asked for, whatever the budget says. Waits for one under way: it may end the refusal, or renew it. */
-    askForLogin: () => withLock(() => budget.ask()),
-    reachApi,
-    identity,
-    // The provider that this program reads: another one is a folder beside `monetization`.
-    provider: openProvider({ username, ask, askExtra, identity, log }),
-    context: ownDocument('context', contextCodec, parts) as Document<EntityContext>,
-    extras: ownDocument('extras', extrasCodec, parts),
-  };
-}
-
-/** In the folder of the account; absent where it is another owner's. */
-function ownDocument<T>(
-  name: string,
-  codec: Codec<Owned<T>>,
-  { account, context, owner }: Parts,
-): Document<T> {
-  return owned(context.state.document(`accounts/${account.id}/${name}`, codec), owner);
-}
-
-function openClients({ ca_file: caFile }: Provider, { clock }: Needs, { gate, onRequest }: Options) {
-  const trust = caFile === undefined ? undefined : trustIn('provider.ca_file', caFile);
-  const client = (own?: Gate) => createHttpClient(clock, onRequest, own, trust);
-  const toApi = client(gate?.('provider'));
-  return { toApi, toIssuer: gate ? client(gate('issuer')) : toApi };
-}
-
-function openSession(parts: Parts, withLock: <T>(step: (isHeld: boolean) => Promise<T>) => Promise<T>) {
-  const { account, provider, context, options, toIssuer } = parts;
-  const { clock, log, state, scrubber, scryptCost } = context;
+    state.withLock(`accounts/${id}/session`, clock, step);
+  const { toIssuer, toApi } = openClients(provider, clock, options);
   const issuer = new Issuer({
     ...provider,
     codeSeconds: account.totp_secret ? LONGEST_CODE_SECONDS : null,
@@ -144,14 +88,27 @@ function openSession(parts: Parts, withLock: <T>(step: (isHeld: boolean) => Prom
     memory: options.issuerMemory ?? { metadata: null },
   });
   const budget = new LoginBudget({
-    store: state.document(`accounts/${account.id}/login-budget`, loginBudgetCodec),
+    store: state.document(`accounts/${id}/login-budget`, loginBudgetCodec),
     clock,
     // In a fleet, which has gates.
     isOpenedForEachRun: options.gate !== undefined,
     scryptCost,
   });
-  const login = openLogin(issuer, budget, parts);
-  const tokens = ownDocument('tokens', tokensCodec, parts);
+  const byForm = openForm(provider, issuer, toIssuer, clock);
+  const zone = zoneOf(config.usage.timezone);
+  const login = new Login({
+    issuer,
+    form: byForm,
+    signIn: options.signIn ?? provider.sign_in,
+    account,
+    oneTimeCode: codeOf(account, clock) ?? options.askCode ?? null,
+    context: JSON.stringify([provenance, ...loginMarks(provider)]),
+    budget,
+    timeWords: (instant) => timeWords(zone, instant, clock.now()),
+    wayIn: documentOf('way-in', wayInCodec),
+    log,
+  });
+  const tokens = documentOf('tokens', tokensCodec);
   const session = new Session({
     issuer,
     login,
@@ -167,71 +124,86 @@ function openSession(parts: Parts, withLock: <T>(step: (isHeld: boolean) => Prom
     // The daemon goes on where no lock can be made, such as on a full disk: it is the one that keeps the session.
     withLock: (step) => withLock((isHeld) => step(isHeld || !options.isCommand)),
   });
-  return { issuer, budget, login, session };
-}
-
-function openLogin(issuer: Issuer, budget: LoginBudget, parts: Parts): Login {
-  const { account, provider, context, options, provenance } = parts;
-  const { clock, log, config } = context;
-  const zone = zoneOf(config.usage.timezone);
-  const { totp_secret: totp } = account;
-  const { redirect_uri: redirectUri, sign_in, claims, scopes } = provider;
-  return new Login({
+  const { ask, askExtra, reachApi } = openApi(provider, toApi, session, options, clock);
+  const identity = () => identityOf(session, provider, scrubber);
+  return {
     issuer,
-    form: redirectUri === undefined ? null : (sent) => logInByForm(redirectUri, sent, issuer, parts),
-    signIn: options.signIn ?? sign_in,
-    account,
-    oneTimeCode: totp ? async () => codeFrom(await totp.read(), clock.now()) : (options.askCode ?? null),
-    // Defaults are left out, so that marks on a disk still match that were made before there was such a key.
-    context: JSON.stringify([
-      provenance,
-      scopes,
-      ...(redirectUri ? [redirectUri] : []),
-      ...(sign_in === 'auto' ? [] : [sign_in]),
-      ...(areUsual(claims) ? [] : [claims]),
-    ]),
-    budget,
-    timeWords: (instant) => timeWords(zone, instant, clock.now()),
-    wayIn: ownDocument('way-in', wayInCodec, parts),
-    log,
-  });
+    login,
+    session,
+    state,
+    /** A login is asked for, whatever the budget says. Waits for one under way: it may end the refusal, or renew it. */
+    askForLogin: () => withLock(() => budget.ask()),
+    reachApi,
+    // The provider that this program reads: another one is a folder beside `monetization`.
+    provider: openProvider({ username, ask, askExtra, identity, log }),
+    context: documentOf('context', contextCodec) as Document<EntityContext>,
+    extras: documentOf('extras', extrasCodec),
+  };
 }
 
-async function logInByForm(
-  redirectUri: string,
-  { username, password, code }: Credentials,
+function openClients(
+  { ca_file: caFile }: Provider,
+  clock: Clock,
+  { gate, onRequest }: Options,
+): { readonly toApi: HttpClient; readonly toIssuer: HttpClient } {
+  const trust = caFile === undefined ? undefined : trustIn('provider.ca_file', caFile);
+  const client = (before?: Gate) => createHttpClient(clock, onRequest, before, trust);
+  const toApi = client(gate?.('provider'));
+  return { toApi, toIssuer: gate ? client(gate('issuer')) : toApi };
+}
+
+/** Defaults are left out, so that marks on a disk still match that were made before there was such a key. */
+const loginMarks = ({ scopes, redirect_uri, sign_in, claims }: Provider): unknown[] => [
+  scopes,
+  ...(redirect_uri ? [redirect_uri] : []),
+  ...(sign_in === 'auto' ? [] : [sign_in]),
+  ...(areUsual(claims) ? [] : [claims]),
+];
+
+/** `null`: none is registered for the client. */
+function openForm(
+  { redirect_uri: redirectUri, timeout_seconds: timeoutSeconds, ca_file: caFile }: Provider,
   issuer: Issuer,
-  { provider, context, toIssuer }: Parts,
-): Promise<Grant> {
-  const { signInByForm } = await import('../auth/form.ts');
-  return issuer.withScope(async (scope) => {
-    const { url, finish } = await issuer.beginCodeFlow(redirectUri, scope);
-    const callback = await signInByForm({
-      authorizationUrl: url,
-      redirectUri,
-      username,
-      password,
-      oneTimeCode: code,
-      mayConsent: asksForOffline(scope),
-      send: toIssuer.send,
-      timeoutSeconds: provider.timeout_seconds,
-      caFile: provider.ca_file,
-      clock: context.clock,
+  { send }: HttpClient,
+  clock: Clock,
+): ((credentials: Credentials) => Promise<Grant>) | null {
+  if (redirectUri === undefined) return null;
+  return async ({ username, password, code: oneTimeCode }) => {
+    const { signInByForm } = await import('../auth/form.ts');
+    return issuer.withScope(async (scope) => {
+      const { url: authorizationUrl, finish } = await issuer.beginCodeFlow(redirectUri, scope);
+      const callback = await signInByForm({
+        authorizationUrl,
+        redirectUri,
+        username,
+        password,
+        oneTimeCode,
+        mayConsent: asksForOffline(scope),
+        send,
+        timeoutSeconds,
+        caFile,
+        clock,
+      });
+      return finish(callback);
     });
-    return finish(callback);
-  });
+  };
 }
 
-function openApi({ provider, context, options, toApi }: Parts, session: Session) {
-  const { clock } = context;
+function openApi(
+  provider: Provider,
+  { send }: HttpClient,
+  session: Session,
+  { onReply, isCommand }: Options,
+  clock: Clock,
+) {
   const api = {
     baseUrl: provider.api_url,
     timeoutSeconds: provider.timeout_seconds,
-    send: toApi.send,
+    send,
     caFile: provider.ca_file,
     clock,
     accessToken: (rejected: readonly string[]) => session.accessToken(rejected),
-    onReply: options.onReply,
+    onReply,
   };
   const noting =
     (ask: Ask): Ask =>
@@ -244,7 +216,7 @@ function openApi({ provider, context, options, toApi }: Parts, session: Session)
   return {
     ask,
     // A person who asks for an extra wants the session to be renewed for it.
-    askExtra: options.isCommand ? ask : noting(createAsk({ ...api, acceptsErrors: true })),
+    askExtra: isCommand ? ask : noting(createAsk({ ...api, acceptsErrors: true })),
     /** Rejects unless an access token is asked for there, as the API does and a web page does not. */
     async reachApi(): Promise<void> {
       const { accessToken: _, onReply: __, ...withoutToken } = api;
@@ -274,11 +246,15 @@ const NO_API = {
 };
 
 /** The customer of the session, for a provider that reads by it. */
-async function identityOf(session: Session, { provider, context }: Parts): Promise<Identity> {
+async function identityOf(
+  session: Session,
+  provider: Provider,
+  scrubber: AccountContext['scrubber'],
+): Promise<Identity> {
   const accessToken = await session.accessToken();
   try {
     const identity = readIdentity(accessToken, provider);
-    context.scrubber.register(identity.customerCode);
+    scrubber.register(identity.customerCode);
     return identity;
   } catch (err) {
     // A claim that the provider reads by is no fault of the session: as long as it is renewed, no login follows.
@@ -291,10 +267,14 @@ async function identityOf(session: Session, { provider, context }: Parts): Promi
 const areUsual = ({ customer_code, site_code }: { customer_code: string; site_code: string }): boolean =>
   customer_code === 'customer_code' && site_code === 'sites';
 
-async function codeFrom(secret: string, now: number): Promise<string | null> {
-  const parameters = totpParameters(secret);
-  return parameters ? codeAt(now, parameters) : null;
-}
+/** `null`: no secret makes its one-time codes. */
+const codeOf = ({ totp_secret: secret }: Account, clock: Clock): OneTimeCode | null =>
+  secret
+    ? async () => {
+        const parameters = totpParameters(await secret.read());
+        return parameters ? codeAt(clock.now(), parameters) : null;
+      }
+    : null;
 
 /** Tokens that were asked for with other scopes are not used: a correction of provider.scopes takes effect. */
 function askedWith(scopes: readonly string[], tokens: Document<TokenSet>): Document<TokenSet> {

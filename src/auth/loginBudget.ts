@@ -57,13 +57,12 @@ export class LoginBudget {
     const before = isSame ? { ...stored, askedAt } : rule.NO_ATTEMPTS;
     this.#isAskedFor = false;
     await this.#write(rule.begun(before, this.#clock.now()));
-    const granted = () => ({ ...rule.granted(before), unprovenAt: this.#clock.now() });
     try {
       const grant = await step();
-      await this.#write(granted());
+      await this.#write(rule.granted(before, this.#clock.now()));
       return grant;
     } catch (err) {
-      if (err instanceof GrantUnusable) await this.#noteUseless(granted(), err, credentials);
+      if (err instanceof GrantUnusable) await this.#noteUseless(rule.granted(before), err, credentials);
       else if (err instanceof LoginRefused)
         await this.#write(rule.refused(this.#marked(before, credentials), err, this.#clock.now()));
       // Anything else says nothing about the credentials.

@@ -169,9 +169,12 @@ function after(outcome: keyof typeof WAITS, refusals: number, now: number): numb
   return waitMs === null ? null : now + waitMs;
 }
 
-/** No refusal counts any more. */
-export function granted({ useless, secretMark }: LoginBudgetRecord): LoginBudgetRecord {
-  return { ...NO_ATTEMPTS, useless, secretMark };
+/** No refusal counts any more. `unprovenAt`: when its tokens came, which the API has not seen yet; `null`: nothing is to be proved. */
+export function granted(
+  { useless, secretMark }: LoginBudgetRecord,
+  unprovenAt: number | null = null,
+): LoginBudgetRecord {
+  return { ...NO_ATTEMPTS, useless, secretMark, unprovenAt };
 }
 
 export function ofNoUse(

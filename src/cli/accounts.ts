@@ -69,7 +69,7 @@ export const accounts: Command = async (given, io) => {
     throw wrongUsage(`accounts takes ${Object.keys(ACTIONS).join(', ')}; found: ${name.slice(0, 40)}.`);
   const { options } = given;
   const { takes } = action;
-  const stray = Object.keys(options).find((one) => one !== 'config' && !action.options.includes(one));
+  const stray = Object.keys(options).find((each) => each !== 'config' && !action.options.includes(each));
   if (stray !== undefined) throw wrongUsage(`accounts ${name} takes no --${stray}.`);
   const isFile = takes === FILE && !options['from-state'];
   const fits = takes === IDS ? words.length > 0 : words.length === Number(isFile);
@@ -95,9 +95,10 @@ async function change({ name, words: ids, options, opened: { database } }: Parts
   const question = `Remove ${countWords(count, 'account')} from the fleet, with all readings and topics?`;
   if (name === 'remove' && !(await isAgreed(question, { options, words: ids }, io))) return;
   const changed = await changeAccounts(name as Deed, ids, database);
-  const rest = count - changed;
+  const unchanged = count - changed;
+  const wereSo = unchanged === 0 ? '' : `, ${unchanged} ${unchanged === 1 ? 'was' : 'were'} so already`;
   const words: Readonly<Record<string, string>> = {
-    pause: `paused ${changed}${rest === 0 ? '' : `, ${rest} ${rest === 1 ? 'was' : 'were'} so already`}`,
+    pause: `paused ${changed}${wereSo}`,
     resume: `resumed ${changed}: polled at once`,
     remove: `removed ${changed}: the next process that works clears the topics`,
   };
@@ -113,11 +114,11 @@ async function reseal({ opened }: Parts, io: Io) {
 }
 
 async function importAccounts(parts: Parts, io: Io) {
-  const { 'from-state': directory, 'dry-run': isDry } = parts.options;
-  const imported = directory
-    ? importHousehold(String(directory), isDry === true, parts, io)
-    : importFile(isDry === true, parts);
-  const lines = await imported;
+  const { 'from-state': directory, 'dry-run': dryRun } = parts.options;
+  const isDry = dryRun === true;
+  const lines = await (directory
+    ? importHousehold(String(directory), isDry, parts, io)
+    : importFile(isDry, parts));
   io.out(`${isDry ? 'would be ' : ''}${lines.join('\n')}\n`);
 }
 
@@ -131,7 +132,7 @@ async function importFile(isDry: boolean, { words: [file = ''], opened }: Parts)
   if (mistakes.length > 0)
     throw refusal(
       'accounts_file_wrong',
-      mistakes.map((one) => `${file}, ${one}`).join('\n'),
+      mistakes.map((mistake) => `${file}, ${mistake}`).join('\n'),
       `${countWords(mistakes.length, 'mistake')}: nothing was imported.`,
     );
   const { imported, changed, unchanged } = await importLogins(logins, isDry, opened);
@@ -143,18 +144,19 @@ async function importFile(isDry: boolean, { words: [file = ''], opened }: Parts)
 }
 
 async function importHousehold(directory: string, isDry: boolean, parts: Parts, io: Io): Promise<string[]> {
-  const { accounts: all } = parts.settings.config;
-  const { log } = parts.settings;
+  const { log, config } = parts.settings;
   const { giveUp } = await claimAlone(directory, parts.options.force === true, io.clock, log);
   const household = new StateDirectory(directory, log);
-  const moved = await moveHousehold(all, isDry, { ...parts, household, clock: io.clock }).finally(giveUp);
+  const moved = await moveHousehold(config.accounts, isDry, { ...parts, household, clock: io.clock }).finally(
+    giveUp,
+  );
   const todo = [
     'The fleet has them now, with their sessions and readings. What is left to do:',
     '  in the configuration: take out the section accounts, and state_dir',
     '  start heat2mqtt run with it, on one machine or several',
     `  once the readings are there: delete ${directory}. Its tokens are gone, so that they are not used twice.`,
   ];
-  return [`moved ${moved}, known ${all.length - moved}`, ...(isDry ? [] : todo)];
+  return [`moved ${moved}, known ${config.accounts.length - moved}`, ...(isDry ? [] : todo)];
 }
 
 async function printAccounts({ options, settings: { zone }, opened }: Parts, io: Io) {
@@ -162,12 +164,12 @@ async function printAccounts({ options, settings: { zone }, opened }: Parts, io:
   const at = (time: number | null) => (time === null ? null : zone.iso(time));
   const short = (time: number | null) => at(time)?.slice(0, 16).replace('T', ' ') ?? null;
   const listed = await listAccounts(opened.database, failing === true);
-  const timed = (how: (time: number | null) => string | null) =>
-    listed.map((one) => ({
-      ...one,
-      last_success_at: how(one.last_success_at),
-      next_run_at: how(one.next_run_at),
-      failing_since: how(one.failing_since),
+  const timed = (write: (time: number | null) => string | null) =>
+    listed.map((account) => ({
+      ...account,
+      last_success_at: write(account.last_success_at),
+      next_run_at: write(account.next_run_at),
+      failing_since: write(account.failing_since),
     }));
   const columns = columnsOf({
     Id: 'id',

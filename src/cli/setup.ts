@@ -131,14 +131,15 @@ interface Offer {
 /** Until the person wants nothing more. */
 async function offerNext(interview: Interview): Promise<number> {
   const { io } = interview;
-  for (let usual = 1; ; ) {
+  for (let isFirst = true; ; isFirst = false) {
     const offers = offersFor(interview);
+    const last = offers.length + 1;
     const chosen = await choose(
       io,
       'What comes next',
       [...offers.map(({ words }) => words), 'nothing more now'],
-      usual,
-    ).catch(() => offers.length + 1);
+      isFirst ? 1 : last,
+    ).catch(() => last);
     const offer = offers[chosen - 1];
     if (offer === undefined) return EXIT.fine;
     await offer.follow().catch((err) => {
@@ -146,7 +147,6 @@ async function offerNext(interview: Interview): Promise<number> {
       io.out(`${err.message}\n${adviceOf(err) ?? ''}\n`);
     });
     if (io.interrupted.aborted) return EXIT.fine;
-    usual = offers.length + 1;
   }
 }
 

@@ -225,6 +225,9 @@ const isListOfMappings = (value: unknown): value is RawConfig[] =>
 /** The text with these changes: what is not touched stays as it is written, and so do comments. Throws ConfigInvalid; `name` is the file's. */
 export function editedText(text: string, name: string, changes: readonly Difference[]) {
   const document = yaml.parseDocument(text);
+  const layout = LAYOUTS.find((options) => document.toString(options) === text);
+  // Otherwise the password 0123 would be written as 123.
+  if (layout === undefined) keepAsWritten(document);
   const numbers = new Map<string, unknown>();
   yaml.visit(document, {
     Alias() {
@@ -235,7 +238,6 @@ export function editedText(text: string, name: string, changes: readonly Differe
       if (yaml.isScalar(key) && typeof key.value === 'number') numbers.set(key.source ?? '', key.value);
     },
   });
-  const layout = LAYOUTS.find((options) => document.toString(options) === text);
   for (const { path, value } of changes) {
     const place = path.map((step) => numbers.get(step) ?? step);
     if (value === undefined) document.deleteIn(place);

@@ -183,7 +183,7 @@ async function openAll(options: Options) {
   return { context, installation, witnesses, history, outdoor, unsafe, embedded, brokerUrl };
 }
 
-interface Known {
+interface VoiceParts {
   readonly household: Household;
   readonly statistics: Statistics | null;
   readonly witnesses: Witnesses;
@@ -191,7 +191,7 @@ interface Known {
 }
 
 /** The bridge's own topics, and the parts that speak there. */
-async function openVoice({ household, statistics, witnesses, tellSkipped }: Known, context: Context) {
+async function openVoice({ household, statistics, witnesses, tellSkipped }: VoiceParts, context: Context) {
   const { accounts, config, log, signals } = context;
   const baseTopic = watchBaseTopic(
     { everything: () => publisher.everything(), bridge: () => bridgeStatus.bridge() },

@@ -11,13 +11,13 @@ import { shutDown } from '../foundation/shutdown.ts';
 import { Topics } from '../publication/topics.ts';
 import { sharedClock } from '../store/database/database.ts';
 import { isHealthy, serveFleetHealth } from './healthServer.ts';
-import { type Machine, type Member, startMember } from './member.ts';
+import { type Machine, startMember } from './member.ts';
 import { NumberTaken } from './membership.ts';
 import { type OpenFleet, openFleet } from './open.ts';
 
 interface FleetOptions extends Pick<AccountContext, 'config' | 'clock' | 'log' | 'scrubber' | 'random'> {
   readonly fleet: Fleet;
-  /** Of `usage.schedule`. */
+  /** The times of `usage.schedule`. */
   readonly cron: CronTimes;
 }
 
@@ -45,26 +45,30 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
 async function runOn(machine: Machine): Promise<FleetProcess> {
   const { clock, log } = machine.context;
   let member = await startMember(machine);
+  let hasNumber = true;
   const http = await serveFleetHealth(() => member);
   const stopping = new AbortController();
   const { signal } = stopping;
 
-  /** Rejects with what is no fault that was foreseen. */
   async function beat(): Promise<void> {
-    while (!signal.aborted) {
-      await clock.sleep(BEAT_MS, signal);
-      if (!signal.aborted) await member.beat().catch(beginAgain);
-    }
+    if (hasNumber) return member.beat();
+    member = await startMember(machine);
+    hasNumber = true;
+    if (signal.aborted) await member.giveUp();
   }
 
-  async function beginAgain(why: unknown): Promise<void> {
-    if (!(why instanceof NumberTaken)) throw why;
-    log.warn(safeWords(why), 'begins again under a number of its own');
-    await member.giveUp();
-    member = (await joinAgain(machine, signal)) ?? member;
+  /** Rejects with what is no fault that was foreseen. */
+  async function keepBeating(): Promise<void> {
+    for (; !signal.aborted; await clock.sleep(BEAT_MS, signal))
+      await beat().catch(async (err) => {
+        if (hasNumber && !(err instanceof NumberTaken)) throw err;
+        log.warn(safeWords(err), 'begins again under a number of its own');
+        if (hasNumber) await member.giveUp();
+        hasNumber = false;
+      });
   }
 
-  const beating = beat();
+  const beating = keepBeating();
   return {
     get number() {
       return member.number;
@@ -86,21 +90,6 @@ async function runOn(machine: Machine): Promise<FleetProcess> {
       );
     },
   };
-}
-
-/** Resolves to `null` once the process is to stop. */
-async function joinAgain(machine: Machine, signal: AbortSignal): Promise<Member | null> {
-  const { clock, log } = machine.context;
-  while (!signal.aborted) {
-    const member = await startMember(machine).catch((err) => {
-      log.warn(safeWords(err), 'cannot join the fleet again yet');
-      return null;
-    });
-    if (member !== null && !signal.aborted) return member;
-    await member?.giveUp();
-    await clock.sleep(BEAT_MS, signal);
-  }
-  return null;
 }
 
 async function machineOf(options: FleetOptions, opened: OpenFleet): Promise<Machine> {

@@ -1,5 +1,6 @@
 // How a fleet is: what the database counts, and what of it is wrong. All accounts are looked at for that, so one process counts for
 // all, and the others take what it has counted.
+import type { Fleet } from '../config/schema.ts';
 import type { Reason } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
 import { DUPLICATE_METER } from '../domain/sharedMeter.ts';
@@ -53,12 +54,11 @@ SELECT json_build_object('last_poll_at', max(last_poll_at), 'last_success_at', m
   (${TransactionWatch.QUESTION}) AS transactions
 FROM (SELECT *, failures > 0 AND NOT paused AS fails,
   NOT paused AND due_at < (SELECT late FROM bounds) AND retry_after <= now() AS late FROM heat2mqtt.account) a`;
-const BOUNDS = `bounds AS MATERIALIZED
-  (SELECT now() - make_interval(secs => $1) AS late, (now() AT TIME ZONE $2)::date AS today)`;
-const COUNTED = `WITH ${BOUNDS} SELECT row_to_json(c) AS counted FROM (${COUNT}) c`;
-const COUNT_FOR_ALL = `WITH ${BOUNDS} UPDATE heat2mqtt.fleet SET counted = (SELECT row_to_json(c) FROM (${COUNT}) c),
-  counted_at = clock_timestamp() RETURNING counted`;
-const COUNTED_BY_ANOTHER = `SELECT counted, (extract(epoch FROM clock_timestamp() - counted_at) * 1000)::float8 AS "ageMs"
+const COUNT_FOR_ALL = `WITH bounds AS MATERIALIZED
+  (SELECT now() - make_interval(secs => $1) AS late, (now() AT TIME ZONE $2)::date AS today)
+UPDATE heat2mqtt.fleet SET counted = (SELECT row_to_json(c) FROM (${COUNT}) c), counted_at = clock_timestamp()
+RETURNING counted, 0 AS "ageMs"`;
+const COUNTED_FOR_ALL = `SELECT counted, (extract(epoch FROM clock_timestamp() - counted_at) * 1000)::float8 AS "ageMs"
   FROM heat2mqtt.fleet WHERE counted IS NOT NULL`;
 
 /** The keeper counts each ten seconds. A process of before, which keeps, does not count for others. */
@@ -66,28 +66,23 @@ const STALE_MS = 25_000;
 /** For all who ask at this moment. */
 const SAME_MOMENT_MS = 2_000;
 
-/** As it is now. Rejects with DatabaseTrouble. */
-export async function readHealth(database: Database, claimSeconds: number, zone: Zone): Promise<Counted> {
-  const [row] = await database.query<{ counted: CountRow }>(COUNTED, [claimSeconds, zone.name]);
-  return told(row?.counted, zone, null);
+interface Parts {
+  readonly database: Database;
+  readonly fleet: Pick<Fleet, 'claim_seconds'>;
+  readonly zone: Zone;
+  readonly clock: Clock;
 }
 
 export class FleetCounts {
-  readonly #database: Database;
-  readonly #claimSeconds: number;
-  readonly #zone: Zone;
-  readonly #clock: Clock;
+  readonly #parts: Parts;
   readonly #watch: TransactionWatch;
   readonly #counting = new SingleFlight<Counted>();
   #last: Counted | null = null;
   #countedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(database: Database, claimSeconds: number, zone: Zone, clock: Clock) {
-    this.#database = database;
-    this.#claimSeconds = claimSeconds;
-    this.#zone = zone;
-    this.#clock = clock;
-    this.#watch = new TransactionWatch(clock);
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#watch = new TransactionWatch(parts.clock);
   }
 
   /** As it was counted last; `null`: not yet. */
@@ -97,49 +92,46 @@ export class FleetCounts {
 
   /** To be called every ten seconds. `isKeeper`: counts for all; the others count only where nobody has. Rejects with DatabaseTrouble. */
   async look(isKeeper: boolean): Promise<void> {
-    if (isKeeper || !(await this.#takeCounted())) await this.#counting.run(() => this.#count());
+    if (isKeeper || !(await this.#take(COUNTED_FOR_ALL, []))) await this.#count();
   }
 
   /** As it is now, for somebody who asks. Rejects with DatabaseTrouble. */
   async now(): Promise<Counted> {
-    const isFresh = this.#clock.monotonic() - this.#countedAt < SAME_MOMENT_MS;
-    return isFresh && this.#last !== null ? this.#last : this.#counting.run(() => this.#count());
+    const isFresh = this.#parts.clock.monotonic() - this.#countedAt < SAME_MOMENT_MS;
+    return isFresh && this.#last !== null ? this.#last : this.#count();
   }
 
-  /** Resolves to false where what is counted for all is too old. */
-  async #takeCounted(): Promise<boolean> {
-    const [row] = await this.#database.query<{ counted: CountRow; ageMs: number }>(COUNTED_BY_ANOTHER);
-    if (row === undefined || row.ageMs > STALE_MS) return false;
-    this.#last = told(row.counted, this.#zone, this.#watch.note(row.counted.transactions, row.ageMs));
-    return true;
+  #count(): Promise<Counted> {
+    const { fleet, zone } = this.#parts;
+    return this.#counting.run(async () => {
+      const counted = await this.#take(COUNT_FOR_ALL, [fleet.claim_seconds, zone.name]);
+      if (counted === null) throw new TypeError('a count without a row');
+      return counted;
+    });
   }
 
-  async #count(): Promise<Counted> {
-    const values = [this.#claimSeconds, this.#zone.name];
-    const [row] = await this.#database.query<{ counted: CountRow }>(COUNT_FOR_ALL, values);
-    this.#countedAt = this.#clock.monotonic();
-    const counted = told(
-      row?.counted,
-      this.#zone,
-      row ? this.#watch.note(row.counted.transactions, 0) : null,
-    );
-    this.#last = counted;
-    return counted;
+  /** `null`: nobody has counted lately. */
+  async #take(question: string, values: readonly unknown[]): Promise<Counted | null> {
+    const [row] = await this.#parts.database.query<{ counted: CountRow; ageMs: number }>(question, values);
+    if (row === undefined || row.ageMs > STALE_MS) return null;
+    const { counted, ageMs } = row;
+    this.#countedAt = this.#parts.clock.monotonic() - ageMs;
+    this.#last = countedOf(counted, this.#parts.zone, this.#watch.note(counted.transactions, ageMs));
+    return this.#last;
   }
 }
 
-function told(row: CountRow | undefined, zone: Zone, openForLong: Reason | null): Counted {
-  if (row === undefined) throw new TypeError('a count without a row');
+function countedOf(row: CountRow, zone: Zone, openForLong: Reason | null): Counted {
   const inZone = (key: string, value: unknown) =>
     key.endsWith('_at') && typeof value === 'string' ? zone.iso(Date.parse(value)) : value;
-  const { health: counted, fleet }: Pick<CountRow, 'health' | 'fleet'> = JSON.parse(
+  const { health: counts, fleet }: Pick<CountRow, 'health' | 'fleet'> = JSON.parse(
     JSON.stringify({ health: row.health, fleet: row.fleet }),
     inZone,
   );
-  const reasons = [...reasonsOf(row, zone), ...(openForLong === null ? [] : [openForLong])];
-  const known = { reasons, auth: {}, progress: [], statistics: null, ...counted };
+  const reasons = openForLong === null ? reasonsOf(row, zone) : [...reasonsOf(row, zone), openForLong];
   const { accounts, paused, failing } = fleet;
-  const health = healthOf(known, accounts - paused > failing || accounts === 0);
+  const isAnyWell = accounts - paused > failing || accounts === 0;
+  const health = healthOf({ reasons, auth: {}, progress: [], statistics: null, ...counts }, isAnyWell);
   const { toldToWait, oldestDueMs } = row;
   return { toldToWait, oldestDueMs, health: { ...health, fleet } };
 }

@@ -38,19 +38,19 @@ export async function serveFleetHealth(present: () => Member) {
 function metricsOf({ worker, parts }: Member): string {
   const { membership, pace, counts } = parts;
   const { health, toldToWait, oldestDueMs = 0 } = counts.last ?? {};
-  const found = health?.fleet;
+  const fleet = health?.fleet;
   const metrics: readonly (readonly [string, string, number | undefined])[] = [
     ['process', 'Its number in the fleet.', membership.number],
     ['database_up', '1 while the database answers.', membership.isDatabaseGone() ? 0 : 1],
     ['runs_under_way', 'Accounts that this process works on.', worker.underWay()],
     ['pause_seconds_left', 'For how long the provider wants no request.', pace.pausedMs() / 1000],
-    ['processes', 'Processes that live.', found?.processes.length],
-    ['accounts', 'Accounts.', found?.accounts],
-    ['accounts_paused', 'Accounts that are paused.', found?.paused],
-    ['accounts_failing', 'Accounts whose last poll failed.', found?.failing],
-    ['accounts_overdue', 'Accounts that are due for longer than a claim lasts.', found?.overdue],
+    ['processes', 'Processes that live.', fleet?.processes.length],
+    ['accounts', 'Accounts.', fleet?.accounts],
+    ['accounts_paused', 'Accounts that are paused.', fleet?.paused],
+    ['accounts_failing', 'Accounts whose last poll failed.', fleet?.failing],
+    ['accounts_overdue', 'Accounts that are due for longer than a claim lasts.', fleet?.overdue],
     ['accounts_told_to_wait', 'Accounts that the provider has told to wait.', toldToWait],
-    ['oldest_due_seconds', 'For how long the oldest of them is due.', found && oldestDueMs / 1000],
+    ['oldest_due_seconds', 'For how long the oldest of them is due.', fleet && oldestDueMs / 1000],
   ];
   const lines = metrics.flatMap(([name, help, value]) =>
     value === undefined ? [] : metricLines('gauge', `fleet_${name}`, help, [[{}, value]]),

@@ -26,16 +26,22 @@ const GONE_SECONDS = 120;
 /** Meters that bridge/info names: so many as a person can look at. */
 const MOST_METERS = 500;
 
+/** The connection of bridge/state, and what is heard on it. */
+interface Voice {
+  readonly link: Link;
+  readonly watch: BaseTopicWatch;
+}
+
 export class Keeper {
   readonly #parts: ProcessParts;
   readonly #startedAt: number;
-  readonly #stateTopic: string;
-  #link: Link | null = null;
+  /** `null`: another process keeps. */
+  #voice: Voice | null = null;
   /** The messages published on the present connection. */
   #diff = new RetainedDiff();
-  #told: Counted | null = null;
-  #watch: BaseTopicWatch | null = null;
-  /** Of the fleet, not of this process: what the keeper before it has said is no other installation's. */
+  /** The counts that bridge/health has; `null`: it is to be told again. */
+  #published: Counted | null = null;
+  /** The fleet's, not the process's: what the keeper before it has said is no other installation's. */
   readonly #instance: string;
 
   constructor(parts: ProcessParts) {
@@ -43,7 +49,6 @@ export class Keeper {
     this.#instance = createHash('sha256').update(installation).digest('hex').slice(0, INSTANCE_DIGITS);
     this.#parts = parts;
     this.#startedAt = parts.context.clock.now();
-    this.#stateTopic = parts.context.topics.of('bridge/state');
   }
 
   /** To be called every few seconds. Never rejects. */
@@ -62,24 +67,24 @@ export class Keeper {
 
   /** Without farewell: the will stays with the session that the next one takes over. */
   async stop(): Promise<void> {
-    const last = this.#link;
-    this.#link = null;
-    this.#watch?.stop();
-    this.#watch = null;
-    await last?.stop([], 0);
+    const voice = this.#voice;
+    this.#voice = null;
+    voice?.watch.stop();
+    await voice?.link.stop([], 0);
   }
 
   async #keep(counted: Counted): Promise<void> {
     const { context } = this.#parts;
     const { topics } = context;
-    this.#link ??= this.#connect();
-    if (!this.#link.status().connected || counted === this.#told) return;
+    this.#voice ??= this.#connect();
+    const { link, watch } = this.#voice;
+    if (!link.status().connected || counted === this.#published) return;
     const info = await this.#composeInfo();
-    const reasons = [...this.#brokerReasons(), ...(this.#watch?.reasons() ?? [])];
+    const reasons = [...this.#brokerReasons(link), ...watch.reasons()];
     const health = topics.message('bridge/health', [], withReasons(counted.health, reasons));
     await this.#tell([stateMessage(topics, 'online'), ...info, health]);
-    this.#told = counted;
-    await this.#forgetTheDead(this.#link);
+    this.#published = counted;
+    await this.#forgetTheDead(link);
   }
 
   /** Processes that are not heard of give their numbers away. */
@@ -96,22 +101,21 @@ export class Keeper {
   /** Everything, whether it has changed or not, at the next look. */
   #tellAgain(): void {
     this.#diff = new RetainedDiff();
-    this.#told = null;
+    this.#published = null;
   }
 
   #watchBaseTopic(): BaseTopicWatch {
     const { membership, context } = this.#parts;
-    const { topics, clock, log } = context;
+    const { topics } = context;
     return new BaseTopicWatch({
-      stateTopic: this.#stateTopic,
+      ...context,
+      stateTopic: topics.of('bridge/state'),
       infoTopic: topics.of('bridge/info'),
       instance: this.#instance,
-      clock,
-      log,
       sayOnline: (isAll) => {
         // Nobody can tell that the fleet works, and `offline` was our own word.
         if (membership.isDatabaseGone()) return;
-        this.#link?.publish([stateMessage(topics, 'online')]);
+        this.#voice?.link.publish([stateMessage(topics, 'online')]);
         if (isAll) this.#tellAgain();
       },
       sayInfo: () => this.#tellAgain(),
@@ -120,29 +124,26 @@ export class Keeper {
   }
 
   /** Every process has the same user at the broker: what this one may not do, none may. */
-  #brokerReasons(): Reason[] {
-    const refusals = [...this.#parts.link.refusals(), ...(this.#link?.refusals() ?? [])];
+  #brokerReasons(link: Link): Reason[] {
+    const refusals = [...this.#parts.link.refusals(), ...link.refusals()];
     return [...new Map(refusals.map((refusal) => [refusal.message, safeWords(refusal)])).values()];
   }
 
-  #connect(): Link {
+  #connect(): Voice {
     const { membership, opened, context } = this.#parts;
-    const { config, topics, clock, log, random } = context;
+    const { config, topics } = context;
     const { mqtt } = config;
-    const hearing = this.#watchBaseTopic();
-    this.#watch = hearing;
+    const watch = this.#watchBaseTopic();
     const link = openLink({
+      ...context,
       address: () => brokerAddress(mqtt, mqtt.url, `${opened.installation}_state`),
       will: stateMessage(topics, 'offline'),
       willAfterSeconds: WILL_AFTER_SECONDS,
       subscriptions: bridgeSubscriptions(topics),
-      clock,
-      log,
-      random,
     });
     link.start({
       announcement: () => [stateMessage(topics, 'online')],
-      onMessage: (incoming) => void hearing.hear(incoming),
+      onMessage: (incoming) => void watch.hear(incoming),
       onStatus: () => {
         this.#tellAgain();
         // Another process has taken the session over.
@@ -152,7 +153,7 @@ export class Keeper {
         if ((await read(retainedInfo(topics))) === null) await this.#republish();
       },
     });
-    return link;
+    return { link, watch };
   }
 
   /** The broker has forgotten everything, or has never been told: all accounts are published again. */
@@ -169,33 +170,34 @@ export class Keeper {
   async #tellThatDatabaseIsGone(last: Counted): Promise<void> {
     const { membership, context } = this.#parts;
     const { topics } = context;
-    this.#told = null;
-    // The state of before is no longer true.
-    const { state: _state, ...known } = last.health;
+    this.#published = null;
     const { failuresInARow = 0, fault } = membership.trouble() ?? {};
     const trouble = { reasons: [safeWords(fault)], failures_in_a_row: failuresInARow, next_poll_at: null };
-    const health = topics.message('bridge/health', [], healthOf({ ...known, ...trouble }, false));
+    // The state of before is no longer true.
+    const { state: _, ...counts } = last.health;
+    const health = topics.message('bridge/health', [], healthOf({ ...counts, ...trouble }, false));
     await this.#tell([stateMessage(topics, 'offline'), health]);
   }
 
   async #composeInfo(): Promise<Retained[]> {
     const { opened, context } = this.#parts;
     const { config, topics, zone } = context;
-    const meters = (await listMeters(opened.database)).map((one) => ({
-      ...one,
-      friendlyName: friendlyNameOf(config.meters, { meterIdentifiers: one.identifiers }, one.meter),
+    const meters = (await listMeters(opened.database)).map((listed) => ({
+      ...listed,
+      friendlyName: friendlyNameOf(config.meters, { meterIdentifiers: listed.identifiers }, listed.meter),
     }));
+    const { schedule } = config.usage;
     const { discovery_prefix: prefix } = config.mqtt;
-    const options = { topics, page: null, constituencies: false, language: homeLanguage(config.language) };
-    const instance = this.#instance;
-    const info = { startedAt: this.#startedAt, instance, schedule: config.usage.schedule, zone, meters };
-    const own = infoMessage(topics, info);
-    return prefix === false ? [own] : [bridgeDocument({ prefix, ...options }), own];
+    const startedAt = this.#startedAt;
+    const info = infoMessage(topics, { startedAt, instance: this.#instance, schedule, zone, meters });
+    if (prefix === false) return [info];
+    const language = homeLanguage(config.language);
+    return [bridgeDocument({ prefix, topics, page: null, constituencies: false, language }), info];
   }
 
   /** Publishes what differs from the last time. Rejects without a connection. */
-  async #tell(all: readonly Retained[]): Promise<void> {
-    await this.#link?.send(this.#diff.take(this.#stateTopic, all));
+  async #tell(retained: readonly Retained[]): Promise<void> {
+    await this.#voice?.link.send(this.#diff.take('bridge', retained));
   }
 }
 

@@ -24,7 +24,7 @@ import { startWorker } from './worker.ts';
 export interface Machine extends Pick<ProcessParts, 'opened' | 'shared'> {
   readonly context: ProcessParts['context'] & { readonly clock: SharedClock };
   readonly fleet: Fleet;
-  /** Of `usage.schedule`. */
+  /** The times of `usage.schedule`. */
   readonly cron: CronTimes;
 }
 
@@ -37,8 +37,9 @@ const LAST_WORDS_MS = 800;
 export async function startMember(machine: Machine) {
   const { context, fleet, opened } = machine;
   const { clock, log, zone, topics } = context;
-  const pace = new Pace(fleet.requests_per_second, { database: opened.database, clock, log });
-  const counts = new FleetCounts(opened.database, fleet.claim_seconds, zone, clock);
+  const { database } = opened;
+  const pace = new Pace(fleet.requests_per_second, { database, clock, log });
+  const counts = new FleetCounts({ database, fleet, zone, clock });
   const membership = await Membership.join({ ...opened, clock, log, pace, counts });
   await membership.beat();
   const { number } = membership;
@@ -48,7 +49,6 @@ export async function startMember(machine: Machine) {
   const schedule = openSchedule(machine.cron, clock.now());
   const openAccounts = new WeakMap();
   const parts: ProcessParts = { ...machine, pace, counts, membership, link, claims, schedule, openAccounts };
-  const leaving = new AbortController();
   startLink(parts);
   const worker = startWorker(fleet.claim_seconds, parts);
   const keeper = new Keeper(parts);
@@ -70,10 +70,7 @@ export async function startMember(machine: Machine) {
     },
 
     /** Work under way may come to its end. */
-    async stopRuns(): Promise<void> {
-      leaving.abort();
-      await worker.stop(LAST_RUNS_MS);
-    },
+    stopRuns: (): Promise<void> => worker.stop(LAST_RUNS_MS),
 
     async leave(): Promise<void> {
       await looking.current;
@@ -86,7 +83,6 @@ export async function startMember(machine: Machine) {
 
     /** Ends without a word: what is told under this number is another process's by now. What was read is kept. */
     async giveUp(): Promise<void> {
-      leaving.abort();
       await link.stop([], LAST_WORDS_MS);
       await worker.stop(LAST_RUNS_MS);
       await looking.current;
@@ -96,15 +92,13 @@ export async function startMember(machine: Machine) {
 }
 
 function openLinkOf(number: number, { context, opened }: Machine): Link {
-  const { clock, log, random, config, topics } = context;
+  const { config, topics } = context;
   const { mqtt } = config;
   return openLink({
+    ...context,
     address: () => brokerAddress(mqtt, mqtt.url, `${opened.installation}_${number}`),
     will: processMessage(topics, number, 'offline'),
     subscriptions: processSubscriptions(topics),
-    clock,
-    log,
-    random,
   });
 }
 

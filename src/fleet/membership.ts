@@ -13,7 +13,7 @@ const KEEPER_MS = 10_000;
 const DATABASE_GONE_MS = 30_000;
 const BEATS_FOR_A_COUNT = 5;
 // SQLSTATE: a unique key that is there already.
-const TAKEN = '23505';
+const isNumberTaken = (err: unknown) => err instanceof DatabaseTrouble && err.reason === '23505';
 
 /** A process that was stopped for long is taken for dead, and its number is given to another one. */
 export class NumberTaken extends Failure {
@@ -44,7 +44,8 @@ SELECT (SELECT number FROM me) AS number, (SELECT mine FROM keeping) AS "isKeepe
   (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
 FROM heat2mqtt.fleet`;
 
-interface Heard {
+/** What the database says of the fleet. */
+interface Answer {
   readonly number: number;
   readonly isKeeper: boolean | null;
   readonly processes: number;
@@ -70,6 +71,7 @@ interface Trouble {
 export class Membership {
   readonly id = randomUUID();
   readonly #tools: Tools;
+  /** 0: none yet. */
   #number = 0;
   #isKeeper = false;
   /** On the monotonic clock: when the question was asked that was answered last. */
@@ -84,16 +86,11 @@ export class Membership {
   /** Takes a number, and sets the clock to the database's time. Rejects with DatabaseTrouble. */
   static async join(tools: Tools): Promise<Membership> {
     const membership = new Membership(tools);
-    let isIn = false;
-    while (!isIn)
-      isIn = await membership.#ask(null).then(
-        () => true,
-        (err) => {
-          // Another one that starts at this moment was faster.
-          if (err instanceof DatabaseTrouble && err.reason === TAKEN) return false;
-          throw err;
-        },
-      );
+    while (membership.number === 0)
+      await membership.#ask(null).catch((err) => {
+        // Another one that starts at this moment was faster.
+        if (!isNumberTaken(err)) throw err;
+      });
     return membership;
   }
 
@@ -125,7 +122,7 @@ export class Membership {
       await readSecretsAgain();
       await counts.look(this.isKeeper());
     } catch (err) {
-      if (err instanceof DatabaseTrouble && err.reason === TAKEN) throw new NumberTaken(this.#number, err);
+      if (isNumberTaken(err)) throw new NumberTaken(this.#number, err);
       this.#trouble = { fault: err, failuresInARow: 1 + (this.#trouble?.failuresInARow ?? 0) };
       // Earlier counts are not told again as if they were new.
       this.#beats = 0;
@@ -151,13 +148,13 @@ export class Membership {
     const { database, clock, pace } = this.#tools;
     const askedAt = clock.monotonic();
     const values = [this.id, number, about.version, KEEPER_MS / 1000];
-    const [heard] = await database.query<Heard>(BEAT, values);
-    if (heard === undefined) throw new TypeError('a fleet without a row');
-    this.#number = heard.number;
-    this.#isKeeper = heard.isKeeper === true;
+    const [answer] = await database.query<Answer>(BEAT, values);
+    if (answer === undefined) throw new TypeError('a fleet without a row');
+    this.#number = answer.number;
+    this.#isKeeper = answer.isKeeper === true;
     this.#askedAt = askedAt;
-    clock.set(heard.now);
-    pace.hear(heard.processes, heard.pausedMs);
+    clock.set(answer.now);
+    pace.hear(answer.processes, answer.pausedMs);
   }
 
   #silentMs(): number {

@@ -33,9 +33,9 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
     'SELECT id, login, removed, last_poll_at FROM heat2mqtt.account WHERE id = ANY($1)',
     [accounts.map(({ id }) => id)],
   );
-  const known = new Map(rows.map((row) => [row.id, row]));
+  const rowOf = new Map(rows.map((row) => [row.id, row]));
   const mistakes = accounts.flatMap(({ id, username, password, totp_secret }) => {
-    const row = known.get(id);
+    const row = rowOf.get(id);
     const isTaken = row && (row.removed || loginOf(row, seal)?.username !== username);
     return [
       !password && 'found no password; allowed: one with which the fleet signs in by itself',
@@ -52,7 +52,7 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
       hint: 'Nothing was changed.',
     });
   // The fleet's documents are newer for an account on which it has worked already.
-  if (isDry) return accounts.filter(({ id }) => known.get(id)?.last_poll_at == null).length;
+  if (isDry) return accounts.filter(({ id }) => rowOf.get(id)?.last_poll_at == null).length;
 
   const claims = openClaims({ ...opened, clock }, randomUUID(), fleet.claim_seconds);
   const meters = await knownMeters(household, { accounts: [...accounts], meters: {} });
@@ -61,12 +61,9 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
     const login = sealLogin(id, username, (await password?.read()) ?? '', seal);
     const claim = await claims.takeNew(id, login, history_since ?? null);
     if (claim) {
-      const own = meters.filter(({ account, isOwn }) => account === id && isOwn);
-      await fill(
-        claim,
-        own.map(({ property }) => property),
-        parts,
-      );
+      const isRead = ({ account, isOwn }: (typeof meters)[number]) => account === id && isOwn;
+      const properties = meters.filter(isRead).map(({ property }) => property);
+      await fill(claim, properties, parts);
       moved.push(id);
     }
     await household.document(`accounts/${id}/tokens`, tokensCodec).remove();

@@ -3,29 +3,20 @@
 import type { Account } from '../accounts/account.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { SeriesNames } from '../accounts/names.ts';
-import { openAccounts } from '../accounts/openAccounts.ts';
-import type { openReplyShapes } from '../accounts/pollHistory.ts';
-import type { IssuerMemory } from '../auth/issuerClient.ts';
+import { openAccounts, type SharedInFleet } from '../accounts/openAccounts.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import type { Property } from '../domain/reading.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
-import type { Claim } from '../store/database/claim.ts';
-import type { ClaimedRow } from '../store/database/claimedRow.ts';
+import type { Claim, ClaimedRow } from '../store/database/claim.ts';
 import type { Claims } from '../store/database/claims.ts';
 import type { SeriesWords, StoredAccount } from '../store/database/storedAccount.ts';
 import type { OpenFleet } from './open.ts';
 import type { Pace } from './pace.ts';
 import { loginOf } from './roster.ts';
 
-/** What all accounts share. */
-export interface Shared {
-  readonly issuerMemory: IssuerMemory;
-  readonly onReply: Awaited<ReturnType<typeof openReplyShapes>>;
-}
-
-/** What is open between two runs: forgotten with what is stored. */
+/** Those that are open between two runs: forgotten with what is stored. */
 export type OpenAccounts = WeakMap<StoredAccount, OpenAccount>;
 
 interface Parts {
@@ -33,27 +24,27 @@ interface Parts {
   readonly opened: Pick<OpenFleet, 'seal'>;
   readonly pace: Pace;
   readonly claims: Claims;
-  readonly shared: Shared;
+  readonly shared: SharedInFleet;
   readonly openAccounts: OpenAccounts;
 }
 
 export interface OpenAccount {
   readonly account: Account;
   readonly context: AccountContext;
-  readonly turn: Turn;
+  readonly ties: Ties;
 }
 
-/** What an account goes by from run to run. */
-interface Turn {
-  /** That of the run under way. */
+/** An open account's ties to the fleet. */
+interface Ties {
+  /** The claim of the run under way. */
   claim: Claim;
   /** No other account reads any of its meters. */
   isAlone: boolean;
-  /** What the log must not show while it is worked on. */
+  /** The log must not show them while it is worked on. */
   readonly secrets: Set<string>;
 }
 
-/** So many come with tokens within days. An account that has more is opened anew, and knows only those that it uses. */
+/** Tokens bring as many within days. An account that has more is opened anew, and knows only those that it uses. */
 const MOST_SECRETS = 100;
 
 /** Runs the step on the account, which stays open where the step resolves to true. Rejects with damaged_login. */
@@ -65,28 +56,28 @@ export async function withAccount(
   const { openAccounts: stillOpen, context } = parts;
   const before = stillOpen.get(claim.stored);
   stillOpen.delete(claim.stored);
-  const turn = before?.turn ?? { claim, isAlone: true, secrets: new Set<string>() };
-  const { secrets } = turn;
-  turn.claim = claim;
+  const ties = before?.ties ?? { claim, isAlone: true, secrets: new Set<string>() };
+  const { secrets } = ties;
+  ties.claim = claim;
   try {
     for (const secret of secrets) context.scrubber.register(secret);
-    const open = before ?? (await openAnew(turn, parts));
+    const open = before ?? (await openAnew(ties, parts));
     const isWell = await step(open);
     // Whether it may read the meters of others is asked when it is opened.
-    if (isWell && turn.isAlone && secrets.size <= MOST_SECRETS) stillOpen.set(claim.stored, open);
+    if (isWell && ties.isAlone && secrets.size <= MOST_SECRETS) stillOpen.set(claim.stored, open);
   } finally {
     // Those of the next accounts come.
     for (const secret of secrets) context.scrubber.forget(secret);
   }
 }
 
-async function openAnew(turn: Turn, parts: Parts): Promise<OpenAccount> {
+async function openAnew(ties: Ties, parts: Parts): Promise<OpenAccount> {
   const { shared, pace, claims } = parts;
-  const { row, stored } = turn.claim;
+  const { row, stored } = ties.claim;
   // Once each: it is forgotten once.
   const register = (secret: string) => {
-    if (turn.secrets.has(secret)) return;
-    turn.secrets.add(secret);
+    if (ties.secrets.has(secret)) return;
+    ties.secrets.add(secret);
     parts.context.scrubber.register(secret);
   };
   const scrubber = { ...parts.context.scrubber, register, registerToken: register };
@@ -100,25 +91,25 @@ async function openAnew(turn: Turn, parts: Parts): Promise<OpenAccount> {
   };
   const [account] = await openAccounts(context, (meter) => meter.store.restore(null), {
     ...shared,
-    names: namesIn(turn),
-    gate: (to) => pace.gateTo(to, () => turn.claim, claims),
+    names: namesIn(ties),
+    gate: (to) => pace.gateTo(to, () => ties.claim, claims),
   });
   if (account === undefined) throw new TypeError('no account was opened');
   stored.describe = (series) => wordsOf(account, series);
-  return { account, context, turn };
+  return { account, context, ties };
 }
 
 /** The database says which account of the fleet reads a property, under a name that no other has. */
-function namesIn(turn: Turn): SeriesNames {
+function namesIn(ties: Ties): SeriesNames {
   let readers: ReadonlyMap<string, string> = new Map();
   return Object.assign(new SeriesNames(), {
     claim: async (properties: readonly Property[]) => {
-      readers = await turn.claim.takeSeries(properties);
-      turn.isAlone = readers.size === 0;
+      readers = await ties.claim.takeSeries(properties);
+      ties.isAlone = readers.size === 0;
     },
     ownerOf: ({ propertyCustomerId }: Property, claimant: string) =>
       readers.get(propertyCustomerId) ?? claimant,
-    nameOf: (property: Property) => turn.claim.stored.nameOf(property),
+    nameOf: (property: Property) => ties.claim.stored.nameOf(property),
   });
 }
 

@@ -17,7 +17,7 @@ const fleetPaused = (retryAfterMs: number) =>
 
 // Too many requests; service unavailable.
 const ASKS_FOR_TIME = [429, 503];
-// So many accounts that are told to wait within a minute: it is not about the one.
+// When three accounts are told to wait within a minute, it is not about the one.
 const ACCOUNTS_THAT_ARE_ALL = 3;
 const TOGETHER_MS = 60_000;
 
@@ -95,7 +95,7 @@ export class Pace {
     const { clock, log, database } = this.#tools;
     const now = clock.monotonic();
     this.#toldToWait.set(account, now);
-    for (const [one, at] of this.#toldToWait) if (now - at > TOGETHER_MS) this.#toldToWait.delete(one);
+    for (const [id, at] of this.#toldToWait) if (now - at > TOGETHER_MS) this.#toldToWait.delete(id);
     const isAboutAll = this.#toldToWait.size >= ACCOUNTS_THAT_ARE_ALL;
     const whom = isAboutAll ? 'all accounts' : 'this account';
     log.warn({ account, seconds: Math.round(ms / 1000) }, `the provider asks ${whom} to wait`);

@@ -15,31 +15,15 @@ import type { Claim } from '../store/database/claim.ts';
 import type { Told } from '../store/documents.ts';
 import type { Codec } from '../store/stateStore.ts';
 
-/** What the broker has of the account, and what it is still to be told. */
 interface Published extends KeptTopics {
-  /** What its lists were written by, beside readings and invoices; `null`: not all of these are published yet. */
+  /** The version and currency that its lists were written by; `null`: not all of these are published yet. */
   readonly lists: string | null;
   readonly told: Told;
   /** Oldest first; they stay until the broker has acknowledged them. */
   readonly events: readonly Message[];
 }
 
-/** What a turn has to tell the broker. */
-export interface News {
-  readonly diff: RetainedDiff;
-  readonly retained: readonly Message[];
-  readonly events: readonly Message[];
-  /** What is kept until the broker has them, and once it has. */
-  readonly untold: Published;
-  readonly lists: string;
-  /** A process that dies while it publishes must leave them to the next one to publish, or to clear. */
-  readonly isToNote: boolean;
-}
-
-interface Parts {
-  readonly link: Pick<Link, 'send'>;
-  readonly context: Pick<AccountContext, 'log' | 'topics'>;
-}
+type Sender = Pick<Link, 'send'>;
 
 /** A document as it is, with these objects in it. */
 export const asItIs = <T>(...objects: readonly (keyof T & string)[]): Codec<T> => ({
@@ -52,7 +36,7 @@ export const asItIs = <T>(...objects: readonly (keyof T & string)[]): Codec<T> =
 });
 const publishedCodec = asItIs<Published>('topics', 'components', 'told', 'events');
 
-const documentOf = (claim: Claim) => claim.stored.document('published', publishedCodec);
+const documentOf = ({ stored }: Claim) => stored.document('published', publishedCodec);
 
 const NOTHING = { topics: {}, components: {}, lists: null, events: [] };
 
@@ -65,41 +49,58 @@ export async function readPublished(claim: Claim, account: Account): Promise<Pub
   return published;
 }
 
-/** `fresh`: events of this turn. They are written with the rest: the documents of the account need not remember them. */
-export function newsOf(
-  account: Account,
-  fresh: readonly Message[],
-  published: Published,
-  claim: Claim,
-  context: AccountContext,
-): News {
+/** The end of a turn, as far as the broker has to know of it. */
+interface Ended {
+  readonly account: Account;
+  /** As `readPublished` gave it. */
+  readonly published: Published;
+  /** Events of this turn: the documents of the account need not remember them. */
+  readonly events: readonly Message[];
+  readonly claim: Claim;
+  readonly context: AccountContext;
+}
+
+/**
+ * Publishes what is new of the account. `writeDown` is awaited before, where a process that dies meanwhile must leave something to the
+ * next one: what that is to publish, or to clear. What the broker has then is written with the end of the turn. Resolves to whether it
+ * has answered.
+ */
+export async function publishNews(ended: Ended, link: Sender, writeDown: () => Promise<void>) {
+  const { account, published, claim, context } = ended;
+  const document = documentOf(claim);
   const before = { ...published, ...ofOwnMeters(published, claim, context) };
   const meters = account.meterViews();
-  const events = [...before.events, ...fresh, ...eventsOfStates(account, meters, context)];
+  const events = [...before.events, ...ended.events, ...eventsOfStates(account, meters, context)];
   for (const { onTaken } of events) onTaken?.();
+  const hasNews = claim.stored.hasNews();
   const lists = `${about.version} ${account.extras.currency}`;
-  const areListsSame = before.lists === lists && !claim.stored.hasNews();
+  const areListsSame = before.lists === lists && !hasNews;
   const diff = new RetainedDiff(before);
   if (claim.row.republish > 0) diff.forget();
-  const all = composeAccount(account.view(), meters, placesOf(context));
-  const news = diff.take(account.id, all, areListsSame);
-  const untold = {
-    ...before,
-    topics: { ...Object.fromEntries(all.map(({ topic }) => [topic, ''])), ...before.topics },
+  const topics = composeAccount(account.view(), meters, placesOf(context));
+  const changed = diff.take(account.id, topics, areListsSame);
+  // While a history is incomplete, a meter may only be read again.
+  const retained = account.isIncomplete ? changed : [...changed, ...diff.gone()];
+
+  const { told } = account;
+  const untold: Published = {
+    topics: { ...Object.fromEntries(topics.map(({ topic }) => [topic, ''])), ...before.topics },
+    components: before.components,
     lists: areListsSame ? lists : null,
-    told: account.told,
+    told,
     events,
   };
-  const isTopicNew = all.some(({ topic }) => !(topic in before.topics));
-  return {
-    diff,
-    // While a history is incomplete, a meter may only be read again.
-    retained: [...news, ...(account.isIncomplete ? [] : diff.gone())],
-    events,
-    untold,
-    lists,
-    isToNote: isTopicNew || claim.stored.hasNews() || events.length > before.events.length,
-  };
+  await document.write(untold);
+  const isTopicNew = topics.some(({ topic }) => !(topic in before.topics));
+  if (isTopicNew || hasNews || events.length > before.events.length) await writeDown();
+
+  const refused = await send([...retained, ...events], claim, link, context);
+  if (refused === null) return false;
+  for (const message of retained) if (!refused.has(message.topic)) diff.delivered(message);
+  // The next run tries these again.
+  diff.forget((topic) => refused.has(topic));
+  await document.write({ ...diff.kept(), lists, told, events: [] });
+  return true;
 }
 
 function placesOf({ topics, config }: AccountContext) {
@@ -108,61 +109,45 @@ function placesOf({ topics, config }: AccountContext) {
   return { topics, discovery: prefix === false ? null : { prefix, topics, page: null, language } };
 }
 
-export const noteUntold = (claim: Claim, { untold }: News): Promise<boolean> =>
-  documentOf(claim).write(untold);
-
-/** Publishes the news. What the broker has then is written with the end of the turn. Resolves to whether it has answered. */
-export async function tell(claim: Claim, news: News, parts: Parts): Promise<boolean> {
-  const { diff, retained, events, untold, lists } = news;
-  const refused = await publish([...retained, ...events], claim, parts);
-  if (refused === null) {
-    await documentOf(claim).write(untold);
-    return false;
-  }
-  const isRefused = (topic: string) => refused.has(topic);
-  for (const message of retained) if (!isRefused(message.topic)) diff.delivered(message);
-  // The next run tries these again.
-  diff.forget(isRefused);
-  await documentOf(claim).write({ ...diff.kept(), lists, told: untold.told, events: [] });
-  return true;
-}
-
 /** Clears the topics of an account that is being removed. Resolves to whether the broker has answered, and to whether it has taken that. */
-export async function clearTopics(claim: Claim, parts: Parts) {
-  const { events, ...kept } = (await documentOf(claim).read()) ?? NOTHING;
-  const refused = await publish(
-    [...events, ...withdrawAll(ofOwnMeters(kept, claim, parts.context))],
-    claim,
-    parts,
-  );
+export async function clearTopics(
+  claim: Claim,
+  link: Sender,
+  context: Pick<AccountContext, 'log' | 'topics'>,
+) {
+  const { events, ...topics } = (await documentOf(claim).read()) ?? NOTHING;
+  const withdrawn = withdrawAll(ofOwnMeters(topics, claim, context));
+  const refused = await send([...events, ...withdrawn], claim, link, context);
   return { isAnswered: refused !== null, isCleared: refused?.size === 0 };
 }
 
 /** Without topics of meters that another account has taken over: that one publishes them. */
 function ofOwnMeters(
   { topics, components }: KeptTopics,
-  claim: Claim,
+  { stored }: Claim,
   { topics: { base } }: Pick<AccountContext, 'topics'>,
 ): KeptTopics {
   const places = [`${base}/meter/`, `/${deviceId(base, 'meter', '')}`];
   const meterIn = (topic: string) => places.flatMap((place) => topic.split(place)[1]?.split('/')[0] ?? []);
-  const own = <T>(all: Readonly<Record<string, T>>) =>
-    Object.fromEntries(
-      Object.entries(all).filter(([topic]) =>
-        meterIn(topic).every((series) => claim.stored.hasSeries(series)),
-      ),
-    );
-  return { topics: own(topics), components: own(components) };
+  const isOwn = (topic: string) => meterIn(topic).every((series) => stored.hasSeries(series));
+  const filtered = <T>(byTopic: Readonly<Record<string, T>>) =>
+    Object.fromEntries(Object.entries(byTopic).filter(([topic]) => isOwn(topic)));
+  return { topics: filtered(topics), components: filtered(components) };
 }
 
 /** Resolves to the topics that the broker has refused, or to `null` when it has not answered: the next run publishes it. */
-async function publish(messages: readonly Message[], claim: Claim, { link, context }: Parts) {
+async function send(
+  messages: readonly Message[],
+  claim: Claim,
+  link: Sender,
+  { log }: Pick<AccountContext, 'log'>,
+): Promise<ReadonlySet<string> | null> {
   // A process that was stopped here must not publish what is old by now.
   claim.check();
   try {
     return await link.send(messages);
   } catch (fault) {
-    context.log.info({ account: claim.id, ...safeWords(fault) }, 'not published yet: the next run does it');
+    log.info({ account: claim.id, ...safeWords(fault) }, 'not published yet: the next run does it');
     return null;
   }
 }

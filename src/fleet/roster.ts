@@ -1,6 +1,6 @@
 // The accounts of a fleet: put in, listed, paused, removed and sealed again. The process that works next does what follows.
 import type { Day } from '../domain/period.ts';
-import type { ClaimedRow } from '../store/database/claimedRow.ts';
+import type { ClaimedRow } from '../store/database/claim.ts';
 import type { Database } from '../store/database/database.ts';
 import { PLACES, type Seal } from '../store/database/seal.ts';
 
@@ -154,7 +154,7 @@ logins AS (UPDATE heat2mqtt.account a SET login = next FROM given
   WHERE a.id = account AND name IS NULL AND login = before RETURNING 1),
 documents AS (UPDATE heat2mqtt.document d SET sealed = next FROM given g
   WHERE d.account = g.account AND d.name = g.name AND sealed = before RETURNING 1)
-SELECT FROM fleet UNION ALL SELECT FROM logins UNION ALL SELECT FROM documents`;
+SELECT 1 FROM fleet UNION ALL SELECT 1 FROM logins UNION ALL SELECT 1 FROM documents`;
 
 /** Accounts whose values are sealed anew together. */
 const RESEALED_TOGETHER = 200;

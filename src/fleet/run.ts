@@ -3,6 +3,7 @@
 import type { Account } from '../accounts/account.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { eventsOfRefresh } from '../accounts/events.ts';
+import type { SharedInFleet } from '../accounts/openAccounts.ts';
 import { duplicateReasons } from '../accounts/reasons.ts';
 import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import { needsAPerson } from '../domain/health.ts';
@@ -10,15 +11,14 @@ import { type Polled, pollTurn } from '../engine/turn.ts';
 import { safeWords } from '../foundation/failure.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import type { Link } from '../mqtt/link.ts';
-import type { Claim } from '../store/database/claim.ts';
-import type { ClaimedRow, Columns } from '../store/database/claimedRow.ts';
+import type { Claim, ClaimedRow, Columns } from '../store/database/claim.ts';
 import type { Claims } from '../store/database/claims.ts';
 import type { FleetCounts } from './health.ts';
 import type { Membership } from './membership.ts';
 import type { OpenFleet } from './open.ts';
-import { type OpenAccount, type OpenAccounts, type Shared, withAccount } from './openAccount.ts';
+import { type OpenAccount, type OpenAccounts, withAccount } from './openAccount.ts';
 import type { Pace } from './pace.ts';
-import { clearTopics, newsOf, noteUntold, readPublished, tell } from './publishing.ts';
+import { clearTopics, publishNews, readPublished } from './publishing.ts';
 import type { Schedule } from './schedule.ts';
 
 /** Shared by everything in a process. */
@@ -32,7 +32,7 @@ export interface ProcessParts {
   readonly schedule: Schedule;
   readonly link: Link;
   readonly openAccounts: OpenAccounts;
-  readonly shared: Shared;
+  readonly shared: SharedInFleet;
 }
 
 /** Of the life of an access token: no refresh is planned before. */
@@ -49,30 +49,27 @@ export async function runAccount(claim: Claim, parts: ProcessParts): Promise<voi
 }
 
 /** Clears the topics of an account that is being removed, then deletes it. */
-async function withdraw(claim: Claim, parts: ProcessParts): Promise<void> {
-  const { isAnswered, isCleared } = await clearTopics(claim, parts);
+async function withdraw(claim: Claim, { link, context }: ProcessParts): Promise<void> {
+  const { isAnswered, isCleared } = await clearTopics(claim, link, context);
   if (isCleared) return claim.deleteAccount();
   // Topics left on the broker have to be remembered.
-  const dueAt = new Date(parts.context.clock.now() + (isAnswered ? REFUSED_AGAIN_MS : PUBLISH_AGAIN_MS));
+  const dueAt = new Date(context.clock.now() + (isAnswered ? REFUSED_AGAIN_MS : PUBLISH_AGAIN_MS));
   await claim.write({}, { dueAt, isPolled: false, isPublished: false });
 }
 
 /** Resolves to whether all went well. */
-async function workOn({ account, context, turn }: OpenAccount, { link, schedule }: ProcessParts) {
-  const { claim } = turn;
+async function workOn({ account, context, ties }: OpenAccount, { link, schedule }: ProcessParts) {
+  const { claim } = ties;
   const published = await readPublished(claim, account);
   const { polled, refreshFault } = await doWhatIsDue(account, claim, context, schedule);
   await account.settled();
   claim.check();
 
   const columns = columnsAfter(account, polled, claim.row, context);
-  const refreshEvents = refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, context);
-  const news = newsOf(account, [...(polled?.events ?? []), ...refreshEvents], published, claim, context);
-  if (news.isToNote) {
-    await noteUntold(claim, news);
-    await claim.write(columns);
-  }
-  const isTold = await tell(claim, news, { link, context });
+  const ofRefresh = refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, context);
+  const events = [...(polled?.events ?? []), ...ofRefresh];
+  const ended = { account, published, events, claim, context };
+  const isTold = await publishNews(ended, link, () => claim.write(columns));
   const pollAt = columns.poll_at?.getTime() ?? claim.row.poll_at;
   const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, context));
   const dueAt = new Date(isTold ? restsUntil : context.clock.now() + PUBLISH_AGAIN_MS);
@@ -93,7 +90,8 @@ async function doWhatIsDue(
   else if (row.poll_at > clock.now()) {
     const isDue =
       config.provider?.keep_alive && msUntilRefresh(await session.current(), EARLIEST_REFRESH, clock) === 0;
-    return { polled: null, refreshFault: isDue ? await faultOf(session.renew()) : null };
+    const noFault = () => null;
+    return { polled: null, refreshFault: isDue ? await session.renew().then(noFault, (err) => err) : null };
   }
   const slot = () => schedule.nextPoll(row.id, clock.now());
   // While others read its meters, no request of its own would show that it is signed in again.
@@ -103,12 +101,6 @@ async function doWhatIsDue(
     log.debug({ account: row.id, meters: account.meters?.length ?? 0 }, 'polled');
   return { polled, refreshFault: null };
 }
-
-const faultOf = (step: Promise<unknown>): Promise<unknown> =>
-  step.then(
-    () => null,
-    (err: unknown) => err,
-  );
 
 /** The row after a run. */
 function columnsAfter(
@@ -145,7 +137,7 @@ function columnsAfter(
   };
 }
 
-/** Of an account whose poll, or whose whole run, has ended with this fault; `null`: with none. */
+/** `fault`: that of the poll, or of the whole run; `null`: none. */
 export function failureColumns(fault: unknown, row: ClaimedRow, now: number): Columns {
   const words = fault === null ? null : safeWords(fault);
   return {

@@ -21,7 +21,7 @@ export function openSchedule(cron: CronTimes, now: number) {
   const spanMs = Math.min(DAY_MS, ...gaps);
   let ticks = [...ticksBefore(first[0] ?? now), ...first];
 
-  /** Of which some accounts may still be due. The clock of this process may be ahead. */
+  /** Some accounts may still be due of these. The clock of this process may be ahead. */
   function ticksBefore(tick: number): number[] {
     const step = spanMs < MINUTE_MS ? SECOND_MS : MINUTE_MS;
     const most = Math.min(DAY_MS / MINUTE_MS, Math.ceil((tick - now + spanMs) / step));

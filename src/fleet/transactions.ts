@@ -29,8 +29,8 @@ SELECT json_build_object('next', pg_snapshot_xmax(pg_current_snapshot())::text::
   WHERE t.age >= 0`;
 
   readonly #clock: Clock;
-  /** The next numbers over time, by the monotonic clock: the newest of more than a minute ago, and all since; oldest first. */
-  #seen: readonly { readonly at: number; readonly next: number }[] = [];
+  /** The next numbers over time, by the monotonic clock: the newest of more than a minute ago, and those since; oldest first. */
+  #numbers: readonly { readonly at: number; readonly next: number }[] = [];
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -39,10 +39,10 @@ SELECT json_build_object('next', pg_snapshot_xmax(pg_current_snapshot())::text::
   /** `ageMs`: how long ago they were looked at. Gives what is to be told of them. */
   note({ next, oldestAge, pid }: Transactions, ageMs: number): Reason | null {
     const at = this.#clock.monotonic() - ageMs;
-    const isLongAgo = (one: { readonly at: number }) => at - one.at >= LONG_MS;
-    const before = this.#seen.findLast(isLongAgo);
-    const since = this.#seen.filter((one) => !isLongAgo(one));
-    this.#seen = [...(before === undefined ? [] : [before]), ...since, { at, next }];
+    const isLongAgo = (noted: { readonly at: number }) => at - noted.at >= LONG_MS;
+    const before = this.#numbers.findLast(isLongAgo);
+    const since = this.#numbers.filter((noted) => !isLongAgo(noted));
+    this.#numbers = [...(before === undefined ? [] : [before]), ...since, { at, next }];
     const isOpenForLong = before !== undefined && next - oldestAge < before.next;
     return isOpenForLong ? openForLong(pid) : null;
   }

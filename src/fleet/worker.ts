@@ -2,8 +2,7 @@
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
-import type { Claim } from '../store/database/claim.ts';
-import type { Columns, End } from '../store/database/claimedRow.ts';
+import type { Claim, Columns, End } from '../store/database/claim.ts';
 import { DatabaseTrouble } from '../store/database/database.ts';
 import { failureColumns, type ProcessParts, runAccount } from './run.ts';
 

@@ -7,7 +7,7 @@ import { EXIT, failure } from './failure.ts';
 export const AUTHORITIES =
   'the path of a readable file with certificates in PEM form, each from a line -----BEGIN CERTIFICATE----- to a line -----END CERTIFICATE-----';
 
-/** As OpenSSL reads it, which passes over whatever stands before the first such line, and a line with a byte order mark too. */
+/** OpenSSL passes over whatever stands before the first such line, and a line with a byte order mark too. */
 const BLOCK =
   /^-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----\s[^-]*^-----END (?:X509 |TRUSTED )?CERTIFICATE-----/gm;
 const BEGINNINGS = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/g;

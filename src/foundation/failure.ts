@@ -41,7 +41,7 @@ export class Failure extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: string, message: string, options: FailureOptions) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(message, options);
     this.name = new.target.name;
     this.code = code;
     this.exitCode = options.exit;
@@ -64,7 +64,7 @@ export function safeWords(thrown: unknown): { code: string; message: string; hin
 }
 
 const CLASS_NAME = /^[A-Z][A-Za-z0-9]{1,60}$/;
-/** Of the system, as ECONNREFUSED; of Node and of libraries, as ERR_TLS_CERT_ALTNAME_INVALID; and SQLSTATEs, as 28P01. */
+/** The system says ECONNREFUSED, Node and libraries ERR_TLS_CERT_ALTNAME_INVALID, and PostgreSQL 28P01. */
 const CODES = [
   /^E[A-Z0-9]{2,30}$/,
   /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/,

@@ -92,7 +92,7 @@ function writtenForms(secret: string): string[] {
   return [...new Set(forms)];
 }
 
-/** As a URL writes it between the colon and the `@`, which is less encoded than anywhere else. */
+/** A URL writes it between the colon and the `@`, less encoded than anywhere else. */
 function asUserInfo(secret: string): string {
   const url = new URL('mqtt://host');
   url.password = secret;
@@ -162,9 +162,9 @@ function shown(thrown: unknown, withPlace: boolean): object {
   const words = isForeseen ? safeWords(thrown) : { type: kindOf(thrown), ...messageOf(thrown) };
   return {
     ...words,
-    ...(causes.length === 0 ? {} : { cause: causes.join(' < ') }),
+    cause: causes.join(' < ') || undefined,
     // The place in our code where a Failure was thrown does not help at home, and buries its advice.
-    ...(isForeseen && !withPlace ? {} : { stack: framesOf(thrown).join('\n') }),
+    stack: isForeseen && !withPlace ? undefined : framesOf(thrown).join('\n'),
   };
 }
 

@@ -54,7 +54,7 @@ export interface Period {
   readonly to: number;
 }
 
-type Row = z.infer<typeof row>;
+type StoredRow = z.infer<typeof row>;
 
 /** The hourly rows that are stored, oldest first; a number that is missing is NaN. Times in epoch milliseconds. */
 export async function storedHours(
@@ -62,8 +62,8 @@ export async function storedHours(
   id: string,
   types: readonly AmountType[],
   { from, to }: Period,
-): Promise<Row[]> {
-  const rows: Row[] = [];
+): Promise<StoredRow[]> {
+  const rows: StoredRow[] = [];
   for (let at = from; at < to; at += LONGEST_QUESTION_MS) {
     const end_time = instant(Math.min(at + LONGEST_QUESTION_MS, to));
     rows.push(...(await readRows(home, id, { types, period: 'hour', start_time: instant(at), end_time })));
@@ -76,15 +76,15 @@ export async function allStoredHours(
   home: HomeAssistant,
   id: string,
   types: readonly AmountType[],
-): Promise<Row[]> {
+): Promise<StoredRow[]> {
   const months = await readRows(home, id, { types, period: 'month', start_time: instant(EARLIEST) });
-  const rows: Row[] = [];
+  const rows: StoredRow[] = [];
   for (const period of inYears(months)) rows.push(...(await storedHours(home, id, types, period)));
   return rows;
 }
 
 /** Joins what makes one question together; what lies far apart stays so. */
-function inYears(months: readonly Row[]): Period[] {
+function inYears(months: readonly StoredRow[]): Period[] {
   const years: Period[] = [];
   for (const { start, end } of months) {
     const last = years.at(-1);
@@ -95,7 +95,7 @@ function inYears(months: readonly Row[]): Period[] {
 }
 
 /** Oldest first. */
-async function readRows(home: HomeAssistant, id: string, question: Fields): Promise<Row[]> {
+async function readRows(home: HomeAssistant, id: string, question: Fields): Promise<StoredRow[]> {
   const command = {
     ...question,
     type: 'recorder/statistics_during_period',

@@ -77,7 +77,7 @@ export class BaseTopicWatch {
   hear({ topic, payload, retained }: Incoming): boolean {
     const { stateTopic, infoTopic } = this.#parts;
     if (topic !== stateTopic && topic !== infoTopic) return false;
-    // Of a retained message nobody knows how old it is, and whether its author still lives.
+    // Nobody knows how old a retained message is, and whether its author still lives.
     if (retained || this.#isStopped) return true;
     if (topic === stateTopic) this.#hearState(payload);
     else this.#hearInfo(payload);

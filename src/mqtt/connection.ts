@@ -46,7 +46,7 @@ export interface ConnectOptions {
   readonly will?: Message;
   /** MQTT 5: the will waits so long for a connection that goes on with the session of this client id. */
   readonly willAfterSeconds?: number;
-  /** Of the connections before this one. */
+  /** It has judged the connections before this one. */
   readonly culprit?: Culprit;
 }
 
@@ -103,8 +103,8 @@ async function openWith(
   return new Promise((resolve, reject) => {
     let answer: number | undefined;
     client.on('packetreceive', (packet) => {
-      if (packet.cmd !== 'connack') return;
-      answer ??= packet.reasonCode ?? packet.returnCode;
+      if (packet.cmd !== 'connack' || answer !== undefined) return;
+      answer = packet.reasonCode ?? packet.returnCode;
       if (answer !== ACCEPTED) return;
       // At once: what comes in the same segment may be the end.
       const limits = limitsOf(packet.properties, refusedOfWills);
@@ -138,18 +138,19 @@ function clientOptions(
   };
   if (username !== undefined) options.username = username;
   if (password !== undefined) options.password = password;
-  if (version === 5) options.properties = { maximumPacketSize: LARGEST_PACKET_BYTES };
   if (will)
     options.will = {
       topic: will.topic,
       payload: Buffer.from(will.payload),
       qos: refusedOfWills.has(QOS_NOT_SUPPORTED) ? 0 : 1,
       retain: will.retain && !refusedOfWills.has(RETAIN_NOT_SUPPORTED),
+      ...(isLasting && { properties: { willDelayInterval: willAfterSeconds } }),
     };
-  if (isLasting) {
-    Object.assign(options.properties ?? {}, { sessionExpiryInterval: 2 * willAfterSeconds });
-    Object.assign(options.will ?? {}, { properties: { willDelayInterval: willAfterSeconds } });
-  }
+  if (version === 5)
+    options.properties = {
+      maximumPacketSize: LARGEST_PACKET_BYTES,
+      ...(isLasting && { sessionExpiryInterval: 2 * willAfterSeconds }),
+    };
   return options;
 }
 
@@ -173,7 +174,7 @@ function troubleOf(client: MqttClient): Trouble {
 
 type Settle = (err?: Error | null) => void;
 
-/** What was sent and has no answer. */
+/** A packet that was sent and has no answer. */
 interface Unanswered {
   /** The name that a culprit would have; `null`: it can be none. */
   readonly name: string | null;
@@ -239,7 +240,7 @@ export class Connection {
     return this.#end === null && !this.#isGivenUp;
   }
 
-  /** So far: a packet that is long on its way shows by them. */
+  /** A packet that is long on its way shows by them. */
   get bytesReceived(): number {
     const { stream } = this.#client;
     return stream instanceof PacketStream ? stream.bytesReceived : 0;
@@ -305,8 +306,8 @@ export class Connection {
     await this.#answered(subscriptionTo(filters), ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
       this.#client.subscribe(wanted, (err, _, answer) => {
         codes = (answer?.granted ?? []).map(Number);
-        const isWhole = codes.length === filters.length;
-        settle(isWhole ? null : (err ?? new Error('no answer to each filter')));
+        // A refused filter is an error to mqtt.js, too. It ends a connection whose answer has fewer codes.
+        settle(codes.length === filters.length ? null : err);
       }),
     );
     return packet.flatMap((subscription) => {

@@ -16,7 +16,7 @@ type Announced = Partial<
 
 /** A broker of MQTT 3.1.1 announces none. Topic Alias Maximum is not among them: no alias is ever sent. */
 export interface BrokerLimits {
-  /** So many publishes with QoS 1 may wait for its answer. */
+  /** The most publishes with QoS 1 that may wait for its answer. */
   readonly receiveMaximum: number;
   /** 0: it acknowledges no message. */
   readonly qos: 0 | 1;

@@ -9,8 +9,7 @@ import { lossesBy } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
 import type { Reason } from './reasonCodes.ts';
 import { connectionCut } from './refusals.ts';
-import { type ReadRetained, RetainedReader } from './retained.ts';
-import { Subscriber } from './subscriber.ts';
+import { type ReadRetained, Subscriber } from './subscriber.ts';
 
 export interface LinkOptions {
   /** Asked before each attempt, so that changed secrets and certificates are picked up. */
@@ -55,7 +54,6 @@ export class Link {
   readonly #options: LinkOptions;
   readonly #culprit: Culprit;
   readonly #subscriber: Subscriber;
-  readonly #retained: RetainedReader;
   readonly #delivery: Delivery;
   readonly #stopping = new AbortController();
   #consumers: LinkConsumers = { announcement: () => [] };
@@ -77,8 +75,7 @@ export class Link {
     this.#options = options;
     // The broker has taken a will for this topic: no message of it ends the connection.
     this.#culprit = new Culprit(publicationOf(will.topic));
-    this.#subscriber = new Subscriber(subscriptions, clock, log);
-    this.#retained = new RetainedReader(clock, this.#subscriber, signal);
+    this.#subscriber = new Subscriber({ subscriptions, clock, log, signal });
     this.#offlineSince = clock.monotonic();
     this.#delivery = new Delivery({
       clock,
@@ -146,13 +143,13 @@ export class Link {
   async #prepare(opened: Connection): Promise<void> {
     this.#losses = lossesBy(opened.limits);
     this.#subscriber.begin();
-    await this.#consumers.restore?.((...question) => this.#retained.read(opened, ...question));
+    await this.#consumers.restore?.((...question) => this.#subscriber.read(opened, ...question));
     await this.#subscriber.subscribe(opened);
     this.#stopping.signal.throwIfAborted();
   }
 
   #hear(incoming: Incoming): void {
-    this.#retained.hear(incoming);
+    this.#subscriber.hear(incoming);
     this.#consumers.onMessage?.(incoming);
   }
 
@@ -160,7 +157,7 @@ export class Link {
   async readRetained(...question: Parameters<ReadRetained>): Promise<Incoming | null | undefined> {
     const { connection } = this.#delivery;
     if (connection === null) return undefined;
-    return this.#retained.read(connection, ...question).catch(() => undefined);
+    return this.#subscriber.read(connection, ...question).catch(() => undefined);
   }
 
   /** Resolves when the connection has ended, as `connectOnce` does. */

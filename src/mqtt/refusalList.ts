@@ -1,4 +1,4 @@
-// What the broker refuses by now, and the lines of the log about it.
+// The list of what the broker refuses, and the lines of the log about it.
 import { type Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 

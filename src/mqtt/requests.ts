@@ -34,8 +34,8 @@ const responseTopicRefused = refusal('response_topic_refused', EXIT.usage);
 const LONGEST_ECHO = 60;
 
 /** One mistake of a request_malformed. */
-export const mistake = (parameter: string, found: unknown, allowed: string): string =>
-  `${parameter}: found ${(JSON.stringify(found) ?? 'nothing').slice(0, LONGEST_ECHO)}; allowed: ${allowed}.`;
+export const mistake = (parameter: string, value: unknown, allowed: string): string =>
+  `${parameter}: found ${(JSON.stringify(value) ?? 'nothing').slice(0, LONGEST_ECHO)}; allowed: ${allowed}.`;
 
 /**
  * Checks the parameters of a request; each message of the schema says what is allowed. Throws request_malformed with
@@ -100,7 +100,7 @@ export class Requests {
     const { base_topic, discovery_prefix: prefix, response_topics: allowed } = parts.mqtt;
     this.#parts = parts;
     this.#baseTopic = base_topic;
-    this.#responseTopics = { own: prefix === false ? branches : [...branches, prefix], allowed };
+    this.#responseTopics = { published: prefix === false ? branches : [...branches, prefix], allowed };
     this.#throttledLog = new ThrottledLog(clock);
     const kinds = [...Object.keys(handlers), UNKNOWN];
     this.#queues = new Map(kinds.map((kind) => [kind, new PacedQueue(clock, FLOOD)]));

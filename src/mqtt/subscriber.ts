@@ -1,24 +1,44 @@
-// The subscriptions of a link: asked for anew on each connection, and those that the broker refuses now and then on the same.
+// What a link hears: its subscriptions, asked for anew on each connection, and what is retained on a topic that is read once.
 import type { Clock } from '../foundation/clock.ts';
 import type { Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Connection } from './connection.ts';
-import type { Subscription } from './message.ts';
+import type { Incoming, Subscription } from './message.ts';
 import { RefusalList } from './refusalList.ts';
+
+/**
+ * Gives what is retained on a topic; `null`: nothing, or the broker does not let us read it. `onLate`: called when it comes all the same,
+ * within a minute.
+ */
+export type ReadRetained = (
+  subscription: Subscription,
+  onLate?: (incoming: Incoming) => void,
+) => Promise<Incoming | null>;
 
 /** After it, what the broker has refused is asked for again: its user may have been given the right meanwhile. */
 const AGAIN_MS = 15 * 60_000;
+/** Without a byte for so long nothing is retained; while bytes come, it may be on its way. */
+const SILENCE_MS = 700;
+const LONGEST_READ_MS = 60_000;
+const LISTEN_EVERY_MS = 50;
+
+interface SubscriberParts {
+  readonly subscriptions: readonly Subscription[];
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Once it is aborted, nothing that is not whole is given. */
+  readonly signal: AbortSignal;
+}
 
 export class Subscriber {
-  readonly #wanted: readonly Subscription[];
-  readonly #clock: Clock;
+  readonly #parts: SubscriberParts;
   /** On the present connection, or the last one, by filter. */
   readonly #list: RefusalList;
+  readonly #readers = new Map<string, (incoming: Incoming) => void>();
 
-  constructor(wanted: readonly Subscription[], clock: Clock, log: Log) {
-    this.#wanted = wanted;
-    this.#clock = clock;
-    this.#list = new RefusalList(log);
+  constructor(parts: SubscriberParts) {
+    this.#parts = parts;
+    this.#list = new RefusalList(parts.log);
   }
 
   get refusals(): readonly Failure[] {
@@ -31,7 +51,7 @@ export class Subscriber {
   }
 
   /** Resolves with whether the broker takes them. Rejects as `Connection.subscribe` does. */
-  async subscribe(over: Connection, subscriptions = this.#wanted): Promise<boolean> {
+  async subscribe(over: Connection, subscriptions = this.#parts.subscriptions): Promise<boolean> {
     const refusals = await over.subscribe(subscriptions);
     for (const { filter } of subscriptions) {
       const refusal = refusals.find((each) => each.filter === filter);
@@ -43,15 +63,67 @@ export class Subscriber {
 
   /** Asks again and again for what the broker has refused. Resolves when nothing is left, or the signal aborts; rejects as `subscribe` does. */
   async insist(over: Connection, signal: AbortSignal, onGranted: () => void): Promise<void> {
-    const isRefused = ({ filter }: Subscription) => this.#list.has(filter);
-    for (
-      let refused = this.#wanted.filter(isRefused);
-      refused.length > 0;
-      refused = refused.filter(isRefused)
-    ) {
-      await this.#clock.sleep(AGAIN_MS, signal);
+    const { subscriptions, clock } = this.#parts;
+    const refused = () => subscriptions.filter(({ filter }) => this.#list.has(filter));
+    while (refused().length > 0) {
+      await clock.sleep(AGAIN_MS, signal);
       if (signal.aborted) return;
-      for (const subscription of refused) if (await this.subscribe(over, [subscription])) onGranted();
+      for (const subscription of refused()) if (await this.subscribe(over, [subscription])) onGranted();
+    }
+  }
+
+  /** To be called with each message that comes. */
+  hear(incoming: Incoming): void {
+    if (incoming.retained) this.#readers.get(incoming.topic)?.(incoming);
+  }
+
+  /** As ReadRetained. A retained message follows its subscription at once. Rejects when the connection ends, or the signal aborts. */
+  async read(
+    over: Connection,
+    subscription: Subscription,
+    onLate?: (incoming: Incoming) => void,
+  ): Promise<Incoming | null> {
+    const { clock, signal } = this.#parts;
+    if (!over.limits.retains) return null;
+    const { filter } = subscription;
+    let answer: Incoming | null = null;
+    this.#readers.set(filter, (incoming) => {
+      answer ??= incoming;
+    });
+    if (!(await this.subscribe(over, [subscription]))) {
+      this.#readers.delete(filter);
+      return null;
+    }
+    await this.#untilSilent(over, () => answer !== null);
+    // An end may have cut it short, and a part would count as all there is.
+    signal.throwIfAborted();
+    const end = () => {
+      cancel();
+      this.#readers.delete(filter);
+      over.unsubscribe(filter).catch(() => undefined);
+    };
+    const cancel = clock.after(LONGEST_READ_MS, end);
+    if (answer !== null || onLate === undefined) end();
+    else
+      this.#readers.set(filter, (incoming) => {
+        end();
+        onLate(incoming);
+      });
+    return answer;
+  }
+
+  /** Resolves when it is done, or no byte has come for a while. */
+  async #untilSilent(over: Connection, isDone: () => boolean): Promise<void> {
+    const { clock, signal } = this.#parts;
+    const began = clock.monotonic();
+    let heardAt = began;
+    let bytes = over.bytesReceived;
+    while (!isDone() && !signal.aborted) {
+      const now = clock.monotonic();
+      if (bytes !== over.bytesReceived) heardAt = now;
+      bytes = over.bytesReceived;
+      if (now - heardAt >= SILENCE_MS || now - began >= LONGEST_READ_MS) return;
+      await clock.sleep(LISTEN_EVERY_MS, signal);
     }
   }
 }

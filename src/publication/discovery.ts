@@ -29,6 +29,7 @@ export interface DiscoveryOptions {
   readonly language?: Language;
 }
 
+/** A part of a document. What is undefined does not come into its JSON. */
 type Body = Readonly<Record<string, unknown>>;
 type Kind = 'meter' | 'account' | 'bridge';
 
@@ -47,12 +48,17 @@ export interface DiscoveryDocument {
 
 export const meterDocument = (options: DiscoveryOptions, view: MeterView): DiscoveryDocument =>
   stateDocument(options, METER_ROWS, view, 'meter', view.meter, true, {
-    ...(view.friendlyName === null ? {} : { name: view.friendlyName }),
-    ...(view.identifiers.length > 0 ? { serial_number: view.identifiers.join(', ') } : {}),
+    name: view.friendlyName ?? deviceName(options, 'meter', view.meter),
+    serial_number: view.identifiers.join(', ') || undefined,
   });
 
 export const accountDocument = (options: DiscoveryOptions, view: AccountView): DiscoveryDocument =>
-  stateDocument(options, ACCOUNT_ROWS, view, 'account', view.account, view.invoices !== null);
+  stateDocument(options, ACCOUNT_ROWS, view, 'account', view.account, view.invoices !== null, {
+    name: deviceName(options, 'account', view.account),
+  });
+
+const deviceName = (options: DiscoveryOptions, kind: 'meter' | 'account', name: string): string =>
+  filled(namesIn(options)[`device.${kind}`], { [kind]: name });
 
 /** The unique ids of a meter's entities, by the key of each. */
 export const meterUniqueIds = (baseTopic: string, meter: string): ReadonlyMap<string, string> =>
@@ -65,11 +71,10 @@ export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
     ({ polls }) => accounts || !polls,
   );
   const bodyOf = ({ key, reads, asks, body }: BridgeRow): Body => ({
-    ...(asks
-      ? { command_topic: topics.of(`bridge/request/${asks}`) }
-      : { value_template: `{{ value_json.${key} }}` }),
-    ...(reads ? { state_topic: topics.of(reads) } : {}),
-    ...(body.json_attributes_template ? { json_attributes_topic: topics.of(reads ?? 'bridge/health') } : {}),
+    command_topic: asks && topics.of(`bridge/request/${asks}`),
+    value_template: asks ? undefined : `{{ value_json.${key} }}`,
+    state_topic: reads && topics.of(reads),
+    json_attributes_topic: body.json_attributes_template && topics.of(reads ?? 'bridge/health'),
     ...body,
   });
   return documentOf(options, 'bridge', null, {
@@ -134,25 +139,15 @@ function documentOf(
   const id = deviceId(base, kind, name);
   const names: Names = namesIn(options);
   let components: Readonly<Record<string, Body>> | null = null;
-  const component = ([key, { platform, ...body }]: readonly [string, Body]): [string, Body] => {
-    const entity = [base, name, key].filter((part) => part !== null).join('_');
-    return [
-      key,
-      {
-        platform,
-        name: names[`${kind}.${key}`],
-        unique_id: `${id}_${key}`,
-        default_entity_id: `${platform}.${entity
-          .toLowerCase()
-          .replace(/[^a-z0-9]+/g, '_')
-          .replace(/^_|_$/g, '')}`,
-        ...body,
-      },
-    ];
-  };
-  function write() {
-    const all = [...bodies(names), ...(event === null ? [] : [[EVENT_KEY, eventBody(...event)] as const])];
-    return Object.fromEntries(all.map(component));
+  function write(): Readonly<Record<string, Body>> {
+    const entities = [...bodies(names)];
+    if (event !== null) entities.push([EVENT_KEY, eventBody(...event)]);
+    const components = entities.map(([key, { platform, ...body }]): [string, Body] => {
+      const entityId = [base, name, key].filter((part) => part !== null).join('_');
+      const ids = { unique_id: `${id}_${key}`, default_entity_id: `${platform}.${slug(entityId)}` };
+      return [key, { platform, name: names[`${kind}.${key}`], ...ids, ...body }];
+    });
+    return Object.fromEntries(components);
   }
   const frame = {
     device: { identifiers: [id], manufacturer: about.name, model: names[`model.${kind}`], ...device },
@@ -173,11 +168,16 @@ function documentOf(
   };
 }
 
+const slug = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '_')
+    .replace(/^_|_$/g, '');
+
 /** Home Assistant takes the JSON itself: `event_type`, and every other key as an attribute. */
 function eventBody(event: keyof typeof EVENT_ROWS, topic: string): Body {
   const { types, icon, category }: EventRow = EVENT_ROWS[event];
-  const entity = { platform: 'event', state_topic: topic, event_types: types, icon };
-  return category ? { ...entity, entity_category: category } : entity;
+  return { platform: 'event', state_topic: topic, event_types: types, icon, entity_category: category };
 }
 
 const TOPICS_OF = {
@@ -185,7 +185,6 @@ const TOPICS_OF = {
   account: ['account/<account>/state', 'account/<account>/event'],
 } as const;
 
-/** `own`: what its device has beside the name that the language gives it. */
 function stateDocument<View extends { readonly currency: string }>(
   options: DiscoveryOptions,
   rows: readonly EntityRow<View>[],
@@ -193,7 +192,7 @@ function stateDocument<View extends { readonly currency: string }>(
   kind: 'meter' | 'account',
   name: string,
   hasEvents: boolean,
-  own: Body = {},
+  device: Body,
 ): DiscoveryDocument {
   const { topics, page } = options;
   const [state, event] = TOPICS_OF[kind];
@@ -205,16 +204,15 @@ function stateDocument<View extends { readonly currency: string }>(
       platform: row.platform,
       value_template: templateOf(row, words),
       ...looksOf(row, view.currency),
-      ...(words ? { options: Object.values(words) } : {}),
+      options: words && Object.values(words),
       ...attributesBody(row, rows, stateTopic),
     };
   };
   return documentOf(options, kind, name, {
     device: {
-      name: filled(namesIn(options)[`device.${kind}`], { [kind]: name }),
-      ...own,
+      ...device,
       via_device: deviceId(topics.base, 'bridge', null),
-      ...(page ? { configuration_url: page } : {}),
+      configuration_url: page ?? undefined,
     },
     stateTopic,
     event: hasEvents ? [event, topics.of(event, name)] : null,
@@ -235,16 +233,18 @@ const templateOf = ({ key }: EntityRow<never>, words: object | undefined): strin
   words ? `{{ ${JSON.stringify(words)}.get(value_json.${key}) }}` : `{{ value_json.${key} }}`;
 
 function looksOf(row: EntityRow<never>, currency: string): Body {
+  const isBinary = row.platform === 'binary_sensor';
   return {
-    ...(row.deviceClass ? { device_class: row.deviceClass } : {}),
-    ...(row.stateClass ? { state_class: row.stateClass } : {}),
-    ...(row.unit ? { unit_of_measurement: row.unit.replace('{currency}', currency) } : {}),
-    ...(row.precision === undefined ? {} : { suggested_display_precision: row.precision }),
-    ...(row.category ? { entity_category: row.category } : {}),
-    ...(row.enabled === false ? { enabled_by_default: false } : {}),
-    ...(row.icon ? { icon: row.icon } : {}),
+    device_class: row.deviceClass,
+    state_class: row.stateClass,
+    unit_of_measurement: row.unit?.replace('{currency}', currency),
+    suggested_display_precision: row.precision,
+    entity_category: row.category,
+    enabled_by_default: row.enabled,
+    icon: row.icon,
     // JSON true and false as Home Assistant's templates print them.
-    ...(row.platform === 'binary_sensor' ? { payload_on: 'True', payload_off: 'False' } : {}),
+    payload_on: isBinary ? 'True' : undefined,
+    payload_off: isBinary ? 'False' : undefined,
   };
 }
 

@@ -217,8 +217,8 @@ const LONGEST_STATE = 250;
 const shortened = (text: string): string => [...text].slice(0, LONGEST_STATE).join('');
 
 /** Adds the verdict. `failing`: no account can be read, and waiting will not help, or has not helped for a while. */
-export function healthOf(known: Omit<Health, 'state' | 'last_error'>, isSomeAccountWell: boolean): Health {
-  const { auth, reasons, failures_in_a_row: failures } = known;
+export function healthOf(facts: Omit<Health, 'state' | 'last_error'>, isSomeAccountWell: boolean): Health {
+  const { auth, reasons, failures_in_a_row: failures } = facts;
   const [worst] = reasons;
   const isStuck = Object.values(auth).some(({ state }) => needsAPerson(state));
   // The cause of the failures may be over already, although no poll has come to its end since.
@@ -227,7 +227,7 @@ export function healthOf(known: Omit<Health, 'state' | 'last_error'>, isSomeAcco
   const isFailing = (isStuck || isLasting) && !isSomeAccountWell;
   const stateUnlessFailing = isDegraded ? 'degraded' : 'ok';
   const state = isFailing ? 'failing' : stateUnlessFailing;
-  return { state, ...known, last_error: worst ? shortened(worst.message) : null };
+  return { state, ...facts, last_error: worst ? shortened(worst.message) : null };
 }
 
 /** The same while something else is wrong, too. */

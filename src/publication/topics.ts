@@ -12,7 +12,7 @@ type Levels<T extends string> = T extends `${string}<${string}>${infer Rest}`
 export interface WrittenTopic {
   readonly topic: string;
   readonly write: () => Message;
-  readonly sources?: readonly unknown[];
+  readonly sources?: readonly unknown[] | undefined;
 }
 
 export class Topics {
@@ -49,7 +49,7 @@ export class Topics {
     return {
       topic: this.of(topic, ...levels),
       write: () => this.message(topic, levels, payload()),
-      ...(sources && { sources }),
+      sources,
     };
   }
 

@@ -135,9 +135,9 @@ async function* withoutLinks(
  */
 export async function finishRestore(directory: string): Promise<boolean> {
   const file = join(directory, UNDER_WAY);
-  const plan = await planIn(directory).catch(() => 'damaged' as const);
-  if (plan === null) return true;
-  const isWhole = plan !== 'damaged' && (await carryOut(directory, plan));
+  const remove = await namesToRemove(directory).catch(() => 'damaged' as const);
+  if (remove === null) return true;
+  const isWhole = remove !== 'damaged' && (await carryOut(directory, remove));
   if (isWhole) await rm(file, { force: true });
   else await setAside(file, 'damaged').catch(() => undefined);
   return isWhole;
@@ -146,12 +146,8 @@ export async function finishRestore(directory: string): Promise<boolean> {
 /** Without the documents, which pass by one at a time. */
 const underWay = z.object({ [WRITE]: z.object({}), remove: z.array(z.string()) });
 
-interface Plan {
-  readonly remove: readonly string[];
-}
-
 /** `null`: no restore was interrupted. Rejects where what is left of it is damaged, or is about what is no document. */
-async function planIn(directory: string): Promise<Plan | null> {
+async function namesToRemove(directory: string): Promise<readonly string[] | null> {
   const names = new Set<string>();
   let rest: unknown;
   try {
@@ -164,7 +160,7 @@ async function planIn(directory: string): Promise<Plan | null> {
   }
   const { remove } = underWay.parse(rest, { jitless: true });
   if (![...names, ...remove].every(isDocument)) throw new TypeError('no document has this name');
-  return { remove: remove.filter((name) => !names.has(name)) };
+  return remove.filter((name) => !names.has(name));
 }
 
 async function* documentsUnderWay(
@@ -177,7 +173,7 @@ async function* documentsUnderWay(
 }
 
 /** False where a link was in the way of a document. Rejects with the system's error. */
-async function carryOut(directory: string, { remove }: Plan): Promise<boolean> {
+async function carryOut(directory: string, remove: readonly string[]): Promise<boolean> {
   let isWhole = true;
   const change = async (name: string, step: (path: string) => Promise<void>) => {
     try {

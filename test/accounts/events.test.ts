@@ -23,7 +23,7 @@ test.each([
   ['a good one afterwards', { ...after, wasFailing: true }, ['recovered']],
   ['and after a refusal between two polls', { ...after, needed: true }, ['recovered']],
   ['by an access token that serves on', expired, []],
-])('%s', (_, { fault, wasFailing, needed, state }, expected) => {
+])('tells the events of a poll when it is %s', (_, { fault, wasFailing, needed, state }, expected) => {
   const told = { needsPerson: needed, late: {}, use: {} };
   const status = () => ({ state });
   const account = { id: 'home', told, upstream: { session: { status } } } as unknown as Account;
@@ -67,7 +67,7 @@ test.each<[string, readonly (MeterView | null)[], readonly string[]]>([
     [viewOf(FIRST), null, viewOf(SECOND, SECOND, 'high', true)],
     ['late', 'unusual_use'],
   ],
-])('a meter %s', (_, states, expected) => {
+])('tells of unusual use when that of a meter is %s', (_, states, expected) => {
   const told = { needsPerson: false, late: {}, use: {} };
   const account = { id: 'home', told, extras: { takeNews: () => [] } } as unknown as Account;
   const messages = states.flatMap((view) => eventsOfStates(account, view ? [view] : [], context));

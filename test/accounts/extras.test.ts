@@ -40,7 +40,7 @@ async function openHome(provider: Partial<Provider>, currency?: string) {
   };
 }
 
-test('that it was asked is on the disk before the question is sent: what ends the process is not asked again', async () => {
+test('writes down that it has asked before the question is sent', async () => {
   const seen: unknown[] = [];
   const home = await openHome({
     async balance() {
@@ -52,7 +52,7 @@ test('that it was asked is on the disk before the question is sent: what ends th
   expect(seen).toEqual(['2025-03-10']);
 });
 
-test('a day begins at four: before that the answer is that of the day before', async () => {
+test('asks again when a day has begun, which is at four', async () => {
   let asked = 0;
   const home = await openHome({ balance: async () => (asked += 1) });
   for (const [hours, times] of [
@@ -74,7 +74,7 @@ test.each([
   ['a strange reply', new UnexpectedReply('balance', 'a number', 'text'), true],
   ['a reply that is too large', tooLarge, true],
   ['a refused access token', new ProviderRefused(401, words), false],
-])('%s leaves what was found; whether it is not asked for a week: %s', async (_, fault, off) => {
+])('keeps what it has when the answer is %s, and stops asking for a week: %s', async (_, fault, off) => {
   let answer: () => Promise<number> = async () => 5;
   const home = await openHome({ balance: () => answer() });
   await home.round();
@@ -84,7 +84,7 @@ test.each([
   expect(home.opened.known.balance).toEqual({ askedOn: '2025-03-11', off, found: { amount: 5 } });
 });
 
-test('a register is asked for where the property has one meter, named or not', async () => {
+test('asks for a register when the property has one meter, named or not', async () => {
   const asked: string[] = [];
   const home = await openHome({
     async register(question) {
@@ -96,7 +96,7 @@ test('a register is asked for where the property has one meter, named or not', a
   expect(asked).toEqual(['1', '2']);
 });
 
-test('news wait until they are taken, and are told once', async () => {
+test('gives each new invoice once when its news are taken', async () => {
   const bills: Invoice[] = [];
   const home = await openHome({
     invoices: async () => ({ byProfile: new Map([['', [...bills]]]), notFoundAt: null }),
@@ -116,9 +116,12 @@ test.each([
   ['Europe/Berlin', null, undefined, ['timezone_differs'], 'EUR'],
   ['Europe/Dublin', 'GBP', undefined, [], 'GBP'],
   ['Europe/Dublin', 'GBP', 'SEK', ['currency_differs'], 'SEK'],
-])('a site in %s that counts in %s, with %s configured', async (timezone, currency, own, codes, counted) => {
-  const home = await openHome({ site: async () => ({ timezone, currency }) }, own);
-  await home.opened.askSite(signal);
-  expect(home.opened.reasons().map(({ code }) => code)).toEqual(codes);
-  expect(home.opened.currency).toBe(counted);
-});
+])(
+  'compares with the configuration when the site is in %s and counts in %s, with %s configured',
+  async (timezone, currency, own, codes, counted) => {
+    const home = await openHome({ site: async () => ({ timezone, currency }) }, own);
+    await home.opened.askSite(signal);
+    expect(home.opened.reasons().map(({ code }) => code)).toEqual(codes);
+    expect(home.opened.currency).toBe(counted);
+  },
+);

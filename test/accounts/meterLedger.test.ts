@@ -29,7 +29,7 @@ async function ledgerIn(
   });
 }
 
-test('a ledger on its way to the disk is not published yet', async () => {
+test('publishes what is on the disk when a newer ledger is on its way there', async () => {
   const home = await place();
   const meterLedger = await ledgerIn(home);
   await meterLedger.update(BEFORE);
@@ -41,7 +41,7 @@ test('a ledger on its way to the disk is not published yet', async () => {
   expect((await ledgerIn(home)).saved.days).toEqual(AFTER.days);
 });
 
-test('an origin drawn while the clock stood in 1970 is drawn again once the clock is set', async () => {
+test('draws the origin again when the clock that stood in 1970 is set', async () => {
   const clock = handClock('1970-01-01T00:00:10Z');
   const meterLedger = await ledgerIn(await place(), clock);
   expect(meterLedger.ledger.origin).toBe('1968-01-01');
@@ -52,7 +52,7 @@ test('an origin drawn while the clock stood in 1970 is drawn again once the cloc
   expect(meterLedger.ledger.origin).toBe('2023-01-01');
 });
 
-test('what was decided outlives a restart, and another time zone reads all of it again', async () => {
+test('keeps what was decided over a restart, and reads all of it again when the time zone is another', async () => {
   const home = await place();
   const first = await ledgerIn(home);
   await first.decide('previous_day');
@@ -68,7 +68,7 @@ test('what was decided outlives a restart, and another time zone reads all of it
   expect(elsewhere.ledger).toMatchObject({ origin: BEFORE.origin, complete: false });
 });
 
-test('another name of the same time zone is no other time zone: nothing is read again', async () => {
+test('reads nothing again when the time zone has another name', async () => {
   const home = await place();
   const first = await ledgerIn(home, undefined, 'Asia/Calcutta');
   await first.decide('previous_day');
@@ -81,7 +81,7 @@ test('another name of the same time zone is no other time zone: nothing is read 
   ]);
 });
 
-test('a tariff that was published before a restart is the one that a new tariff is told against', async () => {
+test('tells a new tariff against the published one when the process has restarted between them', async () => {
   const billed = (rate: number, from: number, to: number): Line[] =>
     Array.from({ length: to - from }, (_, at) => {
       const kwh = 5 + (((from + at) * 7) % 11);
@@ -121,7 +121,7 @@ test.each([
     { ...RETAINED, timezone: 'Europe/Berlin' },
     ['same_day', true, 10],
   ],
-])('a history from the broker, %s', async (_, found, expected) => {
+])('goes on from a history of the broker when it is %s', async (_, found, expected) => {
   const ledger = await ledgerIn(await place());
   const keeping = ledger.update(BEFORE);
   const restoring = ledger.restore(found);
@@ -141,7 +141,7 @@ test.each<[string, Partial<RetainedHistory>, [string, number]]>([
     ['2024-11-01', 1],
   ],
   ['an origin after today', { origin: '2099-01-01', days: new Map() }, ['2023-01-01', 0]],
-])('a history that somebody has forged: %s are not taken, and the rest is', async (_, forged, expected) => {
+])('takes the rest of a history when somebody has forged %s', async (_, forged, expected) => {
   const book = await ledgerIn(await place());
   await book.restore({ ...RETAINED, ...forged });
   expect([book.ledger.origin, book.ledger.days.size]).toEqual(expected);
@@ -154,7 +154,7 @@ async function meterOf(usage: object) {
   const property = { propertyCustomerId: '600001', meterIdentifiers: ['70418235'], ...own };
   const meter = await Meter.open(
     { account: 'home', property, name: '70418235' },
-    () => ({ currency: 'EUR', register: null, lastSuccessAt: null }),
+    { extras: { currency: 'EUR', register: () => null }, history: { record: { lastSuccessAt: null } } },
     {
       config: fileSchema.parse({ usage: { history_since: '2025-01-01', ...usage } }),
       zone: zone('Europe/Dublin'),
@@ -170,7 +170,7 @@ async function meterOf(usage: object) {
   return { meter, poll, clock };
 }
 
-test('a history that comes back from the broker while the provider is asked: all is asked again, from its origin on', async () => {
+test('asks again from its origin on when a history comes back from the broker during a poll', async () => {
   const { meter, poll } = await meterOf({ reading_closes: 'same_day' });
   const asked: string[] = [];
   const retained = { timezone: 'Europe/Dublin', readingCloses: 'same_day', origin: '2024-11-01' } as const;
@@ -184,7 +184,7 @@ test('a history that comes back from the broker while the provider is asked: all
   expect(asked).toEqual(['2025-01-01', '2024-11-01']);
 });
 
-test('a provider that refuses to tell the hours of readings is asked for them once', async () => {
+test('asks for the hours of readings once when the provider does not understand that', async () => {
   const { poll } = await meterOf({});
   let asked = 0;
   const provider: Partial<Provider> = {
@@ -199,14 +199,14 @@ test('a provider that refuses to tell the hours of readings is asked for them on
   expect(asked).toBe(1);
 });
 
-test('a refusal of another kind is no answer to when readings are taken', async () => {
+test('fails when the hours of readings are refused for another reason', async () => {
   const { poll, meter } = await meterOf({});
   const refused = new ProviderRefused(403, { message: 'No.', hint: '' });
   await expect(poll({ readingHours: () => Promise.reject(refused) })).rejects.toBe(refused);
   expect(meter.ledger.complete).toBe(false);
 });
 
-test('a reading of a day that is not over was taken when it arrived at the latest', async () => {
+test('takes the arrival for the time of a reading when its day is not over', async () => {
   const { poll, meter, clock } = await meterOf({ reading_closes: 'same_day' });
   const arrivedAt = clock.now();
   await poll({ usage: async () => [{ day: '2025-02-01', energy: 5_000_000, cost: null }] });

@@ -32,7 +32,7 @@ function samples(changes: Partial<MetricsSource> = {}): Record<string, number> {
   return Object.fromEntries(pairs.map(([, name = '', value]) => [name, Number(value)]));
 }
 
-test('every number is there once, under its name', () => {
+test('writes every number once when it is asked', () => {
   expect(samples()).toEqual({
     heat2mqtt_start_time_seconds: (NOW - 3_600_000) / 1000,
     heat2mqtt_polls_total: 7,
@@ -61,7 +61,7 @@ test('every number is there once, under its name', () => {
   });
 });
 
-test('each metric has its type and a help line', () => {
+test('writes type and help before the samples when there are any or none', () => {
   const { text, contentType } = renderMetrics(source);
   expect(contentType).toMatch(/^text\/plain; version=0\.0\.4/);
   const named = (word: string) =>
@@ -72,7 +72,7 @@ test('each metric has its type and a help line', () => {
   expect(text).toContain('# TYPE heat2mqtt_mqtt_outbox gauge');
 });
 
-test('odd names are escaped', () => {
+test('escapes a name when it has quotes, backslashes or line ends', () => {
   const meters = [{ meter: 'a"b\\c\nd', days: 1, revisions: 0, readingAt: null }];
   expect(samples({ meters })).toMatchObject({ 'heat2mqtt_days{meter="a\\"b\\\\c\\nd"}': 1 });
 });

@@ -15,12 +15,12 @@ test.each([
   ['its property, where the provider names no meter', [], 'Cellar'],
   ['nobody', ['c'], null],
   ['nobody, whatever JavaScript knows by that name', ['constructor'], null],
-])('called by %s', (_, identifiers, name) => {
+])('is called as configured when that names it by %s', (_, identifiers, name) => {
   const found = property('7', ...identifiers);
   expect(friendlyNameOf(names, found, seriesName(found))).toBe(name);
 });
 
-test('the meters on disk: shared ones with the account that keeps the ledger, and those that are not listed any more', async () => {
+test('finds meters on disk when they are shared, or not listed any more', async () => {
   const state = new StateDirectory(await openStack().folder(), logLines().log);
   const [shared, own, gone] = [property('11', 'A'), property('22', 'A'), property('3 3')];
   const ledger = ledgerOf([['2025-03-29', 3, 0.5]]);
@@ -38,7 +38,7 @@ test('the meters on disk: shared ones with the account that keeps the ledger, an
   ]);
 });
 
-test('a property that is gone leaves its owner and its name to the next one', () => {
+test('gives owner and name to the next property when one is gone', () => {
   const series = new SeriesNames();
   const [first, second] = [property('11', 'A'), property('22', 'A')];
   expect([series.ownerOf(first, 'home'), series.ownerOf(first, 'flat')]).toEqual(['home', 'home']);
@@ -47,6 +47,6 @@ test('a property that is gone leaves its owner and its name to the next one', ()
   expect([series.ownerOf(first, 'flat'), series.nameOf(second)]).toEqual(['flat', 'A']);
 });
 
-test('the id of a property leads to no other folder', () => {
+test('stays in the folder of the account when the id of a property is a path', () => {
   expect(ledgerFile('home', property('../../etc'))).toBe('accounts/home/ledger-..%2F..%2Fetc');
 });

@@ -15,7 +15,7 @@ async function openHome(id = 'home', home?: Awaited<ReturnType<typeof place>>) {
   return { clock, history: historyOf(id) };
 }
 
-test.each(['home', 'constructor'])('the history of "%s" is there again after a restart', async (id) => {
+test.each(['home', 'constructor'])('has the history of "%s" when the process has restarted', async (id) => {
   const home = await place();
   const { history } = await openHome(id, home);
   history.notePoll(null);
@@ -29,7 +29,7 @@ test.each(['home', 'constructor'])('the history of "%s" is there again after a r
   ]);
 });
 
-test('counts are of the local day; the last success stays, and the newest twelve polls', async () => {
+test('begins to count anew when the local day is another, and keeps the newest twelve polls', async () => {
   const { clock, history } = await openHome();
   history.countLogin();
   history.countRequest();
@@ -44,7 +44,7 @@ test('counts are of the local day; the last success stays, and the newest twelve
   expect([polls.length, polls.at(-1)?.[1]]).toEqual([12, 'fault_19']);
 });
 
-test('once a day, also where the clock was far ahead before', async () => {
+test('tries again when a day has passed, or the clock was far ahead', async () => {
   const { clock, history } = await openHome();
   const tried = [history.tryOnceADay('searchedAt'), history.tryOnceADay('searchedAt')];
   clock.jump(-3 * DAY_MS);
@@ -54,7 +54,7 @@ test('once a day, also where the clock was far ahead before', async () => {
   expect(tried).toEqual([true, false, true, true, true]);
 });
 
-test('of the shapes of replies the newest three are kept', async () => {
+test('keeps the newest three shapes when a reply has had more', async () => {
   const { clock } = await openHome();
   const written: Parameters<Parameters<typeof openReplyShapes>[0]['write']>[0][] = [];
   const document = {

@@ -40,7 +40,7 @@ async function openHome() {
 test.each([
   ['the daemon, which keeps the session', false, [1, 1]],
   ['a command beside it, which leaves the refresh token alone', true, [2, 0]],
-])('where no lock can be made: %s', async (_, isCommand, asked) => {
+])('refreshes, or logs in, when no lock can be made: %s', async (_, isCommand, asked) => {
   const home = await openHome();
   const { session } = await home.open({}, { isCommand, canLock: false });
   await session.accessToken();
@@ -53,7 +53,7 @@ test.each([
   ['the same scopes in another order', { scopes: ['service-energy', 'openid'] }, true],
   ['other scopes', { scopes: ['openid', 'service-energy', 'email'] }, false],
   ['another client', { client_id: 'another' }, false],
-])('tokens that were asked for before are used with %s or not', async (_, provider, areUsed) => {
+])('uses the stored tokens, or not, when the configuration has %s', async (_, provider, areUsed) => {
   const home = await openHome();
   await (await home.open({ scopes: ['openid', 'service-energy'] })).session.accessToken();
   const { session } = await home.open(provider);

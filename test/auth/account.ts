@@ -166,31 +166,24 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
 
 type Limit = (step: () => Promise<RefreshNews>) => Promise<RefreshNews>;
 const LONGEST_LOOK_MS = 30_000;
-const NOTHING_NEW = { fault: null, isOver: false };
 
-/** Looks at a plan as a household does, until the test is over. */
+/** Looks at a plan as a household does, until the test is over or it is stopped. */
 function keptAlive(plan: RefreshPlan, limit: Limit, clock: HandClock, onRecovery: () => void) {
   const stopping = new AbortController();
-  let awake = new AbortController();
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      awake = new AbortController();
       const waitMs = (await plan.msUntilDue()) ?? LONGEST_LOOK_MS;
-      if (waitMs > 0) await clock.sleep(Math.min(waitMs, LONGEST_LOOK_MS), awake.signal);
-      else {
-        const step = async () => (stopping.signal.aborted ? NOTHING_NEW : plan.run());
-        if ((await limit(step)).isOver) onRecovery();
-      }
+      if (waitMs > 0) await clock.sleep(Math.min(waitMs, LONGEST_LOOK_MS), stopping.signal);
+      else if ((await limit(() => plan.run())).isOver) onRecovery();
     }
   }
   const running = run();
   const stop = (): Promise<void> => {
     stopping.abort();
-    awake.abort();
     return running;
   };
   onTestFinished(stop);
-  return { wake: () => awake.abort(), stop };
+  return { stop };
 }
 
 /** A session whose access token is about to expire. */

@@ -34,7 +34,8 @@ function drawn(): () => number {
 async function loggedIn(random: () => number = drawn()) {
   const { session, keepAlive } = account.start();
   await session.accessToken();
-  return { session, alive: keepAlive(random) };
+  keepAlive(random);
+  return { session };
 }
 
 describe('when nothing is wrong', () => {
@@ -59,17 +60,14 @@ describe('when nothing is wrong', () => {
     expect(new Set(account.events)).toEqual(new Set(['refresh', 'ok']));
   });
 
-  test('asks for nothing when there are no tokens, and begins when it is woken for the first ones', async () => {
-    lives(6, 8);
+  test('asks for nothing when there are no tokens, and begins with the first ones', async () => {
     const { session, keepAlive } = account.start();
-    const alive = keepAlive();
+    keepAlive();
     await account.pass(HOUR + SECOND);
     expect(account.simulator.requests).toEqual([]);
     await session.accessToken();
-    alive.wake();
-    await account.pass(MINUTE);
-    expect(account.asked().logins).toBe(1);
-    expect(account.asked().refreshes).toBeGreaterThanOrEqual(10);
+    await account.pass(HOUR);
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 2 });
   });
 });
 
@@ -78,12 +76,12 @@ describe('behind a concurrency limit', () => {
     const limit = concurrencyLimit(1);
     const { session, keepAlive } = account.start();
     await session.accessToken();
-    const alive = keepAlive(() => 0, limit);
+    keepAlive(() => 0, limit);
     let leave = (): void => undefined;
     void limit(() => new Promise<void>((resolve) => (leave = resolve)));
     await account.pass(24 * MINUTE);
     expect(limit.pendingCount).toBe(1);
-    return { session, alive, leave };
+    return { session, leave };
   };
 
   test('does not refresh when something else has done so meanwhile', async () => {
@@ -94,44 +92,6 @@ describe('behind a concurrency limit', () => {
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
     await account.pass(24 * MINUTE);
     expect(account.asked().refreshes).toBe(2);
-  });
-
-  test('refreshes nothing when it was stopped', async () => {
-    const { alive, leave } = await waitingAtTheLimit();
-    const stopping = alive.stop();
-    leave();
-    await stopping;
-    expect(account.asked()).toEqual({ logins: 1, refreshes: 0 });
-  });
-});
-
-describe('stop()', () => {
-  test('ends a sleep at once when it is stopped, before anything has happened and after a failure', async () => {
-    await account.start().keepAlive().stop();
-    const { alive } = await loggedIn();
-    account.simulator.switches.fault(TOKEN_PATH, FAULTS.htmlUnavailable);
-    await account.pass(28 * MINUTE);
-    const { refreshes } = account.asked();
-    expect(refreshes).toBeGreaterThan(1);
-    await alive.stop();
-    await alive.stop();
-    expect(account.clock.sleepers).toBe(0);
-    await account.pass(20 * MINUTE);
-    expect(account.asked()).toEqual({ logins: 1, refreshes });
-  });
-
-  test('keeps the pair of tokens when it is stopped during a refresh', async () => {
-    const { alive } = await loggedIn();
-    account.simulator.switches.fault(TOKEN_PATH, { kind: 'slow', ms: 3 * SECOND }, { times: 1 });
-    account.clock.advance(27 * MINUTE);
-    while (account.asked().refreshes === 0) await new Promise((resolve) => setImmediate(resolve));
-    const stopping = alive.stop();
-    const before = account.tokens.kept?.accessToken;
-    account.clock.advance(3 * SECOND);
-    await stopping;
-    expect(account.tokens.kept?.accessToken).not.toBe(before);
-    await account.start().session.accessToken();
-    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
   });
 });
 

@@ -98,7 +98,12 @@ async function measureAll(parts: Parts): Promise<string> {
 
 /** What looks at all accounts, or is done with all. */
 async function looks({ database, seal }: Parts): Promise<void> {
-  const counts = new FleetCounts(database, CLAIM_SECONDS, zone, systemClock);
+  const counts = new FleetCounts({
+    database,
+    fleet: { claim_seconds: CLAIM_SECONDS },
+    zone,
+    clock: systemClock,
+  });
   for (let n = 0; n < LOOKS; n += 1) {
     await counts.look(true);
     await counts.look(false);

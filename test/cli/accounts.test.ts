@@ -30,14 +30,14 @@ test.each([
   });
 });
 
-test('remove asks, and refuses where nobody could answer', async () => {
+test('asks before it removes, and refuses when nobody could answer', async () => {
   const env = { ...(await environment()), ...FLEET };
   await expect(typed(['accounts', 'remove', 'home'], { env, isInteractive: false })).rejects.toMatchObject({
     exitCode: 2,
   });
 });
 
-test('without a fleet in the configuration there is nothing to list', async () => {
+test('refuses to list when the configuration has no fleet', async () => {
   await expect(typed(['accounts', 'list'], { env: await environment() })).rejects.toMatchObject({
     code: 'no_fleet',
     exitCode: 3,
@@ -63,7 +63,7 @@ test.each(
   });
 });
 
-test('a backup is not restored over the configuration of a fleet', async () => {
+test('restores no backup when the configuration has a fleet', async () => {
   const env = await environment();
   const folder = await openStack().folder();
   const config = join(folder, 'config.yaml');

@@ -30,7 +30,7 @@ async function checked(more: Record<string, string>): Promise<string> {
   return (await typed(['check'], { env: { ...env, ...more } })).out;
 }
 
-test('password and secret of one-time codes are counted, and not shown; what is not there has no line', async () => {
+test('counts the characters of a password and of a secret of one-time codes, and shows none', async () => {
   const out = await checked({
     HEAT2MQTT_PASSWORD: 'demo-of-the-heat',
     HEAT2MQTT_TOTP_SECRET: `otpauth://totp/me?secret=${TOTP}`,
@@ -43,7 +43,7 @@ test('password and secret of one-time codes are counted, and not shown; what is 
   expect(without).not.toMatch(/password|totp/);
 });
 
-test('a proxy that the environment names has a line, with what to do where it is not used', async () => {
+test('says what to do when the environment names a proxy that is not used', async () => {
   const usual = { HEAT2MQTT_PASSWORD: 'demo' };
   expect(await checked(usual)).not.toContain('proxy');
   const out = await checked({ ...usual, HTTPS_PROXY: 'http://me:secret-word@proxy.example.org:3128' });
@@ -68,7 +68,7 @@ test.each([
     '\ufeffpassword \n\n',
     'a byte order mark at its beginning, a blank at its end and a second newline at its end',
   ],
-])('what is odd about a password is told, and nothing of it is shown: %j', async (content, oddity) => {
+])('tells what is odd about a password, and nothing of it, when it is %j', async (content, oddity) => {
   const file = join(folder, 'password');
   await writeFile(file, content, { mode: 0o600 });
   const out = await checked({ HEAT2MQTT_PASSWORD_FILE: file });
@@ -79,7 +79,7 @@ test.each([
   expect(out).not.toContain('cana');
 });
 
-test('a password in the configuration or the environment is looked at too; blanks within one are none of ours', async () => {
+test('looks at a password in the configuration or the environment too, and minds no blank within one', async () => {
   const path = join(folder, 'config.yaml');
   await writeFile(path, JSON.stringify({ mqtt: { username: 'me', password: 'pass word ' } }), {
     mode: 0o600,
@@ -95,7 +95,7 @@ test('a password in the configuration or the environment is looked at too; blank
   );
 });
 
-test('every secret that every user of the machine can read is named, with what to do', async () => {
+test('names each secret that every user of the machine can read, with what to do', async () => {
   const path = join(folder, 'config.yaml');
   const file = join(folder, 'secret');
   await writeFile(file, 'demo-of-the-heat');
@@ -117,7 +117,7 @@ test('every secret that every user of the machine can read is named, with what t
   expect(await checked(env)).not.toContain('Every user');
 });
 
-test('a symbolic link in the state directory is told', async () => {
+test('tells when there is a symbolic link in the state directory', async () => {
   const state = join(folder, 'state');
   await mkdir(join(state, 'accounts'), { recursive: true });
   await symlink(folder, join(state, 'accounts/home'));
@@ -125,7 +125,7 @@ test('a symbolic link in the state directory is told', async () => {
   expect(out).toContain('accounts/home is a symbolic link, and is not followed).\n       Take the link away');
 });
 
-test('what is allowed but probably not meant, such as mqtt.url beside mqtt.embedded: run and check say so, and go on', async () => {
+test('warns and goes on, as run does, when something is allowed but probably not meant', async () => {
   // `run` adds listeners for faults that nobody expected.
   for (const event of ['uncaughtException', 'unhandledRejection']) {
     const before = process.rawListeners(event);
@@ -157,7 +157,7 @@ test('what is allowed but probably not meant, such as mqtt.url beside mqtt.embed
   for (const word of ['run', 'check']) expect(await said(word, usual)).not.toContain('mqtt.url');
 });
 
-test('a broker of our own whose port is taken is told in words', async () => {
+test('says in words that the port of a broker of our own is taken', async () => {
   const HEAT2MQTT_MQTT_EMBEDDED_PORT = String(stack.use(await startBroker()).port);
   const env = { HEAT2MQTT_MQTT_EMBEDDED_PORT, HEAT2MQTT_CONSTITUENCIES_CHAMBER: 'dail' };
   await expect(
@@ -168,7 +168,7 @@ test('a broker of our own whose port is taken is told in words', async () => {
   });
 });
 
-test('check --live tries everything, a session that is there without a login; the worst is the exit code', async () => {
+test('tries everything with --live, without a login when there is a session; the worst is the exit code', async () => {
   const { simulator, env } = await openProviderFor(
     person('me', [home(METER, quiet({ since: '2026-01-01' }))]),
   );
@@ -218,7 +218,7 @@ test.each([
     'The broker refuses homeassistant/device/heat2mqtt_bridge_check/config: not authorized.\n       Give its',
     6,
   ],
-])('check --live finds a broker that lets us write nothing below %s', async (place, words, code) => {
+])('fails with --live when the broker lets us write nothing below %s', async (place, words, code) => {
   const { env } = await openProviderFor(person('me', [home(METER, quiet({ since: '2026-01-01' }))]));
   const { url } = await startStrictBroker({
     publish: (topic) => (topic.startsWith(place) ? NOT_AUTHORIZED : 0),
@@ -281,7 +281,7 @@ test.each<[string, Verdicts, number, readonly string[], string]>([
     ['ok     broker: connected with MQTT 5\n       The broker does not retain messages', 'Maximum QoS is 0'],
     'may write below',
   ],
-])('check --live beside a broker that %s says so', async (_, verdicts, code, words, missing) => {
+])('says so with --live when a broker %s', async (_, verdicts, code, words, missing) => {
   const { env } = await openProviderFor(person('me', [home(METER, quiet({ since: '2026-01-01' }))]));
   const { url } = await startStrictBroker(verdicts);
   const { exitCode, out } = await typed(['check', '--live'], { env: { ...env, HEAT2MQTT_MQTT_URL: url } });
@@ -293,7 +293,7 @@ test.each<[string, Verdicts, number, readonly string[], string]>([
 test.each([
   ['check', '--live'],
   ['uninstall', '--yes'],
-])('two of %s at once do not throw each other out: each has a client id of its own', async (...words) => {
+])('uses a client id of its own, so that two of %s at once do not throw each other out', async (...words) => {
   const heard = new Set<string>();
   const broker = stack.use(
     await openWire(undefined, (socket, packet) => {
@@ -313,7 +313,7 @@ test.each([
   expect(names).toEqual(Array(2).fill(`heat2mqtt_${words[0]}_`));
 });
 
-test('the next five polls are told, and that day of month and weekday must both be true', async () => {
+test('tells the next five polls, and that day of month and weekday must both be true', async () => {
   const given = { HEAT2MQTT_PASSWORD: 'demo-of-the-heat', HEAT2MQTT_USAGE_SCHEDULE: '15 6 13 * 5' };
   const out = await checked(given);
   const [line = '', hint] = out.slice(out.indexOf('ok     schedule: ')).split('\n');
@@ -325,7 +325,7 @@ test('the next five polls are told, and that day of month and weekday must both 
   expect(daily).not.toContain('cron(8)');
 });
 
-test('the page: its address, or why there is none; a port that something else has', async () => {
+test('tells the address of the page, or why there is none, and when something else has its port', async () => {
   const given = { HEAT2MQTT_PASSWORD: 'demo-of-the-heat', HEAT2MQTT_HTTP: '' };
   const at = (listen: string, more = {}) => checked({ ...given, HEAT2MQTT_HTTP_LISTEN: listen, ...more });
   expect(await at('127.0.0.1:0')).toContain('ok     page: http://127.0.0.1:0/\n');
@@ -345,7 +345,7 @@ test('the page: its address, or why there is none; a port that something else ha
   }
 });
 
-test('every mistake of a list stands below the first one; a host alone is nearly an address; a short password', async () => {
+test('prints each mistake below the first one, what a host alone may mean, and that a password is short', async () => {
   const given = { HEAT2MQTT_PASSWORD: 'demo-of-the-heat' };
   const out = await checked({ ...given, HEAT2MQTT_MQTT_URL: '192.168.1.5', HEAT2MQTT_LOG_LEVEL: 'loud' });
   const [first, ...others] = out.trimEnd().split('\n');

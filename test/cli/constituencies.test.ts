@@ -18,7 +18,7 @@ const type = (...words: readonly string[]) =>
 
 const HOUSE = ['--chamber', 'dail', '--house-no', '34'] as const;
 
-test('JSON as on MQTT, CSV and table', async () => {
+test('prints JSON as on MQTT, CSV and a table', async () => {
   const { out, err, exitCode } = await type(...HOUSE, '--format', 'json');
   const rows = JSON.parse(out);
   expect([rows.length, err, exitCode]).toEqual([43, '', 0]);
@@ -38,7 +38,7 @@ test('JSON as on MQTT, CSV and table', async () => {
   expect(table.join()).toMatch(/[áéíóúÁÉÍÓÚ]/);
 });
 
-test('several houses, a page of them, and the configured question without any option', async () => {
+test('asks for several houses or a page of them, and without an option for what is configured', async () => {
   const [dail, seanad] = ['/ie/oireachtas/house/dail/33', '/ie/oireachtas/house/seanad/27'] as const;
   const words = ['--chamber-id', dail, '--chamber-id', seanad, '--skip', '1', '--limit', '20'];
   expect(JSON.parse((await type(...words)).out)).toHaveLength(20);
@@ -50,7 +50,7 @@ test('several houses, a page of them, and the configured question without any op
 test.each([
   [['--limit', '5'], '5 of 43'],
   [['--skip', '100'], '0 of 43'],
-])('a table tells how many there are in all: %s', async (words, last) => {
+])('tells below the table how many there are in all: %s', async (words, last) => {
   const { out, err } = await type(...words, '--format', 'table');
   expect([out.trimEnd().split('\n').at(-1), err]).toEqual([last, '']);
 });
@@ -61,7 +61,7 @@ test.each([
   [['--house-no', '3.5'], '--house-no: found "3.5"'],
   [['--chamber-id', 'dail/3'], '--chamber-id: found ["dail/3"]'],
   [['--limit', 'many'], '--limit: found "many"'],
-])('refused before anything is asked: %s', async (words, message) => {
+])('refuses before anything is asked: %s', async (words, message) => {
   await expect(type(...words)).rejects.toMatchObject({
     exitCode: 2,
     message: expect.stringContaining(message),
@@ -69,7 +69,7 @@ test.each([
   expect(simulator.requests).toHaveLength(0);
 });
 
-test('a service in trouble is told with advice and its exit code', async () => {
+test('ends with advice and exit code 5 when the service is in trouble', async () => {
   simulator.switches.fault('/v1/', { kind: 'reset' });
   await expect(type()).rejects.toMatchObject({
     exitCode: 5,
@@ -78,7 +78,7 @@ test('a service in trouble is told with advice and its exit code', async () => {
   });
 });
 
-test('a shape that is not known: JSON as it came, no table; a list with gaps is printed with a warning', async () => {
+test('prints JSON as it came when its shape is not known, and a list with gaps with a warning', async () => {
   simulator.switches.constituencies.repeatsFirstPage = true;
   const change = (body: unknown) => ({ ...Object(body), results: Object(body).results.slice(0, 5) });
   simulator.switches.fault('/v1/', { kind: 'change', change });

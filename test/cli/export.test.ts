@@ -35,7 +35,7 @@ async function household(more: Readonly<Record<string, string>> = {}) {
   return Object.assign(exported, { stateDir });
 }
 
-test('days as they are in the ledger, each with its own hours; no cell is a formula', async () => {
+test('prints days as the ledger has them, each with its own hours, and no cell that is a formula', async () => {
   const exported = await household();
   expect((await exported('--account', 'flat')).out.split('\r\n')).toEqual([
     'account,meter,start,end,energy_kwh,cost',
@@ -48,7 +48,7 @@ test('days as they are in the ledger, each with its own hours; no cell is a form
   expect([...new Set(all)]).toEqual(['account,meter', 'home,_SUM_A1_', 'home,22', 'flat,70418235', '']);
 });
 
-test('what was before an account moved in is not exported, and stays for the others', async () => {
+test('leaves out what was before an account moved in, and not for the others', async () => {
   const exported = await household({ HEAT2MQTT_ACCOUNTS_1_HISTORY_SINCE: '2025-03-30' });
   const startsOf = async (account: string) => {
     const { out } = await exported('--account', account, '--format', 'json');
@@ -58,7 +58,7 @@ test('what was before an account moved in is not exported, and stays for the oth
   expect(await startsOf('home')).toContain('2025-03-29');
 });
 
-test('weeks and months are sums; revisions are two more columns', async () => {
+test('adds up weeks and months, and prints revisions in two more columns', async () => {
   const exported = await household();
   const flat = ['--account', 'flat', '--revisions'];
   const { out } = await exported(...flat, '--interval', 'month', '--format', 'json');
@@ -73,7 +73,7 @@ test('weeks and months are sums; revisions are two more columns', async () => {
   );
 });
 
-test('line protocol: each day at its own first instant, and no field that is not known', async () => {
+test('prints line protocol with each day at its own first instant, and no field that is not known', async () => {
   const exported = await household();
   const at = (iso: string) => `${Date.parse(iso)}000000`;
   expect((await exported('--account', 'flat', '--format', 'influx')).out.split('\n')).toEqual([
@@ -84,7 +84,7 @@ test('line protocol: each day at its own first instant, and no field that is not
   ]);
 });
 
-test('nothing on disk is told beside the empty table; nonsense is refused', async () => {
+test('tells when nothing is on the disk, and refuses nonsense', async () => {
   const exported = await household();
   const stateDir = await openStack().folder();
   const env = environmentAt(stateDir);
@@ -102,7 +102,7 @@ test('nothing on disk is told beside the empty table; nonsense is refused', asyn
 test.each([
   ['damaged', '{"version":1,'],
   ['of a newer version', '{"version":99}'],
-])('a ledger that is %s is named, and stays for the daemon', async (_, content) => {
+])('names a ledger that is %s, and leaves it to the daemon', async (_, content) => {
   const exported = await household();
   const folder = join(exported.stateDir, 'accounts/flat');
   await writeFile(join(folder, 'ledger-33.json'), content);

@@ -24,7 +24,7 @@ async function place(more: object = {}) {
   return { stateDir, healthcheck: () => typed(['healthcheck', '--config', config]) };
 }
 
-test('a daemon without HTTP is asked on its socket', async () => {
+test('asks a daemon on its socket when it has no HTTP', async () => {
   const { stateDir, healthcheck } = await place();
   const none = { exitCode: 1, out: '', err: `No daemon runs with ${stateDir}.\n` };
   expect(await healthcheck()).toEqual(none);
@@ -40,7 +40,7 @@ test('a daemon without HTTP is asked on its socket', async () => {
   expect(await healthcheck()).toEqual(none);
 });
 
-test('of the processes of a fleet on one directory all that live are asked', async () => {
+test('asks all living processes of a fleet on one directory', async () => {
   const { stateDir, healthcheck } = await place({ fleet: FLEET, provider: PROVIDER });
   expect(await healthcheck()).toMatchObject({ exitCode: 1, err: `No daemon runs with ${stateDir}.\n` });
   const listen = (number: number, isHealthy: boolean) =>
@@ -54,7 +54,7 @@ test('of the processes of a fleet on one directory all that live are asked', asy
   await end();
 });
 
-test('where there can be no socket it says so, and nobody is unhealthy for ever', async () => {
+test('says so when there can be no socket, and calls nobody unhealthy for ever', async () => {
   const { healthcheck } = await place({ state_dir: '/proc/heat' });
   expect(await healthcheck()).toMatchObject({
     exitCode: 0,

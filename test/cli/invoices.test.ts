@@ -40,7 +40,7 @@ const RECORD = {
 };
 const UNKNOWN = { period_end: null, issued: null, due: null, amount: null };
 
-test('JSON, CSV and table, newest first, in the currency of the site', async () => {
+test('prints JSON, CSV and a table, newest first, in the currency of the site', async () => {
   const { type, simulator } = await openProvider();
   simulator.switches.site.currency = 'GBP';
   const { out, err, exitCode } = await type();
@@ -66,7 +66,7 @@ test('JSON, CSV and table, newest first, in the currency of the site', async () 
   expect(table.at(-1)).toBe('2 in all');
 });
 
-test('a configured currency is not asked for, and a site that says nothing is none', async () => {
+test('asks for no currency when one is configured or the site says nothing', async () => {
   const configured = await openProvider({ HEAT2MQTT_PROVIDER_CURRENCY: 'SEK' });
   expect(JSON.parse((await configured.type()).out)[0].currency).toBe('SEK');
   expect(configured.simulator.counters.requests['GET /api/v1/site']).toBeUndefined();
@@ -75,7 +75,7 @@ test('a configured currency is not asked for, and a site that says nothing is no
   expect(JSON.parse((await silent.type()).out)[0].currency).toBe('EUR');
 });
 
-test('what cannot be asked, and what the provider refuses', async () => {
+test('ends with the exit code of what cannot be asked or is refused', async () => {
   const { type, simulator } = await openProvider();
   await expect(type('--account', 'attic')).rejects.toMatchObject({
     exitCode: 2,

@@ -15,7 +15,7 @@ async function printed(more: Record<string, string>, isTerminal = false): Promis
   return out.join('');
 }
 
-test('JSON where nobody is known to read; lines with a date where they are asked for, with the time on a terminal', async () => {
+test('prints JSON when nobody is known to read, lines with a date when they are asked for, with the time on a terminal', async () => {
   expect(JSON.parse(await printed({}))).toMatchObject({ msg: 'polled', kwh: 11.2, cost: 2.1 });
   expect(await printed({ HEAT2MQTT_LOG_FORMAT: 'pretty' })).toMatch(
     /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] INFO: polled \{.*"kwh":11\.2,"cost":2\.1\}\n$/,
@@ -23,7 +23,7 @@ test('JSON where nobody is known to read; lines with a date where they are asked
   expect(await printed({}, true)).toMatch(/^\[\d\d:\d\d:\d\d\] /);
 });
 
-test('the unit, the container of Compose and the app ask for lines', async () => {
+test('prints lines under the unit, in the container of Compose and in the app, which ask for them', async () => {
   const read = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
   const PRETTY = 'HEAT2MQTT_LOG_FORMAT=pretty';
   expect(await read('systemd/heat2mqtt.service')).toMatch(new RegExp(`^Environment=${PRETTY}$`, 'm'));

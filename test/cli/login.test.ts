@@ -60,7 +60,7 @@ describe('on another device', () => {
   const beside = (answer: (code: string) => void): Promise<void> =>
     waitFor('a user code', () => simulator.device.pending()[0]).then(answer);
 
-  test('address, code and a QR code are shown, and the session is stored', async () => {
+  test('shows address, code and a QR code, and stores the session', async () => {
     const agreed = beside((code) => simulator.device.approve(code, ME.username));
     expect(await type('login', DEVICE, undefined, { isTerminal: true })).toBe(0);
     await agreed;
@@ -81,7 +81,7 @@ describe('on another device', () => {
       }),
     });
 
-  test('an address that fits no QR code is shown as a link, beside the code of the short one if that fits', async () => {
+  test('shows a link when the address fits no QR code, beside the code of the short one if that fits', async () => {
     const long = `https://id.example.org/device?user_code=${'x'.repeat(5_000)}`;
     giving(long);
     const agreed = beside((code) => simulator.device.approve(code, ME.username));
@@ -102,7 +102,7 @@ describe('on another device', () => {
     expect(told.match(/session of home is stored/g)).toHaveLength(2);
   });
 
-  test('a person who declines is told so, Ctrl-C ends the wait, and nothing is stored', async () => {
+  test('stores nothing when a person declines or ends the wait by Ctrl-C', async () => {
     const denied = beside((code) => simulator.device.deny(code));
     await expect(type('login', DEVICE)).rejects.toMatchObject({ code: 'code_refused', exitCode: 5 });
     await denied;
@@ -116,7 +116,7 @@ describe('on another device', () => {
     expect(await files()).toEqual([]);
   });
 
-  test('a client that may not is told so', async () => {
+  test('says so when the client may not sign in by a device', async () => {
     simulator.switches.token.deviceAllowed = false;
     await expect(type('login', DEVICE)).rejects.toMatchObject({ code: 'client_refused', exitCode: 4 });
     simulator.switches.token.deviceAdvertised = false;
@@ -138,7 +138,7 @@ describe('by a link', () => {
     },
   );
 
-  test('what is wrong with a pasted address is said, without repeating it, and it may be pasted again', async () => {
+  test('says what is wrong with a pasted address without repeating it, and lets it be pasted again', async () => {
     const pasted: string[] = ['nonsense', `${REDIRECT}?session=1`, `${REDIRECT}?code=abc-17&state=another`];
     expect(await type('login', LINK, (text) => pasted.shift() ?? signIn(text))).toBe(0);
     expect(told).toMatch(/no address\..*has no code.*another attempt/s);
@@ -162,7 +162,7 @@ describe('by itself', () => {
     expect(told).not.toContain('One-time code');
   });
 
-  test('a second factor is asked for: at the password grant, and on the login page, where the password was not enough', async () => {
+  test('asks for a second factor at the password grant, and on the login page when the password is not enough', async () => {
     const { token } = simulator.switches;
     token.oneTimeCodes.set(ME.username, '246810');
     expect(await type('login', {}, () => '246 810')).toBe(0);
@@ -174,7 +174,7 @@ describe('by itself', () => {
     expect(await files()).toEqual([BUDGET, TOKENS, 'accounts/home/way-in.json']);
   });
 
-  test('where nothing works without a person, it goes on to the device, then to the link', async () => {
+  test('goes on to the device, then to the link, when nothing works without a person', async () => {
     const { token } = simulator.switches;
     Object.assign(token, { passwordGrantAllowed: false, hasCaptcha: true, deviceAllowed: false });
     const browser = async (text: string) => {
@@ -187,7 +187,7 @@ describe('by itself', () => {
     expect(simulator.counters.postedPasswords).toBe(1);
   });
 
-  test('a wrong password stays one, and a sign-in by a person ends its waits', async () => {
+  test('keeps the waits of a wrong password until a person signs in', async () => {
     const wrong = { ...WRONG, ...WITH_REDIRECT };
     const refused = { code: 'bad_credentials_or_locked', exitCode: 4 };
     await expect(type('login', wrong)).rejects.toMatchObject(refused);
@@ -197,7 +197,7 @@ describe('by itself', () => {
     await expect(type('login --method password', BY_PERSON)).rejects.toMatchObject({ exitCode: 3 });
   });
 
-  test('Ctrl-C at the question for a code ends it: no password is sent', async () => {
+  test('sends no password when Ctrl-C ends the question for a code', async () => {
     const controller = new AbortController();
     const press = () => {
       controller.abort();
@@ -210,7 +210,7 @@ describe('by itself', () => {
     expect([logins(), await files()]).toEqual([0, []]);
   });
 
-  test('who walks away from that question keeps a running bridge from its session for some minutes only', async () => {
+  test('gives the session back after some minutes when nobody answers that question', async () => {
     onTestFinished(() => void vi.useRealTimers());
     const ask = () => {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -224,7 +224,7 @@ describe('by itself', () => {
     expect([logins(), await files()]).toEqual([0, []]);
   });
 
-  test('a session that cannot be stored is a fault, and says why', async () => {
+  test('fails and says why when the session cannot be stored', async () => {
     const file = join(stateDir, 'full');
     await writeFile(file, 'a file where the directory should be');
     await expect(type('login', { HEAT2MQTT_STATE_DIR: file })).rejects.toMatchObject({
@@ -242,14 +242,14 @@ describe('offline_access', () => {
   };
   const answer = (text: string) => (text.includes('Paste') ? signIn(text) : '');
 
-  test('a scope that is refused: an ordinary session instead, and that is said', async () => {
+  test('takes an ordinary session and says so when the scope is refused', async () => {
     simulator.switches.token.offlineAccess = 'scope_refused';
     expect(await type('login --method form', OFFLINE, answer)).toBe(0);
     expect(await tokens()).toMatchObject({ refreshExpiresAt: expect.any(Number) });
     expect(told).toContain('offline_access');
   });
 
-  test('that no refresh token came is said by check --live and login', async () => {
+  test('says, as check --live does, when no refresh token came', async () => {
     simulator.switches.token.offlineAccess = 'with_consent';
     expect(await type('check --live', OFFLINE)).toBe(0);
     expect(told).toContain('without a refresh token, though');
@@ -259,7 +259,7 @@ describe('offline_access', () => {
 });
 
 describe('check --live and the login budget', () => {
-  test('beside a login under way: its one extra try an hour is not forgotten', async () => {
+  test('does not forget the one extra try an hour beside a login under way', async () => {
     let checking: ReturnType<typeof type> | null = null;
     const ask = async () => {
       checking = type('check --live', WRONG);
@@ -295,7 +295,7 @@ describe('a token without the claim that the provider is read by', () => {
     expect([await type('check --live', READING), logins()]).toEqual([0, 3]);
   });
 
-  test('a token that is not even a JWT is a session like any other', async () => {
+  test('takes a token that is no JWT for a session like any other', async () => {
     simulator.switches.fault('/auth/realms/energy/protocol', {
       kind: 'change',
       change: (body) => ({ ...Object(body), access_token: 'opaque' }),
@@ -304,7 +304,7 @@ describe('a token without the claim that the provider is read by', () => {
     expect(await tokens()).toMatchObject({ accessToken: 'opaque' });
   });
 
-  test('where another login would have to follow, it counts as one of no use', async () => {
+  test('counts as a login of no use when another one would have to follow', async () => {
     const forEachPoll = { ...READING, HEAT2MQTT_PROVIDER_KEEP_ALIVE: 'false' };
     simulator.switches.token.claims = { customer_code: undefined };
     expect(await type('check --live', forEachPoll)).toBe(5);

@@ -36,14 +36,14 @@ test.each([
   ['2024-11-05', '2024-11-05'],
   ['2025-11-25', '2025-11-25'],
   ['1999-01-01', '2025-11-25'],
-])('a handshake that asks for %s is answered with %s', async (protocolVersion, answered) => {
+])('answers a handshake that asks for %s with %s', async (protocolVersion, answered) => {
   expect(await asked('initialize', { protocolVersion })).toMatchObject({
     id: 7,
     result: { protocolVersion: answered, serverInfo: { name: 'heat2mqtt' }, capabilities: { tools: {} } },
   });
 });
 
-test('without a handshake each result says that it is complete, and whose it is; an unknown revision is told which are known', async () => {
+test('completes each result when there is no handshake, and tells an unknown revision which are known', async () => {
   const params = modern('2026-07-28', { name: 'echo', arguments: { a: 1 } });
   expect(await asked('tools/call', params)).toMatchObject({
     result: { resultType: 'complete', structuredContent: { given: { a: 1 } }, _meta: expect.anything() },
@@ -81,7 +81,7 @@ test.each<[string, string, number | null]>([
   else expect(answer).toMatchObject({ error: { code } });
 });
 
-test('no line ends it', async () => {
+test('answers whatever the line is', async () => {
   const lines = fc.oneof(fc.string(), fc.json());
   await fc.assert(
     fc.asyncProperty(lines, async (line) => {
@@ -128,7 +128,7 @@ async function beside() {
   return { story, probe, state, ask };
 }
 
-test('beside a running daemon each value is the one that is published, and nothing names anybody', async () => {
+test('answers with the values that a daemon beside it publishes, and names nobody', async () => {
   const { story, probe, state, ask } = await beside();
   const bills = await probe.until('heat2mqtt/account/home/invoices', () => true);
   const files = await story.stateFiles();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { POLL_NOW, REFUSALS } from '../../src/auth/refusals.ts';
 import { adviceOf, typedAs } from '../../src/cli/command.ts';
-import { exitCodeOf } from '../../src/cli/commands.ts';
+import { exitCodeOf } from '../../src/cli/commandLine.ts';
 import { failure } from '../../src/foundation/failure.ts';
 import { pages } from '../support/docCommands.ts';
 import { ROOT } from '../support/sources.ts';
@@ -114,7 +114,7 @@ test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
   expect(err).toMatch(said);
 });
 
-test('a fault of ours is told by its name and place, without its message', async () => {
+test('tells a fault of ours by its name and place, without its message', async () => {
   const io = {
     ...ioTo([], []),
     out: () => {
@@ -151,7 +151,7 @@ test.each([
   [['chekc'], 'Unknown command: chekc. Did you mean check?'],
   [['energydashboard'], 'Unknown command: energydashboard. Did you mean energy-dashboard?'],
   [['usage', '--intervall', 'week'], "Unknown option '--intervall'. Did you mean --interval?"],
-])('a mistyped %j is told with the one that was meant', async (words, said) => {
+])('names the one that was meant when %j is mistyped', async (words, said) => {
   const { code, err } = await ended(words);
   expect([code, err.split('\n')[0]]).toEqual([2, said]);
 });

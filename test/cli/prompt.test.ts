@@ -10,7 +10,7 @@ function opened() {
   return { input, shown, ended, ask: openPrompt(input, (text) => void shown.push(text), ended.signal) };
 }
 
-test('hidden and shown questions in any order, typed ahead or not; a hidden line is edited', async () => {
+test('reads hidden and shown lines in any order, typed ahead or not, and edits a hidden one', async () => {
   const { input, shown, ask } = opened();
   input.write('one\ntwo\n');
   expect([await ask('1? '), await ask('2? ')]).toEqual(['one', 'two']);
@@ -29,7 +29,7 @@ test.each<[string, (typed: ReturnType<typeof opened>) => void]>([
   ['Ctrl-D', ({ input }) => void input.write('\u0004')],
   ['the end of the input', ({ input }) => void input.end()],
   ['a signal', ({ ended }) => ended.abort()],
-])('%s is no line', async (_, end) => {
+])('resolves to no line when there is %s', async (_, end) => {
   const opening = opened();
   const typed = opening.ask('Passphrase: ', true);
   end(opening);

@@ -36,7 +36,7 @@ const intervals = () =>
     .filter(({ route }) => route === USAGE)
     .map(({ body }) => look(body, 'aggs.resources.aggs.readings.aggs.intervals.date_histogram.interval'));
 
-test('usage finds out, counts each reading for the day before, and says so', async () => {
+test('finds out that readings count for the day before, and says so', async () => {
   readDaily(30_000);
   const rows = JSON.parse(await type('usage --format json')) as { start: Day; energy_kwh: number | null }[];
   expect(intervals()).toEqual(['hour', 'day']);
@@ -50,7 +50,7 @@ test('usage finds out, counts each reading for the day before, and says so', asy
   );
 });
 
-test('usage says what is configured, and what it cannot know', async () => {
+test('says what is configured, and what it cannot know', async () => {
   expect(await type('usage', {}, true)).toContain(
     'Each reading counts for the day on which it is taken (assumed, as long as there are no readings to tell).\n',
   );
@@ -58,7 +58,7 @@ test('usage says what is configured, and what it cannot know', async () => {
   expect(await type('usage', configured, true)).toContain('the day before it is taken (as configured).\n');
 });
 
-test('check --live: one usage question, which tells days and hours', async () => {
+test('asks one usage question with check --live, which tells days and hours', async () => {
   readDaily(30_000);
   const out = await type('check --live', { HEAT2MQTT_METERS_70555002_NAME: 'Nobody' });
   expect(out).toContain(
@@ -68,7 +68,7 @@ test('check --live: one usage question, which tells days and hours', async () =>
   expect(intervals()).toEqual(['hour']);
 });
 
-test('check --live asks for days where it is settled, and names a meter that two accounts have', async () => {
+test('asks for days with check --live when it is settled, and names a meter that two accounts have', async () => {
   readDaily(12 * 3_600_000);
   const account = (n: number, id: string) => ({
     [`HEAT2MQTT_ACCOUNTS_${n}_ID`]: id,

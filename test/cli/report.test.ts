@@ -10,19 +10,19 @@ test.each([
   // The home of somebody else.
   [undefined, '/home/aoife/state', 'state_dir: /home/…/state'],
   ['/root', '/Users/aoife/state', 'state_dir: /Users/…/state'],
-])('a home directory is not named, and the root directory is none: %s', async (home, given, words) => {
+])('names no home directory, which the root directory is not: %s', async (home, given, words) => {
   const env = environmentAt(given ?? (await openStack().folder()));
   const { out, err, exitCode } = await typed(['report'], { env: { ...env, HOME: home } });
   expect([out + err, exitCode]).toEqual([expect.stringContaining(words), 0]);
   expect(out + err).not.toContain('aoife');
 });
 
-test('a configuration that is invalid is told, and is the exit code', async () => {
+test('prints the mistakes and ends with 3 when the configuration is invalid', async () => {
   const { out, exitCode } = await typed(['report'], { env: { HEAT2MQTT_MQTT_URL: 'x' } });
   expect([out, exitCode]).toEqual([expect.stringContaining('mqtt.url: found "x"'), 3]);
 });
 
-test('an invalid configuration tells no number of a meter', async () => {
+test('prints no number of a meter when the configuration is invalid', async () => {
   const env = { HEAT2MQTT_METERS_70418235_NAME: ' ' };
   const { out } = await typed(['report'], { env });
   expect(out).toContain('meters.….name: found a text (not shown) (environment HEAT2MQTT_METERS_…_NAME)');

@@ -24,7 +24,7 @@ test.each<[string, Record<string, string>, readonly string[]]>([
   expect(clock.sleepers).toBe(0);
 });
 
-test('without systemd nothing is sent; a notification that fails is logged, and stops nothing', async () => {
+test('sends nothing without systemd, and goes on when a notification fails', async () => {
   const clock = handClock('2026-03-10T12:00:00Z');
   for (const [env, logged] of [
     [{ WATCHDOG_USEC: '180000000' }, 0],

@@ -220,7 +220,7 @@ test('blames the client id, not the password, when the issuer does not know it',
   expect((await written()).provider.client_id).toBe('self-care');
 });
 
-test('a broker with an authority of its own: asks for its certificate, and writes where that is', async () => {
+test('asks for a certificate, and writes where that is, when the broker has an authority of its own', async () => {
   const authority = join(folder, 'ca.pem');
   const other = join(folder, 'other.pem');
   await writeFile(authority, LOCALHOST.cert);
@@ -246,7 +246,7 @@ test('a broker with an authority of its own: asks for its certificate, and write
   expect((await written()).mqtt).toEqual({ url });
 });
 
-test('a provider with an authority of its own: asks for its certificate, for the issuer and for the API', async () => {
+test('asks for a certificate when issuer or API have an authority of their own', async () => {
   const ours = openAuthority();
   const authority = join(folder, 'ca.pem');
   const nonsense = join(folder, 'nonsense.pem');
@@ -283,7 +283,7 @@ test('keeps to the login budget, and keeps what does not work when that is wante
   expect(told).toMatch(/check --live --config [^\n]* \(not all of it worked\)/);
 });
 
-test('without a password: on another device', async () => {
+test('signs in on another device when there is no password', async () => {
   simulator.switches.token.devicePollSeconds = 0.01;
   const agreed = waitFor('a user code', () => simulator.device.pending()[0]).then((code) =>
     simulator.device.approve(code, ME.username),
@@ -295,7 +295,7 @@ test('without a password: on another device', async () => {
   expect(await typed(['check', '--live', '--config', config])).toMatchObject({ exitCode: 0 });
 });
 
-test('a password file that is there is taken by Enter, and never written over', async () => {
+test('takes a password file that is there by Enter, and never writes over it', async () => {
   await writeFile(join(folder, 'heat-password'), 'an old one\n');
   expect(await answered({ ...usual(), 'Password on that page': ['', ME.password] })).toBe(0);
   expect(told).toMatch(/Enter alone: the one in \.\/heat-password\).*refused.*ok: signed in/s);
@@ -318,7 +318,7 @@ test("says nothing of a number when the file of a person's own ends with one", a
 test.each([
   ['typed', 'word of the house', /^word of the house\n$/],
   ['made up', '', /^[\w-]{20}\n$/],
-])('an own broker that others reach has a user, its password %s', async (_, typedPassword, password) => {
+])('gives a broker that others reach a user, its password %s', async (_, typedPassword, password) => {
   expect(await answered({ ...usual(), Shall: 'y', 'Password for them': typedPassword })).toBe(0);
   expect(told).toMatch(/Every machine reaches it as home/);
   expect((await written()).mqtt).toEqual({
@@ -328,7 +328,7 @@ test.each([
   expect(await isPrivate(join(folder, 'mqtt-password'))).toBe(true);
 });
 
-test('a service or a container has a place for its state: the file names none', async () => {
+test('names no state directory when a service or a container has one', async () => {
   expect(await answered(usual(), { env: { STATE_DIRECTORY: join(folder, 'elsewhere') } })).toBe(0);
   expect(await written()).not.toHaveProperty('state_dir');
   expect((await stat(join(folder, 'elsewhere', 'accounts'))).isDirectory()).toBe(true);
@@ -429,6 +429,15 @@ state_dir: ./state
     expect((await written()).mqtt).toEqual({ url: 'mqtt://192.0.2.7:1883', base_topic: 'heat' });
   });
 
+  test('ends by Enter when something was done, though there is less to do', async () => {
+    await writeFile(config, file('mqtt://192.0.2.7:1883'));
+    const answers = { Go: 'n', 'What is to be changed': '4', 'MQTT broker': 'none', [NEXT]: [changing, ''] };
+    expect(await answered(answers)).toBe(0);
+    expect(told).toMatch(
+      /look on the broker.*(\d+) {2}nothing more now\nWhat comes next \(number\) \[\1\]: $/s,
+    );
+  });
+
   test('writes a new password into the file that it names', async () => {
     await answered(usual());
     simulator.changePassword(ME.username, 'the new one');
@@ -488,7 +497,7 @@ test('opens the page to a phone, with a password, and says where it finds it', a
   expect(await kept('page-password')).toMatch(/^[\w-]{20}\n$/);
 });
 
-test('an address at home comes first, and those of containers are left out', () => {
+test('names the address at home first, and none of a container', () => {
   const config = { http: { listen: '0.0.0.0:8099' }, web: { password: {}, hosts: [] } };
   const at = (address: string) => [{ address, family: 'IPv4', internal: false }];
   const interfaces = { docker0: at('172.17.0.1'), eth0: at('192.0.2.20') };
@@ -512,7 +521,7 @@ test('writes nothing when nobody is at the input, or the end comes early', async
   });
 });
 
-test('the service is this program with this configuration as this user; without a unit there is none', async () => {
+test('writes a service of this program, configuration and user when the package has a unit', async () => {
   const program = join(folder, 'dist/heat2mqtt.js');
   const configuration = join(folder, 'my 100 %/config.yaml');
   for (const name of ['dist', 'systemd', 'my 100 %']) await mkdir(join(folder, name));

@@ -39,7 +39,7 @@ async function simulated(...words: string[]) {
   return { printed: out, stop, check };
 }
 
-test('what it prints is a file that `check --live` is content with, until it ends', async () => {
+test('prints a file that `check --live` is content with until it ends', async () => {
   const { printed, stop, check } = await simulated();
   const { out: told, exitCode } = await check();
   expect(told).not.toContain('FAILED');
@@ -55,7 +55,7 @@ test('what it prints is a file that `check --live` is content with, until it end
   expect(await check()).toMatchObject({ exitCode: 5 });
 });
 
-test('several accounts are one configuration, each with a meter of its own', async () => {
+test('prints one configuration for several accounts, each with a meter of its own', async () => {
   const { printed, check } = await simulated('--accounts', '3');
   expect(parse(printed).accounts).toEqual(
     [1, 2, 3].map((n) => ({ id: `flat-${n}`, username: `flat-${n}@example.org`, password: `demo-${n}` })),
@@ -69,7 +69,7 @@ test.each([
   ['html', 5, /FAILED provider for home: .*text\/html/],
   ['late', 0, /provider for home: signed in/],
   ['correction', 0, /provider for home: signed in/],
-])('a bad day: %s', async (fault, exitCode, words) => {
+])('has a bad day: %s', async (fault, exitCode, words) => {
   const { printed, check } = await simulated('--fault', fault);
   expect(printed).toContain('# It has a bad day. ');
   expect(await check()).toMatchObject({ exitCode, out: expect.stringMatching(words) });
@@ -79,11 +79,11 @@ test.each([
   [['--accounts', '0'], '--accounts: found 0; allowed: a number from 1 to 1000.'],
   [['--fault', 'rain'], '--fault: found rain; allowed: wrong-password, down, slow, late, correction, html.'],
   [['--port', '70000'], '--port: found 70000; allowed: a port from 0 to 65535.'],
-])('refused: %s', async (words, message) => {
+])('refuses %s', async (words, message) => {
   await expect(typed(['simulate', ...words])).rejects.toMatchObject({ exitCode: 2, message });
 });
 
-test('the usual port where it is free, else any; one that was asked for is taken or refused', async () => {
+test('takes the usual port when it is free, else any, and refuses one that was asked for and is not', async () => {
   const server = createServer();
   const port = await listening(server);
   expect(await freePort(null, port)).toBe(0);

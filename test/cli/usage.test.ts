@@ -58,7 +58,7 @@ test.each([
   },
 );
 
-test('long spans are asked in pieces of at most 366, with progress beside the output', async () => {
+test('asks for a long span in pieces of at most 366, with progress beside the output', async () => {
   const { rows, err } = await type('--from 2022-06-01 --to 2024-12-31');
   expect(asked()).toEqual(['day', 'day', 'day']);
   expect(err.split('\n')).toEqual([
@@ -72,14 +72,14 @@ test('long spans are asked in pieces of at most 366, with progress beside the ou
   expect(rows().at(-1)?.energy_kwh).toBeCloseTo(truth('2024-12-31', '2025-01-01'), 3);
 });
 
-test('readings that close the day before: months are made of days', async () => {
+test('makes months of days when readings close the day before', async () => {
   const closes = { env: { HEAT2MQTT_USAGE_READING_CLOSES: 'previous_day' } };
   const { rows } = await type('--interval month --from 2024-01-01 --to 2024-02-29', closes);
   expect(asked()).toEqual(['day']);
   expect(rows()[0]?.energy_kwh).toBeCloseTo(truth('2024-01-02', '2024-02-02'), 2);
 });
 
-test('on a terminal: a table with bars and the tariff, for which days are asked', async () => {
+test('prints a table with bars and the tariff on a terminal', async () => {
   const { out, err } = await type('--interval month --from 2024-01-01 --to 2024-12-31', { isTerminal: true });
   expect([asked(), err]).toEqual([['month', 'day'], '']);
   expect(out.match(/█+/g)).toHaveLength(12);
@@ -107,7 +107,7 @@ test.each(['day', 'quarter'])('another price by %s: rows and total, from days', 
   expect(rows[0]?.cost_at_tariff).toBeCloseTo((rows[0]?.energy_kwh ?? 0) * 0.1 + days * 0.5, 2);
 });
 
-test('another price in CSV and in the table; a decimal comma is taken for two prices, and that is said', async () => {
+test('prints another price in CSV and table, and says that a decimal comma makes two prices', async () => {
   const period = '--interval month --from 2024-01-01 --to 2024-01-31';
   expect((await type(`--tariff=0.1,0.5 ${period} --format csv`)).out.split('\r\n').slice(0, 2)).toEqual([
     'meter,start,energy_kwh,cost_eur,currency,from,to,partial,cost_at_tariff',
@@ -131,7 +131,7 @@ test.each(['0.1', '0.1,', ',0.5', '0.1,-0.5', 'a,b', '0.1,0.5,1', '0,1,0,5', '1e
   },
 );
 
-test('the days after today are left out, and that is said; the session is kept for the next command', async () => {
+test('leaves out the days after today and says so', async () => {
   const today = new Date().toISOString().slice(0, 10);
   const { rows, err } = await type(`--from ${addDays(today, -3)} --to 2999-12-31`);
   expect([3, 4, 5]).toContain(rows().length);
@@ -165,4 +165,4 @@ test.each<[Record<string, string>, string]>([
   [{ from: '2025-03-02', to: '2025-03-01' }, '--from 2025-03-02 is after --to 2025-03-01.'],
   [{ from: '2025-04-01', to: '2025-05-01' }, 'allowed: a day not after today, 2025-03-31.'],
   [{ interval: 'fortnight' }, '--interval: found fortnight; allowed: day, week, month, quarter, year.'],
-])('%j is refused', (options, message) => expect(() => spanOf(options)).toThrow(message));
+])('refuses %j', (options, message) => expect(() => spanOf(options)).toThrow(message));

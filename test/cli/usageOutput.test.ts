@@ -53,7 +53,7 @@ function printed({
   return lines.join('');
 }
 
-test('a table on a terminal', () => {
+test('prints a table on a terminal', () => {
   expect(printed({ tariff: TARIFF })).toBe(`Meter 70418235, 2025-01-15 to 2025-04-10, Europe/Dublin
 
 month          kWh     EUR
@@ -105,7 +105,7 @@ test.each<[string, Parameters<typeof printed>[0], readonly (string | RegExp)[]]>
     );
 });
 
-test('no line is wider than the terminal, and a narrow one goes without bars', () => {
+test('prints no line wider than the terminal, and no bars on a narrow one', () => {
   for (const columns of [20, 36, 37, 38, 50, 80, 200]) {
     const rows = printed({ columns }).split('\n').slice(2, 9);
     expect(Math.max(...rows.slice(0, 3).map((row) => row.length))).toBeLessThanOrEqual(Math.max(columns, 26));
@@ -113,7 +113,7 @@ test('no line is wider than the terminal, and a narrow one goes without bars', (
   }
 });
 
-test('JSON and CSV: null and an empty cell for what is not known, all decimals, what is partial', () => {
+test('prints null or an empty cell for what is not known, all decimals, and what is partial', () => {
   const records = JSON.parse(printed({ format: 'json' }));
   expect(records).toHaveLength(4);
   const common = { meter: '70418235', currency: 'EUR', partial: false, reading_closes: 'same_day' };
@@ -133,7 +133,7 @@ test('JSON and CSV: null and an empty cell for what is not known, all decimals, 
   ]);
 });
 
-test('the amounts of a column have equally many decimals; control characters are replaced', () => {
+test('prints the amounts of a column with equally many decimals, and no control character', () => {
   type Cells = readonly (string | number | null)[];
   const columns = ['Status', 'EUR', 'Days', 'Invoice'].map(
     (head, at): Column<Cells> => ({ head, value: (row) => row[at] ?? null }),

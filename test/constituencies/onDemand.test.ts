@@ -78,7 +78,7 @@ async function opened(
 const TOPIC = 'heat2mqtt/constituencies/dail/34';
 const MINUTE_MS = 60_000;
 
-test('the answer of a minute is given again unless another is wanted; equal questions share a fetch; no credentials are sent', async () => {
+test('gives the answer of a minute again unless another is wanted, shares a fetch between equal questions, and sends no credentials', async () => {
   const { ask, clock, requests, counters, list } = await opened();
   expect(await ask({})).toMatchObject({
     status: 'ok',
@@ -100,7 +100,7 @@ test('the answer of a minute is given again unless another is wanted; equal ques
   expect(await ask({})).toMatchObject({ data: { fetched: true } });
 });
 
-test('an empty list and a page leave nothing retained', async () => {
+test('retains nothing when the list is empty, or a page of one', async () => {
   const { ask, topics } = await opened();
   const nothing = { topic: null, count: 0, fetched: true, changed: false };
   expect(await ask({ house_no: 999 })).toMatchObject({ status: 'ok', data: nothing });
@@ -111,7 +111,7 @@ test('an empty list and a page leave nothing retained', async () => {
   expect(topics()).toEqual(['bridge/constituencies']);
 });
 
-test('without house_no the configured question is the sitting house: found in the list of its chamber, after a restart and an election too', async () => {
+test('asks for the sitting house when no house is configured, also after a restart and an election', async () => {
   const { ask, switches, clock, requests, retained, list, reopen } = await opened([], false, null);
   const summary = () => retained('bridge/constituencies');
   expect(summary()).toMatchObject({ topic: null, count: null });
@@ -141,7 +141,7 @@ test('without house_no the configured question is the sitting house: found in th
   expect(retained('bridge/constituencies', await reopen())).toMatchObject({ topic: TOPIC, count: 43 });
 });
 
-test('a house with a year for its number is never the sitting one, kept or fetched', async () => {
+test('takes no house with a year for its number as the sitting one', async () => {
   const { ask, retained } = await opened([{ houseNo: 1934 }, { houseNo: 27 }], false, null, 'seanad');
   expect(retained('bridge/constituencies')).toMatchObject({ topic: 'heat2mqtt/constituencies/seanad/27' });
   expect(await ask({ force: true })).toMatchObject({
@@ -166,7 +166,7 @@ const halved: Fault = {
   },
 };
 
-test('thirty fetches in five minutes and no more, by force too; a list that is fresh is given all the same', async () => {
+test('postpones a request, by force too, when thirty lists were fetched in five minutes, and gives a fresh list all the same', async () => {
   const { ask, clock, requests, postponed } = await opened();
   for (let n = 0; n < 30; n += 1) expect(await ask({ force: true })).toMatchObject({ status: 'ok' });
   const later = { reason: 'rate_limit', next_at: '2026-03-10T12:05:00+00:00' };
@@ -177,7 +177,7 @@ test('thirty fetches in five minutes and no more, by force too; a list that is f
   expect(await ask({})).toMatchObject({ status: 'ok', data: { fetched: true } });
 });
 
-test('a service that hangs is given up after thirty seconds; Retry-After is honoured, by force too', async () => {
+test('gives up after thirty seconds when the service hangs, and keeps to its Retry-After', async () => {
   const { ask, switches, requests, clock, postponed, topics } = await opened();
   switches.fault('/v1/', { kind: 'hang' }, { times: 1 });
   const answer = ask({});
@@ -198,7 +198,7 @@ test('a service that hangs is given up after thirty seconds; Retry-After is hono
   expect(requests).toHaveLength(3);
 });
 
-test('an unknown shape and a list with gaps are passed on while there is nothing better, and never over a whole list', async () => {
+test('passes an unknown shape and a list with gaps on when there is nothing better, and never over a whole list', async () => {
   const { ask, switches, list, retained } = await opened();
   switches.constituencies.shape = 'third';
   const shapeless = { count: null, changed: true, warning: expect.stringContaining('shape') };
@@ -243,7 +243,7 @@ test('an unknown shape and a list with gaps are passed on while there is nothing
   });
 });
 
-test('at most a hundred beside the configured one; the oldest goes', async () => {
+test('drops the oldest list when there are more than a hundred beside the configured one', async () => {
   const houses = Array.from({ length: 100 }, (_, n) => ({ houseNo: 100 + n }));
   const { ask, topics } = await opened([{ houseNo: 34 }, ...houses]);
   expect(topics()).toHaveLength(102);
@@ -255,7 +255,7 @@ test('at most a hundred beside the configured one; the oldest goes', async () =>
   expect(topics()).not.toContain('constituencies/dail/100');
 });
 
-test('pages that an earlier version has kept are removed', async () => {
+test('removes pages when an earlier version has kept some', async () => {
   const { topics, files } = await opened([
     { limit: 3 },
     { skip: 0 },
@@ -266,12 +266,12 @@ test('pages that an earlier version has kept are removed', async () => {
   expect(await files()).toEqual(['kept-3.json']);
 });
 
-test('lists of another service are not read', async () => {
+test('reads no list when it is of another service', async () => {
   const { topics } = await opened([{ houseNo: 34 }], true);
   expect(topics()).toEqual(['bridge/constituencies']);
 });
 
-test('a stop ends a fetch that is under way, and the list from before does not count as stale', async () => {
+test('ends a fetch when it stops, and does not mark the list from before as stale', async () => {
   const { ask, stop, switches, counters, list } = await opened();
   await ask({});
   switches.fault('/v1/', { kind: 'hang' });
@@ -292,7 +292,7 @@ function summaryOf(names: readonly string[]) {
   return JSON.parse(summaryMessage(new Topics('heat2mqtt'), zone('Europe/Dublin'), 'dail/34', shown).payload);
 }
 
-test('the summary for Home Assistant has every name once, and none where they would be over 16 KiB', () => {
+test('puts every name once into the summary for Home Assistant, and none when they would be over 16 KiB', () => {
   expect(summaryOf(['Éadán', 'Zion'])).toMatchObject({ count: 2, names: ['Éadán', 'Zion'], note: null });
   expect(summaryOf(['Éadán', 'Éadán', 'Zion'])).toMatchObject({
     count: 3,

@@ -34,7 +34,7 @@ const refuse = (status = 422): never => {
   throw new ProviderRefused(status, { message: 'no', hint: 'none' });
 };
 
-test('the newer shape: only the uri and the name are needed', async () => {
+test('reads the newer shape when only uri and name are there', async () => {
   const { ask } = service(() => ({
     head: { counts: { resultCount: '2' }, lang: 'en' },
     results: [
@@ -97,7 +97,7 @@ test.each([
   await expect(readConstituencies(ask, ALL)).rejects.toMatchObject({ code: 'unexpected_reply' });
 });
 
-test('every parameter is sent as documented, chamber_id repeated', async () => {
+test('sends every parameter as documented, chamber_id repeated', async () => {
   const { ask, asked } = service(() => newer([]));
   const chamberIds = ['/ie/oireachtas/house/dail/33', '/ie/oireachtas/house/seanad/27'];
   await readConstituencies(ask, { chamber: 'dail', houseNo: 34, chamberIds, skip: 5, limit: 7 });
@@ -178,7 +178,7 @@ test.each([
   },
 );
 
-test('whatever the service does: total is how many there are, complete is whether these are all, or they are null', async () => {
+test('tells the right total and completeness, or null, whatever the service does', async () => {
   const few = fc.integer({ min: 0, max: 120 });
   const habits = fc.record({
     most: fc.integer({ min: 1, max: 150 }),
@@ -211,7 +211,7 @@ test('whatever the service does: total is how many there are, complete is whethe
   await fc.assert(property, { numRuns: RUNS });
 });
 
-test('a refused question stays refused, and a fault in the middle loses no old list', async () => {
+test('rejects when the question is refused, or a page fails in the middle', async () => {
   await expect(readConstituencies(service(() => refuse(404)).ask, ALL)).rejects.toMatchObject({
     status: 404,
   });

@@ -21,7 +21,7 @@ describe('what is asked', () => {
     expect(questionFrom(given)).toEqual({ ...NOTHING, ...found });
   });
 
-  test('house URIs: one or many, with or without a host, in any order, twice or once', () => {
+  test('makes the same question of house URIs in any order and form', () => {
     const both = ['/ie/oireachtas/house/dail/33', '/ie/oireachtas/house/seanad/27'];
     const absolute = `https://data.oireachtas.ie${both[1]}`;
     expect(questionFrom({ chamber_id: both[0] })).toEqual({ ...NOTHING, chamberIds: [both[0]] });
@@ -61,12 +61,12 @@ describe('what is refused', () => {
     }
   });
 
-  test('long junk is not echoed, and a caller may have its own name for the parameter', () => {
+  test('echoes no long junk, and names the parameter as the caller does', () => {
     const ask = () => publicList.readQuestion({ house_no: 'x'.repeat(5_000) }, (name) => `--${name}`);
     expect(ask).toThrow(/^--house_no: found "x{59}; allowed: a whole number from 1 to 9999\.$/);
   });
 
-  test('all mistakes are told at once, each with its parameter', () => {
+  test('tells all mistakes at once, each with its parameter', () => {
     const URIS = ['x', 'y'];
     expect(() => questionFrom({ chamber_id: URIS, limit: -1, tempo: 3, skip: 1 })).toThrow(
       requestMalformed(

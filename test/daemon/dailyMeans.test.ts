@@ -18,14 +18,14 @@ test.each<[string, ReturnType<typeof zone>, string, number, (at: number) => numb
   ['just enough', DUBLIN, '2026-01-15', 20, () => 5, 5],
   ['four hours of what no thermometer shows', DUBLIN, '2026-01-15', 24, (at) => BROKEN[at] ?? 5, 5],
   ['five of them', DUBLIN, '2026-01-15', 24, (at) => (at < 5 ? 85 : 5), null],
-])('a day with %s', (_, where, day, hours, mean, expected) => {
+])('has a mean, or none, when a day has %s', (_, where, day, hours, mean, expected) => {
   // The first full hour of the day.
   const start = Math.ceil(where.startOf(day) / HOUR_MS) * HOUR_MS;
   const found = dailyMeans(hoursFrom(start, hours, mean), where);
   expect([...found]).toEqual(expected === null ? [] : [[day, expected]]);
 });
 
-test('days are in order, in whichever order their hours come', () => {
+test('puts days in order when their hours are not', () => {
   const hours = hoursFrom(DUBLIN.startOf('2026-01-15'), 48, () => 5);
   const means = dailyMeans(new Map([...hours].toReversed()), DUBLIN);
   expect([...means.keys()]).toEqual(['2026-01-15', '2026-01-16']);

@@ -9,7 +9,7 @@ test.each([
   ['-1+1', "'-1+1"],
   ['a,b', '"a,b"'],
   ['a\rb', '"a\rb"'],
-])('a currency %s', (currency, cell) => {
+])('writes a cell that no spreadsheet runs when the currency is %s', (currency, cell) => {
   const days = new Map([
     ['2026-03-01', { energy: -1_500_000, cost: null, revision: 2, receivedAt: Date.UTC(2026, 2, 2, 4) }],
   ]);

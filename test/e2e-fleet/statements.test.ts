@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
-import { FleetCounts, readHealth } from '../../src/fleet/health.ts';
+import { FleetCounts } from '../../src/fleet/health.ts';
 import { listMeters } from '../../src/fleet/keeper.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { Claim } from '../../src/store/database/claim.ts';
@@ -183,7 +183,14 @@ test('an account that is told to wait is not taken, and told; a paused one count
   await database.query(`INSERT INTO heat2mqtt.account (id, login, failures, last_error, paused)
     VALUES ('empty-flat', '', 9, 'bad_credentials_or_locked', true)`);
   expect((await claims().take(9, 9)).map(({ id }) => id)).toEqual(['well']);
-  expect(await readHealth(database, 60, zone('Europe/Dublin'))).toMatchObject({
+  expect(
+    await new FleetCounts({
+      database,
+      fleet: { claim_seconds: 60 },
+      zone: zone('Europe/Dublin'),
+      clock: systemClock,
+    }).now(),
+  ).toMatchObject({
     health: {
       state: 'degraded',
       failures_in_a_row: 0,
@@ -245,7 +252,12 @@ test('a transaction of somebody else that stays open is told once a minute has p
   stack.defer(() => owner.close());
   await prepareTables(owner);
   const clock = handClock('2026-03-10T12:00:00Z');
-  const counts = new FleetCounts(worker, 60, zone('Europe/Dublin'), clock);
+  const counts = new FleetCounts({
+    database: worker,
+    fleet: { claim_seconds: 60 },
+    zone: zone('Europe/Dublin'),
+    clock,
+  });
   const told = async () => {
     await counts.look(true);
     return counts.last?.health.reasons.filter(({ code }) => code === 'open_transaction');

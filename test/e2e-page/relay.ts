@@ -8,7 +8,7 @@ type Payload = Readonly<Record<string, unknown>>;
 /** `to`: the address of the program. */
 export async function startRelay(to: string) {
   const streams = new Set<ServerResponse>();
-  const told = new Map<string, Payload>();
+  const documents = new Map<string, Payload>();
   const server = createServer((incoming, outgoing) => {
     const headers = { ...incoming.headers, host: new URL(to).host, 'accept-encoding': 'identity' };
     if (headers.origin) headers.origin = new URL(to).origin;
@@ -27,7 +27,7 @@ export async function startRelay(to: string) {
           text = lines.pop() ?? '';
           for (const line of lines.filter((one) => one.startsWith('data: {"topic"'))) {
             const { topic, payload } = JSON.parse(line.slice(6));
-            told.set(topic, payload);
+            documents.set(topic, payload);
           }
         });
       },
@@ -41,7 +41,7 @@ export async function startRelay(to: string) {
     url: `http://127.0.0.1:${port}/`,
     /** The document of the topic once more, changed. */
     tell(topic: string, change: (payload: Payload) => Payload): void {
-      const payload = change(told.get(topic) ?? {});
+      const payload = change(documents.get(topic) ?? {});
       for (const stream of streams)
         stream.write(`event: message\ndata: ${JSON.stringify({ topic, payload })}\n\n`);
     },

@@ -8,10 +8,10 @@ import { sharedClock } from '../../src/store/database/database.ts';
 import { load } from '../config/loading.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 
-test('a flood of questions for the health of the fleet is one count in two seconds', async () => {
+test('counts once in two seconds when a flood asks for the health of the fleet', async () => {
   const { database, clock, statements } = await openAccountRow();
   const own = sharedClock(clock);
-  const counts = new FleetCounts(database, 30, zone('UTC'), own);
+  const counts = new FleetCounts({ database, fleet: { claim_seconds: 30 }, zone: zone('UTC'), clock: own });
   const { config } = await load('constituencies: {}');
   const { health } = fleetHandlers({
     counts,

@@ -1,25 +1,35 @@
 // How a fleet is, on the database's wire: what is wrong of what was counted, who counts, and transactions that stay open.
 import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
-import { FleetCounts, readHealth } from '../../src/fleet/health.ts';
+import { FleetCounts } from '../../src/fleet/health.ts';
 import { TransactionWatch } from '../../src/fleet/transactions.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 import { handClock } from '../support/clock.ts';
 
+const countsOf = (
+  { database, clock }: Pick<Awaited<ReturnType<typeof openAccountRow>>, 'database' | 'clock'>,
+  timezone = 'UTC',
+) => new FleetCounts({ database, clock, fleet: { claim_seconds: 30 }, zone: zone(timezone) });
+
 test.each([
-  ['nothing', {}, 'ok', []],
-  ['some that fail', { failing: 1, codes: [{ code: 'c', accounts: 1 }] }, 'degraded', ['c']],
-  ['all that are not paused fail', { failing: 3, codes: [{ code: 'c', accounts: 3 }] }, 'failing', ['c']],
-  ['one that waits too long', { overdue: 1 }, 'degraded', ['overdue']],
-  ['one that is told to wait', { toldToWait: 1 }, 'degraded', ['accounts_told_to_wait']],
+  ['nothing wrong', {}, 'ok', []],
+  ['accounts that fail', { failing: 1, codes: [{ code: 'c', accounts: 1 }] }, 'degraded', ['c']],
+  [
+    'only failing ones that are not paused',
+    { failing: 3, codes: [{ code: 'c', accounts: 3 }] },
+    'failing',
+    ['c'],
+  ],
+  ['one account that waits too long', { overdue: 1 }, 'degraded', ['overdue']],
+  ['one account that is told to wait', { toldToWait: 1 }, 'degraded', ['accounts_told_to_wait']],
   ['a pause', { pausedUntil: '2025-03-10T13:00:00+00:00' }, 'degraded', ['provider_pause']],
-])('the health of a fleet with %s', async (_, over, state, codes) => {
-  const { row, database } = await openAccountRow();
+])('tells how the fleet is, and why, when it has %s', async (_, over, state, codes) => {
+  const { row, database, clock } = await openAccountRow();
   const { failing = 0, overdue = 0, ...counted } = over as Record<string, number>;
   const last_poll_at = '2025-03-10T12:00:00+00:00';
   Object.assign(row.counted, counted, { health: { last_poll_at, failures_in_a_row: failing } });
   Object.assign(row.counted.fleet, { accounts: 4, paused: 1, failing, overdue });
-  const { health } = await readHealth(database, 30, zone('Europe/Vienna'));
+  const { health } = await countsOf({ database, clock }, 'Europe/Vienna').now();
   expect(health.state).toBe(state);
   expect(health.reasons.map(({ code }) => code)).toEqual(codes);
   expect(health.last_poll_at).toBe('2025-03-10T13:00:00+01:00');
@@ -27,12 +37,12 @@ test.each([
 
 async function openCounts() {
   const found = await openAccountRow();
-  const counts = new FleetCounts(found.database, 30, zone('UTC'), found.clock);
+  const counts = countsOf(found);
   const timesCounted = () => found.statements.filter(({ text }) => text.includes('"toldToWait"')).length;
   return { ...found, counts, timesCounted };
 }
 
-test('the keeper counts for all, whatever was counted before', async () => {
+test('counts anew when it keeps, whatever was counted before', async () => {
   const { row, counts, timesCounted, statements } = await openCounts();
   row.countedAgoMs = 1_000;
   await counts.look(true);
@@ -46,7 +56,7 @@ test.each([
   ['was never counted', null, 1],
   ['was counted lately', 24_000, 0],
   ['was counted long ago, as by a keeper that does not count for others', 26_000, 1],
-])('a process that does not keep counts only what %s', async (_, agoMs, times) => {
+])('counts only where it must when it does not keep and the fleet %s', async (_, agoMs, times) => {
   const { row, counts, timesCounted } = await openCounts();
   row.countedAgoMs = agoMs;
   await counts.look(false);
@@ -54,7 +64,7 @@ test.each([
   expect(counts.last?.health.fleet.accounts).toBe(1);
 });
 
-test('all who ask at the same moment get what is counted once', async () => {
+test('counts once when several ask at the same moment', async () => {
   const { clock, counts, timesCounted } = await openCounts();
   await Promise.all([counts.now(), counts.now(), counts.now()]);
   await counts.now();
@@ -64,7 +74,7 @@ test('all who ask at the same moment get what is counted once', async () => {
   expect(timesCounted()).toBe(2);
 });
 
-test('a transaction that stays open is told after a minute, by whoever looks at what was counted', async () => {
+test('tells of a transaction when it has been open for a minute, whoever has counted', async () => {
   const { row, clock, counts } = await openCounts();
   const codes = () => counts.last?.health.reasons.map(({ code }) => code);
   // A hundred transactions come each ten seconds, and the oldest one stays.
@@ -89,7 +99,7 @@ test.each([
   ['before the minute', 601, true],
   ['within the minute', 600, false],
   ['before the minute, while nobody looked for an hour', 601, true, 3_600_000],
-])('a transaction that began %s', (_, oldestAge, isTold, pauseMs = 0) => {
+])('tells of a transaction, or not, when it began %s', (_, oldestAge, isTold, pauseMs = 0) => {
   const clock = handClock('2025-03-10T12:00:00Z');
   const watch = new TransactionWatch(clock);
   watch.note({ next: 400, oldestAge: 0, pid: null }, 0);

@@ -9,7 +9,7 @@ const login = fc.record({
 });
 const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
 
-test('logins come back as they were written, separated by commas or by semicolons', () => {
+test('reads logins as they were written when commas or semicolons separate them', () => {
   fc.assert(
     fc.property(fc.array(login, { minLength: 1 }), fc.constantFrom(',', ';'), (given, separator) => {
       const logins = given.map((one, n) => ({
@@ -27,7 +27,7 @@ test('logins come back as they were written, separated by commas or by semicolon
   );
 });
 
-test('each mistake with its line, what was found and what is allowed', () => {
+test('names line, what was found and what is allowed when there are mistakes', () => {
   const lines = [
     'id,username,password',
     'Flat 3,me@example.org,invented words',
@@ -56,18 +56,18 @@ test.each([
   ['', `line 1: found nothing; ${NO_HEAD}`],
   ['home,me@example.org,invented words\n', `line 1: found 3 cells that are something else; ${NO_HEAD}`],
   [`${HEAD}\n`, 'line 1: found nothing below the header; allowed: a line for each account'],
-])('a file of "%s" is not read any further', (text, mistake) => {
+])('reads no further when the file is "%s"', (text, mistake) => {
   expect(readLogins(text)).toEqual({ logins: [], mistakes: [mistake] });
 });
 
-test('a day that is none is a mistake', () => {
+test('refuses a day when the calendar has none such', () => {
   const { mistakes } = readLogins('id;username;password;history_since\nhome;me;words;2025-02-30\n');
   expect(mistakes).toEqual([
     'line 2, history_since: found something else; allowed: a day as YYYY-MM-DD, or nothing',
   ]);
 });
 
-test('no mistake quotes anything of the file', () => {
+test('quotes nothing of the file when it names mistakes', () => {
   const part = fc.string({ unit: 'grapheme-ascii', minLength: 6 }).map((text) => `§${text}`);
   fc.assert(
     fc.property(part, part, part, (one, two, three) => {

@@ -6,8 +6,7 @@ import { Membership, NumberTaken } from '../../src/fleet/membership.ts';
 import { Pace } from '../../src/fleet/pace.ts';
 import { afterFailedRun } from '../../src/fleet/worker.ts';
 import { EXIT, failure } from '../../src/foundation/failure.ts';
-import { Claim } from '../../src/store/database/claim.ts';
-import type { ClaimedRow } from '../../src/store/database/claimedRow.ts';
+import { Claim, type ClaimedRow } from '../../src/store/database/claim.ts';
 import { DatabaseTrouble, sharedClock } from '../../src/store/database/database.ts';
 import { StoredAccount } from '../../src/store/database/storedAccount.ts';
 import { openAccountRow } from '../support/accountRow.ts';
@@ -22,7 +21,7 @@ async function join(changes = {}) {
   const own = sharedClock(clock);
   const { log } = logLines();
   const pace = new Pace(20, { database, clock: own, log });
-  const counts = new FleetCounts(database, 30, zone('UTC'), own);
+  const counts = new FleetCounts({ database, fleet: { claim_seconds: 30 }, zone: zone('UTC'), clock: own });
   const readSecretsAgain = async () => undefined;
   const membership = await Membership.join({ database, readSecretsAgain, clock: own, log, pace, counts });
   const claim = await found.taken();
@@ -40,7 +39,7 @@ async function join(changes = {}) {
   return { ...found, own, pace, counts, membership, claim, gate };
 }
 
-test('the requests of all processes together keep the pace: each process has its part', async () => {
+test('sends its part of the pace when several processes live', async () => {
   const { clock, gate } = await join({ processes: 2 });
   let entered = 0;
   const { enter } = gate('provider');
@@ -54,7 +53,7 @@ test('the requests of all processes together keep the pace: each process has its
   expect(seen).toEqual([1, 1, 2, 2, 3]);
 });
 
-test('a token is asked for once the database has renewed the claim; what is read needs a claim that is not over', async () => {
+test('lets a request pass when the claim is not over, and one for a token when the database has renewed it', async () => {
   const { gate, row, claim, clock, statements } = await join();
   const before = statements.length;
   await gate('provider').enter();
@@ -89,7 +88,7 @@ test.each([
   ],
   ['three with too much time between', [answer('a'), answer('b', late), answer('c', late)], 0],
   ['three that ask for no time', [500, 404, 200].map((status, n) => answer(`${n}`, { status })), 0],
-])('told to wait, %s: a pause of all or not', async (_, answers, pausedMs) => {
+])('pauses all, or not, when told to wait are %s', async (_, answers, pausedMs) => {
   const { gate, clock, pace } = await join();
   for (const { account, status, seconds, afterMs } of answers) {
     clock.advance(afterMs);
@@ -102,7 +101,7 @@ test.each([
   expect(pace.pausedMs()).toBe(pausedMs);
 });
 
-test('what an account meets during a pause, or with the database, is no failure of its own; anything else is', async () => {
+test("counts a fault as the account's own when it comes neither of a pause nor of the database", async () => {
   const { gate, claim, clock } = await join({ pausedMs: 600_000 });
   const after = (err: unknown) => afterFailedRun(claim, err, { clock, random: () => 0.5 });
   const noFailure = (ms: number) => {
@@ -126,7 +125,7 @@ test.each<[string, Partial<ClaimedRow> & { readonly inMs: number }, number]>([
   ['a poll that is asked for', { inMs: 1, wanted: 1 }, 3],
   ['what comes between two polls', { inMs: 1 }, 2],
   ['what comes between two polls, of an account that was well', { inMs: 1, failures: 0 }, 1],
-])('a fault of the whole run counts once: %s', (_, { inMs, ...columns }, failures) => {
+])('counts a fault of the whole run once when the run was for %s', (_, { inMs, ...columns }, failures) => {
   const clock = handClock('2025-03-10T12:00:00Z');
   const row = { ...{ poll_at: clock.now() + inMs, wanted: 0, failures: 2 }, ...columns } as ClaimedRow;
   const { signal } = new AbortController();
@@ -135,7 +134,7 @@ test.each<[string, Partial<ClaimedRow> & { readonly inMs: number }, number]>([
   expect(after.columns).toMatchObject({ failures });
 });
 
-test('the keeper and the database count as there only as long as it answers', async () => {
+test('counts keeper and database as gone when the database is silent', async () => {
   const { clock, membership } = await join({ isKeeper: true });
   const seen = () => [membership.isKeeper(), membership.isDatabaseGone()];
   expect(seen()).toEqual([true, false]);
@@ -147,7 +146,7 @@ test('the keeper and the database count as there only as long as it answers', as
   expect(seen()).toEqual([false, true]);
 });
 
-test('a database that does not answer is counted and forgiven, a number that another has taken is not', async () => {
+test('goes on when the database did not answer, and not when another has taken its number', async () => {
   const { row, membership } = await join();
   row.refuses = '08006';
   for (const failuresInARow of [1, 2]) {
@@ -161,7 +160,7 @@ test('a database that does not answer is counted and forgiven, a number that ano
   await expect(membership.beat()).rejects.toThrow(NumberTaken);
 });
 
-test("a process tells the database's time, though its own clock jumps", async () => {
+test("tells the database's time when its own clock jumps", async () => {
   const { clock, own } = await join();
   const now = own.now();
   expect(now).toBe(clock.now());

@@ -13,14 +13,14 @@ async function openRoster() {
   return { database, seal, statements };
 }
 
-test('an import of logins that are there already writes nothing', async () => {
+test('writes nothing when all logins of an import are there already', async () => {
   const { statements, ...parts } = await openRoster();
   const { unchanged } = await importLogins([LOGIN], false, parts);
   expect(unchanged).toEqual(['a']);
   expect(statements.filter(({ text }) => text.includes('INSERT'))).toEqual([]);
 });
 
-test('a change of the key writes nothing where everything is sealed by the first key', async () => {
+test('writes nothing when everything is sealed by the first key already', async () => {
   const { statements, ...parts } = await openRoster();
   expect(await resealAll(parts)).toEqual({ changed: 0, damaged: [] });
   expect(statements).toHaveLength(2);

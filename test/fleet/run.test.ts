@@ -49,7 +49,7 @@ async function openRun(
   };
   const own = sharedClock(clock);
   const pace = new Pace(Number.POSITIVE_INFINITY, { database, clock: own, log });
-  const counts = new FleetCounts(database, 30, zone('UTC'), own);
+  const counts = new FleetCounts({ database, fleet: { claim_seconds: 30 }, zone: zone('UTC'), clock: own });
   const membership = await Membership.join({ ...opened, clock: own, log, pace, counts });
   const broker = {
     ...{ isAway: false, refuses: /^never$/, sent: [] as Message[], statementsBefore: 0 },
@@ -119,7 +119,7 @@ async function openRun(
 
 const KEPT = { account: 'a', json: null, sealed: null, block: null, days: null };
 
-test('a first run: written before it is published, then due for the refresh; its secrets are forgotten', async () => {
+test('writes before it publishes when an account runs for the first time, is due for the refresh then, and forgets its secrets', async () => {
   const { run, statements, broker, last, topics, clock, scrubber } = await openRun();
   await run();
   const ledger = statements.findIndex(({ values }) => /"ledgers":\[\{/.test(values[2] ?? ''));
@@ -136,7 +136,7 @@ test('a first run: written before it is published, then due for the refresh; its
   expect(scrubber.scrub(ME.password)).toBe(ME.password);
 });
 
-test('a refresh between two polls is counted, and its count is kept', async () => {
+test('keeps the count of requests when a refresh comes between two polls', async () => {
   const { run, row, keepWritten, last, clock } = await openRun();
   await run();
   const { requests_today } = last().row;
@@ -154,7 +154,7 @@ describe('an account that this process has had last', () => {
   const readsOf = ({ statements }: Awaited<ReturnType<typeof openRun>>) =>
     statements.filter(({ text }) => text.startsWith('SELECT account, name')).length;
 
-  test('is still open: a poll with nothing new asks for one usage report and writes one statement', async () => {
+  test('asks for one usage report and writes one statement when a poll brings nothing new', async () => {
     const home = await openRun();
     const { run, row, simulator, broker, statements, last, scrubber, topics } = home;
     await run();
@@ -176,7 +176,7 @@ describe('an account that this process has had last', () => {
     expect(scrubber.scrub(ME.username)).toBe(ME.username);
   });
 
-  test('is opened anew after a poll that failed, and when another process has had it', async () => {
+  test('is opened anew when a poll has failed, or another process has had it', async () => {
     const home = await openRun();
     const { run, row, simulator, last, keepWritten } = home;
     await run();
@@ -193,35 +193,37 @@ describe('an account that this process has had last', () => {
   });
 });
 
-test('without keep_alive it is due for its next poll, and not for a refresh that nobody does', async () => {
+test('is due for its next poll when keep_alive is off, and not for a refresh', async () => {
   const { run, last } = await openRun({}, { provider: { keep_alive: false } });
   await run();
   expect(last().row.due_at).toBe(last().row.poll_at);
 });
 
-test('a refused password without a broker: the event waits for the next run, which is soon', async () => {
+test('leaves the event of a refused password to the next run, which is soon, when the broker is away', async () => {
   const failing_since = Date.UTC(2025, 2, 1);
-  const { run, simulator, broker, last, statements, topics, clock } = await openRun({
+  const { run, simulator, broker, last, written, statements, topics, clock } = await openRun({
     ...{ failures: 2, failing_since, republish: 3, wanted: 1 },
   });
   simulator.changePassword(ME.username, 'another');
   broker.isAway = true;
   await run();
-  const { row, documents } = last();
+  const { row } = last();
   expect(row).toMatchObject({
     ...{ failures: 3, failing_since: new Date(failing_since).toISOString(), needs_user: true },
     ...{ last_error: 'bad_credentials_or_locked', auth_state: 'bad_credentials_or_locked' },
     due_at: new Date(clock.now() + 2_000).toISOString(),
   });
-  const published = documents.find(({ name }: { name: string }) => name === 'published').json;
-  expect(published.events.map(({ payload }: Message) => JSON.parse(payload).event_type)).toEqual([
-    'auth_needed',
-  ]);
+  const published = written()
+    .flat()
+    .findLast(({ name }) => name === 'published');
+  expect(
+    Object(published?.json).events.map(({ payload }: Message) => JSON.parse(payload).event_type),
+  ).toEqual(['auth_needed']);
   expect(statements.at(-1)?.text).toContain('wanted = a.wanted - 1, republish = a.republish - 0');
   expect(topics()).toEqual([]);
 });
 
-test('what the broker refuses holds nothing up, and the next run tries it again', async () => {
+test('goes on when the broker refuses topics, and tries them again at the next run', async () => {
   const { run, broker, last, topics } = await openRun();
   broker.refuses = /^homeassistant/;
   await run();
@@ -234,7 +236,7 @@ test('what the broker refuses holds nothing up, and the next run tries it again'
   expect(Date.parse(row.due_at)).toBeGreaterThan(Date.parse(row.last_success_at) + MINUTE_MS);
 });
 
-test('a provider that asks for time is not asked before', async () => {
+test('is not due before the time that the provider asks for when it is told to wait', async () => {
   const { run, simulator, last, clock } = await openRun({}, { tickMs: MINUTE_MS });
   simulator.switches.fault('/api/v1', tooMany('600'));
   await run();
@@ -242,7 +244,7 @@ test('a provider that asks for time is not asked before', async () => {
   expect(last().row).toMatchObject({ retry_after: until, poll_at: until, failures: 1 });
 });
 
-test('a login that was sealed for another account is damaged, and none is tried', async () => {
+test('tries no login when it was sealed for another account', async () => {
   const { run, row, seal, simulator } = await openRun();
   row.columns = { ...row.columns, login: sealLogin('b', ME.username, ME.password, seal) };
   await expect(run()).rejects.toMatchObject({ code: 'damaged_login' });
@@ -261,14 +263,14 @@ describe('an account that is removed', () => {
   const deletes = ({ statements }: Awaited<ReturnType<typeof openRemoved>>) =>
     statements.filter(({ text }) => text.startsWith('DELETE')).length;
 
-  test('its topics are cleared, but for those of meters that another one has by now; then it is deleted', async () => {
+  test('is deleted when its topics are cleared, but for those of meters that another one has by now', async () => {
     const home = await openRemoved();
     await home.run();
     expect(home.broker.sent).toEqual(OWN.map((topic) => ({ topic, payload: '', retain: true })));
     expect(deletes(home)).toBe(1);
   });
 
-  test('it stays until the broker has taken that', async () => {
+  test('stays when the broker has not answered', async () => {
     const home = await openRemoved();
     home.broker.isAway = true;
     await home.run();
@@ -276,7 +278,7 @@ describe('an account that is removed', () => {
     expect(home.last().row.due_at).toBe(new Date(home.clock.now() + 2_000).toISOString());
   });
 
-  test('it stays, and waits longer, while the broker refuses a part of that', async () => {
+  test('stays, and waits longer, when the broker refuses a part of that', async () => {
     const home = await openRemoved();
     home.broker.refuses = /account/;
     await home.run();
@@ -284,7 +286,7 @@ describe('an account that is removed', () => {
     expect(home.last().row.due_at).toBe(new Date(home.clock.now() + 10 * MINUTE_MS).toISOString());
   });
 
-  test('nothing is published once the claim is over', async () => {
+  test('publishes nothing when the claim is over', async () => {
     const home = await openRemoved();
     const over = home.run((claim) => home.clock.advance(claim.remainingMs()));
     await expect(over).rejects.toMatchObject({ code: 'fence_lost' });

@@ -27,7 +27,7 @@ function pollsOf(schedule: Schedule, account: string, count: number): number[] {
   return polls.slice(1);
 }
 
-test('polls of a weekly tick are done within a day', () => {
+test('polls all within a day when the tick is weekly', () => {
   const { schedule, cron } = open('0 0 3 * * 1');
   const [tick = 0] = cron.next(1);
   const last = Math.max(...Array.from({ length: 50 }, (_, n) => schedule.nextPoll(`flat-${n}`, NOW)));
@@ -47,7 +47,7 @@ const expressions = fc
   .tuple(field(59), field(23), fc.constantFrom('*', '1', '*/2'), fc.constantFrom('*', '1-5', '0'))
   .map(([minute, hour, day, weekday]) => `${minute} ${hour} ${day} * ${weekday}`);
 
-test('every tick of a random schedule has one poll of each account, and each poll a tick', () => {
+test('polls each account once for each tick when the schedule is any', () => {
   fc.assert(
     fc.property(
       expressions,
@@ -67,7 +67,7 @@ test('every tick of a random schedule has one poll of each account, and each pol
   );
 });
 
-test('a process that starts between two ticks polls what the last one still owes', () => {
+test('polls what the last tick still owes when a process starts between two', () => {
   const { schedule } = open('0 */12 * * *');
   const owed = Array.from({ length: 200 }, (_, n) => schedule.nextPoll(`flat-${n}`, NOW));
   const today = owed.filter((at) => at < Date.UTC(2026, 10, 23)).length;
@@ -75,7 +75,7 @@ test('a process that starts between two ticks polls what the last one still owes
   expect(Math.min(...owed)).toBeGreaterThan(NOW);
 });
 
-test('a process whose clock is ahead goes by the time that it is given, also where ticks are seconds apart', () => {
+test('goes by the time that it is given when its own clock is ahead, also where ticks are seconds apart', () => {
   const { cron } = open('*/15 * * * * *');
   const now = NOW - HOUR_MS / 6;
   const { nextPoll } = openSchedule(cron, now);
@@ -84,7 +84,7 @@ test('a process whose clock is ahead goes by the time that it is given, also whe
   expect(nextPoll('flat', first) - first).toBeCloseTo(15_000, 0);
 });
 
-test('thousands of accounts are due evenly over the shortest time between two ticks', () => {
+test('spreads polls evenly over the shortest time between two ticks when there are thousands of accounts', () => {
   const { schedule } = open('0 6,9 * * *');
   const twelfths = new Array<number>(12).fill(0);
   for (let n = 0; n < 12_000; n += 1) {

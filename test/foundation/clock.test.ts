@@ -46,7 +46,7 @@ describe('the system clock', () => {
     expect(await isOver(sleeping)).toBe(true);
   });
 
-  test('a step of a far day is not taken at once, and never once it is called off', async () => {
+  test('takes no step at once when it is for a far day, and none when it is called off', async () => {
     const step = vi.fn();
     const cancel = systemClock.after(LONGEST_NODE_TIMER_MS + 60_000, step);
     await vi.advanceTimersByTimeAsync(60_000);

@@ -26,7 +26,7 @@ test.each([
   expect(safeWords(thrown)).toEqual(words);
 });
 
-test('a cause is kept for the log; a failure that is not caught by type needs no class', () => {
+test('keeps the cause for the log', () => {
   const cause = new Error('of the library');
   expect(new Trouble('trouble', 'It broke.', { exit, retry: 'later', cause })).toMatchObject({
     name: 'Trouble',
@@ -59,13 +59,13 @@ test.each<[unknown, string | null]>([
   expect(kindOf(err)).toBe(told === null ? 'Error' : `Error ${told}`);
 });
 
-test('the kind of what is thrown, whatever it calls itself', () => {
+test('names the kind of what is thrown, whatever that calls itself', () => {
   const named = (name: string) => Object.assign(new Error('private'), { name });
   const kinds = [named('ClientError'), named('Órla'), named('two words'), 'private', null].map(kindOf);
   expect(kinds).toEqual(['ClientError', 'Error', 'Error', 'string', 'object']);
 });
 
-test('where it was thrown, and no line of its text that looks like a place', () => {
+test('gives the places in the code, and no line of the text that looks like one', () => {
   const frames = framesOf(new Error('private\n    at private (/private.js:1:2)\nmore'));
   expect(frames[0]).toMatch(/^ {4}at .*failure\.test\.ts:\d+:\d+\)?$/);
   expect(frames.join('\n')).not.toContain('private');

@@ -78,7 +78,7 @@ describe('integers beyond 2^53', () => {
 const isLargeInteger = (value: unknown) =>
   Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(Number(value)) < 1e21;
 
-test('everything else is read as JSON.parse does', () => {
+test('reads everything else as JSON.parse does', () => {
   holds(fc.tuple(fc.json(), fc.nat({ max: 4 })), ([text, indent]) => {
     const written = JSON.stringify(JSON.parse(text), null, indent);
     const wanted = JSON.parse(written, (_, value) => (isLargeInteger(value) ? String(value) : value));

@@ -10,7 +10,7 @@ import {
 } from '../../src/foundation/limits.ts';
 import { handClock } from '../support/clock.ts';
 
-test('a rate limit slides: a start is allowed again when the oldest one leaves the window', () => {
+test('a rate limit allows a start when the oldest one leaves the window', () => {
   const clock = handClock('2025-03-10T12:00:00Z');
   const limit = new RateLimit(clock, 2, 1_000);
   expect(limit.tryStart()).toBe(true);
@@ -64,7 +64,7 @@ test('a paced step runs once for all who have asked, and rests before it runs ag
   expect(clock.sleepers).toBe(0);
 });
 
-test('a paced queue runs its steps in order, so many within a window; beyond its length none is taken', () => {
+test('a paced queue runs its steps in order, so many within a window, and takes none when it is full', () => {
   const clock = handClock('2025-03-10T12:00:00Z');
   const ran: number[] = [];
   const queue = new PacedQueue(clock, { most: 2, windowMs: 1_000, longest: 3 });
@@ -84,7 +84,7 @@ test('a paced queue runs its steps in order, so many within a window; beyond its
   expect(clock.sleepers).toBe(0);
 });
 
-test('a single flight is joined while it is under way, and begun anew afterwards', async () => {
+test('a single flight gives its result to all who call while it is under way, and begins anew afterwards', async () => {
   const flight = new SingleFlight<number>();
   let runs = 0;
   const step = async () => ++runs;

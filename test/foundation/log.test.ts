@@ -33,7 +33,7 @@ const FORMS: readonly (readonly [string, (secret: string) => string])[] = [
 ];
 
 describe('the scrubber', () => {
-  test('any secret in any form, alone or among others', () => {
+  test('masks any secret in any form, alone or among others', () => {
     const secret = fc.string({ unit: 'grapheme', minLength: 4 }).filter((one) => !'[secret]'.includes(one));
     holds(fc.array(secret, { minLength: 1, maxLength: 4 }), (secrets) => {
       const scrubber = createScrubber();
@@ -59,7 +59,7 @@ describe('the scrubber', () => {
     expect(scrubber.scrub(text)).toBe(clean);
   });
 
-  test('each of thousands of secrets is known, and no token that came among them is forgotten too soon', () => {
+  test('masks each of thousands of secrets, and the tokens that came among them', () => {
     const scrubber = createScrubber();
     for (let n = 0; n < 20_000; n += 1) scrubber.register(`invented-${n}-password`);
     scrubber.registerToken('invented-token');
@@ -79,7 +79,7 @@ describe('the scrubber', () => {
     expect(clean).not.toMatch(/eyJ|c2lnbmF0/);
   });
 
-  test('what is no secret stays as it is', () => {
+  test('leaves what is no secret as it is', () => {
     const scrubber = createScrubber();
     scrubber.register('');
     scrubber.register('abc');
@@ -88,7 +88,7 @@ describe('the scrubber', () => {
     expect(scrubber.scrub(line)).toBe(line);
   });
 
-  test('a secret of two users is known until both have forgotten it', () => {
+  test('masks a secret until all who have registered it have forgotten it', () => {
     const scrubber = createScrubber();
     for (const change of ['register', 'register', 'forget'] as const) scrubber[change](SECRET);
     expect(scrubber.scrub(SECRET)).toBe('[secret]');
@@ -96,7 +96,7 @@ describe('the scrubber', () => {
     expect(scrubber.scrub(SECRET)).toBe(SECRET);
   });
 
-  test('tokens of years do not pile up; the newest are known, and secrets never forgotten', () => {
+  test('forgets the oldest tokens when more come, and never a secret', () => {
     const scrubber = createScrubber();
     scrubber.register(SECRET);
     const tokens = Array.from({ length: 500 }, (_, index) => `opaque-token-number-${index}-of-many`);
@@ -114,7 +114,7 @@ describe('the log', () => {
     return opened;
   }
 
-  test('no secret breaks a line, or is in a value or key of one', () => {
+  test('writes a whole line without the secret when that is in a value or a key', () => {
     const pieces = [
       '"level":',
       '","msg":"',
@@ -149,7 +149,7 @@ describe('the log', () => {
     });
   });
 
-  test('whoever follows the lines cannot fail whoever writes them, or keep them from the others', () => {
+  test('tells the other followers, and fails nobody who logs, when one follower throws', () => {
     const tail = new LogTail();
     const seen: string[] = [];
     tail.follow(() => {
@@ -186,7 +186,7 @@ describe('the log', () => {
     },
   );
 
-  test('codes of causes are told, and so are mistakes of this program that JavaScript has found', () => {
+  test('tells the codes of causes, and the mistakes of this program that JavaScript has found', () => {
     const { lines, log } = openLog();
     const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     log.error({ err: new TypeError('fetch failed', { cause: refused }) }, 'told');
@@ -223,7 +223,7 @@ describe('the log', () => {
     }
   });
 
-  test('one line of JSON each: level by name, time as ISO, error with its name; nothing below the level', () => {
+  test('writes one line of JSON for each, with level, time and the name of the error, and nothing below the level', () => {
     const { lines, log } = openLog('info');
     log.debug('quiet');
     log.error({ err: new TypeError('oops') }, 'loud');
@@ -234,7 +234,7 @@ describe('the log', () => {
     expect(line).not.toHaveProperty('pid');
   });
 
-  test('a foreseen failure is told with its advice and cause, and with its stack for those who debug only', () => {
+  test('tells a foreseen failure with its advice and cause, and with its stack when one debugs', () => {
     const err = failure('unreachable', 'Nobody is there.', {
       exit: 6,
       retry: 'soon',

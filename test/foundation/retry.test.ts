@@ -29,7 +29,7 @@ test.each([
   expect(backOffMs(thrown, 1, () => random)).toBe(wait);
 });
 
-test('whatever the number of failures: whole, between 75 % of the first step and the cap', () => {
+test('waits between 75 % of the first step and the cap, whatever the number of failures', () => {
   const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   holds(fc.constantFrom('soon', 'later', 'never'), fc.nat(), chance, (retry, failures, random) => {
     const wait = backOffMs(trouble({ retry }), failures, () => random);

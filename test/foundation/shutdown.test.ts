@@ -5,7 +5,7 @@ import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { turn } from '../support/waitFor.ts';
 
-test('a step that fails and one that never ends are told, and the next ones are taken in their order', async () => {
+test('takes the next steps in their order when one fails or never ends, and tells that', async () => {
   const clock = handClock('2026-03-10T12:00:00Z');
   const { log, lines } = logLines();
   const taken: string[] = [];

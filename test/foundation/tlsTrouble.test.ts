@@ -10,7 +10,7 @@ const told = (err: unknown, place = PUBLIC) => tlsTrouble(err, 'the service', pl
 const openssl = (number: string, names = 'ssl3_read_bytes:sslv3 alert something') =>
   failed('EPROTO', `write EPROTO 809CA9CDBB7F0000:error:${number}:SSL routines:${names}:../deps/x.c:1600:\n`);
 
-test('where no key names authorities, the environment of Node does', () => {
+test('names the environment of Node when no key names authorities', () => {
   for (const code of ['SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])
     expect(told(failed(code))).toMatchObject({
       isDistrust: true,
@@ -44,7 +44,7 @@ test.each([
     expect(told(openssl(number, names))).toMatchObject({ isDistrust: false, message });
 });
 
-test('what is about something else than TLS is not told as TLS', () => {
+test('says nothing when the error is about something else than TLS', () => {
   for (const err of [
     failed('ECONNREFUSED'),
     failed('ECONNRESET'),
@@ -59,7 +59,7 @@ test('what is about something else than TLS is not told as TLS', () => {
   expect(told(beforeTls(failed('ECONNRESET')))).toMatchObject({ isDistrust: false });
 });
 
-test('each advice is a sentence about the place, and none is to give what is given', () => {
+test('advises to look into the file of authorities when one is given', () => {
   const authorities = { key: 'mqtt.ca_file', isGiven: true, alone: true };
   const given = { address: 'mqtt.url', authorities, ownCertificate: 'mqtt.cert_file and mqtt.key_file' };
   const codes = [

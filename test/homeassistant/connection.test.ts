@@ -28,7 +28,7 @@ const codeOf = (doing: Promise<unknown>): Promise<string> =>
   );
 const CONFIG = { type: 'get_config' };
 
-test('replies that come in another order find their commands', async () => {
+test('gives each command its reply when they come in another order', async () => {
   const { connect } = await open({ outOfOrder: true });
   const home = await connect();
   const [config, user] = await Promise.all([
@@ -73,7 +73,7 @@ test.each([
   expect(old.tokens).toEqual([]);
 });
 
-test('redirects in a circle come to an end', async () => {
+test('ends when redirects go in a circle', async () => {
   const { ha, connect } = await open();
   ha.switches.httpStatus = 307;
   ha.switches.location = ha.url;
@@ -81,7 +81,7 @@ test('redirects in a circle come to an end', async () => {
   expect(ha.connections).toBe(4);
 });
 
-test('a redirect from ws over wss back to ws is not followed', async () => {
+test('follows no redirect when it leads from wss back to ws', async () => {
   const { stack, ha, connect } = await open();
   const secure = createServer(LOCALHOST, (wire) =>
     wire.once('data', () => wire.end(`HTTP/1.1 307 x\r\nLocation: ${ha.url}\r\nContent-Length: 0\r\n\r\n`)),
@@ -108,7 +108,7 @@ async function speaking(stack: Stack, said: string | null, heard: string[]): Pro
 }
 
 test.each(['<html>', '[]', '{"type":"hello"}', 'null', '{"type":"auth_require'])(
-  'a stranger that says %s is not given the token',
+  'keeps the token when a stranger says %s',
   async (said) => {
     const { stack, connect } = await open();
     const heard: string[] = [];
@@ -119,7 +119,7 @@ test.each(['<html>', '[]', '{"type":"hello"}', 'null', '{"type":"auth_require'])
   },
 );
 
-test('one that never asks for the token is given up, and so is one that never answers', async () => {
+test('gives up when the token is never asked for, or a command never answered', async () => {
   const { stack, clock, connect } = await open({ mute: true });
   const signIn = codeOf(connect(await speaking(stack, null, [])));
   await waitFor('its patience', () => clock.sleepers === 1);
@@ -132,7 +132,7 @@ test('one that never asks for the token is given up, and so is one that never an
   expect(await answer).toBe('silent');
 });
 
-test('a connection that was cut does not come back by itself', async () => {
+test('stays ended when a connection was cut', async () => {
   const { ha, connect } = await open({ mute: true });
   const home = await connect();
   const answer = codeOf(home.send(CONFIG, z.unknown()));
@@ -167,7 +167,7 @@ test.each<[string, string, (id: unknown) => string]>([
   expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe(code);
 });
 
-test('an answer in too many pieces is too large as well', async () => {
+test('refuses an answer when it comes in too many pieces', async () => {
   const { ha, connect } = await open();
   const home = await connect();
   ha.switches.instead.set('get_config', (socket) => {
@@ -176,7 +176,7 @@ test('an answer in too many pieces is too large as well', async () => {
   expect(await codeOf(home.send(CONFIG, z.unknown()))).toBe('too_large');
 });
 
-test('a hundred thousand rows of nothing are strange, and found to be so in no time', async () => {
+test('refuses in no time when an answer has a hundred thousand rows of nothing', async () => {
   const { ha, connect } = await open();
   const home = await connect();
   const nothing = `[${Array(99_000).fill('{}').join(',')}]`;
@@ -195,7 +195,7 @@ test('a hundred thousand rows of nothing are strange, and found to be so in no t
   expect((user + system) / 1000).toBeLessThan(2_000);
 });
 
-test('what has ended already connects to nothing, and nobody listens to the end of the daemon for ever', async () => {
+test('connects to nothing when the daemon has ended', async () => {
   const { ending, connect, ha } = await open();
   const removed = vi.spyOn(ending.signal, 'removeEventListener');
   const home = await connect();
@@ -221,7 +221,7 @@ test.each<[string, object, string]>([
   expect(await codeOf(visit)).toBe(code);
 });
 
-test('entities of a large home are asked for in pieces', async () => {
+test('asks in pieces when a home has many entities', async () => {
   const { ha, connect } = await open();
   const platform = 'mqtt';
   ha.energy.kept.registry = Array.from({ length: 501 }, (_, n) => {
@@ -231,7 +231,7 @@ test('entities of a large home are asked for in pieces', async () => {
   expect(ha.asked.filter(({ type }) => type === 'config/entity_registry/get_entries')).toHaveLength(3);
 });
 
-test('entities are those of MQTT that a person has not disabled, under the ids that the person gave them', async () => {
+test('finds entities of MQTT that are not disabled when a person has given them other ids', async () => {
   const { ha, connect } = await open();
   const entity = { unique_id: 'heat2mqtt_meter_x_energy', entity_id: 'sensor.cellar', platform: 'mqtt' };
   ha.energy.kept.registry = [
@@ -275,7 +275,7 @@ test.each<[string, string]>([
   ['a version of its own', JSON.stringify({ type: 'auth_required', ha_version: `2024.1 ${PERSON}` })],
   ['a greeting of its own', JSON.stringify({ type: PERSON, message: PERSON })],
   ['no JSON', PERSON],
-])('nothing of the text is told of %s', async (_, said) => {
+])('quotes nothing when the text is that of %s', async (_, said) => {
   const { stack, connect } = await open();
   const err = await connect(await speaking(stack, said, [])).catch((fault) => fault);
   const { log, lines } = logLines();
@@ -284,7 +284,7 @@ test.each<[string, string]>([
   expect(`${lines} ${JSON.stringify(safeWords(err))}`).not.toMatch(/canary|4711083599/i);
 });
 
-test('an upgrade that is refused with words is told by its status', async () => {
+test('tells the status when an upgrade is refused with words', async () => {
   const { stack, connect } = await open();
   const server = createPlainServer((socket) => {
     socket.once('data', () => socket.end(`HTTP/1.1 418 ${PERSON}\r\nx-name: ${PERSON}\r\n\r\n`, 'latin1'));

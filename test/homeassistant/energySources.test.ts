@@ -25,7 +25,7 @@ const preferences = (energy_sources: Preferences['energy_sources'], more = {}): 
 const gas = (stat_energy_from: string) => ({ type: 'gas', stat_energy_from });
 const add = (before: Preferences, meters = [A]) => plan('add', before, meters, true);
 
-test('a single meter is Heat, several have their names; without names there are none', () => {
+test('names a source Heat when the meter is the only one, and as configured when there are several', () => {
   expect(add(preferences([])).after).toEqual([
     {
       type: 'gas',
@@ -52,7 +52,7 @@ test.each<[string, string, Preferences]>([
   [ENTITY, 'a grid source', preferences([{ type: 'grid', flow_from: [{ stat_energy_from: ENTITY }] }])],
   [ENTITY, 'an individual device', device(ENTITY)],
   [OWN, 'an individual device', device(OWN)],
-])('what would count twice is refused: %s is %s', (id, where, before) => {
+])('refuses to add a meter when its heat would count twice: %s is %s', (id, where, before) => {
   expect(add(before)).toEqual({
     changed: [],
     after: before.energy_sources,
@@ -60,7 +60,7 @@ test.each<[string, string, Preferences]>([
   });
 });
 
-test('what is there stays; a meter that Home Assistant does not know, or that is refused, keeps no other out', () => {
+test('adds the other meters when Home Assistant does not know one, or one is refused', () => {
   expect(add(preferences([gas(OWN)]))).toMatchObject({ changed: [], refusals: [] });
   expect(add(preferences([]), [meter('a', { pair: null }), B])).toMatchObject({
     changed: [{ meter: 'b' }],
@@ -69,7 +69,7 @@ test('what is there stays; a meter that Home Assistant does not know, or that is
   expect(add(preferences([gas(ENTITY)]), [A, B]).changed).toMatchObject([{ meter: 'b' }]);
 });
 
-test('a meter is recognised by its statistics and by its entity, others are left alone', () => {
+test('recognises a meter when its statistics or its entity are a source', () => {
   const sources = [
     gas('sensor.b_energy_total'),
     gas('sensor.boiler'),

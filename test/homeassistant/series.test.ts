@@ -19,14 +19,14 @@ test.each([
   expect(ids(base, meter)[0]).toBe(id);
 });
 
-test('a source fits its column of 32 characters; money has its currency', () => {
+test('cuts the source to 32 characters when the base topic is longer', () => {
   const [, cost] = seriesOf('a/very/long/base/topic/that/goes/on_and_on', X, ['x']);
   expect(cost).toMatchObject({ id: 'a_very_long_base_topic_that_goes:x_cost', unit: 'CHF' });
 });
 
 const anyName = fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/);
 
-test('whatever the meters are called, each has two ids of its own that are allowed', () => {
+test('gives each meter two allowed ids of its own when names are anything', () => {
   holds(fc.uniqueArray(anyName, { minLength: 1, maxLength: 12 }), fc.string(), (all, base) => {
     const given = all.flatMap((meter) => ids(base, meter, all));
     expect(new Set(given).size).toBe(all.length * 2);
@@ -34,7 +34,7 @@ test('whatever the meters are called, each has two ids of its own that are allow
   });
 });
 
-test('of two that differ only in what an id cannot hold, one gets a suffix that stays', () => {
+test('gives one of two a suffix that stays when they differ only in what an id cannot hold', () => {
   const [plain, suffixed] = ['A-1', 'a_1'].map((meter) => ids('b', meter, ['a_1', 'A-1'])[0]);
   expect(plain).toBe('b:a_1_energy');
   expect(suffixed).toMatch(/^b:a_1_[0-9a-f]{8}_energy$/);

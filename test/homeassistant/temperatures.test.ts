@@ -8,7 +8,7 @@ const MEASURED = { statistic_id: SENSOR, has_mean: true };
 const DAY_MS = 86_400_000;
 const FROM = Date.parse('2025-03-10T00:00:00Z');
 
-test('three years are asked for in pieces, and no hour is missing or double', async () => {
+test('asks in pieces, each hour once, when three years are missing', async () => {
   const { ha, connect } = await open();
   ha.sensors.set(SENSOR, { unit: '°C', mean: (start) => (start - FROM) / DAY_MS });
   const means = await hourlyTemperatures(await connect(), SENSOR, FROM, FROM + 1_096 * DAY_MS);
@@ -16,7 +16,7 @@ test('three years are asked for in pieces, and no hour is missing or double', as
   expect(ha.asked.filter(({ type }) => type === 'recorder/statistics_during_period')).toHaveLength(3);
 });
 
-test('a mean that is not known is none, and no frost', async () => {
+test('leaves an hour out when its mean is not known', async () => {
   const { ha, connect } = await open();
   const rows = [null, 5].map((mean, n) => ({
     start: FROM + n * 3_600_000,

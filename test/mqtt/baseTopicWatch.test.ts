@@ -60,7 +60,7 @@ test.each(['offline', '', 'nonsense'])('a live "%s" is put right within two seco
   expect(said).toEqual(['online']);
 });
 
-test('a flood of them is put right every ten seconds, and after its end once more', () => {
+test('says online every ten seconds, and once more at the end, when others flood bridge/state', () => {
   const { hear, said, clock, warnings } = open();
   for (let second = 0; second < 30; second += 1) {
     hear(STATE, 'offline');
@@ -73,7 +73,7 @@ test('a flood of them is put right every ten seconds, and after its end once mor
   expect(warnings()).toHaveLength(1);
 });
 
-test('what is followed by an online, by whomever, needs no other: our own will at a connect, a rival that has started again', () => {
+test('says nothing when an online follows by itself, whoever says it', () => {
   const { hear, said, clock } = open();
   hear(STATE, 'offline');
   clock.advance(900);
@@ -87,7 +87,7 @@ test('what is followed by an online, by whomever, needs no other: our own will a
   expect(said).toEqual(['online']);
 });
 
-test('what is retained, our own bridge/info, and what no installation says are no others', () => {
+test('sees no other installation when a message is retained, our own, or of no installation', () => {
   const { hear, said, clock, codes } = open();
   hear(STATE, 'offline', true);
   hear(INFO, info('theirs'), true);
@@ -109,7 +109,7 @@ test('what is retained, our own bridge/info, and what no installation says are n
   expect([said, codes()]).toEqual([[], []]);
 });
 
-test('another installation is told of and answered once, however often it speaks; one more is answered too, ten seconds later', () => {
+test('tells of another installation and answers it once when it speaks again and again, and one more ten seconds later', () => {
   const { hear, said, clock, codes, warnings, changes } = open();
   hear(INFO, info('theirs'));
   expect([said, codes(), changes()]).toEqual([['info'], ['two_installations'], 1]);
@@ -128,13 +128,13 @@ test('another installation is told of and answered once, however often it speaks
   expect(warnings()).toHaveLength(1);
 });
 
-test('one of a version that draws no instance is one more installation', () => {
+test('tells of another installation when that is of a version without instances', () => {
   const { hear, said, codes } = open();
   hear(INFO, '{"schema":1,"version":"0.1.0","base_topic":"heat"}');
   expect([said, codes()]).toEqual([['info'], ['two_installations']]);
 });
 
-test('an hour after the other was heard last the reason goes; until then the two keep hearing one another', () => {
+test('withdraws the reason an hour after the other was heard last, and speaks every quarter of an hour until then', () => {
   const { hear, said, clock, codes, changes } = open();
   hear(INFO, info('theirs'));
   clock.advance(14 * MINUTE_MS);
@@ -155,7 +155,7 @@ test('an hour after the other was heard last the reason goes; until then the two
   expect([said.length, codes()]).toEqual([before + 1, ['two_installations']]);
 });
 
-test('what another has left on our topics is overwritten when it goes: everything is said again, once', () => {
+test('says everything again, once, when another installation goes', () => {
   const { hear, said, clock } = open();
   hear(INFO, info('theirs'));
   clock.advance(MINUTE_MS);
@@ -168,7 +168,7 @@ test('what another has left on our topics is overwritten when it goes: everythin
   expect(said).toEqual(['info', 'everything', 'online']);
 });
 
-test('a flood on bridge/info is read once a second', () => {
+test('reads bridge/info once a second when others flood it', () => {
   const { hear, said, clock } = open();
   for (let at = 0; at < 5_000; at += 1) hear(INFO, info(`theirs-${at}`));
   expect(said).toEqual(['info']);
@@ -176,7 +176,7 @@ test('a flood on bridge/info is read once a second', () => {
   expect(said).toEqual(['info', 'info']);
 });
 
-test('while stopping nothing is answered', () => {
+test('answers nothing when it is stopped', () => {
   const { hear, said, clock, watch } = open();
   hear(STATE, 'offline');
   hear(INFO, info('theirs'));
@@ -187,7 +187,7 @@ test('while stopping nothing is answered', () => {
   expect([said, clock.sleepers]).toEqual([['info'], 0]);
 });
 
-test('two that hear one another fall silent, and both know', () => {
+test('falls silent when two installations hear one another, and both know', () => {
   const clock = handClock('2025-03-10T12:00:00Z');
   const both = [open(clock, 'one'), open(clock, 'two')];
   const published: string[] = [];

@@ -104,7 +104,7 @@ test.each<[ProtocolVersion, number, number, Buffer[]]>([
   },
 );
 
-test('what is odd about the password is in the hint of a refusal, and in no other', async () => {
+test('hints at an odd password when the login is refused, and not otherwise', async () => {
   const broker = openStack().use(await startBroker({ username: 'me', password: 'right' }));
   const caution = 'The file has a blank at its end.';
   const odd = { username: 'me', password: 'right ', caution };
@@ -125,7 +125,7 @@ test('subscriptions are acknowledged, and with MQTT 5 a request keeps the retain
   await connection.close(0);
 });
 
-test('TLS names the broker that is wanted; it is also spoken where we have a certificate of our own', async () => {
+test('speaks TLS with the name of the broker, also when only a certificate of our own asks for TLS', async () => {
   const stack = openStack();
   const asked: (string | false | null)[] = [];
   const server = createServer(LOCALHOST, (socket: TLSSocket) => {
@@ -144,7 +144,7 @@ test('TLS names the broker that is wanted; it is also spoken where we have a cer
   expect(untrusted.code).toBe('broker_not_trusted');
 });
 
-test('the will is published when the socket dies, and not after a polite close', async () => {
+test('leaves its will when the socket dies, and none after a polite close', async () => {
   const { stack, broker, wire, probe } = await wired();
   const polite = await connect(wire.url);
   await polite.close(1_000);
@@ -157,7 +157,7 @@ test('the will is published when the socket dies, and not after a polite close',
   expect((await waitFor('the will', () => late.last('x/killed'))).retained).toBe(true);
 });
 
-test('close ends within its time although the broker says nothing any more', async () => {
+test('closes within its time when the broker says nothing any more', async () => {
   const { clock, connection } = await muted();
   void connection.publish(event('1')).catch(() => undefined);
   const closed = connection.close(200);
@@ -166,7 +166,7 @@ test('close ends within its time although the broker says nothing any more', asy
   await connection.ended;
 });
 
-test('where the session stays on the broker, what it has not acknowledged is refused as soon as the connection ends', async () => {
+test('rejects what is not acknowledged when the connection ends, also where the session stays on the broker', async () => {
   const { url } = await answering((packet) => (packet[0] === 0x10 ? [0x20, 3, 0, 0, 0] : null));
   const clock = handClock('2025-03-10T12:00:00Z');
   const options = { will: OFFLINE, willAfterSeconds: 60 };
@@ -177,7 +177,7 @@ test('where the session stays on the broker, what it has not acknowledged is ref
   expect(await told).toContain(what);
 });
 
-test('a connection that the broker gives to another client says so, however its socket breaks', async () => {
+test('names the other client when the broker gives it the connection, however the socket breaks', async () => {
   const stack = openStack();
   const connack = Buffer.from([0x20, 3, 0, 0, 0]);
   const takenOver = Buffer.from([0xe0, 2, 142, 0]);
@@ -189,4 +189,15 @@ test('a connection that the broker gives to another client says so, however its 
   );
   const connection = await connect(wire.url, { versions: [5] });
   expect((await connection.ended).what).toContain('another client has taken over the client id');
+});
+
+test('ends the connection when the broker answers one of two filters', async () => {
+  const { url } = await answering((packet) => {
+    if (packet[0] === 0x10) return [0x20, 2, 0, 0];
+    return packet[0] === 0x82 ? [0x90, 3, packet[2] ?? 0, packet[3] ?? 0, 1] : [];
+  });
+  const connection = await connect(url);
+  const asked = connection.subscribe([{ filter: 'a' }, { filter: 'b' }]);
+  await expect(asked).rejects.toMatchObject({ code: 'not_acknowledged' });
+  expect(await connection.ended).toBeTruthy();
 });

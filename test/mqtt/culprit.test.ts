@@ -106,12 +106,3 @@ test('leaves out what the broker ends the connection over when it is sent past t
   await waitFor('the loss', () => !link.status().connected);
   expect(await turnOf()).toEqual(new Set());
 });
-
-test('pings as often as the broker asks when its keep alive is shorter than ours', async () => {
-  const { broker, link } = await judged(
-    { announced: { serverKeepAlive: 1 } },
-    { at: () => ({ versions: [5] }) },
-  );
-  await waitFor('two pings', () => broker.pings >= 2);
-  expect([broker.connections, link.status().connected]).toEqual([1, true]);
-});

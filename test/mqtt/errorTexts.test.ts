@@ -37,7 +37,7 @@ test.each([
   silent(lines);
 });
 
-test('a message and a subscription refused, and a connection dismissed', async () => {
+test('quotes nothing when a message and a subscription are refused and the connection is dismissed', async () => {
   const { link, lines, broker, isConnected } = await judged({
     publish: (topic) => (topic === 'x/value' ? QUOTA_EXCEEDED : 0),
     subscribe: () => NOT_AUTHORIZED,

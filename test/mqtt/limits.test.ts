@@ -48,7 +48,7 @@ test.each([
   },
 );
 
-test('what waits for its turn when the connection ends is rejected, and not sent', async () => {
+test('rejects what waits for its turn when the connection ends, and does not send it', async () => {
   const broker = await startStrictBroker({ announced: { receiveMaximum: 2 } });
   const connection = await openConnection(address(broker.url, { versions: [5] }), systemClock, {});
   broker.hold();
@@ -59,7 +59,7 @@ test('what waits for its turn when the connection ends is rejected, and not sent
   expect([broker.topics().length, (await connection.ended).code]).toEqual([2, 0x93]);
 });
 
-test('with a Maximum QoS of 0 everything is published without acknowledgement, and that is told', async () => {
+test('publishes everything without acknowledgement, and tells that, when the Maximum QoS is 0', async () => {
   const { broker, link, delivered, codes } = await limited({ maximumQos: 0 });
   link.publish([state('1'), event('1')]);
   await waitFor('both', () => broker.taken.length === 3);
@@ -67,7 +67,7 @@ test('with a Maximum QoS of 0 everything is published without acknowledgement, a
   expect([delivered.length, codes(), broker.connections]).toEqual([3, ['qos_unavailable'], 1]);
 });
 
-test('where nothing is retained, everything is published all the same, again with each connection, and that is told', async () => {
+test('publishes everything again with each connection, and tells that, when the broker retains nothing', async () => {
   const { broker, link, pass, codes } = await limited(
     { retainAvailable: 0 },
     { restore: async (read) => expect(await read({ filter: 'x/old/1' })).toBeNull() },
@@ -113,14 +113,14 @@ test.each<[string, number[], string[], { qos: number; retain: boolean }]>([
   expect(lines.filter((line) => line.includes('no connection'))).toEqual([]);
 });
 
-test('a broker that refuses the will whatever it asks for is told with its reason', async () => {
+test('tells the reason when the broker refuses the will whatever it asks for', async () => {
   const broker = await startStrictBroker({ connect: () => RETAIN_NOT_SUPPORTED });
   const connecting = openConnection(address(broker.url, { versions: [5] }), systemClock, { will: OFFLINE });
   await expect(connecting).rejects.toMatchObject({ code: 'broker_refused' });
   expect(broker.connections).toBe(2);
 });
 
-test('a message that is larger than the broker has announced to take is not sent, and told with the limit', async () => {
+test('does not send a message, and tells the limit, when it is larger than the broker has announced to take', async () => {
   const { broker, link, lines } = await limited({ maximumPacketSize: 300 });
   link.publish([state('x'.repeat(300), 'x/long'), state('x'.repeat(250), 'x/short')]);
   await waitFor('the last', () => broker.topics().includes('x/short'));
@@ -130,11 +130,17 @@ test('a message that is larger than the broker has announced to take is not sent
   expect(lines.filter((line) => line.includes(told))).toHaveLength(1);
 });
 
-test('no topic alias is sent, however many the broker takes', async () => {
+test('sends no topic alias when the broker takes some', async () => {
   const { broker, link } = await limited({ topicAliasMaximum: 10 });
   link.publish([state('1'), state('2')]);
   link.publish([state('3')]);
   await waitFor('the state', () => broker.taken.at(-1)?.payload === '3');
   // An alias would stand in place of the topic.
   expect(broker.topics()).toEqual(['x/state', 'x/value', 'x/value']);
+});
+
+test('pings as often as the broker asks when its keep alive is shorter than ours', async () => {
+  const { broker, link } = await limited({ serverKeepAlive: 1 });
+  await waitFor('two pings', () => broker.pings >= 2);
+  expect([broker.connections, link.status().connected]).toEqual([1, true]);
 });

@@ -9,7 +9,7 @@ import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 import { address, connected, event, ONLINE, openLink, state, wired } from './linked.ts';
 
-test('falls back from MQTT 5 to 3.1.1, remembers, and hears requests again', async () => {
+test('falls back to MQTT 3.1.1 when the broker does not take MQTT 5, and remembers that', async () => {
   const { wire, lines, pass, lose, isConnected, probe, heard } = await connected({
     at: () => ({ versions: [5, 4] }),
   });
@@ -23,7 +23,7 @@ test('falls back from MQTT 5 to 3.1.1, remembers, and hears requests again', asy
   await waitFor('the request', () => heard.length === 1);
 });
 
-test('before the first connection states are dropped, as the announcement has them, and events wait', async () => {
+test('keeps events and drops states when there was no connection yet: the announcement has those', async () => {
   const { stack, wire, probe } = await wired();
   const { link, isConnected } = openLink(stack, wire.url);
   link.publish([state('too early'), event('of the start')]);
@@ -32,7 +32,7 @@ test('before the first connection states are dropped, as the announcement has th
   expect([probe.on('x/value'), probe.on('x/event').length]).toEqual([[], 1]);
 });
 
-test('a connection that swallows messages is given up, and they are delivered over the next', async () => {
+test('gives a connection up when it swallows messages, and delivers them over the next', async () => {
   const { wire, link, probe, pass, clock, delivered, isLost, lines } = await connected();
   wire.turn('muted');
   link.publish([state('1'), event('1')]);
@@ -73,7 +73,7 @@ test.each([
   expect(wire.attempts - before).toBeLessThanOrEqual(6);
 });
 
-test('a rival for the client id is suspected, fought with growing pauses, and outlived', async () => {
+test('waits longer and longer when a rival has the client id, and outlives it', async () => {
   const { stack, broker, wire, link, probe, clock, lines } = await connected();
   const times = (words: string) => lines.filter((line) => line.includes(words)).length;
   const rival = mqtt(broker.url, { clientId: 'test', reconnectPeriod: 5, protocolVersion: 4 });
@@ -94,7 +94,7 @@ test('a rival for the client id is suspected, fought with growing pauses, and ou
   expect(link.status().connected).toBe(true);
 });
 
-test('once stop has begun, only the last words go out: whatever comes later, or waits, stays unsaid', async () => {
+test('publishes only the last words when stop has begun', async () => {
   const { stack, broker, wire, link, stop } = await connected();
   wire.turn('muted');
   link.publish(Array.from({ length: 40 }, (_, at) => state('before', `x/${at}`)));
@@ -110,7 +110,7 @@ test('once stop has begun, only the last words go out: whatever comes later, or 
   expect(later.on('x/state').map(({ payload }) => payload)).toEqual(['offline']);
 });
 
-test('a connection that is made while stopping announces nothing, and is closed', async () => {
+test('announces nothing when a connection is made while it stops, and closes that', async () => {
   const { stack, wire, probe } = await wired();
   const { link, stop } = openLink(stack, wire.url, {
     address: () => turn(20).then(() => address(wire.url)),
@@ -121,7 +121,7 @@ test('a connection that is made while stopping announces nothing, and is closed'
   expect(probe.heard.filter(({ payload }) => payload !== 'offline')).toEqual([]);
 });
 
-test('what is read back from the broker when stop begins is not taken for the whole', async () => {
+test('does not take a part for the whole when stop begins while it reads back', async () => {
   const { stack, broker, probe } = await wired();
   await probe.publish('x/old/1', 'kept', { retain: true });
   const taken: (Incoming | null)[] = [];
@@ -140,7 +140,7 @@ test('what is read back from the broker when stop begins is not taken for the wh
   expect(taken.map((one) => one?.topic)).toEqual(['x/old/1']);
 });
 
-test('a request that comes in the segment of the CONNACK is heard once, and acknowledged', async () => {
+test('hears a request once, and acknowledges it, when it comes in the segment of the CONNACK', async () => {
   const request = Buffer.from([0x32, 7, 0, 3, ...Buffer.from('x/r'), 0, 9]);
   const packets: Buffer[] = [];
   const wire = openStack().use(

@@ -30,14 +30,14 @@ test.each<[string, string[], string[]]>([
   expect(openFilled(...put).take()).toEqual(taken);
 });
 
-test('a state does not push out an event of its topic, nor the other way round', () => {
+test('keeps both when a state and an event have the same topic', () => {
   const { outbox, take } = openFilled('e=event');
   outbox.put({ ...message('e=state'), retain: true });
   outbox.put(message('e=again'));
   expect(take()).toHaveLength(3);
 });
 
-test('what was not acknowledged counts, and waits again, but never in place of something newer; of events the newest', () => {
+test('lets what was not acknowledged wait again when the connection ends, but for what is newer; of events the newest', () => {
   const { outbox, take } = openFilled('a=old', 'b=1', 'c=1', 'e=1', 'e=2', 'e0=1');
   take(4);
   expect(outbox.size).toBe(6);
@@ -47,13 +47,13 @@ test('what was not acknowledged counts, and waits again, but never in place of s
   expect(outbox.size).toBe(5);
 });
 
-test('the announcement leads, in its order, and replaces what it repeats', () => {
+test('puts the announcement first, and in place of what it repeats, when a connection begins', () => {
   const { outbox, take } = openFilled('b=old', 'e=1', 'c=1');
   outbox.lead([message('a=live'), message('b=live')]);
   expect(take()).toEqual(['a=live', 'b=live', 'e=1', 'c=1']);
 });
 
-test('events cannot fill the memory: the oldest go first; a flood drowns neither states nor events of other topics', () => {
+test('drops the oldest events of the same topic when they come as a flood', () => {
   const flood = Array.from({ length: 800 }, (_, count) => `e=${count}`);
   const all = openFilled('a=1', 'eday=new', ...flood).take();
   expect(all).toHaveLength(501);

@@ -85,7 +85,7 @@ async function linked() {
   return { ...opened, broker, changes, lost };
 }
 
-test('that the broker has ended the connection is told until one lasts', async () => {
+test('tells that the broker has ended the connection until one lasts', async () => {
   const { broker, link, isConnected, pass, changes } = await linked();
   broker.dismiss(0x93);
   await waitFor('the loss', () => !link.status().connected);

@@ -40,7 +40,7 @@ async function judged(verdicts: Verdicts, { version = 5, ...more }: More = {}) {
   };
 }
 
-test('a message that the broker refuses is done with: the connection stays, others go out, and it is told once', async () => {
+test('publishes everything else, and tells it once, when the broker refuses a message', async () => {
   let isStrict = true;
   const { broker, link, isQuiet, told } = await judged({
     publish: (topic) => (isStrict && !topic.startsWith('x/') ? NOT_AUTHORIZED : 0),
@@ -68,7 +68,7 @@ test('a message that the broker refuses is done with: the connection stays, othe
   expect([link.refusals(), broker.connections, told('connection to the broker lost')]).toEqual([[], 1, []]);
 });
 
-test('a message with which the broker ends the connection twice is left out, so that others go out', async () => {
+test('leaves a message out when the broker ends the connection over it twice', async () => {
   let isStrict = true;
   const publish = (topic: string) => (isStrict && topic === DOCUMENT.topic ? null : 0);
   const { broker, link, pass, isQuiet, told } = await judged({ publish }, { version: 4 });
@@ -134,7 +134,7 @@ test.each<[string, 4 | 5, string, string[], string]>([
   },
 );
 
-test('the filter that is refused is named, also beside one that is a number', async () => {
+test('names the filter that is refused when another one is a number', async () => {
   const number = { filter: '58496405', lost: 'a register' };
   const { isQuiet, refused } = await judged(
     { subscribe: (filter) => (filter === REQUESTS.filter ? NOT_AUTHORIZED : 1) },
@@ -144,7 +144,7 @@ test('the filter that is refused is named, also beside one that is a number', as
   expect(refused()).toEqual([expect.stringContaining(`subscription to ${REQUESTS.filter}: not authorized`)]);
 });
 
-test('a refused subscription is asked for again now and then: once it is granted, nothing is told any more', async () => {
+test('asks for a refused subscription now and then, and tells nothing any more when it is granted', async () => {
   let isStrict = true;
   const changes: number[] = [];
   const { broker, link, pass, isQuiet, refused } = await judged(
@@ -222,7 +222,7 @@ test.each([
   },
 );
 
-test('a broker that ends the connection over a subscription and over a topic gets neither, and all the rest', async () => {
+test('publishes all the rest when the broker ends the connection over a subscription and over a topic', async () => {
   const { broker, link, pass, isQuietInTheEnd, refused } = await judged(
     {
       subscribe: (filter) => (filter === BIRTH.filter ? null : 1),
@@ -243,7 +243,7 @@ test('a broker that ends the connection over a subscription and over a topic get
   expect([broker.connections, link.status().connected]).toEqual([before + 2, true]);
 });
 
-test('a broker that is gone after it has ended connections over a subscription is asked with growing pauses', async () => {
+test('waits longer and longer when the broker is gone after it has ended connections over a subscription', async () => {
   let asks = 0;
   const { broker, pass } = await judged(
     {
@@ -265,7 +265,7 @@ test('a broker that is gone after it has ended connections over a subscription i
   expect(broker.connections - before).toBeLessThanOrEqual(6);
 });
 
-test('a broker that says why it ends the connection over something is quoted', async () => {
+test('quotes the broker when it says why it ends the connection over something', async () => {
   const { broker, link, isQuietInTheEnd, pass, refused } = await judged({
     subscribe: (filter) => (filter === BIRTH.filter ? { dismiss: NOT_AUTHORIZED } : 1),
     publish: (topic) => (topic === DOCUMENT.topic ? { dismiss: 0x95 } : 0),
@@ -283,7 +283,7 @@ test('a broker that says why it ends the connection over something is quoted', a
   expect([broker.topics().includes('x/value'), link.status().connected]).toEqual([true, true]);
 });
 
-test('what is under way when another client takes over is not suspected', async () => {
+test('suspects nothing when another client takes over', async () => {
   let isTakenOver = true;
   const { broker, pass, isQuietInTheEnd, refused } = await judged({
     publish: (topic) => (isTakenOver && topic === DOCUMENT.topic ? { dismiss: 0x8e } : 0),
@@ -298,7 +298,7 @@ test('what is under way when another client takes over is not suspected', async 
   expect(refused().filter((words) => words.startsWith('publish'))).toEqual([]);
 });
 
-test('a broker that never answers a subscription is not waited for without end', async () => {
+test('leaves a subscription out when the broker never answers it', async () => {
   const { broker, isQuietInTheEnd, refused } = await judged({
     subscribe: (filter) => (filter === BIRTH.filter ? SILENCE : 1),
   });
@@ -307,7 +307,7 @@ test('a broker that never answers a subscription is not waited for without end',
   expect(refused()).toEqual([expect.stringContaining(BIRTH.filter)]);
 });
 
-test('a subscription that a broker has announced not to take is not sent', async () => {
+test('does not send a subscription when the broker has announced not to take it', async () => {
   const shared = { filter: '$share/x/x/request/y', lost: 'requests' };
   const { broker, isQuiet, refused } = await judged(
     { announced: { wildcards: 0, shared: 0 } },

@@ -169,13 +169,13 @@ test.each([
   },
 );
 
-test('MQTT 5: an empty response topic is none', async () => {
+test('answers on our response topic alone when the one of MQTT 5 is empty', async () => {
   const { ask, published } = open();
   expect(await ask('', { responseTopic: '' })).toEqual([DONE]);
   expect(published.map(({ topic }) => topic)).toEqual([OURS]);
 });
 
-test('MQTT 5: correlation data of more than 1,024 bytes is refused on our response topic', async () => {
+test('refuses a request on our response topic when its correlation data has more than 1,024 bytes', async () => {
   const { ask, asked, published } = open();
   const correlationData = Buffer.alloc(1_025, 7);
   const [reply] = await ask('', { responseTopic: 'mine', correlationData });
@@ -185,7 +185,7 @@ test('MQTT 5: correlation data of more than 1,024 bytes is refused on our respon
   expect(asked).toEqual([]);
 });
 
-test('of a flood twenty a second are answered and two hundred wait; the others are left out and told once; other kinds are not held up', async () => {
+test('answers twenty a second, lets two hundred wait and leaves the others out when requests of a kind come as a flood', async () => {
   const { ask, asked, published, lines, clock } = open();
   const answered: number[] = [];
   const large = Buffer.alloc(1024 * 1024, ' ');
@@ -210,7 +210,7 @@ test('of a flood twenty a second are answered and two hundred wait; the others a
   expect(clock.sleepers).toBe(0);
 });
 
-test('what a handler says: skipped, a Failure in its own safe words, anything else to the log only', async () => {
+test('answers in safe words when a handler fails, and tells what was not foreseen to the log only', async () => {
   const skipped = open(async () => ({ status: 'skipped', data: { next_at: 'later' } }));
   expect(await skipped.ask()).toEqual([{ schema: 1, status: 'skipped', data: { next_at: 'later' } }]);
   const tired = open(() =>
@@ -227,7 +227,7 @@ test('what a handler says: skipped, a Failure in its own safe words, anything el
   expect(lines.join()).toContain('request failed');
 });
 
-test('a flood of what is unknown or retained is told once, shortened, and an hour later as a number; other topics are not looked at', async () => {
+test('tells what is unknown or retained once, and an hour later as a number, when it comes as a flood', async () => {
   const { ask, asked, lines, clock } = open();
   const flood = async () => {
     for (let at = 0; at < 100; at += 1) {

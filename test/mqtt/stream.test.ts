@@ -27,7 +27,7 @@ function through(bytes: Buffer, piece: number): Packet[] {
   return [...new PacketsHeard().take(Buffer.concat(parts))];
 }
 
-test('whatever comes in whatever pieces: every packet in its turn, of large ones the beginning', () => {
+test('gives every packet in its turn, and of large ones the beginning, when they come in any pieces', () => {
   const length = fc.oneof(fc.constant(0), fc.nat({ max: 400 }), fc.nat({ max: 2_000 }));
   const lengths = fc.array(length, { maxLength: 8 });
   holds(lengths, fc.integer({ min: 1, max: 900 }), (all, piece) => {
@@ -81,7 +81,7 @@ test.each(['mqtt', 'ws'])(
   },
 );
 
-test('what answers at a ws:// address but is no broker is told with its status', async () => {
+test('tells the HTTP status when what answers at a ws:// address is no broker', async () => {
   const server = createWebServer((_, response) => response.writeHead(404).end());
   openStack().defer(() => server.close());
   const url = `ws://127.0.0.1:${await listening(server)}/`;

@@ -33,7 +33,7 @@ function openHousehold(groups: Readonly<Record<string, readonly Given[]>>, custo
   return { asked, hints, find: () => discover(ask, identity, logLines().log) };
 }
 
-test('every payment group, every property with a heat meter, each once; a code is one step of the path', async () => {
+test('finds every property with a heat meter once when they are in several payment groups', async () => {
   const first = { id: 12, services: [heat('B-2'), water, heat(null), heat('A-10'), heat('B-2')] };
   const { asked, find } = openHousehold({
     'payment 1': [first, { id: 13, services: [water] }],
@@ -59,13 +59,13 @@ test.each<[string, Parameters<typeof openHousehold>[0], string]>([
   ['no property', { 'payment 1': [], 'payment 2': [] }, '2 payment group(s)'],
   ['other services only', { 'payment 1': [{ id: 1, services: [water] }] }, '1 payment group(s)'],
   ['no type', { 'payment 1': [{ id: 1, services: [{ identifier: 'A' }] }] }, `a service of type ${CODE}`],
-])('%s: says what was looked for, and where', async (_, groups, words) => {
+])('says what was looked for, and where, when there is %s', async (_, groups, words) => {
   const err = await refusalOf(openHousehold(groups).find());
   expect(err).toHaveProperty('hint', expect.stringContaining('another account'));
   expect(String(err)).toContain(words);
 });
 
-test('more properties than any account has are an answer that is not understood', async () => {
+test('refuses the answer when it has more properties than any account has', async () => {
   const properties = (count: number) =>
     Array.from({ length: count }, (_, id) => ({ id: id + 1, services: [heat(`A-${id}`)] }));
   expect((await openHousehold({ 'payment 1': properties(500) }).find()).properties).toHaveLength(500);
@@ -105,7 +105,7 @@ test.each<[string, Given, Given]>([
   ],
   ['no word on which: the active one', { services, subscriptions: [closed, subscription(3)] }, THIRD],
   ['no type', { services: [{}, { service_type: null }, heat('A')] }, { meterIdentifiers: ['A'] }],
-])('another shape of the same: %s', async (_, over, expected) => {
+])('understands a property when its shape is another: %s', async (_, over, expected) => {
   expect((await property(over).find()).properties).toMatchObject([expected]);
 });
 
@@ -115,14 +115,14 @@ test.each<[string, Given, string]>([
   ['an empty id', { id: '' }, 'objects.0.id'],
   ['an id of 65 characters', { id: '7'.repeat(65) }, 'objects.0.id'],
   ['an id that cannot be printed', { id: '512\u0000001' }, 'objects.0.id'],
-])('%s is not understood, and told', async (_, over, words) => {
+])('names the place when a property has %s', async (_, over, words) => {
   const err = await refusalOf(property(over).find());
   expect(err).toBeInstanceOf(UnexpectedReply);
   expect(String(err)).toContain(words);
   expect(String(err)).not.toContain('private');
 });
 
-test('a customer without an id; where there is none, the address is in doubt before the account is', async () => {
+test('doubts the address before the account when there is no customer', async () => {
   const { hints, find } = openHousehold({}, { code: 'x' });
   expect(String(await refusalOf(find()))).toContain(
     'reply to the question for the customer was not understood',

@@ -30,7 +30,7 @@ test.each<readonly [what: keyof typeof READ, body: unknown, expected: unknown]>(
   ['site', { timezone: 7, currency: { code: 'GBP' } }, { timezone: null, currency: 'GBP' }],
   ['site', { timezone: 'Atlantis', currency: { code: 'SEK' } }, { timezone: null, currency: 'SEK' }],
   ...[{}, { currency: { code: '€' } }, []].map((body) => ['site', body, REFUSED] as const),
-])('%s of %j', async (what, body, expected) => {
+])('reads or refuses %s when it is %j', async (what, body, expected) => {
   const asked: string[] = [];
   const found = READ[what](async ({ path, query }) => {
     asked.push(path);
@@ -79,6 +79,6 @@ test.each([
   [looseInstant, 0, null],
   [looseInstant, -1, null],
   [looseInstant, 1e15, null],
-])('an amount or an instant that cannot be, or cannot be kept, is not known (%#)', (schema, given, found) => {
+])('knows nothing when an amount or an instant cannot be, or cannot be kept (%#)', (schema, given, found) => {
   expect(schema.parse(given)).toBe(found);
 });

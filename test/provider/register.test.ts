@@ -38,7 +38,7 @@ async function read(
   return { all, asked: asked[0], questions: asked };
 }
 
-test('is asked for the last five weeks, or since the last known reading, a week earlier', async () => {
+test('asks for five weeks, or from a week before the last reading when one is known', async () => {
   const first = await read([]);
   expect([first.all, first.asked]).toEqual([
     [],
@@ -90,7 +90,7 @@ test.each([
   expect(all).toMatchObject([{ energy }]);
 });
 
-test('readings of which none can be read are told', async () => {
+test('refuses the answer when none of its readings can be read', async () => {
   await expect(read([{ id: 1 }])).rejects.toThrow(UnexpectedReply);
 });
 
@@ -100,7 +100,7 @@ const known = (...days: readonly string[]): RegisterHistory => {
   return { energy: 17_600_000_000, readAt: at(days.at(-1) ?? ''), meter: OLD, readings };
 };
 
-test('the meter before it is asked for its end as well, and what is told of it after that is not taken', async () => {
+test('asks for the end of the meter before it when there was an exchange lately', async () => {
   const of = (identifier: string | undefined, kwh: number, ...days: readonly string[]) =>
     days.map((day) => event(kwh, at(day), { identifier }));
   const { all, questions } = await read(
@@ -124,7 +124,7 @@ test('the meter before it is asked for its end as well, and what is told of it a
 });
 
 test.each([403, 404])(
-  'a meter that the provider has forgotten (HTTP %i) keeps no other from being read',
+  'reads the meter of now when the provider has forgotten the one before (HTTP %i)',
   async (status) => {
     const { all } = await read(
       (identifier) => {
@@ -138,7 +138,7 @@ test.each([403, 404])(
   },
 );
 
-test('a week after an exchange the old meter is not asked about any more', async () => {
+test('asks about the old meter no more when the exchange is a week ago', async () => {
   const readings = [...known('2026-02-20').readings, { energy: 5, readAt: at('2026-03-09'), meter: METER }];
   const { questions } = await read([], {}, { energy: 5, readAt: at('2026-03-09'), meter: METER, readings });
   expect(questions.map(({ identifier }) => identifier)).toEqual([METER]);

@@ -44,7 +44,7 @@ const moved: Fault = {
 };
 const ownType: Fault = { ...FAULTS.captivePage, headers: { 'content-type': '<title>/x' } };
 
-test('a good answer comes back parsed; the request carries key, name and no body', async () => {
+test('gives the parsed answer when it is good, and sends key, name and no body', async () => {
   const json = await provider.ask({ ...site, query: new URLSearchParams({ a: 'b c', d: '&' }) });
   expect(json).toMatchObject({ timezone: 'Europe/Dublin' });
   expect(provider.simulator.requests.at(-1)).toMatchObject({
@@ -59,7 +59,7 @@ test('a good answer comes back parsed; the request carries key, name and no body
   expect(provider.clock.sleepers).toBe(0);
 });
 
-test('a POST carries JSON, any 2xx will do, and a base address may end in slashes', async () => {
+test('takes any 2xx when it posts JSON below a base address that ends in slashes', async () => {
   spoil({ kind: 'reply', status: 201, body: { here: true } });
   const ask = provider.open({ baseUrl: `${provider.simulator.urls.api}//` });
   expect(await ask({ ...site, method: 'POST', body: { size: 0 } })).toEqual({ here: true });
@@ -108,23 +108,20 @@ test.each<[string, Fault, object, RegExp]>([
   ],
   ['many small objects', manyObjects(100_000), FLOOD, /has more than 100,000 values/],
   ['lists in one another', deepLists(65), FLOOD, /has more than 64 values in one another/],
-])(
-  '%s: asked for once, told, not quoted, and over with the next answer',
-  async (_, fault, meaning, words) => {
-    const rule = spoil(fault);
-    const err = await refused();
-    expect(err).toMatchObject({ exitCode: 5, ...meaning });
-    expect(String(err)).toMatch(words);
-    expect(String(err)).not.toMatch(/private|accept the terms|Dublin|<title>/);
-    // Trying again is the poll's business.
-    expect(provider.simulator.counters.requests[`GET ${SITE}`]).toBe(1);
-    expect(provider.clock.sleepers).toBe(0);
-    rule.remove();
-    expect(await provider.ask(site)).toMatchObject({ timezone: 'Europe/Dublin' });
-  },
-);
+])('asks once, and quotes nothing, when there is %s', async (_, fault, meaning, words) => {
+  const rule = spoil(fault);
+  const err = await refused();
+  expect(err).toMatchObject({ exitCode: 5, ...meaning });
+  expect(String(err)).toMatch(words);
+  expect(String(err)).not.toMatch(/private|accept the terms|Dublin|<title>/);
+  // Trying again is the poll's business.
+  expect(provider.simulator.counters.requests[`GET ${SITE}`]).toBe(1);
+  expect(provider.clock.sleepers).toBe(0);
+  rule.remove();
+  expect(await provider.ask(site)).toMatchObject({ timezone: 'Europe/Dublin' });
+});
 
-test('what a 404 means may be told by who asks', async () => {
+test('says what a 404 means when the exchange knows it', async () => {
   const rule = spoil(html(404));
   const notFound = { message: 'There is no site.', hint: 'Build one.' };
   expect(await refused({ notFound })).toMatchObject({ ...REFUSED, status: 404, ...notFound });
@@ -133,7 +130,7 @@ test('what a 404 means may be told by who asks', async () => {
   expect(String(await refused({ notFound }))).toContain('HTTP 403');
 });
 
-test('a gzip bomb of 512 MiB is not unpacked; 2 MiB to the byte are still read', async () => {
+test('refuses to unpack more when an answer has over 2 MiB, such as a gzip bomb of 512 MiB', async () => {
   // Half a megabyte on the wire: many members one after the other are one valid stream.
   const member = gzipSync(Buffer.alloc(16 * 1024 * 1024, ' '));
   const body = Buffer.concat(Array.from({ length: 32 }, () => member));
@@ -159,12 +156,12 @@ test('99,999 objects in a list, and lists 64 deep, are still read', async () => 
   expect(JSON.stringify(await provider.ask(site))).toHaveLength(128);
 });
 
-test('integers beyond 2^53 come as text, as they are written', async () => {
+test('gives integers as text when they are beyond 2^53', async () => {
   spoil({ kind: 'reply', status: 200, body: '{"id":12345678901234567890,"sum":9007199254740991}' });
   expect(await provider.ask(site)).toEqual({ id: '12345678901234567890', sum: 9007199254740991 });
 });
 
-test('an answer that is too late', async () => {
+test('gives up when an answer is too late', async () => {
   spoil({ kind: 'slow', ms: 30_001 });
   const asking = refused();
   await provider.arrived(SITE);
@@ -178,7 +175,7 @@ test('an answer that is too late', async () => {
   expect(provider.seen.at(-1)).toEqual({ ms: 30_000, ok: false });
 });
 
-test('interrupted by who asked', async () => {
+test('ends when it is interrupted', async () => {
   const stop = new AbortController();
   spoil({ kind: 'hang' });
   const asking = refused({ signal: stop.signal });
@@ -240,7 +237,7 @@ test('the shape of a reply: lists become one row, with every type that was seen;
   expect(shapeOf(broad).length).toBeLessThanOrEqual(250);
 });
 
-test('no text of a reply is ever told', () => {
+test('quotes nothing when a reply is strange', () => {
   const secret = 'Zebra-Canary';
   const leaf = fc.oneof(fc.constant(`${secret} 1`), fc.integer(), fc.boolean(), fc.constant(null));
   const key = fc.constantFrom('id', 'name', `${secret} key`);

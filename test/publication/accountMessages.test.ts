@@ -9,7 +9,7 @@ const topics = new Topics('heat2mqtt');
 const [INVOICE] = ACCOUNT.invoices?.all ?? [];
 if (!INVOICE) throw new Error('the invented account has no invoice');
 
-test('the newest 24 of many; an empty list is a list', () => {
+test('publishes the newest 24 when there are more invoices, and a list when there is none', () => {
   const many = Array.from({ length: 40 }, (_, at) => ({ ...INVOICE, id: String(at) }));
   const ids = (all: readonly Invoice[]) => {
     const invoices = { all, knownIds: [], profiles: [], notFoundAt: null, fetchedAt: 0 };
@@ -20,7 +20,7 @@ test('the newest 24 of many; an empty list is a list', () => {
   expect(ids([])).toEqual([]);
 });
 
-test('an invoice of which only the id is known is all null, not zero', () => {
+test('publishes null, not zero, when only the id of an invoice is known', () => {
   const nothing = { startAt: null, endAt: null, dueAt: null, total: null, open: null, status: null };
   const invoice = { id: 'x', ...nothing };
   const at = '2025-06-30T13:00:00+01:00';

@@ -29,13 +29,13 @@ test.each<[string, Partial<typeof WELL>, string, boolean?]>([
   ['one account of two is stuck, and nothing is known of the other', { auth: TWO }, 'failing'],
   ['one account of two is stuck, and the other is well', { auth: TWO }, 'degraded', true],
   ['one account of two fails', { failures_in_a_row: 9, reasons }, 'degraded', true],
-])('health when %s', (_story, happened, state, isSomeAccountWell = false) => {
+])('gives the verdict when %s', (_story, happened, state, isSomeAccountWell = false) => {
   const known = { ...WELL, ...happened };
   const last_error = known.reasons[0]?.message ?? null;
   expect(healthOf(known, isSomeAccountWell)).toEqual({ ...known, state, last_error });
 });
 
-test('the last error is cut to what Home Assistant takes, and never through a character', () => {
+test('cuts the last error between characters when Home Assistant would not take it whole', () => {
   const known = { ...WELL, reasons: [{ code: 'a', message: LONG }] };
   expect(healthOf(known, true)).toMatchObject({ ...known, last_error: `${'x'.repeat(249)}🔥` });
 });

@@ -16,7 +16,7 @@ test.each([
   ['heat/home', 'heat_home'],
   ['Wärme', 'W_rme'],
   ['热力', '_'],
-])('below %s: ids are reduced, and state topics are not', (base, safe) => {
+])('reduces ids, and not topics, when the base topic is %s', (base, safe) => {
   const messages = discoveryOf(discoveryBelow(base));
   expect(messages.filter(({ retain, step }) => !retain || step)).toEqual([]);
   expect(messages.map(({ topic }) => topic)).toEqual(
@@ -43,14 +43,14 @@ test.each([
   expect(entities.filter((id) => !/^[a-z_]+\.[a-z0-9]+(_[a-z0-9]+)*$/.test(id))).toEqual([]);
 });
 
-test('another prefix of two levels; a meter without identifiers has no serial number', () => {
+test('leaves the serial number out when a meter has no identifiers', () => {
   const [bridge] = discoveryOf(discoveryBelow('heat2mqtt', 'ha/discovery'));
   expect(bridge?.topic).toBe('ha/discovery/device/heat2mqtt_bridge/config');
   const messages = discoveryOf(discoveryBelow('heat2mqtt'), { ...EMPTY, meter: '512001', identifiers: [] });
   expect(bodyOf(messages[2]).device).not.toHaveProperty('serial_number');
 });
 
-test('without an account the bridge has nothing about polls, and with constituencies what is about them', () => {
+test('announces nothing about polls when there is no account, and lists when there are constituencies', () => {
   const keysWith = (more: object) =>
     Object.keys(
       bridgeDocument({ ...discoveryBelow('heat2mqtt'), constituencies: false, ...more }).components,
@@ -63,7 +63,7 @@ test('without an account the bridge has nothing about polls, and with constituen
   ]);
 });
 
-test('a document is another one when anything that it is written from is', () => {
+test('has another stamp when anything that it is written from is another', () => {
   const options = discoveryBelow('heat2mqtt');
   const stamps = [
     meterDocument(options, FULL),
@@ -77,7 +77,7 @@ test('a document is another one when anything that it is written from is', () =>
   expect(meterDocument(options, { ...FULL, updatedAt: 1 }).stamp).toBe(stamps[0]);
 });
 
-test('each device leads to the page where others can open it, else the bridge to the project', () => {
+test('leads to the page when others can open it, else to the project', () => {
   const urls = (page: string | null) =>
     discoveryOf({ ...discoveryBelow('heat2mqtt'), page }).map(
       (message) => Object(bodyOf(message).device).configuration_url,
@@ -87,7 +87,7 @@ test('each device leads to the page where others can open it, else the bridge to
   expect(urls(null)).toEqual([about.url, undefined, undefined]);
 });
 
-test('money is in the currency of the account and of the meter', () => {
+test('counts in the currency of account and meter when it is not EUR', () => {
   const unitsOf = ({ components }: ReturnType<typeof meterDocument>) =>
     new Set(Object.values(components).map((body) => body.unit_of_measurement));
   const below = discoveryBelow('heat2mqtt');
@@ -98,7 +98,7 @@ test('money is in the currency of the account and of the meter', () => {
   expect(unitsOf(meterDocument(below, { ...FULL, currency: 'GBP' }))).toEqual(new Set(ofMeter));
 });
 
-test('a component that is gone, or is of another platform now, is first reduced to its old platform', () => {
+test('reduces a component to its old platform first when it is gone or of another platform', () => {
   const doc = accountDocument(discoveryBelow('heat2mqtt'), ACCOUNT);
   const platforms = platformsOf(doc);
   expect(platforms).toMatchObject({ auth_state: 'sensor', logins_today: 'sensor' });

@@ -14,7 +14,7 @@ const device = (...keys: string[]): Retained => {
 };
 const topicsOf = (messages: readonly { topic: string }[]) => messages.map(({ topic }) => topic);
 
-test('only what differs is told, and all of it to a reader that has forgotten', () => {
+test('tells what differs, and everything when the reader has forgotten', () => {
   const diff = new RetainedDiff();
   expect(topicsOf(diff.take('home', [state('a', '1'), state('b', '1')]))).toEqual(['a', 'b']);
   expect(topicsOf(diff.take('home', [state('a', '1'), state('b', '2')]))).toEqual(['b']);
@@ -22,7 +22,7 @@ test('only what differs is told, and all of it to a reader that has forgotten', 
   expect(topicsOf(diff.take('home', [state('a', '1'), state('b', '2')]))).toEqual(['a']);
 });
 
-test('a payload is written again only when one of its sources is another one', () => {
+test('writes a payload again when one of its sources is another one', () => {
   const diff = new RetainedDiff();
   const [ledger, currency] = [{}, 'EUR'];
   let written = 0;
@@ -43,7 +43,7 @@ test('a payload is written again only when one of its sources is another one', (
   expect(written).toBe(2);
 });
 
-test('a topic that no owner has any more is cleared once, and remembered until the reader has it', () => {
+test('clears a topic once when no owner has it any more, and remembers it until the reader has that', () => {
   const diff = new RetainedDiff({ topics: { old: '' }, components: {} });
   diff.take('home', [state('a', '1'), state('b', '1')]);
   diff.take('other', [state('c', '1')]);
@@ -59,7 +59,7 @@ test('a topic that no owner has any more is cleared once, and remembered until t
   expect(Object.keys(diff.kept().topics)).toEqual(['a', 'c']);
 });
 
-test('a topic that comes back before its clearing has arrived is told again, and stays remembered', () => {
+test('tells a topic again when it comes back before its clearing has arrived', () => {
   const diff = new RetainedDiff();
   diff.take('home', [state('a', '1'), state('b', '1')]);
   diff.take('home', [state('a', '1')]);
@@ -71,7 +71,7 @@ test('a topic that comes back before its clearing has arrived is told again, and
   expect(topicsOf(diff.gone())).toEqual(['b']);
 });
 
-test('an entity counts as gone once the whole document has arrived, not with the step before', () => {
+test('counts an entity as gone when the whole document has arrived', () => {
   const diff = new RetainedDiff();
   for (const message of diff.take('home', [device('one', 'two')])) diff.delivered(message);
   for (const [sent, arriving] of [
@@ -86,7 +86,7 @@ test('an entity counts as gone once the whole document has arrived, not with the
   }
 });
 
-test('what is to be kept is told: topics that are new or gone for certain, and entities', () => {
+test('says that there is something to keep when a topic is new or gone for certain', () => {
   let changes = 0;
   const diff = new RetainedDiff(null, () => {
     changes += 1;
@@ -104,7 +104,7 @@ test('what is to be kept is told: topics that are new or gone for certain, and e
   expect([changes, Object.keys(diff.kept().topics)]).toEqual([4, [DEVICE]]);
 });
 
-test('what is kept goes on in another process, and can all be withdrawn, devices first', () => {
+test('goes on when another process has what was kept, and withdraws devices first', () => {
   const before = new RetainedDiff();
   const all = [state('a', '1'), device('one')];
   for (const message of before.take('home', all)) before.delivered(message);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { TOPICS } from '../../src/publication/payloads/payloads.ts';
 import { isOurs, isRetained, RETAINED, Topics } from '../../src/publication/topics.ts';
 
-test('every topic that is retained is known', () => {
+test('knows every topic when it is retained', () => {
   expect(RETAINED).toEqual(Object.keys(TOPICS).filter((topic) => isRetained(`x/${topic}`)));
 });
 

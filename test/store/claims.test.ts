@@ -1,7 +1,8 @@
 // Claims of a fleet on PostgreSQL's wire: when they end, and that nothing is written or opened for another row than their own.
+
 import { describe, expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
-import type { ClaimedRow } from '../../src/store/database/claimedRow.ts';
+import type { ClaimedRow } from '../../src/store/database/claim.ts';
 import { AccountMemory, type Claims } from '../../src/store/database/claims.ts';
 import { pack } from '../../src/store/database/days.ts';
 import { PLACES, Seal } from '../../src/store/database/seal.ts';
@@ -9,7 +10,7 @@ import { StoredAccount } from '../../src/store/database/storedAccount.ts';
 import type { DayRow } from '../../src/store/ledgerDocument.ts';
 import { openAccountRow } from '../support/accountRow.ts';
 
-test('a claim lasts from the question, however late the answer comes; so does its renewal', async () => {
+test('counts a claim and its renewal from the question when the answer comes late', async () => {
   const { row, claims, clock, taken } = await openAccountRow();
   row.answersAfterMs = 5_000;
   const claim = await taken();
@@ -29,7 +30,7 @@ const WRITES: readonly (readonly [string, (taken: Taken, claims: Claims) => Prom
   ['the end of the account', (claim) => claim.deleteAccount()],
 ];
 
-test.each(WRITES)('%s: taken while the fence is our own, refused before and after', async (_, write) => {
+test.each(WRITES)('takes %s when the fence is its own, and refuses it before and after', async (_, write) => {
   const { row, claims, taken } = await openAccountRow();
   const own = await taken();
   await write(own, claims);
@@ -40,14 +41,14 @@ test.each(WRITES)('%s: taken while the fence is our own, refused before and afte
   }
 });
 
-test('what the network held back until the run was over is refused', async () => {
+test('refuses a write when the network held it back until the run was over', async () => {
   const { taken } = await openAccountRow();
   const claim = await taken();
   await claim.write({}, END);
   await expect(claim.write({ failures: 1 })).rejects.toMatchObject({ code: 'fence_lost' });
 });
 
-test('a claim that ended before its renewal was answered stays over', async () => {
+test('stays over when the claim ended before its renewal was answered', async () => {
   const { row, claims, clock, taken } = await openAccountRow();
   const claim = await taken();
   clock.advance(20_000);
@@ -69,7 +70,7 @@ async function openClaim() {
   return { ...found, claim, put, names };
 }
 
-test('tokens, with the end of their login, and that one begins, are written at once, all else with the run; once', async () => {
+test('writes tokens and the state of their login at once when they come, and all else once, with the run', async () => {
   const { claim, put, names } = await openClaim();
   await put('journal', { polls: 1 });
   await put('login-budget', { code: 'bad_credentials_or_locked' });
@@ -83,7 +84,7 @@ test('tokens, with the end of their login, and that one begins, are written at o
   expect(names()).toEqual([['login-budget'], ['login-budget', 'tokens'], ['journal'], []]);
 });
 
-test('a claim that is given back keeps what is known of the login, and nothing else of the run', async () => {
+test('keeps what is known of the login, and nothing else of the run, when a claim is given back', async () => {
   const { claim, put, names } = await openClaim();
   for (const name of ['journal', 'login-budget', 'way-in', 'extras', 'context'])
     await put(name, { code: 'c' });
@@ -101,7 +102,7 @@ test.each([
     { balance: { amount: 5 }, invoices: [] },
   ],
   ['journal', { polls: 1 }, { polls: 1 }],
-])('%s: what holds a secret or a number of a person is sealed to its place', async (name, json, open) => {
+])('seals %s to its place when it holds a secret or a number of a person', async (name, json, open) => {
   const { claim, put, written, seal, statements } = await openClaim();
   await put(name, json);
   await claim.write({});
@@ -113,7 +114,7 @@ test.each([
   else expect(seal.open(PLACES.document('a', name), sealed || Buffer.alloc(0))).toEqual(json);
 });
 
-describe('what is kept', () => {
+describe('what is stored', () => {
   type Kept = (seal: Awaited<ReturnType<typeof openAccountRow>>['seal']) => Readonly<Record<string, unknown>>;
   const tokensOf =
     (account: string, place = account): Kept =>
@@ -131,12 +132,12 @@ describe('what is kept', () => {
     return { claim, tokens, written };
   }
 
-  test('is its own, and nothing of another account that was claimed with it', async () => {
+  test('is its own when another account was claimed with it', async () => {
     expect((await opened(tokensOf('a'))).tokens).toEqual({ accessToken: 'x' });
     expect((await opened(tokensOf('b'))).tokens).toBeNull();
   });
 
-  test('and damaged is told, and counts as absent once the account is imported again or removed', async () => {
+  test('is told when it is damaged, and counts as absent once the account is imported again or removed', async () => {
     const damaged = tokensOf('a', 'b');
     await expect(opened(damaged)).rejects.toMatchObject({
       code: 'damaged_document',
@@ -163,7 +164,7 @@ describe('what is kept', () => {
     return { claim, ledger, seal, written, writtenLedgers };
   }
 
-  test('of a ledger is read under its series; one that has none here is not written', async () => {
+  test('is read under the series of a ledger, and not written when it has none here', async () => {
     const days = [['2025-03-01', 1, 2, 0, 3]];
     const { claim, ledger, seal, written, writtenLedgers } = await openLedgers({
       json: { complete: true },
@@ -187,7 +188,7 @@ describe('what is kept', () => {
   ];
   const LOOSE: readonly DayRow[] = [['2025-03-01', 7, 8, 0, 9]];
 
-  test('of a ledger has the days of its block before the others, and the end of the block stays with it', async () => {
+  test('has the days of the block before the others when a ledger has one, and the end of the block stays with it', async () => {
     const { claim, ledger, writtenLedgers } = await openLedgers({
       json: { complete: true, blockTo: '2025-02-01' },
       block: pack(PACKED),
@@ -206,7 +207,7 @@ describe('what is kept', () => {
     expect(writtenLedgers()).toMatchObject([{ days: [], gone: [] }]);
   });
 
-  test('of a ledger whose block is gone or damaged is never taken for a ledger with fewer days', async () => {
+  test('is never taken for a ledger with fewer days when its block is gone or damaged', async () => {
     for (const block of [{}, { ...pack(PACKED), cost: [1] }, { ...pack(PACKED), day: 'x' }]) {
       const { ledger } = await openLedgers({ json: { blockTo: '2025-02-01' }, block, days: LOOSE });
       expect(await ledger('P1').read()).toEqual({ days: null });
@@ -223,7 +224,7 @@ describe('what is kept', () => {
   });
 });
 
-describe('what is kept of an account that was given back', () => {
+describe('what is stored of an account that was given back', () => {
   async function openGivenBack() {
     const found = await openClaim();
     const { row, seal, taken, statements, claim, put } = found;
@@ -257,7 +258,7 @@ describe('what is kept of an account that was given back', () => {
   }
   const FRESH = { journal: { polls: 2 }, reads: 1 };
 
-  test('is not read again while no other process has had it, claim after claim', async () => {
+  test('is not read again when no other process has had it, claim after claim', async () => {
     const { next } = await openGivenBack();
     for (let round = 0; round < 3; round += 1) {
       const { claimed, ...found } = await next();
@@ -279,7 +280,7 @@ describe('what is kept of an account that was given back', () => {
     expect(await next()).toMatchObject(FRESH);
   });
 
-  test('is read again after a run that was dropped in the middle, or whose end was not answered', async () => {
+  test('is read again when a run was dropped in the middle, or its end was not answered', async () => {
     const dropped = await openGivenBack();
     const { claimed } = await dropped.next();
     await claimed.stored.document('accounts/a/extras', AS_IT_IS).write({ value: {} });
@@ -305,7 +306,7 @@ describe('what is kept of an account that was given back', () => {
     expect(await next()).toMatchObject(FRESH);
   });
 
-  test('is forgotten oldest first, once there are too many days', () => {
+  test('is forgotten oldest first when there are too many days', () => {
     const memory = new AccountMemory('own');
     const storedOf = (account: string) => {
       const stored = new StoredAccount(account, new Seal([]), false);

@@ -55,7 +55,7 @@ test.each([
   ['P0001', 'P0001', false],
   ['Canarywood', 'no answer', false],
   ['ORLAW', 'no answer', false],
-])('an error with the code %s is told as %s', async (code, told, atOnce) => {
+])('tells nothing but a code when PostgreSQL says %s: it is %s', async (code, told, atOnce) => {
   const { log, lines } = logLines();
   const database = openDatabase(await refusing(code, atOnce), PATIENCE_MS, log);
   const err = await refusalOf(database.query('SELECT 1'));

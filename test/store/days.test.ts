@@ -19,7 +19,7 @@ const stored = (all: readonly DayRow[], blockTo: string | null = null): StoredDa
   blockTo,
 });
 
-test('what is packed is unpacked as it was', () => {
+test('gives what was packed when it is unpacked', () => {
   const amount = fc.option(fc.maxSafeInteger());
   const dayRow = fc.tuple(
     fc.integer({ min: 0, max: 40_000 }).map((n) => addDays('1970-01-01', n)),
@@ -35,7 +35,7 @@ test('what is packed is unpacked as it was', () => {
 });
 
 describe('of the days of a ledger', () => {
-  test('only those are written that are new, changed or gone', () => {
+  test('writes only those that are new, changed or gone when there is no block', () => {
     const before = rows(30);
     const [first, , ...rest] = before;
     const changed = row('2024-01-30', 5, 1);
@@ -46,7 +46,7 @@ describe('of the days of a ledger', () => {
     expect(daysToWrite(before, stored(before))).toMatchObject({ days: [], gone: [] });
   });
 
-  test('a short ledger has no block; a long one has all but the newest days in it, and is written whole', () => {
+  test('packs all but the newest days when a ledger is long, and none of a short one', () => {
     expect(daysToWrite(rows(52), stored([])).blockTo).toBeNull();
     const long = rows(53);
     // The days of a ledger come in the order in which they became known.
@@ -55,7 +55,7 @@ describe('of the days of a ledger', () => {
     expect(block && unpack(block)).toEqual(long.slice(0, 32));
   });
 
-  test('what is new behind the block leaves it as it is, until there is much of it', () => {
+  test('leaves the block as it is when few days are new behind it', () => {
     const grown = (loose: number) =>
       daysToWrite(rows(32 + loose), stored(rows(32 + loose - 1), '2024-02-02'));
     expect(grown(22)).toMatchObject({
@@ -72,7 +72,7 @@ describe('of the days of a ledger', () => {
     ['changed', (all) => [row('2024-01-05', 9, 1), ...all.filter(([day]) => day !== '2024-01-05')]],
     ['gone', (all) => all.slice(1)],
     ['new', (all) => [row('2023-12-31'), ...all]],
-  ])('a day within the block that is %s makes the block anew', (_, change) => {
+  ])('makes the block anew when a day within it is %s', (_, change) => {
     const before = rows(60);
     const after = change(before);
     const { gone, days, block } = daysToWrite(after, stored(before, '2024-02-09'));
@@ -80,7 +80,7 @@ describe('of the days of a ledger', () => {
     expect(block && unpack(block)).toEqual([...after].sort().slice(0, -21));
   });
 
-  test('days that could not be read are all replaced', () => {
+  test('replaces all days when they could not be read', () => {
     expect(daysToWrite(rows(3), { rows: null, blockTo: null })).toEqual({
       ...{ days: rows(3), gone: null, blockTo: null, block: null },
     });

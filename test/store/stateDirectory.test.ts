@@ -110,7 +110,7 @@ describe('reading', () => {
     expect(await state.list('')).toEqual(expect.arrayContaining(['other', 'word']));
   });
 
-  test('a document of a newer version is set aside as that', async () => {
+  test('sets a document of a newer version aside as that', async () => {
     const { open, file, messages } = await place();
     const state = await open();
     await state.document('other', wordCodec).write('untouched');
@@ -132,7 +132,7 @@ describe('reading', () => {
     expect(await document.read()).toBe('new');
   });
 
-  test('a damaged file never takes the new one with it', async () => {
+  test('keeps the new file when a damaged one is set aside', async () => {
     const { open, file } = await place();
     const state = await open();
     for (let round = 0; round < 20; round += 1) {
@@ -172,7 +172,7 @@ describe('reading', () => {
     expect([await document.write('new'), await document.read()]).toEqual([true, 'new']);
   });
 
-  test('a file that is too large for any document is not read', async () => {
+  test('reads no file that is too large for any document', async () => {
     const { open, path, file } = await place();
     await mkdir(path);
     await writeFile(file('word.json'), '');

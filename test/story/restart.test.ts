@@ -330,3 +330,27 @@ test('published from memory, health says why, and one beat after the cure everyt
   await story.pass(10_000);
   expect(story.simulator.requests.length).toBe(requests);
 });
+
+test('finishes the refresh under way, and begins no other, when it is stopped', async () => {
+  const accounts = ['me', 'you'].map((name, at) =>
+    person(name, [home(String(70418235 + at), quiet(), PROPERTY + at)]),
+  );
+  const config = { usage: { concurrency: 1 } };
+  const { story, daemon, counters, switches } = await firstPoll({ accounts, config, isLate: true });
+  switches.fault('/auth/', { kind: 'slow', ms: 1_000 });
+  // Both are due.
+  story.clock.advance(27 * 60_000);
+  await story.rest();
+  expect(counters.refreshGrants.asked).toBe(1);
+  await story.stop(daemon);
+  expect(counters.refreshGrants.asked).toBe(1);
+  switches.clearFaults();
+  await story.start(config);
+  // The pair that came is on the disk: the one before it is used up.
+  for (const minutes of [4, 23]) {
+    story.clock.advance(minutes * 60_000);
+    await story.pass(2_000);
+  }
+  expect(counters.refreshGrants).toMatchObject({ asked: 4, ok: 4 });
+  expect(counters.passwordGrants.asked).toBe(2);
+});

@@ -54,15 +54,15 @@ function rowsFor(text: string, values: readonly string[], row: AccountRow, clock
   if (text.startsWith('SELECT account')) return row.kept;
   if (text.includes('batch AS')) return values[0] === '' ? row.sealed : [];
   clock.advance(row.answersAfterMs);
-  if (text.includes('AS "toldToWait"')) return [{ counted: row.counted }];
+  if (text.includes('AS "toldToWait"')) return [{ counted: row.counted, ageMs: 0 }];
   if (text.startsWith('SELECT counted'))
     return row.countedAgoMs === null ? [] : [{ counted: row.counted, ageMs: row.countedAgoMs }];
   const { fence, pausedMs, processes, isKeeper } = row;
   if (text.includes('INSERT INTO heat2mqtt.process'))
     return [{ number: 1, processes, isKeeper, pausedMs, now: clock.now() }];
   const compared = /(?:AND |a\.)fence (=|<=|>=|<|>) (?:\$2|mine\.fence)/.exec(text)?.[1];
-  const own = Number(/\d+/.exec(values[text.includes('mine.fence') ? 3 : 1] ?? '')?.[0]);
-  const holds = { '=': fence === own, '<=': fence <= own, '>=': fence >= own };
+  const ofClaim = Number(/\d+/.exec(values[text.includes('mine.fence') ? 3 : 1] ?? '')?.[0]);
+  const holds = { '=': fence === ofClaim, '<=': fence <= ofClaim, '>=': fence >= ofClaim };
   const isFound = compared === undefined || Object(holds)[compared];
   if (isFound && text.includes('fence = a.fence + 1')) row.fence += 1;
   if (isFound && text.includes('kept_by = a.claimed_by')) row.keptBy = PROCESS;

@@ -27,15 +27,15 @@ export function openAuthority(wanted: Wanted = {}, above: { key: KeyObject; name
   const pair = newPair();
   const signer = above ?? { key: pair.privateKey, name };
   const subject = { publicKey: pair.publicKey, ...wanted, name, hosts: null };
-  const own = { key: pair.privateKey, name };
+  const issuer = { key: pair.privateKey, name };
   return {
     /** Its certificate (PEM). */
     cert: certificate(subject, signer),
     /** An authority whose certificate this one signs. */
-    below: (name: string) => openAuthority({ name }, own),
+    below: (name: string) => openAuthority({ name }, issuer),
     server({ name = 'localhost', hosts = THIS_MACHINE, ...wanted }: Wanted = {}): Certified {
       const { publicKey, privateKey } = newPair();
-      const cert = certificate({ ...wanted, publicKey, name, hosts }, own);
+      const cert = certificate({ ...wanted, publicKey, name, hosts }, issuer);
       return { cert, key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })) };
     },
   };

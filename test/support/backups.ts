@@ -16,7 +16,7 @@ export function unpacked(bytes: Buffer): WholeBackup {
 }
 
 export async function collected<T>(passing: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const one of passing) all.push(one);
-  return all;
+  const items: T[] = [];
+  for await (const item of passing) items.push(item);
+  return items;
 }

@@ -58,17 +58,17 @@ const isJsonWebToken = (text: string): boolean =>
 
 /** Fails with the places where a canary, a JSON Web Token or one of `secrets` can be read, in any form. */
 export function expectSilence(texts: readonly string[], secrets: Iterable<string> = []): void {
-  const all = texts.join('\n');
+  const text = texts.join('\n');
   const leaks = new Set<string>();
   for (const secret of new Set([...Object.values(CANARY), ...secrets])) {
     for (const form of formsOf(secret)) {
       if (form.length < SHORTEST_FORM) continue;
-      const at = all.indexOf(form);
-      if (at >= 0) leaks.add(`${form} in …${all.slice(Math.max(0, at - 80), at + form.length + 40)}…`);
+      const at = text.indexOf(form);
+      if (at >= 0) leaks.add(`${form} in …${text.slice(Math.max(0, at - 80), at + form.length + 40)}…`);
     }
   }
-  for (const { index, 0: found } of all.matchAll(/eyJ[\w-]{8,}/g))
-    if (isJsonWebToken(found)) leaks.add(all.slice(Math.max(0, index - 60), index + 8));
+  for (const { index, 0: candidate } of text.matchAll(/eyJ[\w-]{8,}/g))
+    if (isJsonWebToken(candidate)) leaks.add(text.slice(Math.max(0, index - 60), index + 8));
   expect([...leaks]).toEqual([]);
 }
 
@@ -94,17 +94,17 @@ export function noteSecrets(accounts: readonly AccountOptions[]) {
     else if (name === 'refresh_token' || name === 'access_token') tokens.add(text);
     else if (SECRET_FIELDS.split(' ').includes(name)) secrets.add(text);
   }
-  const known = () =>
+  const neverShown = () =>
     [
-      ...accounts.flatMap((one) => [
-        one.username,
-        one.password,
-        one.customerCode ?? '',
-        `${one.customerId ?? ''}`,
+      ...accounts.flatMap(({ username, password, customerCode = '', customerId = '' }) => [
+        username,
+        password,
+        customerCode,
+        `${customerId}`,
       ]),
       ...tokens,
       ...secrets,
-    ].filter((one) => one !== '');
+    ].filter((secret) => secret !== '');
 
   return {
     /** For the simulator. */
@@ -124,14 +124,14 @@ export function noteSecrets(accounts: readonly AccountOptions[]) {
     },
     /** In what the program says to everyone. */
     expectSilence(texts: readonly string[]): void {
-      expectSilence(texts, [...known(), ...links]);
+      expectSilence(texts, [...neverShown(), ...links]);
       // A number of six digits may be a part of any longer one.
-      const all = texts.join('\n');
-      const told = (code: string) => new RegExp(`(?<![\\w.])${code}(?![\\w.])`).test(all);
-      expect([...codes].filter(told)).toEqual([]);
+      const text = texts.join('\n');
+      const isSaid = (code: string) => new RegExp(`(?<![\\w.])${code}(?![\\w.])`).test(text);
+      expect([...codes].filter(isSaid)).toEqual([]);
     },
     /** In what a command prints for the person who opens the address. */
-    expectLinkOnly: (texts: readonly string[]) => expectSilence(texts, known()),
+    expectLinkOnly: (texts: readonly string[]) => expectSilence(texts, neverShown()),
     /** In files that hold the tokens. */
     expectTokensOnly: (texts: readonly string[]) =>
       expect([...secrets, ...links].filter((one) => texts.some((text) => text.includes(one)))).toEqual([]),

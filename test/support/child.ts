@@ -48,10 +48,10 @@ export function startChild(command: string, args: readonly string[], options: Ch
     exited,
     /** Gives the first group, or all that was looked for. */
     async says(text: string | RegExp): Promise<string> {
-      const found = await waitFor(`the program to say ${text}`, () => output.match(text), {
+      const match = await waitFor(`the program to say ${text}`, () => output.match(text), {
         diagnose: () => ({ output: output.slice(-2_000), errors: errors.slice(-2_000) }),
       });
-      return found[1] ?? found[0];
+      return match[1] ?? match[0];
     },
     type: (line: string) => void child.stdin.write(`${line}\n`),
     end,

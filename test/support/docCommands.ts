@@ -66,16 +66,16 @@ export const docCommands = (): DocCommand[] =>
 export function commandsOf(file: string, text: string): DocCommand[] {
   return [...text.matchAll(BLOCK)].flatMap(({ index, 3: body = '' }) => {
     const first = text.slice(0, index).split('\n').length + 1;
-    const found: { line: number; command: string }[] = [];
+    const commands: { line: number; command: string }[] = [];
     let isContinued = false;
     body.split('\n').forEach((raw, at) => {
       const piece = raw.trim().replace(/^\$ /, '');
-      const last = found.at(-1);
+      const last = commands.at(-1);
       if (isContinued && last) last.command = `${last.command.slice(0, -1).trimEnd()} ${piece}`;
-      else if (piece !== '' && !piece.startsWith('#')) found.push({ line: first + at, command: piece });
+      else if (piece !== '' && !piece.startsWith('#')) commands.push({ line: first + at, command: piece });
       isContinued = piece.endsWith('\\');
     });
-    return found.map(({ line, command }) => ({ file, line, command: command.replace(/\s+#\s.*$/, '') }));
+    return commands.map(({ line, command }) => ({ file, line, command: command.replace(/\s+#\s.*$/, '') }));
   });
 }
 

@@ -104,17 +104,17 @@ export class Household {
 
   /** Oldest first: those whose month lies within the years, made from the readings of its days; `sum` is theirs, in millionths of EUR. */
   invoices({ vat = 0, wrong = {} }: BillingOptions = {}) {
-    const found: { readonly invoice: Invoice; readonly sum: Micro }[] = [];
+    const invoices: { readonly invoice: Invoice; readonly sum: Micro }[] = [];
     let to = addMonths(this.span.from, this.span.from.endsWith('-01') ? 0 : 1);
     for (;;) {
       const from = to;
       to = addMonths(from, 1);
-      if (to > this.span.to) return found;
-      const told = this.readings.filter(({ day }) => day >= from && day < to);
-      const sum = told.reduce((all, { cost }) => all + cost, 0);
-      const id = `INV-${String(found.length + 1).padStart(4, '0')}`;
-      const total = cents(sum * (1 + vat / 100)) + toMicro(wrong[found.length] ?? 0);
-      found.push({ invoice: invoiceOf(id, from, to, total), sum });
+      if (to > this.span.to) return invoices;
+      const ofMonth = this.readings.filter(({ day }) => day >= from && day < to);
+      const sum = ofMonth.reduce((total, { cost }) => total + cost, 0);
+      const id = `INV-${String(invoices.length + 1).padStart(4, '0')}`;
+      const total = cents(sum * (1 + vat / 100)) + toMicro(wrong[invoices.length] ?? 0);
+      invoices.push({ invoice: invoiceOf(id, from, to, total), sum });
     }
   }
 
@@ -177,7 +177,7 @@ function holidaysOf({ seed, holidays = 2 }: HouseholdOptions, from: Day, days: n
 function readingsOf(options: HouseholdOptions, truth: readonly TrueDay[]): TrueReading[] {
   const { seed, readEvery = 1, missed = 0, tariffs = PRICES } = options;
   const draw = drawFor(seed, 0, 'readings');
-  const found: TrueReading[] = [];
+  const readings: TrueReading[] = [];
   let carried = { kwh: 0, eur: 0 };
   let register = REGISTER_START;
   truth.forEach(({ day, used }, at) => {
@@ -187,10 +187,10 @@ function readingsOf(options: HouseholdOptions, truth: readonly TrueDay[]): TrueR
     if (at % readEvery !== readEvery - 1 || draw() < missed) return;
     const energy = toMicro(carried.kwh);
     register += energy;
-    found.push({ day, energy, cost: toMicro(Number(carried.eur.toFixed(4))), register });
+    readings.push({ day, energy, cost: toMicro(Number(carried.eur.toFixed(4))), register });
     carried = { kwh: 0, eur: 0 };
   });
-  return found;
+  return readings;
 }
 
 const recordOf = ({ energy, cost, day }: TrueReading): DayRecord => ({

@@ -78,8 +78,8 @@ function bytesMoved(): number | string {
 const wireOf = ({ localPort, remotePort }: Socket) => `from port ${localPort} to ${remotePort}`;
 
 function peerOf(socket: Socket): Socket | null {
-  const known = peers.get(socket);
-  if (known && peers.has(known)) return known;
+  const peer = peers.get(socket);
+  if (peer && peers.has(peer)) return peer;
   const { localPort, remotePort } = socket;
   for (const other of peers.keys()) {
     if (other.localPort !== remotePort || other.remotePort !== localPort || localPort === undefined) continue;

@@ -47,7 +47,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: 'accounts auth config constituencies daemon domain engine fleet foundation homeassistant/commands.ts homeassistant/recorder.ts http/proxy.ts mqtt/broker.ts mqtt/connection.ts mqtt/limits.ts mqtt/refusals.ts mqtt/requests.ts publication store web/server.ts'
     .split(' ')
     .concat('type mqtt/message.ts'),
-  'main.ts': ['cli/command.ts', 'cli/commands.ts', 'foundation'],
+  'main.ts': ['cli/command.ts', 'cli/commandLine.ts', 'foundation'],
 };
 /**
  * The folders of a room, and files beside them, from the bottom up: each imports only those before it. `*` stands for the files that

@@ -42,18 +42,18 @@ const STATIC = /^(?:import|export)\s+(?:(type)\s+)?(?:([^'";]*?)\s+from\s+)?'([^
 const LAZY = /\bimport\(\s*'([^']+)'\s*\)/g;
 
 export function importsOf(path: string, code: string): Import[] {
-  const found: Import[] = [];
+  const imports: Import[] = [];
   for (const [, type, names = '', from = ''] of code.matchAll(STATIC)) {
-    found.push({
+    imports.push({
       from,
       file: resolved(path, from),
       typeOnly: type === 'type' || onlyTypes(names),
     });
   }
   for (const [, from = ''] of code.matchAll(LAZY)) {
-    found.push({ from, file: resolved(path, from), typeOnly: false });
+    imports.push({ from, file: resolved(path, from), typeOnly: false });
   }
-  return found;
+  return imports;
 }
 
 /** `{ type A, type B }` */

@@ -58,8 +58,8 @@ export function factsOf({
     register,
     ...meter,
   };
-  const all = house.invoices({ vat: 13.5, wrong }).map(({ invoice }) => invoice);
-  const invoices = { all: all.toReversed(), knownIds: [], profiles: [], notFoundAt: null, fetchedAt: 0 };
+  const issued = house.invoices({ vat: 13.5, wrong }).map(({ invoice }) => invoice);
+  const invoices = { all: issued.toReversed(), knownIds: [], profiles: [], notFoundAt: null, fetchedAt: 0 };
   const checks = billJudge()(invoices.all, [{ days, origin: ledger.origin } as never], DUBLIN);
   const account = {
     ...ACCOUNT,

@@ -39,8 +39,8 @@ export async function openStatisticsStory(
       if (isSo(wanted)) return;
       story.clock.advance(50);
     }
-    const seen = { status: status(), codes: codes(), log: story.log.slice(-5) };
-    throw new Error(`statistics do not become ${wanted}: ${JSON.stringify(seen, null, 1)}`);
+    const now = { status: status(), codes: codes(), log: story.log.slice(-5) };
+    throw new Error(`statistics do not become ${wanted}: ${JSON.stringify(now, null, 1)}`);
   }
 
   return {

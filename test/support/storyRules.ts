@@ -28,8 +28,8 @@ export function usualConfig(
 export function laidOver(usual: Record<string, unknown>, over: Fields): Record<string, unknown> {
   const merged = { ...usual };
   for (const [key, value] of Object.entries(over)) {
-    const known = merged[key];
-    merged[key] = isFields(known) && isFields(value) ? { ...known, ...value } : value;
+    const before = merged[key];
+    merged[key] = isFields(before) && isFields(value) ? { ...before, ...value } : value;
   }
   return merged;
 }

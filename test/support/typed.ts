@@ -1,6 +1,6 @@
 // A command typed as in a shell, in this process: what it prints, and its exit code.
 import type { Io } from '../../src/cli/command.ts';
-import { runCommandLine } from '../../src/cli/commands.ts';
+import { runCommandLine } from '../../src/cli/commandLine.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';

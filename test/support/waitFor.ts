@@ -18,9 +18,9 @@ export async function waitFor<T>(
 ): Promise<Exclude<T, false | null | undefined>> {
   const end = performance.now() + timeoutMs;
   for (;;) {
-    const seen = await probe();
-    if (seen !== false && seen !== null && seen !== undefined) {
-      return seen as Exclude<T, false | null | undefined>;
+    const value = await probe();
+    if (value !== false && value !== null && value !== undefined) {
+      return value as Exclude<T, false | null | undefined>;
     }
     if (performance.now() > end) {
       const instead = diagnose ? `; there is: ${JSON.stringify(diagnose(), null, 1)}` : '';

@@ -29,18 +29,18 @@ async function openPage(provider: Json, account: Json = {}) {
     method: 'POST',
     body: JSON.stringify({ password: PASSWORD }),
   });
-  const own = { cookie: opened.headers.get('set-cookie')?.split(';')[0] ?? '' };
-  const told: string[] = [];
+  const session = { cookie: opened.headers.get('set-cookie')?.split(';')[0] ?? '' };
+  const answers: string[] = [];
   async function ask(method: string, path = '', body?: Json, way: Record<string, string> = {}) {
-    const headers = { ...own, ...way };
+    const headers = { ...session, ...way };
     const sent = body && { body: JSON.stringify(body) };
     const response = await fetch(`${address}/sign-in${path}`, { method, headers, ...sent });
     const text = await response.text();
-    told.push(text);
+    answers.push(text);
     return { status: response.status, body: text === '' ? null : JSON.parse(text) };
   }
   const device = async () => (await ask('GET')).body[0]?.device ?? null;
-  const stream = story.stack.use(await openStream(address, own, () => story.pass(200, 100)));
+  const stream = story.stack.use(await openStream(address, session, () => story.pass(200, 100)));
   await stream.ready();
   return {
     story,
@@ -59,7 +59,7 @@ async function openPage(provider: Json, account: Json = {}) {
       expect((await ask('GET')).body).toEqual([]);
       for (const way of ['device', 'link'])
         expect(await ask('POST', `/home/${way}`, {})).toMatchObject(SIGNED_IN);
-      story.secrets.expectLinkOnly([...told, ...stream.events.map((event) => JSON.stringify(event))]);
+      story.secrets.expectLinkOnly([...answers, ...stream.events.map((event) => JSON.stringify(event))]);
     },
   };
 }

@@ -35,7 +35,6 @@ const CAPABILITIES = { tools: {} };
 const INSTRUCTIONS =
   'Readings of a communal heat meter, its bills and forecasts, as they are on the disk of this bridge. Days are local days. Every number is measured or computed by the bridge; null means that it is not known. Nothing can be changed.';
 
-type Id = string | number | null;
 type Fields = Readonly<Record<string, unknown>>;
 
 /** An error of the protocol. */
@@ -52,45 +51,40 @@ class ProtocolError extends Error {
 
 /** The answer to one line; `null`: it wants none. Never rejects. */
 export async function answerLine(line: string, tools: readonly Tool[]): Promise<object | null> {
-  let message: unknown;
+  let id: string | number | null = null;
   try {
-    message = JSON.parse(line);
-  } catch {
-    return errorOf(null, new ProtocolError(NOT_JSON, 'This is not JSON.'));
-  }
-  return answer(message, tools);
-}
-
-async function answer(message: unknown, tools: readonly Tool[]): Promise<object | null> {
-  const { id, method, params } = fieldsOf(message);
-  const isAnswerable = typeof id === 'string' || typeof id === 'number';
-  if (typeof method !== 'string') {
-    // An answer to a question that was never asked.
-    if (isAnswerable && !('method' in fieldsOf(message))) return null;
-    return errorOf(isAnswerable ? id : null, new ProtocolError(NO_REQUEST, 'This is no request.'));
-  }
-  // A notification.
-  if (!isAnswerable) return null;
-  try {
+    const message = fieldsOf(jsonIn(line));
+    const { method, params } = message;
+    if (typeof message.id === 'string' || typeof message.id === 'number') id = message.id;
+    if (typeof method !== 'string') {
+      // An answer to a question that was never asked.
+      if (id !== null && !('method' in message)) return null;
+      throw new ProtocolError(NO_REQUEST, 'This is no request.');
+    }
+    // A notification.
+    if (id === null) return null;
     const given = fieldsOf(params);
     const hasHandshake = revisionOf(given) === null && method !== 'server/discover';
     const result = await resultOf(method, given, hasHandshake, tools);
     return { jsonrpc: '2.0', id, result: hasHandshake ? result : complete(result) };
   } catch (err) {
-    if (err instanceof ProtocolError) return errorOf(id, err);
-    throw err;
+    if (!(err instanceof ProtocolError)) throw err;
+    const { code, message, data } = err;
+    return { jsonrpc: '2.0', id, error: { code, message, data } };
+  }
+}
+
+function jsonIn(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw new ProtocolError(NOT_JSON, 'This is not JSON.');
   }
 }
 
 const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
-
-const errorOf = (id: Id, { code, message, data }: ProtocolError) => ({
-  jsonrpc: '2.0',
-  id,
-  error: data === undefined ? { code, message } : { code, message, data },
-});
 
 /** The revision that a request without a handshake names; `null`: it names none. */
 function revisionOf({ _meta: meta }: Fields): string | null {

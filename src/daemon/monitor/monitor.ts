@@ -37,7 +37,7 @@ export async function startMonitor(
       'no page: beyond this machine it is served with a password only',
     );
   const metrics = metricsOf(context);
-  const page = new LazyPage({ ...parts, metrics }, context);
+  const page = lazyPage({ ...parts, metrics }, context);
   const opened: Listening[] = [];
   const open = async (what: string, opening: Promise<Listening>) => {
     try {
@@ -74,32 +74,23 @@ export async function startMonitor(
 }
 
 /** The page, which is loaded with the first request. */
-class LazyPage {
-  readonly #parts: PageParts;
-  readonly #context: Context;
-  #page: Promise<ReturnType<typeof openPage>> | undefined;
-
-  constructor(parts: PageParts, context: Context) {
-    this.#parts = parts;
-    this.#context = context;
-  }
-
-  on(which: 'listener' | 'ingress'): RequestListener {
-    return async (request, response) => {
-      try {
-        this.#page ??= import('./page.ts').then(({ openPage }) => openPage(this.#parts, this.#context));
-        (await this.#page)[which](request, response);
-      } catch (err) {
-        this.#page = undefined;
-        this.#context.log.error({ err }, 'the page cannot be loaded');
-        response.destroy();
-      }
-    };
-  }
-
-  stop(): void {
-    void this.#page?.then((loaded) => loaded.stop()).catch(() => undefined);
-  }
+function lazyPage(parts: PageParts, context: Context) {
+  let page: Promise<ReturnType<typeof openPage>> | undefined;
+  return {
+    on(which: 'listener' | 'ingress'): RequestListener {
+      return async (request, response) => {
+        try {
+          page ??= import('./page.ts').then(({ openPage }) => openPage(parts, context));
+          (await page)[which](request, response);
+        } catch (err) {
+          page = undefined;
+          context.log.error({ err }, 'the page cannot be loaded');
+          response.destroy();
+        }
+      };
+    },
+    stop: () => void page?.then((loaded) => loaded.stop()).catch(() => undefined),
+  };
 }
 
 function metricsRefusedLog({ clock, log }: Context): () => void {

@@ -31,6 +31,7 @@ export class Household {
   readonly #schedule: () => { readonly slot: number; readonly stepMs: number };
   readonly #seats: readonly Seat[];
   readonly #seatOf: ReadonlyMap<string, Seat>;
+  readonly #isCrowd: boolean;
   readonly #cooldown: RateLimit;
   readonly #stopping = new AbortController();
   /** Turns under way. */
@@ -55,6 +56,7 @@ export class Household {
     // Without accounts there is nothing to schedule.
     const next = accounts.length > 0 ? this.#schedule() : { slot: 0, stepMs: 0 };
     this.#seats = accounts.map((account) => new Seat(account, next, context));
+    this.#isCrowd = accounts.length > MOST_NAMED;
     this.#seatOf = new Map(this.#seats.map((seat) => [seat.account.id, seat]));
     context.signals.on('accountChanged', (id) => this.#seatOf.get(id)?.wake());
   }
@@ -70,8 +72,7 @@ export class Household {
 
   async #run(beats: readonly Beat[]): Promise<void> {
     const { clock, log } = this.#context;
-    const began = clock.monotonic();
-    const doneAt = new Map(beats.map((beat) => [beat, began]));
+    const doneAt = new Map(beats.map((beat) => [beat, clock.monotonic()]));
     while (!this.#stopping.signal.aborted) {
       this.#look();
       for (const [beat, at] of doneAt) {
@@ -126,13 +127,18 @@ export class Household {
     this.#turns.add(turn);
   }
 
+  /** Those that ask the provider take turns: once the program stops, nobody's comes any more. */
+  #unlessStopped<T>(step: () => Promise<T>): Promise<T | null> {
+    return this.#context.limit(async () => (this.#stopping.signal.aborted ? null : step()));
+  }
+
   async #poll(seat: Seat): Promise<void> {
     const { signal } = this.#stopping;
     const { account } = seat;
     const { again, end } = seat.begin();
     const slot = () => this.#schedule().slot;
     const turn = { slot, signal, again, wasFailing: seat.fault !== null };
-    const polled = await this.#context.limit(() => pollTurn(account, turn, this.#context));
+    const polled = await this.#unlessStopped(() => pollTurn(account, turn, this.#context));
     if (polled !== null) this.#took(seat, polled);
     seat.polling = null;
     end(polled?.outcome ?? null);
@@ -154,10 +160,6 @@ export class Household {
     signals.emit('accountChanged', account.id);
   }
 
-  get #isCrowd(): boolean {
-    return this.#seats.length > MOST_NAMED;
-  }
-
   /** No poll is under way, and none is due. */
   #rest(): void {
     const { log, signals } = this.#context;
@@ -171,11 +173,11 @@ export class Household {
 
   async #refreshIfDue(seat: Seat): Promise<void> {
     if (!(await seat.isRefreshDue())) return;
-    const { fault, isOver } = await this.#context.limit(() => seat.refreshPlan.run());
+    const news = await this.#unlessStopped(() => seat.refreshPlan.run());
     seat.wake();
-    if (this.#stopping.signal.aborted) return;
-    if (fault !== null) this.#refreshFailed(seat.account, fault);
-    if (isOver) this.pollSoon(seat.account.id);
+    if (news === null || this.#stopping.signal.aborted) return;
+    if (news.fault !== null) this.#refreshFailed(seat.account, news.fault);
+    if (news.isOver) this.pollSoon(seat.account.id);
   }
 
   #refreshFailed(account: Account, fault: unknown): void {

@@ -7,13 +7,13 @@ import type { BridgeView } from '../../publication/views.ts';
 import type { Context } from '../context.ts';
 
 /** The messages that an answer needs, made when it is due. */
-interface Said {
+interface Answers {
   readonly everything: () => readonly Message[];
   readonly bridge: () => BridgeView;
 }
 
 export function watchBaseTopic(
-  { everything, bridge }: Said,
+  { everything, bridge }: Answers,
   { topics, clock, log, link, signals }: Pick<Context, 'topics' | 'clock' | 'log' | 'link' | 'signals'>,
 ): BaseTopicWatch {
   return new BaseTopicWatch({

@@ -46,7 +46,7 @@ export class BridgeStatus {
     const isSomeAccountWell = accounts.some(
       ({ id, upstream }) => household.faultOf(id) === null && !needsAPerson(upstream.session.status().state),
     );
-    const known = {
+    const facts = {
       reasons: atMost(this.#reasons()),
       auth: Object.fromEntries(auth),
       progress: progress.slice(0, MOST_NAMED),
@@ -59,7 +59,7 @@ export class BridgeStatus {
       requests_today: today.reduce((sum, { requests }) => sum + requests, 0),
       logins_today: today.reduce((sum, { logins }) => sum + logins, 0),
     };
-    return healthOf(known, isSomeAccountWell);
+    return healthOf(facts, isSomeAccountWell);
   }
 
   bridge(): BridgeView {

@@ -5,7 +5,7 @@ import { type RetainedHistory, readRetainedHistory } from '../../domain/recovery
 import type { Log } from '../../foundation/log.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Incoming } from '../../mqtt/message.ts';
-import type { ReadRetained } from '../../mqtt/retained.ts';
+import type { ReadRetained } from '../../mqtt/subscriber.ts';
 import { retainedHistory } from '../../publication/subscriptions.ts';
 import type { Topics } from '../../publication/topics.ts';
 

@@ -61,15 +61,15 @@ export function requestHandlers(
       const { from, to } = daysOf(parameters, origin, zone.dayAt(clock.now()));
       const instead = skip('backfill');
       if (instead !== null) return instead;
-      const read = answerOf(await household.backfill({ from, to: addDays(to, 1) }), { from, to });
-      if (statistics === null) return read;
+      const answer = answerOf(await household.backfill({ from, to: addDays(to, 1) }), { from, to });
+      if (statistics === null) return answer;
       // Days that were read again are sent to Home Assistant's statistics as well.
-      tell({ step: 'read', ...read.data });
+      tell({ step: 'read', ...answer.data });
       try {
         const sent = await statistics.resend(from, (stored) => tell({ step: 'statistics', ...stored }));
-        return { ...read, data: { ...read.data, statistics: sent } };
+        return { ...answer, data: { ...answer.data, statistics: sent } };
       } catch (err) {
-        return { ...read, status: 'error', error: safeWords(err) };
+        return { ...answer, status: 'error', error: safeWords(err) };
       }
     },
     async health(parameters) {

@@ -34,7 +34,7 @@ interface SingleDay {
   /** Counts days. */
   readonly at: number;
   readonly root: number;
-  /** By what it is compared: °C as the house felt it, or the day's number where the weather is not known. */
+  /** It is compared by this: °C as the house felt it, or the day's number where the weather is not known. */
   readonly by: number;
 }
 
@@ -176,7 +176,7 @@ function compared(
   return { ...day, usual, half, off, counted };
 }
 
-/** Of what the days are off the line: each residual as it would be had the line not been fitted to its day. */
+/** The conformal quantile of what the days are off the line: each residual as it would be had the line not been fitted to its day. */
 function conformalQuantile(
   residuals: readonly number[],
   columns: readonly number[][],

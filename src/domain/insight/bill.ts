@@ -98,7 +98,7 @@ const UNKNOWN = {
 } as const;
 /** A year of months: more tell no more, and take longer. */
 const BILLS_OF_RULE = 12;
-/** Of fewer, each may have a fee of its own. */
+/** Each of fewer bills may have a fee of its own. */
 const BILLS_TO_ACCUSE = 4;
 /** One bill may be wrong, and two may be so by chance. */
 const BILLS_OF_CHANGE = 3;
@@ -233,7 +233,7 @@ const openOf = ({ open, sum }: Bill, expected: number): number =>
 
 type Expectation = NonNullable<ReturnType<typeof expectationOf>>;
 
-/** What the simplest likely rule makes of the days, and the range that any of them allows, from `low` to `high`. `null`: it is not sure. */
+/** The amount that the simplest likely rule makes of the days, and the range that any of them allows, from `low` to `high`. `null`: it is not sure. */
 function expectationOf(lessons: readonly Period[], period: Period) {
   const rounding = roundingOf([...lessons, period].map(({ bill }) => bill));
   const predictions = findRules(lessons, rounding).flatMap((rule) => {

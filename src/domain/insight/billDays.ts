@@ -240,7 +240,7 @@ function estimatesIn(days: Ledger['days'], span: DaySpan): Estimates {
   };
 }
 
-/** By estimates over the midnight before a day. */
+/** The part that estimates over the midnight before a day leave open. */
 const openOver = ({ putRight }: Estimates, at: number): Micro =>
   putRight.find(({ first, right }) => first < at && right >= at)?.open ?? 0;
 

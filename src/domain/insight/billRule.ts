@@ -46,7 +46,7 @@ const FORMS = [0, 1, 2, 3].flatMap((count) =>
 );
 /** Two may agree by chance; and at least one more than the terms, which fit any others. */
 const FEWEST_BILLS = 3;
-/** Of days that are not printed more have to agree: there are four times as many lines to choose from. */
+/** More have to agree where the days are not those printed: there are four times as many lines to choose from. */
 const FEWEST_SHIFTED = 5;
 const SHIFTED_TO_SPARE = 2;
 /** If some bills are left out, more than so many others beyond those of the terms have to agree. */
@@ -77,8 +77,8 @@ export interface Rule {
   readonly inverse: readonly Terms[];
   readonly scatter: number;
   readonly freedom: number;
-  /** How many of the bills that it was learnt by keep to it. */
-  readonly kept: number;
+  /** How many bills it was learnt by: the others are outliers. */
+  readonly bills: number;
   /** The standard deviation by rounding, which all limits are measured in. */
   readonly rounding: number;
 }
@@ -122,61 +122,85 @@ export function isKept(rule: Rule, bill: Observation): boolean {
 export function findRules(bills: readonly Observation[], rounding: number): Rule[] {
   const printed = rulesOf('printed', FORMS, bills, rounding);
   const isExact = printed.some(
-    ({ rule: { scatter, kept } }) => scatter <= EXACT * rounding && kept >= SHARE_EXACT * bills.length,
+    ({ rule }) => rule.scatter <= EXACT * rounding && rule.bills >= SHARE_EXACT * bills.length,
   );
-  const others = isExact ? [] : SHIFTS.flatMap((shift) => rulesOf(shift, FORMS, bills, rounding));
-  const all = [...printed, ...others].sort((a, b) => a.criterion - b.criterion);
-  const most = (all[0]?.criterion ?? 0) + OCCAMS_WINDOW;
-  const likely = all.filter(({ criterion }) => criterion <= most).map(({ rule }) => rule);
-  return likely.sort((a, b) => parametersOf(a) - parametersOf(b));
+  const shifted = isExact ? [] : SHIFTS.flatMap((shift) => rulesOf(shift, FORMS, bills, rounding));
+  const rules = [...printed, ...shifted];
+  const least = Math.min(...rules.map(({ criterion }) => criterion));
+  return rules
+    .filter(({ criterion }) => criterion <= least + OCCAMS_WINDOW)
+    .sort((a, b) => parametersOf(a.rule) - parametersOf(b.rule) || a.criterion - b.criterion)
+    .map(({ rule }) => rule);
 }
 
 const parametersOf = ({ fitted, placing }: Pick<Rule, 'fitted' | 'placing'>): number =>
   fitted.length + Number(placing !== 'printed');
 
 /**
- * A rule that all the newest bills keep to: the one of before but for one of its terms or a share of all, or one that most
- * of all these bills have. `null`: there is none.
+ * A rule that all the newest bills keep to: the one of before but for one of its terms or a share of all, or one that most of the bills
+ * that differ have. `null`: there is none.
  */
 export function changedRule(
   { rates, placing, rounding }: Rule,
   newest: readonly Observation[],
-  all: readonly Observation[],
+  differing: readonly Observation[],
 ): Rule | null {
   // A tax is set in percent, and what it does to a fee follows from that.
   const share = rates.map((rate) => rate / (rates[0] as number));
-  const changes = [SUM, DAYS, BILLS, share].map((one): Form => ({ start: rates, fitted: [one] }));
+  const changes = [SUM, DAYS, BILLS, share].map((terms): Form => ({ start: rates, fitted: [terms] }));
   const changed = rulesOf(placing, changes, newest, rounding)
     .sort((a, b) => a.criterion - b.criterion)
     .map(({ rule }) => rule);
-  const rules = [...changed, ...findRules(all, rounding)];
+  const rules = [...changed, ...findRules(differing, rounding)];
   return rules.find((rule) => newest.every((bill) => isKept(rule, bill))) ?? null;
 }
 
-/** By the bills that are no outliers, where enough are left. */
-function rulesOf(placing: Placing, forms: readonly Form[], bills: readonly Observation[], rounding: number) {
+/** A rule and Schwarz's criterion of it: the less the likelier. */
+interface LikelyRule {
+  readonly rule: Rule;
+  readonly criterion: number;
+}
+
+function rulesOf(
+  placing: Placing,
+  forms: readonly Form[],
+  bills: readonly Observation[],
+  rounding: number,
+): LikelyRule[] {
   const placed = bills.flatMap((bill): PlacedBill[] => {
     const terms = termsOf(placing, bill);
     return terms === null ? [] : [{ terms, total: bill.total }];
   });
-  return forms.flatMap((form) => {
-    const { length } = form.fitted;
-    const isShifted = placing !== 'printed';
-    const fewest = isShifted
-      ? Math.max(FEWEST_SHIFTED, length + SHIFTED_TO_SPARE)
-      : Math.max(FEWEST_BILLS, length + 1);
-    if (placed.length < fewest) return [];
-    const ofAll = ruleOf(placing, form, placed, bills.length, rounding);
-    if (ofAll === null) return [];
-    const isNear = (one: PlacedBill) => Math.abs(offBy(ofAll.rule.rates, one)) <= OUTLIER * rounding;
-    if (placed.every(isNear)) return ofAll;
-    const near = leastMedianOfSquares(form, placed, rounding);
-    if (near.length <= length + BILLS_TO_SPARE) return ofAll;
-    const ofNear = ruleOf(placing, form, near, bills.length, rounding);
-    // If even the bills nearest to the line scatter by more than rounding does, the others are no outliers of it.
-    const isNoisy = ofNear !== null && ofNear.rule.scatter > EXACT * rounding;
-    return (isNoisy ? ofAll : ofNear) ?? [];
-  });
+  const robust = (form: Form): LikelyRule | null => {
+    if (placed.length < fewestBills(placing, form)) return null;
+    const learnt = (from: readonly PlacedBill[]) => ruleOf(placing, form, from, bills.length, rounding);
+    return robustRule(form, placed, rounding, learnt);
+  };
+  return forms.flatMap((form) => robust(form) ?? []);
+}
+
+const fewestBills = (placing: Placing, { fitted }: Form): number =>
+  placing === 'printed'
+    ? Math.max(FEWEST_BILLS, fitted.length + 1)
+    : Math.max(FEWEST_SHIFTED, fitted.length + SHIFTED_TO_SPARE);
+
+/** Reweighted least squares: learnt by the bills that are no outliers, where enough are left. */
+function robustRule(
+  form: Form,
+  bills: readonly PlacedBill[],
+  rounding: number,
+  learnt: (from: readonly PlacedBill[]) => LikelyRule | null,
+): LikelyRule | null {
+  const byAll = learnt(bills);
+  if (byAll === null) return null;
+  const isNear = (bill: PlacedBill) => Math.abs(offBy(byAll.rule.rates, bill)) <= OUTLIER * rounding;
+  if (bills.every(isNear)) return byAll;
+  const near = leastMedianOfSquares(form, bills, rounding);
+  if (near.length <= form.fitted.length + BILLS_TO_SPARE) return byAll;
+  const byNear = learnt(near);
+  // If even the bills nearest to the line scatter by more than rounding does, the others are no outliers of it.
+  const isNoisy = byNear !== null && byNear.rule.scatter > EXACT * rounding;
+  return isNoisy ? byAll : byNear;
 }
 
 const offBy = (rates: Terms, { terms, total }: PlacedBill): number => total - dot(rates, terms);
@@ -228,29 +252,37 @@ function leastMedianOfSquares(
 }
 
 /** All choices of so many of them. */
-function choices<T>(all: readonly T[], count: number): T[][] {
+function choices<T>(from: readonly T[], count: number): T[][] {
   if (count === 0) return [[]];
-  return all.flatMap((one, at) => choices(all.slice(at + 1), count - 1).map((others) => [one, ...others]));
+  return from.flatMap((first, at) =>
+    choices(from.slice(at + 1), count - 1).map((others) => [first, ...others]),
+  );
 }
 
-/** The rule by the bills that are kept, and how likely it is; the others of `all` are outliers. */
-function ruleOf(placing: Placing, form: Form, kept: readonly PlacedBill[], all: number, rounding: number) {
-  const { columns, values } = regressionOf(form, kept);
+/** The rule by these bills, and how likely it is; the others of `count` are outliers. */
+function ruleOf(
+  placing: Placing,
+  form: Form,
+  bills: readonly PlacedBill[],
+  count: number,
+  rounding: number,
+): LikelyRule | null {
+  const { columns, values } = regressionOf(form, bills);
   const regression = leastSquares(columns, values);
   if (regression === null) return null;
   const { coefficients, inverse, residuals } = regression;
   const { fitted } = form;
   const squares = dot(residuals, residuals);
   // Few bills cannot tell how much they scatter; but that it is more than rounding.
-  const own = kept.length - fitted.length;
-  const isNoisy = squares > own * (EXACT * rounding) ** 2;
-  const freedom = isNoisy ? own : ROUNDING_BILLS + own;
+  const spare = bills.length - fitted.length;
+  const isNoisy = squares > spare * (EXACT * rounding) ** 2;
+  const freedom = isNoisy ? spare : ROUNDING_BILLS + spare;
   const scatter = Math.sqrt((isNoisy ? squares : ROUNDING_BILLS * rounding ** 2 + squares) / freedom);
   const criterion =
-    kept.length * Math.log(2 * Math.PI * scatter ** 2) +
+    bills.length * Math.log(2 * Math.PI * scatter ** 2) +
     squares / scatter ** 2 +
-    2 * (all - kept.length) * Math.log(OUTLIER_RANGE * rounding) +
-    parametersOf({ fitted, placing }) * Math.log(all);
+    2 * (count - bills.length) * Math.log(OUTLIER_RANGE * rounding) +
+    parametersOf({ fitted, placing }) * Math.log(count);
   const rule: Rule = {
     placing,
     rates: ratesOf(form, coefficients),
@@ -258,8 +290,8 @@ function ruleOf(placing: Placing, form: Form, kept: readonly PlacedBill[], all: 
     inverse,
     scatter,
     freedom,
-    kept: kept.length,
+    bills: bills.length,
     rounding,
   };
-  return { criterion, rule };
+  return { rule, criterion };
 }

@@ -29,13 +29,13 @@ export function billCheckRecord(check: BillCheck, currency: string) {
 
 /** `146.20 EUR billed; the days add up to 128.81 EUR; 13.5 % on top, as before.` */
 export function billSentence(check: BillCheck, currency: string): string {
-  const told = [
+  const parts = [
     `${money(check.total)} ${currency} billed${paidWords(check)}`,
     `the days add up to ${money(check.sum)} ${currency}`,
     verdictWords(check),
     ...(check.estimated > 0 ? [`${days(check.estimated)} came with a later reading`] : []),
   ];
-  return `${told.join('; ')}.`;
+  return `${parts.join('; ')}.`;
 }
 
 const REASONS = {

@@ -67,7 +67,10 @@ function holdsNextDay(days: DayLookup, day: Day): boolean {
   return days.get(addDays(day, -1)) !== undefined && chargesByNeighbours(days, day, day)?.charges === 2;
 }
 
-/** Of energy, which no tariff changes, where it is known. Tests the logarithm of the reading against those of the days before the gap: too large for one day, and right for all of them. */
+/**
+ * Tests the logarithm of the reading against those of the days before the gap: too large for one day, and right for all of them. By energy,
+ * which no tariff changes, where it is known.
+ */
 function isOfAllDays(days: DayLookup, day: Day, missed: number): boolean {
   const kind = days.get(day)?.energy == null ? 'cost' : 'energy';
   const amount = days.get(day)?.[kind] ?? 0;

@@ -8,7 +8,7 @@ import { predict, type Rule } from './billRule.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
 import { YEAR_DAYS } from './readings.ts';
 
-/** Of days to come it makes no difference where exactly they begin. */
+/** It makes no difference where exactly days to come begin. */
 const wherever = (sum: number) => ({ printed: sum, day_earlier: sum, day_later: sum, night: sum });
 
 export type BillForecast = ReturnType<typeof forecastBill>;
@@ -50,14 +50,14 @@ export function forecastBill(span: DaySpan, meters: readonly Forecasts[], rule: 
     rule
       ? toMicro(predict(rule, { sums: wherever(inFull(sum)), days, bills: 1 })?.expected ?? inFull(sum))
       : sum;
-  const sumOf = (kind: keyof Forecasts, told = (sum: Micro) => sum): Forecast | null => {
-    const part = (part: keyof Forecast): Micro | null => {
+  const sumOf = (kind: keyof Forecasts, priced = (sum: Micro) => sum): Forecast | null => {
+    const sumOfPart = (part: keyof Forecast): Micro | null => {
       const amounts = meters.map((meter) => meter[kind]?.[part] ?? null);
       const sum = amounts.includes(null) ? null : sumKnown(amounts);
-      return sum === null ? null : told(sum);
+      return sum === null ? null : priced(sum);
     };
-    const amount = part('amount');
-    return amount === null ? null : { amount, low: part('low'), high: part('high') };
+    const amount = sumOfPart('amount');
+    return amount === null ? null : { amount, low: sumOfPart('low'), high: sumOfPart('high') };
   };
   return { span, energy: sumOf('energy'), cost: sumOf('cost', billed) };
 }

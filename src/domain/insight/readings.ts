@@ -51,14 +51,14 @@ export function readingsIn<Kind extends keyof Amounts>(
   days: Days<Kind>,
   span: DaySpan,
 ): Reading[] {
-  const found: Reading[] = [];
+  const readings: Reading[] = [];
   let missed = 0;
   for (const [at, day] of daysOf(span).entries()) {
     const amount = days.get(day)?.[kind] ?? null;
-    if (amount !== null) found.push({ day, at, amount, missed: found.length === 0 ? 0 : missed });
+    if (amount !== null) readings.push({ day, at, amount, missed: readings.length === 0 ? 0 : missed });
     missed = amount === null ? missed + 1 : 0;
   }
-  return found;
+  return readings;
 }
 
 /** Which reading has the days of the gap before the reading in it. */
@@ -72,22 +72,25 @@ export function readingOfEachDay<Kind extends keyof Amounts>(
   heldBy: HeldBy = () => 'next',
 ): readonly (Reading | null)[] {
   const around = { from: addDays(span.from, -AROUND_DAYS), to: addDays(span.to, AROUND_DAYS) };
-  const found = daysOf(around).map((): Reading | null => null);
+  const ofDays = daysOf(around).map((): Reading | null => null);
   let previous: Reading | null = null;
   for (const reading of readingsIn(kind, days, around)) {
     const { at, missed } = reading;
     const isGap = missed > 0 && missed <= LONGEST_CARRIED_DAYS;
     const holder = isGap ? heldBy(reading) : 'none';
-    if (holder !== 'none') found.fill(holder === 'next' ? reading : previous, at - missed, at);
-    found[at] = reading;
+    if (holder !== 'none') ofDays.fill(holder === 'next' ? reading : previous, at - missed, at);
+    ofDays[at] = reading;
     previous = reading;
   }
-  return found.slice(AROUND_DAYS, -AROUND_DAYS);
+  return ofDays.slice(AROUND_DAYS, -AROUND_DAYS);
 }
 
 /** The readings of the span's days that were taken by its end, added up. */
 export const sumOf = (readings: readonly (Reading | null)[], { to }: DaySpan): Micro =>
-  [...new Set(readings)].reduce((sum, one) => sum + (one && one.day < to ? one.amount : 0), 0);
+  [...new Set(readings)].reduce(
+    (sum, reading) => sum + (reading && reading.day < to ? reading.amount : 0),
+    0,
+  );
 
 /** The coarsest step that nearly all readings are multiples of. */
 export function registerStep(amounts: readonly Micro[]): Micro {
@@ -138,7 +141,7 @@ export function equalRuns(energies: readonly Reading[]): Run[] {
   return runs;
 }
 
-/** So many equal readings are an estimate: the lengths of runs that come by chance fall geometrically. */
+/** The fewest equal readings that are an estimate: the lengths of runs that come by chance fall geometrically. */
 function fewestEqual(
   energies: readonly Reading[],
   earlier: readonly Run[],
@@ -151,8 +154,8 @@ function fewestEqual(
     (length) => used.filter((run) => run.next - run.first === length).length,
   );
   const believed = READINGS_BELIEVED * (step >= KWH ? EQUAL_OF_WHOLE : EQUAL_OF_FINE);
-  const seen = (twos + threes + believed) / (ones + twos + READINGS_BELIEVED);
-  const chance = Math.max(seen, equalByRounding(energies, earlier, step));
+  const measured = (twos + threes + believed) / (ones + twos + READINGS_BELIEVED);
+  const chance = Math.max(measured, equalByRounding(energies, earlier, step));
   if (chance >= 1) return Number.POSITIVE_INFINITY;
   const begun = (1 - chance) * YEAR_DAYS;
   return Math.max(FEWEST_EQUAL, 1 + Math.ceil(Math.log(byChance / begun) / Math.log(chance)));
@@ -162,8 +165,7 @@ function fewestEqual(
 function equalByRounding(energies: readonly Reading[], earlier: readonly Run[], step: Micro): number {
   const readings = earlier.reduce((sum, { first, next }) => sum + next - first, 0);
   const moved = earlier.reduce((sum, { first, next }) => {
-    const [own, after] = [energies[first]?.amount ?? 0, energies[next]?.amount ?? 0];
-    return sum + Math.abs(after - own);
+    return sum + Math.abs((energies[next]?.amount ?? 0) - (energies[first]?.amount ?? 0));
   }, 0);
   return moved === 0 ? 0 : 1 - Math.exp((-step * readings) / (2 * moved));
 }

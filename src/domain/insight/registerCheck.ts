@@ -10,13 +10,13 @@ type Known = Pick<Ledger, 'days' | 'readTimes' | 'origin'>;
 /** The register at the end of a day. */
 type End = Pick<Register, 'energy'> & { readonly day: Day };
 
-/** Of days that are all known, a shorter span tells less than a longer one with days missing. */
+/** A shorter span of days that are all known tells less than a longer one with days missing. */
 const SHORTEST_DAYS = 7;
 const MINUTE_MS = 60_000;
 
 /**
- * Of the meter of now: between its registers and those of the one before it lies no use. Over the longest span of days that are all known; where that is less than a week, over all days with those missing.
- * `null` without two readings that each end a day of the ledger.
+ * The check of the meter of now (between its registers and those of the one before it lies no use), over the longest span of days that are
+ * all known; where that is less than a week, over all days with those missing. `null` without two readings that each end a day of the ledger.
  */
 export function checkRegister(
   { readings }: RegisterHistory,
@@ -24,8 +24,8 @@ export function checkRegister(
   closes: ReadingCloses,
   zone: Zone,
 ): RegisterCheck | null {
-  const own = readingsByMeter(readings).at(-1) ?? [];
-  const lastOfDay = new Map(own.map((one) => [dayClosedBy(one.readAt, closes, zone), one]));
+  const ofMeter = readingsByMeter(readings).at(-1) ?? [];
+  const lastOfDay = new Map(ofMeter.map((reading) => [dayClosedBy(reading.readAt, closes, zone), reading]));
   const ends = [...lastOfDay].flatMap(([day, { energy, readAt }]): End[] =>
     endsDay(ledger, day, readAt) ? [{ day, energy }] : [],
   );

@@ -59,10 +59,10 @@ const degreesBelow = (base: number, mean: number): number => Math.max(0, base - 
 
 /** The temperature of each day as a house feels it, °C; not a number where that of the day is not known. */
 export function feltOver(temperatures: Temperatures, { from, to }: DaySpan): number[] {
-  const own = daysOf({ from: addDays(from, -1), to }).map((day) => temperatures.get(day) ?? Number.NaN);
-  return own.slice(1).map((mean, at) => {
-    const before = own[at] as number;
-    return Number.isNaN(before) ? mean : mean + OF_YESTERDAY * (before - mean);
+  return daysOf({ from, to }).map((day) => {
+    const mean = temperatures.get(day) ?? Number.NaN;
+    const before = temperatures.get(addDays(day, -1)) ?? mean;
+    return mean + OF_YESTERDAY * (before - mean);
   });
 }
 
@@ -71,62 +71,48 @@ interface HeatDay {
   readonly felt: number;
 }
 
-/**
- * Heat and felt temperature of the days that have both, oldest first, and the first day after the newest of them (`null`: there is none);
- * of a reading with all its days in it and their temperatures known, each has the mean.
- */
-function heatDays(days: Ledger['days'], temperatures: Temperatures) {
-  const known = [...temperatures.keys()].sort();
+/** Heat and felt temperature of the days from the first one on; `null` where one of the two is not known. */
+interface HeatDays {
+  readonly first: Day;
+  readonly heat: readonly (HeatDay | null)[];
+}
+
+/** Each day of a reading with all its days in it has the mean of these. */
+function heatDaysOf(days: Ledger['days'], temperatures: Temperatures): HeatDays {
+  const measured = [...temperatures.keys()].sort();
   // Without any it is the one day.
-  const [first = '1970-01-01', last = first] = [known[0], known.at(-1)];
-  const all = { from: first, to: addDays(last, 1) };
-  const felt = feltOver(temperatures, all);
-  const found = felt.map((): HeatDay | null => null);
+  const first = measured[0] ?? '1970-01-01';
+  const span = { from: first, to: addDays(measured.at(-1) ?? first, 1) };
+  const felt = feltOver(temperatures, span);
+  const heat = felt.map((): HeatDay | null => null);
   // The days in the first one are not known.
-  for (const { at, amount, missed } of readingsIn('energy', days, all).slice(1)) {
-    const about = felt.slice(at - missed, at + 1);
-    const mean = { kwh: inFull(amount) / about.length, felt: meanOf(about, (one) => one) };
-    if (missed < LONGEST_SPAN_DAYS && !Number.isNaN(mean.felt)) found.fill(mean, at - missed, at + 1);
+  for (const { at, amount, missed } of readingsIn('energy', days, span).slice(1)) {
+    const feltThen = meanOf(felt.slice(at - missed, at + 1), (temperature) => temperature);
+    const mean = { kwh: inFull(amount) / (missed + 1), felt: feltThen };
+    if (missed < LONGEST_SPAN_DAYS && !Number.isNaN(feltThen)) heat.fill(mean, at - missed, at + 1);
   }
-  const newest = found.findLastIndex((one) => one !== null);
+  return { first, heat };
+}
+
+function heatOver({ first, heat }: HeatDays, { from, to }: DaySpan): HeatDay[] {
   const placeOf = (day: Day) => Math.max(0, daysBetween(first, day));
-  return {
-    end: newest === -1 ? null : addDays(first, newest + 1),
-    over: ({ from, to }: DaySpan): HeatDay[] =>
-      found.slice(placeOf(from), placeOf(to)).filter((one) => one !== null),
-  };
+  return heat.slice(placeOf(from), placeOf(to)).filter((day) => day !== null);
 }
 
 export type House = ReturnType<typeof openHouse>;
-export type HeatLine = ReturnType<House['lineBefore']>;
+export type HeatLine = ReturnType<typeof lineThrough>;
 type Line = Exclude<HeatLine, string>;
 export type HeatParts = Exclude<ReturnType<House['split']>, string>;
 export type Part = HeatParts['heating'];
 export type WeatherChange = Exclude<ReturnType<House['changeOver']>, string>;
 
 /** The facts about a house from its days and the weather. Each line costs a year of days: several questions may share one. */
-export function openHouse(days: Ledger['days'], { temperatures, base: given }: Weather) {
-  const heat = heatDays(days, temperatures);
+export function openHouse(days: Ledger['days'], { temperatures, base }: Weather) {
+  const heatDays = heatDaysOf(days, temperatures);
 
-  /**
-   * The line through the days of up to a year before `before`, or why there is none: kWh of a day are `hotWater` and, for each K·d below
-   * the base (°C), `slope`. The covariance of the two is that of days correlated as they are.
-   */
-  function lineBefore(before: Day) {
-    const known = heat.over({ from: addDays(before, -YEAR_DAYS), to: before });
-    // Two months have days of different temperatures.
-    if (known.length < 2 * FEWEST_DAYS) return 'days_missing' as const;
-    const base = given ?? ownBase(known);
-    const line = leastSquares(...columnsOf(known, base));
-    if (line === null) return 'not_heated' as const;
-    const { coefficients, residuals, inverse } = line;
-    // Wider by what days have in common with those after them.
-    const variance = Math.max(dot(residuals, residuals), longRun(residuals)) / known.length;
-    const covariance = inverse.map((line) => line.map((one) => one * variance));
-    const [hotWater = 0, slope = 0] = coefficients;
-    const isSure = slope > SURE_SLOPE * Math.sqrt(covariance[1]?.[1] ?? 0);
-    return isSure ? { base, hotWater: Math.max(0, hotWater), slope, covariance } : ('not_heated' as const);
-  }
+  /** The line through the days of up to a year before `before`, or why there is none. */
+  const lineBefore = (before: Day): HeatLine =>
+    lineThrough(heatOver(heatDays, { from: addDays(before, -YEAR_DAYS), to: before }), base);
 
   /**
    * How much more was used than the year before, at this year's weather, with the 80 % band; percent. Expected is what the same days a year
@@ -135,8 +121,8 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
    */
   function changeOver(span: DaySpan, line = lineBefore(span.from)) {
     const { from, to } = span;
-    const now = heat.over(span);
-    const before = heat.over({ from: addDays(from, -YEAR_DAYS), to: addDays(to, -YEAR_DAYS) });
+    const now = heatOver(heatDays, span);
+    const before = heatOver(heatDays, { from: addDays(from, -YEAR_DAYS), to: addDays(to, -YEAR_DAYS) });
     if (Math.min(now.length, before.length) < SHARE_KNOWN * daysBetween(from, to))
       return 'days_missing' as const;
     if (typeof line === 'string') return line;
@@ -150,38 +136,64 @@ export function openHouse(days: Ledger['days'], { temperatures, base: given }: W
     lineBefore,
     changeOver,
     /** Compares the newest 90 days with reading and temperature. */
-    newestChange: () =>
-      heat.end === null
-        ? 'days_missing'
-        : changeOver({ from: addDays(heat.end, -SEASON_DAYS), to: heat.end }),
+    newestChange() {
+      const newest = heatDays.heat.findLastIndex((day) => day !== null);
+      const to = addDays(heatDays.first, newest + 1);
+      return newest === -1 ? 'days_missing' : changeOver({ from: addDays(to, -SEASON_DAYS), to });
+    },
     /** K·d of the days of the span whose temperature is known, and how many these are; `null`: none. */
     degreeDays(span: DaySpan, line = lineBefore(span.to)) {
-      const base = typeof line === 'string' ? (given ?? USUAL_BASE) : line.base;
-      const known = daysOf(span).flatMap((day) => temperatures.get(day) ?? []);
-      const sum = known.reduce((all, mean) => all + degreesBelow(base, mean), 0);
-      return known.length === 0 ? null : { sum, days: known.length };
+      const ofLine = typeof line === 'string' ? (base ?? USUAL_BASE) : line.base;
+      const means = daysOf(span).flatMap((day) => temperatures.get(day) ?? []);
+      const sum = means.reduce((total, mean) => total + degreesBelow(ofLine, mean), 0);
+      return means.length === 0 ? null : { sum, days: means.length };
     },
-    /** The heat of the span's days apart, kWh with an 80 % band, in proportion to what the line makes of each: they add up to what was used. */
+    /** The heat of the span's days apart, kWh with an 80 % band. */
     split(span: DaySpan, line = lineBefore(span.to)) {
       if (typeof line === 'string') return line;
       const readings = readingsIn('energy', days, span);
-      const known = heat.over(span);
-      const told = readings.reduce((sum, { missed }) => sum + missed + 1, 0);
-      if (told === 0 || known.length < SHARE_KNOWN * told) return 'days_missing' as const;
-      const degrees = known.reduce((sum, { felt }) => sum + degreesBelow(line.base, felt), 0);
-      const energy = inFull(readings.reduce((sum, { amount }) => sum + amount, 0));
-      const total = line.hotWater * known.length + line.slope * degrees || 1;
-      const share = (line.slope * degrees) / total;
-      // How the share changes with each coefficient.
-      const gradient = [(-share * known.length) / total, ((1 - share) * degrees) / total];
-      const ofWater = (WATER_STRAYS * (1 - share)) ** 2;
-      const half = BAND * energy * Math.sqrt(quadratic(gradient, line.covariance) + ofWater);
-      const part = (amount: number) => {
-        return { energy: amount, low: Math.max(0, amount - half), high: Math.min(energy, amount + half) };
-      };
-      return { heating: part(share * energy), hotWater: part((1 - share) * energy) };
+      const heat = heatOver(heatDays, span);
+      const daysRead = readings.reduce((sum, { missed }) => sum + missed + 1, 0);
+      if (daysRead === 0 || heat.length < SHARE_KNOWN * daysRead) return 'days_missing' as const;
+      return splitBy(line, heat, inFull(readings.reduce((sum, { amount }) => sum + amount, 0)));
     },
   };
+}
+
+/**
+ * kWh of a day are `hotWater` and, for each K·d below the base (°C), `slope`. The covariance of the two is that of days correlated as
+ * they are. `given`: the base that is configured.
+ */
+function lineThrough(days: readonly HeatDay[], given: number | null) {
+  // Two months have days of different temperatures.
+  if (days.length < 2 * FEWEST_DAYS) return 'days_missing' as const;
+  const base = given ?? fittedBase(days);
+  const line = leastSquares(...columnsOf(days, base));
+  if (line === null) return 'not_heated' as const;
+  const { coefficients, residuals, inverse } = line;
+  // Wider by what days have in common with those after them.
+  const variance = Math.max(dot(residuals, residuals), longRun(residuals)) / days.length;
+  const covariance = inverse.map((row) => row.map((entry) => entry * variance));
+  const [hotWater = 0, slope = 0] = coefficients;
+  const isSure = slope > SURE_SLOPE * Math.sqrt(covariance[1]?.[1] ?? 0);
+  return isSure ? { base, hotWater: Math.max(0, hotWater), slope, covariance } : ('not_heated' as const);
+}
+
+/** In proportion to what the line makes of each: they add up to what was used. */
+function splitBy({ base, hotWater, slope, covariance }: Line, days: readonly HeatDay[], energy: number) {
+  const degrees = days.reduce((sum, { felt }) => sum + degreesBelow(base, felt), 0);
+  const total = hotWater * days.length + slope * degrees || 1;
+  const share = (slope * degrees) / total;
+  // How the share changes with each coefficient.
+  const gradient = [(-share * days.length) / total, ((1 - share) * degrees) / total];
+  const ofWater = (WATER_STRAYS * (1 - share)) ** 2;
+  const half = BAND * energy * Math.sqrt(quadratic(gradient, covariance) + ofWater);
+  const part = (amount: number) => ({
+    energy: amount,
+    low: Math.max(0, amount - half),
+    high: Math.min(energy, amount + half),
+  });
+  return { heating: part(share * energy), hotWater: part((1 - share) * energy) };
 }
 
 /** The days of now against those of the year before, at the weather of now. */
@@ -200,10 +212,10 @@ function changeBetween(now: readonly HeatDay[], before: readonly HeatDay[], line
   // Credits may outweigh what was used.
   if (expected <= 0 || used < 0) return 'not_sure' as const;
   const ratio = used / expected;
-  const own = longRun(now.map((day) => day.kwh - ratio * expectedOf(day))) / now.length ** 2;
-  const others = longRun(before.map((day) => day.kwh - expectedOf(day))) / before.length ** 2;
+  const ofNow = longRun(now.map((day) => day.kwh - ratio * expectedOf(day))) / now.length ** 2;
+  const ofBefore = longRun(before.map((day) => day.kwh - expectedOf(day))) / before.length ** 2;
   const ofSlope = (line.covariance[1]?.[1] ?? 0) * (degrees - degreesBefore) ** 2;
-  const band = (BAND * Math.sqrt(own + ratio ** 2 * (others + ofSlope))) / expected;
+  const band = (BAND * Math.sqrt(ofNow + ratio ** 2 * (ofBefore + ofSlope))) / expected;
   if (!(band <= LEAST_SURE)) return 'not_sure' as const;
   // A month has a slope of its own, as sun and wind have seasons, and people bathe as they do.
   const ofSeason = (SLOPE_STRAYS * line.slope * (degrees - degreesBefore)) / expected;
@@ -222,21 +234,21 @@ function changeBetween(now: readonly HeatDay[], before: readonly HeatDay[], line
 }
 
 /** The terms of the line, and the heat of each day, kWh. */
-const columnsOf = (known: readonly HeatDay[], base: number): [columns: number[][], kwh: number[]] => [
-  [known.map(() => 1), known.map(({ felt }) => degreesBelow(base, felt))],
-  known.map(({ kwh }) => kwh),
+const columnsOf = (days: readonly HeatDay[], base: number): [columns: number[][], kwh: number[]] => [
+  [days.map(() => 1), days.map(({ felt }) => degreesBelow(base, felt))],
+  days.map(({ kwh }) => kwh),
 ];
 
 /** °C: the one with the least squares, where it tells more than the usual one does. */
-function ownBase(known: readonly HeatDay[]): number {
+function fittedBase(days: readonly HeatDay[]): number {
   const squares = BASES.map((base) => {
-    const { residuals } = leastSquares(...columnsOf(known, base)) ?? {};
+    const { residuals } = leastSquares(...columnsOf(days, base)) ?? {};
     return residuals ? dot(residuals, residuals) : Number.POSITIVE_INFINITY;
   });
   const least = Math.min(...squares);
   // Schwarz's criterion: a base of its own is one parameter more.
-  const gain = known.length * Math.log((squares[BASES.indexOf(USUAL_BASE)] as number) / least);
-  return gain > Math.log(known.length) ? (BASES[squares.indexOf(least)] as number) : USUAL_BASE;
+  const gain = days.length * Math.log((squares[BASES.indexOf(USUAL_BASE)] as number) / least);
+  return gain > Math.log(days.length) ? (BASES[squares.indexOf(least)] as number) : USUAL_BASE;
 }
 
 /** Variance of the sum of residuals, with what one day has in common with those of two weeks after it (Newey and West). */
@@ -252,7 +264,7 @@ function longRun(residuals: readonly number[]): number {
 /** The share that the lags of `longRun` have in so many days. */
 const shareOfLags = (days: number): number => (TWO_WEEKS_DAYS + 1) / days;
 
-/** By how much a band of 80 % is wider than the variance alone says. */
+/** A band of 80 % is so many times wider than the variance alone says. */
 const widerBy = (days: number): number => 1 + OF_LAGS * shareOfLags(days);
 
 /** The critical value of 95 %, in standard deviations. */

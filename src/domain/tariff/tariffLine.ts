@@ -35,7 +35,7 @@ export interface TariffLine extends Line {
 interface Regression extends Line {
   readonly rateError: number;
   readonly standingError: Micro;
-  /** Of the cost at the mean energy, where it is known best. */
+  /** That of the cost at the mean energy, where it is known best. */
   readonly meanError: Micro;
   readonly meanEnergy: Micro;
   /** The standard deviation of a day. */
@@ -57,12 +57,12 @@ const FEWEST_ENERGIES = 5;
 const SURELY_BILLED_DAYS = 14;
 /** One day in five may be odd. */
 const ODD_DAY_WEIGHT = 4;
-/** Of fifty days one may lack a standing charge that is as small as rounding. */
+/** One of fifty days may lack a standing charge that is as small as rounding. */
 const DAYS_TO_HIDE_CHARGE = 50;
 /** The share of the energy in the bills must stand out of the tolerance. */
 const LEAST_RANGE = 20;
 const SURE_ERRORS = 3;
-/** Of the rate, by which it may be off, and by which a shorter number may be. */
+/** Shares of the rate, by which it may be off, and by which a shorter number may be. */
 const LARGEST_DOUBT = 0.02;
 const LARGEST_MOVE = 0.01;
 /** Rounding scatters 0.3 of the tolerance; days that fill all of it are cut out of a wider scatter. */

@@ -13,7 +13,7 @@ import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
 import { complaintWords } from './complaint.ts';
 import { NAMES, PATHS } from './names.ts';
 
-type Asked = Omit<UsageQuestion, 'interval'> & { readonly interval: Interval | 'hour' };
+type HistogramQuestion = Omit<UsageQuestion, 'interval'> & { readonly interval: Interval | 'hour' };
 
 const { energy: ENERGY, cost: COST, readAt: READ_AT } = NAMES;
 const WHAT = 'usage report';
@@ -28,7 +28,7 @@ export function usageReports(ask: Ask, log: Log) {
   let understood: IntervalKey = 'interval';
 
   /** The buckets of each resource. */
-  async function report(question: Asked): Promise<Resource[]> {
+  async function report(question: HistogramQuestion): Promise<Resource[]> {
     const { signal } = question;
     const askWith = async (intervalKey: IntervalKey) => {
       const body = usageQuery(question, intervalKey);
@@ -71,7 +71,7 @@ export function usageReports(ask: Ask, log: Log) {
 
 /** The time of a reading sits in a nested object; the amounts sit outside of it, hence `reverse_nested`. */
 export function usageQuery(
-  { propertyCustomerId, span, interval, zone, readingCloses }: Asked,
+  { propertyCustomerId, span, interval, zone, readingCloses }: HistogramQuestion,
   intervalKey: IntervalKey,
 ): unknown {
   const shift = readingCloses === 'previous_day' ? 1 : 0;

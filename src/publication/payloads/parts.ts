@@ -73,5 +73,7 @@ function shapeOf<View>({ key, attribute, deviceClass, unit, options, entity }: S
   if (deviceClass === 'date') return day.nullable();
   if (deviceClass === 'timestamp') return instant.nullable();
   if (unit !== undefined) return z.number().nullable();
-  throw new Error(`${key}: give its schema in src/publication/payloads, as for missing_days`);
+  throw new Error(
+    `${key}: give it a unit, a device class or options, or its schema in src/publication/payloads, as for missing_days`,
+  );
 }

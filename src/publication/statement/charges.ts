@@ -1,4 +1,4 @@
-// What a statement tells of money: the prices that the days were charged by, and the bills of that time.
+// The fields about money: the prices that the days were charged by, and the bills of that time.
 import { inFull, knownUnits, toUnits } from '../../domain/amount.ts';
 import { differenceOf } from '../../domain/insight/billWords.ts';
 import { SEASON_DAYS } from '../../domain/insight/readings.ts';

@@ -1,4 +1,4 @@
-// What a statement tells that the configuration declares: area, heat source, carbon dioxide, the average user, contacts.
+// The fields that the configuration declares: area, heat source, carbon dioxide, the average user, contacts.
 import type { MeterView, StatementConfig } from '../views.ts';
 import { type Field, type Statement, tenths, unknown, valued } from './fields.ts';
 

@@ -1,4 +1,4 @@
-// What a statement tells of the meter's own register: at both ends of the month, where it was exchanged, and what a witness heard.
+// The fields about the meter's own register: at both ends of the month, where it was exchanged, and what a witness heard.
 import { toUnits } from '../../domain/amount.ts';
 import { addDays, type Day, type DaySpan } from '../../domain/period.ts';
 import { type Register, readingsByMeter } from '../../domain/reading.ts';
@@ -43,7 +43,7 @@ function registerAt(
   return valued({ kwh: toUnits(reading.energy), at }, { kind: 'register', at });
 }
 
-/** Of those that are known, the ones after which the register was read in the span for the first time. */
+/** Exchanges that are known, after which the register was read in the span for the first time. */
 function exchangesIn(meter: RegisterFacts, span: DaySpan): Statement['exchanges'] {
   const field = ({ energy, readAt, meter: identifier }: Register) => ({
     kwh: toUnits(energy),
@@ -66,7 +66,7 @@ export function identifiersAt(meter: RegisterFacts, end: Day): string[] {
   return newest?.meter === undefined ? [...meter.identifiers] : [newest.meter];
 }
 
-/** What the meter itself says, by its registers at the midnights of both ends. */
+/** Use as the meter itself says it, by its registers at the midnights of both ends. */
 function witnessOver(
   { midnights }: NonNullable<RegisterFacts['witness']>,
   zone: MeterView['zone'],

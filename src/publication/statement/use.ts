@@ -1,4 +1,4 @@
-// What a statement tells of the days of a meter: use and cost of its months, which days are missing, and what the weather makes of them.
+// The fields about the days of a meter: use and cost of its months, days that are missing, and the comparison at the same weather.
 import { sumKnown, toUnits } from '../../domain/amount.ts';
 import {
   estimatedRuns,

@@ -1,21 +1,14 @@
 // An account that a process has claimed. The claim raised a number in the account's row, the fence, and every write names it, so that
 // a write that comes late is refused. What is stored of the account is changed in memory and written in one statement at the end of
 // the run. Only tokens, and that a login begins, are written at once: they have to be kept before they are used.
+import type { Day } from '../../domain/period.ts';
 import { type Property, seriesName, topicSafe } from '../../domain/reading.ts';
-import { cannotRead } from '../../domain/sharedMeter.ts';
+import { cannotRead, LONGEST_FAILURE_MS } from '../../domain/sharedMeter.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
-import {
-  type ClaimedRow,
-  type Columns,
-  commitStatement,
-  type End,
-  NO_CHANGES,
-  TAKE_SERIES,
-} from './claimedRow.ts';
 import { type Database, DatabaseTrouble } from './database.ts';
 import type { Seal } from './seal.ts';
-import { readRows, type StoredAccount } from './storedAccount.ts';
+import { type Changes, readRows, type StoredAccount } from './storedAccount.ts';
 
 /** The claim is over, or another process has the account now: everything of this run is dropped. */
 const fenceLost = () =>
@@ -23,6 +16,41 @@ const fenceLost = () =>
     exit: EXIT.unexpected,
     retry: 'soon',
   });
+
+/** The row of an account as the claim found it. Times in epoch milliseconds. */
+export interface ClaimedRow {
+  readonly id: string;
+  /** One more than before the claim. */
+  readonly fence: number;
+  /** Sealed: user name and password. */
+  readonly login: Buffer;
+  readonly history_since: Day | null;
+  readonly removed: boolean;
+  /** It was imported again: documents that are damaged count as absent. */
+  readonly repair: boolean;
+  readonly first_history: boolean;
+  /** How many polls are asked for, and how often everything is to be published again. */
+  readonly wanted: number;
+  readonly republish: number;
+  readonly poll_at: number;
+  readonly failures: number;
+  readonly failing_since: number | null;
+  readonly needs_user: boolean;
+  /** The process that has given it back last, and remembers it; a process of before does not note itself. */
+  readonly kept_by: string | null;
+}
+
+/** The account's row after a run. */
+export type Columns = Readonly<Record<string, unknown>>;
+
+/** The end of a claim. */
+export interface End {
+  /** Unless something is wished for that was not when it was claimed: then it is due at once. */
+  readonly dueAt: Date;
+  /** The polls that were wished for are done, and so is publishing everything again. */
+  readonly isPolled: boolean;
+  readonly isPublished: boolean;
+}
 
 export interface Tools {
   readonly database: Database;
@@ -126,23 +154,16 @@ export class Claim {
     const mayTake = !cannotRead(standing, clock.now());
     await database.query(TAKE_SERIES, [id, row.fence, JSON.stringify(wanted), mayTake]);
     this.stored.replaceSeries(await readRows(database, [id]));
-    return this.#readersOf(properties.filter(isElsewhere));
-  }
-
-  async #readersOf(properties: readonly Property[]): Promise<ReadonlyMap<string, string>> {
-    if (properties.length === 0) return new Map();
-    const rows = await this.#tools.database.query<{ mark: string; account: string }>(
-      'SELECT mark, account FROM heat2mqtt.series WHERE mark = ANY($1)',
-      [properties.map((property) => this.#markOf(property))],
+    const elsewhere = properties.filter(isElsewhere);
+    if (elsewhere.length === 0) return new Map();
+    const readers = await database.query<{ account: string }>(
+      'SELECT account FROM unnest($1::text[]) WITH ORDINALITY AS w(mark, at) JOIN heat2mqtt.series USING (mark) ORDER BY at',
+      [elsewhere.map((property) => this.#markOf(property))],
     );
-    const readers = new Map(rows.map(({ mark, account }) => [mark, account]));
+    // Every property has a series by now, unless another process has the account.
+    if (readers.length < elsewhere.length) throw fenceLost();
     return new Map(
-      properties.map((property) => {
-        const reader = readers.get(this.#markOf(property));
-        // Every property has a series by now, unless another process has the account.
-        if (reader === undefined) throw fenceLost();
-        return [property.propertyCustomerId, reader];
-      }),
+      elsewhere.map(({ propertyCustomerId }, at) => [propertyCustomerId, readers[at]?.account ?? '']),
     );
   }
 
@@ -169,7 +190,12 @@ export class Claim {
   async #commit(isOfSessionOnly: boolean, columns: Columns = {}, end?: End): Promise<void> {
     const stored = this.#stored;
     const changes = stored?.changes(isOfSessionOnly);
-    const { text, values } = commitStatement(this.row, changes ?? NO_CHANGES, columns, end);
+    const { text, values } = commitStatement(
+      this.row,
+      changes ?? { documents: [], ledgers: [] },
+      columns,
+      end,
+    );
     await this.#insist(text, values);
     changes?.written();
     // The end has raised the fence again. What a run has changed and not written never was.
@@ -191,3 +217,86 @@ export class Claim {
     throw fenceLost();
   }
 }
+
+/** Writes columns, documents and ledgers together; it finds the account's id. */
+function commitStatement(
+  row: ClaimedRow,
+  changes: Pick<Changes, 'documents' | 'ledgers'>,
+  columns: Columns,
+  end: End | undefined,
+): { readonly text: string; readonly values: readonly unknown[] } {
+  const { documents, ledgers } = changes;
+  const given = JSON.stringify({ row: { ...columns, due_at: end?.dueAt }, documents, ledgers });
+  // PostgreSQL plans each statement when it comes: most runs have no new day.
+  const parts = [`held AS (${updateOfRow(row, columns, end)})`, DOCUMENTS];
+  if (ledgers.length > 0) parts.push(LEDGERS, daysPart(ledgers.some(({ gone }) => gone === null)));
+  return { text: `WITH ${parts.join()} SELECT id FROM held`, values: [row.id, row.fence, given] };
+}
+
+/** With a new fence at its end, what the network still holds back of the run is refused when it comes. */
+function updateOfRow({ wanted, republish }: ClaimedRow, columns: Columns, end: End | undefined): string {
+  const set = Object.keys(columns).map((name) => `${name} = given.${name}`);
+  if (end !== undefined)
+    set.push(
+      "fence = a.fence + 1, claimed_until = 'epoch', claimed_by = NULL, kept_by = a.claimed_by",
+      `wanted = a.wanted - ${end.isPolled ? wanted : 0}, republish = a.republish - ${end.isPublished ? republish : 0}`,
+      `due_at = CASE WHEN a.wanted > ${wanted} OR a.republish > ${republish} THEN now() ELSE given.due_at END`,
+    );
+  return set.length === 0
+    ? 'SELECT id FROM heat2mqtt.account a WHERE id = $1 AND a.fence = $2 FOR UPDATE'
+    : `UPDATE heat2mqtt.account a SET ${set.join(', ')}
+      FROM json_populate_record(NULL::heat2mqtt.account, $3::json -> 'row') AS given
+      WHERE a.id = $1 AND a.fence = $2 RETURNING a.id`;
+}
+
+/** The writes beside the row of the account, which is `held`. The third value is everything that is given. */
+const DOCUMENTS = `
+documents AS (INSERT INTO heat2mqtt.document (account, name, json, sealed)
+  SELECT held.id, d.name, d.json, decode(d.sealed, 'base64')
+  FROM held, json_to_recordset($3::json -> 'documents') AS d(name text, json json, sealed text)
+  ON CONFLICT (account, name) DO UPDATE SET json = excluded.json, sealed = excluded.sealed)`;
+
+const LEDGERS = `
+given AS (SELECT * FROM json_to_recordset($3::json -> 'ledgers') AS l(mark text, ledger json, block json, days json, gone json)),
+ledgers AS (UPDATE heat2mqtt.series s
+  SET ledger = l.ledger, block = CASE WHEN l.gone IS NULL THEN l.block ELSE s.block END
+  FROM held, given l WHERE s.mark = l.mark AND s.account = held.id RETURNING s.id, l.days, l.gone),
+present AS (SELECT id AS series, (d ->> 0)::date AS day, (d ->> 1)::bigint AS energy, (d ->> 2)::bigint AS cost,
+  (d ->> 3)::int AS revision, to_timestamp((d ->> 4)::bigint / 1000.0) AS received_at
+  FROM ledgers, json_array_elements(days) AS d)`;
+
+/** `hasAll`: of some ledgers all days are given, by a `gone` that is NULL. Those that differ are written, and no others stay. */
+const daysPart = (hasAll: boolean): string => `
+days AS (INSERT INTO heat2mqtt.reading SELECT * FROM present
+  ${hasAll ? 'EXCEPT SELECT r.* FROM heat2mqtt.reading r JOIN ledgers ON ledgers.id = r.series WHERE ledgers.gone IS NULL' : ''}
+  ON CONFLICT (series, day) DO UPDATE SET energy = excluded.energy, cost = excluded.cost, revision = excluded.revision,
+    received_at = excluded.received_at),
+gone AS (DELETE FROM heat2mqtt.reading r USING ledgers, json_array_elements_text(ledgers.gone) AS g(day)
+  WHERE r.series = ledgers.id AND r.day = g.day::date)${hasAll ? OTHER_DAYS : ''}`;
+
+const OTHER_DAYS = `,
+others AS (DELETE FROM heat2mqtt.reading r USING ledgers
+  WHERE r.series = ledgers.id AND ledgers.gone IS NULL AND (r.series, r.day) NOT IN (SELECT series, day FROM present))`;
+
+/** The values are the account, its fence, what it wants, and whether it may take from those that cannot read it. */
+const TAKE_SERIES = `
+WITH held AS (SELECT id FROM heat2mqtt.account WHERE id = $1 AND fence = $2 FOR UPDATE),
+wanted AS (SELECT * FROM json_to_recordset($3::json) AS w(mark text, name text, longer text)),
+idle AS (SELECT a.id FROM heat2mqtt.account a
+  WHERE $4 AND a.id IN (SELECT s.account FROM heat2mqtt.series s JOIN wanted USING (mark)) AND a.id <> $1
+    AND a.claimed_until <= now() AND (a.paused OR a.removed OR a.needs_user
+      OR a.failing_since <= now() - interval '${LONGEST_FAILURE_MS} ms')
+  FOR UPDATE SKIP LOCKED),
+taken AS (UPDATE heat2mqtt.series s SET account = held.id FROM held, wanted w, idle
+  WHERE s.mark = w.mark AND s.account = idle.id),
+-- A process that remembers what is kept of these has to read it again.
+changed AS (UPDATE heat2mqtt.account a SET fence = a.fence + 1 FROM idle WHERE a.id = idle.id),
+succeeding AS (UPDATE heat2mqtt.series s SET mark = w.mark FROM held, wanted w
+  WHERE s.name = w.name AND s.account = held.id AND s.mark NOT IN (SELECT mark FROM wanted)
+    AND NOT EXISTS (SELECT FROM heat2mqtt.series x WHERE x.mark = w.mark) RETURNING s.mark)
+INSERT INTO heat2mqtt.series (account, mark, name)
+SELECT held.id, w.mark, CASE WHEN EXISTS (SELECT FROM heat2mqtt.series x WHERE x.name = w.name) THEN w.longer
+  ELSE w.name END FROM held, wanted w
+WHERE NOT EXISTS (SELECT FROM heat2mqtt.series x WHERE x.mark = w.mark)
+  AND NOT EXISTS (SELECT FROM succeeding WHERE succeeding.mark = w.mark)
+ON CONFLICT DO NOTHING`;

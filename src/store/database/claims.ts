@@ -1,8 +1,7 @@
 // Which accounts this process works on: it claims rows that are due, and renews its claims. What it has given back last it remembers.
 import type { Day } from '../../domain/period.ts';
-import { Claim, type Tools } from './claim.ts';
-import type { ClaimedRow } from './claimedRow.ts';
-import { readRows, StoredAccount } from './storedAccount.ts';
+import { Claim, type ClaimedRow, type Tools } from './claim.ts';
+import { readRows, StoredAccount, type StoredRow } from './storedAccount.ts';
 
 /** Accounts that are due and that no process has. Their two kinds are asked for apart, so that the index gives each in its order. */
 const DUE = 'NOT paused AND due_at <= now() AND claimed_until <= now() AND retry_after <= now()';
@@ -35,25 +34,22 @@ export function openClaims(tools: Tools, process: string, seconds: number) {
   async function raise(text: string, values: readonly unknown[]): Promise<Claim[]> {
     const endsAt = nextEnd();
     const rows = await database.query<ClaimedRow>(`${text} RETURNING a.*`, [process, seconds, ...values]);
-    const storedOf = readStored(rows);
-    const remember = memory.remember.bind(memory);
-    return rows.map((row) => new Claim(row, endsAt, () => storedOf(row), tools, remember));
-  }
-
-  /** Begins to read what is stored of accounts that were just claimed, but for what is remembered. */
-  function readStored(rows: readonly ClaimedRow[]): (row: ClaimedRow) => Promise<StoredAccount> {
-    const remembered = new Map(rows.map((row) => [row.id, memory.take(row)]));
-    const others = rows.map(({ id }) => id).filter((id) => remembered.get(id) === null);
-    const reading = others.length > 0 ? readRows(database, others) : Promise.resolve([]);
+    const remembered = rows.map((row) => memory.take(row));
+    const toRead = rows.filter((_, at) => remembered[at] === null).map(({ id }) => id);
+    const reading = toRead.length > 0 ? readRows(database, toRead) : Promise.resolve([]);
     // Opening a claim tells of a failure; this only avoids an unhandled rejection.
     reading.catch(() => undefined);
-    return async ({ id, repair, removed }) => {
-      const open = remembered.get(id);
-      if (open) return open;
-      const stored = new StoredAccount(id, seal, repair || removed);
-      stored.load(await reading);
-      return stored;
-    };
+    const remember = memory.remember.bind(memory);
+    return rows.map((row, at) => {
+      const read = async () => remembered[at] ?? storedFrom(await reading, row);
+      return new Claim(row, endsAt, read, tools, remember);
+    });
+  }
+
+  function storedFrom(stored: readonly StoredRow[], { id, repair, removed }: ClaimedRow): StoredAccount {
+    const account = new StoredAccount(id, seal, repair || removed);
+    account.load(stored);
+    return account;
   }
 
   return {
@@ -113,7 +109,7 @@ const MOST_DAYS = 100_000;
 
 interface Remembered {
   readonly stored: StoredAccount;
-  /** Of the row, once it was given back. */
+  /** The row's, once it was given back. */
   readonly fence: number;
   readonly days: number;
 }
@@ -125,7 +121,7 @@ interface Remembered {
 export class AccountMemory {
   /** A UUID. */
   readonly #process: string;
-  /** By id; the one that was given back longest ago comes first. */
+  /** The keys are ids; the one that was given back longest ago comes first. */
   readonly #accounts = new Map<string, Remembered>();
   #days = 0;
 
@@ -145,7 +141,7 @@ export class AccountMemory {
     }
   }
 
-  /** Of an account that was just claimed; `null`: it has to be read. It is remembered no longer, since the run will change it. */
+  /** `row`: just claimed. `null`: it has to be read. It is remembered no longer, since the run will change it. */
   take({ id, fence, kept_by, wanted, repair, removed }: ClaimedRow): StoredAccount | null {
     const remembered = this.#accounts.get(id);
     this.#forget(id);

@@ -114,14 +114,14 @@ export function openDatabase(url: string, patienceMs: number, log: Log) {
 export type SharedClock = ReturnType<typeof sharedClock>;
 
 /** The database's time, carried on by the monotonic clock of this process: the clocks of the machines do not matter. */
-export function sharedClock(own: Clock) {
+export function sharedClock(machineClock: Clock) {
   let ahead: number | null = null;
   return {
-    ...own,
-    now: (): number => (ahead === null ? own.now() : Math.round(own.monotonic() + ahead)),
+    ...machineClock,
+    now: (): number => (ahead === null ? machineClock.now() : Math.round(machineClock.monotonic() + ahead)),
     /** `databaseNow`: epoch milliseconds, as it was told at this moment. */
     set(databaseNow: number): void {
-      ahead = databaseNow - own.monotonic();
+      ahead = databaseNow - machineClock.monotonic();
     },
   };
 }

@@ -36,8 +36,8 @@ export class Seal {
 
   /** Sealed by the first key; `null` where it is already, `undefined` where it cannot be opened. */
   renew(place: string, sealed: Buffer): Buffer | null | undefined {
-    const found = this.#look(place, sealed);
-    return found && (found.key === this.keys[0] ? null : this.close(place, found.json));
+    const opened = this.#look(place, sealed);
+    return opened && (opened.key === this.keys[0] ? null : this.close(place, opened.json));
   }
 
   #look(place: string, sealed: Buffer): { readonly key: Buffer; readonly json: unknown } | undefined {

@@ -64,13 +64,17 @@ function plainPart(name: string, json: unknown): unknown {
   return { balance: balance?.found, credit: credit?.found, invoices: invoices?.found?.all ?? [] };
 }
 
-interface Entry {
-  json: unknown;
+interface StoredDocument {
+  readonly json: unknown;
   /** `json` as its codec has read it. */
   value?: unknown;
+  /** It is to be written. */
   isChanged: boolean;
-  /** `null`: it is no ledger. */
-  readonly ledger: { readonly series: string; stored: StoredDays } | null;
+}
+
+interface StoredLedger extends StoredDocument {
+  readonly series: string;
+  days: StoredDays;
 }
 
 /** The columns of a series for the views, beside its readings. */
@@ -105,7 +109,9 @@ export class StoredAccount implements StateStore {
   /** Writes what has changed of the session at once; `null`: the account is not claimed, and nothing is written. */
   writeSession: (() => Promise<void>) | null = null;
   describe: (series: string) => SeriesWords = () => ({});
-  readonly #entries = new Map<string, Entry>();
+  readonly #documents = new Map<string, StoredDocument>();
+  /** The keys are marks of properties. */
+  readonly #ledgers = new Map<string, StoredLedger>();
   readonly #seal: Seal;
   readonly #dropsDamaged: boolean;
 
@@ -127,7 +133,7 @@ export class StoredAccount implements StateStore {
 
   #loadDocument({ account, name, json, sealed }: StoredRow): void {
     const opened = sealed === null ? json : this.#seal.open(PLACES.document(account, name), sealed);
-    this.#entries.set(name, { json: opened ?? null, isChanged: false, ledger: null });
+    this.#documents.set(name, { json: opened ?? null, isChanged: false });
     if (opened === undefined) this.#noteDamage(name);
   }
 
@@ -136,18 +142,19 @@ export class StoredAccount implements StateStore {
     const packed = block === null ? [] : unpack(block);
     // Without days the codec of the ledger refuses it.
     const rows = packed && [...packed, ...(days ?? [])];
-    this.#entries.set(name, {
+    this.#ledgers.set(name, {
       json: json && { ...ledger, days: rows },
       isChanged: false,
-      ledger: { series, stored: { rows, blockTo: block && blockTo } },
+      series,
+      days: { rows, blockTo: block && blockTo },
     });
   }
 
   #noteDamage(name: string, cause?: unknown): void {
-    const { ledger = null } = this.#entries.get(name) ?? {};
-    if (!this.#dropsDamaged) throw damagedDocument(this.id, ledger === null ? name : 'ledger', cause);
-    if (ledger === null) this.#entries.set(name, { json: null, isChanged: true, ledger });
-    else ledger.stored = { rows: null, blockTo: null };
+    const ledger = this.#ledgers.get(name);
+    if (!this.#dropsDamaged) throw damagedDocument(this.id, ledger ? 'ledger' : name, cause);
+    if (ledger) ledger.days = { rows: null, blockTo: null };
+    else this.#documents.set(name, { json: null, isChanged: true });
   }
 
   document<T>(path: string, codec: Codec<T>): Document<T> {
@@ -155,13 +162,8 @@ export class StoredAccount implements StateStore {
     const isLedger = file.startsWith(LEDGER);
     const name = isLedger ? this.#seal.mark(decodeURIComponent(file.slice(LEDGER.length))) : file;
     const put = async (json: unknown, value?: T) => {
-      const { ledger = null } = this.#entries.get(name) ?? {};
-      // Another account reads the meter of a ledger that has no series here.
-      if (isLedger && ledger === null) return true;
-      this.#entries.set(name, { json, value, isChanged: true, ledger });
-      const isLoginBegun = name === 'login-budget' && Object(json).code === 'login_unfinished';
-      // Tokens that cannot be kept must not be used: the run is over then.
-      if (name === 'tokens' || isLoginBegun) await this.writeSession?.();
+      if (isLedger) this.#putLedger(name, json, value);
+      else await this.#putDocument(name, json, value);
       return true;
     };
     return {
@@ -171,12 +173,25 @@ export class StoredAccount implements StateStore {
     };
   }
 
+  #putLedger(mark: string, json: unknown, value: unknown): void {
+    const ledger = this.#ledgers.get(mark);
+    // Another account reads the meter of a ledger that has no series here.
+    if (ledger) this.#ledgers.set(mark, { ...ledger, json, value, isChanged: true });
+  }
+
+  async #putDocument(name: string, json: unknown, value: unknown): Promise<void> {
+    this.#documents.set(name, { json, value, isChanged: true });
+    const isLoginBegun = name === 'login-budget' && Object(json).code === 'login_unfinished';
+    // Tokens that cannot be kept must not be used: the run is over then.
+    if (name === 'tokens' || isLoginBegun) await this.writeSession?.();
+  }
+
   #read<T>(name: string, codec: Codec<T>): T | null {
-    const entry = this.#entries.get(name);
-    if (entry === undefined || entry.json === null) return null;
+    const document = this.#documents.get(name) ?? this.#ledgers.get(name);
+    if (document === undefined || document.json === null) return null;
     try {
-      entry.value ??= codec.decode(entry.json);
-      return entry.value as T;
+      document.value ??= codec.decode(document.json);
+      return document.value as T;
     } catch (err) {
       this.#noteDamage(name, err);
       return null;
@@ -198,61 +213,55 @@ export class StoredAccount implements StateStore {
 
   /** The name of a property's series; `''`: it has none, or another account reads it. */
   nameOf({ propertyCustomerId }: Property): string {
-    return this.#entries.get(this.#seal.mark(propertyCustomerId))?.ledger?.series ?? '';
+    return this.#ledgers.get(this.#seal.mark(propertyCustomerId))?.series ?? '';
   }
 
   hasSeries(name: string): boolean {
-    return [...this.#entries.values()].some(({ ledger }) => ledger?.series === name);
+    return [...this.#ledgers.values()].some(({ series }) => series === name);
   }
 
   /** Its series are those of these rows now. */
   replaceSeries(rows: readonly StoredRow[]): void {
-    for (const [name, { ledger }] of this.#entries) if (ledger !== null) this.#entries.delete(name);
+    this.#ledgers.clear();
     this.load(rows.filter(({ series }) => series !== null));
   }
 
   /** Everything is written. */
   isClean(): boolean {
-    return [...this.#entries.values()].every(({ isChanged }) => !isChanged);
+    return [...this.#documents.values(), ...this.#ledgers.values()].every(({ isChanged }) => !isChanged);
   }
 
   /** Readings, or something beside them, are to be written: nothing may be published before. */
   hasNews(): boolean {
-    return [...this.#entries].some(
-      ([name, { isChanged, ledger }]) => isChanged && (name === 'extras' || ledger !== null),
-    );
+    const isSomeLedgerChanged = [...this.#ledgers.values()].some(({ isChanged }) => isChanged);
+    return isSomeLedgerChanged || this.#documents.get('extras')?.isChanged === true;
   }
 
   countDays(): number {
-    const counts = [...this.#entries.values()].map(({ ledger }) => ledger?.stored.rows?.length ?? 0);
-    return counts.reduce((sum, count) => sum + count, 0);
+    return [...this.#ledgers.values()].reduce((sum, { days }) => sum + (days.rows?.length ?? 0), 0);
   }
 
   changes(isOfSessionOnly: boolean): Changes {
-    const changed = [...this.#entries].filter(
+    const documents = [...this.#documents].filter(
       ([name, { isChanged }]) => isChanged && (!isOfSessionOnly || OF_SESSION.includes(name)),
     );
-    const documents: DocumentToWrite[] = [];
-    const ledgers: LedgerToWrite[] = [];
-    const noteStored: (() => void)[] = [];
-    for (const [name, { json, ledger }] of changed) {
-      if (ledger === null) {
-        documents.push(this.#documentToWrite(name, json));
-        continue;
-      }
-      const { days = [], ...rest } = Object(json);
-      const { blockTo, ...toWrite } = daysToWrite(days, ledger.stored);
-      const words = { ...rest, ...this.describe(ledger.series) };
-      ledgers.push({ mark: name, ledger: blockTo === null ? words : { ...words, blockTo }, ...toWrite });
-      noteStored.push(() => {
-        ledger.stored = { rows: days, blockTo };
-      });
-    }
-    const written = () => {
-      for (const note of noteStored) note();
-      for (const [, entry] of changed) entry.isChanged = false;
+    const ledgers = [...this.#ledgers].filter(([, { isChanged }]) => isChanged && !isOfSessionOnly);
+    return {
+      documents: documents.map(([name, { json }]) => this.#documentToWrite(name, json)),
+      ledgers: ledgers.map(([mark, ledger]) => this.#ledgerToWrite(mark, ledger)),
+      written: () => {
+        for (const [, entry] of [...documents, ...ledgers]) entry.isChanged = false;
+      },
     };
-    return { documents, ledgers, written };
+  }
+
+  #ledgerToWrite(mark: string, ledger: StoredLedger): LedgerToWrite {
+    const { days = [], ...rest } = Object(ledger.json);
+    const { blockTo, ...toWrite } = daysToWrite(days, ledger.days);
+    // Where it cannot be written the run is over, and nothing of the account is remembered.
+    ledger.days = { rows: days, blockTo };
+    const words = { ...rest, ...this.describe(ledger.series) };
+    return { mark, ledger: blockTo === null ? words : { ...words, blockTo }, ...toWrite };
   }
 
   #documentToWrite(name: string, json: unknown): DocumentToWrite {

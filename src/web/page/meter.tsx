@@ -253,8 +253,9 @@ export function MeterList(props: {
 }) {
   const { meters, chosen, onChoose } = props;
   const [search, isFound] = useSearch(say('list.search'));
-  const shown = meters.filter((info) =>
-    isFound(`${nameOf(info)} ${info.account} ${info.identifiers.join(' ')}`),
+  const isSearched = meters.length > MOST_UNSEARCHED;
+  const shown = meters.filter(
+    (info) => !isSearched || isFound(`${nameOf(info)} ${info.account} ${info.identifiers.join(' ')}`),
   );
   const item = (info: MeterInfo) => {
     const { account, meter } = info;
@@ -277,7 +278,7 @@ export function MeterList(props: {
   return (
     <nav class="card list" aria-label={say('list.meters')}>
       <h2>{say('list.title', { count: meters.length })}</h2>
-      {meters.length > MOST_UNSEARCHED && search}
+      {isSearched && search}
       <ul>{shown.map(item)}</ul>
       {shown.length === 0 && <p class="empty">{say('list.none')}</p>}
     </nav>

@@ -72,7 +72,7 @@ test('all meters, and what bills have on top of their days', () => {
     scatter: 0.01,
     freedom: 9,
     inverse: [],
-    kept: 9,
+    bills: 9,
     rounding: 0.035,
   };
   const meter = { cost: known, energy: { ...known, low: null, high: null } };

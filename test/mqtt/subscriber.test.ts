@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 
 import type { Incoming } from '../../src/mqtt/message.ts';
-import type { ReadRetained } from '../../src/mqtt/retained.ts';
+import type { ReadRetained } from '../../src/mqtt/subscriber.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
@@ -56,7 +56,7 @@ async function open() {
   };
 }
 
-test('a message that takes five seconds on its way is read whole', async () => {
+test('reads a message whole when it takes five seconds on its way', async () => {
   const { pass, say, answers } = await open();
   const bytes = publish('0123456789');
   for (let at = 0; at < bytes.length; at += 2) {
@@ -68,7 +68,7 @@ test('a message that takes five seconds on its way is read whole', async () => {
   expect(answers()).toEqual(['0123456789']);
 });
 
-test('without a byte for 0.7 seconds there is nothing; what comes all the same is told, once', async () => {
+test('gives nothing when no byte has come for 0.7 seconds, and tells once what comes all the same', async () => {
   const { pass, say, answers, late, link } = await open();
   await pass(650, 50);
   expect(answers()).toEqual([]);
@@ -82,7 +82,7 @@ test('without a byte for 0.7 seconds there is nothing; what comes all the same i
   expect(late).toEqual(['late']);
 });
 
-test('a broker that goes on for more than a minute is not waited for any longer', async () => {
+test('gives nothing when the broker goes on for more than a minute', async () => {
   const { pass, say, answers } = await open();
   const bytes = Buffer.concat([Buffer.from([0x31, 200, 1]), Buffer.alloc(150)]);
   for (let at = 0; at < 122 && answers().length === 0; at += 1) {

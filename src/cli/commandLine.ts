@@ -1,0 +1,162 @@
+// Reads a command line by the table of commands: parsing, help, exit code, and a Failure in words.
+import { parseArgs } from 'node:util';
+import { about } from '../foundation/about.ts';
+import { EXIT, Failure, framesOf, kindOf } from '../foundation/failure.ts';
+import { adviceOf, type Io, wrongUsage } from './command.ts';
+import { COMMANDS, type CommandRow } from './commands.ts';
+
+/** Runs a command line and resolves to its exit code; a Failure becomes a message. Never rejects. */
+export async function exitCodeOf(argv: readonly string[], io: Io): Promise<number> {
+  try {
+    return await runCommandLine(argv, io);
+  } catch (err) {
+    if (err instanceof Failure) {
+      // Each line about an invalid configuration already says what is allowed.
+      const advice = err.code === 'config_invalid' ? undefined : adviceOf(err);
+      io.err(`${err.message}\n${advice ? `${advice}\n` : ''}`);
+      return err.exitCode;
+    }
+    io.err(`${about.name}: unexpected fault: ${placeOf(err)}\n`);
+    return EXIT.unexpected;
+  }
+}
+
+/** The place where it was thrown, without the message: that may quote a secret. */
+const placeOf = (err: unknown): string => [kindOf(err), ...framesOf(err).slice(0, 5)].join('\n');
+
+/** Options of earlier versions. */
+const GONE = ['with-secrets', 'passphrase-file'];
+const SECRETS_APART = 'a backup has no secrets; keep passwords and password files apart';
+
+/** Resolves to the exit code. Rejects with wrong_usage, or with the failure of the command. */
+export async function runCommandLine(argv: readonly string[], io: Io): Promise<number> {
+  const [first] = argv[0] === 'help' ? argv.slice(1) : argv;
+  const isNamed = first !== undefined && !first.startsWith('-');
+  const name = isNamed ? first : 'run';
+  const row = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (argv.includes('--version') && !isNamed) {
+    io.out(`${about.version}\n`);
+    return EXIT.fine;
+  }
+  if (argv.includes('--help') || argv.includes('-h') || argv[0] === 'help') {
+    const width = Math.min(io.columns, WIDTH);
+    io.out(isNamed && row ? helpOf(name, row, width) : overview(width));
+    return EXIT.fine;
+  }
+  if (!row)
+    throw wrongUsage(`Unknown command: ${name.slice(0, 40)}.${await meant(name, Object.keys(COMMANDS))}`);
+  const { values, positionals } = await parse(row, isNamed ? argv.slice(1) : argv);
+  refuseWords(name, row, positionals);
+  const command = await row.load();
+  return command({ options: values, words: positionals }, io);
+}
+
+/** Throws wrong_usage. */
+function refuseWords(name: string, { words: allowed }: CommandRow, words: readonly string[]): void {
+  const [first = 'nothing', ...others] = words;
+  if (allowed === undefined && words.length > 0)
+    throw wrongUsage(
+      Object.hasOwn(COMMANDS, first)
+        ? `The command comes first: ${about.name} ${first}, then its options.`
+        : `${name} takes no further words, found: ${first.slice(0, 40)}.`,
+    );
+  if (allowed === undefined || allowed.includes('…')) return;
+  if (others.length > 0 || (words.length === 0 && !allowed.startsWith('[')))
+    throw wrongUsage(`${name} takes one word, ${allowed}; found: ${words.join(' ').slice(0, 40) || first}.`);
+}
+
+/** A mistyped word, answered with the one of `words` that is nearest; empty: none is near. */
+async function meant(word: string, words: readonly string[], before = ''): Promise<string> {
+  const { didYouMean } = await import('../config/draft.ts');
+  const nearest = didYouMean(word, words);
+  return nearest === undefined ? '' : ` Did you mean ${before}${nearest}?`;
+}
+
+/** Rejects with wrong_usage. */
+async function parse(row: CommandRow, args: readonly string[]) {
+  const options = Object.keys(row.options).map((usage) => {
+    const [name = '', value] = usage.slice('--'.length).split(' ');
+    return { name, value, usage };
+  });
+  const kinds = options.map(({ name, value }) => {
+    const type: 'string' | 'boolean' = value === undefined ? 'boolean' : 'string';
+    return [name, { type, multiple: value?.endsWith('…') === true }] as const;
+  });
+  try {
+    return parseArgs({ args: [...args], options: Object.fromEntries(kinds), allowPositionals: true });
+  } catch (err) {
+    // Node adds advice about its own conventions.
+    const [message = ''] = err instanceof Error ? err.message.split(/\.?(?:\n|\. |$)/) : [];
+    const [, name = ''] = /--([\w-]+)/.exec(message) ?? [];
+    const allowed = options.find((option) => option.name === name);
+    if (!allowed && GONE.includes(name)) throw wrongUsage(`--${name} is gone: ${SECRETS_APART}.`);
+    if (allowed?.value)
+      throw wrongUsage(
+        `--${name} has no value, or one that begins with a dash (then --${name}=…); allowed: ${allowed.usage}.`,
+      );
+    const names = options.map((option) => option.name);
+    const other = allowed || name === '' ? '' : await meant(name, names, '--');
+    throw wrongUsage(`${message || 'Wrong usage'}.${other}`);
+  }
+}
+
+/** Any terminal has so many columns, and a page of the help no more of them. */
+const WIDTH = 80;
+/** A left column as wide as the widest of its cells would leave no room for what they mean. */
+const WIDEST_LEFT = 24;
+
+const overview = (
+  width: number,
+): string => `${about.name} ${about.version}: heat meter readings to MQTT, Home Assistant and Node-RED
+
+Usage: ${about.name} [command] [options]
+
+${columns(
+  Object.entries(COMMANDS).map(([name, row]) => [shortUsage(name, row), row.summary]),
+  width,
+)}
+
+${wrapped(`${about.name} COMMAND --help tells the options of a command. --version prints the version.`, width)}
+${wrapped(EXIT_CODES, width)}
+`;
+
+const EXIT_CODES =
+  'Exit codes: 0 fine, 1 unexpected fault, 2 wrong usage, 3 configuration invalid, 4 credentials refused, 5 provider unreachable, 6 broker unreachable, 7 Home Assistant unreachable.';
+
+const usageOf = (name: string, { words }: CommandRow): string =>
+  words === undefined ? name : `${name} ${words}`;
+
+function shortUsage(name: string, row: CommandRow): string {
+  const usage = usageOf(name, row);
+  return usage.length > WIDEST_LEFT ? `${name} …` : usage;
+}
+
+function helpOf(name: string, row: CommandRow, width: number): string {
+  const head = wrapped(`${about.name} ${usageOf(name, row)}: ${row.summary}`, width);
+  return `${head}\n\n${columns(Object.entries(row.options), width)}\n`;
+}
+
+/** An entry that is too wide for the left column has a line of its own. */
+function columns(rows: readonly (readonly [string, string])[], width: number): string {
+  const lefts = rows.map(([left]) => left.length).filter((length) => length <= WIDEST_LEFT);
+  const indent = ' '.repeat(Math.max(0, ...lefts) + 4);
+  return rows
+    .map(([left, right]) => {
+      const text = wrapped(right, width - indent.length).replaceAll('\n', `\n${indent}`);
+      const isWide = left.length + 4 > indent.length;
+      return isWide ? `  ${left}\n${indent}${text}` : `${`  ${left}`.padEnd(indent.length)}${text}`;
+    })
+    .join('\n');
+}
+
+/** In lines of at most so many characters, broken between words. */
+function wrapped(text: string, width: number): string {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join('\n');
+}

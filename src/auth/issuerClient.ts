@@ -69,37 +69,32 @@ export class IssuerClient {
     onReply: (json: unknown) => void = () => undefined,
   ): Promise<T> {
     const library = await import('openid-client');
-    let metadata: OpenIdClient.ServerMetadata | null = null;
-    const attempt = async () => {
-      metadata = await this.#discover(library);
-      return step(library, this.#configure(library, metadata, onReply));
-    };
+    const attempt = async () =>
+      step(library, this.#configure(library, await this.#discover(library), onReply));
     try {
       return await attempt().catch(async (err) => {
-        const isToRepeat =
-          metadata !== null && mayHaveMoved(library, err) && (await this.#hasMoved(library, metadata));
-        if (!isToRepeat) throw err;
-        return attempt();
+        if (mayHaveMoved(library, err) && (await this.#hasMoved(library))) return attempt();
+        throw err;
       });
     } catch (err) {
       const refusal = refusalIn(library, err, classify);
       if (refusal !== null) throw refusal;
       // The metadata may be out of date: it is asked for again at the next attempt, unless that was just done.
-      if (metadata === null || !mayHaveMoved(library, err)) this.#deps.memory.metadata = null;
+      if (!mayHaveMoved(library, err)) this.#deps.memory.metadata = null;
       throw err instanceof Failure ? err : unreachable(err, this.#deps.clock.now(), this.#deps.ca_file);
     }
   }
 
-  /** Discovers again, at most every few minutes. Whether an address is another one than in `before`. */
-  async #hasMoved(library: Library, before: OpenIdClient.ServerMetadata): Promise<boolean> {
+  /** Discovers again, at most every few minutes. Whether an address is another one now. */
+  async #hasMoved(library: Library): Promise<boolean> {
     const { memory, clock } = this.#deps;
     const now = clock.monotonic();
     if (now - (memory.discoveredAgainAt ?? Number.NEGATIVE_INFINITY) < DISCOVER_AGAIN_AFTER_MS) return false;
     memory.discoveredAgainAt = now;
+    const before = await this.#discover(library).catch(() => null);
     memory.metadata = null;
-    const after = await this.#discover(library).catch(() => null);
-    if (after === null) memory.metadata = null;
-    return after !== null && ENDPOINTS.some((name) => after[name] !== before[name]);
+    const after = await this.#discover(library).catch(() => before);
+    return ENDPOINTS.some((name) => after?.[name] !== before?.[name]);
   }
 
   async #discover(library: Library): Promise<OpenIdClient.ServerMetadata> {
@@ -110,7 +105,11 @@ export class IssuerClient {
         timeout: timeout_seconds,
         [library.customFetch]: (url: string, init: unknown) => this.#deps.fetch(url, init as RequestInit),
       })
-      .then((discovered) => discovered.serverMetadata());
+      .then((discovered) => discovered.serverMetadata())
+      .catch((err: unknown) => {
+        memory.metadata = null;
+        throw err;
+      });
     return memory.metadata;
   }
 

@@ -130,9 +130,9 @@ function ofOwnMeters(
   const places = [`${base}/meter/`, `/${deviceId(base, 'meter', '')}`];
   const meterIn = (topic: string) => places.flatMap((place) => topic.split(place)[1]?.split('/')[0] ?? []);
   const isOwn = (topic: string) => meterIn(topic).every((series) => stored.hasSeries(series));
-  const own = <T>(byTopic: Readonly<Record<string, T>>) =>
+  const filtered = <T>(byTopic: Readonly<Record<string, T>>) =>
     Object.fromEntries(Object.entries(byTopic).filter(([topic]) => isOwn(topic)));
-  return { topics: own(topics), components: own(components) };
+  return { topics: filtered(topics), components: filtered(components) };
 }
 
 /** Resolves to the topics that the broker has refused, or to `null` when it has not answered: the next run publishes it. */

@@ -84,7 +84,7 @@ function settleProperty(options: PropertyOptions, fresh: FreshId) {
   const settled = services.map(({ identifier, serviceType = HEAT_SERVICE, meter }) => {
     const serviceId = fresh();
     const name = identifier === undefined ? `HM${serviceId}` : identifier;
-    /** Of meters that were here before, the oldest first. */
+    /** Meters that were here before, the oldest first. */
     const earlier: { readonly identifier: string | null; readonly until: number }[] = [];
     return { id: serviceId, identifier: name, earlier, serviceType, meter: meter && new Meter(meter) };
   });

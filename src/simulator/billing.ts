@@ -35,7 +35,7 @@ interface Question extends BillingOptions {
   readonly now: number;
 }
 
-/** What another customer has is forbidden, what nobody has is not found. */
+/** An object of another customer is forbidden, one that nobody has is not found. */
 function mine<T>(question: Question, find: (account: Account) => T | undefined): T {
   const object = find(question.account);
   if (object !== undefined) return object;
@@ -51,7 +51,7 @@ const checkCustomer = (question: Question, asked: string | null) =>
     [customerCode, String(customerId)].find((name) => name === asked),
   );
 
-// What a page has where nothing is asked, and at most.
+// A page has so many objects, or fewer where a question says so.
 const PAGE_SIZE = 10;
 
 /** The page that was asked for. */

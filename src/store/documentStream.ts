@@ -65,7 +65,7 @@ export async function* documentsIn(
   if (!head.endsWith(`${JSON.stringify(key)}:{`)) {
     const json = JSON.parse(await restOf(lines, head, limits));
     const documents = json?.[key];
-    const isObject = documents?.constructor === Object;
+    const isObject = Object.prototype.toString.call(documents) === '[object Object]';
     if (isObject) yield* Object.entries(documents);
     onRest(isObject ? { ...json, [key]: {} } : json);
     return;

@@ -26,7 +26,9 @@ async function read(text: string, size = 16_384, limits = LARGEST) {
   return { rest, documents: Object.fromEntries(documents) };
 }
 
-const names = fc.string({ minLength: 1, unit: 'binary' }).filter((name) => name !== '__proto__');
+// vitest compares what objects have as their constructor.
+const isComparable = (name: string) => !['__proto__', 'constructor'].includes(name);
+const names = fc.string({ minLength: 1, unit: 'binary' }).filter(isComparable);
 const json = fc
   .jsonValue({ depthSize: 'small', stringUnit: 'binary' })
   .map((value) => JSON.parse(JSON.stringify(value)));
@@ -42,7 +44,8 @@ test('what is written is read, however it comes in chunks and is laid out', asyn
   };
   const heads = many.map(({ documents: _, ...head }) => head);
   const property = fc.asyncProperty(heads, many, fc.integer({ min: 1, max: 40 }), fc.boolean(), run);
-  await fc.assert(property, { numRuns: RUNS });
+  const examples: [Documents, Documents, number, boolean][] = [[{}, { constructor: [] }, 1, true]];
+  await fc.assert(property, { numRuns: RUNS, examples });
 });
 
 test('reads what an earlier version wrote in one line, which had them first', async () => {

@@ -52,7 +52,7 @@ export const STATE = `heat2mqtt/meter/${METER}/state`;
 export const EVENT = `heat2mqtt/meter/${METER}/event`;
 export const HEALTH = 'heat2mqtt/bridge/health';
 
-/** What a subscriber finds who comes later, of ME with the usual configuration. */
+/** A later subscriber finds these, of ME with the usual configuration. */
 export const RETAINED = [
   'heat2mqtt/account/home/invoices',
   'heat2mqtt/account/home/state',

@@ -1,4 +1,4 @@
-// Where tests run: not in the root, in which whoever works here may have a configuration and a state directory of their own.
+// Tests do not run in the root: a person who works here may have a configuration and a state directory of their own there.
 import { join } from 'node:path';
 import { ROOT } from './sources.ts';
 

@@ -37,7 +37,7 @@ export function complaintAbout({ topic, payload, retained }: Said): string | nul
   return `${topic}: does not keep to docs/schemas/${schemaFile(kind)}: ${why}: ${payload.slice(0, 500)}`;
 }
 
-/** Of a topic of ours that no schema knows. */
+/** A complaint about a topic of ours that no schema knows, or `null`. */
 export function schemaMissing(bases: Iterable<string>, topic: string): string | null {
   const isOurs = [...bases].some((base) => topic.startsWith(`${base}/`));
   const isOther = /\/bridge\/(request\/[^/]+|check)$/.test(topic);

@@ -44,7 +44,7 @@ export function Status() {
   );
 }
 
-/** Of many accounts, only those that are not well are shown one by one. */
+/** When there are many accounts, only those that are not well are shown one by one. */
 function sessionFacts({ auth }: Health): Fact[] {
   const sessions = Object.entries(auth);
   const isWell = (state: string) => state === 'ok' || state === 'refreshing';

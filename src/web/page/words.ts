@@ -81,7 +81,7 @@ const UNITS = [
   ['minute', 60, 60],
 ] as const;
 
-/** By sentences of our own: a browser that does not know the language has none. */
+/** The sentences are our own: a browser that does not know the language has none. */
 function relative(count: number, unit: 'day' | 'hour' | 'minute'): string {
   const near = unit === 'day' ? NEAR.get(count) : undefined;
   if (near !== undefined) return say(near);

@@ -283,7 +283,7 @@ export class Connection {
       else refusals.push(refusal);
     }
     // One packet, so that the answer to all comes at once: a rival for the client id may be quick.
-    const packets = this.#culprit.isSought ? asked.map((subscription) => [subscription]) : [asked];
+    const packets = this.#culprit.isSubscription ? asked.map((subscription) => [subscription]) : [asked];
     for (const packet of packets) if (packet.length > 0) refusals.push(...(await this.#ask(packet)));
     return refusals;
   }

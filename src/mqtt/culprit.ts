@@ -6,7 +6,8 @@ const MOST_SEPARATE = 20;
 
 /** Names of what is sent. */
 export const publicationOf = (topic: string): string => `PUBLISH ${topic}`;
-export const subscriptionTo = (filters: readonly string[]): string => `SUBSCRIBE ${filters.join(' ')}`;
+const SUBSCRIBE = 'SUBSCRIBE ';
+export const subscriptionTo = (filters: readonly string[]): string => SUBSCRIBE + filters.join(' ');
 
 /**
  * Two connections in a row that end over the same thing are hardly an accident. It is left out from then on, so that the rest gets through.
@@ -28,6 +29,11 @@ export class Culprit {
   /** One at a time is to be sent, so that the end of a connection tells which it was. */
   get isSought(): boolean {
     return this.#suspect !== null;
+  }
+
+  /** One filter at a time is to be asked for. */
+  get isSubscription(): boolean {
+    return this.#suspect?.startsWith(SUBSCRIBE) ?? false;
   }
 
   /** How a connection has ended over it, so that it is left out. */

@@ -1,5 +1,6 @@
 // A broker that ends connections: what it ended them over is left out, by whichever way it was sent, and nothing else is.
 import { expect, test } from 'vitest';
+import { Culprit, subscriptionTo } from '../../src/mqtt/culprit.ts';
 import { openStack } from '../support/stack.ts';
 import { startStrictBroker, type Verdicts } from '../support/strictBroker.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -24,6 +25,23 @@ async function judged(verdicts: Verdicts, more: Parameters<typeof openLink>[2] =
       }),
   };
 }
+
+test('tries a subscription once more when a connection has lasted, and leaves it out for good when that ends, too', () => {
+  const culprit = new Culprit();
+  const end = { what: 'closed by the broker' };
+  const name = subscriptionTo(['x/status']);
+  expect([culprit.judge(name, end), culprit.judge(name, end), culprit.endOver(name)]).toEqual([
+    false,
+    true,
+    end,
+  ]);
+  expect([culprit.retry(), culprit.endOver(name)]).toEqual([true, undefined]);
+  expect([culprit.judge(name, end), culprit.endOver(name)]).toEqual([true, end]);
+  expect([culprit.retry(), culprit.endOver(name)]).toEqual([false, end]);
+  // A connection that ends at rest clears it.
+  culprit.judge(undefined, end);
+  expect(culprit.endOver(name)).toBeUndefined();
+});
 
 test('leaves nothing out when the broker goes away in the middle of the first publication, twice', async () => {
   const { broker, link, inTheEnd, refused } = await judged(
@@ -105,4 +123,16 @@ test('leaves out what the broker ends the connection over when it is sent past t
   broker.cut();
   await waitFor('the loss', () => !link.status().connected);
   expect(await turnOf()).toEqual(new Set());
+});
+
+test('asks for all filters in one packet when a message is the suspect', async () => {
+  const { broker, inTheEnd } = await judged(
+    { publish: (topic, connections) => (topic === CULPRIT && connections === 1 ? null : 0) },
+    {
+      announcement: () => [ONLINE, ...states('culprit')],
+      subscriptions: [{ filter: 'x/request/+' }, { filter: 'x/status' }],
+    },
+  );
+  await inTheEnd('the message', () => broker.topics().includes(CULPRIT));
+  expect([broker.connections, broker.questions]).toEqual([2, 2]);
 });

@@ -76,6 +76,8 @@ export class StrictBroker {
   readonly connects: Asked[] = [];
   /** Every filter that was asked for. */
   readonly subscribed: string[] = [];
+  /** SUBSCRIBE packets. */
+  questions = 0;
   pings = 0;
   unanswered = 0;
   mostUnanswered = 0;
@@ -179,6 +181,7 @@ export class StrictBroker {
   #onSubscribe(client: Client, body: Buffer): void {
     const { subscribe = () => 1 } = this.#verdicts;
     const filters = filtersIn(body, client.level);
+    this.questions += 1;
     this.subscribed.push(...filters);
     const granted: number[] = [];
     for (const verdict of filters.map(subscribe)) {

@@ -158,10 +158,6 @@ export class Household {
     else if (outcome.fault === null) logPolled(account, outcome, log);
     link.publish(news);
     signals.emit('accountChanged', account.id);
-    // Their bills are about the same meters.
-    for (const { account: other } of this.#seats)
-      if (other.properties.duplicates().some(({ reader }) => reader === account.id))
-        signals.emit('accountChanged', other.id);
   }
 
   /** No poll is under way, and none is due. */

@@ -285,6 +285,8 @@ export class Connection {
     // One packet, so that the answer to all comes at once: a rival for the client id may be quick.
     const packets = this.#culprit.isSubscription ? asked.map((subscription) => [subscription]) : [asked];
     for (const packet of packets) if (packet.length > 0) refusals.push(...(await this.#ask(packet)));
+    // Each has been answered, so that it was none of them together either.
+    this.#culprit.acquit(nameOf(asked));
     return refusals;
   }
 
@@ -303,7 +305,7 @@ export class Connection {
     // An object puts names that are numbers first, and so does the packet that mqtt.js makes of it.
     const filters = Object.keys(wanted);
     let codes: readonly number[] = [];
-    await this.#answered(subscriptionTo(filters), ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
+    await this.#answered(nameOf(packet), ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
       this.#client.subscribe(wanted, (err, _, answer) => {
         codes = (answer?.granted ?? []).map(Number);
         // A refused filter is an error to mqtt.js, too. It ends a connection whose answer has fewer codes.
@@ -362,6 +364,9 @@ export class Connection {
     this.#client.end(true);
   }
 }
+
+const nameOf = (packet: readonly Subscription[]): string =>
+  subscriptionTo(packet.map(({ filter }) => filter));
 
 function meaningOf(err: Error, topic: string): Error {
   const code = 'code' in err ? err.code : undefined;

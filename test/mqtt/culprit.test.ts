@@ -136,3 +136,26 @@ test('asks for all filters in one packet when a message is the suspect', async (
   await inTheEnd('the message', () => broker.topics().includes(CULPRIT));
   expect([broker.connections, broker.questions]).toEqual([2, 2]);
 });
+
+test('suspects no subscription any more when each was answered by itself', async () => {
+  let isHeld = false;
+  const { broker, link, inTheEnd } = await judged(
+    {
+      subscribe: (_, connections) => (connections === 1 ? null : 1),
+      // Another client takes over while a message is under way, so that nothing is forgiven.
+      publish: () => (isHeld ? { dismiss: 0x8e } : 0),
+    },
+    {
+      at: () => ({ versions: [5] }),
+      subscriptions: [{ filter: 'x/request/+' }, { filter: 'x/status' }],
+    },
+  );
+  await inTheEnd('a connection', () => link.status().connected && link.status().waiting === 0);
+  expect([broker.connections, broker.questions]).toEqual([2, 3]);
+  isHeld = true;
+  link.publish([state('1')]);
+  await waitFor('the loss', () => !link.status().connected);
+  isHeld = false;
+  await inTheEnd('a connection', () => link.status().connected);
+  expect(broker.questions).toBe(4);
+});

@@ -50,7 +50,7 @@ type Verdict = number | null | { readonly dismiss: number };
 export interface Verdicts {
   readonly connect?: (asked: Asked) => number | null;
   readonly publish?: (topic: string, connections: number) => Verdict;
-  readonly subscribe?: (filter: string) => Verdict;
+  readonly subscribe?: (filter: string, connections: number) => Verdict;
   readonly announced?: Announced;
   /** MQTT 5: said beside each code that refuses, as reason string, user property and server reference. */
   readonly words?: string;
@@ -184,7 +184,7 @@ export class StrictBroker {
     this.questions += 1;
     this.subscribed.push(...filters);
     const granted: number[] = [];
-    for (const verdict of filters.map(subscribe)) {
+    for (const verdict of filters.map((filter) => subscribe(filter, this.connections))) {
       if (typeof verdict !== 'number') return void end(client, verdict);
       if (verdict === SILENCE) return;
       granted.push(client.level === 4 && verdict >= FIRST_REFUSAL ? FIRST_REFUSAL : verdict);

@@ -179,13 +179,19 @@ test('the tax is found, a wrong bill told with its event, and a corrected day co
   await probe.until(INVOICES, (now) => checksOf(now)[0]?.rest === 0);
 });
 
-test('a meter that another account reads counts for the bills of both', async () => {
+test('a bill is compared with the days of a meter that another account reads, also when these come last', async () => {
   const { events, given } = household();
   const couple = ['ann', 'bob'].map((name) => ({
     ...person(name, [home(METER, { events })]),
     invoices: given.slice(0, 5),
   }));
-  const { probe } = await firstPoll({ accounts: couple, at: '2025-04-04T12:00:00Z', config: SINCE });
+  const { probe } = await firstPoll({
+    accounts: couple,
+    at: '2025-04-04T12:00:00Z',
+    config: SINCE,
+    prepare: ({ simulator: { switches } }) => switches.fault('/api/v1/reports', { kind: 'slow', ms: 10_000 }),
+    isLate: true,
+  });
   await probe.until(
     'heat2mqtt/account/home2/state',
     (state) => state.invoice_difference_explained_percent === 13.5,

@@ -168,6 +168,9 @@ export class Household {
     const failed = outcomes.filter(({ fault }) => fault !== null).length;
     const counts = countsOf(outcomes.flatMap(({ events }) => events));
     if (this.#isCrowd) log.info({ accounts: outcomes.length, failed, ...counts }, 'accounts polled');
+    // Their bills are about meters that another account has read, perhaps after their own poll.
+    for (const { account } of this.#seats)
+      if (account.properties.duplicates().length > 0) signals.emit('accountChanged', account.id);
     signals.emit('pollEnded');
   }
 

@@ -112,6 +112,7 @@ export class Keeper {
       stateTopic: topics.of('bridge/state'),
       infoTopic: topics.of('bridge/info'),
       instance: this.#instance,
+      isConnected: () => this.#voice?.link.status().connected ?? false,
       sayOnline: (isAll) => {
         // Nobody can tell that the fleet works, and `offline` was our own word.
         if (membership.isDatabaseGone()) return;

@@ -13,6 +13,8 @@ interface WatchParts {
   readonly instance: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** Without a connection nothing is put right: the next one says everything. */
+  readonly isConnected: () => boolean;
   /** `isAll`: another installation has written on our topics since they were last said, and is seen to go. */
   readonly sayOnline: (isAll: boolean) => void;
   /** Publishes bridge/info again, as it is. */
@@ -102,6 +104,8 @@ export class BaseTopicWatch {
   }
 
   #sayOnline(): void {
+    // A broker that stops sends our own will first.
+    if (!this.#parts.isConnected()) return;
     const isAll = this.#isOverwritten;
     this.#isOverwritten = false;
     this.#throttledLog.write('state', (more) =>

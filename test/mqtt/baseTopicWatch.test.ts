@@ -23,6 +23,7 @@ const info = (instance: string, more = {}) =>
 function open(clock = handClock('2025-03-10T12:00:00Z'), instance = 'mine') {
   const said: string[] = [];
   const { log, messages } = logLines();
+  const connection = { isLost: false };
   let changes = 0;
   const watch = new BaseTopicWatch({
     stateTopic: STATE,
@@ -30,6 +31,7 @@ function open(clock = handClock('2025-03-10T12:00:00Z'), instance = 'mine') {
     instance,
     clock,
     log,
+    isConnected: () => !connection.isLost,
     sayOnline: (isAll) => void said.push(isAll ? 'everything' : 'online'),
     sayInfo: () => void said.push('info'),
     onChange: () => {
@@ -38,6 +40,7 @@ function open(clock = handClock('2025-03-10T12:00:00Z'), instance = 'mine') {
   });
   return {
     clock,
+    connection,
     watch,
     said,
     warnings: () => messages('warn'),
@@ -47,6 +50,14 @@ function open(clock = handClock('2025-03-10T12:00:00Z'), instance = 'mine') {
     codes: () => watch.reasons().map(({ code }) => code),
   };
 }
+
+test('puts nothing right, and tells nothing, when the broker has stopped after our will', () => {
+  const { hear, said, clock, connection, warnings } = open();
+  hear(STATE, 'offline');
+  connection.isLost = true;
+  clock.advance(2_000);
+  expect([said, warnings()]).toEqual([[], []]);
+});
 
 test.each(['offline', '', 'nonsense'])('a live "%s" is put right within two seconds', (word) => {
   const { hear, said, clock, codes } = open();

@@ -22,6 +22,7 @@ export function watchBaseTopic(
     instance: randomUUID(),
     clock,
     log,
+    isConnected: () => link.status().connected,
     sayOnline: (isAll) => link.publish(isAll ? everything() : [stateMessage(topics, 'online')]),
     sayInfo: () => link.publish([infoMessage(topics, bridge())]),
     onChange: () => void signals.emit('bridgeChanged'),

@@ -35,7 +35,7 @@ const ENDPOINTS = ['token_endpoint', 'authorization_endpoint', 'device_authoriza
 type Library = typeof OpenIdClient;
 export type Configuration = OpenIdClient.Configuration;
 type Step<T> = (library: Library, configuration: Configuration) => Promise<T>;
-type Reply = Awaited<ReturnType<Library['refreshTokenGrant']>>;
+type Reply = OpenIdClient.TokenEndpointResponse;
 
 export class IssuerClient {
   readonly #deps: ClientDeps;

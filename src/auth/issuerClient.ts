@@ -69,12 +69,14 @@ export class IssuerClient {
     onReply: (json: unknown) => void = () => undefined,
   ): Promise<T> {
     const library = await import('openid-client');
-    const attempt = async () =>
-      step(library, this.#configure(library, await this.#discover(library), onReply));
+    const attempt = async (metadata: Promise<OpenIdClient.ServerMetadata>) =>
+      step(library, this.#configure(library, await metadata, onReply));
     try {
-      return await attempt().catch(async (err) => {
-        if (mayHaveMoved(library, err) && (await this.#hasMoved(library))) return attempt();
-        throw err;
+      const metadata = this.#discover(library);
+      return await attempt(metadata).catch(async (err) => {
+        const isToRepeat = mayHaveMoved(library, err) && (await this.#hasMoved(library, await metadata));
+        if (!isToRepeat) throw err;
+        return attempt(this.#discover(library));
       });
     } catch (err) {
       const refusal = refusalIn(library, err, classify);
@@ -85,16 +87,15 @@ export class IssuerClient {
     }
   }
 
-  /** Discovers again, at most every few minutes. Whether an address is another one now. */
-  async #hasMoved(library: Library): Promise<boolean> {
+  /** Discovers again, at most every few minutes. Whether an address is another one than in `before`. */
+  async #hasMoved(library: Library, before: OpenIdClient.ServerMetadata): Promise<boolean> {
     const { memory, clock } = this.#deps;
     const now = clock.monotonic();
     if (now - (memory.discoveredAgainAt ?? Number.NEGATIVE_INFINITY) < DISCOVER_AGAIN_AFTER_MS) return false;
     memory.discoveredAgainAt = now;
-    const before = await this.#discover(library).catch(() => null);
     memory.metadata = null;
     const after = await this.#discover(library).catch(() => before);
-    return ENDPOINTS.some((name) => after?.[name] !== before?.[name]);
+    return ENDPOINTS.some((name) => after[name] !== before[name]);
   }
 
   async #discover(library: Library): Promise<OpenIdClient.ServerMetadata> {

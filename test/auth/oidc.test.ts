@@ -1,5 +1,6 @@
 // The issuer on the wire: requests, grants, and every kind of answer that is not OpenID Connect.
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { IssuerMemory } from '../../src/auth/issuerClient.ts';
 import { GrantUnusable, IssuerUnreachable } from '../../src/auth/issuerTrouble.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { trustIn } from '../../src/http/trust.ts';
@@ -156,6 +157,22 @@ describe('a token endpoint that has moved', () => {
     account.clock.advance(180_000);
     token.hasMoved = false;
     await expect(issuer.login('me@example.org', 'demo')).resolves.toMatchObject({ expiresInSeconds: 1800 });
+  });
+
+  test('is looked up at once when another account has dropped the shared metadata meanwhile', async () => {
+    const memory: IssuerMemory = { metadata: null };
+    const { fetch } = createHttpClient(account.clock);
+    const issuer = account.issuer({
+      memory,
+      async fetch(url, init) {
+        const response = await fetch(url, init);
+        if (response.status === 404) memory.metadata = null;
+        return response;
+      },
+    });
+    const { refreshToken } = await issuer.login('me@example.org', 'demo');
+    account.simulator.switches.token.hasMoved = true;
+    await expect(issuer.refresh(refreshToken ?? '')).resolves.toMatchObject({ expiresInSeconds: 1800 });
   });
 
   test.each<[string, Fault, string]>([

@@ -3,7 +3,7 @@ import type { Account, AccountOutcome } from '../accounts/account.ts';
 import type { AccountContext, MeterEvent } from '../accounts/context.ts';
 import { eventsOfPoll } from '../accounts/events.ts';
 import { knownUnits } from '../domain/amount.ts';
-import type { Change } from '../domain/ledger.ts';
+import { type Change, newestDay } from '../domain/ledger.ts';
 import type { DaySpan } from '../domain/period.ts';
 import { sumAmounts } from '../domain/totals.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
@@ -82,11 +82,13 @@ export function logPolled({ id, meters, extras }: Account, { events }: AccountOu
 /** The newest day that any of the meters has, and what all of them used on it. */
 function newestOf(meters: NonNullable<Account['meters']>) {
   const ledgers = meters.filter(({ isComplete }) => isComplete).map(({ store }) => store.saved);
-  const newestDay = ledgers.flatMap(({ days }) => [...days.keys()]).reduce((a, b) => (a > b ? a : b), '');
-  const entries = ledgers.flatMap(({ days }) => days.get(newestDay) ?? []);
-  if (entries.length === 0) return { newestDay: null };
-  const { energy, cost } = sumAmounts(entries);
-  return { newestDay, kwh: knownUnits(energy), cost: knownUnits(cost) };
+  const newest = ledgers
+    .flatMap(({ days }) => newestDay(days) ?? [])
+    .sort()
+    .at(-1);
+  if (newest === undefined) return { newestDay: null };
+  const { energy, cost } = sumAmounts(ledgers.flatMap(({ days }) => days.get(newest) ?? []));
+  return { newestDay: newest, kwh: knownUnits(energy), cost: knownUnits(cost) };
 }
 
 /** `undefined`: none, which the log leaves out. */

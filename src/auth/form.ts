@@ -308,5 +308,5 @@ const trouble = (what: string, waitMs: number | null = null) =>
   new IssuerUnreachable(`The issuer's login page ${what}.`, {
     retry: 'later',
     hint: 'It usually passes by itself, and says nothing about the password. If it lasts, check provider.issuer.',
-    ...(waitMs === null ? {} : { retryAfterMs: waitMs }),
+    retryAfterMs: waitMs,
   });

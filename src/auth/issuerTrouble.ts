@@ -53,12 +53,11 @@ export function unreachable(err: unknown, now: number, caFile: string | undefine
   const [retry, words, hint = 'If this lasts, check provider.issuer and the network'] = response
     ? answeredBy(response)
     : failedBy(root);
-  const retryAfter = retryAfterMs(response?.headers.get('retry-after'), now);
   return new IssuerUnreachable(`The issuer ${words}.`, {
     retry,
     hint: `${hint}; the password is not in doubt.`,
     cause: err,
-    ...(retryAfter === null ? {} : { retryAfterMs: retryAfter }),
+    retryAfterMs: retryAfterMs(response?.headers.get('retry-after'), now),
   });
 }
 

@@ -37,7 +37,7 @@ export type Command = (given: Arguments, io: Io) => Promise<number>;
 
 /** A command cannot do what it is asked to, however often: exit code 2. */
 export const refusal = (code: string, message: string, hint?: string) =>
-  failure(code, message, { exit: EXIT.usage, retry: 'never', ...(hint === undefined ? {} : { hint }) });
+  failure(code, message, { exit: EXIT.usage, retry: 'never', hint });
 
 /** The command line cannot be understood. */
 export const wrongUsage = (message: string) =>

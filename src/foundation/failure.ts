@@ -25,8 +25,8 @@ export interface FailureOptions {
   /** One sentence of advice for the person at home. */
   readonly hint?: string | undefined;
   readonly cause?: unknown;
-  /** Set when the other side named a waiting time (`Retry-After`). */
-  readonly retryAfterMs?: number | undefined;
+  /** Set when the other side named a waiting time (`Retry-After`); `null`: it named none. */
+  readonly retryAfterMs?: number | null;
 }
 
 /**
@@ -47,7 +47,7 @@ export class Failure extends Error {
     this.exitCode = options.exit;
     this.retry = options.retry;
     this.hint = options.hint;
-    this.retryAfterMs = options.retryAfterMs;
+    this.retryAfterMs = options.retryAfterMs ?? undefined;
   }
 }
 

@@ -138,13 +138,12 @@ export function createAsk(options: AskOptions): Ask {
 
   function refusal({ what, status, json }: Reply, { headers }: HttpResponse, notFound: Exchange['notFound']) {
     if (status === 408 || status === 429 || status >= 500) {
-      const askedFor = retryAfterMs(headers['retry-after'], clock.now());
       return unreachable(`The provider answered the ${what} with HTTP ${status}.`, {
         retry: status === 429 ? 'later' : 'soon',
         hint: isProvider
           ? 'The provider has trouble; the bridge tries again by itself.'
           : 'The service has trouble: ask again later.',
-        ...(askedFor === null ? {} : { retryAfterMs: askedFor }),
+        retryAfterMs: retryAfterMs(headers['retry-after'], clock.now()),
       });
     }
     const moved = {

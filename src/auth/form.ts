@@ -6,7 +6,7 @@ import { Failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { HttpRequest, HttpResponse } from '../http/client.ts';
 import { IssuerUnreachable, unreachable } from './issuerTrouble.ts';
-import { type Field, type Form, type Page, readPage, successful, words } from './loginPage.ts';
+import { type Field, type Form, isButton, type Page, readPage, successful, words } from './loginPage.ts';
 import { withQuery } from './oidc.ts';
 import { classifyRedirectError, LoginRefused, REFUSALS } from './refusals.ts';
 
@@ -267,7 +267,6 @@ const isConsent = ({ action, fields, hasCaptcha }: Form): boolean =>
   (/consent/i.test(action?.pathname ?? '') ||
     fields.some(({ type, name, value }) => type === 'hidden' && [name, value].includes('consent')));
 
-const isButton = ({ type }: Field) => type === 'submit';
 const isAccept = (field: Field) => isButton(field) && field.name === 'accept';
 
 function isAt(url: URL, redirectUri: URL): boolean {

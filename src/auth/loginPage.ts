@@ -107,7 +107,7 @@ function formsIn(elements: readonly Element[], base: URL, address: URL): Form[] 
     .filter(({ attributes }) => attributes.method?.trim().toLowerCase() === 'post')
     .map((form) => {
       const fields = fieldsOf.get(form) ?? [];
-      const buttons = fields.filter(({ type }) => type === 'submit');
+      const buttons = fields.filter(isButton);
       const href = (buttons.length === 1 && buttons[0]?.attributes.formaction) || form.attributes.action;
       return {
         // Without an action a form goes to the page itself, whatever the base is.
@@ -117,6 +117,8 @@ function formsIn(elements: readonly Element[], base: URL, address: URL): Form[] 
       };
     });
 }
+
+export const isButton = ({ type }: Field): boolean => type === 'submit';
 
 const isField = ({ name, attributes }: Element) =>
   (name === 'input' || name === 'button') && attributes.disabled === undefined;
@@ -136,11 +138,12 @@ function isCaptcha({ name, attributes }: Element): boolean {
 
 /** The fields that a browser sends of the form; of buttons the only one. */
 export function successful({ fields }: Form): URLSearchParams {
-  const buttons = fields.filter(({ type }) => type === 'submit');
-  const isSent = ({ name, type, attributes }: Field) => {
+  const buttons = fields.filter(isButton);
+  const isSent = (field: Field) => {
+    const { name, type, attributes } = field;
     if (name === '' || ['button', 'reset', 'image', 'file'].includes(type)) return false;
     if (type === 'checkbox' || type === 'radio') return attributes.checked !== undefined;
-    return type !== 'submit' || buttons.length === 1;
+    return !isButton(field) || buttons.length === 1;
   };
   return new URLSearchParams(fields.filter(isSent).map(({ name, value }): [string, string] => [name, value]));
 }

@@ -51,7 +51,6 @@ const ROWS: Readonly<Record<number, readonly [what: string, hint: string, about?
   135: [
     'not authorized',
     'Check mqtt.username and mqtt.password, and that the broker lets this user connect.',
-    'message',
   ],
   136: [
     'the server is unavailable',

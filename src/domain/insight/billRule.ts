@@ -234,21 +234,35 @@ function leastMedianOfSquares(
     median: Number.POSITIVE_INFINITY,
     off: [],
   };
-  const places = bills.map((_, at) => at);
-  for (const sample of choices(places, form.fitted.length)) {
+  for (const sample of samplesOf(bills.length, form.fitted.length)) {
     const ofSample = (column: readonly number[]) => sample.map((at) => column[at] as number);
     const line = leastSquares(columns.map(ofSample), ofSample(values));
     if (line === null) continue;
-    const off = bills.map((_, at) =>
-      Math.abs((values[at] as number) - dot(line.coefficients, terms[at] as Terms)),
-    );
-    const middle = median(off);
-    if (middle < best.median) best = { median: middle, off };
+    let nearer = 0;
+    const off = bills.map((_, at) => {
+      const distance = Math.abs((values[at] as number) - dot(line.coefficients, terms[at] as Terms));
+      if (distance < best.median) nearer += 1;
+      return distance;
+    });
+    // Few of hundreds of samples are better, and have to be sorted.
+    if (nearer > bills.length >> 1) best = { median: median(off), off };
   }
   // The scale of normal noise, corrected for few bills (Rousseeuw and Leroy); rounding is always there.
   const few = 1 + 5 / (bills.length - form.fitted.length);
   const far = OUTLIER * Math.max(rounding, NORMAL_PER_DEVIATION * few * best.median);
   return bills.filter((_, at) => (best.off[at] ?? Number.POSITIVE_INFINITY) <= far);
+}
+
+/** Each is asked for again and again. */
+const samples = new Map<string, readonly number[][]>();
+
+/** All choices of so many places among `count`. */
+function samplesOf(count: number, size: number): readonly number[][] {
+  const key = `${count} ${size}`;
+  const places = Array.from({ length: count }, (_, at) => at);
+  const chosen = samples.get(key) ?? choices(places, size);
+  samples.set(key, chosen);
+  return chosen;
 }
 
 /** All choices of so many of them. */

@@ -19,6 +19,9 @@ export function toUnits(micro: Micro): number {
 export const knownUnits = (micro: Micro | null | undefined): number | null =>
   micro == null ? null : toUnits(micro);
 
+/** Of any unit, to one decimal. */
+export const toTenths = (value: number): number => Math.round(value * 10) / 10 || 0;
+
 /** With all its decimals. */
 export const inFull = (micro: Micro): number => micro / MICRO;
 

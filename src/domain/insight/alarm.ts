@@ -18,12 +18,16 @@ import {
 } from './readings.ts';
 import { feltOver, type Temperatures } from './weather.ts';
 
+export const DIRECTIONS = ['high', 'low'] as const;
+export const UNUSUAL_REASONS = ['day', 'drift'] as const;
+export const EXPECTED_BY = ['weather', 'season'] as const;
+
 export interface UnusualUse {
   /** The day by which it was found. */
   readonly since: Day;
-  readonly direction: 'high' | 'low';
+  readonly direction: (typeof DIRECTIONS)[number];
   /** One day by itself, or several together. */
-  readonly reason: 'day' | 'drift';
+  readonly reason: (typeof UNUSUAL_REASONS)[number];
 }
 
 type Finding = Omit<UnusualUse, 'since'>;
@@ -77,7 +81,7 @@ export interface Expectation {
   readonly expected: Micro;
   readonly low: Micro;
   readonly high: Micro;
-  readonly by: 'weather' | 'season';
+  readonly by: (typeof EXPECTED_BY)[number];
 }
 
 export interface UseJudgement {

@@ -24,7 +24,8 @@ export interface Weather {
 }
 
 /** Why the weather tells nothing. */
-export type WeatherSilence = 'days_missing' | 'not_heated' | 'not_sure';
+export const WEATHER_SILENCES = ['days_missing', 'not_heated', 'not_sure'] as const;
+export type WeatherSilence = (typeof WEATHER_SILENCES)[number];
 
 /** Custom in Ireland and Britain, for a house that does not tell its own. */
 const USUAL_BASE = 15.5;

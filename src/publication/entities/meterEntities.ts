@@ -1,10 +1,11 @@
 // The table of a meter: its state, discovery and documentation derive from it.
-import { inFull, knownUnits, toMicro, toUnits } from '../../domain/amount.ts';
-import type { Expectation } from '../../domain/insight/alarm.ts';
-import type { Part } from '../../domain/insight/weather.ts';
+import { inFull, knownUnits, toMicro, toTenths, toUnits } from '../../domain/amount.ts';
+import { DIRECTIONS, EXPECTED_BY, type Expectation, UNUSUAL_REASONS } from '../../domain/insight/alarm.ts';
+import { type Part, WEATHER_SILENCES } from '../../domain/insight/weather.ts';
 import { addDays, type DaySpan } from '../../domain/period.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { standingPart } from '../../domain/tariff/tariff.ts';
+import type { Telegram } from '../../domain/witness.ts';
 import type { MeterView } from '../views.ts';
 import {
   type AttributeRow,
@@ -32,15 +33,11 @@ const inKwh = { unit: 'kWh' };
 const asDate = { deviceClass: 'date' };
 const asInstant = { deviceClass: 'timestamp' };
 
-export const EXPECTED_BY = ['weather', 'season'] as const;
-export const DIRECTIONS = ['high', 'low'] as const;
-export const UNUSUAL_REASONS = ['day', 'drift'] as const;
 const problem = { platform: 'binary_sensor', deviceClass: 'problem' } as const;
 
 const instant = (view: MeterView, at: number | null): string | null =>
   at === null ? null : view.zone.iso(at);
 const MOST_DIFFERING = 62;
-const toTenths = (value: number): number => Math.round(value * 10) / 10 || 0;
 
 /** Two rows over the same days. No state class: Home Assistant would book them on the day they arrive. */
 function pair(
@@ -162,7 +159,7 @@ const unlessSilent = <T extends object>(answer: T | string | null): T | null =>
 const silence = (read: (view: MeterView) => object | string | null): Attribute => ({
   as: 'reason',
   help: 'Why it is null: `days_missing` (readings or temperatures), `not_heated` (the weather explains too little), `not_sure`.',
-  options: ['days_missing', 'not_heated', 'not_sure'],
+  options: WEATHER_SILENCES,
   read(view) {
     const answer = read(view);
     return typeof answer === 'string' ? answer : null;
@@ -322,7 +319,7 @@ const ofWitness = ofCheck(({ witness }) => witness?.compared.check);
 
 /** It is shown once it has come; `null` while the meter is silent. */
 const beside = (
-  field: 'flowTemperature' | 'returnTemperature' | 'volume',
+  field: keyof Telegram['surroundings'],
   row: Omit<Row, 'read' | 'given' | 'platform'>,
 ): Row => ({
   ...row,

@@ -3,10 +3,11 @@
 import * as z from 'zod';
 import { CHAMBERS } from '../../domain/constituency.ts';
 import { AUTH_STATES } from '../../domain/health.ts';
+import { DIRECTIONS, EXPECTED_BY, UNUSUAL_REASONS } from '../../domain/insight/alarm.ts';
 import { VERDICTS } from '../../domain/insight/bill.ts';
 import { ACCOUNT_ROWS } from '../entities/accountEntities.ts';
 import { EVENT_ROWS } from '../entities/bridgeEntities.ts';
-import { DIRECTIONS, EXPECTED_BY, METER_ROWS, UNUSUAL_REASONS } from '../entities/meterEntities.ts';
+import { METER_ROWS } from '../entities/meterEntities.ts';
 import {
   costEur,
   count,

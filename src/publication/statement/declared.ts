@@ -1,6 +1,7 @@
 // The fields that the configuration declares: area, heat source, carbon dioxide, the average user, contacts.
+import { toTenths } from '../../domain/amount.ts';
 import type { MeterView, StatementConfig } from '../views.ts';
-import { type Field, type Statement, tenths, unknown, valued } from './fields.ts';
+import { type Field, type Statement, unknown, valued } from './fields.ts';
 
 type DeclaredFields = Pick<Statement, 'energy_per_m2' | 'heat_source' | 'co2' | 'average_user' | 'contacts'>;
 
@@ -14,7 +15,7 @@ export function declaredFields(
   const { co2_g_per_kwh: co2, average_kwh_m2_year: average } = config;
   const area = meter.area ?? config.area_m2;
   const areaKey = meter.area === undefined ? 'statement.area_m2' : `meters.${meter.meter}.area_m2`;
-  const perArea = (kwh: number | null) => (kwh === null || area === undefined ? null : tenths(kwh / area));
+  const perArea = (kwh: number | null) => (kwh === null || area === undefined ? null : toTenths(kwh / area));
   return {
     energy_per_m2: declared(areaKey, area, () => perArea(energy)),
     heat_source: declared('statement.heat_source', config.heat_source),
@@ -22,7 +23,7 @@ export function declaredFields(
       'statement.co2_g_per_kwh',
       co2,
       ({ value, year }) =>
-        energy === null ? null : { g_per_kwh: value, kg: tenths((energy * value) / 1_000), year },
+        energy === null ? null : { g_per_kwh: value, kg: toTenths((energy * value) / 1_000), year },
       co2?.source,
     ),
     average_user: declared(

@@ -10,8 +10,6 @@ type Reason = NonNullable<Field<unknown>['reason']>;
 export const valued = <T>(value: T, basis: Basis): Field<T> => ({ value, reason: null, basis });
 export const unknown = (reason: Reason): Field<never> => ({ value: null, reason, basis: null });
 
-export const tenths = (value: number): number => Math.round(value * 10) / 10 || 0;
-
 /** `2026-10` as its days. */
 export const spanOf = (month: string): DaySpan => ({ from: `${month}-01`, to: addMonths(`${month}-01`, 1) });
 

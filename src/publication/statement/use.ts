@@ -1,5 +1,5 @@
 // The fields about the days of a meter: use and cost of its months, days that are missing, and the comparison at the same weather.
-import { sumKnown, toUnits } from '../../domain/amount.ts';
+import { sumKnown, toTenths, toUnits } from '../../domain/amount.ts';
 import {
   estimatedRuns,
   type HeldBy,
@@ -13,16 +13,7 @@ import type { HeatLine, House, Part } from '../../domain/insight/weather.ts';
 import type { Amounts, Ledger } from '../../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, daysOf } from '../../domain/period.ts';
 import { isRead } from '../../domain/totals.ts';
-import {
-  type Basis,
-  type Field,
-  monthBefore,
-  type Statement,
-  spanOf,
-  tenths,
-  unknown,
-  valued,
-} from './fields.ts';
+import { type Basis, type Field, monthBefore, type Statement, spanOf, unknown, valued } from './fields.ts';
 
 export interface MeterUse {
   readonly days: Ledger['days'];
@@ -110,9 +101,9 @@ export function weatherAdjusted(
   const change = askHouse(use, [month, monthBefore(month, 12)], (house) => house.changeOver(span, line));
   if (typeof change === 'string') return { change: unknown(change), isSure: false };
   const value = {
-    percent: tenths(change.percent),
-    low: tenths(change.low),
-    high: tenths(change.high),
+    percent: toTenths(change.percent),
+    low: toTenths(change.low),
+    high: toTenths(change.high),
     kwh: Number(change.expected.toFixed(3)),
   };
   return { change: valued(value, fitBasis(use.days, span.from)), isSure: change.isSure };
@@ -124,7 +115,7 @@ export function heatParts(use: MeterUse, month: string): Pick<Statement, 'heatin
   if (typeof parts === 'string') return { heating: unknown(parts), hot_water: unknown(parts) };
   const basis = fitBasis(use.days, span.to);
   const field = ({ energy, low, high }: Part) =>
-    valued({ kwh: tenths(energy), low: tenths(low), high: tenths(high) }, basis);
+    valued({ kwh: toTenths(energy), low: toTenths(low), high: toTenths(high) }, basis);
   return { heating: field(parts.heating), hot_water: field(parts.hotWater) };
 }
 

@@ -57,21 +57,22 @@ export function statementOf(month: string, { meter, account }: StatementFacts): 
     heldBy: ({ day, missed }) => judgeGap(days, day, missed).heldBy,
     house: meter.house,
   };
-  const { energy, cost } = usedIn(days, month);
   // One line for all months of the chart.
   const line = meter.house?.lineBefore(span.from);
-  const { change, isSure } = weatherAdjusted(use, month, line);
+  const shownMonth = (shown: string) => ({ ...usedIn(days, shown), ...weatherAdjusted(use, shown, line) });
+  const monthItself = shownMonth(month);
+  const { energy, cost, change, isSure } = monthItself;
+  const before = Array.from({ length: MONTHS_SHOWN - 1 }, (_, at) =>
+    shownMonth(monthBefore(month, MONTHS_SHOWN - 1 - at)),
+  );
+  const months = [...before, monthItself].map((shown) => ({
+    month: shown.month,
+    energy_kwh: shown.energy.value,
+    cost: shown.cost.value,
+    year_before_adjusted_kwh: shown.change.value?.kwh ?? null,
+  }));
   const bills = billsOf(account, span);
   const marks = marksOf(use, span);
-  const months = Array.from({ length: MONTHS_SHOWN }, (_, at) => {
-    const shown = usedIn(days, monthBefore(month, MONTHS_SHOWN - 1 - at));
-    return {
-      month: shown.month,
-      energy_kwh: shown.energy.value,
-      cost: shown.cost.value,
-      year_before_adjusted_kwh: weatherAdjusted(use, shown.month, line).change.value?.kwh ?? null,
-    };
-  });
   const shownDays = { from: spanOf(monthBefore(month, MONTHS_SHOWN - 1)).from, to: span.to };
   const ofYear = months.slice(1).map(({ energy_kwh }) => energy_kwh);
   const balance = account.balance?.amount;

@@ -362,8 +362,7 @@ const together = (how: 'same_days' | 'before' | 'within', { length: bills }: rea
 /** How many bills a period has, as a rule: flats may be billed apart. */
 function usualCount(bills: readonly Bill[]): number {
   const newest = bills.slice(-2 * BILLS_OF_RULE);
-  const counts = newest.map((bill) => newest.filter((other) => isSameSpan(bill, other)).length);
   // Each period counts once: of bills that are issued again there are many, but of few periods.
-  const isFirst = (bill: Bill, at: number) => newest.findIndex((other) => isSameSpan(bill, other)) === at;
-  return median(counts.filter((_, at) => isFirst(newest[at] as Bill, at)));
+  const periods = newest.filter((bill, at) => newest.findIndex((other) => isSameSpan(bill, other)) === at);
+  return median(periods.map((bill) => newest.filter((other) => isSameSpan(bill, other)).length));
 }

@@ -52,7 +52,7 @@ const isUnchanged = ({ daysRead }: Remembered, days: DayLookup): boolean =>
   [...daysRead].every(([day, amounts]) => days.get(day) === amounts);
 
 /** `missed`: days without a reading directly before that of `day`. */
-export function gapEvidence(days: DayLookup, day: Day, missed: number): GapEvidence {
+function gapEvidence(days: DayLookup, day: Day, missed: number): GapEvidence {
   const gap = addDays(day, -missed);
   const charged = chargesByNeighbours(days, day, gap);
   if (charged && charged.charges > missed) return { heldBy: 'next', unbilled: 0 };

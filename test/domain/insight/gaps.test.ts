@@ -1,6 +1,6 @@
 // Whether a reading has the days of a gap in it: its standing charges tell, or its size.
 import { expect, test } from 'vitest';
-import { gapEvidence, gapJudge } from '../../../src/domain/insight/gaps.ts';
+import { gapJudge } from '../../../src/domain/insight/gaps.ts';
 import { addDays, type Day } from '../../../src/domain/period.ts';
 import { amounts } from '../ledgers.ts';
 
@@ -54,7 +54,7 @@ test.each<[string, Parameters<typeof daysWith>[0], number, number, object]>([
   ['a week', [null, null, null, null, null, null, [141, 7]], 6, 0.5, { heldBy: 'next' }],
 ])('%s', (_, last, missed, standing, expected) => {
   const days = daysWith(last, standing);
-  expect(gapEvidence(days, lastOf(days), missed)).toMatchObject(expected);
+  expect(gapJudge()(days, lastOf(days), missed)).toMatchObject(expected);
 });
 
 test('keeps its evidence when the days are the same, and looks again when one of them is corrected', () => {

@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { access, readdir } from 'node:fs/promises';
 import type { Config, Fleet } from '../config/schema.ts';
-import { type Clock, systemClock } from '../foundation/clock.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { askDaemon } from '../store/locks.ts';
 import { askIn, canListenIn, HEALTHY, healthWords, PROCESS_SOCKET } from '../store/socket.ts';
@@ -81,10 +81,10 @@ async function askProcesses(directory: string, clock: Clock): Promise<string | n
 export async function lookAtFleet(fleet: Fleet, { log, zone }: Settings) {
   // Only a fleet loads what it needs of PostgreSQL.
   const { openFleet } = await import('../fleet/open.ts');
-  const { FleetCounts } = await import('../fleet/health.ts');
+  const { countOnce } = await import('../fleet/health.ts');
   const { database, replies, close } = await openFleet(fleet, log);
   try {
-    const { health } = await new FleetCounts({ database, fleet, zone, clock: systemClock }).now();
+    const { health } = await countOnce({ database, fleet, zone });
     return { health, replies: await replies.read() };
   } finally {
     await close();

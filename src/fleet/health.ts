@@ -54,8 +54,10 @@ SELECT json_build_object('last_poll_at', max(last_poll_at), 'last_success_at', m
   (${TransactionWatch.QUESTION}) AS transactions
 FROM (SELECT *, failures > 0 AND NOT paused AS fails,
   NOT paused AND due_at < (SELECT late FROM bounds) AND retry_after <= now() AS late FROM heat2mqtt.account) a`;
-const COUNT_FOR_ALL = `WITH bounds AS MATERIALIZED
-  (SELECT now() - make_interval(secs => $1) AS late, (now() AT TIME ZONE $2)::date AS today)
+const BOUNDS = `WITH bounds AS MATERIALIZED
+  (SELECT now() - make_interval(secs => $1) AS late, (now() AT TIME ZONE $2)::date AS today)`;
+const COUNT_ONCE = `${BOUNDS} SELECT row_to_json(c) AS counted FROM (${COUNT}) c`;
+const COUNT_FOR_ALL = `${BOUNDS}
 UPDATE heat2mqtt.fleet SET counted = (SELECT row_to_json(c) FROM (${COUNT}) c), counted_at = clock_timestamp()
 RETURNING counted, 0 AS "ageMs"`;
 const COUNTED_FOR_ALL = `SELECT counted, (extract(epoch FROM clock_timestamp() - counted_at) * 1000)::float8 AS "ageMs"
@@ -71,6 +73,14 @@ interface Parts {
   readonly fleet: Pick<Fleet, 'claim_seconds'>;
   readonly zone: Zone;
   readonly clock: Clock;
+}
+
+/** As it is now, for a command: its count does not stand for those of the processes. Rejects with DatabaseTrouble. */
+export async function countOnce({ database, fleet, zone }: Omit<Parts, 'clock'>): Promise<Counted> {
+  const values = [fleet.claim_seconds, zone.name];
+  const [row] = await database.query<{ counted: CountRow }>(COUNT_ONCE, values);
+  if (row === undefined) throw new TypeError('a count without a row');
+  return countedOf(row.counted, zone, null);
 }
 
 export class FleetCounts {

@@ -38,6 +38,11 @@ test('check, report, config, healthcheck and uninstall work', async () => {
   expect(await command('healthcheck')).toEqual({ code: 0, output: 'healthy\n', errors: '' });
   expect(await command('uninstall', '--yes')).toMatchObject({ code: 2 });
   await worker.end('SIGTERM');
+  // The count of a command does not stand for those of the processes.
+  const counts = () => flat.postgres.query('SELECT counted, counted_at FROM heat2mqtt.fleet');
+  const before = await counts();
+  expect(await command('report')).toMatchObject({ code: 0 });
+  expect(await counts()).toEqual(before);
   expect(await command('healthcheck')).toMatchObject({ code: 1 });
   expect(await command('uninstall', '--yes')).toMatchObject({
     code: 0,

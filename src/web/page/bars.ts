@@ -23,7 +23,7 @@ export interface Bar extends Sums {
   readonly isCorrected: boolean;
 }
 
-export const SHOWN: Readonly<Record<Interval, number>> = { day: 31, week: 26, month: 12 };
+const SHOWN: Readonly<Record<Interval, number>> = { day: 31, week: 26, month: 12 };
 
 /** The same day of the month, for weeks the same day of the week; `null` for 29 February. */
 function yearBefore(interval: Interval, day: string): string | null {

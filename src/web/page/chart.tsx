@@ -1,6 +1,6 @@
 // Use by day, week or month: what is chosen, in words, as bars, and the same figures as a table.
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { addDays } from '../../domain/period.ts';
 import { type Bar, barsOf, INTERVALS, type Interval, sumOf, type What } from './bars.ts';
 import { Legend, Picture, type Shown } from './picture.tsx';
@@ -23,7 +23,10 @@ export function Chart({ meter, history }: Pick<View, 'meter' | 'history'>) {
   const [what, setWhat] = useState<What>('kwh');
   const [page, setPage] = useState(0);
   const [chosen, setChosen] = useState<number | null>(null);
-  const bars = barsIn({ meter, history, interval, what, page });
+  const sums = useSums({ meter, history, interval, page });
+  const bars = sums.map((bar, index) =>
+    shownIn({ meter, history, interval, what }, bar, sums.slice(0, index)),
+  );
   const bar = bars[chosen ?? -1];
   const sum = sumOf(bars.map(({ value }) => value));
   const turn = (to: number, by = interval) => {
@@ -69,19 +72,25 @@ export function Chart({ meter, history }: Pick<View, 'meter' | 'history'>) {
 const amountWords = (what: What, { currency }: History, value: number | null): string =>
   write(what === 'kwh' ? 'kWh' : 'money', value, currency);
 
-function barsIn(view: View): Shown[] {
-  const { meter, history, interval, page } = view;
+/** Years of days are added up for them, and a chart is drawn again for each bar that is pointed at. */
+function useSums({ meter, history, interval, page }: Omit<View, 'what'>): readonly Bar[] {
   const newest = history.days.at(-1)?.[0] ?? '';
   // The newest days may well come later; only what is more than a day late is a gap.
   const due = addDays(today(), -2);
-  const window = { interval, first: history.origin, last: newest > due ? newest : due, page };
+  const last = newest > due ? newest : due;
   const usage = store.get<Usage>(`meter/${meter}/usage/${interval}`);
-  const revised = usage?.buckets.filter(({ revision }) => revision > 0) ?? [];
-  const bars = barsOf(history.days, window, new Set(revised.map(({ start }) => start.slice(0, 10))));
-  return bars.map((bar, index) => shownIn(view, bar, bars.slice(0, index)));
+  return useMemo(() => {
+    const revised = usage?.buckets.filter(({ revision }) => revision > 0) ?? [];
+    const corrected = new Set(revised.map(({ start }) => start.slice(0, 10)));
+    return barsOf(history.days, { interval, first: history.origin, last, page }, corrected);
+  }, [history, usage, interval, last, page]);
 }
 
-function shownIn({ meter, history, interval, what }: View, bar: Bar, earlier: readonly Bar[]): Shown {
+function shownIn(
+  { meter, history, interval, what }: Omit<View, 'page'>,
+  bar: Bar,
+  earlier: readonly Bar[],
+): Shown {
   const { from, to, days, missing, isRunning } = bar;
   const state = store.get<State>(`meter/${meter}/state`);
   const isMonth = interval === 'month' && from.endsWith('-01');

@@ -1,5 +1,6 @@
 // One meter: its newest day first, then month and year, the bars, and what else is known of it and its account. And a list of many.
 import type { ComponentChildren } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { daysOf } from '../../domain/period.ts';
 import { Chart, statementLink } from './chart.tsx';
 import {
@@ -22,7 +23,9 @@ export function Meter({ info }: { info: MeterInfo }) {
   const topic = `meter/${info.meter}`;
   const document = store.get<State>(`${topic}/state`);
   const state = withCurrency(document, info.meter);
-  const history = sinceMovingIn(store.get<History>(`${topic}/history`), state);
+  const wholeHistory = store.get<History>(`${topic}/history`);
+  const since = textOf(state, 'history_since') ?? '';
+  const history = useMemo(() => sinceMovingIn(wholeHistory, since), [wholeHistory, since]);
   const day = textOf(state, 'day');
   const cost = (key: string) => write('money', state[`cost_${key}`], state.currency);
   const tile = (period: 'week' | 'month' | 'last_month' | 'year', more: ComponentChildren = '') => (
@@ -70,8 +73,7 @@ export function Meter({ info }: { info: MeterInfo }) {
 }
 
 /** Earlier days belong to another tenant. */
-function sinceMovingIn(history: History | null, state: State): History | null {
-  const since = textOf(state, 'history_since') ?? '';
+function sinceMovingIn(history: History | null, since: string): History | null {
   if (history === null || since <= history.origin) return history;
   return { ...history, origin: since, days: history.days.filter(([day]) => day >= since) };
 }

@@ -44,51 +44,57 @@ function layVariables(draft: Draft, env: Environment): void {
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith(PREFIX) || !text || variable === `${PREFIX}CONFIG`) continue;
     if (isInjected(variable, text)) continue;
-    const path = keyOf(variable);
+    const { path, isOfSingleAccount } = keyOf(variable) ?? {};
     if (path === undefined) refuseVariable(draft, variable);
-    else if (accountsInFile > 1 && SINGLE_ACCOUNT.some((key) => keys.variableOf([key]) === variable)) {
+    else if (accountsInFile > 1 && isOfSingleAccount) {
       const allowed = `with ${accountsInFile} accounts, ${keys.variableOf(path)} and so on`;
       draft.refuse([variable], allowed, 'a variable for one account');
     } else draft.lay(path, inFull(path, typed(keys.schemaAt(path), text)), `environment ${variable}`);
   }
 }
 
-interface VariableName {
+interface Variable {
   readonly path: keys.Path;
+  readonly name: string;
   /** With the number of an account or the identifier of a meter in it. */
   readonly pattern: RegExp;
+  readonly isOfSingleAccount: boolean;
 }
 
-let variableNames: readonly VariableName[] | undefined;
+function variable(path: keys.Path, name: string, isOfSingleAccount: boolean): Variable {
+  const pattern = name.replace('<N>', '(\\d{1,2})').replace('<METER>', '(.+)');
+  return { path, name, pattern: new RegExp(`^${pattern}$`), isOfSingleAccount };
+}
 
-function allVariableNames(): readonly VariableName[] {
-  variableNames ??= keys.settableKeys().map(({ path }) => {
-    const name = keys.variableOf(path).replace('<N>', '(\\d{1,2})').replace('<METER>', '(.+)');
-    return { path, pattern: new RegExp(`^${name}$`) };
-  });
-  return variableNames;
+let variables: readonly Variable[] | undefined;
+
+function allVariables(): readonly Variable[] {
+  variables ??= [
+    ...SINGLE_ACCOUNT.map((key) => variable(['accounts', '0', key], keys.variableOf([key]), true)),
+    ...keys.settableKeys().map(({ path }) => variable(path, keys.variableOf(path), false)),
+  ];
+  return variables;
 }
 
 /** The key that a variable gives; undefined: none. */
-function keyOf(variable: string): keys.Path | undefined {
-  const single = SINGLE_ACCOUNT.find((key) => keys.variableOf([key]) === variable);
-  if (single !== undefined) return ['accounts', '0', single];
-  for (const { path, pattern } of allVariableNames()) {
-    const [isVariable, inName = ''] = pattern.exec(variable) ?? [];
+function keyOf(given: string): Pick<Variable, 'path' | 'isOfSingleAccount'> | undefined {
+  for (const { path, pattern, isOfSingleAccount } of allVariables()) {
+    const [isVariable, inName = ''] = pattern.exec(given) ?? [];
     const filling = path.includes('<n>') ? `${Number(inName)}` : inName;
-    if (isVariable) return path.map((name) => (name.startsWith('<') ? filling : name));
+    if (isVariable)
+      return { path: path.map((name) => (name.startsWith('<') ? filling : name)), isOfSingleAccount };
   }
   return undefined;
 }
 
-function refuseVariable(draft: Draft, variable: string): void {
-  const [, number = '0'] = /_(\d{1,2})_/.exec(variable) ?? [];
-  const paths = [...SINGLE_ACCOUNT.map((key) => [key]), ...allVariableNames().map(({ path }) => path)];
-  const names = paths.map((path) => keys.variableOf(path).slice(PREFIX.length).replace('<N>', number));
-  const guess = didYouMean(variable.slice(PREFIX.length), names);
+function refuseVariable(draft: Draft, given: string): void {
+  const [, number = '0'] = /_(\d{1,2})_/.exec(given) ?? [];
+  const names = allVariables().map(({ name }) => name.slice(PREFIX.length).replace('<N>', number));
+  const guess = didYouMean(given.slice(PREFIX.length), names);
   const hint = guess === undefined ? '' : ` (did you mean ${PREFIX}${guess}?)`;
   const allowed = `the variables of docs/configuration.md${hint}`;
-  draft.refuse([variable.slice(0, 80)], allowed, 'an unknown variable', keyOf(`${PREFIX}${guess}`));
+  const meant = keyOf(`${PREFIX}${guess}`)?.path;
+  draft.refuse([given.slice(0, 80)], allowed, 'an unknown variable', meant);
 }
 
 // Kubernetes and Docker tell every container about services by variables, and one may be called heat2mqtt.
@@ -294,7 +300,7 @@ async function layCredentials(draft: Draft, directory: string): Promise<void> {
   // The most particular name counts.
   for (const entry of entries.sort((a, b) => b.length - a.length)) {
     const name = plainName(entry).replace(/^heat2mqtt_/, '');
-    const path = keyOf(keys.variableOf([name])) ?? byId.get(name) ?? [];
+    const path = keyOf(keys.variableOf([name]))?.path ?? byId.get(name) ?? [];
     const isOfSingle = path.at(-1) === name;
     if (!keys.isSecret(path) || !isMapping(draft.at(path.slice(0, -1)))) continue;
     if (!(isOfSingle && numbers.length > 1) && !draft.isGiven(keys.fileKeyOf(path)))

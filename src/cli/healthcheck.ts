@@ -26,7 +26,9 @@ interface DaemonHealth {
   readonly isAnswered: boolean;
 }
 
-const WORDS_OF_OURS = [healthWords(true), healthWords(false), 'heat2mqtt waits for its options'];
+/** The answer of an app whose options are wrong. */
+export const WAITS_FOR_OPTIONS = 'heat2mqtt waits for its options';
+const WORDS_OF_OURS = [healthWords(true), healthWords(false), WAITS_FOR_OPTIONS];
 
 /** The running daemon's own health, or why it cannot be asked. Never rejects. */
 export async function askHealth(config: Config, clock: Clock): Promise<DaemonHealth> {

@@ -18,6 +18,7 @@ import { pathsBelow } from '../store/privateFiles.ts';
 import { healthWords, listenIn, processSocket } from '../store/socket.ts';
 import { type Ingress, openServer, SUPERVISORS_INGRESS, serveIngress } from '../web/server.ts';
 import type { Command, Io } from './command.ts';
+import { WAITS_FOR_OPTIONS } from './healthcheck.ts';
 import { loadSettings, openLog, type Settings, untilInterrupted } from './settings.ts';
 
 export const run: Command = async (given, io) => {
@@ -163,12 +164,12 @@ export async function serveMistakes({ message }: ConfigInvalid, listen: string, 
   const items = lines.map((line) => `<li>${line.replace(/[&<>"]/g, (odd) => ESCAPED[odd] ?? odd)}</li>`);
   const page = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
-<title>heat2mqtt</title><h1>heat2mqtt waits for its options</h1>
+<title>heat2mqtt</title><h1>${WAITS_FOR_OPTIONS}</h1>
 <p>${lines.length === 1 ? 'One of them is' : 'These are'} missing or wrong:</p><ul>${items.join('')}</ul><p>${NEXT}</p></html>
 `;
   const health: RequestListener = ({ url }, response) => {
     response.writeHead(url === '/healthz' ? 200 : 503, { 'content-type': 'text/plain; charset=utf-8' });
-    response.end('heat2mqtt waits for its options\n');
+    response.end(`${WAITS_FOR_OPTIONS}\n`);
   };
   const mistakes: RequestListener = (_request, response) => {
     response.writeHead(200, {

@@ -59,7 +59,7 @@ export function periodOf({ first, until, ...rest }: ReturnType<typeof periodOpti
   const to = until ?? today;
   const last = to > today ? today : to;
   const from = first ?? intervalStart(rest.interval, last, -DEFAULT_LENGTH[rest.interval]);
-  if (from > today) throw wrongUsage(`--from: found ${from}; allowed: a day not after today, ${today}.`);
+  if (from > today) throw wrongOption('--from', from, `a day not after today, ${today}`);
   if (from > to) throw wrongUsage(`--from ${from} is after --to ${to}.`);
   return { ...rest, span: { from, to: addDays(last, 1) }, today };
 }

@@ -71,7 +71,7 @@ export class Draft {
 
   /** `path`: a text such as `mqtt.url`, or its names, which may have dots. Undefined when there is nothing. */
   at(path: Path | string): unknown {
-    return namesIn(path).reduce<unknown>((value, name) => inside(value, name), this.raw);
+    return valueAt(this.raw, path);
   }
 
   isGiven(path: Path | string): boolean {
@@ -203,6 +203,10 @@ export class Draft {
 }
 
 const namesIn = (path: Path | string): Path => (typeof path === 'string' ? path.split('.') : path);
+
+/** Undefined when there is nothing. */
+export const valueAt = (config: RawConfig, path: Path | string): unknown =>
+  namesIn(path).reduce<unknown>((value, name) => inside(value, name), config);
 
 const inside = (value: unknown, name: string): unknown => {
   if (Array.isArray(value)) return value[Number(name)];

@@ -88,8 +88,9 @@ function checkPage(draft: Draft): void {
 }
 
 function checkAccountIds(draft: Draft): void {
-  const ids = accountsIn(draft).map((account) => draft.at(`${account}.id`));
-  for (const [index, account] of accountsIn(draft).entries()) {
+  const accounts = accountsIn(draft);
+  const ids = accounts.map((account) => draft.at(`${account}.id`));
+  for (const [index, account] of accounts.entries()) {
     const id = ids[index];
     const first = ids.indexOf(id);
     const isMissing = id === undefined && ids.length > 1 && isMapping(draft.at(account));
@@ -108,7 +109,7 @@ function checkSecrets(draft: Draft): void {
   for (const key of needed) {
     const path = key.split('.');
     const isOfSingleAccount = accounts.length === 1 && path[0] === 'accounts';
-    if (isMapping(draft.at(path.slice(0, -1).join('.'))) && !hasSecret(draft, key))
+    if (isMapping(draft.at(path.slice(0, -1))) && !hasSecret(draft, key))
       draft.refuse(key, waysToGive(isOfSingleAccount ? path.slice(-1) : path));
   }
 }

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { chmod, readFile, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
-import { ConfigInvalid, type Fault, type RawConfig } from '../../config/draft.ts';
+import { ConfigInvalid, type Fault, type RawConfig, valueAt } from '../../config/draft.ts';
 import { mainKeyOf } from '../../config/keys.ts';
 import { commentedConfig, differences, editedText, readYaml } from '../../config/yamlText.ts';
 import { replace } from '../../store/privateFiles.ts';
@@ -231,9 +231,6 @@ export class Answers {
     if (mode !== null) await chmod(this.path, mode);
   }
 }
-
-const valueAt = (config: RawConfig, key: string): unknown =>
-  key.split('.').reduce<unknown>((value, name) => Object(value)[name], config);
 
 const textOf = (value: unknown): string | undefined =>
   value === undefined || value === null ? undefined : String(value);

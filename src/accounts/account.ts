@@ -54,7 +54,7 @@ export class Account {
   /** Its last poll needed a person, as it is known from before it was opened. */
   hasToSignIn = false;
   readonly #context: AccountContext;
-  readonly #bills: ReturnType<typeof openBills>;
+  readonly #billsIn: ReturnType<typeof openBills>;
 
   private constructor(
     properties: Properties,
@@ -68,8 +68,7 @@ export class Account {
     this.extras = extras;
     this.properties = properties;
     this.#context = context;
-    const invoices = () => extras.known.invoices.found?.all ?? NO_INVOICES;
-    this.#bills = openBills(invoices, () => properties.billed(), context.zone);
+    this.#billsIn = openBills(context.zone);
   }
 
   static async open(id: string, parts: PropertiesParts, context: AccountContext): Promise<Account> {
@@ -164,8 +163,10 @@ export class Account {
     const { zone, clock, config } = this.#context;
     const { requests, logins } = this.history.today();
     const { balance, credit, invoices } = this.extras.known;
+    const bills = invoices.found?.all ?? NO_INVOICES;
     const today = zone.dayAt(clock.now());
     return {
+      ...this.#billsIn(bills, this.properties.billed(), today),
       account: this.id,
       auth: this.upstream.session.status(),
       zone,
@@ -174,9 +175,7 @@ export class Account {
       balance: balance.found,
       credit: credit.found,
       invoices: invoices.found,
-      newestInvoice: newestOf(invoices.found?.all ?? [], clock.now()),
-      checks: this.#bills.checks(),
-      nextBill: this.#bills.next(today),
+      newestInvoice: newestOf(bills, clock.now()),
       asked: config.extras,
       statement: config.statement,
       requestsToday: requests,

@@ -3,7 +3,7 @@
 import { join, resolve } from 'node:path';
 import { currencyOf } from '../accounts/extras.ts';
 import { chosenMonth } from '../accounts/meter.ts';
-import { configuredKey, configuredMeter, friendlyNameOf, knownMeters } from '../accounts/names.ts';
+import { configuredMeter, knownMeters } from '../accounts/names.ts';
 import type { Config } from '../config/schema.ts';
 import { openWitnesses } from '../daemon/witnesses.ts';
 import { knownInFull } from '../domain/amount.ts';
@@ -239,20 +239,23 @@ async function factsOf(settings: HouseholdSettings, io: Io, account: string): Pr
     asked: config.extras,
     statement: config.statement,
   };
-  return complete.map(({ meter, property, timezone, readingCloses, tenancy, ledger }) => ({
-    meter: {
-      meter,
-      friendlyName: friendlyNameOf(config.meters, property, meter),
-      area: configuredMeter(config.meters, property, meter)?.area_m2,
-      identifiers: property.meterIdentifiers,
-      tenancy,
-      house: weather && openHouse(tenancy.days, weather),
-      register: extras ? registerOf(extras, property) : null,
-      zone: zoneOf(timezone),
-      currency: currencyOf(config, extras?.site.found ?? null),
-      readingCloses: readingCloses ?? 'same_day',
-      witness: witnesses.of(configuredKey(config.meters, property, meter), ledger),
-    },
-    account: { ...facts, zone: zoneOf(timezone) },
-  }));
+  return complete.map(({ meter, property, timezone, readingCloses, tenancy, ledger }) => {
+    const configured = configuredMeter(config.meters, property, meter);
+    return {
+      meter: {
+        meter,
+        friendlyName: configured?.name ?? null,
+        area: configured?.area_m2,
+        identifiers: property.meterIdentifiers,
+        tenancy,
+        house: weather && openHouse(tenancy.days, weather),
+        register: extras ? registerOf(extras, property) : null,
+        zone: zoneOf(timezone),
+        currency: currencyOf(config, extras?.site.found ?? null),
+        readingCloses: readingCloses ?? 'same_day',
+        witness: witnesses.of(configured?.key, ledger),
+      },
+      account: { ...facts, zone: zoneOf(timezone) },
+    };
+  });
 }

@@ -88,9 +88,9 @@ export class Account {
   /** Never rejects. `again`: those days instead of what is due. */
   async poll(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
     const round: Round = { signal, again, read: new Set(), events: [] };
-    this.properties.isPolled = true;
+    this.properties.beginPoll();
     const fault = await this.#attempt(round).catch((err: unknown) => err);
-    this.properties.isPolled = false;
+    this.properties.endPoll();
     const { listed, meters } = this.properties;
     // A stop in the middle of a poll says nothing about the provider.
     if (!signal.aborted && fault === null && listed !== null && meters !== null)
@@ -109,7 +109,7 @@ export class Account {
       return (await this.#pollMeters(round))[0] ?? null;
     }
     await properties.takeOver();
-    await this.#signInIfNeeded();
+    await this.#signInIfNeeded(round.signal);
     let faults = await this.#pollMeters(round);
     if (faults.some(isRefusal) && history.tryOnceADay('rediscoveredAt')) {
       log.info('the provider refuses a known property: discovering again');
@@ -133,11 +133,11 @@ export class Account {
   }
 
   /** While others read its meters, no request of its own would show that it is signed in again. */
-  async #signInIfNeeded(): Promise<void> {
+  async #signInIfNeeded(signal: AbortSignal): Promise<void> {
     const { session } = this.upstream;
     const isUsable = () => !session.isSuspended && !needsAPerson(session.status().state);
     if (!this.hasToSignIn && isUsable()) return;
-    await session.accessToken();
+    await this.upstream.signIn(signal);
     // An access token that still serves reads its meters, whatever its last refresh came to.
     if (this.meters?.length === 0 && !isUsable() && session.fault !== null) throw session.fault;
   }

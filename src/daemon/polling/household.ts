@@ -23,6 +23,8 @@ export interface Beat {
 
 const LOOK_MS = 1_000;
 const COOLDOWN_MS = 5 * 60_000;
+// A poll also waits for disk and broker, while others may ask. More at once would keep refreshes waiting for their place.
+const POLLS_PER_PLACE = 8;
 // With more accounts than this, the log has one line for a poll of all and one for each failure.
 const MOST_NAMED = 50;
 
@@ -110,9 +112,9 @@ export class Household {
     const { config } = this.#context;
     for (const seat of config.provider?.keep_alive ? this.#seats : [])
       if (!seat.isBusy && !seat.isLookedAt) this.#begin(seat, () => this.#refreshIfDue(seat));
-    const { concurrency } = this.#context.limit;
+    const most = this.#context.limit.concurrency * POLLS_PER_PLACE;
     for (const seat of this.#seats) {
-      if (this.#turns.size >= concurrency) return;
+      if (this.#turns.size >= most) return;
       if (!seat.isBusy && (seat.isAsked || seat.isPollDue)) this.#begin(seat, () => this.#poll(seat));
     }
   }
@@ -127,18 +129,13 @@ export class Household {
     this.#turns.add(turn);
   }
 
-  /** Those that ask the provider take turns: once the program stops, nobody's comes any more. */
-  #unlessStopped<T>(step: () => Promise<T>): Promise<T | null> {
-    return this.#context.limit(async () => (this.#stopping.signal.aborted ? null : step()));
-  }
-
   async #poll(seat: Seat): Promise<void> {
     const { signal } = this.#stopping;
     const { account } = seat;
     const { again, end } = seat.begin();
     const slot = () => this.#schedule().slot;
     const turn = { slot, signal, again, wasFailing: seat.fault !== null };
-    const polled = await this.#unlessStopped(() => pollTurn(account, turn, this.#context));
+    const polled = await pollTurn(account, turn, this.#context);
     if (polled !== null) this.#took(seat, polled);
     seat.polling = null;
     end(polled?.outcome ?? null);
@@ -176,9 +173,11 @@ export class Household {
 
   async #refreshIfDue(seat: Seat): Promise<void> {
     if (!(await seat.isRefreshDue())) return;
-    const news = await this.#unlessStopped(() => seat.refreshPlan.run());
+    const { signal } = this.#stopping;
+    // Many may have waited for their place when the program stops.
+    const news = await this.#context.limit(async () => (signal.aborted ? null : seat.refreshPlan.run()));
     seat.wake();
-    if (news === null || this.#stopping.signal.aborted) return;
+    if (news === null || signal.aborted) return;
     if (news.fault !== null) this.#refreshFailed(seat.account, news.fault);
     if (news.isOver) this.pollSoon(seat.account.id);
   }

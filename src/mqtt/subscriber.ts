@@ -55,8 +55,12 @@ export class Subscriber {
     const refusals = await over.subscribe(subscriptions);
     for (const { filter } of subscriptions) {
       const refusal = refusals.find((each) => each.filter === filter);
-      if (refusal) this.#list.put(filter, refusal);
-      else this.#list.lift(filter);
+      if (refusal === undefined) {
+        this.#list.lift(filter);
+        continue;
+      }
+      this.#list.put(filter, refusal);
+      this.#list.log(filter, refusal);
     }
     return refusals.length === 0;
   }

@@ -3,6 +3,7 @@
 import type { Account, AccountOutcome } from '../../accounts/account.ts';
 import { eventsLeft, eventsOfRefresh, remembered } from '../../accounts/events.ts';
 import type { DaySpan } from '../../domain/period.ts';
+import { momentOf } from '../../engine/due.ts';
 import { type NextTick, nextSlot } from '../../engine/schedule.ts';
 import { countsOf, logPolled, type Polled, pollTurn } from '../../engine/turn.ts';
 import { RateLimit } from '../../foundation/limits.ts';
@@ -64,9 +65,10 @@ export class Household {
   }
 
   start(beats: readonly Beat[]): void {
-    const { accounts, log } = this.#context;
+    const { accounts, clock, log } = this.#context;
+    const moment = momentOf(clock);
     if (accounts.length === 0) log.info('no account is configured: nothing to poll');
-    else if (!this.#seats.some(({ isPollDue }) => isPollDue))
+    else if (!this.#seats.some((seat) => seat.isPollDue(moment)))
       log.info('skipping the poll at start: the last one is recent');
     for (const account of accounts) this.#context.link.publish(eventsLeft(account, this.#context));
     this.#running = this.#run(beats);
@@ -109,13 +111,15 @@ export class Household {
   /** Gives turns to those that are due. Refreshes come first: a poll of a thousand accounts would let sessions lapse. */
   #give(): void {
     if (this.#stopping.signal.aborted) return;
-    const { config } = this.#context;
+    const { config, clock } = this.#context;
+    // Once for all: a thousand accounts are gone through after each of a thousand turns.
+    const moment = momentOf(clock);
     for (const seat of config.provider?.keep_alive ? this.#seats : [])
-      if (!seat.isBusy && !seat.isLookedAt) this.#begin(seat, () => this.#refreshIfDue(seat));
+      if (!seat.isBusy && !seat.isLookedAt(moment)) this.#begin(seat, () => this.#refreshIfDue(seat));
     const most = this.#context.limit.concurrency * POLLS_PER_PLACE;
     for (const seat of this.#seats) {
       if (this.#turns.size >= most) return;
-      if (!seat.isBusy && (seat.isAsked || seat.isPollDue)) this.#begin(seat, () => this.#poll(seat));
+      if (!seat.isBusy && seat.isPollDue(moment)) this.#begin(seat, () => this.#poll(seat));
     }
   }
 
@@ -141,8 +145,8 @@ export class Household {
     end(polled?.outcome ?? null);
     if (polled === null) return;
     this.#outcomes.push(polled.outcome);
-    if (this.#seats.every(({ polling, isAsked, isPollDue }) => !polling && !isAsked && !isPollDue))
-      this.#rest();
+    const moment = momentOf(this.#context.clock);
+    if (this.#seats.every((each) => !each.polling && !each.isPollDue(moment))) this.#rest();
   }
 
   #took(seat: Seat, { outcome, due, events }: Polled): void {

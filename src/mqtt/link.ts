@@ -7,7 +7,6 @@ import { Culprit, publicationOf } from './culprit.ts';
 import { Delivery } from './delivery.ts';
 import { lossesBy } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
-import type { Reason } from './reasonCodes.ts';
 import { connectionCut } from './refusals.ts';
 import { type ReadRetained, Subscriber } from './subscriber.ts';
 
@@ -104,26 +103,31 @@ export class Link {
   /** Resolves when there is no connection (any more), with whether it had lasted, or the next one gets further. */
   async #connectOnce(): Promise<boolean> {
     let connection: Connection | null = null;
+    let isStable = false;
     try {
       connection = await this.#open();
       await this.#prepare(connection);
-      return await this.#live(connection);
+      isStable = await this.#live(connection);
     } catch (err) {
       await connection?.close(0);
-      const end = await connection?.ended;
-      if (this.#stopping.signal.aborted) return false;
-      this.#version = null;
-      if (end) this.#noteCut(connectionCut(end) ?? this.#cut);
-      // Once for each reason: the same failure every half minute is no news.
-      const words = String(err);
-      if (words !== this.#lastWarning)
-        this.#options.log.warn(
-          err instanceof Failure ? safeWords(err) : { err },
-          'no connection to the broker',
-        );
-      this.#lastWarning = words;
-      return connection?.nextGetsFurther ?? false;
+      if (!this.#stopping.signal.aborted) this.#noteFailure(err);
     }
+    if (connection === null) return false;
+    const end = await connection.ended;
+    if (!this.#stopping.signal.aborted) this.#noteCut(connectionCut(end) ?? this.#cut);
+    return isStable || end.nextGetsFurther;
+  }
+
+  #noteFailure(err: unknown): void {
+    this.#version = null;
+    // Once for each reason: the same failure every half minute is no news.
+    const words = String(err);
+    if (words !== this.#lastWarning)
+      this.#options.log.warn(
+        err instanceof Failure ? safeWords(err) : { err },
+        'no connection to the broker',
+      );
+    this.#lastWarning = words;
   }
 
   /** Rejects as `openConnection` does, or with a fault of a secret file. */
@@ -160,7 +164,7 @@ export class Link {
     return this.#subscriber.read(connection, ...question).catch(() => undefined);
   }
 
-  /** Resolves when the connection has ended, as `connectOnce` does. */
+  /** Resolves when the connection has ended, with whether it had lasted. */
   async #live(opened: Connection): Promise<boolean> {
     const { clock, log } = this.#options;
     const gone = new AbortController();
@@ -180,20 +184,14 @@ export class Link {
       cancel = clock.after(STABLE_MS, onStable);
     };
     let cancel = clock.after(STABLE_MS, onStable);
-    const end = await opened.ended;
+    const { what: why, hint = isStable ? undefined : SHORT_LIVED, over: unanswered } = await opened.ended;
     cancel();
     gone.abort();
     this.#offlineSince = clock.monotonic();
     this.#delivery.end();
-    if (!this.#stopping.signal.aborted) this.#noteEnd(end, opened.endedOver, isStable);
+    if (!this.#stopping.signal.aborted) log.warn({ why, hint, unanswered }, 'connection to the broker lost');
     this.#consumers.onStatus?.();
-    return isStable || opened.nextGetsFurther;
-  }
-
-  #noteEnd(end: Reason, unanswered: string | undefined, isStable: boolean): void {
-    const { what: why, hint = isStable ? undefined : SHORT_LIVED } = end;
-    this.#options.log.warn({ why, hint, unanswered }, 'connection to the broker lost');
-    this.#noteCut(connectionCut(end) ?? this.#cut);
+    return isStable;
   }
 
   #noteCut(cut: Failure | null): void {

@@ -29,7 +29,7 @@ async function judged(verdicts: Verdicts, more: Parameters<typeof openLink>[2] =
 test('tries a subscription once more when a connection has lasted, and leaves it out for good when that ends, too', () => {
   const culprit = new Culprit();
   const end = { what: 'closed by the broker' };
-  const name = subscriptionTo(['x/status']);
+  const name = subscriptionTo([{ filter: 'x/status' }]);
   expect([culprit.judge(name, end), culprit.judge(name, end), culprit.endOver(name)]).toEqual([
     false,
     true,

@@ -30,9 +30,9 @@ async function judged(verdicts: Verdicts, { version = 5, ...more }: More = {}) {
     broker,
     isQuiet: () => waitFor('an empty outbox', () => link.status().connected && link.status().waiting === 0),
     /** The same, while time goes on: there may be connections that end before. */
-    isQuietInTheEnd: () =>
+    isQuietInTheEnd: (stepMs = 500) =>
       waitFor('an empty outbox', async () => {
-        await opened.pass(500);
+        await opened.pass(stepMs, stepMs);
         return link.status().connected && link.status().waiting === 0;
       }),
     told: (words: string) => lines.filter((line) => line.includes(words)),
@@ -296,7 +296,7 @@ test('leaves a subscription out when the broker never answers it', async () => {
   const { broker, isQuietInTheEnd, refused } = await judged({
     subscribe: (filter) => (filter === BIRTH.filter ? SILENCE : 1),
   });
-  await isQuietInTheEnd();
+  await isQuietInTheEnd(5_000);
   expect(broker.topics()).toEqual(['x/state', DOCUMENT.topic, 'x/value']);
   expect(refused()).toEqual([expect.stringContaining(BIRTH.filter)]);
 });

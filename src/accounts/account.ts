@@ -54,7 +54,7 @@ export class Account {
   /** Its last poll needed a person, as it is known from before it was opened. */
   hasToSignIn = false;
   readonly #context: AccountContext;
-  readonly #bills: ReturnType<typeof openBills>;
+  readonly #billsIn: ReturnType<typeof openBills>;
 
   private constructor(
     properties: Properties,
@@ -68,8 +68,7 @@ export class Account {
     this.extras = extras;
     this.properties = properties;
     this.#context = context;
-    const invoices = () => extras.known.invoices.found?.all ?? NO_INVOICES;
-    this.#bills = openBills(invoices, () => properties.billed(), context.zone);
+    this.#billsIn = openBills(context.zone);
   }
 
   static async open(id: string, parts: PropertiesParts, context: AccountContext): Promise<Account> {
@@ -89,9 +88,9 @@ export class Account {
   /** Never rejects. `again`: those days instead of what is due. */
   async poll(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
     const round: Round = { signal, again, read: new Set(), events: [] };
-    this.properties.isPolled = true;
+    this.properties.beginPoll();
     const fault = await this.#attempt(round).catch((err: unknown) => err);
-    this.properties.isPolled = false;
+    this.properties.endPoll();
     const { listed, meters } = this.properties;
     // A stop in the middle of a poll says nothing about the provider.
     if (!signal.aborted && fault === null && listed !== null && meters !== null)
@@ -110,7 +109,7 @@ export class Account {
       return (await this.#pollMeters(round))[0] ?? null;
     }
     await properties.takeOver();
-    await this.#signInIfNeeded();
+    await this.#signInIfNeeded(round.signal);
     let faults = await this.#pollMeters(round);
     if (faults.some(isRefusal) && history.tryOnceADay('rediscoveredAt')) {
       log.info('the provider refuses a known property: discovering again');
@@ -134,11 +133,11 @@ export class Account {
   }
 
   /** While others read its meters, no request of its own would show that it is signed in again. */
-  async #signInIfNeeded(): Promise<void> {
+  async #signInIfNeeded(signal: AbortSignal): Promise<void> {
     const { session } = this.upstream;
     const isUsable = () => !session.isSuspended && !needsAPerson(session.status().state);
     if (!this.hasToSignIn && isUsable()) return;
-    await session.accessToken();
+    await this.upstream.signIn(signal);
     // An access token that still serves reads its meters, whatever its last refresh came to.
     if (this.meters?.length === 0 && !isUsable() && session.fault !== null) throw session.fault;
   }
@@ -164,8 +163,10 @@ export class Account {
     const { zone, clock, config } = this.#context;
     const { requests, logins } = this.history.today();
     const { balance, credit, invoices } = this.extras.known;
+    const bills = invoices.found?.all ?? NO_INVOICES;
     const today = zone.dayAt(clock.now());
     return {
+      ...this.#billsIn(bills, this.properties.billed(), today),
       account: this.id,
       auth: this.upstream.session.status(),
       zone,
@@ -174,9 +175,7 @@ export class Account {
       balance: balance.found,
       credit: credit.found,
       invoices: invoices.found,
-      newestInvoice: newestOf(invoices.found?.all ?? [], clock.now()),
-      checks: this.#bills.checks(),
-      nextBill: this.#bills.next(today),
+      newestInvoice: newestOf(bills, clock.now()),
       asked: config.extras,
       statement: config.statement,
       requestsToday: requests,

@@ -7,34 +7,33 @@ import type { Day, Zone } from '../domain/period.ts';
 import { lastAnswer } from './lastAnswer.ts';
 import type { Meter } from './meter.ts';
 
-const NO_CHECKS: BillChecks = new Map();
+const NO_BILLS = { checks: new Map<string, never>(), nextBill: null };
 
-/** `meters`: all that the bills are about; none while one of them is not complete. */
-export function openBills(invoices: () => readonly Invoice[], meters: () => readonly Meter[], zone: Zone) {
+/** The part of an account's view that is about bills. */
+interface BillView {
+  /** The keys are ids of invoices. It is the same map as long as nothing changes. */
+  readonly checks: BillChecks;
+  /** The bill after the newest one. `null` without invoices that tell a period, and while the ledgers do not cover it. */
+  readonly nextBill: BillForecast | null;
+}
+
+export function openBills(zone: Zone) {
   const judge = billJudge();
   const judged = lastAnswer((bills: readonly Invoice[], ...ledgers: readonly Ledger[]) =>
     judge(bills, ledgers, zone),
   );
-
-  /** The keys are ids of invoices. It is the same map as long as nothing changes. */
-  function checks(): BillChecks {
-    const bills = invoices();
-    // The days that each reading is about are looked up first, which takes as long as reading them.
-    if (bills.length === 0) return NO_CHECKS;
-    return judged(bills, ...meters().map(({ store }) => store.tenancy));
+  function nextBill(bills: readonly Invoice[], checks: BillChecks, meters: readonly Meter[], today: Day) {
+    const span = nextBillSpan(bills, today, zone);
+    if (!span || meters.some(({ store }) => store.tenancy.origin > span.from)) return null;
+    const rules = bills.map(({ id }) => checks.get(id)?.rule ?? null);
+    const forecasts = meters.map((meter) => meter.forecastOver(span));
+    return forecastBill(span, forecasts, rules.find((rule) => rule !== null) ?? null);
   }
-
-  return {
-    checks,
-    /** The bill after the newest one. `null` without invoices that tell a period, and while the ledgers do not cover it. */
-    next(today: Day): BillForecast | null {
-      const span = nextBillSpan(invoices(), today, zone);
-      const billed = meters();
-      if (!span || billed.some(({ store }) => store.tenancy.origin > span.from)) return null;
-      const checked = checks();
-      const rules = invoices().map(({ id }) => checked.get(id)?.rule ?? null);
-      const forecasts = billed.map((meter) => meter.forecastOver(span));
-      return forecastBill(span, forecasts, rules.find((rule) => rule !== null) ?? null);
-    },
+  /** `meters`: all that the bills are about; none while one of them is not complete. */
+  return (bills: readonly Invoice[], meters: readonly Meter[], today: Day): BillView => {
+    // The days that each reading is about are looked up first, which takes as long as reading them.
+    if (bills.length === 0) return NO_BILLS;
+    const checks = judged(bills, ...meters.map(({ store }) => store.tenancy));
+    return { checks, nextBill: nextBill(bills, checks, meters, today) };
   };
 }

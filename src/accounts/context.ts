@@ -34,7 +34,7 @@ export interface AccountContext {
   readonly openProvider?: OpenProvider;
   /** Default: that of auth/loginBudget.ts. Only tests have a reason to lower it. */
   readonly scryptCost?: number;
-  /** `usage.concurrency`: shared by everything that asks the provider. */
+  /** `usage.concurrency`: how many requests to issuer and provider may be under way, of all accounts. */
   readonly limit: ConcurrencyLimit;
 }
 

@@ -174,8 +174,8 @@ export class AccountExtras {
   readonly #isDue = ({ get, everyDays }: Question): boolean => isDue(get(), this.#dayNow(), everyDays);
 
   async #askAll(questions: readonly Question[], signal: AbortSignal): Promise<void> {
-    const { limit, changed, log } = this.#context;
-    for (const question of questions) if (!(await limit(() => this.#ask(question, signal)))) break;
+    const { changed, log } = this.#context;
+    for (const question of questions) if (!(await this.#ask(question, signal))) break;
     await this.#save();
     if (signal.aborted) return;
     changed(this.#account);

@@ -21,7 +21,7 @@ import type { AccountExtras } from './extras.ts';
 import { lastAnswer } from './lastAnswer.ts';
 import { LedgerBook } from './ledgerBook.ts';
 import { MeterPoll } from './meterPoll.ts';
-import { configuredKey, friendlyNameOf, ledgerFile } from './names.ts';
+import { configuredMeter, friendlyNameOf, ledgerFile } from './names.ts';
 
 interface Identity {
   readonly account: string;
@@ -142,19 +142,19 @@ export class Meter {
     const { forecast: _forecast, ...sums } = this.#figures();
     const { extras, history } = this.#ofAccount;
     const register = extras.register(this.property);
-    const key = configuredKey(config.meters, this.property, name);
+    const configured = configuredMeter(config.meters, this.property, name);
     return {
       ...newest,
       ...sums,
       account,
       friendlyName,
-      area: key === undefined ? undefined : config.meters[key]?.area_m2,
+      area: configured?.area_m2,
       identifiers: this.property.meterIdentifiers,
       zone,
       currency: extras.currency,
       register,
       registerCheck: register && this.#checkRegister(register, sums.ledger, readingCloses, zone),
-      witness: witnessOf?.(key, sums.ledger),
+      witness: witnessOf?.(configured?.key, sums.ledger),
       statementMonth: this.completeMonths().next().value ?? null,
       readingCloses,
       updatedAt: Math.max(this.#poll.updatedAt ?? 0, history.record.lastSuccessAt ?? 0) || null,

@@ -53,24 +53,11 @@ export const friendlyNameOf = (
   series: string,
 ): string | null => configuredMeter(meters, property, series)?.name ?? null;
 
-/** The configuration of a meter; undefined: none. */
-export function configuredMeter(
-  meters: Config['meters'],
-  property: Identified,
-  series: string,
-): Config['meters'][string] | undefined {
-  const key = configuredKey(meters, property, series);
-  return key === undefined ? undefined : meters[key];
-}
-
-/** The key under which the configuration has it. */
-export function configuredKey(
-  meters: Config['meters'],
-  { meterIdentifiers }: Identified,
-  series: string,
-): string | undefined {
+/** The configuration of a meter, and the key under which it stands there; undefined: none. */
+export function configuredMeter(meters: Config['meters'], { meterIdentifiers }: Identified, series: string) {
   // Identifiers come from the provider: one may be the name of something that every object has.
-  return [series, ...meterIdentifiers].find((key) => Object.hasOwn(meters, key));
+  const key = [series, ...meterIdentifiers].find((name) => Object.hasOwn(meters, name));
+  return key === undefined ? undefined : { ...meters[key], key };
 }
 
 /** The name of its document in the state directory. */

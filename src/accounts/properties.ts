@@ -46,8 +46,10 @@ export class Properties {
   readonly #context: AccountContext;
   #listed: EntityContext | null = null;
   #meters: readonly Meter[] | null = null;
-  /** A poll is under way: nobody takes a meter away meanwhile. */
-  isPolled = false;
+  /** A poll reads its meters: nobody takes one away meanwhile. */
+  #isPolled = false;
+  /** Those that wait for the end of that poll. */
+  readonly #waiting: (() => void)[] = [];
 
   /** Those that the disk has, which claim the ledgers that it has of them. `openMeters` follows, once all accounts have done so. */
   static async open(account: string, parts: PropertiesParts, context: AccountContext): Promise<Properties> {
@@ -115,12 +117,31 @@ export class Properties {
     return complete.length === meters.length ? complete : [];
   }
 
+  /** To be called before anything of a poll. */
+  beginPoll(): void {
+    this.#isPolled = true;
+  }
+
+  endPoll(): void {
+    this.#isPolled = false;
+    for (const goOn of this.#waiting.splice(0)) goOn();
+  }
+
+  async #untilPolled(): Promise<void> {
+    while (this.#isPolled) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
   /** Takes over what others of this process cannot read, with all that is known of it. Of two that cannot, neither takes from the other. */
   async takeOver(): Promise<void> {
-    if (this.cannotBeRead) return;
     for (const { property, reader } of this.duplicates()) {
       const owner = this.#of(reader);
-      if (owner?.cannotBeRead && !owner.isPolled) await this.#takeFrom(owner, property);
+      if (this.cannotBeRead || !owner?.cannotBeRead) continue;
+      // All are polled at the same times. Nothing is read here yet: two that wait for each other would wait for ever.
+      this.endPoll();
+      await owner.#untilPolled();
+      this.beginPoll();
+      const isStillTheirs = this.#parts.names.ownerOf(property, this.account) === reader;
+      if (isStillTheirs && owner.cannotBeRead && !this.cannotBeRead) await this.#takeFrom(owner, property);
     }
   }
 
@@ -128,10 +149,10 @@ export class Properties {
     const { state, log, changed } = this.#context;
     const meter = owner.meters?.find((one) => isOf(one, property));
     owner.#meters = owner.meters?.filter((one) => one !== meter) ?? null;
+    this.#parts.names.give(property, this.account);
     // On disk here before it goes there: a crash in between leaves it with its owner.
     if (meter)
       await state.document(ledgerFile(this.account, property), ledgerCodec).write(meter.store.document);
-    this.#parts.names.give(property, this.account);
     await this.openMeters();
     await state.document(ledgerFile(owner.account, property), ledgerCodec).remove();
     log.info({ meter: seriesName(property), from: owner.account }, 'took over the meter of another account');

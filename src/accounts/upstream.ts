@@ -13,6 +13,7 @@ import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import type { EntityContext } from '../domain/reading.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
+import { type ConcurrencyLimit, concurrencyLimit } from '../foundation/limits.ts';
 import { createHttpClient, type Gate } from '../http/client.ts';
 import { trustIn } from '../http/trust.ts';
 import { openMonetization } from '../provider/monetization/monetization.ts';
@@ -37,7 +38,8 @@ const LONGEST_CODE_SECONDS = 60;
 type Needs = Pick<
   AccountContext,
   'config' | 'state' | 'clock' | 'log' | 'scrubber' | 'openProvider' | 'scryptCost'
->;
+> &
+  Partial<Pick<AccountContext, 'limit'>>;
 type HttpClient = ReturnType<typeof createHttpClient>;
 type Provider = NonNullable<Config['provider']>;
 
@@ -63,6 +65,7 @@ interface Options {
 
 export function openUpstream(account: Account, context: Needs, options: Options) {
   const { config, state, clock, log, scrubber, scryptCost, openProvider = openMonetization } = context;
+  const inPlace = placesOf(context.limit ?? concurrencyLimit(1));
   const { provider } = config;
   if (!provider) throw new TypeError('an account without a provider passed the configuration');
   const { id, username } = account;
@@ -124,8 +127,14 @@ export function openUpstream(account: Account, context: Needs, options: Options)
     // The daemon goes on where no lock can be made, such as on a full disk: it is the one that keeps the session.
     withLock: (step) => withLock((isHeld) => step(isHeld || !options.isCommand)),
   });
-  const { ask, askExtra, reachApi } = openApi(provider, toApi, session, options, clock);
-  const identity = () => identityOf(session, provider, scrubber);
+  const { ask, askExtra, reachApi } = openApi(provider, {
+    ...options,
+    send: toApi.send,
+    session,
+    inPlace,
+    clock,
+  });
+  const identity = (signal?: AbortSignal) => inPlace(signal, () => identityOf(session, provider, scrubber));
   return {
     issuer,
     login,
@@ -133,6 +142,8 @@ export function openUpstream(account: Account, context: Needs, options: Options)
     state,
     /** A login is asked for, whatever the budget says. Waits for one under way: it may end the refusal, or renew it. */
     askForLogin: () => withLock(() => budget.ask()),
+    /** Resolves once there is an access token, whatever for. */
+    signIn: (signal: AbortSignal) => inPlace(signal, () => session.accessToken()),
     reachApi,
     // The provider that this program reads: another one is a folder beside `monetization`.
     provider: openProvider({ username, ask, askExtra, identity, log }),
@@ -189,13 +200,24 @@ function openForm(
   };
 }
 
-function openApi(
-  provider: Provider,
-  { send }: HttpClient,
-  session: Session,
-  { onReply, isCommand }: Options,
-  clock: Clock,
-) {
+type InPlace = ReturnType<typeof placesOf>;
+
+/** Steps that ask issuer and provider. Those whose signal has aborted while they waited for a place are not done. */
+function placesOf(limit: ConcurrencyLimit) {
+  return <T>(signal: AbortSignal | undefined, step: () => Promise<T>): Promise<T> =>
+    limit(() => {
+      signal?.throwIfAborted();
+      return step();
+    });
+}
+
+interface ApiParts extends Pick<Options, 'onReply' | 'isCommand'>, Pick<HttpClient, 'send'> {
+  readonly session: Session;
+  readonly inPlace: InPlace;
+  readonly clock: Clock;
+}
+
+function openApi(provider: Provider, { send, session, inPlace, clock, onReply, isCommand }: ApiParts) {
   const api = {
     baseUrl: provider.api_url,
     timeoutSeconds: provider.timeout_seconds,
@@ -205,13 +227,15 @@ function openApi(
     accessToken: (rejected: readonly string[]) => session.accessToken(rejected),
     onReply,
   };
+  // The place is taken for the token, too: the deadline of a request does not begin while it waits.
   const noting =
     (ask: Ask): Ask =>
-    async (exchange) => {
-      const answer = await ask(exchange);
-      await session.accepted();
-      return answer;
-    };
+    (exchange) =>
+      inPlace(exchange.signal, async () => {
+        const answer = await ask(exchange);
+        await session.accepted();
+        return answer;
+      });
   const ask = noting(createAsk(api));
   return {
     ask,

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { pathIn } from '../config/draft.ts';
 import { findConfigFile } from '../config/load.ts';
 import { decodeText } from '../config/secret.ts';
-import { outlineOf, withoutSecrets, withStateDir } from '../config/yamlText.ts';
+import { outlineOf, withoutSecrets, withStateDir } from '../config/transfer.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import {

@@ -1,5 +1,5 @@
 // Tells what a meter itself has said so far, as the daemon has written it down: when, and whether the provider's days are the same ones.
-import { configuredKey, knownMeters } from '../accounts/names.ts';
+import { configuredMeter, knownMeters } from '../accounts/names.ts';
 import { openWitnesses } from '../daemon/witnesses.ts';
 import { toUnits } from '../domain/amount.ts';
 import { openLedger } from '../domain/ledger.ts';
@@ -23,7 +23,7 @@ export async function witnessWords(
   return Promise.all(
     configured.map(async ([meter, { witness }]) => {
       const series = meters.find(
-        ({ property, name }) => configuredKey(config.meters, property, name) === meter,
+        ({ property, name }) => configuredMeter(config.meters, property, name)?.key === meter,
       );
       const stored = (await series?.ledger?.read()) ?? null;
       const view = witnesses.of(meter, stored?.ledger ?? openLedger(zone.dayAt(clock.now())));

@@ -67,7 +67,7 @@ function refuseWords(name: string, { words: allowed }: CommandRow, words: readon
 
 /** A mistyped word, answered with the one of `words` that is nearest; empty: none is near. */
 async function meant(word: string, words: readonly string[], before = ''): Promise<string> {
-  const { didYouMean } = await import('../config/draft.ts');
+  const { didYouMean } = await import('../config/faults.ts');
   const nearest = didYouMean(word, words);
   return nearest === undefined ? '' : ` Did you mean ${before}${nearest}?`;
 }

@@ -1,7 +1,7 @@
 // heat2mqtt config example|schema|show.
 import { readFile } from 'node:fs/promises';
+import { showConfig } from '../config/commented.ts';
 import { configJsonSchema } from '../config/keys.ts';
-import { showConfig } from '../config/yamlText.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { type Command, wrongOption } from './command.ts';
 import { printJson } from './printing.ts';

@@ -3,12 +3,13 @@
 import { join, resolve } from 'node:path';
 import { currencyOf } from '../accounts/extras.ts';
 import { chosenMonth } from '../accounts/meter.ts';
-import { configuredKey, configuredMeter, friendlyNameOf, knownMeters } from '../accounts/names.ts';
+import { configuredMeter, knownMeters } from '../accounts/names.ts';
+import type { Config } from '../config/schema.ts';
 import { openWitnesses } from '../daemon/witnesses.ts';
 import { knownInFull } from '../domain/amount.ts';
 import { registerOf } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
-import { openHouse } from '../domain/insight/weather.ts';
+import { openHouse, type Weather } from '../domain/insight/weather.ts';
 import { type Ledger, ledgerSince } from '../domain/ledger.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
@@ -21,6 +22,7 @@ import { completeMonths, type StatementFacts, statementOf } from '../publication
 import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
 import type { LedgerDocument } from '../store/ledgerDocument.ts';
 import { makePrivateDirectory, replace, withoutCustomer } from '../store/privateFiles.ts';
+import type { StateStore } from '../store/stateStore.ts';
 import { loadHousehold, pickAccount } from './account.ts';
 import { type Arguments, type Command, choiceOf, type Io, wrongUsage } from './command.ts';
 import { print } from './printing.ts';
@@ -212,18 +214,23 @@ async function statementsOf(
   });
 }
 
+/** The outdoor temperatures that the daemon has read last; `null`: none. */
+export async function weatherOnDisk(state: StateStore, { home_assistant }: Config): Promise<Weather | null> {
+  const stored = await state.document('outdoor-temperatures', temperaturesCodec).read();
+  if (stored === null) return null;
+  return { temperatures: new Map(stored.value.days), base: home_assistant?.degree_day_base ?? null };
+}
+
 /** The meters of an account, as the documents on this disk have them. */
 async function factsOf(settings: HouseholdSettings, io: Io, account: string): Promise<StatementFacts[]> {
   const { config, state } = settings;
   const { ledgers } = await ledgersOf(settings, io, account);
   const extras = (await state.document(`accounts/${account}/extras`, extrasCodec).read())?.value;
-  const outdoor = (await state.document('outdoor-temperatures', temperaturesCodec).read())?.value;
   const witnesses = await openWitnesses({ ...settings, clock: io.clock }, () => undefined);
   const complete = ledgers.filter(({ ledger }) => ledger.complete);
   const invoices = extras?.invoices.found ?? null;
   const tenancies = complete.map(({ tenancy }) => tenancy);
-  const base = config.home_assistant?.degree_day_base ?? null;
-  const weather = outdoor === undefined ? null : { temperatures: new Map(outdoor.days), base };
+  const weather = await weatherOnDisk(state, config);
   const facts = {
     account,
     invoices,
@@ -232,20 +239,23 @@ async function factsOf(settings: HouseholdSettings, io: Io, account: string): Pr
     asked: config.extras,
     statement: config.statement,
   };
-  return complete.map(({ meter, property, timezone, readingCloses, tenancy, ledger }) => ({
-    meter: {
-      meter,
-      friendlyName: friendlyNameOf(config.meters, property, meter),
-      area: configuredMeter(config.meters, property, meter)?.area_m2,
-      identifiers: property.meterIdentifiers,
-      tenancy,
-      house: weather && openHouse(tenancy.days, weather),
-      register: extras ? registerOf(extras, property) : null,
-      zone: zoneOf(timezone),
-      currency: currencyOf(config, extras?.site.found ?? null),
-      readingCloses: readingCloses ?? 'same_day',
-      witness: witnesses.of(configuredKey(config.meters, property, meter), ledger),
-    },
-    account: { ...facts, zone: zoneOf(timezone) },
-  }));
+  return complete.map(({ meter, property, timezone, readingCloses, tenancy, ledger }) => {
+    const configured = configuredMeter(config.meters, property, meter);
+    return {
+      meter: {
+        meter,
+        friendlyName: configured?.name ?? null,
+        area: configured?.area_m2,
+        identifiers: property.meterIdentifiers,
+        tenancy,
+        house: weather && openHouse(tenancy.days, weather),
+        register: extras ? registerOf(extras, property) : null,
+        zone: zoneOf(timezone),
+        currency: currencyOf(config, extras?.site.found ?? null),
+        readingCloses: readingCloses ?? 'same_day',
+        witness: witnesses.of(configured?.key, ledger),
+      },
+      account: { ...facts, zone: zoneOf(timezone) },
+    };
+  });
 }

@@ -1,8 +1,8 @@
 // heat2mqtt report: a diagnosis to paste into a bug report, from the configuration and the state directory. No request is made.
 import os from 'node:os';
-import { ConfigInvalid } from '../config/draft.ts';
+import { showConfig } from '../config/commented.ts';
+import { ConfigInvalid } from '../config/faults.ts';
 import type { Fleet } from '../config/schema.ts';
-import { showConfig } from '../config/yamlText.ts';
 import { knownUnits } from '../domain/amount.ts';
 import type { Extras } from '../domain/extras.ts';
 import { addDays, type Day, type Zone } from '../domain/period.ts';

@@ -4,7 +4,7 @@ import { lchown, mkdir } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ConfigInvalid } from '../config/draft.ts';
+import { ConfigInvalid } from '../config/faults.ts';
 import type { Fleet } from '../config/schema.ts';
 import { type Daemon, startDaemon } from '../daemon/daemon.ts';
 import { cronTimes, ticksOf } from '../engine/schedule.ts';

@@ -3,7 +3,7 @@
 // otherwise.
 import { access, constants, readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { ConfigInvalid } from '../config/draft.ts';
+import { ConfigInvalid } from '../config/faults.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { makePrivateDirectory } from '../store/privateFiles.ts';
 import { check } from './check.ts';

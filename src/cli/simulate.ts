@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { commentedConfig } from '../config/yamlText.ts';
+import { commentedConfig } from '../config/commented.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';

@@ -1,11 +1,9 @@
-// The configuration while it is put together: values of any kind by their path, where each comes from, and the mistakes, of which
-// each is told once, with what was found and what is allowed. Never a secret.
+// The configuration while it is put together: values of any kind by their path, where each comes from, and the mistakes, each once.
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, resolve } from 'node:path';
-import leven from 'leven';
 import type * as z from 'zod';
-import { EXIT, Failure } from '../foundation/failure.ts';
 import { createScrubber, type Scrubber } from '../foundation/log.ts';
+import { didYouMean, type Fault, valueWords } from './faults.ts';
 import {
   allKeys,
   fileKeyOf,
@@ -18,28 +16,6 @@ import {
 } from './keys.ts';
 
 export type RawConfig = Record<string, unknown>;
-
-export interface Fault {
-  /** `mqtt.url`, the name of an environment variable, or a file and line. */
-  readonly path: string;
-  readonly found: string;
-  readonly allowed: string;
-}
-
-/** One line per mistake, each with its path, what was found and what is allowed. */
-export class ConfigInvalid extends Failure {
-  readonly faults: readonly Fault[];
-
-  constructor(faults: readonly Fault[]) {
-    const lines = faults.map(({ path, found, allowed }) => `${path}: found ${found}; allowed: ${allowed}`);
-    super('config_invalid', lines.join('\n'), {
-      exit: EXIT.config,
-      retry: 'never',
-      hint: '`heat2mqtt config example` prints a commented example; docs/configuration.md has every key.',
-    });
-    this.faults = faults;
-  }
-}
 
 /** A mapping of values, which a Secret is not. */
 export const isMapping = (value: unknown): value is RawConfig =>
@@ -236,41 +212,6 @@ function insideSection(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] | u
   return issue.errors.find((issues) => issues.some(aboutKeys));
 }
 
-function valueWords(value: unknown, isHidden: boolean): string {
-  if (value === undefined) return 'nothing';
-  if (value === null) return "nothing (an empty value, or YAML's null without quotes)";
-  if (value === '') return 'an empty text';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object') return 'a mapping';
-  if (isHidden) return `a ${typeof value === 'string' ? 'text' : typeof value} (not shown)`;
-  return typeof value === 'string' ? quoted(value) : String(value);
-}
-
-// Everything before an @ may be a name and a password, whether or not the rest is a valid address.
-function quoted(value: string): string {
-  const masked = value
-    .replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@')
-    .replace(/^([a-z][a-z0-9+.-]*:\/\/.*?)[?#].*$/is, '$1?…');
-  return JSON.stringify(masked.length > 60 ? `${masked.slice(0, 60)}…` : masked);
-}
-
 /** A path in one line, whatever a key is made of. */
 const written = (path: Path): string =>
   path.map((name) => JSON.stringify(name).slice(1, -1)).join('.') || 'configuration';
-
-/** The nearest of `words`: a few letters away, or one the beginning of the other; else undefined. */
-export function didYouMean(word: string, words: readonly string[]): string | undefined {
-  const plain = simplified(word.slice(0, 80));
-  const [nearest] = words
-    .map((name) => ({ name, steps: leven(plain, simplified(name)) }))
-    // Two neighbours that are swapped are two steps.
-    .filter(({ name, steps }) => steps <= (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))))
-    .sort((a, b) => a.steps - b.steps);
-  return nearest?.name ?? words.find((name) => begins(plain, simplified(name)));
-}
-
-/** baseTopic and base-topic are base_topic. */
-const simplified = (word: string): string => word.toLowerCase().replace(/[_\s-]/g, '');
-
-const begins = (a: string, b: string): boolean =>
-  Math.min(a.length, b.length) >= 3 && (a.startsWith(b) || b.startsWith(a));

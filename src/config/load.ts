@@ -1,12 +1,15 @@
 // Loads the configuration from file, environment and secrets; all mistakes are reported at once.
 import { readFile as readFileOf } from 'node:fs/promises';
 import type { Scrubber } from '../foundation/log.ts';
-import { ConfigInvalid, Draft } from './draft.ts';
+import { withAppOptions } from './appOptions.ts';
+import { Draft } from './draft.ts';
+import { applyEnvironment, type Environment } from './environment.ts';
+import { ConfigInvalid } from './faults.ts';
 import { isLoopback } from './listenAddress.ts';
 import { checkRules, type NextTimes } from './rules.ts';
 import { type Config, type Embedded, fileSchema } from './schema.ts';
 import { decodeText, type ReadFile, whyUnreadable } from './secret.ts';
-import { applyEnvironment, type Environment, readFiles, withAppOptions } from './sources.ts';
+import { readFiles } from './secretFiles.ts';
 import { readYaml } from './yamlText.ts';
 
 export interface Loaded extends Pick<Draft, 'origins' | 'warnings'> {

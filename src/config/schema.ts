@@ -423,7 +423,7 @@ export const fileSchema = section({
   provider: provider.optional(),
   accounts: z
     .array(account, 'a list')
-    // Only one may be without a name (load.ts).
+    // Only one may be without a name (rules.ts).
     .transform((all) => all.map(({ id = 'home', ...more }) => ({ id, ...more })))
     .default([])
     .describe(

@@ -88,7 +88,7 @@ export const currency = textWhere(
   'the three letters of a currency, such as EUR',
 );
 
-/** The shape only; what each field may hold is checked across the keys (load.ts). */
+/** The shape only; what each field may hold is checked across the keys (rules.ts). */
 export const cronExpression = matching(
   /^\s*([\w*/,\-?#]+\s+){4,5}[\w*/,\-?#]+\s*$/,
   'a cron expression of 5 or 6 fields, such as "23 */4 * * *"',
@@ -113,7 +113,7 @@ export const filePath = text('the path of a readable file');
 
 /**
  * The two keys of a secret: `password` and `password_file`, for example. The first holds the Secret when it is checked,
- * wherever that comes from (sources.ts). `what` finishes the sentence "The …".
+ * wherever that comes from (secretFiles.ts). `what` finishes the sentence "The …".
  */
 export function secretKeys<N extends string>(name: N, what: string, exampleFile: string) {
   const { allowed, example } = formOf(name);
@@ -131,7 +131,7 @@ export function secretKeys<N extends string>(name: N, what: string, exampleFile:
     Record<`${N}_file`, typeof file>;
 }
 
-/** The section has no use without this secret: load.ts refuses it then. */
+/** The section has no use without this secret: rules.ts refuses it then. */
 export const neededSecretKeys = <N extends string>(...given: [name: N, what: string, exampleFile: string]) =>
   secretKeys(...given) as unknown as Record<N, z.ZodType<Secret>> &
     Record<`${N}_file`, z.ZodOptional<typeof filePath>>;

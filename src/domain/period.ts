@@ -156,9 +156,10 @@ export function zone(name: string): Zone {
   return opened;
 }
 
-function openZone(name: string): Zone {
+/** A function that tells how far the clocks there are ahead of UTC. */
+function offsetsIn(timeZone: string): (epochMs: number) => number {
   const format = new Intl.DateTimeFormat('en-US', {
-    timeZone: name,
+    timeZone,
     hourCycle: 'h23',
     year: 'numeric',
     month: '2-digit',
@@ -167,11 +168,15 @@ function openZone(name: string): Zone {
     minute: '2-digit',
     second: '2-digit',
   });
-  const starts = new Map<Day, number>();
+  function askedOffsetMs(epochMs: number): number {
+    const part: Record<string, number> = {};
+    for (const { type, value } of format.formatToParts(epochMs)) part[type] = Number(value);
+    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part;
+    return Date.UTC(year, month - 1, day, hour, minute, second) - wholeSecond(epochMs);
+  }
   // Asking Intl is slow: once for each day whose two ends have one offset, by the day of UTC.
   const offsets = new Map<number, number | 'mixed'>();
-
-  function offsetMs(epochMs: number): number {
+  return (epochMs) => {
     const day = Math.floor(epochMs / DAY_MS);
     let offset = offsets.get(day);
     if (offset === undefined) {
@@ -181,13 +186,12 @@ function openZone(name: string): Zone {
       offsets.set(day, offset);
     }
     return offset === 'mixed' ? askedOffsetMs(epochMs) : offset;
-  }
-  function askedOffsetMs(epochMs: number): number {
-    const part: Record<string, number> = {};
-    for (const { type, value } of format.formatToParts(epochMs)) part[type] = Number(value);
-    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part;
-    return Date.UTC(year, month - 1, day, hour, minute, second) - wholeSecond(epochMs);
-  }
+  };
+}
+
+function openZone(name: string): Zone {
+  const offsetMs = offsetsIn(name);
+  const starts = new Map<Day, number>();
   /** The wall clock there, as if it were UTC. */
   const localMs = (epochMs: number): number => wholeSecond(epochMs) + offsetMs(epochMs);
   const dayAt = (epochMs: number): Day => fromEpochDay(Math.floor(localMs(epochMs) / DAY_MS));

@@ -76,21 +76,21 @@ export function readingsByMeter(readings: readonly Register[]): readonly (readon
 
 /**
  * The readings that are kept, oldest first: of each day and meter the last one, of which the newest 66 stay, the last of each month
- * before, the first of all, and those before and after an exchange. `found` is newer.
+ * before, the first of all, and those before and after an exchange. `newer` come after them.
  */
 export function withReadings(
-  known: RegisterHistory | null,
-  found: readonly Register[],
+  history: RegisterHistory | null,
+  newer: readonly Register[],
   zone: Zone,
 ): RegisterHistory | null {
-  const before = known ? [...known.readings, newestOf(known)] : [];
+  const before = history ? [...history.readings, newestOf(history)] : [];
   const byTime = (a: Register, b: Register) => a.readAt - b.readAt;
-  const inOrder = [...before, ...found].sort(byTime);
+  const inOrder = [...before, ...newer].sort(byTime);
   const lastOfDay = new Map(inOrder.map((one) => [`${zone.dayAt(one.readAt)} ${one.meter}`, one]));
   const daily = [...lastOfDay.values()].sort(byTime);
   const edges = readingsByMeter(daily)
     .slice(-MOST_EXCHANGES)
-    .flatMap((own) => [own[0], own.at(-1)]);
+    .flatMap((ofMeter) => [ofMeter[0], ofMeter.at(-1)]);
   const months = daily.map(({ readAt }) => monthStart(zone.dayAt(readAt)));
   const readings = daily.filter(
     (one, at) =>
@@ -122,27 +122,27 @@ export const seriesName = (property: Property): string =>
   topicSafe(lowest(namesOf(property)) ?? property.propertyCustomerId);
 
 /**
- * The properties that were found, each with the series that it had: one whose meter was exchanged keeps its own, and an unknown one
- * that has the meter of a known one which is gone takes over from it. A known one keeps its place. `kept`: those of the known ones
- * that stay though the list leaves them out. `elsewhere`: what other accounts know of the same properties.
+ * The properties that were discovered, each with the series that it had: one whose meter was exchanged keeps its own, and a new one
+ * that has the meter of an earlier one which is gone takes over from it. An earlier one keeps its place. `staying`: those of the earlier
+ * ones that stay though the list leaves them out. `elsewhere`: what other accounts know of the same properties.
  */
 export function withFound(
-  known: readonly Property[],
-  found: readonly Property[],
-  kept = known,
+  earlier: readonly Property[],
+  discovered: readonly Property[],
+  staying = earlier,
   elsewhere: readonly Property[] = [],
 ): Property[] {
-  const isNew = (one: Property) => !known.some((other) => isSameProperty(one, other));
+  const isNew = (one: Property) => !earlier.some((other) => isSameProperty(one, other));
   const meterOf = ({ propertyCustomerId, meterIdentifiers }: Property) =>
     lowest(meterIdentifiers) ?? propertyCustomerId;
-  const current = known.flatMap((one) => {
+  const current = earlier.flatMap((one) => {
     const now =
-      found.find((other) => isSameProperty(one, other)) ??
-      found.find((other) => isNew(other) && meterOf(other) === meterOf(one));
+      discovered.find((other) => isSameProperty(one, other)) ??
+      discovered.find((other) => isNew(other) && meterOf(other) === meterOf(one));
     if (now) return { ...now, namedAfter: namesOf(one) };
-    return kept.includes(one) ? one : [];
+    return staying.includes(one) ? one : [];
   });
-  const others = found.filter((one) => !current.some((other) => isSameProperty(one, other)));
+  const others = discovered.filter((one) => !current.some((other) => isSameProperty(one, other)));
   const named = others.map((one) => {
     const other = elsewhere.find((candidate) => isSameProperty(one, candidate));
     return { ...one, namedAfter: namesOf(other ?? one) };

@@ -8,7 +8,6 @@ import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import type { Property } from '../domain/reading.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
-import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Claim, ClaimedRow } from '../store/database/claim.ts';
 import type { Claims } from '../store/database/claims.ts';
 import type { SeriesWords, StoredAccount } from '../store/database/storedAccount.ts';
@@ -85,7 +84,6 @@ async function openAnew(ties: Ties, parts: Parts): Promise<OpenAccount> {
     ...parts.context,
     scrubber,
     config: { ...parts.context.config, accounts: [configured(row, parts, scrubber)] },
-    limit: concurrencyLimit(1),
     changed: () => undefined,
     state: stored,
   };

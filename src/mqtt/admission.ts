@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../foundation/clock.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
-import { LARGEST_PACKET_BYTES, PacketStream, packetReader } from './packets.ts';
+import { LARGEST_PACKET_BYTES, PacketReader, PacketStream } from './packets.ts';
 
 const CONNECT = 0x10;
 const LARGEST_CONNECT_BYTES = 16 * 1024;
@@ -60,7 +60,7 @@ export class Admission {
     let heard = Buffer.alloc(0);
     const onData = (bytes: Buffer) => {
       heard = Buffer.concat([heard, bytes]);
-      const [header] = packetReader()(heard);
+      const [header] = new PacketReader().read(heard);
       const length = header ? header.bytes.length + (header.follow ?? 0) : 0;
       if (heard[0] !== CONNECT || length > LARGEST_CONNECT_BYTES) return void socket.destroy();
       if (length === 0 || heard.length < length) return;
@@ -89,15 +89,12 @@ class GuardedStream extends PacketStream {
   #isOpen = false;
 
   constructor(socket: Socket, connect: Buffer, onOversized: () => void) {
-    const read = packetReader();
-    super(socket, (piece) => {
-      for (const { bytes, follow } of read(piece)) {
-        if (follow === null || bytes.length + follow <= LARGEST_PACKET_BYTES) continue;
+    super(socket, ({ bytes, follow }) => {
+      if (follow !== null && bytes.length + follow > LARGEST_PACKET_BYTES) {
         onOversized();
         this.destroy();
-        return [];
       }
-      return [piece];
+      return bytes;
     });
     this.push(connect);
   }

@@ -240,10 +240,10 @@ export class Connection {
     return this.#end === null && !this.#isGivenUp;
   }
 
-  /** A packet that is long on its way shows by them. */
-  get bytesReceived(): number {
+  /** Bytes of retained messages so far: one that is long on its way shows by them. */
+  get retainedBytes(): number {
     const { stream } = this.#client;
-    return stream instanceof PacketStream ? stream.bytesReceived : 0;
+    return stream instanceof PacketStream ? stream.retainedBytes : 0;
   }
 
   /** It has lasted, so that nothing has to be sent one at a time any more. */

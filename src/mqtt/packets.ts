@@ -3,39 +3,52 @@ import { Duplex, finished } from 'node:stream';
 
 /** Header and all. Also announced to a broker that speaks MQTT 5: larger messages it keeps to itself. */
 export const LARGEST_PACKET_BYTES = 1024 * 1024;
+/** The type and the retain flag in the first byte of a packet, and what they are in a retained message. */
+const TYPE_AND_RETAIN = 0xf1;
+const RETAINED_PUBLISH = 0x31;
 const CONTINUES = 0x80;
 const LONGEST_LENGTH = 4;
 
-interface Piece {
+export interface Piece {
   readonly bytes: Buffer;
   /** These are the header of a packet, and so many bytes follow it. `null`: these are some of those. */
   readonly follow: number | null;
 }
 
 /** Divides a stream whose bytes come in any pieces. What is not MQTT passes: whoever parses it refuses it. */
-export function packetReader(): (bytes: Buffer) => Generator<Piece> {
-  let digits: number[] = [];
-  let left = 0;
-  return function* (bytes) {
+export class PacketReader {
+  /** Bytes of retained messages so far, also of one that is not whole. */
+  retainedBytes = 0;
+  /** As far as it has come. */
+  #header: number[] = [];
+  #isRetained = false;
+  /** Bytes that are still to follow the last header. */
+  #left = 0;
+
+  *read(bytes: Buffer): Generator<Piece> {
     for (let at = 0; at < bytes.length; ) {
-      const size = left > 0 ? left : 1;
-      const piece = bytes.subarray(at, at + size);
+      const piece = bytes.subarray(at, at + (this.#left || 1));
       at += piece.length;
-      if (left > 0) {
-        left -= piece.length;
+      if (this.#left > 0) {
+        this.#left -= piece.length;
+        if (this.#isRetained) this.retainedBytes += piece.length;
         yield { bytes: piece, follow: null };
-        continue;
+      } else if (this.#endsHeader(piece[0] ?? 0)) {
+        const header = Buffer.from(this.#header);
+        this.#header = [];
+        this.#left = lengthIn(header);
+        yield { bytes: header, follow: this.#left };
       }
-      const [digit = 0] = piece;
-      digits.push(digit);
-      const isWhole = digits.length > LONGEST_LENGTH || (digits.length > 1 && digit < CONTINUES);
-      if (!isWhole) continue;
-      const header = Buffer.from(digits);
-      digits = [];
-      left = lengthIn(header);
-      yield { bytes: header, follow: left };
     }
-  };
+  }
+
+  #endsHeader(digit: number): boolean {
+    const { length } = this.#header;
+    if (length === 0) this.#isRetained = (digit & TYPE_AND_RETAIN) === RETAINED_PUBLISH;
+    if (this.#isRetained) this.retainedBytes += 1;
+    this.#header.push(digit);
+    return length === LONGEST_LENGTH || (length > 0 && digit < CONTINUES);
+  }
 }
 
 /** Seven bits in each byte after the first, the lowest first. */
@@ -49,52 +62,54 @@ function lengthWritten(length: number): number[] {
 }
 
 /**
- * Gives back what goes on of each piece that comes in. A PUBLISH that is cut short keeps its topic and its id, so it
- * can be acknowledged and refused; nothing waits in memory for the rest.
+ * Gives back what goes on of each piece. A PUBLISH that is cut short keeps its topic and its id, so it can be
+ * acknowledged and refused; nothing waits in memory for the rest.
  */
-export function packetCutter(largest = LARGEST_PACKET_BYTES): (bytes: Buffer) => Buffer[] {
+export function packetCutter(largest = LARGEST_PACKET_BYTES): (piece: Piece) => Buffer {
   const longest = largest - 1 - LONGEST_LENGTH;
-  const read = packetReader();
   let room = 0;
-  return (piece) => {
-    const parts: Buffer[] = [];
-    for (const { bytes, follow } of read(piece)) {
-      if (follow === null) {
-        if (room > 0) parts.push(bytes.subarray(0, room));
-        room -= Math.min(room, bytes.length);
-        continue;
-      }
-      room = Math.min(follow, longest);
-      parts.push(follow > longest ? Buffer.of(bytes[0] ?? 0, ...lengthWritten(longest)) : bytes);
+  return ({ bytes, follow }) => {
+    if (follow === null) {
+      const part = bytes.subarray(0, room);
+      room -= part.length;
+      return part;
     }
-    return parts;
+    room = Math.min(follow, longest);
+    return follow > longest ? Buffer.of(bytes[0] ?? 0, ...lengthWritten(longest)) : bytes;
   };
 }
 
-/** A socket whose incoming bytes go through a filter. */
+/** A socket of whose incoming packets only what a filter gives back goes on. */
 export class PacketStream extends Duplex {
   readonly socket: Duplex;
-  /** Before the filter. */
-  bytesReceived = 0;
+  readonly #reader = new PacketReader();
   readonly #meaning: (err: Error) => Error;
 
   /** `meaning`: gives the error that is told in place of one of the socket. */
   constructor(
     socket: Duplex,
-    filter: (bytes: Buffer) => readonly Buffer[],
+    filter: (piece: Piece) => Buffer,
     meaning: (err: Error) => Error = (err) => err,
   ) {
     super({ allowHalfOpen: false });
     this.socket = socket;
     this.#meaning = meaning;
     socket.on('data', (bytes: Buffer) => {
-      this.bytesReceived += bytes.length;
-      for (const part of filter(bytes)) if (!this.push(part)) socket.pause();
+      for (const piece of this.#reader.read(bytes)) {
+        const part = filter(piece);
+        if (this.destroyed) return;
+        if (!this.push(part)) socket.pause();
+      }
     });
     finished(socket, { writable: false }, (err) => {
       if (err) this.destroy(meaning(err));
       else this.push(null);
     });
+  }
+
+  /** Before the filter. */
+  get retainedBytes(): number {
+    return this.#reader.retainedBytes;
   }
 
   override _read(): void {

@@ -23,9 +23,9 @@ export class RefusalList {
     return this.#standing.has(name);
   }
 
+  /** `log` writes about it. */
   put(name: string, refusal: Failure): void {
     this.#standing.set(name, refusal);
-    this.log(name, refusal);
   }
 
   /** It is refused no more. Gives back whether it was. */

@@ -17,7 +17,7 @@ export type ReadRetained = (
 
 /** After it, what the broker has refused is asked for again: its user may have been given the right meanwhile. */
 const AGAIN_MS = 15 * 60_000;
-/** Without a byte for so long nothing is retained; while bytes come, it may be on its way. */
+/** Without a byte of a retained message for so long there is none; while such bytes come, it may be on its way. */
 const SILENCE_MS = 700;
 const LONGEST_READ_MS = 60_000;
 const LISTEN_EVERY_MS = 50;
@@ -55,8 +55,12 @@ export class Subscriber {
     const refusals = await over.subscribe(subscriptions);
     for (const { filter } of subscriptions) {
       const refusal = refusals.find((each) => each.filter === filter);
-      if (refusal) this.#list.put(filter, refusal);
-      else this.#list.lift(filter);
+      if (refusal === undefined) {
+        this.#list.lift(filter);
+        continue;
+      }
+      this.#list.put(filter, refusal);
+      this.#list.log(filter, refusal);
     }
     return refusals.length === 0;
   }
@@ -112,16 +116,16 @@ export class Subscriber {
     return answer;
   }
 
-  /** Resolves when it is done, or no byte has come for a while. */
+  /** Resolves when it is done, or no byte of a retained message has come for a while. */
   async #untilSilent(over: Connection, isDone: () => boolean): Promise<void> {
     const { clock, signal } = this.#parts;
     const began = clock.monotonic();
     let heardAt = began;
-    let bytes = over.bytesReceived;
+    let bytes = over.retainedBytes;
     while (!isDone() && !signal.aborted) {
       const now = clock.monotonic();
-      if (bytes !== over.bytesReceived) heardAt = now;
-      bytes = over.bytesReceived;
+      if (bytes !== over.retainedBytes) heardAt = now;
+      bytes = over.retainedBytes;
       if (now - heardAt >= SILENCE_MS || now - began >= LONGEST_READ_MS) return;
       await clock.sleep(LISTEN_EVERY_MS, signal);
     }

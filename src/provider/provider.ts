@@ -36,7 +36,9 @@ export interface ProviderParts {
   /** The same for what can be missed: a refusal has no effect on the session. */
   readonly askExtra: Ask;
   /** The customer that the access token names. Not every token names one, and not every provider needs it. */
-  readonly identity: () => Promise<{ readonly customerCode: string; readonly siteCodes: readonly string[] }>;
+  readonly identity: (
+    signal?: AbortSignal,
+  ) => Promise<{ readonly customerCode: string; readonly siteCodes: readonly string[] }>;
   readonly log: Log;
 }
 

@@ -10,7 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { lstat, readdir, rename, rm, rmdir, stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure, failure } from '../foundation/failure.ts';
+import { EXIT, Failure, failure, faultOf } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { makePrivateDirectory, PRIVATE_FILE } from './privateFiles.ts';
 import { askIn, connectIn, listenIn } from './socket.ts';
@@ -202,7 +202,10 @@ export async function claimDirectory(directory: string, clock: Clock, log: Log):
     });
   } catch (err) {
     if (err instanceof Failure) throw err;
-    log.warn({ err, directory, hint: NOT_NOTICED }, 'there can be no socket in the state directory');
+    log.warn(
+      { fault: faultOf(err), directory, hint: NOT_NOTICED },
+      'there can be no socket in the state directory',
+    );
   }
   return {
     isAlone: end !== null,

@@ -47,65 +47,96 @@ export function createStreams(follow: DocumentSource, logTail: LogTail, clock: C
     mayStay: () => Promise<boolean>,
     ending: AbortSignal | undefined,
   ): Promise<void> {
-    const gone = new AbortController();
-    let waking = new AbortController();
-    const wake = () => waking.abort();
-    const leave = () => {
-      gone.abort();
-      wake();
-    };
-    outgoing.once('close', leave);
-    ending?.addEventListener('abort', leave, { signal: gone.signal });
-    const pending: string[] = [];
-    const put = (event: string, data: string) => {
-      pending.push(written(event, data));
-      if (pending.length > MOST_PENDING) outgoing.destroy();
-      wake();
-    };
-    async function send(text: string): Promise<void> {
-      if (gone.signal.aborted || outgoing.write(text)) return;
-      await once(outgoing, 'drain', { signal: gone.signal }).catch(() => undefined);
-    }
-    async function sendNews(): Promise<void> {
-      for (let news = follower.take(); news !== null && !gone.signal.aborted; news = follower.take())
-        for (const document of news) await send(written('message', messageOf(document)));
-      for (const text of pending.splice(0)) await send(text);
-    }
-    const tellLine = (line: string) => put('log', logLine(line));
-    logTail.lines.forEach(tellLine);
-    const stopLines = logTail.follow(tellLine);
+    const stream = new Stream(outgoing, ending);
+    const putLine = (line: string) => stream.put('log', logLine(line));
+    logTail.lines.forEach(putLine);
+    const stopLines = logTail.follow(putLine);
     const follower = follow({
-      changed: wake,
-      event: (document) => put('message', messageOf(document)),
-      broker: (broker) => put('link', JSON.stringify({ broker })),
+      changed: () => stream.wake(),
+      event: (document) => stream.put('message', messageOf(document)),
+      broker: (broker) => stream.put('link', JSON.stringify({ broker })),
     });
     open.add(outgoing);
     const [oldest] = open;
     if (open.size > MOST_STREAMS) oldest?.destroy();
     try {
-      await sendNews();
-      await send(written('ready', '{}'));
+      await stream.sendNews(follower);
+      await stream.send(written('ready', '{}'));
       let askedAt = clock.monotonic();
-      while (!gone.signal.aborted) {
+      while (!stream.isGone) {
         const leftMs = askedAt + KEEP_ALIVE_MS - clock.monotonic();
         if (leftMs <= 0) {
           askedAt = clock.monotonic();
           if (!(await mayStay())) break;
-          await send(': still here\n\n');
+          await stream.send(': still here\n\n');
         }
-        if (!waking.signal.aborted) await clock.sleep(leftMs, waking.signal);
-        if (waking.signal.aborted) await clock.sleep(PAUSE_MS, gone.signal);
-        waking = new AbortController();
-        await sendNews();
+        await stream.awaitNews(leftMs, clock);
+        await stream.sendNews(follower);
       }
     } finally {
-      leave();
+      stream.leave();
       open.delete(outgoing);
       stopLines();
       follower.stop();
       outgoing.end();
     }
   };
+}
+
+/** The way to one reader. */
+class Stream {
+  readonly #outgoing: ServerResponse;
+  readonly #gone = new AbortController();
+  readonly #pending: string[] = [];
+  #waking = new AbortController();
+
+  constructor(outgoing: ServerResponse, ending: AbortSignal | undefined) {
+    this.#outgoing = outgoing;
+    const leave = () => this.leave();
+    outgoing.once('close', leave);
+    ending?.addEventListener('abort', leave, { signal: this.#gone.signal });
+  }
+
+  get isGone(): boolean {
+    return this.#gone.signal.aborted;
+  }
+
+  leave(): void {
+    this.#gone.abort();
+    this.wake();
+  }
+
+  /** There may be something to send. */
+  wake(): void {
+    this.#waking.abort();
+  }
+
+  /** To be sent with the next news. */
+  put(event: string, data: string): void {
+    this.#pending.push(written(event, data));
+    if (this.#pending.length > MOST_PENDING) this.#outgoing.destroy();
+    this.wake();
+  }
+
+  /** Resolves once the reader has room for more, or is gone. */
+  async send(text: string): Promise<void> {
+    if (this.isGone || this.#outgoing.write(text)) return;
+    await once(this.#outgoing, 'drain', { signal: this.#gone.signal }).catch(() => undefined);
+  }
+
+  async sendNews(follower: Follower): Promise<void> {
+    for (let news = follower.take(); news !== null && !this.isGone; news = follower.take())
+      for (const document of news) await this.send(written('message', messageOf(document)));
+    for (const text of this.#pending.splice(0)) await this.send(text);
+  }
+
+  /** Resolves a moment after the stream was woken, or after `longestMs`. */
+  async awaitNews(longestMs: number, clock: Clock): Promise<void> {
+    const { signal } = this.#waking;
+    if (!signal.aborted) await clock.sleep(longestMs, signal);
+    if (signal.aborted) await clock.sleep(PAUSE_MS, this.#gone.signal);
+    this.#waking = new AbortController();
+  }
 }
 
 function messageOf({ topic, payload }: Document): string {

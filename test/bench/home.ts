@@ -86,6 +86,8 @@ export async function openHome(
     base: name,
     run,
     isState: isStateBelow(name),
+    /** The next start polls all accounts at once. */
+    forgetPolls,
     /** Runs once from nothing, so that tokens, context and ledger are on disk; resolves to what was published. */
     async prime(): Promise<[string, string][]> {
       const isMonth = (topic: string) => topic.startsWith(`${name}/meter/`) && topic.endsWith('/usage/month');

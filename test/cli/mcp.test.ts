@@ -102,12 +102,10 @@ const ANSWERS: Record<string, z.ZodType> = {
 
 const NAMED = person('me', [home(METER, quiet())]);
 
-async function beside() {
-  const { story, probe, state } = await firstPoll({
-    accounts: [NAMED],
-    config: { meters: { [METER]: { name: 'CANARY flat' } } },
-  });
-  const path = await story.configuredAt({ meters: { [METER]: { name: 'CANARY flat' } } });
+async function beside(more: object = {}) {
+  const config = { meters: { [METER]: { name: 'CANARY flat' } }, ...more };
+  const { story, probe, state } = await firstPoll({ accounts: [NAMED], config });
+  const path = await story.configuredAt(config);
   const io = { ...ioTo([]), clock: story.clock };
   const tools = toolsOf(async () => readDisk(await openSettings({ path }, io), io));
   async function ask(name: string, given: object = {}) {
@@ -270,4 +268,10 @@ test.each<[string, object, string]>([
   const { ask } = await beside();
   const { isError, content } = await ask(name, given);
   expect([isError, content[0].text]).toEqual([true, expect.stringContaining(words)]);
+});
+
+test('says that no month is complete when the history is younger than one', async () => {
+  const { ask } = await beside({ usage: { history_since: '2025-03-02' } });
+  const { isError, content } = await ask('statement');
+  expect([isError, content[0].text]).toEqual([true, expect.stringContaining('No month is complete yet.')]);
 });

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { showConfig } from '../../src/config/yamlText.ts';
+import { showConfig } from '../../src/config/commented.ts';
 import { load } from './loading.ts';
 
 const FOLDER = fileURLToPath(new URL('../fixtures/upgrade/a4965a4', import.meta.url));

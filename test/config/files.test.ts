@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ConfigInvalid } from '../../src/config/draft.ts';
+import { ConfigInvalid } from '../../src/config/faults.ts';
 import { findConfigFile, loadConfig } from '../../src/config/load.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { LOCALHOST } from '../support/certificate.ts';

@@ -2,7 +2,7 @@
 import { readFile as readDisk, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach } from 'vitest';
-import { ConfigInvalid } from '../../src/config/draft.ts';
+import { ConfigInvalid } from '../../src/config/faults.ts';
 import { type Loaded, type LoadOptions, loadConfig } from '../../src/config/load.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { openStack } from '../support/stack.ts';

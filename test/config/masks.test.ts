@@ -1,7 +1,7 @@
 // No secret in anything that is printed: faults, the effective configuration, or the configuration itself.
 import { inspect } from 'node:util';
 import { expect, it, test } from 'vitest';
-import { showConfig } from '../../src/config/yamlText.ts';
+import { showConfig } from '../../src/config/commented.ts';
 import { load, PROVIDER, refusal } from './loading.ts';
 
 const CANARY = /canary|Y2FuYXJ5/i;

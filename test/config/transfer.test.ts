@@ -1,7 +1,7 @@
 // A configuration file on its way into a backup: no secret goes along, and everything else does.
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { outlineOf, withoutSecrets } from '../../src/config/yamlText.ts';
+import { outlineOf, withoutSecrets } from '../../src/config/transfer.ts';
 
 const TEXT = `# Ours. The old password was hunter2-of-the-heat.
 version: 1

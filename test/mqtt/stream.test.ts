@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createWebSocketStream } from 'ws';
 import type { Incoming } from '../../src/mqtt/message.ts';
-import { packetCutter } from '../../src/mqtt/packets.ts';
+import { PacketReader, packetCutter } from '../../src/mqtt/packets.ts';
 import { listening, webSockets } from '../support/listening.ts';
 import { type Packet, PacketsHeard, written } from '../support/packets.ts';
 import { holds } from '../support/property.ts';
@@ -21,9 +21,11 @@ const LONGEST_BODY = LARGEST - 5;
 const PATTERN = Buffer.from(Array.from({ length: 2_000 }, (_, n) => n % 251));
 
 function through(bytes: Buffer, piece: number): Packet[] {
+  const reader = new PacketReader();
   const cut = packetCutter(LARGEST);
   const parts: Buffer[] = [];
-  for (let at = 0; at < bytes.length; at += piece) parts.push(...cut(bytes.subarray(at, at + piece)));
+  for (let at = 0; at < bytes.length; at += piece)
+    for (const part of reader.read(bytes.subarray(at, at + piece))) parts.push(cut(part));
   return [...new PacketsHeard().take(Buffer.concat(parts))];
 }
 

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 
 import type { Incoming } from '../../src/mqtt/message.ts';
 import type { ReadRetained } from '../../src/mqtt/subscriber.ts';
+import { written } from '../support/packets.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
@@ -19,7 +20,7 @@ const CONNACK = Buffer.from([0x20, 2, 0, 0]);
 function publish(payload: string): Buffer {
   const topic = Buffer.from(TOPIC);
   const body = Buffer.concat([Buffer.from([0, topic.length]), topic, Buffer.from(payload)]);
-  return Buffer.concat([Buffer.from([0x31, body.length]), body]);
+  return written({ type: 0x31, body });
 }
 
 /** A broker that says of retained messages what the test says. */
@@ -80,6 +81,41 @@ test('gives nothing when no byte has come for 0.7 seconds, and tells once what c
   await waitFor('the late one', () => late.length === 1);
   await say(publish('again'));
   expect(late).toEqual(['late']);
+});
+
+test.each([
+  ['acknowledgements', Buffer.from([0x40, 2, 0, 1])],
+  ['messages that are not retained', Buffer.from([0x30, 5, 0, 3, 0x78, 0x2f, 0x79])],
+])('gives nothing after 0.7 seconds when %s keep coming', async (_, bytes) => {
+  const { pass, say, answers } = await open();
+  for (let left = 650; left > 0; left -= 50) {
+    await say(bytes);
+    await pass(50, 50);
+  }
+  expect(answers()).toEqual([]);
+  for (let left = 150; left > 0; left -= 50) {
+    await say(bytes);
+    await pass(50, 50);
+  }
+  await waitFor('the answer', () => answers().length === 1);
+  expect(answers()).toEqual([null]);
+});
+
+test('reads a message whole when acknowledgements come before it and its header takes two seconds', async () => {
+  const { pass, say, answers } = await open();
+  await say(Buffer.from([0x40, 2, 0]));
+  await pass(500, 50);
+  const message = publish('0'.repeat(200));
+  await say(Buffer.concat([Buffer.from([1, 0x40, 2, 0, 2]), message.subarray(0, 1)]));
+  for (let at = 1; at < 4; at += 1) {
+    await pass(600, 50);
+    await say(message.subarray(at, at + 1));
+  }
+  expect(answers()).toEqual([]);
+  await say(message.subarray(4));
+  await pass(50, 50);
+  await waitFor('the answer', () => answers().length === 1);
+  expect(answers()).toEqual(['0'.repeat(200)]);
 });
 
 test('gives nothing when the broker goes on for more than a minute', async () => {

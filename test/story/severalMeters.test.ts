@@ -21,7 +21,7 @@ import {
   USAGE,
 } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { firstPoll, HOUR_MS } from '../support/story.ts';
+import { firstPoll, HOUR_MS, type Story } from '../support/story.ts';
 
 const NEIGHBOUR = person('neighbour', [home('70555001', quiet({ seed: 9 }), 700_001)]);
 const NEIGHBOUR_STATE = 'heat2mqtt/meter/70555001/state';
@@ -74,8 +74,16 @@ test('two accounts: two sessions, two meters, two devices; names are those of th
   expect(probe.json(STATE)).toBeDefined();
 });
 
-/** The first account of the configuration finds the meter first. */
-const IN_ORDER = { config: { usage: { concurrency: 1 } } };
+/** The first account finds the meter first: the second one is still signing in. */
+const IN_ORDER = {
+  isLate: true,
+  prepare: ({ simulator }: Story) =>
+    simulator.switches.fault(
+      '/auth/',
+      { kind: 'slow', ms: 5_000 },
+      { times: 1, when: ({ text }) => text.includes('bob') },
+    ),
+};
 const TAKEN_OVER = 'took over the meter of another account';
 const REGISTER = 'GET /api/v1/customers/:id/usage-events';
 
@@ -134,7 +142,7 @@ test('a couple: one series, one question for each poll, nothing twice, and the s
   simulator.changePassword(ann.username, ann.password);
   await story.nextPoll(24 * HOUR_MS);
   expect(codes(probe.json(HEALTH))).toMatchObject([{ account: 'home', meter: METER }]);
-  await restart(IN_ORDER.config);
+  await restart();
   await story.nextPoll(4 * HOUR_MS);
   expect(story.logged(TAKEN_OVER)).toHaveLength(1);
   expect(probe.json(STATE)?.energy_total).toBe(62);
@@ -165,8 +173,7 @@ test('of two accounts with one meter that both wait for somebody it is not passe
   simulator.endSessions();
   for (const { username } of accounts) simulator.changePassword(username, 'another one');
   for (let polls = 0; polls < 4; polls += 1) await story.nextPoll(24 * HOUR_MS);
-  // At its first poll the second one does not know yet that it cannot either.
-  expect(story.logged(TAKEN_OVER)).toHaveLength(1);
+  expect(story.logged(TAKEN_OVER)).toEqual([]);
 });
 
 const FLATS: AccountOptions[] = [1, 2, 3, 4, 5].map((n) =>

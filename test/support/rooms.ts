@@ -81,6 +81,6 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   pg: /^store\/database\/database\.ts$/,
   'node-cron': /^engine\/schedule\.ts$/,
   yaml: /^config\//,
-  leven: /^config\/draft\.ts$/,
+  leven: /^config\/faults\.ts$/,
   zod: /^(cli\/mcp|config|constituencies|store|provider|publication\/payloads)\/|^(simulator\/usage|domain\/(constituency|extras|invoice|listOf|reading|recovery|tariff\/tariff|witnessRecord)|homeassistant\/(commands|connection)|mqtt\/requests)\.ts$/,
 };

@@ -4,7 +4,7 @@ import { get } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { serveMistakes } from '../../src/cli/run.ts';
-import { ConfigInvalid } from '../../src/config/draft.ts';
+import { ConfigInvalid } from '../../src/config/faults.ts';
 import { openTo } from '../../src/config/listenAddress.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { type HealthAnswers, serveHealth, serveIngress } from '../../src/web/server.ts';

@@ -8,9 +8,9 @@ import { openWitnesses } from '../../daemon/witnesses.ts';
 import { concurrencyLimit } from '../../foundation/limits.ts';
 import { Topics } from '../../publication/topics.ts';
 import type { AccountView, MeterView } from '../../publication/views.ts';
-import { temperaturesCodec } from '../../store/documents.ts';
 import type { StateStore } from '../../store/stateStore.ts';
 import type { Io } from '../command.ts';
+import { weatherOnDisk } from '../onDisk.ts';
 import type { Settings } from '../settings.ts';
 
 /** An account by its place in the configuration: neither its id nor a number of a customer or meter reaches a model. */
@@ -30,8 +30,6 @@ export interface NumberedMeter {
 export async function readDisk(settings: Settings, { clock }: Io): Promise<readonly NumberedAccount[]> {
   const { config, scrubber, log, zone } = settings;
   const state = readOnly(settings.state);
-  const outdoor = (await state.document('outdoor-temperatures', temperaturesCodec).read())?.value;
-  const base = config.home_assistant?.degree_day_base ?? null;
   const context: AccountContext = {
     config,
     clock,
@@ -43,7 +41,7 @@ export async function readDisk(settings: Settings, { clock }: Io): Promise<reado
     topics: new Topics(config.mqtt.base_topic),
     counters: new Counters(),
     changed: () => undefined,
-    outdoor: { weather: outdoor === undefined ? null : { temperatures: new Map(outdoor.days), base } },
+    outdoor: { weather: await weatherOnDisk(state, config) },
     witnessOf: (await openWitnesses({ ...settings, clock, state }, () => undefined)).of,
     limit: concurrencyLimit(1),
   };

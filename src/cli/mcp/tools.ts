@@ -1,6 +1,7 @@
 // The questions that an assistant may ask, and their answers: projections of what is published, without any text of the provider, any
 // name, and any number of a customer, meter or invoice.
 import * as z from 'zod';
+import { chosenMonth } from '../../accounts/meter.ts';
 import { knownUnits, toMicro } from '../../domain/amount.ts';
 import { costAt } from '../../domain/insight/anotherTariff.ts';
 import { billCheckRecord } from '../../domain/insight/billWords.ts';
@@ -194,13 +195,8 @@ const statementTool = (read: Read): Tool =>
       const statements = numbered.map(({ number, view }) => {
         const account = accounts.find(({ meters }) => meters.some((meter) => meter.number === number));
         const opened = account?.account.meters?.find(({ name }) => name === view.meter);
-        const complete = [...(opened?.completeMonths() ?? [])];
-        const chosen = month ?? complete[0];
-        if (!account || chosen === undefined) throw noReadings();
-        if (!complete.includes(chosen))
-          throw refused(
-            `month: found ${chosen}; allowed: ${complete.at(-1) ?? 'none'} to ${complete[0] ?? 'none'}`,
-          );
+        if (!account || !opened) throw noReadings();
+        const chosen = chosenMonth(opened.completeMonths(), month);
         const statement = statementOf(chosen, { meter: view, account: account.view });
         return { ...asAnswered(statement), meter: number };
       });

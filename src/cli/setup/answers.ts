@@ -2,9 +2,12 @@
 import { existsSync } from 'node:fs';
 import { chmod, readFile, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
-import { ConfigInvalid, type Fault, type RawConfig, valueAt } from '../../config/draft.ts';
+import { commentedConfig } from '../../config/commented.ts';
+import { type RawConfig, valueAt } from '../../config/draft.ts';
+import { differences, editedText } from '../../config/edits.ts';
+import { ConfigInvalid, type Fault } from '../../config/faults.ts';
 import { mainKeyOf } from '../../config/keys.ts';
-import { commentedConfig, differences, editedText, readYaml } from '../../config/yamlText.ts';
+import { readYaml } from '../../config/yamlText.ts';
 import { replace } from '../../store/privateFiles.ts';
 import { type Io, refusal } from '../command.ts';
 import { openSettings, type Settings } from '../settings.ts';

@@ -1,6 +1,6 @@
 // Asks the questions of `heat2mqtt setup`: each alone until its answer can be, back to the one before, and again those that do not work.
 import { LoginSuspended } from '../../auth/loginSuspended.ts';
-import { ConfigInvalid, type Fault } from '../../config/draft.ts';
+import { ConfigInvalid, type Fault } from '../../config/faults.ts';
 import { Failure } from '../../foundation/failure.ts';
 import { adviceOf, type Io } from '../command.ts';
 import { type Answers, inlineKeyOf, type Section } from './answers.ts';

@@ -8,10 +8,16 @@ const WATCH_EVERY_MS = 5_000;
 const TAKE_SESSIONS_EVERY_MS = 20_000;
 // Midnight, a reading growing late, requests_today: all may change without a poll.
 const REPUBLISH_EVERY_MS = 5 * 60_000;
+// A time service corrects a running clock by less.
+const CLOCK_STEP_MS = 60_000;
 
 /** None of them waits for a poll: a first history takes minutes. */
-export function beatsOf(household: Household, { accounts, log, state, signals }: Context): readonly Beat[] {
+export function beatsOf(
+  household: Household,
+  { accounts, clock, log, state, signals }: Context,
+): readonly Beat[] {
   let wasWritable = true;
+  let offsetBefore = clock.now() - clock.monotonic();
 
   /** A disk that was full may have space again. */
   async function retryState(): Promise<void> {
@@ -20,6 +26,14 @@ export function beatsOf(household: Household, { accounts, log, state, signals }:
     if (isWritable === wasWritable) return;
     wasWritable = isWritable;
     if (isWritable) log.info('the state directory can be written again');
+    await publishAll();
+  }
+
+  /** The next poll and late days are told by the clock as it is now. */
+  async function watchClock(): Promise<void> {
+    const offset = clock.now() - clock.monotonic();
+    if (Math.abs(offset - offsetBefore) < CLOCK_STEP_MS) return;
+    offsetBefore = offset;
     await publishAll();
   }
 
@@ -49,6 +63,7 @@ export function beatsOf(household: Household, { accounts, log, state, signals }:
 
   return [
     { everyMs: WATCH_EVERY_MS, run: retryState },
+    { everyMs: WATCH_EVERY_MS, run: watchClock },
     { everyMs: TAKE_SESSIONS_EVERY_MS, run: takeSessions },
     { everyMs: WATCH_EVERY_MS, run: tryLoginsAgain },
     { everyMs: REPUBLISH_EVERY_MS, run: publishAll },

@@ -3,6 +3,7 @@
 import type { Account, AccountOutcome } from '../../accounts/account.ts';
 import { eventsLeft, eventsOfRefresh, remembered } from '../../accounts/events.ts';
 import type { DaySpan } from '../../domain/period.ts';
+import { momentOf } from '../../engine/due.ts';
 import { type NextTick, nextSlot } from '../../engine/schedule.ts';
 import { countsOf, logPolled, type Polled, pollTurn } from '../../engine/turn.ts';
 import { RateLimit } from '../../foundation/limits.ts';
@@ -23,6 +24,8 @@ export interface Beat {
 
 const LOOK_MS = 1_000;
 const COOLDOWN_MS = 5 * 60_000;
+// A poll also waits for disk and broker, while others may ask. More at once would keep refreshes waiting for their place.
+const POLLS_PER_PLACE = 8;
 // With more accounts than this, the log has one line for a poll of all and one for each failure.
 const MOST_NAMED = 50;
 
@@ -62,9 +65,10 @@ export class Household {
   }
 
   start(beats: readonly Beat[]): void {
-    const { accounts, log } = this.#context;
+    const { accounts, clock, log } = this.#context;
+    const moment = momentOf(clock);
     if (accounts.length === 0) log.info('no account is configured: nothing to poll');
-    else if (!this.#seats.some(({ isPollDue }) => isPollDue))
+    else if (!this.#seats.some((seat) => seat.isPollDue(moment)))
       log.info('skipping the poll at start: the last one is recent');
     for (const account of accounts) this.#context.link.publish(eventsLeft(account, this.#context));
     this.#running = this.#run(beats);
@@ -107,13 +111,15 @@ export class Household {
   /** Gives turns to those that are due. Refreshes come first: a poll of a thousand accounts would let sessions lapse. */
   #give(): void {
     if (this.#stopping.signal.aborted) return;
-    const { config } = this.#context;
+    const { config, clock } = this.#context;
+    // Once for all: a thousand accounts are gone through after each of a thousand turns.
+    const moment = momentOf(clock);
     for (const seat of config.provider?.keep_alive ? this.#seats : [])
-      if (!seat.isBusy && !seat.isLookedAt) this.#begin(seat, () => this.#refreshIfDue(seat));
-    const { concurrency } = this.#context.limit;
+      if (!seat.isBusy && !seat.isLookedAt(moment)) this.#begin(seat, () => this.#refreshIfDue(seat));
+    const most = this.#context.limit.concurrency * POLLS_PER_PLACE;
     for (const seat of this.#seats) {
-      if (this.#turns.size >= concurrency) return;
-      if (!seat.isBusy && (seat.isAsked || seat.isPollDue)) this.#begin(seat, () => this.#poll(seat));
+      if (this.#turns.size >= most) return;
+      if (!seat.isBusy && seat.isPollDue(moment)) this.#begin(seat, () => this.#poll(seat));
     }
   }
 
@@ -127,25 +133,20 @@ export class Household {
     this.#turns.add(turn);
   }
 
-  /** Those that ask the provider take turns: once the program stops, nobody's comes any more. */
-  #unlessStopped<T>(step: () => Promise<T>): Promise<T | null> {
-    return this.#context.limit(async () => (this.#stopping.signal.aborted ? null : step()));
-  }
-
   async #poll(seat: Seat): Promise<void> {
     const { signal } = this.#stopping;
     const { account } = seat;
     const { again, end } = seat.begin();
     const slot = () => this.#schedule().slot;
     const turn = { slot, signal, again, wasFailing: seat.fault !== null };
-    const polled = await this.#unlessStopped(() => pollTurn(account, turn, this.#context));
+    const polled = await pollTurn(account, turn, this.#context);
     if (polled !== null) this.#took(seat, polled);
     seat.polling = null;
     end(polled?.outcome ?? null);
     if (polled === null) return;
     this.#outcomes.push(polled.outcome);
-    if (this.#seats.every(({ polling, isAsked, isPollDue }) => !polling && !isAsked && !isPollDue))
-      this.#rest();
+    const moment = momentOf(this.#context.clock);
+    if (this.#seats.every((each) => !each.polling && !each.isPollDue(moment))) this.#rest();
   }
 
   #took(seat: Seat, { outcome, due, events }: Polled): void {
@@ -176,9 +177,11 @@ export class Household {
 
   async #refreshIfDue(seat: Seat): Promise<void> {
     if (!(await seat.isRefreshDue())) return;
-    const news = await this.#unlessStopped(() => seat.refreshPlan.run());
+    const { signal } = this.#stopping;
+    // Many may have waited for their place when the program stops.
+    const news = await this.#context.limit(async () => (signal.aborted ? null : seat.refreshPlan.run()));
     seat.wake();
-    if (news === null || this.#stopping.signal.aborted) return;
+    if (news === null || signal.aborted) return;
     if (news.fault !== null) this.#refreshFailed(seat.account, news.fault);
     if (news.isOver) this.pollSoon(seat.account.id);
   }

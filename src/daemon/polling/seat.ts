@@ -3,7 +3,15 @@ import type { Account, AccountOutcome } from '../../accounts/account.ts';
 import type { AccountContext } from '../../accounts/context.ts';
 import { RefreshPlan } from '../../auth/refreshPlan.ts';
 import type { DaySpan } from '../../domain/period.ts';
-import { type Due, dueAtStart, isPaused, momentOf, msUntilPoll, notAfter } from '../../engine/due.ts';
+import {
+  type Due,
+  dueAtStart,
+  isPaused,
+  type Moment,
+  momentOf,
+  msUntilPoll,
+  notAfter,
+} from '../../engine/due.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, failure } from '../../foundation/failure.ts';
 
@@ -71,8 +79,9 @@ export class Seat {
     return this.#asked.length > 0;
   }
 
-  get isPollDue(): boolean {
-    return msUntilPoll(this.due, momentOf(this.#clock)) <= 0;
+  /** By the schedule, for a retry, or because somebody waits for it. */
+  isPollDue(moment: Moment): boolean {
+    return this.isAsked || msUntilPoll(this.due, moment) <= 0;
   }
 
   /** Milliseconds until a request to it is not refused by the provider's own wish; 0 or less: now. */
@@ -85,8 +94,8 @@ export class Seat {
     return this.#clock.now() + msUntilPoll(this.due, momentOf(this.#clock));
   }
 
-  get isLookedAt(): boolean {
-    return this.#clock.monotonic() < this.#lookAt;
+  isLookedAt({ monotonic }: Moment): boolean {
+    return monotonic < this.#lookAt;
   }
 
   /** The session may have other tokens. */

@@ -7,7 +7,7 @@ import { usageReports } from './usageReport.ts';
 
 export const openMonetization: OpenProvider = ({ ask, askExtra, identity, log }) => ({
   ...usageReports(ask, log),
-  discover: async (signal) => discover(ask, await identity(), log, signal),
+  discover: async (signal) => discover(ask, await identity(signal), log, signal),
   invoices: (question) => readInvoices(askExtra, question),
   balance: (customer, signal) => readBalance(askExtra, customer, signal),
   credit: (customer, signal) => readCredit(askExtra, customer, signal),

@@ -57,20 +57,9 @@ export function statementOf(month: string, { meter, account }: StatementFacts): 
     heldBy: ({ day, missed }) => judgeGap(days, day, missed).heldBy,
     house: meter.house,
   };
-  // One line for all months of the chart.
-  const line = meter.house?.lineBefore(span.from);
-  const shownMonth = (shown: string) => ({ ...usedIn(days, shown), ...weatherAdjusted(use, shown, line) });
-  const monthItself = shownMonth(month);
-  const { energy, cost, change, isSure } = monthItself;
-  const before = Array.from({ length: MONTHS_SHOWN - 1 }, (_, at) =>
-    shownMonth(monthBefore(month, MONTHS_SHOWN - 1 - at)),
-  );
-  const months = [...before, monthItself].map((shown) => ({
-    month: shown.month,
-    energy_kwh: shown.energy.value,
-    cost: shown.cost.value,
-    year_before_adjusted_kwh: shown.change.value?.kwh ?? null,
-  }));
+  const { energy, cost } = usedIn(days, month);
+  const { change, isSure } = weatherAdjusted(use, month, meter.house?.lineBefore(span.from));
+  const months = chartOf(use, month);
   const bills = billsOf(account, span);
   const marks = marksOf(use, span);
   const shownDays = { from: spanOf(monthBefore(month, MONTHS_SHOWN - 1)).from, to: span.to };
@@ -113,6 +102,22 @@ export function statementOf(month: string, { meter, account }: StatementFacts): 
       ofYear.includes(null) ? null : sumKnown(ofYear),
     ),
   };
+}
+
+/** The month and those before it, oldest first. */
+function chartOf(use: MeterUse, month: string): Statement['months'] {
+  // One line for all of them.
+  const line = use.house?.lineBefore(spanOf(month).from);
+  return Array.from({ length: MONTHS_SHOWN }, (_, at) => {
+    const shown = monthBefore(month, MONTHS_SHOWN - 1 - at);
+    const { energy, cost } = usedIn(use.days, shown);
+    return {
+      month: shown,
+      energy_kwh: energy.value,
+      cost: cost.value,
+      year_before_adjusted_kwh: weatherAdjusted(use, shown, line).change.value?.kwh ?? null,
+    };
+  });
 }
 
 interface ConclusionFacts {

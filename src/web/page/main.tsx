@@ -69,11 +69,7 @@ function Screen({ session }: { session: Session | null }) {
     setChosen(name);
     history.replaceState(null, '', `#${name}`);
   };
-  const documentation = info?.links.documentation ?? '';
   const hasAccounts = info?.schedule !== null;
-  const hasBills = meter !== undefined && billsOf(meter.account).length > 0;
-  const hasStatistics = store.get<Health>('bridge/health')?.statistics != null;
-  const hasConstituencies = store.get('bridge/constituencies') !== null;
   return (
     <>
       <header>
@@ -103,34 +99,46 @@ function Screen({ session }: { session: Session | null }) {
             </a>
           </p>
         </section>
-        <div class="more">
-          {hasBills && <Fold title={say('bill.title')}>{() => <Bills {...meter} />}</Fold>}
-          {hasAccounts && <Fold title={say('readAgain.title')}>{() => <ReadAgain />}</Fold>}
-          {hasStatistics && <Fold title={say('dashboard.title')}>{() => <EnergyDashboard />}</Fold>}
-          {hasConstituencies && (
-            <Fold title={say('constituencies.title')}>{() => <ConstituencyTable />}</Fold>
-          )}
-          <Fold title={say('log.title')}>{() => <Log />}</Fold>
-        </div>
+        <Folds meter={meter} hasAccounts={hasAccounts} />
       </main>
       <News meters={meters} />
-      <footer>
-        heat2mqtt {session?.version}
-        {documentation.startsWith('https://') && (
-          <a href={documentation} rel="noreferrer">
-            {say('page.documentation')}
-          </a>
-        )}
-        {session?.needsPassword && (
-          <Button
-            label={say('page.close')}
-            onClick={() => void ask('DELETE', 'session').then(() => location.reload())}
-          />
-        )}
-      </footer>
+      <Footer session={session} documentation={info?.links.documentation ?? ''} />
     </>
   );
 }
+
+function Folds({ meter, hasAccounts }: { meter: MeterInfo | undefined; hasAccounts: boolean }) {
+  const hasStatistics = store.get<Health>('bridge/health')?.statistics != null;
+  const hasConstituencies = store.get('bridge/constituencies') !== null;
+  return (
+    <div class="more">
+      {meter && billsOf(meter.account).length > 0 && (
+        <Fold title={say('bill.title')}>{() => <Bills {...meter} />}</Fold>
+      )}
+      {hasAccounts && <Fold title={say('readAgain.title')}>{() => <ReadAgain />}</Fold>}
+      {hasStatistics && <Fold title={say('dashboard.title')}>{() => <EnergyDashboard />}</Fold>}
+      {hasConstituencies && <Fold title={say('constituencies.title')}>{() => <ConstituencyTable />}</Fold>}
+      <Fold title={say('log.title')}>{() => <Log />}</Fold>
+    </div>
+  );
+}
+
+const Footer = ({ session, documentation }: { session: Session | null; documentation: string }) => (
+  <footer>
+    heat2mqtt {session?.version}
+    {documentation.startsWith('https://') && (
+      <a href={documentation} rel="noreferrer">
+        {say('page.documentation')}
+      </a>
+    )}
+    {session?.needsPassword && (
+      <Button
+        label={say('page.close')}
+        onClick={() => void ask('DELETE', 'session').then(() => location.reload())}
+      />
+    )}
+  </footer>
+);
 
 /** Why there is no meter to show. */
 function waiting(): string {

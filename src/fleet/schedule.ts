@@ -34,9 +34,10 @@ export function openSchedule(cron: CronTimes, now: number) {
     nextPoll(account: string, now: number): number {
       const delay = shareOf(account) * spanMs;
       const isLater = (tick: number) => tick + delay > now;
-      if (!ticks.some(isLater)) {
+      // Asked in time: the ticks of node-cron begin at the present moment, and one that has passed may still be owed.
+      if (!ticks.slice(0, -1).some((tick) => tick > now)) {
         const last = ticks.at(-1) ?? 0;
-        ticks = [...ticks.slice(-2), ...cron.next(AT_ONCE).filter((tick) => tick > last)];
+        ticks = [...ticks.slice(-3), ...cron.next(AT_ONCE).filter((tick) => tick > last)];
       }
       return (ticks.find(isLater) ?? now + spanMs) + delay;
     },

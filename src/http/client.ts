@@ -19,6 +19,8 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined;
   /** Default: true. False: return redirects instead of following them. */
   readonly followRedirects?: boolean;
+  /** It changes nothing: it is sent again where a connection that was kept alive turns out to be closed. */
+  readonly onlyReads?: boolean;
 }
 
 /** A complete response; the body is unpacked. */
@@ -54,6 +56,7 @@ export class ReplyTooLarge extends Failure {
 const TOO_MANY_BYTES = `more than ${LARGEST_JSON_BYTES / 1024 / 1024} MiB`;
 const FIRST_ROOM_BYTES = 64 * 1024;
 const MOST_REDIRECTS = 5;
+const CLOSED_BEFORE: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
 const UNPACK = new Map<string, () => Transform & { readonly bytesWritten: number }>([
   ['gzip', createGunzip],
   ['x-gzip', createGunzip],
@@ -128,11 +131,8 @@ async function exchange(url: URL, request: HttpRequest, trust?: Trust): Promise<
   }
 }
 
-function begin(
-  url: URL,
-  { method, headers, body, signal }: HttpRequest,
-  agent: Agent | undefined,
-): Promise<IncomingMessage> {
+function begin(url: URL, request: HttpRequest, agent: Agent | undefined): Promise<IncomingMessage> {
+  const { method, headers, body, signal, onlyReads } = request;
   const ask = url.protocol === 'https:' ? askSecure : askPlain;
   return new Promise((resolve, reject) => {
     const outgoing = ask(url, {
@@ -149,8 +149,17 @@ function begin(
       if (outgoing.reusedSocket) begin();
       else socket.once('secureConnect', begin);
     });
-    outgoing.on('response', resolve);
-    outgoing.on('error', (err) => reject(isEncrypted ? err : beforeTls(err)));
+    let hasAnswer = false;
+    outgoing.on('response', (response) => {
+      hasAnswer = true;
+      resolve(response);
+    });
+    outgoing.on('error', (err: NodeJS.ErrnoException) => {
+      // A process that was suspended hears of the other side's goodbye only with its next request. A new connection is never stale.
+      const isStale = outgoing.reusedSocket && !hasAnswer && CLOSED_BEFORE.has(err.code);
+      if (isStale && onlyReads) resolve(begin(url, request, agent));
+      else reject(isEncrypted ? err : beforeTls(err));
+    });
     // After a 101 Switching Protocols there is no other event, not even when the signal aborts.
     outgoing.on('close', () =>
       reject(Object.assign(new Error('closed without an answer'), { code: 'ECONNRESET' })),

@@ -117,7 +117,7 @@ export function createAsk(options: AskOptions): Ask {
     };
     try {
       const text = body === undefined ? null : JSON.stringify(body);
-      return await options.send(url, { method, headers, body: text, signal: limit.signal });
+      return await options.send(url, { method, headers, body: text, signal: limit.signal, onlyReads: true });
     } catch (err) {
       if (err instanceof ReplyTooLarge) throw new ReplyTooLarge(err.excess, `reply to the ${what}`);
       throw noAnswer(what, err, options);

@@ -84,7 +84,17 @@ export function rowsOfTruth({ truth }: Simulator, kind: 'kwh' | 'eur'): Row[] {
     });
 }
 
-/** Waits until the bridge says of its statistics that they are as they should be, having said so after `since`. */
+/**
+ * The next whole second, once it has begun, epoch milliseconds. The times of health have whole seconds: a success that
+ * is told for this second or a later one came after the call.
+ */
+export async function nextSecond(): Promise<number> {
+  const second = Math.ceil(Date.now() / 1_000) * 1_000;
+  await waitFor('the next second', () => Date.now() >= second);
+  return second;
+}
+
+/** Waits until the bridge says that its statistics are as they should be, with a success at `since` or later. */
 export async function untilWritten(probe: Probe, since = 0): Promise<void> {
   await waitFor(
     'the statistics',

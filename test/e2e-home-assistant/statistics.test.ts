@@ -12,6 +12,7 @@ import {
   ENERGY,
   gas,
   hoursOf,
+  nextSecond,
   rowsOf,
   rowsOfTruth,
   startWithStatistics,
@@ -65,7 +66,7 @@ test('the series equal what was booked, row by row; the Energy dashboard takes t
   expect(JSON.stringify(await api.ask('recorder/validate_statistics'))).not.toContain('heat2mqtt');
 
   await program.end('SIGTERM');
-  const since = Date.now();
+  const since = await nextSecond();
   await startWithStatistics(story);
   await untilWritten(probe, since);
   await probe.publish(
@@ -106,7 +107,7 @@ test('hours: even fills the hours of each day, whose sums are as booked; back at
   expect(Math.max(...lastDay) - Math.min(...lastDay)).toBeLessThanOrEqual(1);
 
   await program.end('SIGTERM');
-  const since = Date.now();
+  const since = await nextSecond();
   await startWithStatistics(story);
   await untilWritten(probe, since);
   const back = await hoursOf(api, ENERGY);
@@ -131,7 +132,7 @@ test('a day in the middle is corrected, then a series is deleted: all rows are r
   expect(await rowsOf(api, ENERGY)).toEqual(rowsOfTruth(simulator, 'kwh'));
 
   events[3] = reading(daysAgo(11), 111, 22.5);
-  const corrected = Date.now();
+  const corrected = await nextSecond();
   await probe.publish('heat2mqtt/bridge/request/refresh', '{}');
   await probe.until('heat2mqtt/bridge/response/refresh', ({ status }) => status === 'ok');
   await untilWritten(probe, corrected);
@@ -142,7 +143,7 @@ test('a day in the middle is corrected, then a series is deleted: all rows are r
 
   await api.ask('recorder/clear_statistics', { statistic_ids: [ENERGY] });
   expect(await rowsOf(api, ENERGY)).toEqual([]);
-  const deleted = Date.now();
+  const deleted = await nextSecond();
   await homeAssistant.restart();
   await untilWritten(probe, deleted);
   const again = await story.enter();

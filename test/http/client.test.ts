@@ -2,6 +2,7 @@
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
@@ -60,6 +61,31 @@ test('tells of each request whether it was answered, and says nothing of a packe
   expect(headers.get('content-encoding')).toBeNull();
   await expect(client.send(url('/broken'), GET)).rejects.toMatchObject({ code: 'ECONNRESET' });
   expect(seen).toEqual([true, false]);
+});
+
+/** Answers the first request of each connection, and closes it when a second one comes. */
+async function serveOncePerConnection() {
+  const seen = new WeakSet<Socket>();
+  return serve(({ socket }, response) => {
+    if (seen.has(socket)) socket.destroy();
+    else response.end('warm');
+    seen.add(socket);
+  });
+}
+
+test('sends a request that only reads once more when a kept-alive connection is closed', async () => {
+  const { url, asked } = await serveOncePerConnection();
+  await send(url('/first'), GET);
+  const { body } = await send(url('/second'), { ...POST, onlyReads: true });
+  expect(body.toString()).toBe('warm');
+  expect(asked.map((line) => line.split(' ')[1])).toEqual(['/first', '/second', '/second']);
+});
+
+test('never repeats any other request when a kept-alive connection is closed', async () => {
+  const { url, asked } = await serveOncePerConnection();
+  await send(url('/first'), GET);
+  await expect(send(url('/token'), POST)).rejects.toMatchObject({ code: 'ECONNRESET' });
+  expect(asked).toHaveLength(2);
 });
 
 test('comes to an end when bytes unpack to nothing', async () => {

@@ -257,13 +257,16 @@ export class Connection {
    */
   async publish({ topic, payload, retain, correlationData }: Message): Promise<void> {
     const bytes = Buffer.byteLength(topic) + Buffer.byteLength(payload) + (correlationData?.length ?? 0);
-    const { largestPacketBytes, qos, retains } = this.limits;
-    if (bytes + PUBLISH_OVERHEAD_BYTES > largestPacketBytes)
-      throw PublishRefused.tooLarge(topic, largestPacketBytes);
+    const { maximumPacketSize, maximumQoS, retainAvailable } = this.limits;
+    if (bytes + PUBLISH_OVERHEAD_BYTES > maximumPacketSize)
+      throw PublishRefused.tooLarge(topic, maximumPacketSize);
     const name = publicationOf(topic);
     const end = this.#culprit.endOver(name);
     if (end) throw PublishRefused.byEnd(topic, end);
-    const options: IClientPublishOptions = { qos, retain: retain && retains };
+    const options: IClientPublishOptions = {
+      qos: maximumQoS === 0 ? 0 : 1,
+      retain: retain && retainAvailable,
+    };
     if (this.version === 5 && correlationData) options.properties = { correlationData };
     const write = (settle: Settle) =>
       this.#client.publish(topic, payload, options, (err) => settle(err && meaningOf(err, topic)));

@@ -114,7 +114,6 @@ export class Delivery {
   }
 
   #note(message: Message, refusal: PublishRefused | null): void {
-    const { topic, retain } = message;
     if (refusal === null || refusal.isFinal) this.#outbox.done(message);
     else {
       // Closing the connection over it would send everything again, of which the broker has had too much already.
@@ -122,10 +121,13 @@ export class Delivery {
       this.#release.ask(HELD_BACK_MS);
     }
     this.#drained ||= this.#outbox.isIdle;
-    if (refusal === null) this.#parts.onDelivered(message);
-    if (refusal !== null && retain) this.#list.put(topic, refusal);
-    else if (refusal !== null || !this.#list.lift(topic)) return;
-    this.#parts.onRefusals();
+    if (refusal === null) {
+      this.#parts.onDelivered(message);
+      if (this.#list.lift(message.topic)) this.#parts.onRefusals();
+    } else if (message.retain) {
+      this.#list.put(message.topic, refusal);
+      this.#parts.onRefusals();
+    }
   }
 
   /**

@@ -88,7 +88,7 @@ export class Subscriber {
     onLate?: (incoming: Incoming) => void,
   ): Promise<Incoming | null> {
     const { clock, signal } = this.#parts;
-    if (!over.limits.retains) return null;
+    if (!over.limits.retainAvailable) return null;
     const { filter } = subscription;
     let answer: Incoming | null = null;
     this.#readers.set(filter, (incoming) => {

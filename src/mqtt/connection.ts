@@ -183,7 +183,7 @@ function closingOf(client: MqttClient): Promise<Closing> {
 /** How a connection has ended. */
 export interface End extends Reason {
   /** The first thing that had no answer. */
-  readonly over: string | undefined;
+  readonly unanswered: string | undefined;
   /** That is left out from now on. */
   readonly nextGetsFurther: boolean;
 }
@@ -230,9 +230,9 @@ export class Connection {
   }
 
   #judge(reason: Reason): End {
-    const [over] = [...this.#unanswered].flatMap(({ name }) => name ?? []);
+    const [unanswered] = [...this.#unanswered].flatMap(({ name }) => name ?? []);
     for (const { refuse } of this.#unanswered) refuse(reason);
-    return { ...reason, over, nextGetsFurther: this.#culprit.judge(over, reason) };
+    return { ...reason, unanswered, nextGetsFurther: this.#culprit.judge(unanswered, reason) };
   }
 
   /** It has not ended, and nobody has closed it. */

@@ -168,6 +168,7 @@ export class Link {
   async #live(opened: Connection): Promise<boolean> {
     const { clock, log } = this.#options;
     const gone = new AbortController();
+    void opened.ended.then(() => gone.abort());
     this.#lastWarning = '';
     this.#hasConnected = true;
     this.#delivery.begin(opened, this.#consumers.announcement());
@@ -175,23 +176,26 @@ export class Link {
     this.#consumers.onStatus?.();
     // When it rejects, the connection has ended.
     this.#subscriber.insist(opened, gone.signal, () => this.#consumers.onRefusals?.()).catch(() => undefined);
-    let isStable = false;
-    const onStable = () => {
-      isStable = true;
-      this.#noteCut(null);
-      if (!this.#culprit.retry()) return opened.hurry();
-      this.#delivery.begin(opened, this.#consumers.announcement());
-      cancel = clock.after(STABLE_MS, onStable);
-    };
-    let cancel = clock.after(STABLE_MS, onStable);
-    const { what: why, hint = isStable ? undefined : SHORT_LIVED, over: unanswered } = await opened.ended;
-    cancel();
-    gone.abort();
+    await clock.sleep(STABLE_MS, gone.signal);
+    const isStable = !gone.signal.aborted;
+    if (isStable) await this.#goOn(opened, gone.signal);
+    const { what: why, hint = isStable ? undefined : SHORT_LIVED, unanswered } = await opened.ended;
     this.#offlineSince = clock.monotonic();
     this.#delivery.end();
     if (!this.#stopping.signal.aborted) log.warn({ why, hint, unanswered }, 'connection to the broker lost');
     this.#consumers.onStatus?.();
     return isStable;
+  }
+
+  /** The connection has lasted: what was left out is tried again, one at a time, before everything goes out as fast as the broker takes it. */
+  async #goOn(opened: Connection, gone: AbortSignal): Promise<void> {
+    this.#noteCut(null);
+    while (this.#culprit.retry()) {
+      this.#delivery.begin(opened, this.#consumers.announcement());
+      await this.#options.clock.sleep(STABLE_MS, gone);
+      if (gone.aborted) return;
+    }
+    opened.hurry();
   }
 
   #noteCut(cut: Failure | null): void {

@@ -5,6 +5,7 @@ import type { Log } from '../foundation/log.ts';
 import type { Connection } from './connection.ts';
 import type { Incoming, Subscription } from './message.ts';
 import { RefusalList } from './refusalList.ts';
+import { notAcknowledged } from './refusals.ts';
 
 /**
  * Gives what is retained on a topic; `null`: nothing, or the broker does not let us read it. `onLate`: called when it comes all the same,
@@ -99,8 +100,9 @@ export class Subscriber {
       return null;
     }
     await this.#untilSilent(connection, () => answer !== null);
-    // An end may have cut it short, and a part would count as all there is.
+    // An end may have cut it short, and what is missing would count as not there.
     signal.throwIfAborted();
+    if (answer === null && !connection.isOpen) throw notAcknowledged(await connection.ended);
     const end = () => {
       cancel();
       this.#readers.delete(filter);
@@ -116,13 +118,13 @@ export class Subscriber {
     return answer;
   }
 
-  /** Resolves when it is done, or no byte of a retained message has come for a while. */
+  /** Resolves when it is done, no byte of a retained message has come for a while, or none can come any more. */
   async #untilSilent(connection: Connection, isDone: () => boolean): Promise<void> {
     const { clock, signal } = this.#parts;
     const began = clock.monotonic();
     let heardAt = began;
     let bytes = connection.retainedBytes;
-    while (!isDone() && !signal.aborted) {
+    while (!isDone() && !signal.aborted && connection.isOpen) {
       const now = clock.monotonic();
       if (bytes !== connection.retainedBytes) heardAt = now;
       bytes = connection.retainedBytes;

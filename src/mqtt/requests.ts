@@ -51,7 +51,7 @@ export function readParameters<S extends z.ZodObject>(
   const mistakes = result.error.issues.map((issue) => {
     if (issue.code === 'unrecognized_keys') {
       const unknown = issue.keys.map((key) => `"${key.slice(0, LONGEST_ECHO)}"`).slice(0, 3);
-      return `Unknown parameter ${unknown.join(', ')}; allowed: ${Object.keys(schema.shape).map(nameOf).join(', ')}.`;
+      return `Unknown parameter ${unknown.join(', ')}; allowed: ${Object.keys(schema.shape).map(nameOf).join(', ') || 'none'}.`;
     }
     const parameter = String(issue.path[0]);
     return mistake(nameOf(parameter), given[parameter], issue.message);

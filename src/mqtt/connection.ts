@@ -240,6 +240,11 @@ export class Connection {
     return !this.#client.stream.destroyed;
   }
 
+  /** To be called before what has not come counts as not there. Rejects with why it has ended. */
+  async mustBeOpen(): Promise<void> {
+    if (!this.isOpen) throw notAcknowledged(await this.ended);
+  }
+
   /** Bytes of retained messages so far: one that is long on its way shows by them. */
   get retainedBytes(): number {
     const { stream } = this.#client;

@@ -5,7 +5,6 @@ import type { Log } from '../foundation/log.ts';
 import type { Connection } from './connection.ts';
 import type { Incoming, Subscription } from './message.ts';
 import { RefusalList } from './refusalList.ts';
-import { notAcknowledged } from './refusals.ts';
 
 /**
  * Gives what is retained on a topic; `null`: nothing, or the broker does not let us read it. `onLate`: called when it comes all the same,
@@ -100,9 +99,9 @@ export class Subscriber {
       return null;
     }
     await this.#untilSilent(connection, () => answer !== null);
-    // An end may have cut it short, and what is missing would count as not there.
+    // An end may have cut it short.
     signal.throwIfAborted();
-    if (answer === null && !connection.isOpen) throw notAcknowledged(await connection.ended);
+    if (answer === null) await connection.mustBeOpen();
     const end = () => {
       cancel();
       this.#readers.delete(filter);

@@ -1,8 +1,9 @@
 // heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
-import { access, constants, stat } from 'node:fs/promises';
+import { access, constants, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { strayNames } from '../accounts/names.ts';
 import { openTo, pageAddress, weaknessOf, whyNoPage } from '../config/listenAddress.ts';
-import type { Account, Config } from '../config/schema.ts';
+import type { Account, Config, Embedded } from '../config/schema.ts';
 import { keysIn, type Secret, totpParameters } from '../config/secret.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
@@ -16,7 +17,8 @@ import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/commands.ts';
 import { checkTemperature } from '../homeassistant/recorder.ts';
 import { proxyNotice } from '../http/proxy.ts';
-import { makePrivateDirectory, pathsBelow, refuseLinks } from '../store/privateFiles.ts';
+import { startEmbedded } from '../mqtt/broker.ts';
+import { makePrivateDirectory, PRIVATE_FILE, pathsBelow, refuseLinks } from '../store/privateFiles.ts';
 import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
 import { openServer } from '../web/server.ts';
 import { closingWords, findClosing, openUpstreamBeside } from './account.ts';
@@ -77,7 +79,8 @@ export const check: Command = async (given, io) => {
 
 async function tryOffline(settings: Settings, attempt: Attempt, clock: Clock): Promise<void> {
   const { config, path } = settings;
-  const { fleet } = config;
+  const { fleet, http } = config;
+  const { embedded } = config.mqtt;
   for (const [name, file] of authoritiesOf(config))
     await attempt(name, () => tryAuthorities(name, file, clock.now()));
   for (const [name, secret] of secretsOf(config))
@@ -90,9 +93,9 @@ async function tryOffline(settings: Settings, attempt: Attempt, clock: Clock): P
     });
   // Without an account nothing is polled.
   if (fleet || config.accounts.length > 0) await attempt('schedule', async () => scheduleWords(settings));
-  const { http } = config;
   if (http !== false) await attempt('page', () => tryPage(config, http.listen, clock));
   if (!fleet) {
+    if (embedded) await attempt('own broker', () => tryOwnBroker(embedded, config, clock));
     await attempt('state directory', () => tryStateDirectory(config));
     for (const { meter, ...words } of await witnessWords(settings, clock))
       await attempt(`witness of ${meter}`, async () => words);
@@ -145,6 +148,15 @@ async function tryPage(config: Config, listen: string, clock: Clock): Promise<Ou
   return { message: isAnswered ? `${place}, served by the daemon that runs` : place };
 }
 
+/** Whether its port is free, unless the daemon beside which this runs may have it. */
+async function tryOwnBroker({ host, port }: Embedded, config: Config, clock: Clock): Promise<string> {
+  const place = `${host}:${port}`;
+  if ((await askHealth(config, clock)).isAnswered) return `${place}, with the daemon that runs`;
+  const broker = await startEmbedded(config.mqtt, { clock });
+  await broker?.stop();
+  return place;
+}
+
 function placeOfPage(config: Config, listen: string): string {
   if (!openTo(config).hasPage) return `switched off (web: false); health and metrics at ${listen}`;
   return `${pageAddress(config) ?? `http://${listen}/`}`;
@@ -194,6 +206,7 @@ async function tryStateDirectory({ state_dir }: Config): Promise<string> {
   try {
     await makePrivateDirectory(state_dir);
     await access(state_dir, constants.R_OK | constants.W_OK | constants.X_OK);
+    await tryRoom(state_dir);
     for (const name of await pathsBelow(state_dir))
       if (/^accounts(\/[^/]+)?$|\.json$/.test(name)) await refuseLinks(state_dir, name);
   } catch (err) {
@@ -201,6 +214,19 @@ async function tryStateDirectory({ state_dir }: Config): Promise<string> {
   }
   const unsafe = await directoryNotices(state_dir, process.getuid?.());
   return [state_dir, ...unsafe.map(({ message, hint }) => `${message} ${hint}`)].join('. ');
+}
+
+/** A ledger of three years has 50 KB, and is written beside the old one. */
+const ROOM_BYTES = 65_536;
+
+/** Rejects with the system's error where a document finds no room. */
+async function tryRoom(directory: string): Promise<void> {
+  const file = join(directory, `check.json.${process.pid}`);
+  try {
+    await writeFile(file, Buffer.alloc(ROOM_BYTES), { mode: PRIVATE_FILE });
+  } finally {
+    await rm(file, { force: true });
+  }
 }
 
 async function tryLive(settings: Settings, attempt: Attempt, io: Io): Promise<void> {

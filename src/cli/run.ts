@@ -11,7 +11,7 @@ import { cronTimes, ticksOf } from '../engine/schedule.ts';
 import type { FleetProcess } from '../fleet/fleet.ts';
 import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
-import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
+import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { type Log, LogTail } from '../foundation/log.ts';
 import { claimDirectory } from '../store/locks.ts';
 import { pathsBelow } from '../store/privateFiles.ts';
@@ -43,20 +43,9 @@ async function runDaemon(settings: Settings, io: Io, ingress: Ingress | null): P
   log.info({ version: about.version, config: path ?? 'environment only' }, 'heat2mqtt starts');
   for (const warning of warnings) log.warn(warning);
   for (const { message, ...notice } of notices) log.warn(notice, message);
-  const starting = config.fleet
+  const daemon = await (config.fleet
     ? startFleetProcess(config.fleet, settings, log, io)
-    : startHousehold(settings, { log, logTail, ingress }, io);
-  const daemon = await starting.catch((cause: NodeJS.ErrnoException) => {
-    if (cause.syscall !== 'listen') throw cause;
-    const message = `The broker of heat2mqtt itself (mqtt.embedded) cannot listen on its port (${cause.code}).`;
-    // A supervisor may start the program again: the port may be free then.
-    throw failure('broker_not_started', message, {
-      exit: EXIT.unexpected,
-      retry: 'later',
-      hint: 'If another broker runs there, write its address as mqtt.url and take mqtt.embedded away; else choose another port.',
-      cause,
-    });
-  });
+    : startHousehold(settings, { log, logTail, ingress }, io));
   const systemd = systemdNotifier(io.env, systemClock, log);
   await systemd.ready();
   await untilInterrupted(io);

@@ -49,6 +49,9 @@ export class BaseTopicWatch {
   readonly #rightState: Paced;
   readonly #lookAtInfo: Paced;
   readonly #answerInfo: Paced;
+  /** Both are planned as long as another installation is told of. */
+  readonly #answerAgain: Paced;
+  readonly #forget: Paced;
   readonly #throttledLog: ThrottledLog;
   /** The newest bridge/info that is not ours and has not been looked at. */
   #unread: Buffer | null = null;
@@ -56,10 +59,9 @@ export class BaseTopicWatch {
   readonly #answered = new Set<string>();
   /** Another has written on our topics since we last said all of them. */
   #isOverwritten = false;
+  /** Another installation was heard within the last hour. */
+  #isShared = false;
   #isStopped = false;
-  /** Both are planned as long as another installation is told of; these end them. */
-  #cancelForgetting: (() => void) | null = null;
-  #cancelSaying: (() => void) | null = null;
 
   constructor(parts: WatchParts) {
     const { clock, instance } = parts;
@@ -69,6 +71,16 @@ export class BaseTopicWatch {
     this.#rightState = new Paced(clock, REST_MS, () => this.#sayOnline());
     this.#lookAtInfo = new Paced(clock, LOOK_REST_MS, () => this.#look());
     this.#answerInfo = new Paced(clock, REST_MS, () => parts.sayInfo());
+    this.#answerAgain = new Paced(clock, 0, () => {
+      this.#answerInfo.ask();
+      this.#answerAgain.ask(SAY_AGAIN_MS);
+    });
+    this.#forget = new Paced(clock, 0, () => {
+      this.#isShared = false;
+      this.#answered.clear();
+      this.#answerAgain.cancel();
+      parts.onChange();
+    });
   }
 
   get instance(): string {
@@ -87,15 +99,14 @@ export class BaseTopicWatch {
   }
 
   reasons(): readonly (typeof TWO_INSTALLATIONS)[] {
-    return this.#cancelForgetting === null ? [] : [TWO_INSTALLATIONS];
+    return this.#isShared ? [TWO_INSTALLATIONS] : [];
   }
 
   /** Nothing is answered any more: our own last words are on their way. */
   stop(): void {
     this.#isStopped = true;
-    for (const paced of [this.#rightState, this.#lookAtInfo, this.#answerInfo]) paced.cancel();
-    this.#cancelForgetting?.();
-    this.#cancelSaying?.();
+    const answers = [this.#rightState, this.#answerInfo, this.#answerAgain];
+    for (const planned of [...answers, this.#lookAtInfo, this.#forget]) planned.cancel();
   }
 
   #hearState(payload: Buffer): void {
@@ -134,29 +145,15 @@ export class BaseTopicWatch {
   }
 
   #tell(): void {
-    const { clock, log, onChange } = this.#parts;
-    const isNews = this.#cancelForgetting === null;
-    this.#cancelForgetting?.();
-    this.#cancelForgetting = clock.after(FORGOTTEN_AFTER_MS, () => this.#forget());
-    if (!isNews) return;
+    const { log, onChange } = this.#parts;
+    this.#forget.cancel();
+    this.#forget.ask(FORGOTTEN_AFTER_MS);
+    if (this.#isShared) return;
+    this.#isShared = true;
     const { message, ...words } = TWO_INSTALLATIONS;
     log.warn(words, message);
-    this.#planSaying();
+    this.#answerAgain.ask(SAY_AGAIN_MS);
     onChange();
-  }
-
-  #planSaying(): void {
-    this.#cancelSaying = this.#parts.clock.after(SAY_AGAIN_MS, () => {
-      this.#answerInfo.ask();
-      this.#planSaying();
-    });
-  }
-
-  #forget(): void {
-    this.#cancelForgetting = null;
-    this.#answered.clear();
-    this.#cancelSaying?.();
-    this.#parts.onChange();
   }
 }
 

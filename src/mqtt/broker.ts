@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Mqtt } from '../config/schema.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { Admission } from './admission.ts';
 import { brokerTls } from './certificates.ts';
@@ -50,21 +51,31 @@ export async function openBroker(
 
 export type EmbeddedBroker = Awaited<ReturnType<typeof startBroker>>;
 
-/** `null` when the configuration names no embedded broker. Rejects when its port is taken. */
+/** `null` when the configuration names no embedded broker. Rejects with broker_not_started when its port is taken. */
 export async function startEmbedded(
   mqtt: Mqtt,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { clock, log }: { readonly clock: Clock; readonly log?: Log },
 ): Promise<EmbeddedBroker | null> {
   if (mqtt.embedded === false) return null;
   const { port, host } = mqtt.embedded;
-  return startBroker({ port, host, clock, log, ...(await loginAt(mqtt)) });
+  const login = await loginAt(mqtt);
+  return startBroker({ port, host, clock, log, ...login }).catch((cause: NodeJS.ErrnoException) => {
+    const message = `The broker of heat2mqtt itself (mqtt.embedded) cannot listen on its port (${cause.code}).`;
+    // A supervisor may start the program again: the port may be free then.
+    throw failure('broker_not_started', message, {
+      exit: EXIT.unexpected,
+      retry: 'later',
+      hint: 'If another broker runs there, write its address as mqtt.url and take mqtt.embedded away; else choose another port.',
+      cause,
+    });
+  });
 }
 
 interface EmbeddedOptions extends Login {
   readonly port?: number;
   readonly host?: string;
   readonly clock?: Clock;
-  readonly log?: Log;
+  readonly log?: Log | undefined;
 }
 
 const BAD_USERNAME_OR_PASSWORD = 4;

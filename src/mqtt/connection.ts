@@ -1,5 +1,5 @@
 // One connection to a broker, from CONNECT to its end, or why there is none. The only import of mqtt.js.
-import { type IClientOptions, type IClientPublishOptions, MqttClient } from 'mqtt';
+import { type IClientOptions, type IClientPublishOptions, type IConnackPacket, MqttClient } from 'mqtt';
 import type { Clock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { type ConcurrencyLimit, concurrencyLimit } from '../foundation/limits.ts';
@@ -88,34 +88,27 @@ async function openWith(
   refusedOfWills: ReadonlySet<number>,
   address: BrokerAddress,
   clock: Clock,
-  options: ConnectOptions,
+  { onMessage, culprit = new Culprit(), ...options }: ConnectOptions,
 ): Promise<Connection> {
-  const { tls, caution = null } = address;
+  const { url, tls, caution = null } = address;
   const client = new MqttClient(
-    await streamBuilder(address.url, tls),
+    await streamBuilder(url, tls),
     clientOptions(version, address, options, refusedOfWills),
   );
   client.on('message', (topic, payload, { retain, properties }) => {
     const { responseTopic, correlationData } = properties ?? {};
-    options.onMessage?.({ topic, payload, retained: retain, responseTopic, correlationData });
+    onMessage?.({ topic, payload, retained: retain, responseTopic, correlationData });
   });
-  const trouble = troubleOf(client);
-  return new Promise((resolve, reject) => {
-    let answer: number | undefined;
-    client.on('packetreceive', (packet) => {
-      if (packet.cmd !== 'connack' || answer !== undefined) return;
-      answer = packet.reasonCode ?? packet.returnCode;
-      if (answer !== ACCEPTED) return;
-      // At once: what comes in the same segment may be the end.
-      const limits = limitsOf(packet.properties, refusedOfWills);
-      resolve(new Connection(client, trouble, clock, version, limits, options.culprit));
-    });
-    client.once('close', () => {
-      client.end(true);
-      const { fault } = trouble;
-      reject(notEncrypted(fault, tls, clock.now()) ?? whyNotConnected(answer, fault, version, caution));
-    });
-  });
+  const closed = closingOf(client);
+  const connack = await Promise.race([connackOf(client), closed.then(() => null)]);
+  const answer = connack?.reasonCode ?? connack?.returnCode;
+  if (connack && answer === ACCEPTED) {
+    const limits = limitsOf(connack.properties, refusedOfWills);
+    return new Connection(client, { closed, clock, version, limits, culprit });
+  }
+  const { fault } = await closed;
+  client.end(true);
+  throw notEncrypted(fault, tls, clock.now()) ?? whyNotConnected(answer, fault, version, caution);
 }
 
 function clientOptions(
@@ -154,22 +147,45 @@ function clientOptions(
   return options;
 }
 
-/** `fault`: the last error of a client. */
-interface Trouble {
-  fault?: Error;
+const connackOf = (client: MqttClient): Promise<IConnackPacket> =>
+  new Promise((resolve) => {
+    client.on('packetreceive', (packet) => {
+      if (packet.cmd === 'connack') resolve(packet);
+    });
+  });
+
+interface Closing {
+  /** The reason code of a DISCONNECT. */
+  readonly farewell: number;
+  /** The last error. */
+  readonly fault: Error | undefined;
 }
 
-function troubleOf(client: MqttClient): Trouble {
-  const trouble: Trouble = {};
+function closingOf(client: MqttClient): Promise<Closing> {
+  let farewell = ACCEPTED;
+  let fault: Error | undefined;
+  client.on('disconnect', ({ reasonCode = ACCEPTED }) => {
+    farewell = reasonCode;
+  });
   client.on('error', (err) => {
-    trouble.fault = err;
+    fault = err;
     client.end(true);
   });
   // mqtt.js keeps errors without a code to itself, such as an HTTP status in place of a WebSocket.
   client.stream.on('error', (err: Error) => {
-    trouble.fault ??= err;
+    fault ??= err;
   });
-  return trouble;
+  return new Promise((resolve) => {
+    client.once('close', () => resolve({ farewell, fault }));
+  });
+}
+
+/** How a connection has ended. */
+export interface End extends Reason {
+  /** The first thing that had no answer. */
+  readonly unanswered: string | undefined;
+  /** That is left out from now on. */
+  readonly nextGetsFurther: boolean;
 }
 
 type Settle = (err?: Error | null) => void;
@@ -181,63 +197,47 @@ interface Unanswered {
   readonly refuse: (end: Reason) => void;
 }
 
+interface ConnectionParts {
+  readonly closed: Promise<Closing>;
+  readonly clock: Clock;
+  readonly version: ProtocolVersion;
+  readonly limits: BrokerLimits;
+  readonly culprit: Culprit;
+}
+
 /** Nothing is sent over it that is known to end it, or to be more than the broker has announced to take. */
 export class Connection {
   readonly version: ProtocolVersion;
   readonly limits: BrokerLimits;
   /** Resolves when the connection is gone. */
-  readonly ended: Promise<Reason>;
-  /** The first thing that had no answer when it ended. */
-  endedOver: string | undefined;
-  /** That is left out from now on. */
-  nextGetsFurther = false;
-  /** `null`: it has not ended. */
-  #end: Reason | null = null;
+  readonly ended: Promise<End>;
   readonly #client: MqttClient;
-  readonly #trouble: Trouble;
   readonly #clock: Clock;
   readonly #culprit: Culprit;
   /** The broker's Receive Maximum: a place is free again with its answer only. */
   readonly #places: ConcurrencyLimit;
   /** Oldest first. */
   readonly #unanswered = new Set<Unanswered>();
-  #isGivenUp = false;
 
-  constructor(
-    client: MqttClient,
-    trouble: Trouble,
-    clock: Clock,
-    version: ProtocolVersion,
-    limits: BrokerLimits,
-    culprit = new Culprit(),
-  ) {
+  constructor(client: MqttClient, { closed, clock, version, limits, culprit }: ConnectionParts) {
     this.version = version;
     this.limits = limits;
     this.#client = client;
-    this.#trouble = trouble;
     this.#clock = clock;
     this.#culprit = culprit;
     this.#places = concurrencyLimit(culprit.isSought ? 1 : limits.receiveMaximum);
-    let farewell = ACCEPTED;
-    client.on('disconnect', ({ reasonCode = ACCEPTED }) => {
-      farewell = reasonCode;
-    });
-    this.ended = new Promise((resolve) => {
-      client.once('close', () => resolve(this.#noteEnd(endOf(farewell, trouble.fault))));
-    });
+    this.ended = closed.then(({ farewell, fault }) => this.#judge(endOf(farewell, fault)));
   }
 
-  #noteEnd(end: Reason): Reason {
-    this.#end = end;
-    [this.endedOver] = [...this.#unanswered].flatMap(({ name }) => name ?? []);
-    this.nextGetsFurther = this.#culprit.judge(this.endedOver, end);
-    for (const { refuse } of this.#unanswered) refuse(end);
-    return end;
+  #judge(reason: Reason): End {
+    const [unanswered] = [...this.#unanswered].flatMap(({ name }) => name ?? []);
+    for (const { refuse } of this.#unanswered) refuse(reason);
+    return { ...reason, unanswered, nextGetsFurther: this.#culprit.judge(unanswered, reason) };
   }
 
   /** It has not ended, and nobody has closed it. */
   get isOpen(): boolean {
-    return this.#end === null && !this.#isGivenUp;
+    return !this.#client.stream.destroyed;
   }
 
   /** Bytes of retained messages so far: one that is long on its way shows by them. */
@@ -257,13 +257,16 @@ export class Connection {
    */
   async publish({ topic, payload, retain, correlationData }: Message): Promise<void> {
     const bytes = Buffer.byteLength(topic) + Buffer.byteLength(payload) + (correlationData?.length ?? 0);
-    const { largestPacketBytes, qos, retains } = this.limits;
-    if (bytes + PUBLISH_OVERHEAD_BYTES > largestPacketBytes)
-      throw PublishRefused.tooLarge(topic, largestPacketBytes);
+    const { maximumPacketSize, maximumQoS, retainAvailable } = this.limits;
+    if (bytes + PUBLISH_OVERHEAD_BYTES > maximumPacketSize)
+      throw PublishRefused.tooLarge(topic, maximumPacketSize);
     const name = publicationOf(topic);
     const end = this.#culprit.endOver(name);
     if (end) throw PublishRefused.byEnd(topic, end);
-    const options: IClientPublishOptions = { qos, retain: retain && retains };
+    const options: IClientPublishOptions = {
+      qos: maximumQoS === 0 ? 0 : 1,
+      retain: retain && retainAvailable,
+    };
     if (this.version === 5 && correlationData) options.properties = { correlationData };
     const write = (settle: Settle) =>
       this.#client.publish(topic, payload, options, (err) => settle(err && meaningOf(err, topic)));
@@ -286,13 +289,13 @@ export class Connection {
     const packets = this.#culprit.isSubscription ? asked.map((subscription) => [subscription]) : [asked];
     for (const packet of packets) if (packet.length > 0) refusals.push(...(await this.#ask(packet)));
     // Each has been answered, so that it was none of them together either.
-    this.#culprit.acquit(nameOf(asked));
+    this.#culprit.acquit(subscriptionTo(asked));
     return refusals;
   }
 
   #refusedUnasked(subscription: Subscription): SubscribeRefused | null {
     const { filter } = subscription;
-    const end = this.#culprit.endOver(subscriptionTo([filter]));
+    const end = this.#culprit.endOver(subscriptionTo([subscription]));
     if (end) return SubscribeRefused.byEnd(subscription, end);
     const code = refusedUnasked(filter, this.limits);
     return code === null ? null : SubscribeRefused.byCode(subscription, code, this.version);
@@ -305,7 +308,7 @@ export class Connection {
     // An object puts names that are numbers first, and so does the packet that mqtt.js makes of it.
     const filters = Object.keys(wanted);
     let codes: readonly number[] = [];
-    await this.#answered(nameOf(packet), ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
+    await this.#answered(subscriptionTo(packet), ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
       this.#client.subscribe(wanted, (err, _, answer) => {
         codes = (answer?.granted ?? []).map(Number);
         // A refused filter is an error to mqtt.js, too. It ends a connection whose answer has fewer codes.
@@ -332,7 +335,7 @@ export class Connection {
   /** Settles as the answer does to what `send` sends; rejects when the connection ends, also by us because none comes in time. */
   #answered(name: string | null, ms: number, send: (settle: Settle) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (!this.isOpen) return reject(notAcknowledged(this.#end ?? { what: 'closed' }));
+      if (!this.isOpen) return void this.ended.then((end) => reject(notAcknowledged(end)));
       // mqtt.js waits for an acknowledgement without end. The place of a publish would stay taken, so the connection is given up.
       const cancel = this.#clock.after(ms, () => this.#giveUp(new Error(NO_ANSWER)));
       const packet: Unanswered = {
@@ -355,18 +358,11 @@ export class Connection {
   }
 
   #giveUp(fault?: Error): void {
-    const { stream } = this.#client;
-    this.#isGivenUp = true;
-    // mqtt.js complains of a stream that has ended, too.
-    if (fault && !stream.destroyed) this.#trouble.fault ??= fault;
     // mqtt.js ignores a second end() while it waits for acknowledgements; without its socket it ends all the same.
-    stream.destroy();
+    this.#client.stream.destroy(fault);
     this.#client.end(true);
   }
 }
-
-const nameOf = (packet: readonly Subscription[]): string =>
-  subscriptionTo(packet.map(({ filter }) => filter));
 
 function meaningOf(err: Error, topic: string): Error {
   const code = 'code' in err ? err.code : undefined;

@@ -1,4 +1,5 @@
 // Which of the things that were sent makes a broker end the connection.
+import type { Subscription } from './message.ts';
 import type { Reason } from './reasonCodes.ts';
 
 /** A broker that ends the connection over so many things does so over everything. */
@@ -7,7 +8,8 @@ const MOST_SEPARATE = 20;
 /** Names of what is sent. */
 export const publicationOf = (topic: string): string => `PUBLISH ${topic}`;
 const SUBSCRIBE = 'SUBSCRIBE ';
-export const subscriptionTo = (filters: readonly string[]): string => SUBSCRIBE + filters.join(' ');
+export const subscriptionTo = (packet: readonly Subscription[]): string =>
+  SUBSCRIBE + packet.map(({ filter }) => filter).join(' ');
 
 /**
  * Two connections in a row that end over the same thing are hardly an accident. It is left out from then on, so that the rest gets through.

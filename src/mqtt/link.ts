@@ -7,7 +7,6 @@ import { Culprit, publicationOf } from './culprit.ts';
 import { Delivery } from './delivery.ts';
 import { lossesBy } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
-import type { Reason } from './reasonCodes.ts';
 import { connectionCut } from './refusals.ts';
 import { type ReadRetained, Subscriber } from './subscriber.ts';
 
@@ -104,26 +103,31 @@ export class Link {
   /** Resolves when there is no connection (any more), with whether it had lasted, or the next one gets further. */
   async #connectOnce(): Promise<boolean> {
     let connection: Connection | null = null;
+    let isStable = false;
     try {
       connection = await this.#open();
       await this.#prepare(connection);
-      return await this.#live(connection);
+      isStable = await this.#live(connection);
     } catch (err) {
       await connection?.close(0);
-      const end = await connection?.ended;
-      if (this.#stopping.signal.aborted) return false;
-      this.#version = null;
-      if (end) this.#noteCut(connectionCut(end) ?? this.#cut);
-      // Once for each reason: the same failure every half minute is no news.
-      const words = String(err);
-      if (words !== this.#lastWarning)
-        this.#options.log.warn(
-          err instanceof Failure ? safeWords(err) : { err },
-          'no connection to the broker',
-        );
-      this.#lastWarning = words;
-      return connection?.nextGetsFurther ?? false;
+      if (!this.#stopping.signal.aborted) this.#noteFailure(err);
     }
+    if (connection === null) return false;
+    const end = await connection.ended;
+    if (!this.#stopping.signal.aborted) this.#noteCut(connectionCut(end) ?? this.#cut);
+    return isStable || end.nextGetsFurther;
+  }
+
+  #noteFailure(err: unknown): void {
+    this.#version = null;
+    // Once for each reason: the same failure every half minute is no news.
+    const words = String(err);
+    if (words !== this.#lastWarning)
+      this.#options.log.warn(
+        err instanceof Failure ? safeWords(err) : { err },
+        'no connection to the broker',
+      );
+    this.#lastWarning = words;
   }
 
   /** Rejects as `openConnection` does, or with a fault of a secret file. */
@@ -160,10 +164,11 @@ export class Link {
     return this.#subscriber.read(connection, ...question).catch(() => undefined);
   }
 
-  /** Resolves when the connection has ended, as `connectOnce` does. */
+  /** Resolves when the connection has ended, with whether it had lasted. */
   async #live(opened: Connection): Promise<boolean> {
     const { clock, log } = this.#options;
     const gone = new AbortController();
+    void opened.ended.then(() => gone.abort());
     this.#lastWarning = '';
     this.#hasConnected = true;
     this.#delivery.begin(opened, this.#consumers.announcement());
@@ -171,29 +176,26 @@ export class Link {
     this.#consumers.onStatus?.();
     // When it rejects, the connection has ended.
     this.#subscriber.insist(opened, gone.signal, () => this.#consumers.onRefusals?.()).catch(() => undefined);
-    let isStable = false;
-    const onStable = () => {
-      isStable = true;
-      this.#noteCut(null);
-      if (!this.#culprit.retry()) return opened.hurry();
-      this.#delivery.begin(opened, this.#consumers.announcement());
-      cancel = clock.after(STABLE_MS, onStable);
-    };
-    let cancel = clock.after(STABLE_MS, onStable);
-    const end = await opened.ended;
-    cancel();
-    gone.abort();
+    await clock.sleep(STABLE_MS, gone.signal);
+    const isStable = !gone.signal.aborted;
+    if (isStable) await this.#goOn(opened, gone.signal);
+    const { what: why, hint = isStable ? undefined : SHORT_LIVED, unanswered } = await opened.ended;
     this.#offlineSince = clock.monotonic();
     this.#delivery.end();
-    if (!this.#stopping.signal.aborted) this.#noteEnd(end, opened.endedOver, isStable);
+    if (!this.#stopping.signal.aborted) log.warn({ why, hint, unanswered }, 'connection to the broker lost');
     this.#consumers.onStatus?.();
-    return isStable || opened.nextGetsFurther;
+    return isStable;
   }
 
-  #noteEnd(end: Reason, unanswered: string | undefined, isStable: boolean): void {
-    const { what: why, hint = isStable ? undefined : SHORT_LIVED } = end;
-    this.#options.log.warn({ why, hint, unanswered }, 'connection to the broker lost');
-    this.#noteCut(connectionCut(end) ?? this.#cut);
+  /** The connection has lasted: what was left out is tried again, one at a time, before everything goes out as fast as the broker takes it. */
+  async #goOn(opened: Connection, gone: AbortSignal): Promise<void> {
+    this.#noteCut(null);
+    while (this.#culprit.retry()) {
+      this.#delivery.begin(opened, this.#consumers.announcement());
+      await this.#options.clock.sleep(STABLE_MS, gone);
+      if (gone.aborted) return;
+    }
+    opened.hurry();
   }
 
   #noteCut(cut: Failure | null): void {

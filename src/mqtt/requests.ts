@@ -51,7 +51,7 @@ export function readParameters<S extends z.ZodObject>(
   const mistakes = result.error.issues.map((issue) => {
     if (issue.code === 'unrecognized_keys') {
       const unknown = issue.keys.map((key) => `"${key.slice(0, LONGEST_ECHO)}"`).slice(0, 3);
-      return `Unknown parameter ${unknown.join(', ')}; allowed: ${Object.keys(schema.shape).map(nameOf).join(', ')}.`;
+      return `Unknown parameter ${unknown.join(', ')}; allowed: ${Object.keys(schema.shape).map(nameOf).join(', ') || 'none'}.`;
     }
     const parameter = String(issue.path[0]);
     return mistake(nameOf(parameter), given[parameter], issue.message);
@@ -69,11 +69,11 @@ const LARGEST_CORRELATION_BYTES = 1_024;
 
 /** More than any flow asks for, and a few hundredths of the time: in between everything else has its turn. */
 const FLOOD = { most: 20, windowMs: 1_000, longest: 200 };
-/** Requests of all names that there are not. */
+/** The kind of all requests that there are not. */
 const UNKNOWN = 'unknown';
 
-/** An answer is wanted there, too; `null`: nowhere. A Failure: that is no place for it. */
-type Elsewhere = Pick<Message, 'topic' | 'correlationData'> | Failure | null;
+/** Where an answer is wanted besides our own topic. */
+type AnswerPlace = Pick<Message, 'topic' | 'correlationData'>;
 
 interface RequestParts {
   readonly mqtt: Pick<Config['mqtt'], 'base_topic' | 'discovery_prefix' | 'response_topics'>;
@@ -154,26 +154,26 @@ export class Requests {
       return this.#warn(name, 'retained request ignored: publish requests without the retain flag');
     if (!this.isKnown(name)) this.#warn(name, 'unknown request');
     if (!ANSWERABLE_NAME.test(name)) return;
-    const elsewhere = elsewhereOf(incoming, this.#baseTopic, this.#responseTopics);
-    if (elsewhere instanceof Failure)
+    const wanted = answerPlaceOf(incoming, this.#baseTopic, this.#responseTopics);
+    if (wanted instanceof Failure)
       this.#warn(name, 'request refused: its response topic is no place for an answer');
     // A request that waits must not keep the whole packet that it came in.
     const beginning = Buffer.from(payload.subarray(0, LARGEST_REQUEST_BYTES + 1));
     await new Promise<void>((resolve) => {
-      const step = () => void this.#reply(name, beginning, elsewhere).then(resolve);
+      const step = () => void this.#reply(name, beginning, wanted).then(resolve);
       if (this.#queues.get(this.#kindOf(name))?.add(step)) return;
       this.#warn(name, 'request left out: they come faster than they are answered');
       resolve();
     });
   }
 
-  async #reply(name: string, payload: Buffer, elsewhere: Elsewhere): Promise<void> {
+  async #reply(name: string, payload: Buffer, wanted: AnswerPlace | Failure | null): Promise<void> {
     const { link } = this.#parts;
     const message = { topic: `${this.#baseTopic}/bridge/response/${name}`, retain: false };
     const tell = (progress: string) => link.publish([{ ...message, payload: progress }]);
-    const refused = elsewhere instanceof Failure ? elsewhere : null;
+    const refused = wanted instanceof Failure ? wanted : null;
     const answer = { ...message, payload: await this.answer(name, payload, tell, refused) };
-    link.publish(elsewhere === refused ? [answer] : [answer, { ...answer, ...elsewhere }]);
+    link.publish(wanted === null || refused ? [answer] : [answer, { ...answer, ...wanted }]);
   }
 
   #kindOf(name: string): string {
@@ -187,11 +187,12 @@ export class Requests {
   }
 }
 
-function elsewhereOf(
+/** `null`: on our own topic only. A Failure: what is wanted is no place for an answer. */
+function answerPlaceOf(
   { responseTopic: topic, correlationData }: Incoming,
   baseTopic: string,
   topics: ResponseTopics,
-): Elsewhere {
+): AnswerPlace | Failure | null {
   if (!topic) return null;
   const bytes = correlationData?.length ?? 0;
   if (bytes > LARGEST_CORRELATION_BYTES)

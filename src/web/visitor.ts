@@ -1,6 +1,7 @@
 // The visitor behind a request: the address, whether the way is encrypted, whether a browser that came this way is answered, and who has typed the
 // password of the page.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { isLoopback } from '../config/listenAddress.ts';
@@ -160,7 +161,10 @@ export function createSessions(readPassword: () => Promise<string>, clock: Clock
       wrong.delete(network);
       const token = randomBytes(32).toString('base64url');
       const until = clock.now() + LONGEST_SESSION_MS;
-      keep(open, nameOf(token), { password, until, ending: new AbortController() }, MOST_SESSIONS);
+      const ending = new AbortController();
+      // Each open stream of the session listens to it; Node warns of more than ten.
+      setMaxListeners(0, ending.signal);
+      keep(open, nameOf(token), { password, until, ending }, MOST_SESSIONS);
       return { token };
     },
 

@@ -152,7 +152,7 @@ test('warns and goes on, as run does, when something is allowed but probably not
   expect(await said('check', beside)).toMatch(/^ok {4} configuration: .*\n {7}mqtt\.url is not/);
   expect(JSON.parse(await said('check --json', beside))).toMatchObject({
     ok: true,
-    checks: [{ hint: expect.stringContaining(warning) }, {}, {}],
+    checks: [{ hint: expect.stringContaining(warning) }, {}, {}, {}],
   });
   for (const word of ['run', 'check']) expect(await said(word, usual)).not.toContain('mqtt.url');
 });
@@ -166,6 +166,22 @@ test('says in words that the port of a broker of our own is taken', async () => 
     message: expect.stringMatching(/mqtt\.embedded.*EADDRINUSE/),
     hint: expect.stringContaining('mqtt.url'),
   });
+});
+
+test('tries the port of a broker of our own, unless the daemon that runs may have it', async () => {
+  const { port } = stack.use(await startBroker());
+  const at = async (brokerPort: number, more: Record<string, string> = {}) => {
+    const HEAT2MQTT_MQTT_EMBEDDED_PORT = String(brokerPort);
+    return checked({ HEAT2MQTT_PASSWORD: 'demo', HEAT2MQTT_MQTT_EMBEDDED_PORT, ...more });
+  };
+  expect(await at(port)).toMatch(/^FAILED own broker: .*EADDRINUSE.*\n {7}.*mqtt\.url/m);
+  expect(await at(0)).toContain('ok     own broker: 127.0.0.1:0\n');
+  const daemon: RequestListener = (_, response) => response.end('healthy\n');
+  const page = stack.use(await openServer('127.0.0.1:0', daemon, { clock: systemClock }));
+  const listen = { HEAT2MQTT_HTTP: '', HEAT2MQTT_HTTP_LISTEN: `127.0.0.1:${page.port}` };
+  expect(await at(port, listen)).toContain(
+    `ok     own broker: 127.0.0.1:${port}, with the daemon that runs\n`,
+  );
 });
 
 test('tries everything with --live, without a login when there is a session; the worst is the exit code', async () => {

@@ -263,7 +263,7 @@ test.each<[string, object, string]>([
   ['usage', { from: '2025-03-01', to: '2025-03-02', meter: 9 }, 'allowed: 1 to 1'],
   ['statement', { month: '1999-01' }, 'found 1999-01; allowed: 2025-01 to 2025-02'],
   ['bills', { most: 0 }, 'most: found 0; allowed: 1 to 60'],
-  ['forecast', { city: 'x' }, 'Unknown parameter "city"'],
+  ['forecast', { city: 'x' }, 'Unknown parameter "city"; allowed: none.'],
 ])('%s of %j is a result that says what is allowed', async (name, given, words) => {
   const { ask } = await beside();
   const { isError, content } = await ask(name, given);

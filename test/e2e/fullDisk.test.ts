@@ -111,6 +111,21 @@ onSmallDisk('room for a part of a backup', async () => {
   expect((await readdir(disk.path)).sort()).toEqual(['filler', 'heat.backup']);
 });
 
+onSmallDisk('no room for the state directory, when check looks at it', async () => {
+  const { stack, configure } = await openHome();
+  const disk = stack.use(await openSmallDisk());
+  const config = await configure({ mqtt: { embedded: { port: 0 } }, state_dir: join(disk.path, 'state') });
+  const check = () => outcome(['check', '--config', config]);
+  expect(await check()).toMatchObject({ code: 0, output: expect.stringContaining('ok     state directory') });
+  await disk.fill();
+  const { code, output } = await check();
+  expect([code, output]).toEqual([
+    1,
+    expect.stringMatching(/FAILED state directory: .*ENOSPC.*\n.*free space/),
+  ]);
+  expect(await readdir(join(disk.path, 'state'))).toEqual([]);
+});
+
 /** `shell` has the command line as `"$0" "$@"`. */
 const inShell = (shell: string, args: readonly string[]) =>
   startChild('sh', ['-c', shell, process.execPath, ENTRY, ...args]);

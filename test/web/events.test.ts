@@ -78,6 +78,17 @@ test('ends the oldest stream when there is one too many', async () => {
   expect((await server.ask('/events', { method: 'HEAD' })).status).toBe(200);
 });
 
+test('warns of nothing when one session has many streams open', async () => {
+  const warnings: Error[] = [];
+  const listen = (warning: Error) => void warnings.push(warning);
+  process.on('warning', listen);
+  const server = await openServer({ readPassword: async () => PASSWORD });
+  const cookie = cookieOf(await server.signIn(PASSWORD));
+  for (let n = 0; n < 12; n += 1) await (await follow(server, { cookie })).ready();
+  process.off('warning', listen);
+  expect(warnings).toEqual([]);
+});
+
 test('keeps a stream alive when nothing happens, and ends it when its session is closed or the password is another', async () => {
   let password = PASSWORD;
   const server = await openServer({ readPassword: async () => password });

@@ -39,7 +39,7 @@ export class Delivery {
     this.#list = new RefusalList(parts.log);
     this.#release = new Paced(parts.clock, 0, () => {
       this.#outbox.release();
-      this.pump();
+      this.#pump();
     });
   }
 
@@ -67,7 +67,7 @@ export class Delivery {
     this.#list.forgetLog();
     this.#outbox.lead(announcement);
     this.#connection = connection;
-    this.pump();
+    this.#pump();
   }
 
   /** The connection has ended. */
@@ -76,11 +76,12 @@ export class Delivery {
     this.#outbox.rewind();
   }
 
-  put(message: Message): void {
-    this.#outbox.put(message);
+  put(messages: readonly Message[]): void {
+    for (const message of messages) this.#outbox.put(message);
+    this.#pump();
   }
 
-  pump(): void {
+  #pump(): void {
     for (;;) {
       const connection = this.connection;
       if (connection === null || this.#parts.signal.aborted) return;
@@ -97,7 +98,7 @@ export class Delivery {
       // The connection has ended, and the message stays in the outbox.
       return;
     }
-    this.pump();
+    this.#pump();
   }
 
   /** Resolves to `null` once the broker has taken it, or to its refusal. Rejects when there is no answer. */

@@ -16,7 +16,7 @@ export interface LinkOptions {
   readonly will: Message;
   /** MQTT 5: the will waits so long for a connection that goes on with the session of this client id. */
   readonly willAfterSeconds?: number;
-  readonly subscriptions?: readonly Subscription[];
+  readonly subscriptions: readonly Subscription[];
   readonly clock: Clock;
   readonly log: Log;
   /** Draws from [0, 1). */
@@ -47,8 +47,6 @@ const STABLE_MS = 30_000;
 const SHORT_LIVED =
   "If this goes on: another client may use the same client id, or the broker's log tells why it cuts.";
 
-export const openLink = (options: LinkOptions): Link => new Link(options);
-
 export class Link {
   readonly #options: LinkOptions;
   readonly #culprit: Culprit;
@@ -69,7 +67,7 @@ export class Link {
   #losses: readonly Failure[] = [];
 
   constructor(options: LinkOptions) {
-    const { clock, log, will, subscriptions = [] } = options;
+    const { clock, log, will, subscriptions } = options;
     const { signal } = this.#stopping;
     this.#options = options;
     // The broker has taken a will for this topic: no message of it ends the connection.
@@ -207,11 +205,9 @@ export class Link {
   /** Until the first connection retained messages are dropped: the announcement has them, after what is restored. */
   publish(messages: readonly Message[]): void {
     if (this.#stopping.signal.aborted) return;
-    for (const message of messages) {
-      if (this.#hasConnected || !message.retain) this.#delivery.put(message);
-      if (!message.retain) this.#consumers.onPassing?.(message);
-    }
-    this.#delivery.pump();
+    const passing = messages.filter(({ retain }) => !retain);
+    for (const message of passing) this.#consumers.onPassing?.(message);
+    this.#delivery.put(this.#hasConnected ? messages : passing);
   }
 
   /**

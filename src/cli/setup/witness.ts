@@ -50,7 +50,9 @@ async function hearRegisters(
   try {
     const [refused] = await connection.subscribe([{ filter: '#' }]);
     if (refused) throw refused;
+    void connection.ended.then(() => enough.abort());
     await clock.sleep(LISTEN_MS, AbortSignal.any([interrupted, enough.signal]));
+    if (topics.size === 0) await connection.mustBeOpen();
   } finally {
     await connection.close(CLOSE_MS);
   }

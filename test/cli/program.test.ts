@@ -7,8 +7,9 @@ import { adviceOf, typedAs } from '../../src/cli/command.ts';
 import { exitCodeOf } from '../../src/cli/commandLine.ts';
 import { failure } from '../../src/foundation/failure.ts';
 import { pages } from '../support/docCommands.ts';
+import { ME } from '../support/homes.ts';
 import { ROOT } from '../support/sources.ts';
-import { ioTo } from '../support/typed.ts';
+import { ioTo, openProviderFor } from '../support/typed.ts';
 
 const PROVIDER = {
   HEAT2MQTT_PROVIDER_ISSUER: 'http://127.0.0.1:9/auth/realms/energy',
@@ -26,9 +27,13 @@ const SECOND = {
   HEAT2MQTT_ACCOUNTS_1_PASSWORD: 'invented',
 };
 
-async function ended(words: readonly string[], env: Record<string, string> = {}) {
+async function ended(
+  words: readonly string[],
+  env: Record<string, string> = {},
+  interrupted = new AbortController().signal,
+) {
   const [out, err]: [string[], string[]] = [[], []];
-  const code = await exitCodeOf(words, { ...ioTo(out, err), env });
+  const code = await exitCodeOf(words, { ...ioTo(out, err), env, interrupted });
   return { code, out: out.join(''), err: err.join('') };
 }
 
@@ -177,3 +182,22 @@ test('the advice of a command names what can be done there, not the button of a 
   expect(adviceOf(refused)).toContain('wait and run this again');
   expect(adviceOf(refused, 'try again here')).not.toMatch(/Poll now|bridge\/request/);
 });
+
+test.each(['usage', 'invoices', 'constituencies'])(
+  '%s says that it was ended, and speaks of no fault, when Ctrl-C comes before the answer',
+  async (command) => {
+    const { simulator, env } = await openProviderFor(ME);
+    const HEAT2MQTT_CONSTITUENCIES_BASE_URL = simulator.urls.constituencies;
+    const controller = new AbortController();
+    const press = () => {
+      controller.abort();
+      return true;
+    };
+    for (const place of ['/api', '/v1']) simulator.switches.fault(place, { kind: 'hang' }, { when: press });
+    expect(await ended([command], { ...env, HEAT2MQTT_CONSTITUENCIES_BASE_URL }, controller.signal)).toEqual({
+      code: 2,
+      err: 'Ended before the answer came.\n',
+      out: '',
+    });
+  },
+);

@@ -64,69 +64,20 @@ interface Options {
 }
 
 export function openUpstream(account: Account, context: Needs, options: Options) {
-  const { config, state, clock, log, scrubber, scryptCost, openProvider = openMonetization } = context;
+  const { config, state, clock, log, scrubber, openProvider = openMonetization } = context;
   const inPlace = placesOf(context.limit ?? concurrencyLimit(1));
   const { provider } = config;
   if (!provider) throw new TypeError('an account without a provider passed the configuration');
   const { id, username } = account;
   // An e-mail address is personal; a plain user name may be a common word in the log.
   if (username.includes('@')) scrubber.register(username);
-  const provenance = JSON.stringify([provider.issuer, provider.client_id, provider.api_url]);
-  // Other tokens under the same account id must not be used: those of another user, client or address.
-  const owner = createHash('sha256')
-    .update(JSON.stringify([provenance, username]))
-    .digest('base64url');
-  const documentOf = <T>(name: string, codec: Codec<Owned<T>>): Document<T> =>
-    owned(state.document(`accounts/${id}/${name}`, codec), owner);
+  const documentOf = ownDocuments(account, provider, state);
   /** Its holder may read, use and replace the account's tokens. */
   const withLock = <T>(step: (isHeld: boolean) => Promise<T>) =>
     state.withLock(`accounts/${id}/session`, clock, step);
   const { toIssuer, toApi } = openClients(provider, clock, options);
-  const issuer = new Issuer({
-    ...provider,
-    codeSeconds: account.totp_secret ? LONGEST_CODE_SECONDS : null,
-    fetch: toIssuer.fetch,
-    clock,
-    log,
-    memory: options.issuerMemory ?? { metadata: null },
-  });
-  const budget = new LoginBudget({
-    store: state.document(`accounts/${id}/login-budget`, loginBudgetCodec),
-    clock,
-    // In a fleet, which has gates.
-    isOpenedForEachRun: options.gate !== undefined,
-    scryptCost,
-  });
-  const byForm = openForm(provider, issuer, toIssuer, clock);
-  const zone = zoneOf(config.usage.timezone);
-  const login = new Login({
-    issuer,
-    form: byForm,
-    signIn: options.signIn ?? provider.sign_in,
-    account,
-    oneTimeCode: codeOf(account, clock) ?? options.askCode ?? null,
-    context: JSON.stringify([provenance, ...loginMarks(provider)]),
-    budget,
-    timeWords: (instant) => timeWords(zone, instant, clock.now()),
-    wayIn: documentOf('way-in', wayInCodec),
-    log,
-  });
-  const tokens = documentOf('tokens', tokensCodec);
-  const session = new Session({
-    issuer,
-    login,
-    budget,
-    wantsRefreshToken: provider.offline_access,
-    tokens: options.anyScopes ? tokens : askedWith(issuer.scopes, tokens),
-    clock,
-    log,
-    onLogin: options.onLogin,
-    onRefresh: options.onRefresh,
-    onChange: options.onChange,
-    scrub: scrubber.registerToken,
-    // The daemon goes on where no lock can be made, such as on a full disk: it is the one that keeps the session.
-    withLock: (step) => withLock((isHeld) => step(isHeld || !options.isCommand)),
-  });
+  const parts = { provider, toIssuer, documentOf, withLock };
+  const { issuer, login, budget, session } = openSession(account, context, options, parts);
   const { ask, askExtra, reachApi } = openApi(provider, {
     ...options,
     send: toApi.send,
@@ -150,6 +101,81 @@ export function openUpstream(account: Account, context: Needs, options: Options)
     context: documentOf('context', contextCodec) as Document<EntityContext>,
     extras: documentOf('extras', extrasCodec),
   };
+}
+
+type DocumentOf = ReturnType<typeof ownDocuments>;
+
+const provenanceOf = ({ issuer, client_id, api_url }: Provider): string =>
+  JSON.stringify([issuer, client_id, api_url]);
+
+/** Other tokens under the same account id must not be used: those of another user, client or address. */
+function ownDocuments({ id, username }: Account, provider: Provider, state: Needs['state']) {
+  const owner = createHash('sha256')
+    .update(JSON.stringify([provenanceOf(provider), username]))
+    .digest('base64url');
+  return <T>(name: string, codec: Codec<Owned<T>>): Document<T> =>
+    owned(state.document(`accounts/${id}/${name}`, codec), owner);
+}
+
+interface SessionParts {
+  readonly provider: Provider;
+  readonly toIssuer: HttpClient;
+  readonly documentOf: DocumentOf;
+  readonly withLock: <T>(step: (isHeld: boolean) => Promise<T>) => Promise<T>;
+}
+
+/** The session, and the ways in which the account signs in for it. */
+function openSession(
+  account: Account,
+  { config, state, clock, log, scrubber, scryptCost }: Needs,
+  options: Options,
+  { provider, toIssuer, documentOf, withLock }: SessionParts,
+) {
+  const issuer = new Issuer({
+    ...provider,
+    codeSeconds: account.totp_secret ? LONGEST_CODE_SECONDS : null,
+    fetch: toIssuer.fetch,
+    clock,
+    log,
+    memory: options.issuerMemory ?? { metadata: null },
+  });
+  const budget = new LoginBudget({
+    store: state.document(`accounts/${account.id}/login-budget`, loginBudgetCodec),
+    clock,
+    // In a fleet, which has gates.
+    isOpenedForEachRun: options.gate !== undefined,
+    scryptCost,
+  });
+  const zone = zoneOf(config.usage.timezone);
+  const login = new Login({
+    issuer,
+    form: openForm(provider, issuer, toIssuer, clock),
+    signIn: options.signIn ?? provider.sign_in,
+    account,
+    oneTimeCode: codeOf(account, clock) ?? options.askCode ?? null,
+    context: JSON.stringify([provenanceOf(provider), ...loginMarks(provider)]),
+    budget,
+    timeWords: (instant) => timeWords(zone, instant, clock.now()),
+    wayIn: documentOf('way-in', wayInCodec),
+    log,
+  });
+  const tokens = documentOf('tokens', tokensCodec);
+  const session = new Session({
+    issuer,
+    login,
+    budget,
+    wantsRefreshToken: provider.offline_access,
+    tokens: options.anyScopes ? tokens : askedWith(issuer.scopes, tokens),
+    clock,
+    log,
+    onLogin: options.onLogin,
+    onRefresh: options.onRefresh,
+    onChange: options.onChange,
+    scrub: scrubber.registerToken,
+    // The daemon goes on where no lock can be made, such as on a full disk: it is the one that keeps the session.
+    withLock: (step) => withLock((isHeld) => step(isHeld || !options.isCommand)),
+  });
+  return { issuer, login, budget, session };
 }
 
 function openClients(

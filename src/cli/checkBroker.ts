@@ -97,7 +97,7 @@ function writingPlaces(mqtt: Mqtt): WritingPlace[] {
 function writingWords({ version, limits }: Connection, places: readonly WritingPlace[]): string {
   // MQTT 3.1.1 has no word for a refusal.
   if (version !== 5) return 'connected with MQTT 3.1.1';
-  if (limits.qos === 0) return 'connected with MQTT 5';
+  if (limits.maximumQoS === 0) return 'connected with MQTT 5';
   return `connected with MQTT 5, may write below ${places.map(({ below }) => below).join(' and ')}`;
 }
 

@@ -122,7 +122,7 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
   };
   const connection = await openBroker(mqtt, 'uninstall', clock, { onMessage });
   return {
-    /** `null`: the broker does not let us read. */
+    /** `null`: the broker does not let us read. Rejects when the connection ends while it is read. */
     async read(): Promise<readonly string[] | null> {
       retainedTopics.clear();
       try {
@@ -137,6 +137,7 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
         before = heard;
         await clock.sleep(SILENCE_MS);
       }
+      await connection.mustBeOpen();
       return [...retainedTopics];
     },
     /** Whether a daemon answers. One that was killed together with its broker has left `online` behind. */

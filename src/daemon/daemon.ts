@@ -11,7 +11,7 @@ import { concurrencyLimit, Paced } from '../foundation/limits.ts';
 import type { LogTail } from '../foundation/log.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress, startEmbedded } from '../mqtt/broker.ts';
-import { openLink } from '../mqtt/link.ts';
+import { Link } from '../mqtt/link.ts';
 import type { Incoming } from '../mqtt/message.ts';
 import { Requests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/messages.ts';
@@ -95,7 +95,7 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
     announcement: () => publisher.everything(),
     onMessage(incoming) {
       witnesses.hear(incoming);
-      if (!announcement.hear(incoming) && !baseTopic.hear(incoming)) void requests.onMessage(incoming);
+      if (!announcement.hear(incoming) && !baseTopic.hear(incoming)) requests.onMessage(incoming);
     },
     onDelivered(message) {
       message.onTaken?.();
@@ -171,7 +171,7 @@ async function openAll(options: Options) {
 
   const embedded = await startEmbedded(mqtt, options);
   const brokerUrl = embedded?.url ?? mqtt.url;
-  const link = openLink({
+  const link = new Link({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
     will: stateMessage(topics, 'offline'),
     subscriptions: householdSubscriptions(topics, mqtt.discovery_prefix, witnessSubscriptions(config.meters)),

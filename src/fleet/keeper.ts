@@ -8,7 +8,7 @@ import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { safeWords } from '../foundation/failure.ts';
 import { BaseTopicWatch } from '../mqtt/baseTopicWatch.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
-import { type Link, openLink } from '../mqtt/link.ts';
+import { Link } from '../mqtt/link.ts';
 import { bridgeDocument } from '../publication/discovery.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { healthOf, infoMessage, stateMessage, withReasons } from '../publication/messages.ts';
@@ -135,7 +135,7 @@ export class Keeper {
     const { config, topics } = context;
     const { mqtt } = config;
     const watch = this.#watchBaseTopic();
-    const link = openLink({
+    const link = new Link({
       ...context,
       address: () => brokerAddress(mqtt, mqtt.url, `${opened.installation}_state`),
       will: stateMessage(topics, 'offline'),

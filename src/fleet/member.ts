@@ -4,7 +4,7 @@ import type { Fleet } from '../config/schema.ts';
 import type { CronTimes } from '../engine/schedule.ts';
 import { SingleFlight } from '../foundation/limits.ts';
 import { brokerAddress } from '../mqtt/broker.ts';
-import { type Link, openLink } from '../mqtt/link.ts';
+import { Link } from '../mqtt/link.ts';
 import { Requests } from '../mqtt/requests.ts';
 import { processMessage, stateMessage } from '../publication/messages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
@@ -94,7 +94,7 @@ export async function startMember(machine: Machine) {
 function openLinkOf(number: number, { context, opened }: Machine): Link {
   const { config, topics } = context;
   const { mqtt } = config;
-  return openLink({
+  return new Link({
     ...context,
     address: () => brokerAddress(mqtt, mqtt.url, `${opened.installation}_${number}`),
     will: processMessage(topics, number, 'offline'),
@@ -115,6 +115,6 @@ function startLink(parts: ProcessParts): void {
   });
   link.start({
     announcement: () => [processMessage(topics, membership.number, 'online')],
-    onMessage: (incoming) => void requests.onMessage(incoming),
+    onMessage: (incoming) => requests.onMessage(incoming),
   });
 }

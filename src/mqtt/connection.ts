@@ -183,7 +183,7 @@ function closingOf(client: MqttClient): Promise<Closing> {
 /** How a connection has ended. */
 export interface End extends Reason {
   /** The first thing that had no answer. */
-  readonly over: string | undefined;
+  readonly unanswered: string | undefined;
   /** That is left out from now on. */
   readonly nextGetsFurther: boolean;
 }
@@ -230,14 +230,19 @@ export class Connection {
   }
 
   #judge(reason: Reason): End {
-    const [over] = [...this.#unanswered].flatMap(({ name }) => name ?? []);
+    const [unanswered] = [...this.#unanswered].flatMap(({ name }) => name ?? []);
     for (const { refuse } of this.#unanswered) refuse(reason);
-    return { ...reason, over, nextGetsFurther: this.#culprit.judge(over, reason) };
+    return { ...reason, unanswered, nextGetsFurther: this.#culprit.judge(unanswered, reason) };
   }
 
   /** It has not ended, and nobody has closed it. */
   get isOpen(): boolean {
     return !this.#client.stream.destroyed;
+  }
+
+  /** To be called before what has not come counts as not there. Rejects with why it has ended. */
+  async mustBeOpen(): Promise<void> {
+    if (!this.isOpen) throw notAcknowledged(await this.ended);
   }
 
   /** Bytes of retained messages so far: one that is long on its way shows by them. */
@@ -257,13 +262,16 @@ export class Connection {
    */
   async publish({ topic, payload, retain, correlationData }: Message): Promise<void> {
     const bytes = Buffer.byteLength(topic) + Buffer.byteLength(payload) + (correlationData?.length ?? 0);
-    const { largestPacketBytes, qos, retains } = this.limits;
-    if (bytes + PUBLISH_OVERHEAD_BYTES > largestPacketBytes)
-      throw PublishRefused.tooLarge(topic, largestPacketBytes);
+    const { maximumPacketSize, maximumQoS, retainAvailable } = this.limits;
+    if (bytes + PUBLISH_OVERHEAD_BYTES > maximumPacketSize)
+      throw PublishRefused.tooLarge(topic, maximumPacketSize);
     const name = publicationOf(topic);
     const end = this.#culprit.endOver(name);
     if (end) throw PublishRefused.byEnd(topic, end);
-    const options: IClientPublishOptions = { qos, retain: retain && retains };
+    const options: IClientPublishOptions = {
+      qos: maximumQoS === 0 ? 0 : 1,
+      retain: retain && retainAvailable,
+    };
     if (this.version === 5 && correlationData) options.properties = { correlationData };
     const write = (settle: Settle) =>
       this.#client.publish(topic, payload, options, (err) => settle(err && meaningOf(err, topic)));

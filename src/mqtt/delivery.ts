@@ -39,7 +39,7 @@ export class Delivery {
     this.#list = new RefusalList(parts.log);
     this.#release = new Paced(parts.clock, 0, () => {
       this.#outbox.release();
-      this.pump();
+      this.#pump();
     });
   }
 
@@ -67,7 +67,7 @@ export class Delivery {
     this.#list.forgetLog();
     this.#outbox.lead(announcement);
     this.#connection = connection;
-    this.pump();
+    this.#pump();
   }
 
   /** The connection has ended. */
@@ -76,34 +76,35 @@ export class Delivery {
     this.#outbox.rewind();
   }
 
-  put(message: Message): void {
-    this.#outbox.put(message);
+  put(messages: readonly Message[]): void {
+    for (const message of messages) this.#outbox.put(message);
+    this.#pump();
   }
 
-  pump(): void {
+  #pump(): void {
     for (;;) {
-      const over = this.connection;
-      if (over === null || this.#parts.signal.aborted) return;
+      const connection = this.connection;
+      if (connection === null || this.#parts.signal.aborted) return;
       const message = this.#outbox.underWay < MOST_UNDER_WAY ? this.#outbox.take() : undefined;
       if (!message) return;
-      void this.#deliver(over, message);
+      void this.#deliver(connection, message);
     }
   }
 
-  async #deliver(over: Connection, message: Message): Promise<void> {
+  async #deliver(connection: Connection, message: Message): Promise<void> {
     try {
-      this.#note(message, await this.#offer(over, message));
+      this.#note(message, await this.#offer(connection, message));
     } catch {
       // The connection has ended, and the message stays in the outbox.
       return;
     }
-    this.pump();
+    this.#pump();
   }
 
   /** Resolves to `null` once the broker has taken it, or to its refusal. Rejects when there is no answer. */
-  async #offer(over: Connection, message: Message): Promise<PublishRefused | null> {
+  async #offer(connection: Connection, message: Message): Promise<PublishRefused | null> {
     try {
-      await over.publish(message);
+      await connection.publish(message);
     } catch (err) {
       if (!(err instanceof PublishRefused)) throw err;
       this.#list.log(message.topic, err);
@@ -114,7 +115,6 @@ export class Delivery {
   }
 
   #note(message: Message, refusal: PublishRefused | null): void {
-    const { topic, retain } = message;
     if (refusal === null || refusal.isFinal) this.#outbox.done(message);
     else {
       // Closing the connection over it would send everything again, of which the broker has had too much already.
@@ -122,10 +122,13 @@ export class Delivery {
       this.#release.ask(HELD_BACK_MS);
     }
     this.#drained ||= this.#outbox.isIdle;
-    if (refusal === null) this.#parts.onDelivered(message);
-    if (refusal !== null && retain) this.#list.put(topic, refusal);
-    else if (refusal !== null || !this.#list.lift(topic)) return;
-    this.#parts.onRefusals();
+    if (refusal === null) {
+      this.#parts.onDelivered(message);
+      if (this.#list.lift(message.topic)) this.#parts.onRefusals();
+    } else if (message.retain) {
+      this.#list.put(message.topic, refusal);
+      this.#parts.onRefusals();
+    }
   }
 
   /**
@@ -133,9 +136,9 @@ export class Delivery {
    * that it has refused; rejects when there is no connection, or it ends, or the broker does not want a message now.
    */
   async send(messages: readonly Message[]): Promise<ReadonlySet<string>> {
-    const over = this.connection;
-    if (over === null) throw new Error('no connection to the broker');
-    const refusals = await Promise.all(messages.map((message) => this.#offer(over, message)));
+    const connection = this.connection;
+    if (connection === null) throw new Error('no connection to the broker');
+    const refusals = await Promise.all(messages.map((message) => this.#offer(connection, message)));
     const passing = refusals.find((refusal) => refusal !== null && !refusal.isFinal);
     if (passing) throw passing;
     return new Set(messages.filter((_, at) => refusals[at] !== null).map(({ topic }) => topic));

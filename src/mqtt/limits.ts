@@ -8,44 +8,50 @@ import {
 } from './reasonCodes.ts';
 import { BrokerFailure } from './refusals.ts';
 
-/** Properties of a CONNACK of MQTT 5; one that is missing limits nothing. */
-type Announced = Partial<
-  Record<'receiveMaximum' | 'maximumQoS' | 'maximumPacketSize', number> &
-    Record<'retainAvailable' | 'wildcardSubscriptionAvailable' | 'sharedSubscriptionAvailable', boolean>
->;
-
-/** A broker of MQTT 3.1.1 announces none. Topic Alias Maximum is not among them: no alias is ever sent. */
+/**
+ * Properties of a CONNACK of MQTT 5, by their names there; a broker of MQTT 3.1.1 announces none. Topic Alias Maximum is not among them: no
+ * alias is ever sent.
+ */
 export interface BrokerLimits {
   /** The most publishes with QoS 1 that may wait for its answer. */
   readonly receiveMaximum: number;
   /** 0: it acknowledges no message. */
-  readonly qos: 0 | 1;
-  readonly retains: boolean;
-  readonly largestPacketBytes: number;
-  readonly takesWildcards: boolean;
-  readonly sharesSubscriptions: boolean;
+  readonly maximumQoS: number;
+  readonly maximumPacketSize: number;
+  readonly retainAvailable: boolean;
+  readonly wildcardSubscriptionAvailable: boolean;
+  readonly sharedSubscriptionAvailable: boolean;
 }
 
-const USUAL_RECEIVE_MAXIMUM = 65_535;
+const UNLIMITED: BrokerLimits = {
+  receiveMaximum: 65_535,
+  maximumQoS: 1,
+  maximumPacketSize: Number.POSITIVE_INFINITY,
+  retainAvailable: true,
+  wildcardSubscriptionAvailable: true,
+  sharedSubscriptionAvailable: true,
+};
 
 /** `refusedOfWills`: reason codes by which it has refused a CONNECT whose will asked for more. */
-export function limitsOf(announced: Announced = {}, refusedOfWills: ReadonlySet<number>): BrokerLimits {
-  const takesQos1 = announced.maximumQoS !== 0 && !refusedOfWills.has(QOS_NOT_SUPPORTED);
+export function limitsOf(
+  announced: Partial<BrokerLimits> = {},
+  refusedOfWills: ReadonlySet<number>,
+): BrokerLimits {
+  const limits = { ...UNLIMITED, ...announced };
   return {
+    ...limits,
     // Zero, which no broker may announce, would let nothing out for ever.
-    receiveMaximum: announced.receiveMaximum || USUAL_RECEIVE_MAXIMUM,
-    qos: takesQos1 ? 1 : 0,
-    retains: announced.retainAvailable !== false && !refusedOfWills.has(RETAIN_NOT_SUPPORTED),
-    largestPacketBytes: announced.maximumPacketSize || Number.POSITIVE_INFINITY,
-    takesWildcards: announced.wildcardSubscriptionAvailable !== false,
-    sharesSubscriptions: announced.sharedSubscriptionAvailable !== false,
+    receiveMaximum: limits.receiveMaximum || UNLIMITED.receiveMaximum,
+    maximumPacketSize: limits.maximumPacketSize || UNLIMITED.maximumPacketSize,
+    maximumQoS: refusedOfWills.has(QOS_NOT_SUPPORTED) ? 0 : limits.maximumQoS,
+    retainAvailable: limits.retainAvailable && !refusedOfWills.has(RETAIN_NOT_SUPPORTED),
   };
 }
 
 /** The reason code that such a subscription would meet; `null`: it may be sent. */
 export function refusedUnasked(filter: string, limits: BrokerLimits): number | null {
-  if (!limits.sharesSubscriptions && filter.startsWith('$share/')) return NO_SHARED_SUBSCRIPTIONS;
-  return !limits.takesWildcards && /[+#]/.test(filter) ? NO_WILDCARDS : null;
+  if (!limits.sharedSubscriptionAvailable && filter.startsWith('$share/')) return NO_SHARED_SUBSCRIPTIONS;
+  return !limits.wildcardSubscriptionAvailable && /[+#]/.test(filter) ? NO_WILDCARDS : null;
 }
 
 const RETAIN_UNAVAILABLE = new BrokerFailure(
@@ -62,6 +68,6 @@ const QOS_UNAVAILABLE = new BrokerFailure(
 );
 
 /** The person at home should know these. A limit that can be kept without a loss is not told. */
-export function lossesBy({ retains, qos }: BrokerLimits): readonly Failure[] {
-  return [...(retains ? [] : [RETAIN_UNAVAILABLE]), ...(qos === 0 ? [QOS_UNAVAILABLE] : [])];
+export function lossesBy({ retainAvailable, maximumQoS }: BrokerLimits): readonly Failure[] {
+  return [...(retainAvailable ? [] : [RETAIN_UNAVAILABLE]), ...(maximumQoS === 0 ? [QOS_UNAVAILABLE] : [])];
 }

@@ -16,7 +16,7 @@ export interface LinkOptions {
   readonly will: Message;
   /** MQTT 5: the will waits so long for a connection that goes on with the session of this client id. */
   readonly willAfterSeconds?: number;
-  readonly subscriptions?: readonly Subscription[];
+  readonly subscriptions: readonly Subscription[];
   readonly clock: Clock;
   readonly log: Log;
   /** Draws from [0, 1). */
@@ -47,8 +47,6 @@ const STABLE_MS = 30_000;
 const SHORT_LIVED =
   "If this goes on: another client may use the same client id, or the broker's log tells why it cuts.";
 
-export const openLink = (options: LinkOptions): Link => new Link(options);
-
 export class Link {
   readonly #options: LinkOptions;
   readonly #culprit: Culprit;
@@ -69,7 +67,7 @@ export class Link {
   #losses: readonly Failure[] = [];
 
   constructor(options: LinkOptions) {
-    const { clock, log, will, subscriptions = [] } = options;
+    const { clock, log, will, subscriptions } = options;
     const { signal } = this.#stopping;
     this.#options = options;
     // The broker has taken a will for this topic: no message of it ends the connection.
@@ -168,6 +166,7 @@ export class Link {
   async #live(opened: Connection): Promise<boolean> {
     const { clock, log } = this.#options;
     const gone = new AbortController();
+    void opened.ended.then(() => gone.abort());
     this.#lastWarning = '';
     this.#hasConnected = true;
     this.#delivery.begin(opened, this.#consumers.announcement());
@@ -175,23 +174,26 @@ export class Link {
     this.#consumers.onStatus?.();
     // When it rejects, the connection has ended.
     this.#subscriber.insist(opened, gone.signal, () => this.#consumers.onRefusals?.()).catch(() => undefined);
-    let isStable = false;
-    const onStable = () => {
-      isStable = true;
-      this.#noteCut(null);
-      if (!this.#culprit.retry()) return opened.hurry();
-      this.#delivery.begin(opened, this.#consumers.announcement());
-      cancel = clock.after(STABLE_MS, onStable);
-    };
-    let cancel = clock.after(STABLE_MS, onStable);
-    const { what: why, hint = isStable ? undefined : SHORT_LIVED, over: unanswered } = await opened.ended;
-    cancel();
-    gone.abort();
+    await clock.sleep(STABLE_MS, gone.signal);
+    const isStable = !gone.signal.aborted;
+    if (isStable) await this.#goOn(opened, gone.signal);
+    const { what: why, hint = isStable ? undefined : SHORT_LIVED, unanswered } = await opened.ended;
     this.#offlineSince = clock.monotonic();
     this.#delivery.end();
     if (!this.#stopping.signal.aborted) log.warn({ why, hint, unanswered }, 'connection to the broker lost');
     this.#consumers.onStatus?.();
     return isStable;
+  }
+
+  /** The connection has lasted: what was left out is tried again, one at a time, before everything goes out as fast as the broker takes it. */
+  async #goOn(opened: Connection, gone: AbortSignal): Promise<void> {
+    this.#noteCut(null);
+    while (this.#culprit.retry()) {
+      this.#delivery.begin(opened, this.#consumers.announcement());
+      await this.#options.clock.sleep(STABLE_MS, gone);
+      if (gone.aborted) return;
+    }
+    opened.hurry();
   }
 
   #noteCut(cut: Failure | null): void {
@@ -203,11 +205,9 @@ export class Link {
   /** Until the first connection retained messages are dropped: the announcement has them, after what is restored. */
   publish(messages: readonly Message[]): void {
     if (this.#stopping.signal.aborted) return;
-    for (const message of messages) {
-      if (this.#hasConnected || !message.retain) this.#delivery.put(message);
-      if (!message.retain) this.#consumers.onPassing?.(message);
-    }
-    this.#delivery.pump();
+    const passing = messages.filter(({ retain }) => !retain);
+    for (const message of passing) this.#consumers.onPassing?.(message);
+    this.#delivery.put(this.#hasConnected ? messages : passing);
   }
 
   /**

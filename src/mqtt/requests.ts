@@ -144,14 +144,16 @@ export class Requests {
     }
   }
 
-  /** Answers every request but retained ones, and those of a flood that comes too fast; resolves when the answer is on its way. */
-  async onMessage(incoming: Incoming): Promise<void> {
+  /** Answers every request but retained ones, and those of a flood that comes too fast. */
+  onMessage(incoming: Incoming): void {
     const { topic, payload, retained } = incoming;
     const prefix = `${this.#baseTopic}/bridge/request/`;
     if (!topic.startsWith(prefix)) return;
     const name = topic.slice(prefix.length);
-    if (retained)
-      return this.#warn(name, 'retained request ignored: publish requests without the retain flag');
+    if (retained) {
+      this.#warn(name, 'retained request ignored: publish requests without the retain flag');
+      return;
+    }
     if (!this.isKnown(name)) this.#warn(name, 'unknown request');
     if (!ANSWERABLE_NAME.test(name)) return;
     const wanted = answerPlaceOf(incoming, this.#baseTopic, this.#responseTopics);
@@ -159,12 +161,9 @@ export class Requests {
       this.#warn(name, 'request refused: its response topic is no place for an answer');
     // A request that waits must not keep the whole packet that it came in.
     const beginning = Buffer.from(payload.subarray(0, LARGEST_REQUEST_BYTES + 1));
-    await new Promise<void>((resolve) => {
-      const step = () => void this.#reply(name, beginning, wanted).then(resolve);
-      if (this.#queues.get(this.#kindOf(name))?.add(step)) return;
+    const step = () => void this.#reply(name, beginning, wanted);
+    if (!this.#queues.get(this.#kindOf(name))?.add(step))
       this.#warn(name, 'request left out: they come faster than they are answered');
-      resolve();
-    });
   }
 
   async #reply(name: string, payload: Buffer, wanted: AnswerPlace | Failure | null): Promise<void> {

@@ -51,8 +51,8 @@ export class Subscriber {
   }
 
   /** Resolves with whether the broker takes them. Rejects as `Connection.subscribe` does. */
-  async subscribe(over: Connection, subscriptions = this.#parts.subscriptions): Promise<boolean> {
-    const refusals = await over.subscribe(subscriptions);
+  async subscribe(connection: Connection, subscriptions = this.#parts.subscriptions): Promise<boolean> {
+    const refusals = await connection.subscribe(subscriptions);
     for (const { filter } of subscriptions) {
       const refusal = refusals.find((each) => each.filter === filter);
       if (refusal === undefined) {
@@ -66,13 +66,13 @@ export class Subscriber {
   }
 
   /** Asks again and again for what the broker has refused. Resolves when nothing is left, or the signal aborts; rejects as `subscribe` does. */
-  async insist(over: Connection, signal: AbortSignal, onGranted: () => void): Promise<void> {
+  async insist(connection: Connection, signal: AbortSignal, onGranted: () => void): Promise<void> {
     const { subscriptions, clock } = this.#parts;
     const refused = () => subscriptions.filter(({ filter }) => this.#list.has(filter));
     while (refused().length > 0) {
       await clock.sleep(AGAIN_MS, signal);
       if (signal.aborted) return;
-      for (const subscription of refused()) if (await this.subscribe(over, [subscription])) onGranted();
+      for (const subscription of refused()) if (await this.subscribe(connection, [subscription])) onGranted();
     }
   }
 
@@ -83,28 +83,29 @@ export class Subscriber {
 
   /** As ReadRetained. A retained message follows its subscription at once. Rejects when the connection ends, or the signal aborts. */
   async read(
-    over: Connection,
+    connection: Connection,
     subscription: Subscription,
     onLate?: (incoming: Incoming) => void,
   ): Promise<Incoming | null> {
     const { clock, signal } = this.#parts;
-    if (!over.limits.retains) return null;
+    if (!connection.limits.retainAvailable) return null;
     const { filter } = subscription;
     let answer: Incoming | null = null;
     this.#readers.set(filter, (incoming) => {
       answer ??= incoming;
     });
-    if (!(await this.subscribe(over, [subscription]))) {
+    if (!(await this.subscribe(connection, [subscription]))) {
       this.#readers.delete(filter);
       return null;
     }
-    await this.#untilSilent(over, () => answer !== null);
-    // An end may have cut it short, and a part would count as all there is.
+    await this.#untilSilent(connection, () => answer !== null);
+    // An end may have cut it short.
     signal.throwIfAborted();
+    if (answer === null) await connection.mustBeOpen();
     const end = () => {
       cancel();
       this.#readers.delete(filter);
-      over.unsubscribe(filter).catch(() => undefined);
+      connection.unsubscribe(filter).catch(() => undefined);
     };
     const cancel = clock.after(LONGEST_READ_MS, end);
     if (answer !== null || onLate === undefined) end();
@@ -116,16 +117,16 @@ export class Subscriber {
     return answer;
   }
 
-  /** Resolves when it is done, or no byte of a retained message has come for a while. */
-  async #untilSilent(over: Connection, isDone: () => boolean): Promise<void> {
+  /** Resolves when it is done, no byte of a retained message has come for a while, or none can come any more. */
+  async #untilSilent(connection: Connection, isDone: () => boolean): Promise<void> {
     const { clock, signal } = this.#parts;
     const began = clock.monotonic();
     let heardAt = began;
-    let bytes = over.retainedBytes;
-    while (!isDone() && !signal.aborted) {
+    let bytes = connection.retainedBytes;
+    while (!isDone() && !signal.aborted && connection.isOpen) {
       const now = clock.monotonic();
-      if (bytes !== over.retainedBytes) heardAt = now;
-      bytes = over.retainedBytes;
+      if (bytes !== connection.retainedBytes) heardAt = now;
+      bytes = connection.retainedBytes;
       if (now - heardAt >= SILENCE_MS || now - began >= LONGEST_READ_MS) return;
       await clock.sleep(LISTEN_EVERY_MS, signal);
     }

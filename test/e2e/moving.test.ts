@@ -1,4 +1,4 @@
-// "Moving to another Pi", as docs/questions.md tells it: packed, unpacked elsewhere, and gone on with as if nothing had happened.
+// "Moving to another Pi", as docs/backup.md tells it: packed, unpacked elsewhere, and gone on with as if nothing had happened.
 import { execFile } from 'node:child_process';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

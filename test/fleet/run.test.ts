@@ -11,7 +11,7 @@ import { type ProcessParts, runAccount } from '../../src/fleet/run.ts';
 import { openSchedule } from '../../src/fleet/schedule.ts';
 import { EXIT, failure } from '../../src/foundation/failure.ts';
 import { concurrencyLimit } from '../../src/foundation/limits.ts';
-import { type Link, openLink } from '../../src/mqtt/link.ts';
+import { Link } from '../../src/mqtt/link.ts';
 import type { Message } from '../../src/mqtt/message.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
@@ -55,9 +55,10 @@ async function openRun(
     ...{ isAway: false, refuses: /^never$/, sent: [] as Message[], statementsBefore: 0 },
     onSend: () => undefined as unknown,
   };
-  const unconnected = openLink({
+  const unconnected = new Link({
     address: () => Promise.reject(new Error('nowhere')),
     will: { topic: 'will', payload: '', retain: false },
+    subscriptions: [],
     ...{ clock, log, random: () => 0.5 },
   });
   const link: Link = Object.assign(unconnected, {

@@ -63,6 +63,28 @@ test('publishes in the end what was left out when it was not what ended the conn
   expect([broker.connections, broker.topics().includes(CULPRIT)]).toEqual([3, true]);
 });
 
+test('sends one at a time until the connection has lasted when something has ended the one before, and then all at once', async () => {
+  const { broker, link, pass, inTheEnd } = await judged({
+    publish: (topic, connections) => (topic === CULPRIT && connections === 1 ? null : 0),
+  });
+  await inTheEnd('a connection', () => link.status().connected);
+  link.publish([state('1', CULPRIT)]);
+  await inTheEnd('the message', () => broker.topics().includes(CULPRIT));
+  broker.hold();
+  link.publish(states('a', 'b', 'c'));
+  await waitFor('the first', () => broker.unanswered === 1);
+  await pass(10_000);
+  expect(broker.unanswered).toBe(1);
+  broker.answer(1);
+  await waitFor('the second', () => broker.topics().includes('x/b'));
+  await pass(15_000);
+  broker.answer(1);
+  await pass(10_000);
+  broker.answer(1);
+  link.publish(states('d', 'e', 'f'));
+  await waitFor('the others', () => broker.unanswered === 3);
+});
+
 test('tries once more what it has left out when a connection has lasted, and then no more', async () => {
   let sent = 0;
   const { broker, link, inTheEnd, pass } = await judged(

@@ -2,7 +2,7 @@
 import { type Clock, systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import { type BrokerAddress, type Connection, openConnection } from '../../src/mqtt/connection.ts';
-import { type LinkConsumers, type LinkOptions, openLink as openLinkTo } from '../../src/mqtt/link.ts';
+import { Link, type LinkConsumers, type LinkOptions } from '../../src/mqtt/link.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -48,7 +48,7 @@ export function openLink(
   const { log, lines } = logLines();
   const delivered: Message[] = [];
   const heard: Incoming[] = [];
-  const link = openLinkTo({
+  const link = new Link({
     address: async () => address(url, at?.()),
     will: OFFLINE,
     subscriptions: [{ filter: 'x/request/+', lost: 'requests' }],

@@ -54,6 +54,8 @@ async function open() {
     answers: () => answers.map((one) => one && String(one.payload)),
     late,
     acknowledged: () => acknowledged,
+    asked: () => asked,
+    cut: wire.cut,
     say: async (bytes: Buffer, waitMs = 10) => {
       socket?.write(bytes);
       await turn(waitMs);
@@ -120,6 +122,22 @@ test('reads a message whole when acknowledgements come before it and its header 
   await pass(50, 50);
   await waitFor('the answer', () => answers().length === 1);
   expect(answers()).toEqual(['0'.repeat(200)]);
+});
+
+test('asks again over the next connection, and takes nothing for granted, when the connection ends before an answer', async () => {
+  const { pass, say, cut, asked, answers, heard } = await open();
+  await pass(300, 50);
+  cut();
+  await waitFor('the second question', async () => {
+    await pass(500, 50);
+    return asked() === 2;
+  });
+  expect(answers()).toEqual([]);
+  await say(publish('kept'));
+  await waitFor('its arrival', () => heard.length === 1);
+  await pass(50, 50);
+  await waitFor('the answer', () => answers().length === 1);
+  expect(answers()).toEqual(['kept']);
 });
 
 test('gives nothing after a minute when the broker goes on', async () => {

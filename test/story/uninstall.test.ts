@@ -6,6 +6,7 @@ import { claimDirectory } from '../../src/store/locks.ts';
 import { ME, METER } from '../support/homes.ts';
 import { logLines } from '../support/logLines.ts';
 import { firstPoll, openStory } from '../support/story.ts';
+import { type StrictBroker, startStrictBroker } from '../support/strictBroker.ts';
 
 const OTHERS = [
   'heat2mqtt/notes',
@@ -103,6 +104,21 @@ test('where it cannot be told whether a daemon runs, it is refused, and done whe
     code: 'state_unwritable',
   });
   expect((await retained()).sort()).toEqual([...OTHERS].sort());
+});
+
+test('says that the connection has ended, and not that nothing is retained, when it does while it reads', async () => {
+  const story = await openStory();
+  const broker: StrictBroker = await startStrictBroker({
+    subscribe() {
+      setImmediate(() => broker.cut());
+      return 1;
+    },
+  });
+  const mqtt = { url: broker.url, protocol: '3.1.1' };
+  await expect(story.type('uninstall --yes', { mqtt })).rejects.toMatchObject({
+    code: 'not_acknowledged',
+    exitCode: 6,
+  });
 });
 
 test('a broker of our own keeps nothing; what is left elsewhere is named, with its files', async () => {

@@ -1,7 +1,8 @@
 // How a command line ends: each kind of trouble has its exit code and its words.
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { POLL_NOW, REFUSALS } from '../../src/auth/refusals.ts';
 import { adviceOf, typedAs } from '../../src/cli/command.ts';
 import { exitCodeOf } from '../../src/cli/commandLine.ts';
@@ -11,13 +12,16 @@ import { ME } from '../support/homes.ts';
 import { ROOT } from '../support/sources.ts';
 import { ioTo, openProviderFor } from '../support/typed.ts';
 
+const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-test-'));
+afterAll(() => rm(folder, { recursive: true }));
+
 const PROVIDER = {
   HEAT2MQTT_PROVIDER_ISSUER: 'http://127.0.0.1:9/auth/realms/energy',
   HEAT2MQTT_PROVIDER_API_URL: 'http://127.0.0.1:9/api/v1',
   HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
   HEAT2MQTT_USERNAME: 'me@example.org',
   HEAT2MQTT_PASSWORD: 'invented',
-  HEAT2MQTT_STATE_DIR: '/nonexistent/heat2mqtt',
+  HEAT2MQTT_STATE_DIR: join(folder, 'state'),
 };
 
 const SECOND = {

@@ -29,6 +29,8 @@ import {
   isAgreed,
   mustBeAnswerable,
   refusal,
+  shown,
+  unwritable,
   wrongUsage,
 } from './command.ts';
 import { loadSettings, refuseInFleet, silentLog } from './settings.ts';
@@ -273,13 +275,3 @@ const backupTooLarge = (path: string, { found, allowed }: TooLarge) =>
     `${shown(path)} cannot be written: found ${found}; allowed: ${allowed}.`,
     'Nothing was changed. Copy the state directory itself, while nothing runs.',
   );
-
-const unwritable = (path: string, code = 'unknown error') =>
-  refusal(
-    'file_unwritable',
-    `${shown(path)} cannot be written (${code}).`,
-    'Name a file in a folder that this user may write, or give this user the folder.',
-  );
-
-/** Text of a file that may come from anywhere. */
-const shown = (text: string): string => text.slice(0, 200).replace(/\p{Cc}/gu, ' ');

@@ -39,6 +39,19 @@ export type Command = (given: Arguments, io: Io) => Promise<number>;
 export const refusal = (code: string, message: string, hint?: string) =>
   failure(code, message, { exit: EXIT.usage, retry: 'never', hint });
 
+/** Text of a file that may come from anywhere. */
+export const shown = (text: string): string => text.slice(0, 200).replace(/\p{Cc}/gu, ' ');
+
+export const UNWRITABLE = 'file_unwritable';
+
+/** `code`: of the system's error. */
+export const unwritable = (path: string, code = 'unknown error') =>
+  refusal(
+    UNWRITABLE,
+    `${shown(path)} cannot be written (${code}).`,
+    'Name a file in a folder that this user may write, or give this user the folder.',
+  );
+
 /** The command line cannot be understood. */
 export const wrongUsage = (message: string) =>
   refusal('wrong_usage', message, `\`${about.name} --help\` lists commands and options.`);

@@ -10,6 +10,10 @@ export async function exitCodeOf(argv: readonly string[], io: Io): Promise<numbe
   try {
     return await runCommandLine(argv, io);
   } catch (err) {
+    if (io.interrupted.aborted && isAbort(err)) {
+      io.err('Ended before the answer came.\n');
+      return EXIT.usage;
+    }
     if (err instanceof Failure) {
       // Each line about an invalid configuration already says what is allowed.
       const advice = err.code === 'config_invalid' ? undefined : adviceOf(err);
@@ -20,6 +24,10 @@ export async function exitCodeOf(argv: readonly string[], io: Io): Promise<numbe
     return EXIT.unexpected;
   }
 }
+
+/** A question that was under way is no answer, and nothing is wrong with the network. */
+const isAbort = (err: unknown): boolean =>
+  [err, Object(err).cause].some((thrown) => Object(thrown).name === 'AbortError');
 
 /** The place where it was thrown, without the message: that may quote a secret. */
 const placeOf = (err: unknown): string => [kindOf(err), ...framesOf(err).slice(0, 5)].join('\n');

@@ -121,7 +121,7 @@ async function byLink({ issuer }: Upstream, redirectUri: string, io: Io): Promis
 }
 
 const endedEarly = () =>
-  methodUnusable(EXIT.unexpected, 'Ended before the sign-in was complete.', 'Run the command again.');
+  methodUnusable(EXIT.usage, 'Ended before the sign-in was complete.', 'Run the command again.');
 
 /** Asks a person beforehand, and again when the login page wants a code and none was typed. */
 function codePrompt({ ask, clock, interrupted, isInteractive }: Io): () => Promise<string | null> {

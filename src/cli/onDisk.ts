@@ -21,10 +21,18 @@ import { statementPage, statementText } from '../publication/statement/page.ts';
 import { completeMonths, type StatementFacts, statementOf } from '../publication/statement/statement.ts';
 import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
 import type { LedgerDocument } from '../store/ledgerDocument.ts';
-import { makePrivateDirectory, replace, withoutCustomer } from '../store/privateFiles.ts';
+import { replace, withoutCustomer } from '../store/privateFiles.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import { loadHousehold, pickAccount } from './account.ts';
-import { type Arguments, type Command, choiceOf, type Io, wrongUsage } from './command.ts';
+import {
+  type Arguments,
+  type Command,
+  choiceOf,
+  type Io,
+  UNWRITABLE,
+  unwritable,
+  wrongUsage,
+} from './command.ts';
 import { print } from './printing.ts';
 import { type Household, type HouseholdSettings, loadSettings, type Settings } from './settings.ts';
 
@@ -119,8 +127,8 @@ export const statement: Command = async (given, io) => {
         for (const sheet of statements)
           await keepSheet(String(options.output), sheet, format, { settings: household, io });
     } catch (err) {
-      // One account without a whole month does not take the sheets of the others away.
-      if (!(err instanceof Failure) || !options.all) throw err;
+      // One account without a whole month does not take the sheets of the others away; a full disk does.
+      if (!(err instanceof Failure) || err.code === UNWRITABLE || !options.all) throw err;
       io.err(`${id}: ${err.message}\n`);
       worst = err.exitCode;
     }
@@ -157,8 +165,10 @@ async function keepSheet(
   { settings, io }: { readonly settings: Pick<Settings, 'config'>; readonly io: Io },
 ): Promise<void> {
   const file = join(resolve(directory), `${sheet.account}-${sheet.meter}-${sheet.month}.${ENDING[format]}`);
-  await makePrivateDirectory(resolve(directory));
-  await replace(file, documentOf([sheet], format, settings, io));
+  const document = documentOf([sheet], format, settings, io);
+  await replace(file, document).catch((err: NodeJS.ErrnoException) => {
+    throw unwritable(file, err.code);
+  });
   io.out(`${file}\n`);
 }
 

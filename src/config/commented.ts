@@ -1,6 +1,7 @@
 // A configuration as YAML with comments: what each key is for, or where each value comes from.
 import * as yaml from 'yaml';
 import type { RawConfig } from './draft.ts';
+import { withoutQuery } from './faults.ts';
 import { type Path, schemaAt } from './keys.ts';
 import type { Config } from './schema.ts';
 import { Secret } from './secret.ts';
@@ -58,7 +59,8 @@ export function showConfig(
 
 function shownValue(path: Path, value: unknown, reader: 'owner' | 'stranger'): unknown {
   if (value instanceof Secret) return `[secret] (${value.origin})`;
-  if (typeof value !== 'string' || schemaAt(path)?.private !== true) return value;
+  if (typeof value !== 'string') return value;
+  if (schemaAt(path)?.private !== true) return withoutQuery(value);
   // The rest of a masked name, such as its domain, may still identify a person.
   if (reader === 'stranger') return '[private]';
   // Published anyhow.

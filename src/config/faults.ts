@@ -35,11 +35,13 @@ export function valueWords(value: unknown, isHidden: boolean): string {
   return typeof value === 'string' ? quoted(value) : String(value);
 }
 
+/** What follows the path of an address may be a key. Any other text stays. */
+export const withoutQuery = (value: string): string =>
+  value.replace(/^([a-z][a-z0-9+.-]*:\/\/.*?)[?#].*$/is, '$1?…');
+
 // Everything before an @ may be a name and a password, whether or not the rest is a valid address.
 function quoted(value: string): string {
-  const masked = value
-    .replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@')
-    .replace(/^([a-z][a-z0-9+.-]*:\/\/.*?)[?#].*$/is, '$1?…');
+  const masked = withoutQuery(value.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@'));
   return JSON.stringify(masked.length > 60 ? `${masked.slice(0, 60)}…` : masked);
 }
 

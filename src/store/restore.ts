@@ -156,7 +156,9 @@ async function namesToRemove(directory: string): Promise<readonly string[] | nul
     });
     for await (const [name] of documents) names.add(name);
   } catch (err) {
-    return unlessGone(err as NodeJS.ErrnoException);
+    const fault = err as NodeJS.ErrnoException;
+    // There is a file where the directory should be: its first document tells that.
+    return fault.code === 'ENOTDIR' ? null : unlessGone(fault);
   }
   const { remove } = underWay.parse(rest, { jitless: true });
   if (![...names, ...remove].every(isDocument)) throw new TypeError('no document has this name');

@@ -109,7 +109,7 @@ describe('on another device', () => {
     const controller = new AbortController();
     const pressed = beside(() => controller.abort());
     await expect(type('login', DEVICE, undefined, { interrupted: controller.signal })).rejects.toMatchObject({
-      exitCode: 1,
+      exitCode: 2,
       message: 'Ended before the sign-in was complete.',
     });
     await pressed;
@@ -204,7 +204,7 @@ describe('by itself', () => {
       return null;
     };
     await expect(type('login', {}, press, { interrupted: controller.signal })).rejects.toMatchObject({
-      exitCode: 1,
+      exitCode: 2,
       message: expect.stringContaining('Ended before'),
     });
     expect([logins(), await files()]).toEqual([0, []]);
@@ -220,7 +220,7 @@ describe('by itself', () => {
       });
       return new Promise<null>(() => undefined);
     };
-    await expect(type('login', {}, undefined, { ask })).rejects.toMatchObject({ exitCode: 1 });
+    await expect(type('login', {}, undefined, { ask })).rejects.toMatchObject({ exitCode: 2 });
     expect([logins(), await files()]).toEqual([0, []]);
   });
 

@@ -1,14 +1,19 @@
 // How a command line ends: each kind of trouble has its exit code and its words.
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { POLL_NOW, REFUSALS } from '../../src/auth/refusals.ts';
 import { adviceOf, typedAs } from '../../src/cli/command.ts';
 import { exitCodeOf } from '../../src/cli/commandLine.ts';
 import { failure } from '../../src/foundation/failure.ts';
 import { pages } from '../support/docCommands.ts';
+import { ME } from '../support/homes.ts';
 import { ROOT } from '../support/sources.ts';
-import { ioTo } from '../support/typed.ts';
+import { ioTo, openProviderFor } from '../support/typed.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-test-'));
+afterAll(() => rm(folder, { recursive: true }));
 
 const PROVIDER = {
   HEAT2MQTT_PROVIDER_ISSUER: 'http://127.0.0.1:9/auth/realms/energy',
@@ -16,7 +21,7 @@ const PROVIDER = {
   HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
   HEAT2MQTT_USERNAME: 'me@example.org',
   HEAT2MQTT_PASSWORD: 'invented',
-  HEAT2MQTT_STATE_DIR: '/nonexistent/heat2mqtt',
+  HEAT2MQTT_STATE_DIR: join(folder, 'state'),
 };
 
 const SECOND = {
@@ -26,9 +31,13 @@ const SECOND = {
   HEAT2MQTT_ACCOUNTS_1_PASSWORD: 'invented',
 };
 
-async function ended(words: readonly string[], env: Record<string, string> = {}) {
+async function ended(
+  words: readonly string[],
+  env: Record<string, string> = {},
+  interrupted = new AbortController().signal,
+) {
   const [out, err]: [string[], string[]] = [[], []];
-  const code = await exitCodeOf(words, { ...ioTo(out, err), env });
+  const code = await exitCodeOf(words, { ...ioTo(out, err), env, interrupted });
   return { code, out: out.join(''), err: err.join('') };
 }
 
@@ -177,3 +186,22 @@ test('the advice of a command names what can be done there, not the button of a 
   expect(adviceOf(refused)).toContain('wait and run this again');
   expect(adviceOf(refused, 'try again here')).not.toMatch(/Poll now|bridge\/request/);
 });
+
+test.each(['usage', 'invoices', 'constituencies'])(
+  '%s says that it was ended, and speaks of no fault, when Ctrl-C comes before the answer',
+  async (command) => {
+    const { simulator, env } = await openProviderFor(ME);
+    const HEAT2MQTT_CONSTITUENCIES_BASE_URL = simulator.urls.constituencies;
+    const controller = new AbortController();
+    const press = () => {
+      controller.abort();
+      return true;
+    };
+    for (const place of ['/api', '/v1']) simulator.switches.fault(place, { kind: 'hang' }, { when: press });
+    expect(await ended([command], { ...env, HEAT2MQTT_CONSTITUENCIES_BASE_URL }, controller.signal)).toEqual({
+      code: 2,
+      err: 'Ended before the answer came.\n',
+      out: '',
+    });
+  },
+);

@@ -49,6 +49,14 @@ test('a configuration is silent about secrets however it is printed, and shown w
   expect(told).not.toMatch(/70418235|80000002|Aoife|Cormac|0199/);
 });
 
+test('leaves the query of an address out when the configuration is printed, which may be the key of a broker', async () => {
+  const url = 'wss://broker.example.org/mqtt?token=Canary-7&v=1';
+  const loaded = await load(`${PROVIDER}accounts: [{ username: u, password: p }]\nmqtt: { url: '${url}' }\n`);
+  expect(loaded.config.mqtt.url).toBe(url);
+  for (const reader of ['owner', 'stranger'] as const)
+    expect(showConfig(loaded, reader)).toContain('\n  url: wss://broker.example.org/mqtt?… # file\n');
+});
+
 // Each with a secret or a name in a wrong place, or of a wrong form.
 const WITH_CANARIES = String.raw`
 accounts: [{ username: u, password: [Canary] }]

@@ -243,6 +243,13 @@ test('a link in the way of an interrupted restore is not followed, and the progr
   expect(await listed()).toEqual(['accounts', 'installation.json', 'journal.json', 'restoring.json.damaged']);
 });
 
+test('speaks of no restore when there is a file in the place of the state directory', async () => {
+  const { path, open, messages } = await place();
+  await writeFile(path, '');
+  await open();
+  expect(messages('error')).toEqual([]);
+});
+
 const WHOLE = JSON.stringify({ write: { journal: JOURNAL }, remove: ['installation'] });
 
 test.each<[string, string | Buffer]>([

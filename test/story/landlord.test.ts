@@ -37,6 +37,13 @@ test('an area for each meter, one document for an account with two, and a privat
   expect(modes.map(({ mode }) => mode & 0o777)).toEqual([0o700, 0o600, 0o600]);
   const alone = await type(`statement 2025-02 --meter ${SECOND} --format html`);
   expect(await readFile(join(folder, names[1] ?? ''), 'utf8')).toBe(alone.out);
+  // Told once, and not for each of the accounts.
+  const taken = join(folder, names[0] ?? '');
+  await expect(type(`statement --all --output ${taken}`)).rejects.toMatchObject({
+    code: 'file_unwritable',
+    exitCode: 2,
+    message: expect.stringContaining('cannot be written (ENOTDIR)'),
+  });
   for (const words of ['--all', `--all --account home --output ${folder}`])
     await expect(type(`statement ${words}`)).rejects.toMatchObject({ exitCode: 2 });
 });

@@ -112,7 +112,7 @@ const account = section({
 
 const usage = section({
   schedule: withDefault(cronExpression, '23 */4 * * *').describe(
-    'When to ask the provider: a cron expression, in the time zone below. A day of the month and a weekday together mean a day that is both, not either as for cron(8); `heat2mqtt check` says when the next polls are.',
+    'When to ask the provider: a cron expression, in the time zone below. A day of the month and a weekday together mean a day that is both, not either as for cron(8); a time in the hour that the clocks leave out in spring is left out. `heat2mqtt check` says when the next polls are.',
   ),
   allow_fast_schedule: flag(false).describe(
     'true: accept a schedule that asks the provider more often than every 15 minutes.',

@@ -87,11 +87,15 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   }
   if (mqtt.embedded && origins.has('mqtt.url')) warnings.push(URL_IGNORED);
   else if (mqtt.embedded) mqtt.url = embeddedUrl(mqtt.embedded) ?? mqtt.url;
+  if (config.state_dir.split('/').includes('~')) warnings.push(NO_HOME);
   return { config, origins, path, warnings, notices };
 }
 
 const URL_IGNORED =
   'mqtt.url is not used, because mqtt.embedded starts a broker of its own: remove one of the two.';
+
+const NO_HOME =
+  'state_dir has a folder called ~: only a shell reads it as your home. Write the whole path, as /home/me/state, and move what is in that folder.';
 
 const BROKER_ON_LOOPBACK = {
   code: 'broker_on_loopback',

@@ -125,6 +125,13 @@ describe('relative paths', () => {
     expect(warnings).toEqual([expect.stringMatching(/^state_dir is taken from the working directory/)]);
   });
 
+  it('with a ~ that no shell has read are warned of', async () => {
+    const { warnings } = await loadFrom(
+      'accounts: [{ username: me, password: x of y }]\nstate_dir: ~/state\n',
+    );
+    expect(warnings).toEqual([expect.stringMatching(/^state_dir has a folder called ~/)]);
+  });
+
   it('are not told where they may be a password in the wrong key', async () => {
     const refused = loadFrom('accounts: [{ username: me, password_file: hunter2-of-the-heat }]\n');
     await expect(refused).rejects.toThrow(

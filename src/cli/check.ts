@@ -1,5 +1,5 @@
 // heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
-import { access, constants, rm, stat, writeFile } from 'node:fs/promises';
+import { rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { strayNames } from '../accounts/names.ts';
 import { openTo, pageAddress, weaknessOf, whyNoPage } from '../config/listenAddress.ts';
@@ -93,9 +93,11 @@ async function tryOffline(settings: Settings, attempt: Attempt, clock: Clock): P
     });
   // Without an account nothing is polled.
   if (fleet || config.accounts.length > 0) await attempt('schedule', async () => scheduleWords(settings));
-  if (http !== false) await attempt('page', () => tryPage(config, http.listen, clock));
+  const { isAnswered: isBesideDaemon } = await askHealth(config, clock);
+  if (http !== false) await attempt('page', () => tryPage(config, http.listen, isBesideDaemon, clock));
   if (!fleet) {
-    if (embedded) await attempt('own broker', () => tryOwnBroker(embedded, config, clock));
+    if (embedded)
+      await attempt('own broker', () => tryOwnBroker(embedded, config.mqtt, isBesideDaemon, clock));
     await attempt('state directory', () => tryStateDirectory(config));
     for (const { meter, ...words } of await witnessWords(settings, clock))
       await attempt(`witness of ${meter}`, async () => words);
@@ -137,22 +139,31 @@ async function tryAuthorities(key: string, file: string, now: number): Promise<O
 }
 
 /** Whether the port is free, or taken by heat2mqtt itself, and who is shown a page there. */
-async function tryPage(config: Config, listen: string, clock: Clock): Promise<Outcome> {
+async function tryPage(
+  config: Config,
+  listen: string,
+  isBesideDaemon: boolean,
+  clock: Clock,
+): Promise<Outcome> {
   const place = config.fleet ? 'health and metrics' : placeOfPage(config, listen);
   const refused = config.fleet ? null : whyNoPage(config);
-  const { isAnswered } = await askHealth(config, clock);
-  // The listener there is the daemon beside which this runs.
-  if (!isAnswered)
+  // The listener there is that daemon.
+  if (!isBesideDaemon)
     await openServer(listen, (_, response) => response.end(), { clock }).then((opened) => opened.stop());
   if (refused !== null) return refused;
-  return { message: isAnswered ? `${place}, served by the daemon that runs` : place };
+  return { message: isBesideDaemon ? `${place}, served by the daemon that runs` : place };
 }
 
 /** Whether its port is free, unless the daemon beside which this runs may have it. */
-async function tryOwnBroker({ host, port }: Embedded, config: Config, clock: Clock): Promise<string> {
+async function tryOwnBroker(
+  { host, port }: Embedded,
+  mqtt: Config['mqtt'],
+  isBesideDaemon: boolean,
+  clock: Clock,
+): Promise<string> {
   const place = `${host}:${port}`;
-  if ((await askHealth(config, clock)).isAnswered) return `${place}, with the daemon that runs`;
-  const broker = await startEmbedded(config.mqtt, { clock });
+  if (isBesideDaemon) return `${place}, with the daemon that runs`;
+  const broker = await startEmbedded(mqtt, { clock });
   await broker?.stop();
   return place;
 }
@@ -205,7 +216,6 @@ async function openness({ path, origin }: Secret, configuration: string | undefi
 async function tryStateDirectory({ state_dir }: Config): Promise<string> {
   try {
     await makePrivateDirectory(state_dir);
-    await access(state_dir, constants.R_OK | constants.W_OK | constants.X_OK);
     await tryRoom(state_dir);
     for (const name of await pathsBelow(state_dir))
       if (/^accounts(\/[^/]+)?$|\.json$/.test(name)) await refuseLinks(state_dir, name);
@@ -219,7 +229,7 @@ async function tryStateDirectory({ state_dir }: Config): Promise<string> {
 /** A ledger of three years has 50 KB, and is written beside the old one. */
 const ROOM_BYTES = 65_536;
 
-/** Rejects with the system's error where a document finds no room. */
+/** Rejects with the system's error where a document cannot be written, or finds no room. */
 async function tryRoom(directory: string): Promise<void> {
   const file = join(directory, `check.json.${process.pid}`);
   try {

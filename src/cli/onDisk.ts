@@ -24,15 +24,7 @@ import type { LedgerDocument } from '../store/ledgerDocument.ts';
 import { replace, withoutCustomer } from '../store/privateFiles.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import { loadHousehold, pickAccount } from './account.ts';
-import {
-  type Arguments,
-  type Command,
-  choiceOf,
-  type Io,
-  UNWRITABLE,
-  unwritable,
-  wrongUsage,
-} from './command.ts';
+import { type Arguments, type Command, choiceOf, type Io, unwritable, wrongUsage } from './command.ts';
 import { print } from './printing.ts';
 import { type Household, type HouseholdSettings, loadSettings, type Settings } from './settings.ts';
 
@@ -119,19 +111,25 @@ export const statement: Command = async (given, io) => {
   const wanted = { month: words[0], meter: options.meter };
   let worst: number = EXIT.fine;
   for await (const { id, open } of householdsOf(settings, options)) {
-    try {
-      const household = await open();
-      const statements = await statementsOf(household, io, id, wanted);
-      if (!isKept) io.out(documentOf(statements, format, household, io));
-      else
-        for (const sheet of statements)
-          await keepSheet(String(options.output), sheet, format, { settings: household, io });
-    } catch (err) {
-      // One account without a whole month does not take the sheets of the others away; a full disk does.
-      if (!(err instanceof Failure) || err.code === UNWRITABLE || !options.all) throw err;
-      io.err(`${id}: ${err.message}\n`);
-      worst = err.exitCode;
-    }
+    const sheetsOf = async (household: HouseholdSettings) => ({
+      household,
+      statements: await statementsOf(household, io, id, wanted),
+    });
+    const read = await open()
+      .then(sheetsOf)
+      .catch((err: unknown) => {
+        // One account without a whole month does not take the sheets of the others away.
+        if (!(err instanceof Failure) || !options.all) throw err;
+        io.err(`${id}: ${err.message}\n`);
+        worst = err.exitCode;
+        return null;
+      });
+    if (read === null) continue;
+    const { household, statements } = read;
+    if (!isKept) io.out(documentOf(statements, format, household, io));
+    else
+      for (const sheet of statements)
+        await keepSheet(String(options.output), sheet, format, { settings: household, io });
   }
   return worst;
 };

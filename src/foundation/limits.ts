@@ -81,9 +81,14 @@ export class Paced {
     this.#step = step;
   }
 
+  /** Somebody has asked for a run that has not begun. */
+  get isPlanned(): boolean {
+    return this.#unplan !== null;
+  }
+
   /** Not before `delayMs` from now; a run that is planned already stays where it is. */
   ask(delayMs = 0): void {
-    if (this.#unplan !== null) return;
+    if (this.isPlanned) return;
     const waitMs = Math.max(delayMs, this.#restsUntil - this.#clock.monotonic());
     if (waitMs > 0) this.#unplan = this.#clock.after(waitMs, () => this.#run());
     else this.#run();

@@ -59,8 +59,6 @@ export class BaseTopicWatch {
   readonly #answered = new Set<string>();
   /** Another has written on our topics since we last said all of them. */
   #isOverwritten = false;
-  /** Another installation was heard within the last hour. */
-  #isShared = false;
   #isStopped = false;
 
   constructor(parts: WatchParts) {
@@ -76,7 +74,6 @@ export class BaseTopicWatch {
       this.#answerAgain.ask(SAY_AGAIN_MS);
     });
     this.#forget = new Paced(clock, 0, () => {
-      this.#isShared = false;
       this.#answered.clear();
       this.#answerAgain.cancel();
       parts.onChange();
@@ -99,7 +96,7 @@ export class BaseTopicWatch {
   }
 
   reasons(): readonly (typeof TWO_INSTALLATIONS)[] {
-    return this.#isShared ? [TWO_INSTALLATIONS] : [];
+    return this.#forget.isPlanned ? [TWO_INSTALLATIONS] : [];
   }
 
   /** Nothing is answered any more: our own last words are on their way. */
@@ -146,10 +143,10 @@ export class BaseTopicWatch {
 
   #tell(): void {
     const { log, onChange } = this.#parts;
+    const isNews = !this.#forget.isPlanned;
     this.#forget.cancel();
     this.#forget.ask(FORGOTTEN_AFTER_MS);
-    if (this.#isShared) return;
-    this.#isShared = true;
+    if (!isNews) return;
     const { message, ...words } = TWO_INSTALLATIONS;
     log.warn(words, message);
     this.#answerAgain.ask(SAY_AGAIN_MS);

@@ -143,11 +143,11 @@ function begin(url: URL, request: HttpRequest, agent: Agent | undefined): Promis
     });
     let isEncrypted = url.protocol !== 'https:';
     outgoing.on('socket', (socket) => {
-      const begin = () => {
+      const encrypted = () => {
         isEncrypted = true;
       };
-      if (outgoing.reusedSocket) begin();
-      else socket.once('secureConnect', begin);
+      if (outgoing.reusedSocket) encrypted();
+      else socket.once('secureConnect', encrypted);
     });
     let hasAnswer = false;
     outgoing.on('response', (response) => {

@@ -35,7 +35,7 @@ export function valueWords(value: unknown, isHidden: boolean): string {
   return typeof value === 'string' ? quoted(value) : String(value);
 }
 
-/** What follows the path of an address may be a key. Any other text stays. */
+/** The query of an address may be a key. Any other text stays. */
 export const withoutQuery = (value: string): string =>
   value.replace(/^([a-z][a-z0-9+.-]*:\/\/.*?)[?#].*$/is, '$1?…');
 

@@ -79,7 +79,7 @@ export class Seat {
     return this.#asked.length > 0;
   }
 
-  /** By the schedule, for a retry, or because somebody waits for it. */
+  /** A poll is due by the schedule, for a retry, or because somebody waits for it. */
   isPollDue(moment: Moment): boolean {
     return this.isAsked || msUntilPoll(this.due, moment) <= 0;
   }

@@ -131,7 +131,7 @@ test('a version is everywhere, and the steps of the workflow make a release of i
   );
   const notes = await read('notes.md');
   expect(notes).toMatch(/^\S/);
-  expect(notes).toMatch(/^- /m);
+  expect(notes).toMatch(/^### /m);
   expect(notes).not.toMatch(/^## /m);
   // GitHub breaks each line of a release, and has no folder for links.
   expect(notes).not.toMatch(/^ /m);

@@ -198,6 +198,13 @@ test('asks again from its origin on when a history comes back from the broker du
   expect(asked).toEqual(['2025-01-01', '2024-11-01']);
 });
 
+test('tells no progress of a first history when the clock is before its origin', async () => {
+  const { meter, clock } = await meterOf({});
+  expect(meter.progress()).toMatchObject({ days_read: 0, days_total: 32 });
+  clock.jump(-365 * 24 * 3_600_000);
+  expect(meter.progress()).toBeNull();
+});
+
 test('asks for the hours of readings once when the provider does not understand that', async () => {
   const { poll } = await meterOf({});
   let asked = 0;

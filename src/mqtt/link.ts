@@ -1,4 +1,4 @@
-// The lasting link to the broker: connects again for as long as it takes, and delivers the newest of each topic.
+// The lasting link to the broker: connects again for as long as it takes, and delivers every event and the newest state of each topic.
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';

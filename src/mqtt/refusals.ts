@@ -72,9 +72,6 @@ const LONGEST_WORDS = 80;
 /** The code of an error, or the beginning of its message. */
 function whatBroke(fault: Error | undefined): string {
   if (fault === undefined) return 'closed by the broker';
-  // mqtt.js counts its own complaints as brokers count theirs.
-  if ('code' in fault && typeof fault.code === 'number')
-    return `what it sent is not understood: ${fault.code}`;
   return codeOf(fault) ?? fault.message.slice(0, LONGEST_WORDS);
 }
 

@@ -14,10 +14,20 @@ type BridgeEvent = Pick<PayloadByTopic['bridge/event'], 'event_type' | 'code' | 
 
 const isWaitingForPerson = ({ upstream }: Account): boolean => needsAPerson(upstream.session.status().state);
 
+/** A person was needed, and the access token of then still serves: whether the session is renewed again is not known. */
+function isSameToken({ told, upstream }: Account): boolean {
+  return told.needsPerson && told.accessExpiresAt === upstream.session.status().accessExpiresAt;
+}
+
+function tellNeed(account: Account): void {
+  const { accessExpiresAt } = account.upstream.session.status();
+  account.told = { ...account.told, needsPerson: true, accessExpiresAt };
+}
+
 /** A refresh between two polls has ended in a login that only a person can help. */
 export function eventsOfRefresh(account: Account, fault: unknown, context: Needs): Message[] {
   if (!isWaitingForPerson(account)) return [];
-  account.told = { ...account.told, needsPerson: true };
+  tellNeed(account);
   return [troubleMessage(account, fault, context)];
 }
 
@@ -38,10 +48,13 @@ export function eventsOfPoll(
   const changes = events.map(({ meter, change }) => changeEvent(account, meter, change, context));
   if (fault !== null) return [...changes, troubleMessage(account, fault, context)];
   const wasTroubled = account.told.needsPerson || wasFailing;
+  if (!wasTroubled) return changes;
   // The access token may still serve, while health goes on saying that the session does not.
-  const needsPerson = wasTroubled && isWaitingForPerson(account);
-  account.told = { ...account.told, needsPerson };
-  if (!wasTroubled || needsPerson) return changes;
+  if (isWaitingForPerson(account) || isSameToken(account)) {
+    tellNeed(account);
+    return changes;
+  }
+  account.told = { ...account.told, needsPerson: false };
   const recovered = { code: 'recovered', message: 'Readings arrive again.' };
   return [...changes, bridgeEvent(account, { event_type: 'recovered', ...recovered }, context)];
 }

@@ -1,6 +1,6 @@
 // The ledger of one meter in memory and on disk: what is published is what a restart would find, and what is untold stays written down.
 import type { Config } from '../config/schema.ts';
-import { type Change, type Ledger, ledgerSince, openLedger } from '../domain/ledger.ts';
+import { type Change, type Ledger, ledgerSince, newestDay, openLedger } from '../domain/ledger.ts';
 import { type Day, isSameZone } from '../domain/period.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { type RetainedHistory, restoreLedger } from '../domain/recovery.ts';
@@ -166,6 +166,11 @@ export class LedgerBook {
     return this.#since ?? `${Number(this.#today().slice(0, 4)) - 2}-01-01`;
   }
 
+  /** A day that was read lies after today: the clock is behind now, and judges nothing. */
+  #isClockBehind(): boolean {
+    return (newestDay(this.ledger.days) ?? '') > this.#today();
+  }
+
   /** Its origin was computed while the clock was ahead, and an earlier one is right. */
   #isOfClockAhead(): boolean {
     if (this.#since !== undefined || this.#firstOrigin() >= this.ledger.origin) return false;
@@ -176,6 +181,7 @@ export class LedgerBook {
   /** To be called before the first question of a poll. */
   begin(): void {
     const { origin, days } = this.ledger;
+    if (this.#isClockBehind()) return;
     // Two years before 1970, or after today: the clock was not set when the ledger was opened.
     if (origin < EARLIEST_ORIGIN || origin > this.#today())
       this.#change({ ledger: openLedger(this.#firstOrigin()) });

@@ -70,7 +70,11 @@ export async function openPollHistories({
         const polls = [...record.polls, [lastPollAt, error?.code ?? null] satisfies [number, string | null]];
         note({ lastPollAt, polls: polls.slice(-NEWEST_POLLS), lastError: error });
         if (error === null) note({ lastSuccessAt: lastPollAt, failures: 0, failingSince: null });
-        else note({ failures: record.failures + 1, failingSince: record.failingSince ?? lastPollAt });
+        else {
+          // Failures that began under a clock that was ahead count from now.
+          const failingSince = Math.min(record.failingSince ?? lastPollAt, lastPollAt);
+          note({ failures: record.failures + 1, failingSince });
+        }
       },
       /** When the next poll is due; written with the next `save`. */
       noteDue: ({ pollAt, retryAfter }: Pick<AccountRecord, 'pollAt' | 'retryAfter'>): void =>

@@ -83,7 +83,7 @@ const WHY = new Map([
 
 export const trimNewline = (value: string): string => value.replace(/\r?\n$/, '');
 
-/** Characters that editors and shells add to a password without showing them. Only the last newline of a file is taken away. */
+/** Characters that editors, shells and Docker add to a password unnoticed. Only the last newline of a file is taken away. */
 function odditiesIn(text: string): string[] {
   const inner = text.replace(/[\r\n]+$/, '');
   const oddities: readonly (readonly [boolean, string])[] = [
@@ -94,6 +94,7 @@ function odditiesIn(text: string): string[] {
     [/[\r\n]/.test(inner), 'more than one line'],
     [/^\s/u.test(inner.replace(/^\ufeff/, '')), 'a blank at its beginning'],
     [/\s$/u.test(inner), 'a blank at its end'],
+    [/^(['"]).*\1$/su.test(inner), 'quotes around it'],
     [inner !== text, 'a second newline at its end'],
   ];
   return oddities.flatMap(([isThere, words]) => (isThere ? words : []));

@@ -1,5 +1,5 @@
 // Refusals of a broker as Failures, in words with what to do: of a connection, a message, a subscription; and why a connection has ended.
-import { codeOf, EXIT, Failure, type Retry } from '../foundation/failure.ts';
+import { codeOf, EXIT, Failure, IN_A_CONTAINER, type Retry } from '../foundation/failure.ts';
 import type { Subscription } from './message.ts';
 import {
   BAD_LOGIN,
@@ -38,8 +38,7 @@ export class ConnectRefused extends BrokerFailure {
 export const SPEAKS_NO_MQTT5 = 'broker_speaks_no_mqtt5';
 const WRONG_PLACE =
   "Check that mqtt.url has the broker's port, and mqtts where it wants TLS; the broker's log may tell more.";
-const NOT_REACHED =
-  'Check mqtt.url (a port with TLS, mostly 8883, wants mqtts://), and that the broker runs.';
+const NOT_REACHED = `Check mqtt.url (a port with TLS, mostly 8883, wants mqtts://), and that the broker runs. ${IN_A_CONTAINER}`;
 
 /** `answer`: the code of the CONNACK; `undefined`: none came. `fault`: the last error before the connection was closed. */
 export function whyNotConnected(

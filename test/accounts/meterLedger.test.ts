@@ -3,11 +3,12 @@ import { expect, test } from 'vitest';
 import { LedgerBook } from '../../src/accounts/ledgerBook.ts';
 import { Meter } from '../../src/accounts/meter.ts';
 import { fileSchema } from '../../src/config/schema.ts';
+import { merge, openLedger } from '../../src/domain/ledger.ts';
 import { addDays, zone } from '../../src/domain/period.ts';
 import type { RetainedHistory } from '../../src/domain/recovery.ts';
 import type { Provider } from '../../src/provider/provider.ts';
 import { ProviderRefused } from '../../src/provider/request.ts';
-import { type Line, ledgerOf, row } from '../domain/ledgers.ts';
+import { buckets, type Line, ledgerOf, row } from '../domain/ledgers.ts';
 import { place } from '../store/directory.ts';
 import { handClock } from '../support/clock.ts';
 
@@ -50,6 +51,19 @@ test('draws the origin again when the clock that stood in 1970 is set', async ()
   expect(meterLedger.ledger.origin).toBe('2023-01-01');
   meterLedger.begin();
   expect(meterLedger.ledger.origin).toBe('2023-01-01');
+});
+
+test.each([
+  ['before the origin', '2021-07-01'],
+  ['in the year before the last day', '2024-07-01'],
+])('keeps origin and days when a later clock is %s', async (_, at) => {
+  const home = await place();
+  const read = buckets(...row('2025-01-01', 10, 5, 1));
+  const { ledger } = merge(openLedger('2023-01-01'), read, Date.parse('2025-02-01T12:00:00Z'));
+  await (await ledgerIn(home)).update(ledger);
+  const behind = await ledgerIn(home, handClock(`${at}T12:00:00Z`));
+  behind.begin();
+  expect([behind.ledger.origin, behind.ledger.days.size]).toEqual(['2023-01-01', 10]);
 });
 
 test('keeps what was decided over a restart, and reads all of it again when the time zone is another', async () => {
@@ -182,6 +196,13 @@ test('asks again from its origin on when a history comes back from the broker du
     },
   });
   expect(asked).toEqual(['2025-01-01', '2024-11-01']);
+});
+
+test('tells no progress of a first history when the clock is before its origin', async () => {
+  const { meter, clock } = await meterOf({});
+  expect(meter.progress()).toMatchObject({ days_read: 0, days_total: 32 });
+  clock.jump(-365 * 24 * 3_600_000);
+  expect(meter.progress()).toBeNull();
 });
 
 test('asks for the hours of readings once when the provider does not understand that', async () => {

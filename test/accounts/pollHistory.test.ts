@@ -54,6 +54,19 @@ test('tries again when a day has passed, or the clock was far ahead', async () =
   expect(tried).toEqual([true, false, true, true, true]);
 });
 
+test('takes failures to have begun now when they began under a clock that was ahead', async () => {
+  const { clock, history } = await openHome();
+  const fails = () => history.notePoll({ code: 'down', message: 'Down.' });
+  clock.jump(365 * DAY_MS);
+  fails();
+  clock.jump(-365 * DAY_MS);
+  fails();
+  const began = clock.now();
+  clock.advance(DAY_MS);
+  fails();
+  expect(history.record.failingSince).toBe(began);
+});
+
 test('keeps the newest three shapes when a reply has had more', async () => {
   const { clock } = await openHome();
   const written: Parameters<Parameters<typeof openReplyShapes>[0]['write']>[0][] = [];

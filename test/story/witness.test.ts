@@ -212,6 +212,25 @@ test('after a restart today goes on from midnight, and what the broker has retai
   await probe.publish(TOPIC, '', { retain: true });
 });
 
+test('keeps the registers of its midnights when a machine boots a month behind and its clock is set soon', async () => {
+  const { story, say, goOnUntil, restart } = await heardHome();
+  await goOnUntil('2025-03-13T13:00:00Z');
+  const midnights = async () =>
+    JSON.parse(await readFile(join(story.stateDir, `witness-${METER}.json`), 'utf8')).value.midnights;
+  const before = await midnights();
+  expect(before.readings).toHaveLength(3);
+  const MONTH_MS = 30 * 24 * HOUR_MS;
+  story.clock.jump(-MONTH_MS);
+  const daemon = await restart(WITNESS);
+  await say();
+  await story.pass(20 * MINUTE_MS, MINUTE_MS);
+  await say();
+  story.clock.jump(MONTH_MS);
+  await say();
+  await story.stop(daemon);
+  expect(await midnights()).toEqual(before);
+});
+
 test('a retained number alone is shown, and has no time', async () => {
   const { story, probe, state, restart } = await heardHome({});
   await probe.publish(TOPIC, '6891.2', { retain: true });

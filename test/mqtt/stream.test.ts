@@ -16,6 +16,7 @@ import { type Packet, PacketsHeard, written } from '../support/packets.ts';
 import { holds } from '../support/property.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
+import { openWire } from '../support/wire.ts';
 import { connect } from './linked.ts';
 
 const LARGEST = 300;
@@ -99,9 +100,8 @@ test.each(['mqtt', 'mqtts'])(
   'says of %s that nothing is reached when nobody takes the connection, and lets a broker be silent',
   async (scheme) => {
     const stack = openStack();
-    const build = await streamBuilder(`${scheme}://127.0.0.1:${await startGreedyBroker(stack)}`, {
-      rejectUnauthorized: true,
-    });
+    const { port } = stack.use(await openWire(undefined, () => undefined));
+    const build = await streamBuilder(`${scheme}://127.0.0.1:${port}`, { rejectUnauthorized: true });
     const stream = build();
     stack.defer(() => void stream.destroy());
     const { socket } = stream;

@@ -55,6 +55,8 @@ export function whyNotConnected(
       SPEAKS_NO_MQTT5,
       'The broker does not take MQTT 5.',
       'Set mqtt.protocol to auto.',
+      // It has said so, or it has said nothing.
+      reason === null ? 'soon' : 'never',
     );
   if (reason !== null) return new ConnectRefused(reason, caution);
   const unreachable = (message: string, hint: string) =>

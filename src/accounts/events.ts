@@ -109,7 +109,7 @@ export function remembered(account: Account, events: readonly Message[]): Messag
   // New days and bills are remembered where they are kept.
   const others = events.filter(({ onTaken }) => onTaken === undefined);
   if (others.length > 0 || !isDeepStrictEqual(told, record.told)) {
-    history.noteEvents({ told, untold: [...record.untold, ...others].slice(-MOST_UNTOLD) });
+    history.note({ told, untold: [...record.untold, ...others].slice(-MOST_UNTOLD) });
     history.save();
   }
   return events.map((event) => (event.onTaken ? event : forgottenOnceTaken(account, event)));
@@ -117,7 +117,7 @@ export function remembered(account: Account, events: readonly Message[]): Messag
 
 function forgottenOnceTaken({ history }: Account, event: Message): Message {
   function onTaken(): void {
-    history.noteEvents({ untold: history.record.untold.filter((other) => other !== event) });
+    history.note({ untold: history.record.untold.filter((other) => other !== event) });
     history.save();
   }
   return { ...event, onTaken };

@@ -142,7 +142,7 @@ export class LedgerBook {
 
   /** Changes that the broker has not taken yet, oldest first. */
   get untold(): News {
-    return this.#document.untold ?? [];
+    return this.#document.untold;
   }
 
   /** The tariff that explains the days of this ledger; `null` while none does. */

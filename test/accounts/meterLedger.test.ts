@@ -42,6 +42,17 @@ test('publishes what is on the disk when a newer ledger is on its way there', as
   expect((await ledgerIn(home)).saved.days).toEqual(AFTER.days);
 });
 
+test('remembers the newest hundred changes when no broker takes any', async () => {
+  const home = await place();
+  const book = await ledgerIn(home);
+  const days = Array.from({ length: 130 }, (_, at) => addDays('2024-09-01', at));
+  const changeOf = (day: string) =>
+    ({ kind: 'new_day', day, before: null, after: { energy: 1, cost: 1 } }) as const;
+  for (const day of days) await book.update(ledgerOf(row(day, 10, 5, 1)), [changeOf(day)]);
+  const { untold } = await ledgerIn(home);
+  expect(untold.map((change) => 'day' in change && change.day)).toEqual(days.slice(-100));
+});
+
 test('draws the origin again when the clock that stood in 1970 is set', async () => {
   const clock = handClock('1970-01-01T00:00:10Z');
   const meterLedger = await ledgerIn(await place(), clock);

@@ -7,7 +7,7 @@ import { Culprit, publicationOf } from './culprit.ts';
 import { Delivery } from './delivery.ts';
 import { lossesBy } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
-import { connectionCut } from './refusals.ts';
+import { connectionCut, SPEAKS_NO_MQTT5 } from './refusals.ts';
 import { type ReadRetained, Subscriber } from './subscriber.ts';
 
 export interface LinkOptions {
@@ -117,7 +117,10 @@ export class Link {
   }
 
   #noteFailure(err: unknown): void {
+    const spoken = this.#version;
     this.#version = null;
+    // It spoke MQTT 5 before: what is wrong is told by the next attempt, which may be made with others too.
+    if (spoken !== null && err instanceof Failure && err.code === SPEAKS_NO_MQTT5) return;
     // Once for each reason: the same failure every half minute is no news.
     const words = String(err);
     if (words !== this.#lastWarning)

@@ -5,6 +5,7 @@ import type { LinkConsumers } from '../../src/mqtt/link.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
+import { startStrictBroker } from '../support/strictBroker.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 import { address, connected, event, ONLINE, openLink, state, wired } from './linked.ts';
@@ -21,6 +22,30 @@ test('falls back to MQTT 3.1.1 when the broker does not take MQTT 5, and remembe
   expect(wire.attempts).toBe(3);
   await probe.publish('x/request/refresh', 'now');
   await waitFor('the request', () => heard.length === 1);
+});
+
+// As the ports that Docker publishes are while the container behind them restarts.
+test('tells of no lack of MQTT 5 when what it was spoken with accepts connections and closes them', async () => {
+  const stack = openStack();
+  const broker = await startStrictBroker();
+  const wire = stack.use(await openWire(Number(new URL(broker.url).port)));
+  const { link, lines, pass, isConnected } = openLink(stack, wire.url, {
+    at: () => ({ versions: [5, 4] }),
+  });
+  await isConnected();
+  wire.turn('cut');
+  await waitFor('the loss', () => !link.status().connected);
+  await waitFor('a failure', async () => {
+    await pass(3_000);
+    return lines.some((line) => line.includes('no connection to the broker'));
+  });
+  expect(lines.filter((line) => line.includes('broker_speaks_no_mqtt5'))).toEqual([]);
+  wire.turn('whole');
+  await waitFor('the connection', async () => {
+    await pass(3_000);
+    return link.status().connected;
+  });
+  expect(lines.at(-1)).toContain('"mqtt":"5"');
 });
 
 test('keeps events and drops states when there was no connection yet: the announcement has those', async () => {

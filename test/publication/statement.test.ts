@@ -337,7 +337,7 @@ test.each<[Language, RegExp]>([
   ['ga', /Teas i Bealtaine 2025/],
 ])('has no script, nothing unescaped and every word when it is written in %s', (language, title) => {
   const [page, text] = [
-    statementPage(WRITTEN, language, '2025-07-01'),
+    statementPage([WRITTEN], language, '2025-07-01'),
     statementText(WRITTEN, language, '2025-07-01'),
   ];
   for (const written of [page, text]) {

@@ -6,7 +6,7 @@ import { type ConcurrencyLimit, concurrencyLimit } from '../foundation/limits.ts
 import { Culprit, publicationOf, subscriptionTo } from './culprit.ts';
 import { type BrokerLimits, limitsOf, refusedUnasked } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
-import { LARGEST_PACKET_BYTES, PacketStream } from './packets.ts';
+import { LARGEST_PACKET_BYTES, type PacketStream } from './packets.ts';
 import {
   ACCEPTED,
   FIRST_REFUSAL,
@@ -272,8 +272,7 @@ export class Connection {
 
   /** So far: one that is long on its way shows by them. */
   get #retainedBytes(): number {
-    const { stream } = this.#client;
-    return stream instanceof PacketStream ? stream.retainedBytes : 0;
+    return (this.#client.stream as PacketStream).retainedBytes;
   }
 
   /** It has lasted, so that nothing has to be sent one at a time any more. */

@@ -125,7 +125,7 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
       retainedTopics.clear();
       try {
         // A second subscription to the same filter is a new one only after the end of the first.
-        for (const filter of filters) await connection.unsubscribe(filter);
+        for (const filter of filters) connection.unsubscribe(filter);
         const refusals = await connection.subscribe(filters.map((filter) => ({ filter })));
         if (refusals.length > 0) return null;
       } catch {

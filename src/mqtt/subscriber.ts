@@ -101,7 +101,7 @@ export class Subscriber {
     const end = () => {
       cancel();
       this.#readers.delete(filter);
-      connection.unsubscribe(filter).catch(() => undefined);
+      connection.unsubscribe(filter);
     };
     const cancel = clock.after(LONGEST_READ_MS, end);
     if (answer !== null || onLate === undefined) end();

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { handClock } from '../support/clock.ts';
-import { text, written } from '../support/packets.ts';
+import { PacketsHeard, text, written } from '../support/packets.ts';
 import { openStack } from '../support/stack.ts';
 import { environmentAt, typed } from '../support/typed.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
@@ -20,15 +20,17 @@ const retained = (topic: string, payload: string): Buffer =>
 test('lists what takes seconds on its way when the link is slow', async () => {
   const stack = openStack();
   const readers: Socket[] = [];
+  const packets = new PacketsHeard();
   const wire = stack.use(
     await openWire(undefined, (socket, bytes) => {
-      const type = (bytes[0] ?? 0) >> 4;
-      const id = bytes.subarray(2, 4);
-      if (type === CONNECT) socket.write(Buffer.of(0x20, 2, 0, 0));
-      if (type === UNSUBSCRIBE) socket.write(Buffer.of(0xb0, 2, ...id));
-      if (type !== SUBSCRIBE) return;
-      socket.write(Buffer.of(0x90, 4, ...id, 1, 1));
-      readers.push(socket);
+      for (const { type, body } of packets.take(bytes)) {
+        const id = body.subarray(0, 2);
+        if (type >> 4 === CONNECT) socket.write(Buffer.of(0x20, 2, 0, 0));
+        if (type >> 4 === UNSUBSCRIBE) socket.write(Buffer.of(0xb0, 2, ...id));
+        if (type >> 4 !== SUBSCRIBE) continue;
+        socket.write(Buffer.of(0x90, 4, ...id, 1, 1));
+        readers.push(socket);
+      }
     }),
   );
   const broker = { HEAT2MQTT_MQTT_URL: wire.url, HEAT2MQTT_MQTT_PROTOCOL: '3.1.1' };

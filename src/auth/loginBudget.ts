@@ -77,8 +77,7 @@ export class LoginBudget {
 
   /** The API has accepted the tokens of the newest login. */
   async useful(): Promise<void> {
-    const record = await this.#read();
-    if (record.unprovenAt !== null) await this.#write({ ...record, unprovenAt: null });
+    await this.#write({ ...(await this.#read()), unprovenAt: null });
   }
 
   /** The tokens of the newest login are of no use. Changes nothing where the API has accepted them before. */
@@ -145,8 +144,7 @@ export class LoginBudget {
 
   /** From now on it is known whose attempts these are. */
   #marked(record: LoginBudgetRecord, credentials: string | null): LoginBudgetRecord {
-    const mark = () => (credentials === null ? null : this.#marks.of(credentials));
-    return { ...record, secretMark: record.secretMark ?? mark() };
+    return { ...record, secretMark: record.secretMark ?? (credentials && this.#marks.of(credentials)) };
   }
 }
 

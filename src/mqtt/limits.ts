@@ -40,9 +40,6 @@ export function limitsOf(
   const limits = { ...UNLIMITED, ...announced };
   return {
     ...limits,
-    // Zero, which no broker may announce, would let nothing out for ever.
-    receiveMaximum: limits.receiveMaximum || UNLIMITED.receiveMaximum,
-    maximumPacketSize: limits.maximumPacketSize || UNLIMITED.maximumPacketSize,
     maximumQoS: refusedOfWills.has(QOS_NOT_SUPPORTED) ? 0 : limits.maximumQoS,
     retainAvailable: limits.retainAvailable && !refusedOfWills.has(RETAIN_NOT_SUPPORTED),
   };

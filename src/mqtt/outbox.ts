@@ -42,8 +42,7 @@ export class Outbox {
     const events = [...this.#heldBack.values(), ...this.#waiting.values()].filter(({ retain }) => !retain);
     if (events.length <= MOST_EVENTS) return;
     const [oldest = newest] = events;
-    const oldestOfTopic = events.find(({ topic }) => topic === newest.topic) ?? newest;
-    this.#drop(oldestOfTopic === newest ? oldest : oldestOfTopic);
+    this.#drop(events.find((event) => event.topic === newest.topic && event !== newest) ?? oldest);
   }
 
   #drop(message: Message): void {

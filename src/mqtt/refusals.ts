@@ -58,6 +58,8 @@ export function whyNotConnected(
       SPEAKS_NO_MQTT5,
       'The broker does not take MQTT 5.',
       'Set mqtt.protocol to auto.',
+      // It has said so, or it has said nothing.
+      reason === null ? 'soon' : 'never',
     );
   if (reason !== null) return new ConnectRefused(reason, caution);
   const unreachable = (message: string, hint: string) =>
@@ -75,9 +77,6 @@ const LONGEST_WORDS = 80;
 /** The code of an error, or the beginning of its message. */
 function whatBroke(fault: Error | undefined): string {
   if (fault === undefined) return 'closed by the broker';
-  // mqtt.js counts its own complaints as brokers count theirs.
-  if ('code' in fault && typeof fault.code === 'number')
-    return `what it sent is not understood: ${fault.code}`;
   return codeOf(fault) ?? fault.message.slice(0, LONGEST_WORDS);
 }
 

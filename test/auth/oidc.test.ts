@@ -237,3 +237,18 @@ test('asks for consent when a sign-in wants offline_access, and takes no answer 
   await refusalOf(finish(new URL(`${redirect}?${answer}`)));
   expect(account.simulator.requests.filter(({ method }) => method === 'POST')).toEqual([]);
 });
+
+test('expects no id_token when the scope asks for none', async () => {
+  const nonceFor = async (scope: string) =>
+    (await account.issuer().beginCodeFlow('https://home.example.org/callback', scope)).url.searchParams.has(
+      'nonce',
+    );
+  expect([await nonceFor('openid service-energy'), await nonceFor('service-energy')]).toEqual([true, false]);
+});
+
+test('says that the session stays when the issuer offers no way to end it', async () => {
+  account.simulator.switches.fault(DISCOVERY_PATH, changed({ revocation_endpoint: undefined }));
+  const refusal = await refusalOf(account.issuer().endSession('some-token'));
+  expect(refusal).toMatchObject({ code: 'no_revocation', exitCode: 5 });
+  expect(account.simulator.counters.revocations).toBe(0);
+});

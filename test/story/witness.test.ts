@@ -276,6 +276,19 @@ test('what is no register is told once, until there is one again', async () => {
   expect(reasonsOf(home)).toEqual([]);
 });
 
+test('tells of a register that falls when it is that of no new meter', async () => {
+  const home = await heardHome();
+  const { story, say, state, register, changeBy } = home;
+  await say();
+  const before = register(story.clock.now());
+  changeBy(-50);
+  await story.pass(5 * MINUTE_MS, MINUTE_MS);
+  await say();
+  await story.pass(5 * MINUTE_MS, MINUTE_MS);
+  expect(reasonsOf(home)).toMatchObject([{ code: 'witness_refused', meter: METER }]);
+  expect(state().witness_register).toBe(before);
+});
+
 test('a field, a unit and a topic of their own begin anew when they change', async () => {
   const { state, restart, probe, story, say, goOnUntil } = await heardHome();
   await goOnUntil('2025-03-11T13:00:00Z');

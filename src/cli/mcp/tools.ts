@@ -241,8 +241,8 @@ const forecastTool = (read: Read): Tool =>
             cost: knownUnits(meter.view.totals.month.cost),
           },
           month: {
-            energy_kwh: band(meter.view.monthForecast?.energy),
-            cost: band(meter.view.monthForecast?.cost),
+            energy_kwh: band(meter.view.monthForecast.energy),
+            cost: band(meter.view.monthForecast.cost),
           },
         })),
         next_bill: view.nextBill && {

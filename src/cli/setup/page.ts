@@ -1,6 +1,6 @@
 // Tells a person where the page is found: on this machine, and on a phone in the same network.
 import { networkInterfaces } from 'node:os';
-import { isLoopback, pageAddress, splitHostAndPort, whyNoPage } from '../../config/listenAddress.ts';
+import { isLoopback, pageAddress, partsOf, whyNoPage } from '../../config/listenAddress.ts';
 import type { Config } from '../../config/schema.ts';
 
 /** Networks of containers and tunnels, which a phone is not in. */
@@ -19,7 +19,7 @@ export function pageWords(config: Config, interfaces = networkInterfaces()): str
   if (http === false || web === false) return 'there is no page: the configuration switches it off';
   const refused = whyNoPage(config);
   if (refused !== null) return refused.message;
-  const { host = '', port } = splitHostAndPort(http.listen) ?? {};
+  const { host, port } = partsOf(http.listen);
   if (isLoopback(host)) return `while heat2mqtt runs, this machine shows its page at http://${http.listen}/`;
   const byNumber = addressesAtHome(interfaces).map((address) => `http://${address}:${port}/`);
   const addresses = [...byNumber, pageAddress(config) ?? []].flat();

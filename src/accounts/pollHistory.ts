@@ -79,7 +79,7 @@ export async function openPollHistories({
       /** When the next poll is due; written with the next `save`. */
       noteDue: ({ pollAt, retryAfter }: Pick<AccountRecord, 'pollAt' | 'retryAfter'>): void =>
         note({ pollAt, retryAfter }),
-      /** What events have told, and those that the broker has not taken yet; written with the next `save`. */
+      /** What events have told, and those that the broker has not answered yet; written with the next `save`. */
       noteEvents: (changes: Partial<Pick<AccountRecord, 'told' | 'untold'>>): void => note(changes),
       /** The provider has been asked for the account's properties. */
       noteDiscovery: (): void => note({ discoveredAt: clock.now() }),

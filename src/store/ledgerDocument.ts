@@ -20,7 +20,7 @@ export interface LedgerDocument {
   readonly tariff: Tariff | null;
   /** The retained history on the broker has not been read yet. */
   readonly isNew: boolean;
-  /** Changes that are worth an event, and that the broker has not taken yet. Oldest first. */
+  /** Changes that are worth an event, and that the broker has not answered yet. Oldest first. */
   readonly untold?: readonly (Change | TariffChange)[];
 }
 

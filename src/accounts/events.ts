@@ -61,7 +61,9 @@ export function eventsOfPoll(
 
 function troubleMessage(account: Account, fault: unknown, context: Needs): Message {
   const { code, message } = safeWords(fault);
-  const event_type = isWaitingForPerson(account) ? 'auth_needed' : 'poll_failed';
+  // While somebody has to sign in, a poll may fail of something else: a clock that is not set, or a provider that is away.
+  const isOfSession = account.upstream.session.fault === fault;
+  const event_type = isOfSession && isWaitingForPerson(account) ? 'auth_needed' : 'poll_failed';
   return bridgeEvent(account, { event_type, code, message }, context);
 }
 

@@ -129,7 +129,7 @@ export class AccountExtras {
       });
   }
 
-  /** The broker has taken the news of these invoices. */
+  /** The broker has answered the news of these invoices. */
   async told(ids: readonly string[]): Promise<void> {
     const { found } = this.#known.invoices;
     if (!found?.untoldIds?.some((id) => ids.includes(id))) return;
@@ -193,7 +193,7 @@ export class AccountExtras {
     await this.#save();
     try {
       const answer = await ask(signal);
-      // The broker may have taken news meanwhile.
+      // The broker may have answered news meanwhile.
       set({ askedOn, off: false, found: answer ?? get().found });
       return true;
     } catch (err) {

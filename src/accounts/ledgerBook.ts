@@ -14,6 +14,8 @@ import { lastAnswer } from './lastAnswer.ts';
 const DAY_MS = 24 * 3_600_000;
 const EARLIEST_ORIGIN = '2000-01-01';
 const FOR_THE_TIME_BEING: ReadingCloses = 'same_day';
+// Without a broker for years, as with the page alone, the file would grow for ever.
+const MOST_UNTOLD = 100;
 
 type Needs = Pick<AccountContext, 'zone' | 'state' | 'clock' | 'log'> & {
   readonly config: Pick<Config, 'usage'>;
@@ -30,7 +32,7 @@ export class LedgerBook {
   /** As it is now; the disk may know less. */
   #document: LedgerDocument;
   #saved: Ledger;
-  /** The last write of what the broker has taken, and the one that follows it. */
+  /** The last write of what the broker has answered, and the one that follows it. */
   #telling: Promise<void> = Promise.resolve();
   #nextTelling: Promise<void> | null = null;
   readonly #tenancyOf = lastAnswer(ledgerSince);
@@ -143,9 +145,9 @@ export class LedgerBook {
     return this.#document.readingCloses ?? FOR_THE_TIME_BEING;
   }
 
-  /** Changes that the broker has not taken yet, oldest first. */
+  /** Changes that the broker has not answered yet, oldest first. */
   get untold(): News {
-    return this.#document.untold ?? [];
+    return this.#document.untold;
   }
 
   /** The tariff that explains the days of this ledger; `null` while none does. */
@@ -213,14 +215,15 @@ export class LedgerBook {
     const isMoved = ledger.complete && isOther && hasMoved(before, after, next.days);
     const news = [...changes, ...(isMoved ? [{ kind: 'tariff_changed', before, after } as const] : [])];
     // Neither a restart nor some unexplained days make the tariff that was published last a change again.
-    this.#change({ ledger: next, tariff: after, untold: [...this.untold, ...news] });
+    const untold = [...this.untold, ...news].slice(-MOST_UNTOLD);
+    this.#change({ ledger: next, tariff: after, untold });
     // Most polls bring nothing new, and the file of twenty years is long.
     if (!isMoved && isSame(next, this.#saved)) this.#change({ ledger: this.#saved });
     else await this.#save();
     return news;
   }
 
-  /** The broker has taken these. After a long outage they are hundreds, one after the other: those of the same time share a write. */
+  /** The broker has answered these. After a long outage they are many, one after the other: those of the same time share a write. */
   async told(changes: News): Promise<void> {
     const untold = this.untold.filter((change) => !changes.includes(change));
     if (untold.length === this.untold.length) return;

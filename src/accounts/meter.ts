@@ -157,7 +157,7 @@ export class Meter {
       witness: witnessOf?.(configured?.key, sums.ledger),
       statementMonth: this.completeMonths().next().value ?? null,
       readingCloses,
-      updatedAt: Math.max(this.#poll.updatedAt ?? 0, history.record.lastSuccessAt ?? 0) || null,
+      updatedAt: Math.max(this.#poll.updatedAt, history.record.lastSuccessAt ?? 0) || null,
     };
   }
 

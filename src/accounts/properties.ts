@@ -192,7 +192,7 @@ export class Properties {
   async discover(signal: AbortSignal, keepsUnlisted = false): Promise<void> {
     const { upstream, history, extras, names, ofAll } = this.#parts;
     const answer = await upstream.provider.discover(signal);
-    history.noteDiscovery();
+    history.note({ discoveredAt: this.#context.clock.now() });
     const before = this.#listed?.properties ?? [];
     const propertiesOf = (one: Properties) => (one.meters ?? []).map(({ property }) => property);
     const unlisted = keepsUnlisted ? propertiesOf(this) : [];

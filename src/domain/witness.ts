@@ -100,9 +100,9 @@ export function readRegister(payload: Buffer, { field, unit }: WitnessOptions): 
   };
 }
 
-/** A text that is no JSON stays a text: Home Assistant publishes `unavailable`. */
+/** A text that is no JSON stays a text: Home Assistant publishes `unavailable`. Some programs in C send the NUL at the end of theirs. */
 function parsed(payload: Buffer): unknown {
-  const text = payload.toString('utf8');
+  const text = payload.toString('utf8').replace(/\0+$/, '');
   try {
     return JSON.parse(text);
   } catch {

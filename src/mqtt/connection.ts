@@ -33,6 +33,8 @@ export interface BrokerAddress {
   readonly url: string;
   /** Tried in this order: the second where the broker does not take the first. */
   readonly versions: readonly ProtocolVersion[];
+  /** The broker has spoken the first before: that it is silent does not tell that it is an older one. */
+  readonly hasSpoken?: boolean;
   readonly clientId: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
@@ -104,7 +106,7 @@ async function openWith(
   clock: Clock,
   { onMessage, culprit = new Culprit(), ...options }: ConnectOptions,
 ): Promise<Connection> {
-  const { url, tls, caution = null } = address;
+  const { url, tls } = address;
   const client = new MqttClient(
     await streamBuilder(url, tls),
     clientOptions(version, address, options, refusedOfWills),
@@ -122,7 +124,7 @@ async function openWith(
   }
   const { fault } = await closed;
   client.end(true);
-  throw notEncrypted(fault, tls, clock.now()) ?? whyNotConnected(answer, fault, version, caution);
+  throw notEncrypted(fault, tls, clock.now()) ?? whyNotConnected(answer, fault, version, address);
 }
 
 function clientOptions(

@@ -45,12 +45,15 @@ export function whyNotConnected(
   answer: number | undefined,
   fault: Error | undefined,
   version: 4 | 5,
-  caution: string | null,
+  {
+    caution = null,
+    hasSpoken = false,
+  }: { readonly caution?: string | null | undefined; readonly hasSpoken?: boolean },
 ): Failure {
   const reason = answer ? reasonOf(answer) : null;
   // In words of mqtt.js.
   const isSilent = answer === undefined && (fault?.message.startsWith('connack timeout') ?? true);
-  if (version === 5 && (isSilent || reason?.code === UNSUPPORTED_VERSION))
+  if (version === 5 && ((isSilent && !hasSpoken) || reason?.code === UNSUPPORTED_VERSION))
     return new BrokerFailure(
       SPEAKS_NO_MQTT5,
       'The broker does not take MQTT 5.',

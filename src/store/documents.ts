@@ -177,7 +177,7 @@ const accountRecord = z.object({
   lastError: trouble.nullable().default(null),
   // A fleet keeps these two with what is published.
   told: told.optional(),
-  /** Events that the broker has not taken yet, oldest first; without those of new days and bills. */
+  /** Events that the broker has not answered yet, oldest first; without those of new days and bills. */
   untold: z
     .array(z.object({ topic: z.string(), payload: z.string(), retain: z.boolean() }))
     .readonly()

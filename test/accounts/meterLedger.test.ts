@@ -45,6 +45,17 @@ test('publishes what is on the disk when a newer ledger is on its way there', as
   expect((await ledgerIn(home)).saved.days).toEqual(AFTER.days);
 });
 
+test('remembers the newest hundred changes when no broker takes any', async () => {
+  const home = await place();
+  const book = await ledgerIn(home);
+  const days = Array.from({ length: 130 }, (_, at) => addDays('2024-09-01', at));
+  const changeOf = (day: string) =>
+    ({ kind: 'new_day', day, before: null, after: { energy: 1, cost: 1 } }) as const;
+  for (const day of days) await book.update(ledgerOf(row(day, 10, 5, 1)), [changeOf(day)]);
+  const { untold } = await ledgerIn(home);
+  expect(untold.map((change) => 'day' in change && change.day)).toEqual(days.slice(-100));
+});
+
 test('writes twice at most when the broker takes the days of a long outage one after the other', async () => {
   const store = memoryStore<LedgerDocument>();
   const { log } = await place();

@@ -49,7 +49,7 @@ test('tries again when a day has passed, or the clock was far ahead', async () =
   const tried = [history.tryOnceADay('searchedAt'), history.tryOnceADay('searchedAt')];
   clock.jump(-3 * DAY_MS);
   tried.push(history.tryOnceADay('searchedAt'), history.tryOnceADay('rediscoveredAt'));
-  history.allowAgain('searchedAt');
+  history.note({ searchedAt: null });
   tried.push(history.tryOnceADay('searchedAt'));
   expect(tried).toEqual([true, false, true, true, true]);
 });

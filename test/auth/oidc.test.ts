@@ -139,6 +139,13 @@ test.each([
   expect(String(err)).not.toMatch(/elsewhere|somebody/);
 });
 
+test('a token of another type is an answer that does not fit', async () => {
+  account.simulator.switches.fault(TOKEN_PATH, changed({ token_type: 'mac' }));
+  const err = await refusalOf(account.issuer().login('me@example.org', 'demo'));
+  expect(err).toBeInstanceOf(GrantUnusable);
+  expect(String(err)).toContain('The issuer answered, but');
+});
+
 test('blames the file of authorities, not the issuer, when it is none by now', async () => {
   const trust = trustIn('provider.ca_file', '/nowhere/ca.pem');
   const { fetch } = createHttpClient(account.clock, undefined, undefined, trust);

@@ -87,7 +87,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
     ledger = merged.ledger;
     await document.write({
       ...{ ledger, timezone: zone.name, readingCloses: 'same_day' },
-      ...{ remembered: null, isNew: false, tariff: null },
+      ...{ remembered: null, isNew: false, untold: [], tariff: null },
     });
     const written = performance.now();
     // The first ones warm up.

@@ -3,14 +3,15 @@ import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { handClock } from '../support/clock.ts';
 import { PacketsHeard, text, written } from '../support/packets.ts';
+import { untilAtRest } from '../support/rest.ts';
 import { openStack } from '../support/stack.ts';
 import { environmentAt, typed } from '../support/typed.ts';
-import { turn, waitFor } from '../support/waitFor.ts';
+import { waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 
-const CONNECT = 1;
-const SUBSCRIBE = 8;
-const UNSUBSCRIBE = 10;
+const CONNECT = 0x10;
+const SUBSCRIBE = 0x82;
+const UNSUBSCRIBE = 0xa2;
 const INFO = 'heat2mqtt/bridge/info';
 const HISTORY = 'heat2mqtt/meter/70418235/history';
 
@@ -20,14 +21,14 @@ const retained = (topic: string, payload: string): Buffer =>
 test('lists what takes seconds on its way when the link is slow', async () => {
   const stack = openStack();
   const readers: Socket[] = [];
-  const packets = new PacketsHeard();
+  const heard = new PacketsHeard();
   const wire = stack.use(
     await openWire(undefined, (socket, bytes) => {
-      for (const { type, body } of packets.take(bytes)) {
+      for (const { type, body } of heard.take(bytes)) {
         const id = body.subarray(0, 2);
-        if (type >> 4 === CONNECT) socket.write(Buffer.of(0x20, 2, 0, 0));
-        if (type >> 4 === UNSUBSCRIBE) socket.write(Buffer.of(0xb0, 2, ...id));
-        if (type >> 4 !== SUBSCRIBE) continue;
+        if (type === CONNECT) socket.write(Buffer.of(0x20, 2, 0, 0));
+        if (type === UNSUBSCRIBE) socket.write(Buffer.of(0xb0, 2, ...id));
+        if (type !== SUBSCRIBE) continue;
         socket.write(Buffer.of(0x90, 4, ...id, 1, 1));
         readers.push(socket);
       }
@@ -46,7 +47,7 @@ test('lists what takes seconds on its way when the link is slow', async () => {
     readers[0]?.write(left.subarray(0, 12));
     left = left.subarray(12);
     for (let passed = 0; passed < 500; passed += 50) {
-      await turn(2);
+      await untilAtRest();
       clock.advance(50);
     }
   }

@@ -32,6 +32,8 @@ test.each<[string, unknown, number, WitnessOptions?]>([
   ['a status that is well', telegram({ status: 'OK' }), 6891],
   ['a number alone', '6891.25', 6891.25],
   ['a number alone, with white space', ' 6891.2\n', 6891.2],
+  ['a number alone that ends as texts in C do', '6891.2\0', 6891.2],
+  ['a telegram that ends as texts in C do', `${JSON.stringify(telegram())}\0\0`, 6891],
   ['a number alone in MWh', '6.891', 6891, { unit: 'MWh' }],
   ['a number written as a text', { total_kwh: '6891.2' }, 6891.2],
   ['a nested field', { SENSOR: { Heat: { total: 12.5 } } }, 12.5, { field: 'SENSOR.Heat.total' }],

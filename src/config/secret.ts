@@ -69,17 +69,17 @@ export function decodeText(content: Uint8Array | string): string {
 /** One line without the path, which may be a password put into the wrong key. */
 export function whyUnreadable(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return WHY.get(code) ?? `cannot be read${code === '' ? '' : ` (${code})`}`;
+  return WHY[code] ?? `cannot be read${code === '' ? '' : ` (${code})`}`;
 }
 
 export const NO_SUCH_FILE = 'no such file';
-const WHY = new Map([
-  ['ENOENT', NO_SUCH_FILE],
-  ['EISDIR', 'a directory (Docker makes one when the file to mount is not there)'],
-  ['EACCES', 'a file this user may not read'],
-  ['EPERM', 'a file this user may not read'],
-  ['ERR_ENCODING_INVALID_ENCODED_DATA', 'not UTF-8 text'],
-]);
+const WHY: Readonly<Record<string, string>> = {
+  ENOENT: NO_SUCH_FILE,
+  EISDIR: 'a directory (Docker makes one when the file to mount is not there)',
+  EACCES: 'a file this user may not read',
+  EPERM: 'a file this user may not read',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'not UTF-8 text',
+};
 
 export const trimNewline = (value: string): string => value.replace(/\r?\n$/, '');
 

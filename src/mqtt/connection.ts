@@ -79,8 +79,9 @@ export async function openConnection(
   for (;;) {
     const [version = 4, ...older] = versions;
     try {
-      const connection = await openWith(version, refusedOfWills, address, clock, options);
-      if (versions === address.versions || silences !== 1) return connection;
+      const isTrial = silences === 1 && versions !== address.versions;
+      const connection = await openWith(version, refusedOfWills, address, clock, isTrial ? {} : options);
+      if (!isTrial) return connection;
       // It may just have started: MQTT 3.1.1 would hide what it refuses, for as long as the connection lasts.
       await connection.close(CLOSE_MS);
       versions = address.versions;

@@ -244,6 +244,19 @@ test.each([
   },
 );
 
+test('leaves a subscription out when the broker that ends the connection over it also closes each of MQTT 5 without a word', async () => {
+  const { broker, isQuietInTheEnd, refused } = await judged(
+    {
+      connect: ({ level }) => (level === 5 ? null : 0),
+      subscribe: (filter) => (filter === BIRTH.filter ? null : 1),
+    },
+    { at: () => ({ versions: [5, 4] }) },
+  );
+  await isQuietInTheEnd();
+  expect(refused()).toEqual([expect.stringContaining(`${BIRTH.filter}: it ends the connection`)]);
+  expect(broker.topics()).toContain(DOCUMENT.topic);
+});
+
 test('publishes all the rest when the broker ends the connection over a subscription and over a topic', async () => {
   const { broker, link, pass, isQuietInTheEnd, refused } = await judged(
     {

@@ -40,6 +40,9 @@ export function limitsOf(
   const limits = { ...UNLIMITED, ...announced };
   return {
     ...limits,
+    // Zero, which MQTT 5 forbids, would let nothing out for ever.
+    receiveMaximum: limits.receiveMaximum || UNLIMITED.receiveMaximum,
+    maximumPacketSize: limits.maximumPacketSize || UNLIMITED.maximumPacketSize,
     maximumQoS: refusedOfWills.has(QOS_NOT_SUPPORTED) ? 0 : limits.maximumQoS,
     retainAvailable: limits.retainAvailable && !refusedOfWills.has(RETAIN_NOT_SUPPORTED),
   };

@@ -1,12 +1,16 @@
 #!/usr/bin/env node
 // The process: what it is given, and how it ends.
 import { fstatSync, writeFileSync } from 'node:fs';
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { type Io, openPrompt } from './cli/command.ts';
 import { exitCodeOf } from './cli/commandLine.ts';
 import { systemClock } from './foundation/clock.ts';
 import { EXIT } from './foundation/failure.ts';
 
 const LINGER_MS = 250;
+/** For each address of a name. Node's quarter of a second is too short for a slow link, and the last address may lead nowhere. */
+const ADDRESS_MS = 2_500;
+setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_MS);
 
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -66,7 +66,7 @@ const ENTITIES: Readonly<Record<string, () => string>> = {
 
 const topicLine = ([topic, schema]: [string, JsonSchema]): string[] => [
   `\`<base>/${topic}\``,
-  isRetained(topic) ? 'yes' : 'no',
+  isRetained(topic as TopicName) ? 'yes' : 'no',
   `${schema.description} [Schema](schemas/${schemaFile(topic)})`,
 ];
 

@@ -116,7 +116,7 @@ export class Account {
       await properties.discover(round.signal);
       faults = await this.#pollMeters(round);
       // It helped: the next refusal is a new one.
-      if (faults.length === 0) history.allowAgain('rediscoveredAt');
+      if (faults.length === 0) history.note({ rediscoveredAt: null });
     }
     if (faults.length === 0 && properties.areDoubtful && history.tryOnceADay('searchedAt')) {
       await this.#lookForMore(round.signal);

@@ -1,4 +1,4 @@
-// The facts of an account that are worth an event, and the events that the broker has not taken yet.
+// The facts of an account that are worth an event, and the events that the broker has not answered yet.
 import { isDeepStrictEqual } from 'node:util';
 import { needsAPerson } from '../domain/health.ts';
 import { safeWords } from '../foundation/failure.ts';
@@ -14,10 +14,20 @@ type BridgeEvent = Pick<PayloadByTopic['bridge/event'], 'event_type' | 'code' | 
 
 const isWaitingForPerson = ({ upstream }: Account): boolean => needsAPerson(upstream.session.status().state);
 
+/** A person was needed, and the access token of then still serves: whether the session is renewed again is not known. */
+function isSameToken({ told, upstream }: Account): boolean {
+  return told.needsPerson && told.accessExpiresAt === upstream.session.status().accessExpiresAt;
+}
+
+function tellNeed(account: Account): void {
+  const { accessExpiresAt } = account.upstream.session.status();
+  account.told = { ...account.told, needsPerson: true, accessExpiresAt };
+}
+
 /** A refresh between two polls has ended in a login that only a person can help. */
 export function eventsOfRefresh(account: Account, fault: unknown, context: Needs): Message[] {
   if (!isWaitingForPerson(account)) return [];
-  account.told = { ...account.told, needsPerson: true };
+  tellNeed(account);
   return [troubleMessage(account, fault, context)];
 }
 
@@ -25,7 +35,7 @@ function changeEvent(account: Account, name: string, change: MeterEvent['change'
   const { topics, zone, clock } = context;
   const meter = account.meters?.find((one) => one.name === name);
   const message = changeMessage(topics, name, change, zone.iso(clock.now()));
-  return { ...message, onTaken: () => void meter?.store.told([change]) };
+  return { ...message, onAnswered: () => void meter?.store.told([change]) };
 }
 
 /** `wasFailing`: the poll before this one failed. */
@@ -38,17 +48,22 @@ export function eventsOfPoll(
   const changes = events.map(({ meter, change }) => changeEvent(account, meter, change, context));
   if (fault !== null) return [...changes, troubleMessage(account, fault, context)];
   const wasTroubled = account.told.needsPerson || wasFailing;
+  if (!wasTroubled) return changes;
   // The access token may still serve, while health goes on saying that the session does not.
-  const needsPerson = wasTroubled && isWaitingForPerson(account);
-  account.told = { ...account.told, needsPerson };
-  if (!wasTroubled || needsPerson) return changes;
+  if (isWaitingForPerson(account) || isSameToken(account)) {
+    tellNeed(account);
+    return changes;
+  }
+  account.told = { ...account.told, needsPerson: false };
   const recovered = { code: 'recovered', message: 'Readings arrive again.' };
   return [...changes, bridgeEvent(account, { event_type: 'recovered', ...recovered }, context)];
 }
 
 function troubleMessage(account: Account, fault: unknown, context: Needs): Message {
   const { code, message } = safeWords(fault);
-  const event_type = isWaitingForPerson(account) ? 'auth_needed' : 'poll_failed';
+  // While somebody has to sign in, a poll may fail of something else: a clock that is not set, or a provider that is away.
+  const isOfSession = account.upstream.session.fault === fault;
+  const event_type = isOfSession && isWaitingForPerson(account) ? 'auth_needed' : 'poll_failed';
   return bridgeEvent(account, { event_type, code, message }, context);
 }
 
@@ -65,7 +80,7 @@ export function eventsOfStates(account: Account, meters: readonly MeterView[], c
   const { told } = account;
   const messages = account.extras.takeNews().map((invoice): Message => {
     const message = billMessage(topics, account.view(), invoice, at);
-    return { ...message, onTaken: () => void account.extras.told([invoice.id]) };
+    return { ...message, onAnswered: () => void account.extras.told([invoice.id]) };
   });
   const late = { ...told.late };
   const use = { ...told.use };
@@ -89,25 +104,25 @@ export function eventsOfStates(account: Account, meters: readonly MeterView[], c
 // A broker that is away for weeks must not make the record grow.
 const MOST_UNTOLD = 20;
 
-/** Events that are about to be published: they are on the disk, with the facts that they tell, until the broker has taken them. */
+/** Events that are about to be published: they are on the disk, with the facts that they tell, until the broker has answered. */
 export function remembered(account: Account, events: readonly Message[]): Message[] {
   const { history, told } = account;
   const { record } = history;
   // New days and bills are remembered where they are kept.
-  const others = events.filter(({ onTaken }) => onTaken === undefined);
+  const others = events.filter(({ onAnswered }) => onAnswered === undefined);
   if (others.length > 0 || !isDeepStrictEqual(told, record.told)) {
-    history.noteEvents({ told, untold: [...record.untold, ...others].slice(-MOST_UNTOLD) });
+    history.note({ told, untold: [...record.untold, ...others].slice(-MOST_UNTOLD) });
     history.save();
   }
-  return events.map((event) => (event.onTaken ? event : forgottenOnceTaken(account, event)));
+  return events.map((event) => (event.onAnswered ? event : forgottenOnceAnswered(account, event)));
 }
 
-function forgottenOnceTaken({ history }: Account, event: Message): Message {
-  function onTaken(): void {
-    history.noteEvents({ untold: history.record.untold.filter((other) => other !== event) });
+function forgottenOnceAnswered({ history }: Account, event: Message): Message {
+  function onAnswered(): void {
+    history.note({ untold: history.record.untold.filter((other) => other !== event) });
     history.save();
   }
-  return { ...event, onTaken };
+  return { ...event, onAnswered };
 }
 
 /** The events that a process has not told before its end. */
@@ -115,5 +130,5 @@ export const eventsLeft = (account: Account, context: Needs): Message[] => [
   ...(account.meters ?? []).flatMap(({ name, store }) =>
     store.untold.map((change) => changeEvent(account, name, change, context)),
   ),
-  ...account.history.record.untold.map((event) => forgottenOnceTaken(account, event)),
+  ...account.history.record.untold.map((event) => forgottenOnceAnswered(account, event)),
 ];

@@ -129,7 +129,7 @@ export class AccountExtras {
       });
   }
 
-  /** The broker has taken the news of these invoices. */
+  /** The broker has answered the news of these invoices. */
   async told(ids: readonly string[]): Promise<void> {
     const { found } = this.#known.invoices;
     if (!found?.untoldIds?.some((id) => ids.includes(id))) return;
@@ -186,19 +186,21 @@ export class AccountExtras {
   /** Never rejects. `false`: the provider has trouble, and whatever else is due waits for the next poll. */
   async #ask({ name, get, set, ask }: Question, signal: AbortSignal): Promise<boolean> {
     const { log } = this.#context;
-    const askedOn = this.#dayNow();
-    const before = get();
     if (signal.aborted) return false;
-    set({ ...before, askedOn });
+    const askedOn = this.#dayNow();
+    set({ ...get(), askedOn });
     // Beforehand: a reply that ends this process must not be asked for again by the next one.
     await this.#save();
     try {
-      set({ askedOn, off: false, found: (await ask(signal)) ?? before.found });
+      const answer = await ask(signal);
+      // The broker may have answered news meanwhile.
+      set({ askedOn, off: false, found: answer ?? get().found });
       return true;
     } catch (err) {
       if (signal.aborted) return false;
       if (isRefusal(err)) {
-        set({ ...before, askedOn, off: true });
+        const before = get();
+        set({ ...before, off: true });
         if (!before.off)
           log.warn({ extra: name, ...safeWords(err) }, 'not given by the provider: not asked for a week');
         return true;
@@ -223,54 +225,47 @@ export class AccountExtras {
     for (const name of ['balance', 'credit'] as const)
       if (balance && provider[name])
         questions.push(
-          this.#single(name, DAILY, async (_, signal) => ({
+          this.#single(name, DAILY, async (signal) => ({
             amount: (await provider[name]?.(entities, signal)) ?? null,
           })),
         );
     if (invoices && provider.invoices)
-      questions.push(
-        this.#single('invoices', DAILY, (before, signal) => this.#readInvoices(before, entities, signal)),
-      );
+      questions.push(this.#single('invoices', DAILY, (signal) => this.#readInvoices(entities, signal)));
     return questions;
   }
 
   #single<K extends Single>(
     name: K,
     everyDays: number,
-    ask: (before: Answer<K> | null, signal: AbortSignal) => Promise<Answer<K> | null>,
+    ask: (signal: AbortSignal) => Promise<Answer<K> | null>,
   ): Question {
-    const get = () => this.#known[name] as Extra<Answer<K>>;
     return {
       name,
       everyDays,
-      get,
+      get: () => this.#known[name],
       set: (next) => this.#keep({ [name]: next }),
-      ask: (signal) => ask(get().found, signal),
+      ask,
     };
   }
 
   #site(): readonly Question[] {
     const { provider } = this.#parts.upstream;
     if (!this.#context.config.extras.site || !provider.site) return [];
-    const question = this.#single('site', WEEKLY, async (before, signal) => {
+    const question = this.#single('site', WEEKLY, async (signal) => {
       const site = (await provider.site?.(signal)) ?? null;
-      if (JSON.stringify(site) !== JSON.stringify(before)) this.#warnOf(site);
+      if (JSON.stringify(site) !== JSON.stringify(this.#known.site.found)) this.#warnOf(site);
       return site;
     });
     return [question];
   }
 
-  async #readInvoices(
-    before: Answer<'invoices'> | null,
-    customer: EntityContext,
-    signal: AbortSignal,
-  ): Promise<Answer<'invoices'> | null> {
+  async #readInvoices(customer: EntityContext, signal: AbortSignal): Promise<Answer<'invoices'> | null> {
     const { upstream } = this.#parts;
     const now = this.#context.clock.now();
-    const notFoundAt = before?.notFoundAt ?? null;
+    const notFoundAt = this.#known.invoices.found?.notFoundAt ?? null;
     const answer = await upstream.provider.invoices?.({ ...customer, notFoundAt, now, signal });
     if (answer === undefined) return null;
-    const { bills, invoices } = takeInvoices(before, answer, now);
+    const { bills, invoices } = takeInvoices(this.#known.invoices.found, answer, now);
     this.#news = [...this.#news, ...bills];
     return invoices;
   }

@@ -1,6 +1,6 @@
 // The ledger of one meter in memory and on disk: what is published is what a restart would find, and what is untold stays written down.
 import type { Config } from '../config/schema.ts';
-import { type Change, type Ledger, ledgerSince, openLedger } from '../domain/ledger.ts';
+import { type Change, type Ledger, ledgerSince, newestDay, openLedger } from '../domain/ledger.ts';
 import { type Day, isSameZone } from '../domain/period.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { type RetainedHistory, restoreLedger } from '../domain/recovery.ts';
@@ -14,6 +14,8 @@ import { lastAnswer } from './lastAnswer.ts';
 const DAY_MS = 24 * 3_600_000;
 const EARLIEST_ORIGIN = '2000-01-01';
 const FOR_THE_TIME_BEING: ReadingCloses = 'same_day';
+// Without a broker for years, as with the page alone, the file would grow for ever.
+const MOST_UNTOLD = 100;
 
 type Needs = Pick<AccountContext, 'zone' | 'state' | 'clock' | 'log'> & {
   readonly config: Pick<Config, 'usage'>;
@@ -30,6 +32,9 @@ export class LedgerBook {
   /** As it is now; the disk may know less. */
   #document: LedgerDocument;
   #saved: Ledger;
+  /** The last write of what the broker has answered, and the one that follows it. */
+  #telling: Promise<void> = Promise.resolve();
+  #nextTelling: Promise<void> | null = null;
   readonly #tenancyOf = lastAnswer(ledgerSince);
   // The search takes milliseconds, and a state is written far more often than a day changes.
   readonly #tariffOfDays = lastAnswer(fitTariff);
@@ -140,9 +145,9 @@ export class LedgerBook {
     return this.#document.readingCloses ?? FOR_THE_TIME_BEING;
   }
 
-  /** Changes that the broker has not taken yet, oldest first. */
+  /** Changes that the broker has not answered yet, oldest first. */
   get untold(): News {
-    return this.#document.untold ?? [];
+    return this.#document.untold;
   }
 
   /** The tariff that explains the days of this ledger; `null` while none does. */
@@ -166,6 +171,11 @@ export class LedgerBook {
     return this.#since ?? `${Number(this.#today().slice(0, 4)) - 2}-01-01`;
   }
 
+  /** A day that was read lies after today: the clock is behind now, and judges nothing. */
+  #isClockBehind(): boolean {
+    return (newestDay(this.ledger.days) ?? '') > this.#today();
+  }
+
   /** Its origin was computed while the clock was ahead, and an earlier one is right. */
   #isOfClockAhead(): boolean {
     if (this.#since !== undefined || this.#firstOrigin() >= this.ledger.origin) return false;
@@ -176,6 +186,7 @@ export class LedgerBook {
   /** To be called before the first question of a poll. */
   begin(): void {
     const { origin, days } = this.ledger;
+    if (this.#isClockBehind()) return;
     // Two years before 1970, or after today: the clock was not set when the ledger was opened.
     if (origin < EARLIEST_ORIGIN || origin > this.#today())
       this.#change({ ledger: openLedger(this.#firstOrigin()) });
@@ -204,19 +215,25 @@ export class LedgerBook {
     const isMoved = ledger.complete && isOther && hasMoved(before, after, next.days);
     const news = [...changes, ...(isMoved ? [{ kind: 'tariff_changed', before, after } as const] : [])];
     // Neither a restart nor some unexplained days make the tariff that was published last a change again.
-    this.#change({ ledger: next, tariff: after, untold: [...this.untold, ...news] });
+    const untold = [...this.untold, ...news].slice(-MOST_UNTOLD);
+    this.#change({ ledger: next, tariff: after, untold });
     // Most polls bring nothing new, and the file of twenty years is long.
     if (!isMoved && isSame(next, this.#saved)) this.#change({ ledger: this.#saved });
     else await this.#save();
     return news;
   }
 
-  /** The broker has taken these. */
+  /** The broker has answered these. After a long outage they are many, one after the other: those of the same time share a write. */
   async told(changes: News): Promise<void> {
     const untold = this.untold.filter((change) => !changes.includes(change));
     if (untold.length === this.untold.length) return;
     this.#change({ untold });
-    await this.#save();
+    this.#nextTelling ??= this.#telling.then(() => {
+      this.#nextTelling = null;
+      this.#telling = this.#save();
+      return this.#telling;
+    });
+    await this.#nextTelling;
   }
 
   /** A new ledger goes on from the retained history; `null`: there is none. */

@@ -157,7 +157,7 @@ export class Meter {
       witness: witnessOf?.(configured?.key, sums.ledger),
       statementMonth: this.completeMonths().next().value ?? null,
       readingCloses,
-      updatedAt: Math.max(this.#poll.updatedAt ?? 0, history.record.lastSuccessAt ?? 0) || null,
+      updatedAt: Math.max(this.#poll.updatedAt, history.record.lastSuccessAt ?? 0) || null,
     };
   }
 
@@ -176,8 +176,9 @@ export class Meter {
   /** Days asked for so far, and in all, while the history is read for the first time; `null` once it is complete. */
   progress(): Health['progress'][number] | null {
     const { origin, readTo, complete } = this.ledger;
-    if (complete) return null;
     const end = addDays(this.#today(), 1);
+    // A clock that is not set yet may be before the origin.
+    if (complete || end <= origin) return null;
     return {
       account: this.account,
       meter: this.name,

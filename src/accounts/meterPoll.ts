@@ -25,16 +25,15 @@ export class MeterPoll {
   readonly #onHistory: () => void;
   /** The provider does not understand the question. */
   #hoursAreRefused = false;
-  /** Epoch milliseconds; `null`: nothing was read yet. */
-  updatedAt: number | null;
+  /** Epoch milliseconds; 0: nothing was read yet. */
+  updatedAt: number;
 
   constructor(propertyCustomerId: string, store: LedgerBook, context: Needs, onHistory: () => void) {
     this.#propertyCustomerId = propertyCustomerId;
     this.#store = store;
     this.#context = context;
     this.#onHistory = onHistory;
-    const receipts = [...store.ledger.days.values()].map(({ receivedAt }) => receivedAt);
-    this.updatedAt = receipts.reduce<number | null>((newest, at) => Math.max(newest ?? 0, at), null);
+    this.updatedAt = Math.max(0, ...[...store.ledger.days.values()].map(({ receivedAt }) => receivedAt));
   }
 
   /** Reads what the provider has; `again`: those days instead of what is due. Rejects with the provider's failures. */

@@ -45,6 +45,7 @@ export async function openPollHistories({
     let record = stored.get(account) ?? { ...NOTHING_YET, day: zone.dayAt(clock.now()) };
     note({});
 
+    /** Written with the next `save`. */
     function note(changes: Partial<AccountRecord>): void {
       record = { ...record, ...changes };
       records.set(account, record);
@@ -70,24 +71,21 @@ export async function openPollHistories({
         const polls = [...record.polls, [lastPollAt, error?.code ?? null] satisfies [number, string | null]];
         note({ lastPollAt, polls: polls.slice(-NEWEST_POLLS), lastError: error });
         if (error === null) note({ lastSuccessAt: lastPollAt, failures: 0, failingSince: null });
-        else note({ failures: record.failures + 1, failingSince: record.failingSince ?? lastPollAt });
+        else {
+          // Failures that began under a clock that was ahead count from now.
+          const failingSince = Math.min(record.failingSince ?? lastPollAt, lastPollAt);
+          note({ failures: record.failures + 1, failingSince });
+        }
       },
-      /** When the next poll is due; written with the next `save`. */
-      noteDue: ({ pollAt, retryAfter }: Pick<AccountRecord, 'pollAt' | 'retryAfter'>): void =>
-        note({ pollAt, retryAfter }),
-      /** What events have told, and those that the broker has not taken yet; written with the next `save`. */
-      noteEvents: (changes: Partial<Pick<AccountRecord, 'told' | 'untold'>>): void => note(changes),
-      /** The provider has been asked for the account's properties. */
-      noteDiscovery: (): void => note({ discoveredAt: clock.now() }),
+      note,
       /** Whether this has not been done for a day; from now on it has. A clock that was far ahead must not put it off for long. */
       tryOnceADay(what: 'searchedAt' | 'rediscoveredAt'): boolean {
         const now = clock.now();
-        const before = record[what] ?? null;
+        const before = record[what];
         if (before !== null && Math.abs(now - before) < DAY_MS) return false;
         note({ [what]: now });
         return true;
       },
-      allowAgain: (what: 'searchedAt' | 'rediscoveredAt'): void => note({ [what]: null }),
       /** Writes down soon what has been noted: counts alone, such as that of a refresh, are not worth a write. */
       save: (): void => journal.changed(),
       /** Resolves once everything is on the disk, counts too, or could not be written. */

@@ -150,9 +150,15 @@ export class Properties {
     const meter = owner.meters?.find((one) => isOf(one, property));
     owner.#meters = owner.meters?.filter((one) => one !== meter) ?? null;
     this.#parts.names.give(property, this.account);
-    // On disk here before it goes there: a crash in between leaves it with its owner.
-    if (meter)
-      await state.document(ledgerFile(this.account, property), ledgerCodec).write(meter.store.document);
+    const ledger = state.document(ledgerFile(this.account, property), ledgerCodec);
+    // On disk here before it goes there: after a crash in between, or when it cannot be written, its owner still has it.
+    if (meter && !(await ledger.write(meter.store.document))) {
+      // It would be written later, and be out of date by then.
+      await ledger.remove();
+      this.#parts.names.give(property, owner.account);
+      owner.#meters = [...(owner.meters ?? []), meter];
+      return;
+    }
     await this.openMeters();
     await state.document(ledgerFile(owner.account, property), ledgerCodec).remove();
     log.info({ meter: seriesName(property), from: owner.account }, 'took over the meter of another account');
@@ -186,7 +192,7 @@ export class Properties {
   async discover(signal: AbortSignal, keepsUnlisted = false): Promise<void> {
     const { upstream, history, extras, names, ofAll } = this.#parts;
     const answer = await upstream.provider.discover(signal);
-    history.noteDiscovery();
+    history.note({ discoveredAt: this.#context.clock.now() });
     const before = this.#listed?.properties ?? [];
     const propertiesOf = (one: Properties) => (one.meters ?? []).map(({ property }) => property);
     const unlisted = keepsUnlisted ? propertiesOf(this) : [];

@@ -210,7 +210,6 @@ function refusal({ ids, classes }: Page, { fields }: Form, asked: Asked, isSame:
  * doubt it is wrong, since each repetition might count towards a lock.
  */
 function isErrorPage(body: Buffer): boolean {
-  if (body.length > LARGEST_PAGE_BYTES) return false;
   const { id, ids } = readPage(body.toString(), new URL('https://page.invalid'));
   return id?.endsWith('-error') === true || ids.has('kc-error-message');
 }

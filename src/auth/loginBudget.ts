@@ -77,8 +77,7 @@ export class LoginBudget {
 
   /** The API has accepted the tokens of the newest login. */
   async useful(): Promise<void> {
-    const record = await this.#read();
-    if (record.unprovenAt !== null) await this.#write({ ...record, unprovenAt: null });
+    await this.#write({ ...(await this.#read()), unprovenAt: null });
   }
 
   /** The tokens of the newest login are of no use. Changes nothing where the API has accepted them before. */
@@ -113,11 +112,15 @@ export class LoginBudget {
   /** Read from the disk each time: another process may have tried. */
   async #read(): Promise<LoginBudgetRecord> {
     const record = this.#unsaved ?? (await this.#store.read()) ?? rule.NO_ATTEMPTS;
-    const { useless, askedAt } = record;
-    if (Math.max(useless.at(-1)?.at ?? 0, askedAt ?? 0) <= this.#clock.now()) return record;
+    const { useless, askedAt, nextAttemptAt } = record;
+    const now = this.#clock.now();
+    const latest = now + rule.LONGEST_WAIT_MS;
+    if (Math.max(useless.at(-1)?.at ?? 0, askedAt ?? 0) <= now && (nextAttemptAt ?? 0) <= latest)
+      return record;
     // The wall clock has stepped back, and the age of these is not known any more: they count as of now.
     const corrected = {
       ...record,
+      nextAttemptAt: nextAttemptAt && Math.min(nextAttemptAt, latest),
       useless: useless.map((login) => ({ ...login, at: this.#instants.notAhead(login.at) })),
       askedAt: askedAt && this.#instants.notAhead(askedAt),
     };
@@ -141,8 +144,7 @@ export class LoginBudget {
 
   /** From now on it is known whose attempts these are. */
   #marked(record: LoginBudgetRecord, credentials: string | null): LoginBudgetRecord {
-    const mark = () => (credentials === null ? null : this.#marks.of(credentials));
-    return { ...record, secretMark: record.secretMark ?? mark() };
+    return { ...record, secretMark: record.secretMark ?? (credentials && this.#marks.of(credentials)) };
   }
 }
 

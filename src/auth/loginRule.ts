@@ -31,7 +31,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 /** Between two tries that a user asked for. */
 export const EXTRA_TRY_AFTER_MS = HOUR_MS;
-const LONGEST_WAIT_MS = 6 * HOUR_MS;
+export const LONGEST_WAIT_MS = 6 * HOUR_MS;
 const GROWING = [15 * MINUTE_MS, HOUR_MS, LONGEST_WAIT_MS];
 
 /** How long the next login waits: one wait after each refusal that counts, and then always the last; `null`: until a user asks. */
@@ -74,9 +74,7 @@ export function nextLogin(record: LoginBudgetRecord, wanted: Wanted): Suspension
 function refusalInForce(record: LoginBudgetRecord, now: number): Suspension | null {
   const { state, code, nextAttemptAt, message, refusals, askedAt } = record;
   if (state === null) return null;
-  const waitMs = nextAttemptAt === null ? 0 : nextAttemptAt - now;
-  // A clock that stepped back must not stretch the wait.
-  if (nextAttemptAt !== null && (waitMs <= 0 || waitMs > LONGEST_WAIT_MS)) return null;
+  if (nextAttemptAt !== null && nextAttemptAt <= now) return null;
   const about = aboutOf(state, code, nextAttemptAt);
   return { about, state, code: code ?? state, message, refusals, nextAttemptAt, askedAt };
 }

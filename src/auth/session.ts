@@ -88,8 +88,8 @@ export class Session {
       const granted = await this.#flight.current;
       if (granted !== null && !rejected.includes(granted)) return granted;
     }
-    const obtained = await this.#locked((mayRefresh) => this.#obtain(rejected, mayRefresh));
-    return obtained ?? this.accessToken(rejected);
+    // Nothing is under way: it is this step that runs.
+    return this.#locked((mayRefresh) => this.#obtain(rejected, mayRefresh)) as Promise<string>;
   }
 
   /** To be called when the API has answered: it accepts the access tokens, and no login is needed. */

@@ -27,24 +27,27 @@ export async function witnessWords(
       );
       const stored = (await series?.ledger?.read()) ?? null;
       const view = witnesses.of(meter, stored?.ledger ?? openLedger(zone.dayAt(clock.now())));
-      const heard = heardWords(view, (at) => zone.iso(at));
-      if (heard === null)
+      const heard = view && heardWords(view, (at) => zone.iso(at));
+      if (!view || !heard)
         return { meter, message: `nothing was heard in the last two days on ${witness?.topic}` };
-      return { meter, ...dayWords(heard, view, stored?.readingCloses ?? 'same_day') };
+      return { meter, ...dayWords(heard, view.compared, stored?.readingCloses ?? 'same_day') };
     }),
   );
 }
 
-function heardWords(view: WitnessView | undefined, iso: (at: number) => string): string | null {
-  if (!view || view.energy === null || view.at === null) return null;
-  return `${toUnits(view.energy)} kWh, heard at ${iso(view.at)} (written once an hour)`;
+function heardWords({ energy, at }: WitnessView, iso: (at: number) => string): string | null {
+  if (energy === null || at === null) return null;
+  return `${toUnits(energy)} kWh, heard at ${iso(at)} (written once an hour)`;
 }
 
 /** Which day a reading of the provider is about shows in the days of the meter itself. */
-function dayWords(heard: string, view: WitnessView | undefined, closes: ReadingCloses) {
-  const { days, daysLate = null, differing = [] } = view?.compared ?? {};
+function dayWords(
+  heard: string,
+  { days, daysLate, differing }: WitnessView['compared'],
+  closes: ReadingCloses,
+) {
   if (daysLate === null) return { message: `${heard}; a week of days tells more` };
-  const compared = `${heard}; ${days?.size} of its days are known (reading_closes: ${closes})`;
+  const compared = `${heard}; ${days.size} of its days are known (reading_closes: ${closes})`;
   if (daysLate === 0) return { message: `${compared}, ${differing.length} differ from the provider's` };
   const direction = daysLate > 0 ? 'after' : 'before';
   const message = `${compared}, and the provider's days are each one ${direction} its own`;

@@ -180,20 +180,9 @@ function documentOf(
   const language = homeLanguage(config.language);
   const issuedOn = zoneOf(config.usage.timezone).dayAt(clock.now());
   if (format === 'text') return statements.map((sheet) => statementText(sheet, language, issuedOn)).join('');
-  if (format === 'html')
-    return joinedPages(statements.map((sheet) => statementPage(sheet, language, issuedOn)));
+  if (format === 'html') return statementPage(statements, language, issuedOn);
   const records = statements.map((sheet) => ({ schema: 1, ...sheet }));
   return `${JSON.stringify(records.length === 1 ? records[0] : records, null, 2)}\n`;
-}
-
-const MAIN = /<main>[\s\S]*<\/main>/;
-
-/** The sheets of several meters in one file, each on a page of its own when printed. */
-function joinedPages([first = '', ...others]: readonly string[]): string {
-  const bodies = others.map((page) =>
-    (MAIN.exec(page)?.[0] ?? '').replace('<main>', '<main style="break-before:page">'),
-  );
-  return first.replace(MAIN, (body) => [body, ...bodies].join('\n'));
 }
 
 /** Rejects with a Failure when there is none. */

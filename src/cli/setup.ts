@@ -22,7 +22,7 @@ import { offerWitnesses } from './setup/witness.ts';
 export const setup: Command = async (given, io) => {
   if (!io.isInteractive)
     throw wrongUsage('setup asks questions and needs a terminal. `config example` prints a file to fill in.');
-  const path = typeof given.options.config === 'string' ? given.options.config : 'config.yaml';
+  const path = String(given.options.config ?? 'config.yaml');
   const answers = await openAnswers(path, io);
   const interview: Interview = { io, answers, tries: new Map() };
   io.out(introduction(answers, io));
@@ -73,9 +73,7 @@ function seedFor(path: string, { env }: Io) {
 }
 
 function introduction(answers: Answers, { env }: Io): string {
-  const accounts = Array.isArray(answers.at('accounts'))
-    ? Object.keys(Object(answers.at('accounts'))).length
-    : 0;
+  const accounts = Object.keys(Object(answers.at('accounts'))).length;
   const variables = Object.keys(env).filter((name) => /^HEAT2MQTT_(?!CONFIG$)/.test(name));
   const lines = [
     answers.isNew

@@ -102,8 +102,6 @@ function whatIsLeft({ config, path }: Settings): string {
 }
 
 const AT_ONCE = 32;
-// Retained messages follow a subscription at once; only a silence shows that the last one has come.
-const SILENCE_MS = 700;
 const LONGEST_ANSWER_MS = 2_000;
 const LOOK_MS = 100;
 
@@ -112,10 +110,10 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
   const topics = new Topics(mqtt.base_topic);
   const filters = filtersOf(topics, mqtt.discovery_prefix);
   const retainedTopics = new Set<string>();
-  let [state, isAnswered, heard] = ['', false, 0];
+  let state = '';
+  let isAnswered = false;
   const onMessage = (incoming: Incoming): void => {
     const { topic, payload, retained } = incoming;
-    heard += 1;
     if (topic === topics.of('bridge/state')) state = payload.toString('utf8');
     if (topic === topics.of('bridge/response/health') && !retained) isAnswered = true;
     if (retained && payload.length > 0 && isOurs(topics, incoming)) retainedTopics.add(topic);
@@ -127,17 +125,13 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
       retainedTopics.clear();
       try {
         // A second subscription to the same filter is a new one only after the end of the first.
-        for (const filter of filters) await connection.unsubscribe(filter);
+        for (const filter of filters) connection.unsubscribe(filter);
         const refusals = await connection.subscribe(filters.map((filter) => ({ filter })));
         if (refusals.length > 0) return null;
       } catch {
         return null;
       }
-      for (let before = -1; before !== heard; ) {
-        before = heard;
-        await clock.sleep(SILENCE_MS);
-      }
-      await connection.mustBeOpen();
+      await connection.untilSilent();
       return [...retainedTopics];
     },
     /** Whether a daemon answers. One that was killed together with its broker has left `online` behind. */

@@ -3,7 +3,7 @@ import * as yaml from 'yaml';
 import type { RawConfig } from './draft.ts';
 import { withoutQuery } from './faults.ts';
 import { type Path, schemaAt } from './keys.ts';
-import type { Config } from './schema.ts';
+import type { Loaded } from './load.ts';
 import { Secret } from './secret.ts';
 
 const WIDTH = 100;
@@ -26,11 +26,7 @@ export function commentedConfig(config: RawConfig): string {
  * place of their identifiers.
  */
 export function showConfig(
-  {
-    config,
-    origins,
-    path: file,
-  }: { config: Config; origins: ReadonlyMap<string, string>; path: string | undefined },
+  { config, origins, path: file }: Pick<Loaded, 'config' | 'origins' | 'path'>,
   reader: 'owner' | 'stranger' = 'owner',
 ): string {
   const document = new yaml.Document(config as RawConfig);

@@ -59,15 +59,8 @@ export class Draft {
     return typeof value === 'string' ? value : undefined;
   }
 
-  /** Does nothing where something else than a mapping or a list is in the way: that is a fault of its own. */
   put(path: Path, value: unknown, origin?: string): void {
-    let container: unknown = this.raw;
-    for (const [at, name] of path.slice(0, -1).entries()) {
-      const inner = inside(container, name) ?? (schemaAt(path.slice(0, at + 1))?.items ? [] : {});
-      setIn(container, name, inner);
-      container = inner;
-    }
-    setIn(container, path.at(-1) ?? '', value);
+    putAt(this.raw, path, value);
     if (origin !== undefined) this.origins.set(path.join('.'), origin);
   }
 
@@ -98,8 +91,7 @@ export class Draft {
   }
 
   remove(path: Path): void {
-    const parent = this.at(path.slice(0, -1));
-    if (isMapping(parent)) delete parent[path.at(-1) ?? ''];
+    removeAt(this.raw, path);
     this.origins.delete(path.join('.'));
   }
 
@@ -188,6 +180,22 @@ const inside = (value: unknown, name: string): unknown => {
   if (Array.isArray(value)) return value[Number(name)];
   return isMapping(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 };
+
+/** Does nothing where something else than a mapping or a list is in the way: that is a fault of its own. */
+export function putAt(config: RawConfig, path: Path, value: unknown): void {
+  let container: unknown = config;
+  for (const [at, name] of path.slice(0, -1).entries()) {
+    const inner = inside(container, name) ?? (schemaAt(path.slice(0, at + 1))?.items ? [] : {});
+    setIn(container, name, inner);
+    container = inner;
+  }
+  setIn(container, path.at(-1) ?? '', value);
+}
+
+export function removeAt(config: RawConfig, path: Path): void {
+  const parent = valueAt(config, path.slice(0, -1));
+  if (isMapping(parent)) delete parent[path.at(-1) ?? ''];
+}
 
 function setIn(container: unknown, name: string, value: unknown): void {
   if (Array.isArray(container)) container[Number(name)] = value;

@@ -9,6 +9,9 @@ export function splitHostAndPort(value: string): { host: string; port: number } 
   return host !== undefined && port <= 65_535 ? { host, port } : undefined;
 }
 
+/** The same, of a text that has been checked. */
+export const partsOf = (checked: string) => splitHostAndPort(checked) ?? { host: '', port: 0 };
+
 /** Whether the name or address of a host, in brackets or without, is this machine's own. Any other name may lead elsewhere. */
 export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(host);
 
@@ -20,7 +23,7 @@ export function openTo({ http, web }: Served): {
   readonly metricsFor: 'everyone' | 'this machine' | 'no one';
 } {
   if (http === false) return { hasPage: false, metricsFor: 'no one' };
-  const isPrivate = isLoopback(splitHostAndPort(http.listen)?.host ?? '');
+  const isPrivate = isLoopback(partsOf(http.listen).host);
   const needsPassword = web !== false && web.password !== undefined;
   const forPage = isPrivate && !needsPassword ? 'this machine' : 'no one';
   return {
@@ -64,7 +67,7 @@ export function pageAddress(
   if (web.password === undefined) return null;
   const [name] = web.hosts ?? [];
   if (web.trusted_proxy !== undefined && name !== undefined) return `https://${name}/`;
-  const { host = '', port = 0 } = splitHostAndPort(http.listen) ?? {};
+  const { host, port } = partsOf(http.listen);
   if (port === 0 || isLoopback(host)) return null;
   const reached = ALL_ADDRESSES.includes(host) ? (name ?? nameOnNetwork(machine.name)) : host;
   return reached && `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}/`;

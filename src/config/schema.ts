@@ -25,7 +25,6 @@ import {
   textWhere,
   timeZone,
   wholeNumber,
-  withDefault,
 } from './values.ts';
 
 /** The ways of signing in that use the password of the account, or may. */
@@ -49,9 +48,11 @@ const provider = section({
   client_id: required(text(), 'self-care').describe(
     'The name under which the provider knows its own web page as an OpenID client.',
   ),
-  scopes: withDefault(z.array(text(), SCOPES).min(1, SCOPES), ['openid', 'service-energy']).describe(
-    'The scopes asked for when logging in.',
-  ),
+  scopes: z
+    .array(text(), SCOPES)
+    .min(1, SCOPES)
+    .default(['openid', 'service-energy'])
+    .describe('The scopes asked for when logging in.'),
   sign_in: choice(WAYS_TO_SIGN_IN, 'auto').describe(
     "How the accounts sign in. password: user name and password are sent to the issuer. form: they are filled into the provider's login page. device, link: a person signs in, with heat2mqtt login; no password is needed then. auto: password, and where the provider does not allow that, form.",
   ),
@@ -68,18 +69,18 @@ const provider = section({
     "The currency of the provider's amounts. Default: what its site says, else EUR.",
   ),
   claims: section({
-    customer_code: withDefault(text('the name of a claim'), 'customer_code').describe(
-      'The claim that holds the customer code.',
-    ),
-    site_code: withDefault(text('the name of a claim'), 'sites').describe(
-      'The claim that holds the site code or the list of them.',
-    ),
+    customer_code: text('the name of a claim')
+      .default('customer_code')
+      .describe('The claim that holds the customer code.'),
+    site_code: text('the name of a claim')
+      .default('sites')
+      .describe('The claim that holds the site code or the list of them.'),
   })
     .prefault({})
     .describe('Names of claims in the access token that lead to the usage reports.'),
-  timeout_seconds: withDefault(positiveNumber(600), 30).describe(
-    'How long one request to the provider may take, in seconds.',
-  ),
+  timeout_seconds: positiveNumber(600)
+    .default(30)
+    .describe('How long one request to the provider may take, in seconds.'),
   ca_file: tlsFile(
     'Certificates (PEM) of an authority that signed those of issuer and API. They count besides the public ones.',
     'provider-ca.pem',
@@ -111,33 +112,37 @@ const account = section({
 }).describe('One login at the provider.');
 
 const usage = section({
-  schedule: withDefault(cronExpression, '23 */4 * * *').describe(
-    'When to ask the provider: a cron expression, in the time zone below. A day of the month and a weekday together mean a day that is both, not either as for cron(8); a time in the hour that the clocks leave out in spring is left out. `heat2mqtt check` says when the next polls are.',
-  ),
+  schedule: cronExpression
+    .default('23 */4 * * *')
+    .describe(
+      'When to ask the provider: a cron expression, in the time zone below. A day of the month and a weekday together mean a day that is both, not either as for cron(8); a time in the hour that the clocks leave out in spring is left out. `heat2mqtt check` says when the next polls are.',
+    ),
   allow_fast_schedule: flag(false).describe(
     'true: accept a schedule that asks the provider more often than every 15 minutes.',
   ),
-  timezone: withDefault(timeZone, 'Europe/Dublin').describe(
-    'The time zone of the site. Days, weeks and months are cut there.',
-  ),
-  jitter_seconds: withDefault(wholeNumber(0, 4 * 3600), 600).describe(
-    'Each installation asks up to this many seconds later, which spreads the load. Drawn once, then kept.',
-  ),
+  timezone: timeZone
+    .default('Europe/Dublin')
+    .describe('The time zone of the site. Days, weeks and months are cut there.'),
+  jitter_seconds: wholeNumber(0, 4 * 3600)
+    .default(600)
+    .describe(
+      'Each installation asks up to this many seconds later, which spreads the load. Drawn once, then kept.',
+    ),
   history_since: optional(calendarDate, '2024-01-01').describe(
     'The first day that counts for the totals. Default: 1 January two years back, then kept in the state directory.',
   ),
-  reread_days: withDefault(wholeNumber(1, 366), 14).describe(
-    'How many days are read again at each poll, for late and corrected readings.',
-  ),
+  reread_days: wholeNumber(1, 366)
+    .default(14)
+    .describe('How many days are read again at each poll, for late and corrected readings.'),
   reading_closes: choice(['auto', 'same_day', 'previous_day'], 'auto').describe(
     'Which day a reading counts for: the day on which it is taken, or the day before. auto: the day before where readings are taken in the first hours of a day; looked at once, then kept in the state directory.',
   ),
-  late_after_hours: withDefault(positiveNumber(8784), 60).describe(
-    'Data counts as late when the newest reading is older than this.',
-  ),
-  concurrency: withDefault(wholeNumber(1, 64), 4).describe(
-    'How many requests to the provider may be under way at once.',
-  ),
+  late_after_hours: positiveNumber(8784)
+    .default(60)
+    .describe('Data counts as late when the newest reading is older than this.'),
+  concurrency: wholeNumber(1, 64)
+    .default(4)
+    .describe('How many requests to the provider may be under way at once.'),
 }).describe('Reading the usage.');
 
 const extras = section({
@@ -198,9 +203,9 @@ const meter = section({
 const listAddress = address(WEB, 'an https:// or http:// address without user name or password in it');
 
 const constituencies = section({
-  base_url: withDefault(listAddress, 'https://api.oireachtas.ie/v1').describe(
-    'The open data service of the Houses of the Oireachtas.',
-  ),
+  base_url: listAddress
+    .default('https://api.oireachtas.ie/v1')
+    .describe('The open data service of the Houses of the Oireachtas.'),
   chamber: choice(['dail', 'seanad', ''], 'dail').describe(
     'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
   ),
@@ -239,10 +244,12 @@ const brokerUser = (description: string, example: string) =>
   optional(text('a text; required when there is a password'), example).meta({ description, private: true });
 
 const embeddedBroker = section({
-  port: withDefault(wholeNumber(0, 65_535), 1883).describe('The port of the own broker; 0 for any free one.'),
-  host: withDefault(text('an address of this machine'), '127.0.0.1').describe(
-    'The address the own broker listens on. 0.0.0.0 lets other machines in: only with username and password, else it stays 127.0.0.1.',
-  ),
+  port: wholeNumber(0, 65_535).default(1883).describe('The port of the own broker; 0 for any free one.'),
+  host: text('an address of this machine')
+    .default('127.0.0.1')
+    .describe(
+      'The address the own broker listens on. 0.0.0.0 lets other machines in: only with username and password, else it stays 127.0.0.1.',
+    ),
   username: brokerUser(
     'The name with which all clients log in at the own broker. Default: mqtt.username.',
     'home',
@@ -251,9 +258,9 @@ const embeddedBroker = section({
 });
 
 const mqtt = section({
-  url: withDefault(brokerAddress, 'mqtt://localhost:1883').describe(
-    'The address of the broker. With embedded set and no url, the own broker.',
-  ),
+  url: brokerAddress
+    .default('mqtt://localhost:1883')
+    .describe('The address of the broker. With embedded set and no url, the own broker.'),
   username: brokerUser('The name we log in with at the broker.', 'heat2mqtt'),
   ...secretKeys('password', 'The password at the broker', '/run/secrets/mqtt_password'),
   ca_file: tlsFile("Certificates (PEM) of the authority that signed the broker's certificate.", 'ca.pem'),
@@ -268,22 +275,24 @@ const mqtt = section({
     .transform((given) => (given === 5 ? '5' : given))
     .prefault('auto')
     .describe('The version of MQTT. auto: 5, and 3.1.1 with a broker that does not know 5.'),
-  base_topic: withDefault(topic, 'heat2mqtt').describe(
-    'The beginning of every topic. Two installations at one broker need two of them.',
-  ),
-  discovery_prefix: withDefault(
-    z.union([z.literal(false), topic], `false, or ${TOPIC}`),
-    'homeassistant',
-  ).describe('Where Home Assistant looks for new devices. false: tell it nothing.'),
-  response_topics: withDefault(z.array(topic, 'a list of topics'), []).describe(
-    'MQTT 5: where answers to requests may go besides, each with all that is below it. Without it only below base_topic, and to topics with a level response, reply or answer.',
-  ),
-  embedded: withDefault(
-    switchable(embeddedBroker, 'true, false, or port, host, username and password_file'),
-    false,
-  ).describe(
-    'A broker brought along, for homes without one. It speaks MQTT 3.1.1. false: none; true: with these defaults; or with port, host and a user.',
-  ),
+  base_topic: topic
+    .default('heat2mqtt')
+    .describe('The beginning of every topic. Two installations at one broker need two of them.'),
+  discovery_prefix: z
+    .union([z.literal(false), topic], `false, or ${TOPIC}`)
+    .default('homeassistant')
+    .describe('Where Home Assistant looks for new devices. false: tell it nothing.'),
+  response_topics: z
+    .array(topic, 'a list of topics')
+    .default([])
+    .describe(
+      'MQTT 5: where answers to requests may go besides, each with all that is below it. Without it only below base_topic, and to topics with a level response, reply or answer.',
+    ),
+  embedded: switchable(embeddedBroker, 'true, false, or port, host, username and password_file')
+    .default(false)
+    .describe(
+      'A broker brought along, for homes without one. It speaks MQTT 3.1.1. false: none; true: with these defaults; or with port, host and a user.',
+    ),
 }).describe('The MQTT broker.');
 
 /** Home Assistant lives at the root of its host: what follows is the page that was open when the address was copied. */
@@ -328,9 +337,9 @@ const homeAssistant = section({
 });
 
 const http = section({
-  listen: withDefault(hostAndPort, '127.0.0.1:8099').describe(
-    'Where the page, /healthz, /readyz and /metrics are served.',
-  ),
+  listen: hostAndPort
+    .default('127.0.0.1:8099')
+    .describe('Where the page, /healthz, /readyz and /metrics are served.'),
   metrics: choice(['page', 'open'], 'page').describe(
     'Who may read /metrics. page: every visitor who may see the page. open: everyone.',
   ),
@@ -338,9 +347,12 @@ const http = section({
 
 const web = section({
   ...secretKeys('password', 'The password of the page', '/run/secrets/web_password'),
-  hosts: withDefault(z.array(hostName, 'a list of host names'), []).describe(
-    "Names under which a browser finds the page, besides IP addresses, localhost and this machine's own name.",
-  ),
+  hosts: z
+    .array(hostName, 'a list of host names')
+    .default([])
+    .describe(
+      "Names under which a browser finds the page, besides IP addresses, localhost and this machine's own name.",
+    ),
   trusted_proxy: optional(ipOrNetwork, '172.18.0.0/16').describe(
     'The address or network of a reverse proxy. Its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are believed. With a password only.',
   ),
@@ -357,12 +369,14 @@ const fleet = section({
     'The key that seals user names, passwords and tokens in the database (base64 of 32 bytes)',
     '/run/secrets/fleet_key',
   ),
-  claim_seconds: withDefault(wholeNumber(10, 600), 60).describe(
-    'How long an account stays with a process that has stopped working. Renewed while work goes on.',
-  ),
-  requests_per_second: withDefault(positiveNumber(10_000), 20).describe(
-    'How many requests all processes together send to the provider in a second.',
-  ),
+  claim_seconds: wholeNumber(10, 600)
+    .default(60)
+    .describe(
+      'How long an account stays with a process that has stopped working. Renewed while work goes on.',
+    ),
+  requests_per_second: positiveNumber(10_000)
+    .default(20)
+    .describe('How many requests all processes together send to the provider in a second.'),
 });
 
 const log = section({
@@ -417,9 +431,10 @@ const statement = section({
 
 /** The file as people write it, after the environment was applied to it. */
 export const fileSchema = section({
-  version: withDefault(z.literal(1, '1, the only version this program understands'), 1).describe(
-    'The version of this format.',
-  ),
+  version: z
+    .literal(1, '1, the only version this program understands')
+    .default(1)
+    .describe('The version of this format.'),
   provider: provider.optional(),
   accounts: z
     .array(account, 'a list')
@@ -431,22 +446,22 @@ export const fileSchema = section({
     ),
   usage: usage.prefault({}),
   extras: extras.prefault({}),
-  meters: withDefault(
-    z.record(z.string(), meter, 'a mapping of meters, each with its name, area_m2 or witness'),
-    {},
-  ).meta({
-    description:
-      'Names and areas of meters, and where their own registers are published, by their identifier as it is in the topics.',
-    examples: [
-      {
-        70418235: {
-          name: 'Flat 3',
-          area_m2: 62,
-          witness: { topic: 'wmbusmeters/58496405', field: 'total_kwh', unit: 'kWh' },
+  meters: z
+    .record(z.string(), meter, 'a mapping of meters, each with its name, area_m2 or witness')
+    .default({})
+    .meta({
+      description:
+        'Names and areas of meters, and where their own registers are published, by their identifier as it is in the topics.',
+      examples: [
+        {
+          70418235: {
+            name: 'Flat 3',
+            area_m2: 62,
+            witness: { topic: 'wmbusmeters/58496405', field: 'total_kwh', unit: 'kWh' },
+          },
         },
-      },
-    ],
-  }),
+      ],
+    }),
   constituencies: constituencies.optional(),
   mqtt: mqtt.prefault({}),
   home_assistant: z
@@ -475,9 +490,11 @@ export const fileSchema = section({
     .describe(
       'Several processes for thousands of accounts, which share everything in PostgreSQL. The accounts are in the database: heat2mqtt accounts.',
     ),
-  state_dir: withDefault(text('the path of a directory'), './state').describe(
-    'Where tokens and readings are kept. Default: the first directory of $STATE_DIRECTORY (systemd), else ./state.',
-  ),
+  state_dir: text('the path of a directory')
+    .default('./state')
+    .describe(
+      'Where tokens and readings are kept. Default: the first directory of $STATE_DIRECTORY (systemd), else ./state.',
+    ),
   log: log.prefault({}),
 }).meta({ title: 'heat2mqtt configuration' });
 

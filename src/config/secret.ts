@@ -69,21 +69,21 @@ export function decodeText(content: Uint8Array | string): string {
 /** One line without the path, which may be a password put into the wrong key. */
 export function whyUnreadable(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return WHY.get(code) ?? `cannot be read${code === '' ? '' : ` (${code})`}`;
+  return WHY[code] ?? `cannot be read${code === '' ? '' : ` (${code})`}`;
 }
 
 export const NO_SUCH_FILE = 'no such file';
-const WHY = new Map([
-  ['ENOENT', NO_SUCH_FILE],
-  ['EISDIR', 'a directory (Docker makes one when the file to mount is not there)'],
-  ['EACCES', 'a file this user may not read'],
-  ['EPERM', 'a file this user may not read'],
-  ['ERR_ENCODING_INVALID_ENCODED_DATA', 'not UTF-8 text'],
-]);
+const WHY: Readonly<Record<string, string>> = {
+  ENOENT: NO_SUCH_FILE,
+  EISDIR: 'a directory (Docker makes one when the file to mount is not there)',
+  EACCES: 'a file this user may not read',
+  EPERM: 'a file this user may not read',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'not UTF-8 text',
+};
 
 export const trimNewline = (value: string): string => value.replace(/\r?\n$/, '');
 
-/** Characters that editors and shells add to a password without showing them. Only the last newline of a file is taken away. */
+/** Characters that editors, shells and Docker add to a password unnoticed. Only the last newline of a file is taken away. */
 function odditiesIn(text: string): string[] {
   const inner = text.replace(/[\r\n]+$/, '');
   const oddities: readonly (readonly [boolean, string])[] = [
@@ -94,6 +94,7 @@ function odditiesIn(text: string): string[] {
     [/[\r\n]/.test(inner), 'more than one line'],
     [/^\s/u.test(inner.replace(/^\ufeff/, '')), 'a blank at its beginning'],
     [/\s$/u.test(inner), 'a blank at its end'],
+    [/^(['"]).*\1$/su.test(inner), 'quotes around it'],
     [inner !== text, 'a second newline at its end'],
   ];
   return oddities.flatMap(([isThere, words]) => (isThere ? words : []));

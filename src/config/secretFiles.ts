@@ -75,8 +75,8 @@ function lookForAuthorities(
 
 /** Files in $CREDENTIALS_DIRECTORY, called like variables without HEAT2MQTT_ or by an account's id. Whatever else is given wins. */
 async function layCredentials(draft: Draft, directory: string): Promise<void> {
-  // If it cannot be listed, the secrets that are missing for that will be named one by one.
-  const entries = directory === '' ? [] : await readdir(directory).catch(() => []);
+  // Where there is none, or it cannot be listed, the secrets that are missing for that are named one by one.
+  const entries = await readdir(directory).catch(() => []);
   const { accounts } = draft.raw;
   const numbers = Array.isArray(accounts) ? Array.from(accounts, (_, n) => `${n}`) : [];
   const byId = new Map<string, keys.Path>();

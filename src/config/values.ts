@@ -12,9 +12,6 @@ export const required = <T extends z.ZodType>(schema: T, example: unknown) =>
 export const optional = <T extends z.ZodType>(schema: T, example: unknown) =>
   required(schema.optional(), example);
 
-export const withDefault = <T extends z.ZodType>(schema: T, usual: z.core.util.NoUndefined<z.output<T>>) =>
-  schema.default(usual);
-
 /** A mapping with these keys and no others. */
 export function section<S extends z.core.$ZodLooseShape>(keys: S) {
   const names = Object.keys(keys).join(', ');

@@ -11,7 +11,7 @@ export function readYaml(text: string, name: string): RawConfig {
   // After the first broken place the parser guesses, and its further complaints are about its guesses.
   const [broken] = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
   const wrong = broken
-    ? { offset: broken.pos[0], found: WHAT.get(broken.code) ?? 'text that is no YAML' }
+    ? { offset: broken.pos[0], found: WHAT[broken.code] ?? 'text that is no YAML' }
     : keepAsWritten(document);
   if (wrong !== undefined) {
     const { line, col } = lines.linePos(wrong.offset);
@@ -36,19 +36,19 @@ const NO_ANCHOR = 'a value starting with * that names no anchor';
 
 const TWICE = 'a key that is there twice';
 
-const WHAT = new Map<string, string>([
-  ['BAD_ALIAS', NO_ANCHOR],
-  ['BAD_DQ_ESCAPE', 'a backslash in double quotes that starts no known escape'],
-  ['BAD_INDENT', 'a line that is indented differently from its neighbours'],
-  ['BAD_SCALAR_START', 'a value starting with a character that needs quotes'],
-  ['BLOCK_AS_IMPLICIT_KEY', 'a second colon in a line'],
-  ['DUPLICATE_KEY', TWICE],
-  ['MISSING_CHAR', 'a missing character, such as a closing quote or bracket, or the colon after a key'],
-  ['MULTILINE_IMPLICIT_KEY', 'a key without a colon'],
-  ['MULTIPLE_DOCS', 'a second document (---)'],
-  ['TAB_AS_INDENT', 'a tab at the beginning of a line'],
-  ['TAG_RESOLVE_FAILED', 'a tag (!) that is unknown here; secrets come from a file or the environment'],
-]);
+const WHAT: Readonly<Record<string, string>> = {
+  BAD_ALIAS: NO_ANCHOR,
+  BAD_DQ_ESCAPE: 'a backslash in double quotes that starts no known escape',
+  BAD_INDENT: 'a line that is indented differently from its neighbours',
+  BAD_SCALAR_START: 'a value starting with a character that needs quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'a second colon in a line',
+  DUPLICATE_KEY: TWICE,
+  MISSING_CHAR: 'a missing character, such as a closing quote or bracket, or the colon after a key',
+  MULTILINE_IMPLICIT_KEY: 'a key without a colon',
+  MULTIPLE_DOCS: 'a second document (---)',
+  TAB_AS_INDENT: 'a tab at the beginning of a line',
+  TAG_RESOLVE_FAILED: 'a tag (!) that is unknown here; secrets come from a file or the environment',
+};
 
 // `password: 0123` must not become 123, nor a meter 0123, and `password: &x y` must not silently become y.
 export function keepAsWritten(document: yaml.Document.Parsed): { offset: number; found: string } | undefined {

@@ -97,10 +97,7 @@ export async function startDaemon(given: DaemonOptions): Promise<Daemon> {
       witnesses.hear(incoming);
       if (!announcement.hear(incoming) && !baseTopic.hear(incoming)) requests.onMessage(incoming);
     },
-    onDelivered(message) {
-      message.onTaken?.();
-      publisher.delivered(message);
-    },
+    onDelivered: (message) => publisher.delivered(message),
     onRefusals: () => void signals.emit('bridgeChanged'),
     onPassing: (message) => void signals.emit('passing', message),
     onStatus: () => void signals.emit('brokerChanged'),

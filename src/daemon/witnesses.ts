@@ -25,6 +25,7 @@ import type { Document } from '../store/stateStore.ts';
 /** A telegram comes every 16 s. Neither the recorder of Home Assistant nor an SD card is to feel it. */
 const SHOW_EVERY_MS = 5 * 60_000;
 const WRITE_EVERY_MS = 3_600_000;
+const CLOCK_BELIEVED_AFTER_MS = 3_600_000;
 /** Clocks of receivers may be ahead by so much. */
 const AHEAD_MS = 5 * 60_000;
 
@@ -89,6 +90,8 @@ class Witness {
   #written: WitnessRecord;
   /** On the monotonic clock. */
   #writtenAt = Number.NEGATIVE_INFINITY;
+  /** Since when the record is ahead of the clock, on the monotonic clock; `null`: it is not. */
+  #aheadSince: number | null = null;
 
   constructor(
     meter: string,
@@ -122,12 +125,24 @@ class Witness {
       return;
     }
     const { clock, zone } = this.#context;
-    const before = withoutFuture(this.#now.record, clock.now());
-    const { record, refusal } = hearTelegram(before, telegram, at, zone);
+    const { record, refusal } = hearTelegram(this.#recordBefore(), telegram, at, zone);
     this.#now = refusal ? { ...this.#now, record } : { record, untimed: null, refusal: null };
     if (refusal) this.#refuse(refusal);
     const isNewDay = record.midnights !== this.#written.midnights;
     if (isNewDay || clock.monotonic() - this.#writtenAt >= WRITE_EVERY_MS) void this.save();
+  }
+
+  /** A record ahead of the clock: the clock was ahead once, or it is behind until the network has told the time. */
+  #recordBefore(): WitnessRecord {
+    const { clock } = this.#context;
+    const { record } = this.#now;
+    const past = withoutFuture(record, clock.now());
+    if (past === record) {
+      this.#aheadSince = null;
+      return record;
+    }
+    this.#aheadSince ??= clock.monotonic();
+    return clock.monotonic() - this.#aheadSince < CLOCK_BELIEVED_AFTER_MS ? record : past;
   }
 
   #refuse(refusal: WitnessRefusal): void {

@@ -41,7 +41,7 @@ const invoices = z.object({
   /** When the provider was last found to have bills in place of invoices (epoch ms). Earlier versions did not note it. */
   notFoundAt: instant.nullable().default(null),
   fetchedAt: instant,
-  /** News that the broker has not taken yet. */
+  /** News that the broker has not answered yet. */
   untoldIds: z.array(z.string()).readonly().optional(),
 });
 export type Invoices = Readonly<z.infer<typeof invoices>>;

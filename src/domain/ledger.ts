@@ -1,7 +1,7 @@
 // The ledger of one property: the provider's latest word on each day, and what a new reply changes in it.
 import type { Micro } from './amount.ts';
 import { compareText } from './order.ts';
-import { addDays, chunks, type Day, type DaySpan, daysBetween } from './period.ts';
+import { addDays, type Day, type DaySpan, daysBetween } from './period.ts';
 import type { Bucket } from './reading.ts';
 import { DAYS_LOOKED_AT } from './readingCloses.ts';
 
@@ -80,21 +80,29 @@ export function ledgerSince(ledger: Ledger, since: Day): Ledger {
  */
 export function questions(ledger: Ledger, today: Day, rereadDays: number, again?: DaySpan): DaySpan[] {
   const to = addDays(today, 1);
-  if (again && ledger.complete) {
-    const from = again.from > ledger.origin ? again.from : ledger.origin;
-    return chunks({ from, to: again.to < to ? again.to : to }, LONGEST_QUESTION_DAYS);
-  }
-  if (!ledger.complete && ledger.readTo === ledger.origin)
-    return chunks({ from: ledger.origin, to }, LONGEST_QUESTION_DAYS);
+  const { origin, readTo, complete } = ledger;
+  if (again && complete) return questionsOver({ from: later(again.from, origin), to: earlier(again.to, to) });
+  if (!complete && readTo === origin) return questionsOver({ from: origin, to });
   const isSweep = sweepIsDue(ledger, today);
   const window = isSweep ? Math.max(SWEEP_DAYS, rereadDays) : rereadDays;
   const oldestQuarantined = daysToAskAgain(ledger).sort()[0] ?? to;
-  const asked = addDays(earlier(ledger.readTo, to), -window);
+  const asked = addDays(earlier(readTo, to), -window);
   // A meter that has been silent for years is one question, too, but for one poll in a week.
-  const longest = isSweep ? ledger.origin : addDays(to, -LONGEST_QUESTION_DAYS);
+  const longest = isSweep ? origin : addDays(to, -LONGEST_QUESTION_DAYS);
   const unread = later(addDays(endOfReadings(ledger, to), -window), longest);
-  const from = later(earlier(earlier(asked, unread), oldestQuarantined), ledger.origin);
-  return chunks({ from, to }, LONGEST_QUESTION_DAYS);
+  const from = later(earlier(earlier(asked, unread), oldestQuarantined), origin);
+  return questionsOver({ from, to });
+}
+
+/** Each is short enough for one question, oldest first. */
+function questionsOver(span: DaySpan): DaySpan[] {
+  const pieces: DaySpan[] = [];
+  for (let { from } = span; from < span.to; ) {
+    const to = earlier(addDays(from, LONGEST_QUESTION_DAYS), span.to);
+    pieces.push({ from, to });
+    from = to;
+  }
+  return pieces;
 }
 
 /**

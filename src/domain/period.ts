@@ -72,18 +72,6 @@ export function addMonths(day: Day, months: number): Day {
   return `${String(Math.floor(count / 12)).padStart(4, '0')}-${String((count % 12) + 1).padStart(2, '0')}-01`;
 }
 
-/** Cuts a span into pieces of at most `days` days, oldest first. */
-export function chunks(span: DaySpan, days: number): DaySpan[] {
-  const pieces: DaySpan[] = [];
-  for (let from = span.from; from < span.to; ) {
-    const length = Math.min(days, daysBetween(from, span.to));
-    const to = addDays(from, length);
-    pieces.push({ from, to });
-    from = to;
-  }
-  return pieces;
-}
-
 export const INTERVALS = ['day', 'week', 'month', 'quarter', 'year'] as const;
 export type Interval = (typeof INTERVALS)[number];
 

@@ -47,7 +47,7 @@ export function totals(ledger: Ledger, today: Day, since = ledger.origin): Total
   return {
     total: sumAmounts(ledger.days.values()),
     newestDay,
-    day: newestDay === null ? NOTHING : (ledger.days.get(newestDay) ?? NOTHING),
+    day: ledger.days.get(newestDay ?? '') ?? NOTHING,
     week: sumOfThe('week'),
     month: sumOfThe('month'),
     year: sumOfThe('year'),

@@ -79,14 +79,10 @@ export function readRegister(payload: Buffer, { field, unit }: WitnessOptions): 
       'no_register',
       `it has none of ${FIELDS.join(', ')}; meters.<meter>.witness.field names another`,
     );
-  const names = path.split('.').filter((name) => name !== '');
-  const value = valueAt(message, names);
+  const { value, beside } = path === '' ? { value: message } : (placeAt(message, path) ?? {});
   const amount = numberOf(value);
   if (amount === undefined)
-    return refuse(
-      'no_register',
-      `${names.length === 0 ? 'a number' : path} was expected, and ${shown(value)} came`,
-    );
+    return refuse('no_register', `${path === '' ? 'a number' : path} was expected, and ${shown(value)} came`);
   const { media, status } = telegram;
   if (typeof media === 'string' && OTHER_MEDIA.test(media))
     return refuse('not_heat', `it is of another meter (media: ${shown(media)})`);
@@ -98,15 +94,15 @@ export function readRegister(payload: Buffer, { field, unit }: WitnessOptions): 
   return {
     energy: toMicro(kwh),
     receivedAt: instantIn(telegram.timestamp),
-    meter: typeof telegram.id === 'string' ? telegram.id.slice(0, LONGEST_SHOWN) : undefined,
+    meter: identifierIn(telegram.id),
     isOfMidnight: OF_MIDNIGHT.includes(telegram.meter),
-    surroundings: surroundingsIn({ ...telegram, ...Object(valueAt(message, names.slice(0, -1))) }),
+    surroundings: surroundingsIn({ ...telegram, ...beside }),
   };
 }
 
-/** A text that is no JSON stays a text: Home Assistant publishes `unavailable`. */
+/** A text that is no JSON stays a text: Home Assistant publishes `unavailable`. Some programs in C send the NUL at the end of theirs. */
 function parsed(payload: Buffer): unknown {
-  const text = payload.toString('utf8');
+  const text = payload.toString('utf8').replace(/\0+$/, '');
   try {
     return JSON.parse(text);
   } catch {
@@ -117,11 +113,23 @@ function parsed(payload: Buffer): unknown {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;
 
-const valueAt = (message: unknown, names: readonly string[]): unknown =>
-  names.reduce<unknown>(
-    (value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined),
-    message,
-  );
+interface Place {
+  readonly value: unknown;
+  /** The object or list that has it. */
+  readonly beside: object;
+}
+
+/** A name may have dots of its own, as that of the register 1.8.0 has. */
+function placeAt(fields: unknown, path: string): Place | undefined {
+  if (!isObject(fields)) return undefined;
+  if (Object.hasOwn(fields, path)) return { value: fields[path], beside: fields };
+  for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) {
+    const name = path.slice(0, dot);
+    const place = Object.hasOwn(fields, name) ? placeAt(fields[name], path.slice(dot + 1)) : undefined;
+    if (place) return place;
+  }
+  return undefined;
+}
 
 /** Some gateways write their numbers as texts. */
 function numberOf(value: unknown): number | undefined {
@@ -129,9 +137,16 @@ function numberOf(value: unknown): number | undefined {
   return typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value.trim()) ? Number(value) : undefined;
 }
 
+/** The last word of the name: heat_mwh, heat.MWh, heatMWh. */
 function unitIn(path: string): WitnessUnit {
-  const [, ending] = /(?:^|[^a-z])(kwh|mwh|mj|gj|wh)$/i.exec(path) ?? [];
+  const [, ending] = /(?:^|[^a-z])(kwh|mwh|mj|gj|wh)$/i.exec(path) ?? /((?<!k)M?Wh|[MG]J)$/.exec(path) ?? [];
   return UNITS.find((unit) => unit.toLowerCase() === ending?.toLowerCase()) ?? 'kWh';
+}
+
+/** Most receivers write it as a text, and some, such as rtl_433, as a number. */
+function identifierIn(id: unknown): string | undefined {
+  const isNamed = typeof id === 'string' || Number.isSafeInteger(id);
+  return isNamed ? String(id).slice(0, LONGEST_SHOWN) : undefined;
 }
 
 /** Without a zone it may be the meter's own clock, which nobody sets. */

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { toMicro, toUnits } from './amount.ts';
 import type { Zone } from './period.ts';
-import { instant, type Register, register, registerHistory, withReadings } from './reading.ts';
+import { instant, namedReadings, type Register, register, registerHistory, withReadings } from './reading.ts';
 import type { Telegram, WitnessRefusal } from './witness.ts';
 
 const HOUR_MS = 3_600_000;
@@ -38,22 +38,30 @@ export const isOfMidnight = ({ stillDays }: WitnessRecord): boolean => stillDays
 
 /** The record after the telegram of that moment, the same where it is older than what is known; and why it is not believed. */
 export function hearTelegram(
-  before: WitnessRecord,
+  earlier: WitnessRecord,
   telegram: Telegram,
   at: number,
   zone: Zone,
 ): { readonly record: WitnessRecord; readonly refusal: WitnessRefusal | null } {
-  const { newest, other } = before;
-  if (newest !== null && at <= newest.readAt) return { record: before, refusal: null };
   const { energy, meter } = telegram;
+  const before = namedRecord(earlier, meter);
+  const { newest, other } = before;
+  if (newest !== null && at <= newest.readAt) return { record: earlier, refusal: null };
   const heard: Register = { energy, readAt: at, ...(meter === undefined ? {} : { meter }) };
   const doubt = newest && doubtOf(newest, heard);
   if (doubt === null)
     return { record: { ...withRegister(before, heard, telegram, zone), other: null }, refusal: null };
   const since = other !== null && doubtOf(other, heard) === null ? other.since : at;
   if (at - since < doubt.believedAfterMs)
-    return { record: { ...before, other: { ...heard, since } }, refusal: doubt };
+    return { record: { ...earlier, other: { ...heard, since } }, refusal: doubt };
   return { record: withRegister(NOTHING_HEARD, heard, telegram, zone), refusal: null };
+}
+
+/** Registers that did not name their meter are those of the first meter that is named. */
+function namedRecord(record: WitnessRecord, meter: string | undefined): WitnessRecord {
+  const { newest, midnights } = record;
+  if (newest === null || newest.meter !== undefined || meter === undefined) return record;
+  return { ...record, newest: { ...newest, meter }, midnights: midnights && namedReadings(midnights, meter) };
 }
 
 /** Without what lies in the future of a clock that was ahead once; a small step back is waited for. */
@@ -74,7 +82,7 @@ function doubtOf(
   const grown = after.energy - before.energy;
   const [was, is] = [before, after].map(({ energy }) => `${toUnits(energy)} kWh`);
   if (before.meter !== after.meter) {
-    const message = `it is of the meter ${after.meter ?? 'without an identifier'}, and was of ${before.meter ?? 'one without'}`;
+    const message = `it is of the meter ${after.meter ?? 'without an identifier'}, and was of ${before.meter}`;
     return { refused: 'another_meter', message, believedAfterMs: HOUR_MS };
   }
   if (grown < -NOISE) {

@@ -44,7 +44,7 @@ export async function pollTurn(
   const retryMs = fault === null ? null : account.retryDelayMs(fault, history.record.failures);
   const moment = momentOf(clock);
   const due = dueAfterPoll({ fault, retryMs }, turn.slot(), moment);
-  history.noteDue(keptDue(due, moment));
+  history.note(keptDue(due, moment));
   if (fault !== null)
     logFailed(account.id, fault, retryMs === null ? null : zone.iso(moment.now + retryMs), log);
   return { outcome, due, events: eventsOfPoll(account, outcome, turn.wasFailing, context) };

@@ -71,7 +71,7 @@ export async function publishNews(ended: Ended, link: Sender, writeDown: () => P
   const before = { ...published, ...ofOwnMeters(published, claim, context) };
   const meters = account.meterViews();
   const events = [...before.events, ...ended.events, ...eventsOfStates(account, meters, context)];
-  for (const { onTaken } of events) onTaken?.();
+  for (const { onAnswered } of events) onAnswered?.();
   const hasNews = claim.stored.hasNews();
   const lists = `${about.version} ${account.extras.currency}`;
   const areListsSame = before.lists === lists && !hasNews;

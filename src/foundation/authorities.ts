@@ -33,7 +33,6 @@ export function certificatesIn(
 function insteadIn(content: Buffer, text: string): string {
   if (content[0] === FIRST_BYTE_OF_DER && parsed(content) !== null)
     return 'a certificate in DER form, of which `openssl x509 -inform der -in FILE -out ca.pem` makes one in PEM form';
-  if (text.includes('-----BEGIN CERTIFICATE REQUEST-----')) return 'a request for a certificate, and none';
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return 'a private key, and no certificate';
   return 'no certificate in PEM form';
 }

@@ -17,6 +17,8 @@ export const EXIT = {
 
 /** Said in a hint of what the daemon publishes. A command leaves it out. */
 export const LAST_VALUES_STAY = 'The last good values stay.';
+export const IN_A_CONTAINER =
+  'In a container localhost is the container itself, and names that end in .local are mostly not known: write an IP address.';
 
 export interface FailureOptions {
   /** One of EXIT. */

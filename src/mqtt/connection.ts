@@ -6,7 +6,7 @@ import { type ConcurrencyLimit, concurrencyLimit } from '../foundation/limits.ts
 import { Culprit, publicationOf, subscriptionTo } from './culprit.ts';
 import { type BrokerLimits, limitsOf, refusedUnasked } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
-import { LARGEST_PACKET_BYTES, PacketStream } from './packets.ts';
+import { LARGEST_PACKET_BYTES, type PacketStream } from './packets.ts';
 import {
   ACCEPTED,
   FIRST_REFUSAL,
@@ -33,6 +33,8 @@ export interface BrokerAddress {
   readonly url: string;
   /** Tried in this order: the second where the broker does not take the first. */
   readonly versions: readonly ProtocolVersion[];
+  /** The broker has spoken the first before: that it is silent does not tell that it is an older one. */
+  readonly hasSpoken?: boolean;
   readonly clientId: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
@@ -51,8 +53,14 @@ export interface ConnectOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 15_000;
+const CLOSE_MS = 1_000;
 const ACKNOWLEDGE_TIMEOUT_MS = 20_000;
+/** A link may be so slow that it takes a kilobyte a second. */
+const MS_FOR_A_BYTE = 1;
 const KEEP_ALIVE_SECONDS = 30;
+/** Without a byte of a retained message for so long there is none left; while such bytes come, more may be on its way. */
+const SILENCE_MS = 700;
+const LISTEN_EVERY_MS = 50;
 /** A publish of MQTT 5 has so much besides topic, payload and correlation data, rounded up. */
 const PUBLISH_OVERHEAD_BYTES = 16;
 
@@ -65,19 +73,28 @@ export async function openConnection(
   clock: Clock,
   options: ConnectOptions = {},
 ): Promise<Connection> {
-  const versions = [...address.versions];
+  let versions = address.versions;
+  let silences = 0;
   const refusedOfWills = new Set<number>();
   for (;;) {
-    const [version = 4, next] = versions;
+    const [version = 4, ...older] = versions;
     try {
-      return await openWith(version, refusedOfWills, address, clock, options);
+      const isTrial = silences === 1 && versions !== address.versions;
+      const connection = await openWith(version, refusedOfWills, address, clock, isTrial ? {} : options);
+      if (!isTrial) return connection;
+      // It may just have started: MQTT 3.1.1 would hide what it refuses, for as long as the connection lasts.
+      await connection.close(CLOSE_MS);
+      versions = address.versions;
     } catch (err) {
       if (!(err instanceof Failure)) throw err;
       const { reasonCode = ACCEPTED } = err instanceof ConnectRefused ? err : {};
       // A will that asks for more than the broker has is the reason: it is asked again for less.
       const isAboutWill = reasonCode === RETAIN_NOT_SUPPORTED || reasonCode === QOS_NOT_SUPPORTED;
-      if (err.code === SPEAKS_NO_MQTT5 && next !== undefined) versions.shift();
-      else if (options.will && isAboutWill && !refusedOfWills.has(reasonCode)) refusedOfWills.add(reasonCode);
+      if (err.code === SPEAKS_NO_MQTT5 && older.length > 0) {
+        versions = older;
+        if (err.retry === 'soon') silences += 1;
+      } else if (options.will && isAboutWill && !refusedOfWills.has(reasonCode))
+        refusedOfWills.add(reasonCode);
       else throw err;
     }
   }
@@ -90,7 +107,7 @@ async function openWith(
   clock: Clock,
   { onMessage, culprit = new Culprit(), ...options }: ConnectOptions,
 ): Promise<Connection> {
-  const { url, tls, caution = null } = address;
+  const { url, tls } = address;
   const client = new MqttClient(
     await streamBuilder(url, tls),
     clientOptions(version, address, options, refusedOfWills),
@@ -108,7 +125,7 @@ async function openWith(
   }
   const { fault } = await closed;
   client.end(true);
-  throw notEncrypted(fault, tls, clock.now()) ?? whyNotConnected(answer, fault, version, caution);
+  throw notEncrypted(fault, tls, clock.now()) ?? whyNotConnected(answer, fault, version, address);
 }
 
 function clientOptions(
@@ -166,6 +183,8 @@ function closingOf(client: MqttClient): Promise<Closing> {
   let fault: Error | undefined;
   client.on('disconnect', ({ reasonCode = ACCEPTED }) => {
     farewell = reasonCode;
+    // Not every broker closes the socket, and what was sent from now on would be blamed for the end.
+    client.stream.destroy();
   });
   client.on('error', (err) => {
     fault = err;
@@ -218,6 +237,8 @@ export class Connection {
   readonly #places: ConcurrencyLimit;
   /** Oldest first. */
   readonly #unanswered = new Set<Unanswered>();
+  /** Of publishes that have no answer. */
+  #bytesUnderWay = 0;
 
   constructor(client: MqttClient, { closed, clock, version, limits, culprit }: ConnectionParts) {
     this.version = version;
@@ -245,10 +266,31 @@ export class Connection {
     if (!this.isOpen) throw notAcknowledged(await this.ended);
   }
 
-  /** Bytes of retained messages so far: one that is long on its way shows by them. */
-  get retainedBytes(): number {
-    const { stream } = this.#client;
-    return stream instanceof PacketStream ? stream.retainedBytes : 0;
+  /**
+   * Resolves once everything retained that a subscription brings has come, since it follows at once, or it is done, or after the longest
+   * time, or the signal aborts. Rejects with why the connection has ended.
+   */
+  async untilSilent(
+    isDone = () => false,
+    longestMs = Number.POSITIVE_INFINITY,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const began = this.#clock.monotonic();
+    let heardAt = began;
+    let bytes = this.#retainedBytes;
+    while (!isDone() && !signal?.aborted) {
+      await this.mustBeOpen();
+      const now = this.#clock.monotonic();
+      if (bytes !== this.#retainedBytes) heardAt = now;
+      bytes = this.#retainedBytes;
+      if (now - heardAt >= SILENCE_MS || now - began >= longestMs) return;
+      await this.#clock.sleep(LISTEN_EVERY_MS, signal);
+    }
+  }
+
+  /** So far: one that is long on its way shows by them. */
+  get #retainedBytes(): number {
+    return (this.#client.stream as PacketStream).retainedBytes;
   }
 
   /** It has lasted, so that nothing has to be sent one at a time any more. */
@@ -275,7 +317,12 @@ export class Connection {
     if (this.version === 5 && correlationData) options.properties = { correlationData };
     const write = (settle: Settle) =>
       this.#client.publish(topic, payload, options, (err) => settle(err && meaningOf(err, topic)));
-    await this.#places(() => this.#answered(name, ACKNOWLEDGE_TIMEOUT_MS, write));
+    await this.#places(async () => {
+      this.#bytesUnderWay += bytes;
+      await this.#answered(name, this.#patienceMs, write).finally(() => {
+        this.#bytesUnderWay -= bytes;
+      });
+    });
   }
 
   /**
@@ -313,7 +360,7 @@ export class Connection {
     // An object puts names that are numbers first, and so does the packet that mqtt.js makes of it.
     const filters = Object.keys(wanted);
     let codes: readonly number[] = [];
-    await this.#answered(subscriptionTo(packet), ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
+    await this.#answered(subscriptionTo(packet), this.#patienceMs, (settle) =>
       this.#client.subscribe(wanted, (err, _, answer) => {
         codes = (answer?.granted ?? []).map(Number);
         // A refused filter is an error to mqtt.js, too. It ends a connection whose answer has fewer codes.
@@ -326,8 +373,9 @@ export class Connection {
     });
   }
 
-  async unsubscribe(filter: string): Promise<void> {
-    await this.#answered(null, ACKNOWLEDGE_TIMEOUT_MS, (settle) => this.#client.unsubscribe(filter, settle));
+  /** No answer is waited for, so that a broker that gives none keeps the connection. */
+  unsubscribe(filter: string): void {
+    this.#client.unsubscribe(filter);
   }
 
   /** Closes politely within the deadline (0: not at all), then by force. */
@@ -335,6 +383,10 @@ export class Connection {
     const farewell = (settle: Settle) => this.#client.end(false, {}, settle);
     if (deadlineMs > 0) await this.#answered(null, deadlineMs, farewell).catch(() => undefined);
     this.#giveUp();
+  }
+
+  get #patienceMs(): number {
+    return ACKNOWLEDGE_TIMEOUT_MS + this.#bytesUnderWay * MS_FOR_A_BYTE;
   }
 
   /** Settles as the answer does to what `send` sends; rejects when the connection ends, also by us because none comes in time. */

@@ -115,8 +115,10 @@ export class Delivery {
   }
 
   #note(message: Message, refusal: PublishRefused | null): void {
-    if (refusal === null || refusal.isFinal) this.#outbox.done(message);
-    else {
+    if (refusal === null || refusal.isFinal) {
+      this.#outbox.done(message);
+      message.onAnswered?.();
+    } else {
       // Closing the connection over it would send everything again, of which the broker has had too much already.
       this.#outbox.holdBack(message);
       this.#release.ask(HELD_BACK_MS);

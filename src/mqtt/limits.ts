@@ -40,7 +40,7 @@ export function limitsOf(
   const limits = { ...UNLIMITED, ...announced };
   return {
     ...limits,
-    // Zero, which no broker may announce, would let nothing out for ever.
+    // Zero, which MQTT 5 forbids, would let nothing out for ever.
     receiveMaximum: limits.receiveMaximum || UNLIMITED.receiveMaximum,
     maximumPacketSize: limits.maximumPacketSize || UNLIMITED.maximumPacketSize,
     maximumQoS: refusedOfWills.has(QOS_NOT_SUPPORTED) ? 0 : limits.maximumQoS,

@@ -1,4 +1,4 @@
-// The lasting link to the broker: connects again for as long as it takes, and delivers the newest of each topic.
+// The lasting link to the broker: connects again for as long as it takes, and delivers every event and the newest state of each topic.
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
@@ -7,7 +7,7 @@ import { Culprit, publicationOf } from './culprit.ts';
 import { Delivery } from './delivery.ts';
 import { lossesBy } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
-import { connectionCut } from './refusals.ts';
+import { connectionCut, SPEAKS_NO_MQTT5 } from './refusals.ts';
 import { type ReadRetained, Subscriber } from './subscriber.ts';
 
 export interface LinkOptions {
@@ -39,6 +39,8 @@ export interface LinkConsumers {
   readonly restore?: (read: ReadRetained) => Promise<void>;
 }
 
+/** The broker may be another one after so long. */
+const VERSION_HELD_MS = 2 * 60_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 // A connection that breaks sooner does not reset the back-off.
@@ -58,7 +60,7 @@ export class Link {
   #hasConnected = false;
   /** On the monotonic clock: a Pi that starts in 1970 has not been offline for decades. */
   #offlineSince: number;
-  /** The one of the last connection; `null` after a failed attempt. */
+  /** The one of the last connection; `null`: all are to be tried. */
   #version: ProtocolVersion | null = null;
   #lastWarning = '';
   /** Why the broker has ended the last connection, until one lasts. */
@@ -117,7 +119,10 @@ export class Link {
   }
 
   #noteFailure(err: unknown): void {
-    this.#version = null;
+    const isOlder = err instanceof Failure && err.code === SPEAKS_NO_MQTT5;
+    const isLong = this.#options.clock.monotonic() - this.#offlineSince >= VERSION_HELD_MS;
+    // A broker of MQTT 5 that starts may be silent for a while, and would be spoken to in 3.1.1 from then on.
+    if (this.#version !== 5 || isOlder || isLong) this.#version = null;
     // Once for each reason: the same failure every half minute is no news.
     const words = String(err);
     if (words !== this.#lastWarning)
@@ -133,7 +138,9 @@ export class Link {
     const { address, clock, will, willAfterSeconds = 0 } = this.#options;
     const { versions, ...place } = await address();
     const opened = await openConnection(
-      { ...place, versions: this.#version === null ? versions : [this.#version] },
+      this.#version === null
+        ? { ...place, versions }
+        : { ...place, versions: [this.#version], hasSpoken: true },
       clock,
       { onMessage: (incoming) => this.#hear(incoming), will, willAfterSeconds, culprit: this.#culprit },
     );

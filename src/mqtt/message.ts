@@ -10,8 +10,8 @@ export interface Message {
   readonly step?: true;
   /** MQTT 5: returned to the requester unaltered. */
   readonly correlationData?: Buffer;
-  /** To be called once the broker has taken it: until then it is news, also after a restart. */
-  readonly onTaken?: () => void;
+  /** Called once the broker has taken it, or refuses it for good: until then it is news, also after a restart. */
+  readonly onAnswered?: () => void;
 }
 
 /** A message that came in. */

@@ -42,8 +42,7 @@ export class Outbox {
     const events = [...this.#heldBack.values(), ...this.#waiting.values()].filter(({ retain }) => !retain);
     if (events.length <= MOST_EVENTS) return;
     const [oldest = newest] = events;
-    const oldestOfTopic = events.find(({ topic }) => topic === newest.topic) ?? newest;
-    this.#drop(oldestOfTopic === newest ? oldest : oldestOfTopic);
+    this.#drop(events.find((event) => event.topic === newest.topic && event !== newest) ?? oldest);
   }
 
   #drop(message: Message): void {
@@ -77,16 +76,13 @@ export class Outbox {
     this.#heldBack.clear();
   }
 
-  /** The connection is gone: everything not acknowledged waits again; of events only the newest of each topic. */
+  /** The connection is gone: everything that was not acknowledged waits again, in the order in which it came. */
   rewind(): void {
-    const newest = new Map<string, Message>();
-    for (const message of [...this.#heldBack.values(), ...this.#underWay, ...this.#waiting.values()]) {
-      newest.delete(placeOf(message));
-      newest.set(placeOf(message), message);
-    }
+    const unanswered = [...this.#heldBack.values(), ...this.#underWay, ...this.#waiting.values()];
     this.#heldBack.clear();
     this.#underWay.clear();
-    this.#waiting = byKey([...newest.values()]);
+    this.#waiting.clear();
+    for (const message of unanswered) this.put(message);
   }
 
   /** Puts these first, in this order, before whatever waits; they replace waiting messages of the same topics. */

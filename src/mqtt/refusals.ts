@@ -1,5 +1,5 @@
 // Refusals of a broker as Failures, in words with what to do: of a connection, a message, a subscription; and why a connection has ended.
-import { codeOf, EXIT, Failure, type Retry } from '../foundation/failure.ts';
+import { codeOf, EXIT, Failure, IN_A_CONTAINER, type Retry } from '../foundation/failure.ts';
 import type { Subscription } from './message.ts';
 import {
   BAD_LOGIN,
@@ -38,24 +38,28 @@ export class ConnectRefused extends BrokerFailure {
 export const SPEAKS_NO_MQTT5 = 'broker_speaks_no_mqtt5';
 const WRONG_PLACE =
   "Check that mqtt.url has the broker's port, and mqtts where it wants TLS; the broker's log may tell more.";
-const NOT_REACHED =
-  'Check mqtt.url (a port with TLS, mostly 8883, wants mqtts://), and that the broker runs.';
+const NOT_REACHED = `Check mqtt.url (a port with TLS, mostly 8883, wants mqtts://), and that the broker runs. ${IN_A_CONTAINER}`;
 
 /** `answer`: the code of the CONNACK; `undefined`: none came. `fault`: the last error before the connection was closed. */
 export function whyNotConnected(
   answer: number | undefined,
   fault: Error | undefined,
   version: 4 | 5,
-  caution: string | null,
+  {
+    caution = null,
+    hasSpoken = false,
+  }: { readonly caution?: string | null | undefined; readonly hasSpoken?: boolean },
 ): Failure {
   const reason = answer ? reasonOf(answer) : null;
   // In words of mqtt.js.
   const isSilent = answer === undefined && (fault?.message.startsWith('connack timeout') ?? true);
-  if (version === 5 && (isSilent || reason?.code === UNSUPPORTED_VERSION))
+  if (version === 5 && ((isSilent && !hasSpoken) || reason?.code === UNSUPPORTED_VERSION))
     return new BrokerFailure(
       SPEAKS_NO_MQTT5,
       'The broker does not take MQTT 5.',
       'Set mqtt.protocol to auto.',
+      // It has said so, or it has said nothing.
+      reason === null ? 'soon' : 'never',
     );
   if (reason !== null) return new ConnectRefused(reason, caution);
   const unreachable = (message: string, hint: string) =>
@@ -73,9 +77,6 @@ const LONGEST_WORDS = 80;
 /** The code of an error, or the beginning of its message. */
 function whatBroke(fault: Error | undefined): string {
   if (fault === undefined) return 'closed by the broker';
-  // mqtt.js counts its own complaints as brokers count theirs.
-  if ('code' in fault && typeof fault.code === 'number')
-    return `what it sent is not understood: ${fault.code}`;
   return codeOf(fault) ?? fault.message.slice(0, LONGEST_WORDS);
 }
 

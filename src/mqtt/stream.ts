@@ -1,5 +1,5 @@
 // The byte stream to a broker over TCP, TLS or WebSocket. Of a packet that is too large only the beginning comes through.
-import { connect, isIP } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { EXIT, type Failure, failure } from '../foundation/failure.ts';
 import { beforeTls, tlsTrouble } from '../foundation/tlsTrouble.ts';
@@ -15,6 +15,8 @@ export interface BrokerTls {
 
 // A WebSocket hands over whole messages only, each as a rule one packet: a larger one ends the connection.
 const LARGEST_WEBSOCKET_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** Shorter than what a broker gets for its answer. */
+const CONNECT_MS = 14_000;
 const PORTS = { 'mqtt:': 1883, 'mqtts:': 8883, 'ws:': 80, 'wss:': 443 } as const;
 
 /** Gives a function that connects. Faults, also those of the certificate, come as errors of the stream. */
@@ -28,22 +30,32 @@ export async function streamBuilder(url: string, tls: BrokerTls): Promise<() => 
     const { createWebSocketStream, WebSocket } = await import('ws');
     if (isSecure) place.protocol = 'wss:';
     place.port = String(port);
-    const options = { ...tls, maxPayload: LARGEST_WEBSOCKET_MESSAGE_BYTES, perMessageDeflate: false };
+    const maxPayload = LARGEST_WEBSOCKET_MESSAGE_BYTES;
+    const options = { ...tls, maxPayload, perMessageDeflate: false, handshakeTimeout: CONNECT_MS };
     return () =>
       new PacketStream(createWebSocketStream(new WebSocket(place, ['mqtt'], options)), packetCutter());
   }
   const host = place.hostname.replace(/^\[|\]$/g, '');
-  if (!isSecure) return () => new PacketStream(connect({ host, port }), packetCutter());
+  if (!isSecure)
+    return () => new PacketStream(inTime(connect({ host, port, timeout: CONNECT_MS })), packetCutter());
   // Without a server name, a broker with several certificates shows the wrong one.
   const named = isIP(host) === 0 ? { servername: host } : {};
   return () => {
-    const socket = connectTls({ host, port, ...named, ...tls });
+    const socket = inTime(connectTls({ host, port, timeout: CONNECT_MS, ...named, ...tls }));
     let isEncrypted = false;
     socket.once('secureConnect', () => {
       isEncrypted = true;
     });
     return new PacketStream(socket, packetCutter(), (err) => (isEncrypted ? err : beforeTls(err)));
   };
+}
+
+/** Where a firewall drops everything, nobody has taken the connection whose answer could be waited for. */
+function inTime<S extends Socket>(socket: S): S {
+  return socket.once('timeout', () => {
+    if (socket.connecting)
+      socket.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' }));
+  });
 }
 
 /** Says what an error of the stream means for TLS; `null`: it is about something else. */

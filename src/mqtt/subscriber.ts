@@ -17,10 +17,7 @@ export type ReadRetained = (
 
 /** After it, what the broker has refused is asked for again: its user may have been given the right meanwhile. */
 const AGAIN_MS = 15 * 60_000;
-/** Without a byte of a retained message for so long there is none; while such bytes come, it may be on its way. */
-const SILENCE_MS = 700;
 const LONGEST_READ_MS = 60_000;
-const LISTEN_EVERY_MS = 50;
 
 interface SubscriberParts {
   readonly subscriptions: readonly Subscription[];
@@ -98,14 +95,13 @@ export class Subscriber {
       this.#readers.delete(filter);
       return null;
     }
-    await this.#untilSilent(connection, () => answer !== null);
+    await connection.untilSilent(() => answer !== null, LONGEST_READ_MS, signal);
     // An end may have cut it short.
     signal.throwIfAborted();
-    if (answer === null) await connection.mustBeOpen();
     const end = () => {
       cancel();
       this.#readers.delete(filter);
-      connection.unsubscribe(filter).catch(() => undefined);
+      connection.unsubscribe(filter);
     };
     const cancel = clock.after(LONGEST_READ_MS, end);
     if (answer !== null || onLate === undefined) end();
@@ -115,20 +111,5 @@ export class Subscriber {
         onLate(incoming);
       });
     return answer;
-  }
-
-  /** Resolves when it is done, no byte of a retained message has come for a while, or none can come any more. */
-  async #untilSilent(connection: Connection, isDone: () => boolean): Promise<void> {
-    const { clock, signal } = this.#parts;
-    const began = clock.monotonic();
-    let heardAt = began;
-    let bytes = connection.retainedBytes;
-    while (!isDone() && !signal.aborted && connection.isOpen) {
-      const now = clock.monotonic();
-      if (bytes !== connection.retainedBytes) heardAt = now;
-      bytes = connection.retainedBytes;
-      if (now - heardAt >= SILENCE_MS || now - began >= LONGEST_READ_MS) return;
-      await clock.sleep(LISTEN_EVERY_MS, signal);
-    }
   }
 }

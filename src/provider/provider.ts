@@ -36,10 +36,13 @@ export interface ProviderParts {
   /** The same for what can be missed: a refusal has no effect on the session. */
   readonly askExtra: Ask;
   /** The customer that the access token names. Not every token names one, and not every provider needs it. */
-  readonly identity: (
-    signal?: AbortSignal,
-  ) => Promise<{ readonly customerCode: string; readonly siteCodes: readonly string[] }>;
+  readonly identity: (signal?: AbortSignal) => Promise<Identity>;
   readonly log: Log;
+}
+
+export interface Identity {
+  readonly customerCode: string;
+  readonly siteCodes: readonly string[];
 }
 
 /** The person who pays. */

@@ -30,12 +30,9 @@ const isLanguage = (name: string): name is Language => Object.hasOwn(WORDS, name
 export const homeLanguage = (configured: Language | 'auto'): Language =>
   configured === 'auto' ? 'en' : configured;
 
-/** The language of a visitor of the page. `header`: `Accept-Language`. */
-export const visitorsLanguage = (configured: Language | 'auto', header: string): Language =>
-  configured === 'auto' ? languageOf(header) : configured;
-
-/** The first language of an `Accept-Language` header that there is, else English. */
-export function languageOf(header: string): Language {
+/** The language of a visitor of the page: by itself the first of `header` (`Accept-Language`) that there is, else English. */
+export function visitorsLanguage(configured: Language | 'auto', header: string): Language {
+  if (configured !== 'auto') return configured;
   const wanted = header
     .split(',')
     .map((one) => {

@@ -35,7 +35,7 @@ export class Topics {
 
   /** The topics that have everything that we publish by ourselves below them. */
   get branches(): string[] {
-    const levels = RETAINED.map((topic) => topic.slice(0, topic.indexOf('/')));
+    const levels = Object.keys(RETAINED).map((topic) => topic.slice(0, topic.indexOf('/')));
     return [...new Set(levels)].map((level) => `${this.base}/${level}`);
   }
 
@@ -63,29 +63,34 @@ export class Topics {
   }
 }
 
-/** Events, requests and responses pass: who subscribes later does not get them. */
-export const isRetained = (topic: string): boolean => !/\/(event|request\/.+|response\/.+)$/.test(topic);
-
 /** Withdraws a retained topic. */
 export const clear = (topic: string): Message => ({ topic, payload: '', retain: true });
 
-/** All topics that are retained, as a test compares: the program does not load their schemas. */
-export const RETAINED: readonly TopicName[] = [
-  'bridge/state',
-  'bridge/process/<number>/state',
-  'bridge/info',
-  'bridge/health',
-  'bridge/constituencies',
-  'meter/<meter>/state',
-  'meter/<meter>/usage/<interval>',
-  'meter/<meter>/history',
-  'meter/<meter>/statement',
-  'account/<account>/state',
-  'account/<account>/invoices',
-  'constituencies/<chamber>/<house_no>',
-];
+/**
+ * The topics that are retained; events, requests and responses pass. A `list` is long, and no entity of Home Assistant reads it. The
+ * schemas in payloads.ts are not loaded by the program.
+ */
+const RETAINED = {
+  'bridge/state': 'state',
+  'bridge/process/<number>/state': 'state',
+  'bridge/info': 'state',
+  'bridge/health': 'state',
+  'bridge/constituencies': 'state',
+  'meter/<meter>/state': 'state',
+  'meter/<meter>/usage/<interval>': 'list',
+  'meter/<meter>/history': 'list',
+  'meter/<meter>/statement': 'list',
+  'account/<account>/state': 'state',
+  'account/<account>/invoices': 'list',
+  'constituencies/<chamber>/<house_no>': 'list',
+} satisfies Partial<Record<TopicName, 'state' | 'list'>>;
 
-const SHAPES = RETAINED.map((template) => new RegExp(`^${template.replaceAll(/<\w+>/g, '[^/]+')}$`));
+export const isRetained = (template: TopicName): boolean => template in RETAINED;
+
+const SHAPES = Object.entries(RETAINED).map(([template, kind]) => ({
+  shape: new RegExp(`^${template.replaceAll(/<\w+>/g, '[^/]+')}$`),
+  kind,
+}));
 
 /** Filters that let through all that may be ours. `prefix`: of the discovery. */
 export const filtersOf = (topics: Topics, prefix: string | false): string[] => [
@@ -96,8 +101,15 @@ export const filtersOf = (topics: Topics, prefix: string | false): string[] => [
 /** One of the topics below its base topic, or a discovery document whose availability is that of its bridge. */
 export function isOurs(topics: Topics, { topic, payload }: Pick<Incoming, 'topic' | 'payload'>): boolean {
   if (isDiscovery(topic)) return availabilityIn(payload) === topics.of('bridge/state');
-  const start = `${topics.base}/`;
-  return topic.startsWith(start) && SHAPES.some((shape) => shape.test(topic.slice(start.length)));
+  return kindOf(topics, topic) !== undefined;
+}
+
+export const isLongList = (topics: Topics, topic: string): boolean => kindOf(topics, topic) === 'list';
+
+function kindOf({ base }: Topics, topic: string): 'state' | 'list' | undefined {
+  if (!topic.startsWith(`${base}/`)) return undefined;
+  const below = topic.slice(base.length + 1);
+  return SHAPES.find(({ shape }) => shape.test(below))?.kind;
 }
 
 export const isDiscovery = (topic: string): boolean => /\/device\/[^/]+\/config$/.test(topic);

@@ -73,14 +73,13 @@ export async function* readBackup(
   try {
     yield* documentsIn(bytes, DOCUMENTS, (rest) => onHead(headIn(rest)));
   } catch (err) {
-    throw unreadable(err as NodeJS.ErrnoException);
+    throw unreadable(err);
   }
 }
 
-function unreadable(err: NodeJS.ErrnoException): Failure {
+function unreadable(err: unknown): Failure {
   if (err instanceof Failure) return err;
   if (err instanceof TooLarge) return backupUnreadable(err.found, err.allowed);
-  if (err.syscall !== undefined) return backupUnreadable(`a file that cannot be read (${err.code})`);
   return backupUnreadable('a file that is damaged or cut off, or of something else');
 }
 

@@ -10,11 +10,10 @@ const AT_THE_END = /^,"check":"([0-9a-f]{8})"\}\s*$/;
 
 const checkOf = (text: string): string => crc32(text).toString(16).padStart(8, '0');
 
-/** `json`: an object, as every document is one. Anything else is written as it is. */
+/** `json`: an object, as every document is one. */
 export function documentText(json: unknown): string {
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) return `${JSON.stringify(json)}\n`;
   // A backup that an earlier version has made of checked documents has their values.
-  const { check: _, ...fields } = json as Record<string, unknown>;
+  const { check: _, ...fields } = Object(json);
   const text = JSON.stringify(fields);
   if (text === '{}') return '{}\n';
   return `${text.slice(0, -1)}${CHECK}${checkOf(text)}"}\n`;

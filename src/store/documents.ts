@@ -147,6 +147,8 @@ const trouble = z.object({ code: z.string(), message: z.string(), hint: z.string
 const told = z.object({
   /** A refresh has told that a person is needed, and no poll has told that this is over. */
   needsPerson: z.boolean(),
+  /** The end of the access token that the account had then. Earlier versions did not note it. */
+  accessExpiresAt: instant.nullable().optional(),
   late: z.record(z.string(), z.boolean()),
   /** The newest day whose use was judged, and in which direction it was unusual. */
   use: z.record(z.string(), z.object({ day: calendarDay, direction: z.string().nullable() })),
@@ -175,7 +177,7 @@ const accountRecord = z.object({
   lastError: trouble.nullable().default(null),
   // A fleet keeps these two with what is published.
   told: told.optional(),
-  /** Events that the broker has not taken yet, oldest first; without those of new days and bills. */
+  /** Events that the broker has not answered yet, oldest first; without those of new days and bills. */
   untold: z
     .array(z.object({ topic: z.string(), payload: z.string(), retain: z.boolean() }))
     .readonly()

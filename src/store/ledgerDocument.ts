@@ -20,8 +20,8 @@ export interface LedgerDocument {
   readonly tariff: Tariff | null;
   /** The retained history on the broker has not been read yet. */
   readonly isNew: boolean;
-  /** Changes that are worth an event, and that the broker has not taken yet. Oldest first. */
-  readonly untold?: readonly (Change | TariffChange)[];
+  /** Changes that are worth an event, and that the broker has not answered yet. Oldest first. */
+  readonly untold: readonly (Change | TariffChange)[];
 }
 
 const amounts = { energy: micro.nullable(), cost: micro.nullable() };
@@ -96,7 +96,7 @@ export const ledgerCodec: Codec<LedgerDocument> = {
     const ledger = { ...rest, readTimes: new Map(readTimes), quarantined, days: records };
     return { timezone, readingCloses, ledger, isNew, tariff, untold };
   },
-  encode({ ledger: { days, readTimes, quarantined, ...rest }, untold = [], ...others }) {
+  encode({ ledger: { days, readTimes, quarantined, ...rest }, untold, ...others }) {
     return flat.encode({
       ...others,
       untold: [...untold],

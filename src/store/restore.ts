@@ -1,5 +1,5 @@
 // All documents of a state directory: read one after the other, and replaced so that a crash never leaves some old and some new.
-import { type FileHandle, rm } from 'node:fs/promises';
+import { type FileHandle, lstat, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { EXIT, failure } from '../foundation/failure.ts';
@@ -135,9 +135,14 @@ async function* withoutLinks(
  */
 export async function finishRestore(directory: string): Promise<boolean> {
   const file = join(directory, UNDER_WAY);
-  const remove = await namesToRemove(directory).catch(() => 'damaged' as const);
-  if (remove === null) return true;
-  const isWhole = remove !== 'damaged' && (await carryOut(directory, remove));
+  const isUnderWay = await lstat(file).then(
+    () => true,
+    // In a directory that cannot be looked into, the first document tells that.
+    () => false,
+  );
+  if (!isUnderWay) return true;
+  const remove = await namesToRemove(directory).catch(() => null);
+  const isWhole = remove !== null && (await carryOut(directory, remove));
   if (isWhole) await rm(file, { force: true });
   else await setAside(file, 'damaged').catch(() => undefined);
   return isWhole;
@@ -146,20 +151,14 @@ export async function finishRestore(directory: string): Promise<boolean> {
 /** Without the documents, which pass by one at a time. */
 const underWay = z.object({ [WRITE]: z.object({}), remove: z.array(z.string()) });
 
-/** `null`: no restore was interrupted. Rejects where what is left of it is damaged, or is about what is no document. */
-async function namesToRemove(directory: string): Promise<readonly string[] | null> {
+/** Rejects where what is left of a restore cannot be read, is damaged, or is about what is no document. */
+async function namesToRemove(directory: string): Promise<readonly string[]> {
   const names = new Set<string>();
   let rest: unknown;
-  try {
-    const documents = documentsUnderWay(directory, (json) => {
-      rest = json;
-    });
-    for await (const [name] of documents) names.add(name);
-  } catch (err) {
-    const fault = err as NodeJS.ErrnoException;
-    // There is a file where the directory should be: its first document tells that.
-    return fault.code === 'ENOTDIR' ? null : unlessGone(fault);
-  }
+  const documents = documentsUnderWay(directory, (json) => {
+    rest = json;
+  });
+  for await (const [name] of documents) names.add(name);
   const { remove } = underWay.parse(rest, { jitless: true });
   if (![...names, ...remove].every(isDocument)) throw new TypeError('no document has this name');
   return remove.filter((name) => !names.has(name));

@@ -114,56 +114,56 @@ export function createPage(options: PageOptions): RequestListener {
 }
 
 class Page {
-  private readonly options: PageOptions;
-  private readonly folder: URL;
-  private readonly sessions: ReturnType<typeof createSessions> | null;
-  private readonly serveStream: ReturnType<typeof createStreams>;
-  private readonly throttledLog: ThrottledLog;
+  readonly #options: PageOptions;
+  readonly #folder: URL;
+  readonly #sessions: ReturnType<typeof createSessions> | null;
+  readonly #serveStream: ReturnType<typeof createStreams>;
+  readonly #throttledLog: ThrottledLog;
   /** Bodies that stay the same while the program runs, by name. */
-  private readonly unchanging = new Map<string, Awaited<ReturnType<typeof packed>>>();
-  private readonly forEveryone: Routes;
-  private readonly forSignedIn: Routes;
+  readonly #unchanging = new Map<string, Awaited<ReturnType<typeof packed>>>();
+  readonly #forEveryone: Routes;
+  readonly #forSignedIn: Routes;
 
   constructor(options: PageOptions) {
     const { documents, logTail, clock, readPassword } = options;
-    this.options = options;
-    this.folder = options.folder ?? new URL('../page/', import.meta.url);
-    this.sessions = readPassword && createSessions(readPassword, clock);
-    this.serveStream = createStreams(documents, logTail, clock);
-    this.throttledLog = new ThrottledLog(clock);
-    this.forEveryone = {
-      'GET /': this.file('index.html', 'text/html'),
-      'GET /page.js': this.file('page.js', 'text/javascript'),
-      'GET /page.css': this.file('page.css', 'text/css'),
+    this.#options = options;
+    this.#folder = options.folder ?? new URL('../page/', import.meta.url);
+    this.#sessions = readPassword && createSessions(readPassword, clock);
+    this.#serveStream = createStreams(documents, logTail, clock);
+    this.#throttledLog = new ThrottledLog(clock);
+    this.#forEveryone = {
+      'GET /': this.#file('index.html', 'text/html'),
+      'GET /page.js': this.#file('page.js', 'text/javascript'),
+      'GET /page.css': this.#file('page.css', 'text/css'),
       'GET /words': ({ request }) => {
         const words = options.words(languagesOf(request));
-        return this.sendOnce(request, words.language, 'application/json', () => JSON.stringify(words));
+        return this.#sendOnce(request, words.language, 'application/json', () => JSON.stringify(words));
       },
-      'GET /session': async (exchange) => json(await this.sessionOf(exchange)),
-      'POST /session': (exchange) => this.openSession(exchange),
-      'DELETE /session': (exchange) => this.endSession(exchange),
+      'GET /session': async (exchange) => json(await this.#sessionOf(exchange)),
+      'POST /session': (exchange) => this.#openSession(exchange),
+      'DELETE /session': (exchange) => this.#endSession(exchange),
     };
-    this.forSignedIn = { 'GET /events': (exchange) => this.follow(exchange), ...options.routes };
+    this.#forSignedIn = { 'GET /events': (exchange) => this.#follow(exchange), ...options.routes };
   }
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const reply = await this.answer(request, response);
+    const reply = await this.#answer(request, response);
     if (reply === null) return;
-    response.writeHead(reply.status ?? 200, { ...this.headersWith(reply.allows), ...reply.headers });
+    response.writeHead(reply.status ?? 200, { ...this.#headersWith(reply.allows), ...reply.headers });
     response.end(reply.body);
   }
 
-  private async isSignedIn(request: IncomingMessage): Promise<boolean> {
-    return this.sessions?.isOpen(tokenOf(request)) ?? true;
+  async #isSignedIn(request: IncomingMessage): Promise<boolean> {
+    return this.#sessions?.isOpen(tokenOf(request)) ?? true;
   }
 
-  private file(name: string, type: string): Handler {
-    const read = () => readFile(new URL(name, this.folder), 'utf8');
-    return ({ request }) => this.sendOnce(request, name, type, read);
+  #file(name: string, type: string): Handler {
+    const read = () => readFile(new URL(name, this.#folder), 'utf8');
+    return ({ request }) => this.#sendOnce(request, name, type, read);
   }
 
-  private headersWith(allows = PAGE_ALLOWS): OutgoingHttpHeaders {
-    const { isIngress } = this.options;
+  #headersWith(allows = PAGE_ALLOWS): OutgoingHttpHeaders {
+    const { isIngress } = this.#options;
     return {
       'content-security-policy': `default-src 'none'; ${allows}; base-uri 'none'; frame-ancestors ${isIngress ? "'self'" : "'none'"}`,
       'x-frame-options': isIngress ? 'SAMEORIGIN' : 'DENY',
@@ -176,24 +176,24 @@ class Page {
     };
   }
 
-  private async sessionOf({ request, visitor }: Exchange): Promise<Session> {
+  async #sessionOf({ request, visitor }: Exchange): Promise<Session> {
     return {
-      version: this.options.version,
-      signedIn: await this.isSignedIn(request),
-      needsPassword: this.sessions !== null,
+      version: this.#options.version,
+      signedIn: await this.#isSignedIn(request),
+      needsPassword: this.#sessions !== null,
       mayTypePasswords: visitor.mayTypePasswords,
     };
   }
 
   /** A browser that has it is not sent it again. */
-  private async sendOnce(
+  async #sendOnce(
     { headers }: IncomingMessage,
     name: string,
     type: string,
     read: () => string | Promise<string>,
   ): Promise<Reply> {
-    const unchanged = this.unchanging.get(name) ?? (await packed(await read()));
-    this.unchanging.set(name, unchanged);
+    const unchanged = this.#unchanging.get(name) ?? (await packed(await read()));
+    this.#unchanging.set(name, unchanged);
     const { body, zipped, etag } = unchanged;
     const lasting = { etag, 'cache-control': 'no-cache', vary: 'accept-encoding, accept-language' };
     if (headers['if-none-match'] === etag) return { status: 304, headers: lasting };
@@ -202,14 +202,14 @@ class Page {
     return { headers: { ...sent, 'content-encoding': 'gzip' }, body: zipped };
   }
 
-  private async openSession(exchange: Exchange): Promise<Reply> {
+  async #openSession(exchange: Exchange): Promise<Reply> {
     const { password } = await fieldsOf(exchange);
     if (password === undefined) return refuse(400, 'request_malformed', 'A password is missing.');
-    const opened: Session = { ...(await this.sessionOf(exchange)), signedIn: true };
-    if (this.sessions === null) return json(opened);
+    const opened: Session = { ...(await this.#sessionOf(exchange)), signedIn: true };
+    if (this.#sessions === null) return json(opened);
     const { address, isEncrypted } = exchange.visitor;
-    const outcome = await this.sessions.signIn(password, address).catch((err: unknown) => {
-      this.options.log.error({ err }, 'the password of the page cannot be read');
+    const outcome = await this.#sessions.signIn(password, address).catch((err: unknown) => {
+      this.#options.log.error({ err }, 'the password of the page cannot be read');
       return null;
     });
     if (outcome === null)
@@ -225,31 +225,33 @@ class Page {
       : refuse(429, 'too_many_attempts', `Try again in ${seconds} s.`, later);
   }
 
-  private endSession({ request }: Exchange): Reply {
-    this.sessions?.end(tokenOf(request));
+  #endSession({ request }: Exchange): Reply {
+    this.#sessions?.end(tokenOf(request));
     return { status: 204, headers: { 'set-cookie': `${COOKIE}=; Max-Age=0; Path=/` } };
   }
 
-  private follow({ request, response }: Exchange): Reply | null {
+  #follow({ request, response }: Exchange): Reply | null {
     const stream = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
     if (request.method === 'HEAD') return { headers: stream };
-    response.writeHead(200, { ...this.headersWith(), ...stream });
-    this.serveStream(response, () => this.isSignedIn(request), this.sessions?.ending(tokenOf(request))).catch(
-      (err) => this.options.log.error({ err }, 'a stream of the page has failed'),
-    );
+    response.writeHead(200, { ...this.#headersWith(), ...stream });
+    this.#serveStream(
+      response,
+      () => this.#isSignedIn(request),
+      this.#sessions?.ending(tokenOf(request)),
+    ).catch((err) => this.#options.log.error({ err }, 'a stream of the page has failed'));
     return null;
   }
 
-  private async answer(request: IncomingMessage, response: ServerResponse): Promise<Reply | null> {
-    const visitor = visitorFrom(request, this.options);
-    const refusal = refusalOf(request, visitor, this.options);
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<Reply | null> {
+    const visitor = visitorFrom(request, this.#options);
+    const refusal = refusalOf(request, visitor, this.#options);
     if (refusal !== null) return { ...text(`${refusal[1]}\n`), status: refusal[0] };
     const [path = '', query] = (request.url ?? '').split('?');
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const route = `${method} ${path.replace(NAMED, '$1/:name')}`;
-    if (!this.forEveryone[route] && !(await this.isSignedIn(request)))
+    if (!this.#forEveryone[route] && !(await this.#isSignedIn(request)))
       return refuse(401, 'sign_in', 'Sign in with the password of the page.');
-    const handler = this.forEveryone[route] ?? this.forSignedIn[route];
+    const handler = this.#forEveryone[route] ?? this.#forSignedIn[route];
     if (handler === undefined) return refuse(404, 'not_found', 'There is nothing here.');
     try {
       const name = path.split('/')[2] ?? '';
@@ -258,8 +260,8 @@ class Page {
       if (err instanceof Failure) return json({ error: safeWords(err) }, err.code === TOO_LARGE ? 413 : 422);
       // A visitor who breaks off in the middle of a body is no fault.
       if (request.complete || !request.destroyed)
-        this.throttledLog.write(route, (more) =>
-          this.options.log.error({ err, route, ...more }, 'the page could not be served'),
+        this.#throttledLog.write(route, (more) =>
+          this.#options.log.error({ err, route, ...more }, 'the page could not be served'),
         );
       return json({ error: safeWords(err) }, 500);
     }

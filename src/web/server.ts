@@ -2,7 +2,7 @@
 // /readyz and /metrics for machines that watch the program, and the ways to the page.
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { isLoopback, splitHostAndPort } from '../config/listenAddress.ts';
+import { isLoopback, partsOf } from '../config/listenAddress.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { nameOf, networkOf, withoutPrefix } from './visitor.ts';
@@ -153,7 +153,7 @@ export async function openServer(
     const connection = visitors.get(socket);
     if (connection && (isIdle(connection) || isUnread(connection))) socket.destroy();
   });
-  const { host = '', port = 0 } = splitHostAndPort(address) ?? {};
+  const { host, port } = partsOf(address);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (err) => reject(listenFailed(address, err)));
     server.listen(port, host, resolve);

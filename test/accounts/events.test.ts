@@ -14,23 +14,40 @@ const context = {
 };
 const FAULT = failure('busy', 'Busy.', { exit: EXIT.provider, retry: 'later' });
 
-const after = { fault: null as unknown, wasFailing: false, needed: false, state: 'ok' };
-const expired = { ...after, needed: true, state: 'needs_user_action' };
+const after = {
+  ...{ fault: null as unknown, refusal: null as unknown, wasFailing: false, needed: false },
+  ...{ state: 'ok', tokenOf: 1 },
+};
+const disabled = { ...after, needed: true, tokenOf: 0 };
 test.each([
   ['a good poll after a good one', after, []],
   ['a failed one', { ...after, fault: FAULT, wasFailing: true }, ['poll_failed']],
-  ['a refused login', { ...after, fault: FAULT, state: 'login_needed' }, ['auth_needed']],
+  ['a refused login', { ...after, fault: FAULT, refusal: FAULT, state: 'login_needed' }, ['auth_needed']],
+  [
+    'of something else while a login is refused',
+    { ...after, fault: FAULT, state: 'login_needed' },
+    ['poll_failed'],
+  ],
   ['a good one afterwards', { ...after, wasFailing: true }, ['recovered']],
   ['and after a refusal between two polls', { ...after, needed: true }, ['recovered']],
-  ['by an access token that serves on', expired, []],
-])('tells the events of a poll when it is %s', (_, { fault, wasFailing, needed, state }, expected) => {
-  const told = { needsPerson: needed, late: {}, use: {} };
-  const status = () => ({ state });
-  const account = { id: 'home', told, upstream: { session: { status } } } as unknown as Account;
-  const outcome = { account: 'home', events: [], fault, unread: [] } as AccountOutcome;
-  const messages = eventsOfPoll(account, outcome, wasFailing, context);
-  expect(messages.map(({ payload }) => JSON.parse(payload).event_type)).toEqual(expected);
-});
+  ['by an access token that serves on', { ...disabled, state: 'needs_user_action' }, []],
+  ['by one that serves on after a restart', disabled, []],
+  ['by one that serves on while the issuer is away', { ...disabled, state: 'provider_down' }, []],
+])(
+  'tells the events of a poll when it is %s',
+  (_, { fault, refusal, wasFailing, needed, state, tokenOf }, expected) => {
+    const told = { needsPerson: needed, accessExpiresAt: 0, late: {}, use: {} };
+    const status = () => ({ state, accessExpiresAt: tokenOf });
+    const account = {
+      id: 'home',
+      told,
+      upstream: { session: { status, fault: refusal } },
+    } as unknown as Account;
+    const outcome = { account: 'home', events: [], fault, unread: [] } as AccountOutcome;
+    const messages = eventsOfPoll(account, outcome, wasFailing, context);
+    expect(messages.map(({ payload }) => JSON.parse(payload).event_type)).toEqual(expected);
+  },
+);
 
 /** `day`: the newest that was judged; `since` when its use is unusual in which direction. */
 function viewOf(day: string, since?: string, direction?: 'high' | 'low', late = false) {

@@ -112,6 +112,31 @@ test('gives each new invoice once when its news are taken', async () => {
 });
 
 test.each([
+  ['an answer', () => undefined],
+  ['a refusal', () => Promise.reject(new ProviderRefused(404, words))],
+])('keeps what the broker has taken while invoices are asked for when it ends with %s', async (_, end) => {
+  const dates = { startAt: null, endAt: null, dueAt: null };
+  const bills: Invoice[] = [];
+  let meanwhile: () => unknown = () => undefined;
+  const home = await openHome({
+    async invoices() {
+      await meanwhile();
+      return { byProfile: new Map([['', [...bills]]]), notFoundAt: null };
+    },
+  });
+  const untold = () => home.opened.known.invoices.found?.untoldIds;
+  for (const id of ['old', 'new']) {
+    bills.push({ id, status: null, ...dates, total: 1, open: 1 });
+    await home.round();
+    home.clock.advance(DAY_MS);
+  }
+  expect(untold()).toEqual(['new']);
+  meanwhile = () => home.opened.told(['new']).then(end);
+  await home.round();
+  expect(untold()).toEqual([]);
+});
+
+test.each([
   ['Eire', 'EUR', undefined, [], 'EUR'],
   ['Europe/Berlin', null, undefined, ['timezone_differs'], 'EUR'],
   ['Europe/Dublin', 'GBP', undefined, [], 'GBP'],

@@ -3,13 +3,17 @@ import { expect, test } from 'vitest';
 import { LedgerBook } from '../../src/accounts/ledgerBook.ts';
 import { Meter } from '../../src/accounts/meter.ts';
 import { fileSchema } from '../../src/config/schema.ts';
+import { merge, openLedger } from '../../src/domain/ledger.ts';
 import { addDays, zone } from '../../src/domain/period.ts';
 import type { RetainedHistory } from '../../src/domain/recovery.ts';
 import type { Provider } from '../../src/provider/provider.ts';
 import { ProviderRefused } from '../../src/provider/request.ts';
-import { type Line, ledgerOf, row } from '../domain/ledgers.ts';
+import type { LedgerDocument } from '../../src/store/ledgerDocument.ts';
+import type { StateStore } from '../../src/store/stateStore.ts';
+import { buckets, type Line, ledgerOf, row } from '../domain/ledgers.ts';
 import { place } from '../store/directory.ts';
 import { handClock } from '../support/clock.ts';
+import { memoryStore } from '../support/tokenStore.ts';
 
 const { usage } = fileSchema.parse({});
 const BEFORE = ledgerOf(row('2025-01-01', 10, 5, 1));
@@ -41,6 +45,32 @@ test('publishes what is on the disk when a newer ledger is on its way there', as
   expect((await ledgerIn(home)).saved.days).toEqual(AFTER.days);
 });
 
+test('remembers the newest hundred changes when no broker takes any', async () => {
+  const home = await place();
+  const book = await ledgerIn(home);
+  const days = Array.from({ length: 130 }, (_, at) => addDays('2024-09-01', at));
+  const changeOf = (day: string) =>
+    ({ kind: 'new_day', day, before: null, after: { energy: 1, cost: 1 } }) as const;
+  for (const day of days) await book.update(ledgerOf(row(day, 10, 5, 1)), [changeOf(day)]);
+  const { untold } = await ledgerIn(home);
+  expect(untold.map((change) => 'day' in change && change.day)).toEqual(days.slice(-100));
+});
+
+test('writes twice at most when the broker takes the days of a long outage one after the other', async () => {
+  const store = memoryStore<LedgerDocument>();
+  const { log } = await place();
+  const clock = handClock('2025-02-01T12:00:00Z');
+  const state = { document: () => store } as unknown as StateStore;
+  const parts = { config: { usage }, zone: zone('Europe/Dublin'), state, clock, log };
+  const book = await LedgerBook.open('ledger', parts);
+  const { ledger, changes } = merge(openLedger('2025-01-01'), buckets(...row('2025-01-01', 30, 5, 1)), 1);
+  await book.update(ledger, changes);
+  const before = store.steps.length;
+  await Promise.all(changes.map((change) => book.told([change])));
+  expect(store.steps.length - before).toBeLessThanOrEqual(2);
+  expect(store.kept?.untold).toEqual([]);
+});
+
 test('draws the origin again when the clock that stood in 1970 is set', async () => {
   const clock = handClock('1970-01-01T00:00:10Z');
   const meterLedger = await ledgerIn(await place(), clock);
@@ -50,6 +80,19 @@ test('draws the origin again when the clock that stood in 1970 is set', async ()
   expect(meterLedger.ledger.origin).toBe('2023-01-01');
   meterLedger.begin();
   expect(meterLedger.ledger.origin).toBe('2023-01-01');
+});
+
+test.each([
+  ['before the origin', '2021-07-01'],
+  ['in the year before the last day', '2024-07-01'],
+])('keeps origin and days when a later clock is %s', async (_, at) => {
+  const home = await place();
+  const read = buckets(...row('2025-01-01', 10, 5, 1));
+  const { ledger } = merge(openLedger('2023-01-01'), read, Date.parse('2025-02-01T12:00:00Z'));
+  await (await ledgerIn(home)).update(ledger);
+  const behind = await ledgerIn(home, handClock(`${at}T12:00:00Z`));
+  behind.begin();
+  expect([behind.ledger.origin, behind.ledger.days.size]).toEqual(['2023-01-01', 10]);
 });
 
 test('keeps what was decided over a restart, and reads all of it again when the time zone is another', async () => {
@@ -182,6 +225,13 @@ test('asks again from its origin on when a history comes back from the broker du
     },
   });
   expect(asked).toEqual(['2025-01-01', '2024-11-01']);
+});
+
+test('tells no progress of a first history when the clock is before its origin', async () => {
+  const { meter, clock } = await meterOf({});
+  expect(meter.progress()).toMatchObject({ days_read: 0, days_total: 32 });
+  clock.jump(-365 * 24 * 3_600_000);
+  expect(meter.progress()).toBeNull();
 });
 
 test('asks for the hours of readings once when the provider does not understand that', async () => {

@@ -49,9 +49,22 @@ test('tries again when a day has passed, or the clock was far ahead', async () =
   const tried = [history.tryOnceADay('searchedAt'), history.tryOnceADay('searchedAt')];
   clock.jump(-3 * DAY_MS);
   tried.push(history.tryOnceADay('searchedAt'), history.tryOnceADay('rediscoveredAt'));
-  history.allowAgain('searchedAt');
+  history.note({ searchedAt: null });
   tried.push(history.tryOnceADay('searchedAt'));
   expect(tried).toEqual([true, false, true, true, true]);
+});
+
+test('takes failures to have begun now when they began under a clock that was ahead', async () => {
+  const { clock, history } = await openHome();
+  const fails = () => history.notePoll({ code: 'down', message: 'Down.' });
+  clock.jump(365 * DAY_MS);
+  fails();
+  clock.jump(-365 * DAY_MS);
+  fails();
+  const began = clock.now();
+  clock.advance(DAY_MS);
+  fails();
+  expect(history.record.failingSince).toBe(began);
 });
 
 test('keeps the newest three shapes when a reply has had more', async () => {

@@ -4,7 +4,7 @@ import type { SignIn } from '../../src/auth/login.ts';
 import { LoginSuspended } from '../../src/auth/loginSuspended.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
 import { look } from '../simulator/visitor.ts';
-import { type Account, HOUR, openAccount, refusalOf, SECOND } from './account.ts';
+import { type Account, DISCOVERY_PATH, HOUR, openAccount, refusalOf, SECOND } from './account.ts';
 
 let account: Account;
 beforeEach(async () => {
@@ -96,6 +96,23 @@ test('sends what a person types, the user name as well, when they sign in', asyn
   expect(look(account.simulator.requests.at(-1)?.body, 'username')).toBe('you@example.org');
 });
 
+test('signs in by what a person types when the configured password cannot be read', async () => {
+  account.password = null;
+  const { login } = account.start();
+  const typed = { username: 'me@example.org', password: 'demo', code: null };
+  expect(await login.attempt(typed)).toMatchObject({ expiresInSeconds: 1800 });
+});
+
+test.each([
+  ['a person could sign in on another device', {}, 'login_needed'],
+  ['there is no other way', { device_authorization_endpoint: undefined }, 'method_disabled'],
+])('refuses when passwords are not allowed, no login page is known, and %s', async (_, changes, code) => {
+  const { switches } = account.simulator;
+  switches.token.passwordGrantAllowed = false;
+  switches.fault(DISCOVERY_PATH, { kind: 'change', change: (body) => ({ ...Object(body), ...changes }) });
+  expect(await refusalOf(account.start().login.attempt())).toMatchObject({ code, about: 'client' });
+});
+
 test('counts a secret as unchanged when its file vanishes while the login is suspended', async () => {
   const { login, session } = await refusedOnce();
   account.password = null;
@@ -146,6 +163,13 @@ test('names its time, what was asked for and what to do when a login is suspende
   const notSetUp = { about: 'person', state: 'needs_user_action', code: 'account_not_set_up' } as const;
   const waiting = { ...notSetUp, refusals: 1, nextAttemptAt: null, message: null, askedAt: null };
   expect(login.suspended(waiting).hint).toMatch(/^Sign in once in the provider's own/);
+  const unfinished = { about: 'password', state: 'backoff', code: 'login_unfinished' } as const;
+  const { message, hint } = login.suspended({
+    ...waiting,
+    ...unfinished,
+    nextAttemptAt: account.clock.now(),
+  });
+  expect(`${message} ${hint}`).toMatch(/^The program ended in the middle .* Nothing needs to be done: wait/);
 });
 
 test('suspends, and keeps the tokens that were granted, when the budget cannot be written', async () => {

@@ -108,7 +108,9 @@ test.each([
   // The password step has refused it.
   'free refused restart heldFor(15m) refused restart heldFor(1h) refused restart heldFor(6h) refused restart stopped refusals(4)',
   'refused heldFor(15m) refused granted accepted nothingKept refused refusals(1)',
-  'refused jump(1h) free refused refusals(2) jump(-365d) free refused held',
+  // No password is tried twice in a row because a clock that was ahead has been set.
+  'jump(1d) refused jump(-1d) restart held heldFor(6h) refused heldFor(1h)',
+  'refused jump(1h) free refused refusals(2) jump(-365d) held wait(5.9h) held wait(0.1h) free refused held',
   'notSetUp held stopped',
   // The client was refused: until a restart, but in a fleet, or a user asks.
   'clientRefused otherFree fleetHeld heldFor(6h)',

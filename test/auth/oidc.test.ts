@@ -139,6 +139,13 @@ test.each([
   expect(String(err)).not.toMatch(/elsewhere|somebody/);
 });
 
+test('a token of another type is an answer that does not fit', async () => {
+  account.simulator.switches.fault(TOKEN_PATH, changed({ token_type: 'mac' }));
+  const err = await refusalOf(account.issuer().login('me@example.org', 'demo'));
+  expect(err).toBeInstanceOf(GrantUnusable);
+  expect(String(err)).toContain('The issuer answered, but');
+});
+
 test('blames the file of authorities, not the issuer, when it is none by now', async () => {
   const trust = trustIn('provider.ca_file', '/nowhere/ca.pem');
   const { fetch } = createHttpClient(account.clock, undefined, undefined, trust);
@@ -236,4 +243,19 @@ test('asks for consent when a sign-in wants offline_access, and takes no answer 
   const answer = new URLSearchParams({ code: 'brought-by-another', state: 'another', iss });
   await refusalOf(finish(new URL(`${redirect}?${answer}`)));
   expect(account.simulator.requests.filter(({ method }) => method === 'POST')).toEqual([]);
+});
+
+test('expects no id_token when the scope asks for none', async () => {
+  const nonceFor = async (scope: string) =>
+    (await account.issuer().beginCodeFlow('https://home.example.org/callback', scope)).url.searchParams.has(
+      'nonce',
+    );
+  expect([await nonceFor('openid service-energy'), await nonceFor('service-energy')]).toEqual([true, false]);
+});
+
+test('says that the session stays when the issuer offers no way to end it', async () => {
+  account.simulator.switches.fault(DISCOVERY_PATH, changed({ revocation_endpoint: undefined }));
+  const refusal = await refusalOf(account.issuer().endSession('some-token'));
+  expect(refusal).toMatchObject({ code: 'no_revocation', exitCode: 5 });
+  expect(account.simulator.counters.revocations).toBe(0);
 });

@@ -75,6 +75,17 @@ test.each(TABLE)('%s', (_situation, error, description, [code, state, about], re
   if (refresh === ENDED) expect(notRefreshed).toHaveProperty('reused', reused);
 });
 
+test.each([
+  ['the client is unknown', 'invalid_client', 'client_refused'],
+  ['the client may not sign in so', 'unauthorized_client', 'client_refused'],
+  ['a scope is refused', 'invalid_scope', 'scope_refused'],
+  ['the issuer refuses everything', 'invalid_request', 'issuer_refused'],
+  ['the code is too old', 'expired_token', 'code_refused'],
+  ['the issuer is in trouble', 'server_error', undefined],
+])('judges a code that a person brings when %s', (_, error, code) => {
+  expect(classifyCodeError(error, '')?.code).toBe(code);
+});
+
 test('judges by the body when status and WWW-Authenticate say something else', async () => {
   const account = await openAccount();
   const issuer = account.issuer();

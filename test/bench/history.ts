@@ -3,8 +3,8 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { judgeUse } from '../../src/domain/insight/alarm.ts';
-import { markRead, merge, openLedger } from '../../src/domain/ledger.ts';
-import { addDays, chunks, type Day, zone as zoneOf } from '../../src/domain/period.ts';
+import { markRead, merge, openLedger, questions } from '../../src/domain/ledger.ts';
+import { addDays, type Day, zone as zoneOf } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
@@ -39,7 +39,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
   const today = zone.dayAt(now);
   const origin = addDays(today, -Math.round(years * 365.25));
   let ledger = openLedger(origin);
-  for (const span of chunks({ from: origin, to: addDays(today, 1) }, 366)) {
+  for (const span of questions(ledger, today, 0)) {
     ledger = markRead(merge(ledger, buckets(span.from, 366), now, span).ledger, span, today);
   }
   const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-history-'));
@@ -87,7 +87,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
     ledger = merged.ledger;
     await document.write({
       ...{ ledger, timezone: zone.name, readingCloses: 'same_day' },
-      ...{ remembered: null, isNew: false, tariff: null },
+      ...{ remembered: null, isNew: false, untold: [], tariff: null },
     });
     const written = performance.now();
     // The first ones warm up.

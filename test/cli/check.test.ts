@@ -60,6 +60,8 @@ test.each([
   ['canary \n', 'a blank at its end'],
   ['canary\u00a0', 'a blank at its end'],
   ['\tcanary', 'a blank at its beginning'],
+  [`'canary'\n`, 'quotes around it'],
+  ['"canary"', 'quotes around it'],
   ['canary\n\n', 'a second newline at its end'],
   ['canary\r\n\r\n', 'a second newline at its end'],
   ['canary\r', 'a second newline at its end'],

@@ -63,6 +63,10 @@ test('completes each result when there is no handshake, and tells an unknown rev
   });
 });
 
+test('answers a ping when a client asks whether it is alive', async () => {
+  expect(await asked('ping')).toMatchObject({ id: 7, result: {} });
+});
+
 test.each<[string, string, number | null]>([
   ['what is no JSON', '{', -32700],
   ['an unknown method', '{"jsonrpc":"2.0","id":1,"method":"resources/list"}', -32601],
@@ -268,6 +272,16 @@ test.each<[string, object, string]>([
   const { ask } = await beside();
   const { isError, content } = await ask(name, given);
   expect([isError, content[0].text]).toEqual([true, expect.stringContaining(words)]);
+});
+
+test.each<[string, object]>([
+  ['usage', { from: '2025-03-01', to: '2025-03-02' }],
+  ['statement', {}],
+  ['forecast', {}],
+  ['what_would_it_cost', { from: '2025-03-01', to: '2025-03-02', unit_rate: 1, standing_charge: 1 }],
+])('refuses %s when no history is on the disk yet', async (name, given) => {
+  const [tool] = toolsOf(async () => []).filter((each) => each.name === name);
+  await expect(tool?.call({ ...given })).rejects.toMatchObject({ code: 'no_readings' });
 });
 
 test('says that no month is complete when the history is younger than one', async () => {

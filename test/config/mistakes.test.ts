@@ -192,6 +192,7 @@ describe('what is no mistake', () => {
   const issuer = (address: string) => BASE.replace(/issuer: .*/, `issuer: '${address}'`);
   it.each([
     ['only constituencies', 'constituencies:\n'],
+    ['an empty list of accounts', 'accounts:\nconstituencies:\n'],
     ['an empty section', `${BASE}usage:\nmqtt:\n`],
     ['http to this machine', issuer('http://127.0.0.1:8080/r')],
     ['http to this machine by IPv6', issuer('http://[::1]:8080/r')],

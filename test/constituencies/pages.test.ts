@@ -88,6 +88,13 @@ test.each([
   expect(asked).toHaveLength(1);
 });
 
+test('passes on an unknown shape once when both chambers are asked for', async () => {
+  const { ask, asked } = service(() => ({ results: 'none' }));
+  const list = await readConstituencies(ask, { ...ALL, chamber: null });
+  expect(list).toEqual({ constituencies: null, total: null, complete: null, raw: { results: 'none' } });
+  expect(asked).toHaveLength(1);
+});
+
 test.each([
   ['null', null],
   ['a huge unknown object', { blob: 'x'.repeat(300_000) }],

@@ -28,8 +28,7 @@ function open(fault: unknown = null) {
   const history = {
     record,
     notePoll: () => undefined,
-    noteDue: () => undefined,
-    noteEvents: () => undefined,
+    note: () => undefined,
     save: () => undefined,
   };
   const account = {

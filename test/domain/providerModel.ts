@@ -133,6 +133,7 @@ export function restarted(ledger: Ledger): Ledger {
     ledger,
     tariff: null,
     isNew: false,
+    untold: [],
   } as const;
   return ledgerCodec.decode(JSON.parse(JSON.stringify(ledgerCodec.encode(document)))).ledger;
 }

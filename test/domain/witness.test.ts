@@ -32,9 +32,18 @@ test.each<[string, unknown, number, WitnessOptions?]>([
   ['a status that is well', telegram({ status: 'OK' }), 6891],
   ['a number alone', '6891.25', 6891.25],
   ['a number alone, with white space', ' 6891.2\n', 6891.2],
+  ['a number alone that ends as texts in C do', '6891.2\0', 6891.2],
+  ['a telegram that ends as texts in C do', `${JSON.stringify(telegram())}\0\0`, 6891],
   ['a number alone in MWh', '6.891', 6891, { unit: 'MWh' }],
   ['a number written as a text', { total_kwh: '6891.2' }, 6891.2],
   ['a nested field', { SENSOR: { Heat: { total: 12.5 } } }, 12.5, { field: 'SENSOR.Heat.total' }],
+  ['a field with dots in its name', { '1.8.0': '749.5' }, 749.5, { field: '1.8.0' }],
+  [
+    'a nested field with dots in its name, beside one whose name only begins so',
+    { SML: { 1: { 8: { 1: 7 } }, '1.8.0': 12.5 } },
+    12.5,
+    { field: 'SML.1.8.0' },
+  ],
   [
     'a field of a list',
     { DataRecords: [{}, { Value: 7 }] },
@@ -45,6 +54,10 @@ test.each<[string, unknown, number, WitnessOptions?]>([
   ['a field in GJ by its name', { energy_gj: 3.6 }, 1000, { field: 'energy_gj' }],
   ['a field in MJ by its name', { energy_MJ: 3600 }, 1000, { field: 'energy_MJ' }],
   ['a field in Wh by its name', { energy_wh: 6_891_250 }, 6891.25, { field: 'energy_wh' }],
+  ['a field in MWh by its name without an underscore', { heatMWh: 6.5 }, 6500, { field: 'heatMWh' }],
+  ['a field in GJ by its name without an underscore', { totalGJ: 3.6 }, 1000, { field: 'totalGJ' }],
+  ['a field in Wh by its name without an underscore', { heatWh: 6500 }, 6.5, { field: 'heatWh' }],
+  ['a field in kWh by its name without an underscore', { heatkWh: 6.5 }, 6.5, { field: 'heatkWh' }],
   [
     'the unit of the configuration before that of the name',
     { heat_mwh: 3.6 },
@@ -118,6 +131,6 @@ test('temperatures and volume come with the register, from beside it, and nonsen
 
 test('the meter is known by its identifier, and those that send the state of midnight by their driver', () => {
   expect(read(telegram({ meter: 'compact5' }))).toMatchObject({ meter: '58496405', isOfMidnight: true });
-  expect(read(telegram())).toMatchObject({ isOfMidnight: false });
+  expect(read(telegram({ id: 58496405 }))).toMatchObject({ meter: '58496405', isOfMidnight: false });
   expect(read('12')).toMatchObject({ meter: undefined, isOfMidnight: false });
 });

@@ -113,6 +113,19 @@ describe('what is believed', () => {
     expect([alone.kwh, alone.refusals.at(-3), alone.refusals.at(-1)]).toEqual([900, 'another_meter', null]);
   });
 
+  test('registers that were heard before their meter was named go on as those of the first one that is', () => {
+    const { kwh, refusals, midnights } = heard([
+      ['2026-11-27T00:01:00Z', 100, { meter: undefined }],
+      ['2026-11-27T10:00:00Z', 104],
+      ['2026-11-28T00:01:00Z', 110],
+    ]);
+    expect([kwh, refusals]).toEqual([110, [null, null, null]]);
+    expect(midnights).toEqual([
+      ['2026-11-27T00:01', 100],
+      ['2026-11-28T00:01', 110],
+    ]);
+  });
+
   test('what was heard while the clock was ahead is forgotten, and a small step back costs nothing', () => {
     const { record } = heard([
       ['2026-11-26T00:00:01Z', 90],

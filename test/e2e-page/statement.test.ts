@@ -56,7 +56,7 @@ test.each(Object.entries(CASES))('%s', async (name, home) => {
   const page = await context.newPage();
   await mkdir(PAGE_PICTURES, { recursive: true });
   for (const language of ['en', 'ga', 'de'] as const) {
-    await page.setContent(statementPage(statement, language, '2025-07-01'));
+    await page.setContent(statementPage([statement], language, '2025-07-01'));
     const look = `statement-${name.replaceAll(' ', '-')}-${language}`;
     await picture(page, look);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(PHONE);

@@ -19,7 +19,9 @@ async function homeWithClock(offsetMs: number, usage: object = {}) {
   await setClock(offsetMs);
   const config = await home.configure({ usage: { reading_closes: 'same_day', jitter_seconds: 0, ...usage } });
   const probe = await home.listen();
-  const program = home.start(config, { NODE_OPTIONS: `--import ${WRONG_CLOCK}`, CLOCK_OFFSET_FILE: file });
+  const start = () =>
+    home.start(config, { NODE_OPTIONS: `--import ${WRONG_CLOCK}`, CLOCK_OFFSET_FILE: file });
+  const program = start();
   const polls = () => program.output.split('"msg":"polled"').length - 1;
   /** The longest time without an answer of `/healthz`, in milliseconds, until the condition holds. */
   async function longestSilence(until: () => boolean, leastMs: number): Promise<number> {
@@ -33,7 +35,7 @@ async function homeWithClock(offsetMs: number, usage: object = {}) {
     }
     return longest;
   }
-  return { ...home, probe, program, setClock, polls, longestSilence };
+  return { ...home, start, probe, program, setClock, polls, longestSilence };
 }
 
 test.each(['23 */4 * * *', '*/15 * * * *'])(
@@ -76,4 +78,14 @@ test('a process that is suspended over a time of the schedule polls at once when
   program.signal('SIGCONT');
   await waitFor('the poll', () => polls() > before, { timeoutMs: 3_000 });
   expect(polls()).toBe(before + 1);
+});
+
+test('a restart with a clock that is two years behind: origin and total stay', async () => {
+  const { program, start, probe, setClock } = await homeWithClock(0, { history_since: undefined });
+  const { origin, energy_total } = await probe.until(STATE, () => true);
+  await program.end('SIGTERM');
+  await setClock(-2 * YEAR_MS);
+  probe.forget();
+  await start().says('"msg":"polled"');
+  expect(await probe.until(STATE, () => true)).toMatchObject({ origin, energy_total });
 });

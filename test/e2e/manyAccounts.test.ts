@@ -29,6 +29,7 @@ function ledgerOf(account: number): string {
     timezone: 'Europe/Dublin',
     readingCloses: 'same_day',
     isNew: false,
+    untold: [],
     tariff: null,
     ledger: {
       origin: FIRST,

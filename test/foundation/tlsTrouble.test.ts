@@ -18,6 +18,11 @@ test('names the environment of Node when no key names authorities', () => {
     });
 });
 
+test('advises what to do elsewhere when no file of authorities is given', () => {
+  expect(told(failed('UNABLE_TO_GET_ISSUER_CERT'))?.hint).toContain('that this machine trusts');
+  expect(told(failed('CERT_SIGNATURE_FAILURE'))?.hint).toContain('issued anew');
+});
+
 test.each([
   ['CERT_REVOKED', 'The certificate of the service has been revoked (CERT_REVOKED).'],
   ['INVALID_CA', 'is signed by a certificate that is not one of an authority'],

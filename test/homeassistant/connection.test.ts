@@ -18,6 +18,7 @@ import { listening, webSockets } from '../support/listening.ts';
 import { logLines } from '../support/logLines.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import type { Stack } from '../support/stack.ts';
+import { startTlsEnd } from '../support/tlsEnd.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { open } from './opened.ts';
 
@@ -96,6 +97,12 @@ test('follows no redirect when it leads from wss back to ws', async () => {
   old.switches.location = `wss://127.0.0.1:${port}/api/websocket`;
   expect(await codeOf(connect(old.url))).toBe('moved');
   expect(ha.tokens).toEqual([]);
+});
+
+test('blames the certificate when nobody who is trusted has signed it', async () => {
+  const { stack, connect } = await open();
+  const port = await startTlsEnd(stack, LOCALHOST);
+  expect(await codeOf(connect(`wss://localhost:${port}/api/websocket`))).toBe('not_trusted');
 });
 
 /** A server that says something to whoever comes, or nothing, and listens. */

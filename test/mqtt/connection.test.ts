@@ -11,8 +11,8 @@ import { LOCALHOST } from '../support/certificate.ts';
 import { handClock } from '../support/clock.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
-import { waitFor } from '../support/waitFor.ts';
-import { openWire } from '../support/wire.ts';
+import { turn, waitFor } from '../support/waitFor.ts';
+import { openWire, type Wire } from '../support/wire.ts';
 import { address, connect, event, OFFLINE, wired } from './linked.ts';
 
 /** A connection to a broker of which nothing is heard any more. */
@@ -46,6 +46,27 @@ test('a broker of MQTT 3.1.1 is told apart from one that is not there, and from 
   const gone = await refusal(connect(broker.url, { versions: [5, 4] }));
   expect(gone).toMatchObject({ code: 'broker_unreachable', exitCode: 6, retry: 'soon' });
   expect(gone.message).toContain('ECONNREFUSED');
+});
+
+test.each<[string, readonly number[], ProtocolVersion, number]>([
+  [
+    'speaks MQTT 5 when the broker has closed the first connection without a word, and takes it later',
+    [1],
+    5,
+    3,
+  ],
+  ['speaks MQTT 3.1.1 when the broker closes connections of MQTT 5 without a word', [1, 3], 4, 4],
+])('%s', async (_, closed, version, attempts) => {
+  const stack = openStack();
+  const wire: Wire = stack.use(
+    await openWire(undefined, (socket, bytes) => {
+      if (closed.includes(wire.attempts)) socket.destroy();
+      else if (bytes[0] === 0x10)
+        socket.write(bytes[8] === 5 ? Buffer.of(0x20, 3, 0, 0, 0) : Buffer.of(0x20, 2, 0, 0));
+    }),
+  );
+  const connection = await connect(wire.url, { versions: [5, 4] });
+  expect([connection.version, wire.attempts]).toEqual([version, attempts]);
 });
 
 /** A broker of which only the first bytes are told; it answers each packet of a client as it is told. */
@@ -189,6 +210,35 @@ test('names the other client when the broker gives it the connection, however th
   );
   const connection = await connect(wire.url, { versions: [5] });
   expect((await connection.ended).what).toContain('another client has taken over the client id');
+});
+
+test('closes the connection when the broker has said goodbye and keeps it open', async () => {
+  const { url } = await answering((packet) =>
+    packet[0] === 0x10 ? [0x20, 3, 0, 0, 0, 0xe0, 2, 139, 0] : [],
+  );
+  const connection = await connect(url, { versions: [5] });
+  await waitFor('the end', () => !connection.isOpen);
+  expect((await connection.ended).what).toContain('the server shuts down');
+});
+
+test('gives a slow link a second more for each kilobyte that is under way', async () => {
+  const { clock, connection } = await muted();
+  const answers = [event('x'.repeat(30_000)), event('1')].map((message) =>
+    connection.publish(message).catch(({ message: words }: Failure) => words),
+  );
+  await turn(5);
+  clock.advance(49_900);
+  expect(connection.isOpen).toBe(true);
+  clock.advance(1_000);
+  for (const answer of answers) expect(await answer).toContain('no answer in time');
+});
+
+test('keeps the connection when the broker never answers that a subscription has ended', async () => {
+  const { clock, connection } = await muted();
+  connection.unsubscribe('x/+');
+  clock.advance(21_000);
+  await turn(5);
+  expect(connection.isOpen).toBe(true);
 });
 
 test('ends the connection when the broker answers one of two filters', async () => {

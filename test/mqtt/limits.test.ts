@@ -47,6 +47,16 @@ test.each([
   },
 );
 
+test.each([{ receiveMaximum: 0 }, { maximumPacketSize: 0 }])(
+  'publishes everything when the broker announces what MQTT 5 forbids: %o',
+  async (announced) => {
+    const { broker, link, codes } = await limited(announced);
+    link.publish(many(3));
+    await waitFor('all', () => broker.topics().length === 4);
+    expect([broker.connections, codes()]).toEqual([1, []]);
+  },
+);
+
 test('rejects what waits for its turn when the connection ends, and does not send it', async () => {
   const broker = await startStrictBroker({ announced: { receiveMaximum: 2 } });
   const connection = await openConnection(address(broker.url, { versions: [5] }), systemClock, {});

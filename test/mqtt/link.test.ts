@@ -5,9 +5,12 @@ import type { LinkConsumers } from '../../src/mqtt/link.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
+import { startStrictBroker } from '../support/strictBroker.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 import { address, connected, event, ONLINE, openLink, state, wired } from './linked.ts';
+
+const ACCEPTED = 0;
 
 test('falls back to MQTT 3.1.1 when the broker does not take MQTT 5, and remembers that', async () => {
   const { wire, lines, pass, lose, isConnected, probe, heard } = await connected({
@@ -21,6 +24,42 @@ test('falls back to MQTT 3.1.1 when the broker does not take MQTT 5, and remembe
   expect(wire.attempts).toBe(3);
   await probe.publish('x/request/refresh', 'now');
   await waitFor('the request', () => heard.length === 1);
+});
+
+// Ports that Docker publishes accept connections, and close them while the container behind them restarts.
+test('speaks MQTT 5 again with a broker that was silent for a while, and 3.1.1 after two minutes', async () => {
+  const stack = openStack();
+  let isStarting = false;
+  const broker = await startStrictBroker({
+    connect: ({ level }) => (isStarting && level === 5 ? null : ACCEPTED),
+  });
+  const wire = stack.use(await openWire(Number(new URL(broker.url).port)));
+  const { link, lines, pass, isConnected } = openLink(stack, wire.url, {
+    at: () => ({ versions: [5, 4] }),
+  });
+  const newest = (words: string) => lines.filter((line) => line.includes(words)).at(-1);
+  const lose = async () => {
+    wire.cut();
+    await waitFor('the loss', () => !link.status().connected);
+  };
+  const comesBack = () =>
+    waitFor('the connection', async () => {
+      await pass(3_000);
+      return link.status().connected;
+    });
+  await isConnected();
+  isStarting = true;
+  await lose();
+  await pass(60_000);
+  expect(newest('no connection to the broker')).toContain('"code":"broker_unreachable"');
+  isStarting = false;
+  await comesBack();
+  expect(newest('connected to the broker')).toContain('"mqtt":"5"');
+  isStarting = true;
+  await lose();
+  await pass(120_000);
+  await comesBack();
+  expect(newest('connected to the broker')).toContain('"mqtt":"3.1.1"');
 });
 
 test('keeps events and drops states when there was no connection yet: the announcement has those', async () => {

@@ -37,14 +37,14 @@ test('keeps both when a state and an event have the same topic', () => {
   expect(take()).toHaveLength(3);
 });
 
-test('lets what was not acknowledged wait again when the connection ends, but for what is newer; of events the newest', () => {
+test('lets what was not acknowledged wait again when the connection ends, every event of it, but for states that are newer', () => {
   const { outbox, take } = openFilled('a=old', 'b=1', 'c=1', 'e=1', 'e=2', 'e0=1');
   take(4);
   expect(outbox.size).toBe(6);
   outbox.put(message('a=new'));
   outbox.rewind();
-  expect(take()).toEqual(['b=1', 'c=1', 'e=2', 'e0=1', 'a=new']);
-  expect(outbox.size).toBe(5);
+  expect(take()).toEqual(['b=1', 'c=1', 'e=1', 'e=2', 'e0=1', 'a=new']);
+  expect(outbox.size).toBe(6);
 });
 
 test('puts the announcement first, and in place of what it repeats, when a connection begins', () => {
@@ -58,4 +58,22 @@ test('drops the oldest events of the same topic when they come as a flood', () =
   const all = openFilled('a=1', 'eday=new', ...flood).take();
   expect(all).toHaveLength(501);
   expect([...all.slice(0, 3), all.at(-1)]).toEqual(['a=1', 'eday=new', 'e=301', 'e=799']);
+});
+
+test('drops the oldest event of all when a flood has drowned none of the topic of the newest', () => {
+  const flood = Array.from({ length: 500 }, (_, count) => `e=${count}`);
+  const all = openFilled(...flood, 'eday=new').take();
+  expect([all.length, all[0], all.at(-1)]).toEqual([500, 'e=1', 'eday=new']);
+});
+
+test('gives up a message that the broker does not want now when a newer one of its topic waits', () => {
+  const { outbox, take } = openFilled('a=old', 'b=1');
+  const [old, other] = [outbox.take(), outbox.take()];
+  if (!old || !other) throw new TypeError('two were put');
+  outbox.put(message('a=new'));
+  outbox.holdBack(old);
+  outbox.holdBack(other);
+  expect(take()).toEqual(['a=new']);
+  outbox.release();
+  expect(take()).toEqual(['b=1']);
 });

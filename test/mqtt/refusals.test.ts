@@ -68,6 +68,26 @@ test('publishes everything else, and tells it once, when the broker refuses a me
   expect([link.refusals(), broker.connections, told('connection to the broker lost')]).toEqual([[], 1, []]);
 });
 
+test('an event is no news any more when the broker takes it, or refuses it for good', async () => {
+  const answered: string[] = [];
+  const told = (name: string) => ({
+    ...event(name),
+    topic: name,
+    onAnswered: () => void answered.push(name),
+  });
+  let isStrict = true;
+  const codes: Readonly<Record<string, number>> = { 'not/allowed': NOT_AUTHORIZED, later: QUOTA_EXCEEDED };
+  const { link, clock, isQuiet } = await judged({ publish: (topic) => (isStrict && codes[topic]) || 0 });
+  await isQuiet();
+  link.publish(['taken', 'not/allowed', 'later'].map(told));
+  await waitFor('the answers', () => link.status().waiting === 1);
+  expect(answered.sort()).toEqual(['not/allowed', 'taken']);
+  isStrict = false;
+  clock.advance(60_000);
+  await isQuiet();
+  expect(answered).toEqual(['not/allowed', 'taken', 'later']);
+});
+
 test('leaves a message out when the broker ends the connection over it twice', async () => {
   let isStrict = true;
   const publish = (topic: string) => (isStrict && topic === DOCUMENT.topic ? null : 0);
@@ -223,6 +243,19 @@ test.each([
     expect([refused(), broker.subscribed.slice(-1)]).toEqual([[], [BIRTH.filter]]);
   },
 );
+
+test('leaves a subscription out when the broker that ends the connection over it also closes each of MQTT 5 without a word', async () => {
+  const { broker, isQuietInTheEnd, refused } = await judged(
+    {
+      connect: ({ level }) => (level === 5 ? null : 0),
+      subscribe: (filter) => (filter === BIRTH.filter ? null : 1),
+    },
+    { at: () => ({ versions: [5, 4] }) },
+  );
+  await isQuietInTheEnd();
+  expect(refused()).toEqual([expect.stringContaining(`${BIRTH.filter}: it ends the connection`)]);
+  expect(broker.topics()).toContain(DOCUMENT.topic);
+});
 
 test('publishes all the rest when the broker ends the connection over a subscription and over a topic', async () => {
   const { broker, link, pass, isQuietInTheEnd, refused } = await judged(

@@ -1,7 +1,8 @@
 // Packets of any size from a broker: small ones pass as they are, of large ones the beginning, whatever the pieces.
 
+import { once } from 'node:events';
 import { createServer as createWebServer } from 'node:http';
-import { createConnection, createServer } from 'node:net';
+import { createConnection, createServer, Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import { Aedes } from 'aedes';
 import fc from 'fast-check';
@@ -9,11 +10,13 @@ import { expect, test } from 'vitest';
 import { createWebSocketStream } from 'ws';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { PacketReader, packetCutter } from '../../src/mqtt/packets.ts';
+import { streamBuilder } from '../../src/mqtt/stream.ts';
 import { listening, webSockets } from '../support/listening.ts';
 import { type Packet, PacketsHeard, written } from '../support/packets.ts';
 import { holds } from '../support/property.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
+import { openWire } from '../support/wire.ts';
 import { connect } from './linked.ts';
 
 const LARGEST = 300;
@@ -92,3 +95,26 @@ test('tells the HTTP status when what answers at a ws:// address is no broker', 
     message: expect.stringContaining('404'),
   });
 });
+
+test.each(['mqtt', 'mqtts'])(
+  'says of %s that nothing is reached when nobody takes the connection, and lets a broker be silent',
+  async (scheme) => {
+    const stack = openStack();
+    const { port } = stack.use(await openWire(undefined, () => undefined));
+    const build = await streamBuilder(`${scheme}://127.0.0.1:${port}`, { rejectUnauthorized: true });
+    const stream = build();
+    stack.defer(() => void stream.destroy());
+    const { socket } = stream;
+    if (!(socket instanceof Socket)) return expect.unreachable();
+    expect(socket.timeout).toBe(14_000);
+    await waitFor('the connection', () => !socket.connecting);
+    // Where a firewall drops everything, it comes before the connection.
+    socket.emit('timeout');
+    expect(stream.destroyed || socket.destroyed).toBe(false);
+    const late = build();
+    const ended = once(late, 'error');
+    late.socket.emit('timeout');
+    const [fault] = await ended;
+    expect(fault).toMatchObject({ code: 'ETIMEDOUT' });
+  },
+);

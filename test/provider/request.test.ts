@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createHttpClient } from '../../src/http/client.ts';
+import { trustIn } from '../../src/http/trust.ts';
 import { shapeOf } from '../../src/provider/reply.ts';
 import { createAsk, type Exchange } from '../../src/provider/request.ts';
 import type { Fault } from '../../src/simulator/switches.ts';
@@ -173,6 +174,13 @@ test('gives up when an answer is too late', async () => {
   expect(err).toMatchObject(SOON);
   expect(String(err)).toContain('No answer to the site: time ran out.');
   expect(provider.seen.at(-1)).toEqual({ ms: 30_000, ok: false });
+});
+
+test('blames the file of authorities when it is none by now', async () => {
+  const trust = trustIn('provider.ca_file', '/dev/null');
+  const { send } = createHttpClient(provider.clock, () => undefined, undefined, trust);
+  const ask = provider.open({ baseUrl: 'https://localhost:9', send });
+  expect(await refusalOf(ask(site))).toMatchObject({ code: 'ca_file_unusable', exitCode: 3 });
 });
 
 test('ends when it is interrupted', async () => {

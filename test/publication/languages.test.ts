@@ -1,7 +1,7 @@
 // Every language has every key, with the placeholders of the English text.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { homeLanguage, languageOf, visitorsLanguage } from '../../src/publication/language.ts';
+import { homeLanguage, visitorsLanguage } from '../../src/publication/language.ts';
 
 const FOLDER = new URL('../../src/publication/languages/', import.meta.url);
 type Words = Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ test.each([
   ['fr', 'en'],
   ['', 'en'],
 ])('%s: %s', (header, language) => {
-  expect(languageOf(header)).toBe(language);
+  expect(visitorsLanguage('auto', header)).toBe(language);
 });
 
 test("a language that is configured is everybody's; otherwise each visitor has their own", () => {

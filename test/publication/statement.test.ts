@@ -300,6 +300,7 @@ test.each<[string, Parameters<typeof factsOf>[0], object]>([
     { wrong: { 34: -25 } },
     { code: 'bill_differs', amount: expect.closeTo(-25, 0) },
   ],
+  ['another rule of the bills', { wrong: { 32: 5, 33: 5, 34: 5 } }, { code: 'rule_changed', amount: null }],
   [
     'days without a reading, before a wrong bill',
     { wrong: { 34: 25 }, change: withoutDays },
@@ -337,7 +338,7 @@ test.each<[Language, RegExp]>([
   ['ga', /Teas i Bealtaine 2025/],
 ])('has no script, nothing unescaped and every word when it is written in %s', (language, title) => {
   const [page, text] = [
-    statementPage(WRITTEN, language, '2025-07-01'),
+    statementPage([WRITTEN], language, '2025-07-01'),
     statementText(WRITTEN, language, '2025-07-01'),
   ];
   for (const written of [page, text]) {

@@ -9,6 +9,7 @@ import { openYear, STEP_MS, type YearStory } from './yearStory.ts';
 
 const SEED = Number(process.env.HEAT2MQTT_SEED ?? 1);
 const FIRST = '2025-01-01';
+const FIRST_NEWS = '2025-02-01';
 const DAYS = 365;
 const STEPS_A_DAY = (24 * HOUR_MS) / STEP_MS;
 // No new daemon in between, so that the heap at both ends is the heap of one life.
@@ -85,6 +86,11 @@ test(`a year from seed ${SEED}`, async () => {
     expect(await ledgerDays(year, property)).toEqual(days);
     const [energy_total, cost_total] = sums(days);
     expect(year.state(meter)).toMatchObject({ origin: FIRST, energy_total, cost_total, data_late: false });
+    // Days of the first history are no news.
+    const news = days.flatMap(([date]) =>
+      date > FIRST_NEWS ? [[date, year.newDays.get(`${meter} ${date}`)]] : [],
+    );
+    expect(news.filter(([, times]) => times !== 1)).toEqual([]);
     const late = await story.listen();
     const { buckets } = await late.until(`heat2mqtt/meter/${meter}/usage/month`);
     const months = [...new Set(days.map(([date]) => date.slice(0, 7)))];

@@ -32,6 +32,8 @@ export async function openYear(seed: number, first: string, at: string) {
   /** Lines of the log that nobody should have to read. */
   const alarms: string[] = [];
   const events = new Map<string, number>();
+  /** How often each day of a meter was told as new. */
+  const newDays = new Map<string, number>();
   let daemon: Daemon | null = null;
   let probe = await story.listen();
   const states = new Map<string, Record<string, unknown> | undefined>();
@@ -46,8 +48,11 @@ export async function openYear(seed: number, first: string, at: string) {
     for (const { meter } of meters) {
       const topic = STATE.replace(METER, meter);
       if (probe.last(topic)) states.set(meter, probe.json(topic));
-      for (const { event_type } of probe.all(EVENT.replace(METER, meter)))
+      for (const { event_type, day } of probe.all(EVENT.replace(METER, meter))) {
         events.set(event_type, (events.get(event_type) ?? 0) + 1);
+        const told = `${meter} ${day}`;
+        if (event_type === 'new_day') newDays.set(told, (newDays.get(told) ?? 0) + 1);
+      }
     }
     probe.forget();
     polls.asked = simulator.counters.requests[USAGE] ?? 0;
@@ -61,6 +66,7 @@ export async function openYear(seed: number, first: string, at: string) {
     polls,
     alarms,
     events,
+    newDays,
     /** How far the daemon's wall clock is off the provider's, in milliseconds. */
     set skewMs(ms: number) {
       skewMs = ms;

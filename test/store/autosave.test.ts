@@ -37,9 +37,12 @@ test.each([
   for (let times = 0; times < 3; times += 1) document.changed();
   await pass(0);
   expect(begun()).toBe(1);
+  document.changed();
   await end(writingMs);
+  document.changed();
   await pass(restMs - 1);
   document.changed();
+  await pass(0);
   expect(begun()).toBe(1);
   await pass(1);
   expect(begun()).toBe(2);
@@ -64,6 +67,8 @@ test('at the end nothing rests: every change is on the disk once it is saved', a
   await pass(0);
   await end(10);
   document.changed();
+  await pass(0);
+  expect([begun(), clock.sleepers]).toEqual([1, 1]);
   let isSaved = false;
   const saved = document.saved().then(() => {
     isSaved = true;

@@ -243,9 +243,13 @@ test('a link in the way of an interrupted restore is not followed, and the progr
   expect(await listed()).toEqual(['accounts', 'installation.json', 'journal.json', 'restoring.json.damaged']);
 });
 
-test('speaks of no restore when there is a file in the place of the state directory', async () => {
+// As a directory is that its user may not look into, which root could.
+test.each<[string, (path: string) => unknown]>([
+  ['a file is', (path) => writeFile(path, '')],
+  ['what cannot be looked into is', (path) => symlink(path, path)],
+])('speaks of no restore when %s in the place of the state directory', async (_, put) => {
   const { path, open, messages } = await place();
-  await writeFile(path, '');
+  await put(path);
   await open();
   expect(messages('error')).toEqual([]);
 });

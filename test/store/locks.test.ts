@@ -45,9 +45,23 @@ async function seconds(promise: Promise<unknown>): Promise<number> {
 const locks = async () =>
   (await pathsBelow(path)).flatMap((name) => name.match(/(.*\.lock)\/(daemon|command)-/)?.[1] ?? []);
 /** As a process leaves it that dies. */
-async function leaveLock() {
-  await mkdir(join(path, 'session.lock'));
-  await writeFile(join(path, 'session.lock', 'command-dead'), '');
+async function leaveLock(name = 'session.lock') {
+  await mkdir(join(path, name));
+  await writeFile(join(path, name, 'command-dead'), '');
+}
+/** Somebody touches a lock of that name for as long as the step takes. */
+async function whileTouched(name: string, step: () => Promise<void>) {
+  await leaveLock(name);
+  const stop = new AbortController();
+  const touching = (async () => {
+    for (let at = 5_000_000_000; !stop.signal.aborted; at += 2) {
+      await utimes(join(path, name, 'command-dead'), at, at);
+      await clock.sleep(2_000, stop.signal);
+    }
+  })();
+  await step();
+  stop.abort();
+  await touching;
 }
 
 test('two processes take their turns, however long the first takes', async () => {
@@ -79,7 +93,7 @@ test('a daemon that starts need not wait for one that was killed, but for a comm
 });
 
 test.each<[string, () => unknown]>([
-  ['a lock', leaveLock],
+  ['a lock', () => leaveLock()],
   ['a lock of an earlier version', () => writeFile(join(path, 'session.lock'), 'daemon 1')],
   ['a pipe in the place of a lock', () => execFileSync('mkfifo', [join(path, 'session.lock')])],
   ['a link in the place of a lock', () => symlink('/nonexistent/x', join(path, 'session.lock'))],
@@ -95,22 +109,22 @@ test.each<[string, () => unknown]>([
 });
 
 test('a lock from the future, or that somebody else goes on touching, is respected for a minute', async () => {
-  await leaveLock();
-  const file = join(path, 'session.lock', 'command-dead');
-  let at = 5_000_000_000;
-  const stop = new AbortController();
-  const touching = (async () => {
-    for (; !stop.signal.aborted; at += 2) {
-      await utimes(file, at, at);
-      await clock.sleep(2_000, stop.signal);
-    }
-  })();
-  const waiting = other.withLock('session', clock, async () => undefined);
-  const outcome = expect(waiting).rejects.toMatchObject({ code: 'state_busy' });
-  expect(await seconds(waiting)).toBeGreaterThanOrEqual(60);
-  await outcome;
-  stop.abort();
-  await touching;
+  await whileTouched('session.lock', async () => {
+    const waiting = other.withLock('session', clock, async () => undefined);
+    const outcome = expect(waiting).rejects.toMatchObject({ code: 'state_busy' });
+    expect(await seconds(waiting)).toBeGreaterThanOrEqual(60);
+    await outcome;
+  });
+});
+
+test('a daemon starts all the same when its lock is not given back for a minute', async () => {
+  await whileTouched('daemon.lock', async () => {
+    const claiming = claimDirectory(path, clock, logLines().log);
+    expect(await seconds(claiming)).toBeGreaterThanOrEqual(60);
+    const { isAlone, giveUp } = await claiming;
+    expect(isAlone).toBe(true);
+    await giveUp();
+  });
 });
 
 test('where no lock can be made the step runs all the same, and knows', async () => {

@@ -99,3 +99,19 @@ test('under another name of the time zone the temperatures that are known stay k
   await settled('Eire');
   expect(means().slice(first)).toEqual(['2025-03-07T00:00:00+00:00']);
 });
+
+test('tells that temperatures cannot be read while the sensor is gone, and that they can again', async () => {
+  const { story, ha, sensor, means, settled, codes, pollAt } = await openWeatherStory('2025-02-01');
+  ha.sensors.delete(SENSOR);
+  await settled();
+  expect(codes()).toEqual(['home_assistant_no_temperatures']);
+  const told = () => story.logged('outdoor temperatures cannot be read').length;
+  expect(told()).toBe(1);
+  await pollAt('2025-03-10T16:00:00Z');
+  expect(told()).toBe(1);
+  expect(means()).toEqual([]);
+  ha.sensors.set(SENSOR, sensor);
+  await pollAt('2025-03-10T20:00:00Z');
+  expect([codes(), means().length]).toEqual([[], 1]);
+  expect(story.logged('outdoor temperatures can be read again')).toHaveLength(1);
+});

@@ -164,6 +164,28 @@ test('realm, client and user are off in turn: no session lost, no login, no blam
   expect(Date.parse(home.access_expires_at)).toBeGreaterThan(story.clock.now());
 });
 
+test('tells that a disabled account has recovered when it has new tokens, not before when the old one serves on after a restart', async () => {
+  const { story, probe, switches, restart } = await firstPoll({
+    prepare: ({ simulator }) =>
+      void Object.assign(simulator.switches.token, { accessSeconds: 3_600, refreshSeconds: 7_200 }),
+  });
+  const told = () => probe.all(BRIDGE_EVENT).map(({ event_type }) => event_type);
+  OUTAGES.user.begin(switches.token);
+  await story.pass(52 * MINUTE_MS, CALM_STEP_MS);
+  expect(told()).toEqual(['auth_needed']);
+
+  const away = switches.fault('/auth/', { kind: 'reset' });
+  await restart();
+  await story.nextPoll();
+  expect(told()).toEqual([]);
+
+  away.remove();
+  OUTAGES.user.end(switches.token);
+  await story.pass(5 * MINUTE_MS, CALM_STEP_MS);
+  await story.nextPoll();
+  expect(told()).toEqual(['recovered']);
+});
+
 test('a token without the claim that the provider is read by: one session that stays, and no wait once the claim is there', async () => {
   const story = await openStory();
   const { token } = story.simulator.switches;

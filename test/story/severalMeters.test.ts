@@ -1,6 +1,7 @@
 // Several accounts and meters in one daemon: apart from one another, each under a name of its own, a shared meter read once by the first
 // account that can, and a slow account that keeps no other waiting.
-
+import { readFile, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
@@ -174,6 +175,29 @@ test('of two accounts with one meter that both wait for somebody it is not passe
   for (const { username } of accounts) simulator.changePassword(username, 'another one');
   for (let polls = 0; polls < 4; polls += 1) await story.nextPoll(24 * HOUR_MS);
   expect(story.logged(TAKEN_OVER)).toEqual([]);
+});
+
+test('the ledger of a shared meter stays with its account when it cannot be written for the next one, and goes over once it can', async () => {
+  const events = week();
+  const ann = person('ann', [home(METER, { events })]);
+  const accounts = [ann, person('bob', [home(METER, { events })])];
+  const { story, probe, simulator } = await firstPoll({ accounts, ...IN_ORDER });
+  const ledgerOf = (id: string) => join(story.stateDir, `accounts/${id}/ledger-${PROPERTY}.json`);
+  const before = await readFile(ledgerOf('home'), 'utf8');
+  // Nothing is written through a link.
+  await symlink('nowhere', ledgerOf('home2'));
+  simulator.endSessions();
+  simulator.changePassword(ann.username, 'another one');
+  for (let polls = 0; polls < 3; polls += 1) await story.nextPoll(4 * HOUR_MS);
+  expect(story.logged(TAKEN_OVER)).toEqual([]);
+  expect(await readFile(ledgerOf('home'), 'utf8')).toBe(before);
+  await rm(ledgerOf('home2'));
+  events.push(reading('2025-03-10', 10, 1));
+  await story.nextPoll(4 * HOUR_MS);
+  expect(story.logged(TAKEN_OVER)).toMatchObject([{ account: 'home2', from: 'home' }]);
+  expect(probe.json(STATE)?.energy_total).toBe(52);
+  const ledgers = (await pathsBelow(story.stateDir)).filter((path) => path.includes('ledger-'));
+  expect(ledgers).toEqual([`accounts/home2/ledger-${PROPERTY}.json`]);
 });
 
 const FLATS: AccountOptions[] = [1, 2, 3, 4, 5].map((n) =>

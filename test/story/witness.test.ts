@@ -212,6 +212,25 @@ test('after a restart today goes on from midnight, and what the broker has retai
   await probe.publish(TOPIC, '', { retain: true });
 });
 
+test('keeps the registers of its midnights when a machine boots a month behind and its clock is set soon', async () => {
+  const { story, say, goOnUntil, restart } = await heardHome();
+  await goOnUntil('2025-03-13T13:00:00Z');
+  const midnights = async () =>
+    JSON.parse(await readFile(join(story.stateDir, `witness-${METER}.json`), 'utf8')).value.midnights;
+  const before = await midnights();
+  expect(before.readings).toHaveLength(3);
+  const MONTH_MS = 30 * 24 * HOUR_MS;
+  story.clock.jump(-MONTH_MS);
+  const daemon = await restart(WITNESS);
+  await say();
+  await story.pass(20 * MINUTE_MS, MINUTE_MS);
+  await say();
+  story.clock.jump(MONTH_MS);
+  await say();
+  await story.stop(daemon);
+  expect(await midnights()).toEqual(before);
+});
+
 test('a retained number alone is shown, and has no time', async () => {
   const { story, probe, state, restart } = await heardHome({});
   await probe.publish(TOPIC, '6891.2', { retain: true });
@@ -255,6 +274,19 @@ test('what is no register is told once, until there is one again', async () => {
   await say({ total_energy_consumption_kwh: undefined });
   await story.pass(5 * MINUTE_MS, MINUTE_MS);
   expect(reasonsOf(home)).toEqual([]);
+});
+
+test('tells of a register that falls when it is that of no new meter', async () => {
+  const home = await heardHome();
+  const { story, say, state, register, changeBy } = home;
+  await say();
+  const before = register(story.clock.now());
+  changeBy(-50);
+  await story.pass(5 * MINUTE_MS, MINUTE_MS);
+  await say();
+  await story.pass(5 * MINUTE_MS, MINUTE_MS);
+  expect(reasonsOf(home)).toMatchObject([{ code: 'witness_refused', meter: METER }]);
+  expect(state().witness_register).toBe(before);
 });
 
 test('a field, a unit and a topic of their own begin anew when they change', async () => {

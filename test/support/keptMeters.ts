@@ -21,6 +21,13 @@ export async function keepMeters(
 ): Promise<void> {
   const value = { personCustomerId: '1', siteCodes: [], billingProfileIds: [], properties: listed };
   await state.document(`accounts/${account}/context`, contextCodec).write({ owner: 'me', value });
-  const document = { timezone: 'Europe/Dublin', readingCloses: null, isNew: false, tariff: null, ledger };
+  const document = {
+    timezone: 'Europe/Dublin',
+    readingCloses: null,
+    isNew: false,
+    untold: [],
+    tariff: null,
+    ledger,
+  };
   for (const one of kept) await state.document(ledgerFile(account, one), ledgerCodec).write(document);
 }

@@ -2,7 +2,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import * as z from 'zod';
 import { SCHEMAS, schemaFile } from '../../scripts/docs/schemas.ts';
-import { TOPICS } from '../../src/publication/payloads/payloads.ts';
+import { TOPICS, type TopicName } from '../../src/publication/payloads/payloads.ts';
 import { isRetained } from '../../src/publication/topics.ts';
 
 export interface Said {
@@ -20,7 +20,7 @@ const ajv = new Ajv2020({
 const validators = new Map<string, ValidateFunction>();
 
 const KINDS = Object.entries<z.ZodType>(TOPICS).map(([kind, schema]) => ({
-  kind,
+  kind: kind as TopicName,
   schema,
   pattern: new RegExp(`^(.+)/${kind.replaceAll(/<\w+>/g, '[^/]+')}$`),
 }));
@@ -49,7 +49,7 @@ export function schemaMissing(bases: Iterable<string>, topic: string): string | 
 export const baseOf = (topic: string): string | undefined =>
   /^(.+)\/bridge\/(?:state|info)$/.exec(topic)?.[1];
 
-export const kindOf = (topic: string): string | undefined =>
+export const kindOf = (topic: string): TopicName | undefined =>
   KINDS.find(({ pattern }) => pattern.test(topic))?.kind;
 
 /** What is wrong with a message on bridge/health, or `null`: a reader of `failing` has to read why as well. */

@@ -145,6 +145,11 @@ test('says what is wrong with a pasted address, without repeating it, when a lin
   await expectWell();
 });
 
+test('refuses a link when the configuration has no redirect address', async () => {
+  const { ask } = await openPage({ sign_in: 'device' });
+  expect(await ask('POST', '/home/link')).toMatchObject(refusal('method_unusable'));
+});
+
 test('signs in by a typed password and keeps none of it when the way is encrypted', async () => {
   const { story, ask, expectWell } = await openPage({ sign_in: 'device', redirect_uri: REDIRECT });
   story.simulator.switches.token.oneTimeCodes.set(ME.username, '204816');

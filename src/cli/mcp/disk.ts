@@ -2,6 +2,7 @@
 // and nothing is written.
 import type { Account } from '../../accounts/account.ts';
 import type { AccountContext } from '../../accounts/context.ts';
+import type { Meter } from '../../accounts/meter.ts';
 import { Counters } from '../../accounts/metrics.ts';
 import { openAccounts } from '../../accounts/openAccounts.ts';
 import { openWitnesses } from '../../daemon/witnesses.ts';
@@ -24,7 +25,9 @@ export interface NumberedAccount {
 export interface NumberedMeter {
   /** Counted over all accounts. */
   readonly number: number;
+  readonly meter: Meter;
   readonly view: MeterView;
+  readonly account: AccountView;
 }
 
 export async function readDisk(settings: Settings, { clock }: Io): Promise<readonly NumberedAccount[]> {
@@ -46,16 +49,17 @@ export async function readDisk(settings: Settings, { clock }: Io): Promise<reado
     limit: concurrencyLimit(1),
   };
   const accounts = await openAccounts(context, async () => undefined);
-  let meters = 0;
-  return accounts.map((account, at) => ({
-    number: at + 1,
-    account,
-    view: account.view(),
-    meters: account.meterViews().map((view) => {
-      meters += 1;
-      return { number: meters, view };
-    }),
-  }));
+  let count = 0;
+  return accounts.map((account, at) => {
+    const view = account.view();
+    const meters = (account.meters ?? []).flatMap((meter) => {
+      const ofMeter = meter.view();
+      if (ofMeter === null) return [];
+      count += 1;
+      return { number: count, meter, view: ofMeter, account: view };
+    });
+    return { number: at + 1, account, view, meters };
+  });
 }
 
 const readOnly = (state: StateStore): StateStore => ({

@@ -190,15 +190,10 @@ const statementTool = (read: Read): Tool =>
     },
     answer: statementAnswer,
     call: async ({ month, meter: wanted }) => {
-      const accounts = await read();
-      const numbered = metersIn(accounts, wanted);
-      const statements = numbered.map(({ number, view }) => {
-        const account = accounts.find(({ meters }) => meters.some((meter) => meter.number === number));
-        const opened = account?.account.meters?.find(({ name }) => name === view.meter);
-        if (!account || !opened) throw noReadings();
-        const chosen = chosenMonth(opened.completeMonths(), month);
-        const statement = statementOf(chosen, { meter: view, account: account.view });
-        return { ...asAnswered(statement), meter: number };
+      const numbered = metersIn(await read(), wanted);
+      const statements = numbered.map(({ number, meter, view, account }) => {
+        const chosen = chosenMonth(meter.completeMonths(), month);
+        return { ...asAnswered(statementOf(chosen, { meter: view, account })), meter: number };
       });
       return { sentence: 'Information, and not a bill.', data: { statements } };
     },
@@ -246,8 +241,8 @@ const forecastTool = (read: Read): Tool =>
             cost: knownUnits(meter.view.totals.month.cost),
           },
           month: {
-            energy_kwh: band(meter.view.monthForecast?.energy),
-            cost: band(meter.view.monthForecast?.cost),
+            energy_kwh: band(meter.view.monthForecast.energy),
+            cost: band(meter.view.monthForecast.cost),
           },
         })),
         next_bill: view.nextBill && {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { chmod, readFile, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { commentedConfig } from '../../config/commented.ts';
-import { type RawConfig, valueAt } from '../../config/draft.ts';
+import { putAt, type RawConfig, removeAt, valueAt } from '../../config/draft.ts';
 import { differences, editedText } from '../../config/edits.ts';
 import { ConfigInvalid, type Fault } from '../../config/faults.ts';
 import { mainKeyOf } from '../../config/keys.ts';
@@ -68,20 +68,15 @@ export class Answers {
     return textOf(this.at(key));
   }
 
-  /** Undefined removes the key. What is no section where one belongs, such as `false`, makes way. */
+  /** Undefined removes the key. A section that is switched on or off makes way for its keys. */
   put(key: string, value: unknown): void {
-    const names = key.split('.');
-    const last = names.pop() ?? '';
-    let section = this.#config;
-    for (const [at, name] of names.entries()) {
-      if (Object(section[name]) !== section[name]) {
-        if (value === undefined) return;
-        section[name] = /^\d+$/.test(names[at + 1] ?? last) ? [] : {};
-      }
-      section = section[name] as RawConfig;
+    const path = key.split('.');
+    const section = path.slice(0, -1);
+    if (value === undefined) removeAt(this.#config, path);
+    else {
+      if (typeof valueAt(this.#config, section) === 'boolean') putAt(this.#config, section, {});
+      putAt(this.#config, path, value);
     }
-    if (value === undefined) delete section[last];
-    else section[last] = value;
   }
 
   /** Says where the secret of a key is; undefined: nowhere. `file`: taken if it is there and the key names none. */

@@ -178,7 +178,7 @@ async function settle(step: Step, interview: Interview): Promise<Place | null> {
   const culprits = culpritsOf(step, fault, answers);
   const others = fault instanceof ConfigInvalid ? [] : ['try the same again', 'keep it all the same'];
   const lines = [...culprits.map(({ name }) => name), ...others];
-  const likely = BLAMED.get(fault.code)?.keys ?? culprits.flatMap(({ key, choices }) => (choices ? [] : key));
+  const likely = BLAMED[fault.code]?.keys ?? culprits.flatMap(({ key, choices }) => (choices ? [] : key));
   const guesses = likely.map((key) => culprits.findIndex((culprit) => culprit.key === key) + 1);
   const guess = guesses.find((line) => line > 0) ?? 1;
   const chosen = await choose(io, 'Which one is to be corrected', lines, guess);
@@ -234,37 +234,28 @@ interface Blamed {
 
 const CLIENT_ID = "The address bar of the provider's own login page carries the right one after client_id=.";
 
-const BLAMED: ReadonlyMap<string, Blamed> = new Map<string, Blamed>([
-  ['issuer_not_trusted', { keys: ['provider.ca_file'] }],
-  ['provider_not_trusted', { keys: ['provider.ca_file'] }],
-  ['broker_not_trusted', { keys: ['mqtt.ca_file'] }],
-  ['broker_refused', { keys: ['mqtt.password_file', 'mqtt.username'] }],
-  ['bad_credentials_or_locked', { keys: ['accounts.0.password_file'] }],
-  [
-    'client_refused',
-    {
-      keys: ['provider.client_id'],
-      advice: `The issuer does not know this client id, so that the password was not looked at. ${CLIENT_ID}`,
-    },
-  ],
-  [
-    'method_disabled',
-    {
-      keys: ['provider.client_id'],
-      advice: `If the client id is right, no password is taken for it: correct the redirect address, or answer none for the password and sign in on another device. ${CLIENT_ID}`,
-    },
-  ],
-  [
-    'scope_refused',
-    {
-      keys: ['provider.scopes'],
-      advice: "The address bar of the provider's own login page carries the right ones after scope=.",
-    },
-  ],
-]);
+const BLAMED: Readonly<Record<string, Blamed>> = {
+  issuer_not_trusted: { keys: ['provider.ca_file'] },
+  provider_not_trusted: { keys: ['provider.ca_file'] },
+  broker_not_trusted: { keys: ['mqtt.ca_file'] },
+  broker_refused: { keys: ['mqtt.password_file', 'mqtt.username'] },
+  bad_credentials_or_locked: { keys: ['accounts.0.password_file'] },
+  client_refused: {
+    keys: ['provider.client_id'],
+    advice: `The issuer does not know this client id, so that the password was not looked at. ${CLIENT_ID}`,
+  },
+  method_disabled: {
+    keys: ['provider.client_id'],
+    advice: `If the client id is right, no password is taken for it: correct the redirect address, or answer none for the password and sign in on another device. ${CLIENT_ID}`,
+  },
+  scope_refused: {
+    keys: ['provider.scopes'],
+    advice: "The address bar of the provider's own login page carries the right ones after scope=.",
+  },
+};
 
 function adviceFor(fault: Failure): string {
   if (fault instanceof LoginSuspended)
     return 'Correct the user name or the password, or keep this and try heat2mqtt check --live later.';
-  return BLAMED.get(fault.code)?.advice ?? adviceOf(fault, 'try again here') ?? '';
+  return BLAMED[fault.code]?.advice ?? adviceOf(fault, 'try again here') ?? '';
 }

@@ -284,7 +284,6 @@ const PAGE: readonly Question[] = [
       const isOpen = typed === 'y';
       if (isOpen !== pageIsOpen(answers))
         answers.put('http.listen', `${isOpen ? EVERYWHERE : LOOPBACK}:${listenOf(answers).port}`);
-      if (isOpen && answers.at('web') === false) answers.put('web', undefined);
     },
   },
   {

@@ -71,14 +71,14 @@ async function look(
   const entities = await mqttEntities(home);
   const before = await readPreferences(home);
   const names = named.map(({ name }) => name);
-  const pairs = named.map(({ name, friendlyName }) =>
-    seriesOf(baseTopic, { meter: name, friendlyName, currency: '' }, names),
-  );
+  const series = named.map(({ name: meter, friendlyName }) => {
+    const [energy, cost] = seriesOf(baseTopic, { meter, friendlyName, currency: '' }, names);
+    return { meter, friendlyName, energy: energy.id, cost: cost.id };
+  });
   const gasIds = gasSourcesOf(before.energy_sources, []).flatMap(({ energy }) => energy ?? []);
-  const seriesIds = pairs.flat().map(({ id }) => id);
+  const seriesIds = series.flatMap(({ energy, cost }) => [energy, cost]);
   const metadata = await statisticsMetadata(home, [...seriesIds, ...gasIds]);
-  const meters = named.map(({ name: meter, friendlyName }, at): HeatMeter => {
-    const [energy = '', cost = ''] = pairs[at]?.map(({ id }) => id) ?? [];
+  const meters = series.map(({ meter, friendlyName, energy, cost }): HeatMeter => {
     const uniqueIds = meterUniqueIds(baseTopic, meter);
     const entityOf = (key: string) => entities.get(uniqueIds.get(key) ?? '') ?? null;
     const total = entityOf('energy_total');

@@ -50,7 +50,8 @@ export async function openOutdoorTemperatures({
     const today = zone.dayAt(clock.now());
     const earliest = addDays(today, -LONGEST_HISTORY_DAYS);
     const first = since > earliest ? since : earliest;
-    const isLongEnough = knownFrom !== null && knownFrom <= first;
+    const begin = knownFrom === null || knownFrom > first ? first : knownFrom;
+    const isLongEnough = begin === knownFrom;
     const newest = isLongEnough ? [...temperatures.keys()].at(-1) : undefined;
     const from = newest === undefined ? first : addDays(newest < today ? newest : today, 1 - READ_AGAIN_DAYS);
     await checkTemperature(home, sensor);
@@ -60,8 +61,8 @@ export async function openOutdoorTemperatures({
     if (!isNew && isLongEnough) return false;
     const days = [...new Map([...temperatures, ...means])].sort(([a], [b]) => compareText(a, b));
     if (isNew) weather = { temperatures: new Map(days), base };
-    knownFrom = isLongEnough ? knownFrom : first;
-    await document.write({ from: knownFrom ?? first, days });
+    knownFrom = begin;
+    await document.write({ from: begin, days });
     return isNew;
   }
 

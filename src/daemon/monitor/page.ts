@@ -110,7 +110,7 @@ function routesOf({ requests, report, metrics }: PageParts, context: Context): R
       const statement = statementOf(month, { meter: view, account: account.view() });
       const issuedOn = view.zone.dayAt(context.clock.now());
       const language = visitorsLanguage(config.language, languagesOf(request));
-      const page = statementPage(statement, language, issuedOn);
+      const page = statementPage([statement], language, issuedOn);
       const allows = `style-src '${STATEMENT_STYLE_HASH}'; form-action 'none'`;
       return { ...text(page, 'text/html'), allows };
     },

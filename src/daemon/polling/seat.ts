@@ -75,13 +75,9 @@ export class Seat {
     return isPaused(this.due, momentOf(this.#clock));
   }
 
-  get isAsked(): boolean {
-    return this.#asked.length > 0;
-  }
-
   /** A poll is due by the schedule, for a retry, or because somebody waits for it. */
   isPollDue(moment: Moment): boolean {
-    return this.isAsked || msUntilPoll(this.due, moment) <= 0;
+    return this.#asked.length > 0 || msUntilPoll(this.due, moment) <= 0;
   }
 
   /** Milliseconds until a request to it is not refused by the provider's own wish; 0 or less: now. */

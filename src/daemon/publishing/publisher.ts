@@ -9,7 +9,7 @@ import { bridgeDocument, type DiscoveryOptions } from '../../publication/discove
 import { homeLanguage } from '../../publication/language.ts';
 import { composeAccount, infoMessage, stateMessage } from '../../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
-import { isDiscovery } from '../../publication/topics.ts';
+import { isDiscovery, isLongList } from '../../publication/topics.ts';
 import { autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
 import type { Context } from '../context.ts';
@@ -22,9 +22,6 @@ export const BRIDGE = '';
 const ACCOUNTS_AT_ONCE = 20;
 // On their way to the broker: what else has changed is composed once it has taken these.
 const MOST_WAITING = 500;
-/** After the base topic. */
-const LONG_LIST =
-  /^meter\/[^/]+\/(history|statement|usage\/.+)$|^account\/[^/]+\/invoices$|^constituencies\//;
 
 export class Publisher {
   readonly #context: Context;
@@ -91,8 +88,8 @@ export class Publisher {
 
   /** The messages of a Home Assistant that has restarted: discovery and states. No entity reads the long lists. */
   forHomeAssistant(): readonly Message[] {
-    const { base } = this.#context.topics;
-    return this.#republish((topic) => !LONG_LIST.test(topic.slice(base.length + 1)));
+    const { topics } = this.#context;
+    return this.#republish((topic) => !isLongList(topics, topic));
   }
 
   /** To be called with each message that the broker has acknowledged. */

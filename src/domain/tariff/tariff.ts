@@ -1,7 +1,7 @@
 // The tariff that explains the newest days of a ledger: the price of energy and of a day, or nothing while none does.
 import * as z from 'zod';
 import { inFull, type Micro, toMicro } from '../amount.ts';
-import type { Amounts } from '../ledger.ts';
+import { type Amounts, LONGEST_CARRIED_DAYS } from '../ledger.ts';
 import { addDays, type Day, daysOf } from '../period.ts';
 import { calendarDay } from '../reading.ts';
 import { type BilledDay, findTariffLine, NEW_TARIFF_DAYS } from './tariffLine.ts';
@@ -38,7 +38,6 @@ export type Days = ReadonlyMap<Day, Amounts>;
 export type DayLookup = Pick<Days, 'get'>;
 
 const LOOK_BACK_DAYS = 366;
-const LONGEST_GAP_DAYS = 31;
 
 /** `null` until the newest days are explained, and while rate and charge cannot be told apart. */
 export function fitTariff(days: Days): Tariff | null {
@@ -147,7 +146,7 @@ function billedDay(days: DayLookup, day: Day): BilledDay | null {
   const amounts = days.get(day);
   if (!isBilled(amounts)) return null;
   let missedBefore = 0;
-  while (missedBefore < LONGEST_GAP_DAYS && !isBilled(days.get(addDays(day, -missedBefore - 1)))) {
+  while (missedBefore < LONGEST_CARRIED_DAYS && !isBilled(days.get(addDays(day, -missedBefore - 1)))) {
     missedBefore += 1;
   }
   const isFollowed = isBilled(days.get(addDays(day, 1)));

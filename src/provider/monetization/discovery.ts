@@ -3,6 +3,7 @@ import * as z from 'zod';
 import type { Site } from '../../domain/extras.ts';
 import type { EntityContext, Property } from '../../domain/reading.ts';
 import type { Log } from '../../foundation/log.ts';
+import type { Identity } from '../provider.ts';
 import { askFor, kindInWords, meterIdentifier, opaqueId, readList, rowsOf, shortText } from '../reply.ts';
 import { type Ask, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
@@ -48,7 +49,7 @@ const NO_CUSTOMER = {
 /** Every payment group, every property, every heat meter. Rejects with UnexpectedReply when there is none at all. */
 export async function discover(
   ask: Ask,
-  { customerCode, siteCodes }: { readonly customerCode: string; readonly siteCodes: readonly string[] },
+  { customerCode, siteCodes }: Identity,
   log: Log,
   signal?: AbortSignal,
 ): Promise<EntityContext> {

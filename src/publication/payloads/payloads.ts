@@ -391,7 +391,7 @@ const backfillProgress = payload({
   transaction,
 }).describe('How far it is, before the answer; not said to an MQTT 5 response topic.');
 
-/** `isRetained` says which of them the broker keeps; the description of a schema is the documentation. */
+/** topics.ts says which of them the broker keeps; the description of a schema is the documentation. */
 export const TOPICS = {
   'bridge/state': online.describe(
     '`online` or `offline`, plain text, not JSON; also the last will. The availability of every entity.',

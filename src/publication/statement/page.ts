@@ -5,7 +5,7 @@ import type { Language } from '../language.ts';
 import { chart } from './chart.ts';
 import type { Statement } from './fields.ts';
 import { html } from './markup.ts';
-import { type Section, wordingOf } from './wording.ts';
+import { type Section, type Wording, wordingOf } from './wording.ts';
 
 /** The whole style of the page: a server that forbids inline styles allows this one by its hash. */
 const STYLE = `
@@ -22,20 +22,28 @@ svg{width:100%;height:auto;display:block;overflow:visible}svg.narrow{display:non
 `;
 export const STATEMENT_STYLE_HASH = `sha256-${createHash('sha256').update(STYLE).digest('base64')}`;
 
-/** `issuedOn`: the day on which it is written. */
-export function statementPage(statement: Statement, language: Language, issuedOn: Day): string {
-  const wording = wordingOf(statement, language, issuedOn);
+/** Several sheets are each on a page of their own when printed. `issuedOn`: the day on which they are written. */
+export function statementPage(statements: readonly Statement[], language: Language, issuedOn: Day): string {
+  const sheets = statements.map((statement, at) => {
+    const wording = wordingOf(statement, language, issuedOn);
+    const tag = at === 0 ? '<main>' : '<main style="break-before:page">';
+    return { title: `${wording.title}: ${wording.meter}`, main: `${tag}${sheet(statement, wording)}</main>` };
+  });
+  return `<!doctype html>
+<html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>${html(sheets[0]?.title ?? '')}</title><style>${STYLE}</style></head>
+<body>${sheets.map(({ main }) => main).join('\n')}</body></html>
+`;
+}
+
+function sheet(statement: Statement, wording: Wording): string {
   const { title, meter, account, summary, conclusion, sections, footer } = wording;
   const first = sections.filter(({ isFirst }) => isFirst);
   const others = sections.filter(({ isFirst }) => !isFirst);
   const parts = [...first.map(table), chart(statement, wording), ...others.map(table)];
-  return `<!doctype html>
-<html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
-<title>${html(`${title}: ${meter}`)}</title><style>${STYLE}</style></head>
-<body><main><header><h1>${html(title)}${summary && html(`: ${summary}`)}</h1><p>${html(meter)} · ${html(account)}</p><p class="conclusion">${html(conclusion)}</p></header>
+  return `<header><h1>${html(title)}${summary && html(`: ${summary}`)}</h1><p>${html(meter)} · ${html(account)}</p><p class="conclusion">${html(conclusion)}</p></header>
 ${parts.join('\n')}
-<footer><p class="small">${html(footer)}</p></footer></main></body></html>
-`;
+<footer><p class="small">${html(footer)}</p></footer>`;
 }
 
 export function statementText(statement: Statement, language: Language, issuedOn: Day): string {

@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { addDays } from '../../domain/period.ts';
 import { type Bar, barsOf, INTERVALS, type Interval, sumOf, type What } from './bars.ts';
 import { Legend, Picture, type Shown } from './picture.tsx';
-import { type History, listOf, numberOf, type State, store, textOf, today, type Usage } from './store.ts';
+import { type History, numberOf, type State, store, textOf, today, type Usage } from './store.ts';
 import { Button, Choice, Table } from './widgets.tsx';
 import { joined, say, write } from './words.ts';
 
@@ -94,7 +94,8 @@ function shownIn(
   const { from, to, days, missing, isRunning } = bar;
   const state = store.get<State>(`meter/${meter}/state`);
   const isMonth = interval === 'month' && from.endsWith('-01');
-  const isDiffering = interval === 'day' && listOf(state, 'witness_differing_days').includes(from);
+  const differing = state?.witness_differing_days;
+  const isDiffering = interval === 'day' && Array.isArray(differing) && differing.includes(from);
   const span = interval === 'day' ? write('short', from) : `${write('tick', from)} – ${write('tick', to)}`;
   const period = isMonth ? write('month', from) : span;
   const valueBefore = bar.before[what];

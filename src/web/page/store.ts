@@ -93,8 +93,6 @@ export const numberOf = (state: State | null, key: string): number | null =>
   typeof state?.[key] === 'number' ? state[key] : null;
 export const textOf = (state: State | null, key: string): string | null =>
   typeof state?.[key] === 'string' ? state[key] : null;
-export const listOf = (state: State | null, key: string): readonly unknown[] =>
-  Array.isArray(state?.[key]) ? state[key] : [];
 
 export const nameOf = ({ name, meter }: MeterInfo): string => name || say('meter.name', { meter });
 /** A document, with the currency of the meter: without any reading it is not known, and no amount either. */

@@ -110,6 +110,14 @@ test('takes the base of the house when none is given, and the custom when the ho
   }
 });
 
+test('tells of no heating when no day was colder than the base, and no degree days when no temperature is known', () => {
+  const warm = new Map([...TEMPERATURES].map(([day]) => [day, 25] as const));
+  const { lineBefore, degreeDays } = openHouse(DAYS, { temperatures: warm, base: BASE });
+  expect(lineBefore(END)).toBe('not_heated');
+  expect(degreeDays({ from: FROM, to: END })).toEqual({ sum: 0, days: 89 });
+  expect(degreeDays({ from: '2031-01-01', to: '2031-02-01' })).toBeNull();
+});
+
 test('splits a month into parts that add up when it has heat and weather', () => {
   for (const hotWater of [0.05, 2, 6]) {
     const { days, temperatures, readings } = household({ seed: 5, hotWater });

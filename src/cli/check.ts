@@ -176,12 +176,13 @@ function placeOfPage(config: Config, listen: string): string {
 const POLLS_TOLD = 5;
 
 /** Its next polls: a cron expression is easily misread, and means here what it means for node-cron. */
-function scheduleWords({ config: { usage }, zone }: Settings): Outcome {
+function scheduleWords({ config: { usage, fleet }, zone }: Settings): Outcome {
   const { schedule, timezone, jitter_seconds: jitter } = usage;
   const weekday = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: timezone });
   const local = (at: number) => `${weekday.format(at)} ${zone.iso(at).slice(0, 16).replace('T', ' ')}`;
   const times = (nextTimes(schedule, timezone, POLLS_TOLD) ?? []).map(local).join(', ');
-  const later = jitter === 0 ? '' : `, each up to ${jitter} s later (usage.jitter_seconds)`;
+  const ofHousehold = jitter === 0 ? '' : `, each up to ${jitter} s later (usage.jitter_seconds)`;
+  const later = fleet ? ', each account later by its own share of the time between two of them' : ofHousehold;
   const message = `${schedule} polls next at ${times} (${timezone})${later}`;
   const [dayOfMonth = '*', , dayOfWeek = '*'] = schedule.trim().split(/\s+/).slice(-3);
   return [dayOfMonth, dayOfWeek].some((field) => /^[*?]$/.test(field))

@@ -13,6 +13,9 @@ import { waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 import { isRead, openFlat } from './flat.ts';
 
+/** Half of what a process waits for an answer, and a second for a busy machine. */
+const LONGEST_WAIT_SECONDS = 3.5;
+
 test('a damaged row, and a login of another row: counted, told, never used for another account, mended by an import; so is a ledger', async () => {
   const flat = await openFlat();
   const { command, postgres, simulator } = flat;
@@ -104,6 +107,31 @@ test('a database that is gone is told by everything within a minute, and so is i
   await untilTold(gone);
   cable.turn('whole');
   await untilTold(fine);
+});
+
+test('leaves no statement waiting in the database when somebody holds a table, and answers a request with the reason', async () => {
+  const flat = await openFlat();
+  const { postgres, simulator } = flat;
+  const probe = await flat.listen();
+  await flat.import('home');
+  const program = flat.process();
+  await flat.untilRow('home', 'read', isRead);
+  const held = await postgres.connect();
+  await held.query('BEGIN; LOCK TABLE heat2mqtt.account');
+  probe.publish('heat2mqtt/bridge/request/refresh', '{"transaction":"1"}');
+  const answer = await probe.until('heat2mqtt/bridge/response/refresh');
+  expect(answer).toMatchObject({ status: 'error', error: { code: 'database_trouble' } });
+  await program.says(/Something else holds rows or tables of the fleet/);
+  const [waiting] = await postgres.query(
+    `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start)), 0)::float8 AS seconds FROM pg_stat_activity
+    WHERE application_name = 'heat2mqtt' AND wait_event_type = 'Lock'`,
+  );
+  expect(waiting?.seconds).toBeLessThan(LONGEST_WAIT_SECONDS);
+  await held.end();
+  const { fence } = await flat.row('home');
+  probe.publish('heat2mqtt/bridge/request/refresh', '{"transaction":"2"}');
+  await flat.untilRow('home', 'read again', (row) => Number(row.fence) > Number(fence) && isRead(row));
+  expect(simulator.counters.passwordGrants.asked).toBe(1);
 });
 
 test('a wrong password, a database that is not there or gone, rights that are missing, tables of before or of later: a sentence each', async () => {

@@ -104,7 +104,7 @@ test('tables that somebody holds are left as they are, with a sentence, and the 
   await dump.query('BEGIN; LOCK TABLE heat2mqtt.series IN ACCESS SHARE MODE');
   await expect(prepareTables(owner)).rejects.toMatchObject({
     code: 'database_trouble',
-    message: 'The tables of the fleet are to be changed for this version, and something holds them.',
+    message: 'Something else holds rows or tables of the fleet in the database.',
   });
   await dump.query('COMMIT');
   await prepareTables(owner);

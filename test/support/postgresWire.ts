@@ -75,7 +75,11 @@ function serve(socket: Socket, answer: Answer): void {
       if (kind === 'P') text = body.toString().split('\0')[1] ?? '';
       if (kind === 'B') values = valuesOf(body);
       if (kind === 'S') socket.write(written(answer(text, values), true));
-      if (kind === 'Q') socket.write(written(answer(body.toString().split('\0')[0] ?? '', []), false));
+      if (kind === 'Q') {
+        const statement = body.toString().split('\0')[0] ?? '';
+        // A setting of the connection is no question of the test's.
+        socket.write(written(statement.startsWith('SET ') ? [] : answer(statement, []), false));
+      }
     }
   });
 }

@@ -26,8 +26,8 @@ const SENTENCES: Readonly<Record<string, readonly [sentence: string, hint: strin
     'Raise its max_connections: a process of the fleet takes up to ten.',
   ],
   '55P03': [
-    'The tables of the fleet are to be changed for this version, and something holds them.',
-    'End what is open in the database for long, such as a pg_dump (pg_stat_activity tells), and start again.',
+    'Something else holds rows or tables of the fleet in the database.',
+    'End what is open there for long, such as a pg_dump or a BEGIN in psql (pg_stat_activity tells), and try again.',
   ],
   '25001': [
     'A connection pooler hands out connections for a single statement.',
@@ -68,7 +68,7 @@ const types = {
 
 export type Database = ReturnType<typeof openDatabase>;
 
-/** `patienceMs`: after this, a statement is given up. */
+/** `patienceMs`: after this, a statement is given up. PostgreSQL gives up waiting for a lock before, and goes on with nothing unheard. */
 export function openDatabase(url: string, patienceMs: number, log: Log) {
   let address = url;
   let pool = open();
@@ -81,6 +81,8 @@ export function openDatabase(url: string, patienceMs: number, log: Log) {
       query_timeout: patienceMs,
       keepAlive: true,
       application_name: 'heat2mqtt',
+      // Without it, statements that were given up here would wait there, each with its connection, until none is left for anybody.
+      onConnect: (client) => client.query(`SET lock_timeout = ${Math.ceil(patienceMs / 2)}`),
     });
     opened.on('error', (err) => log.debug({ err }, 'an idle connection to the database was lost'));
     return opened;

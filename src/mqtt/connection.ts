@@ -73,29 +73,45 @@ export async function openConnection(
   clock: Clock,
   options: ConnectOptions = {},
 ): Promise<Connection> {
-  let versions = address.versions;
-  let silences = 0;
   const refusedOfWills = new Set<number>();
+  const open = (version: ProtocolVersion, more = options) =>
+    openForLess(version, refusedOfWills, address, clock, more);
+  const [newest = 4, older] = address.versions;
+  if (older === undefined) return open(newest);
+  const first = await open(newest).catch(speaksOlder);
+  if (first instanceof Connection) return first;
+  // It was silent, as one that just starts: MQTT 3.1.1 would hide what it refuses, for as long as the connection lasts.
+  if (first.retry === 'soon') {
+    const trial = await open(older, {});
+    await trial.close(CLOSE_MS);
+    const second = await open(newest).catch(speaksOlder);
+    if (second instanceof Connection) return second;
+  }
+  return open(older);
+}
+
+/** Rethrows what says nothing about the version. */
+function speaksOlder(err: unknown): Failure {
+  if (err instanceof Failure && err.code === SPEAKS_NO_MQTT5) return err;
+  throw err;
+}
+
+/** A will that asks for more than the broker has is offered again for less. */
+async function openForLess(
+  version: ProtocolVersion,
+  refusedOfWills: Set<number>,
+  address: BrokerAddress,
+  clock: Clock,
+  options: ConnectOptions,
+): Promise<Connection> {
   for (;;) {
-    const [version = 4, ...older] = versions;
     try {
-      const isTrial = silences === 1 && versions !== address.versions;
-      const connection = await openWith(version, refusedOfWills, address, clock, isTrial ? {} : options);
-      if (!isTrial) return connection;
-      // It may just have started: MQTT 3.1.1 would hide what it refuses, for as long as the connection lasts.
-      await connection.close(CLOSE_MS);
-      versions = address.versions;
+      return await openWith(version, refusedOfWills, address, clock, options);
     } catch (err) {
-      if (!(err instanceof Failure)) throw err;
       const { reasonCode = ACCEPTED } = err instanceof ConnectRefused ? err : {};
-      // A will that asks for more than the broker has is the reason: it is asked again for less.
       const isAboutWill = reasonCode === RETAIN_NOT_SUPPORTED || reasonCode === QOS_NOT_SUPPORTED;
-      if (err.code === SPEAKS_NO_MQTT5 && older.length > 0) {
-        versions = older;
-        if (err.retry === 'soon') silences += 1;
-      } else if (options.will && isAboutWill && !refusedOfWills.has(reasonCode))
-        refusedOfWills.add(reasonCode);
-      else throw err;
+      if (!options.will || !isAboutWill || refusedOfWills.has(reasonCode)) throw err;
+      refusedOfWills.add(reasonCode);
     }
   }
 }

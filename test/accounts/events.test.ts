@@ -14,11 +14,16 @@ const context = {
 };
 const FAULT = failure('busy', 'Busy.', { exit: EXIT.provider, retry: 'later' });
 
+/** `refusal`: the session's own fault. `expiresAt`: of the access token that the poll left behind. */
 const after = {
-  ...{ fault: null as unknown, refusal: null as unknown, wasFailing: false, needed: false },
-  ...{ state: 'ok', tokenOf: 1 },
+  fault: null as unknown,
+  refusal: null as unknown,
+  wasFailing: false,
+  needed: false,
+  state: 'ok',
+  expiresAt: 1,
 };
-const disabled = { ...after, needed: true, tokenOf: 0 };
+const disabled = { ...after, needed: true, expiresAt: 0 };
 test.each([
   ['a good poll after a good one', after, []],
   ['a failed one', { ...after, fault: FAULT, wasFailing: true }, ['poll_failed']],
@@ -35,15 +40,15 @@ test.each([
   ['by one that serves on while the issuer is away', { ...disabled, state: 'provider_down' }, []],
 ])(
   'tells the events of a poll when it is %s',
-  (_, { fault, refusal, wasFailing, needed, state, tokenOf }, expected) => {
+  (_, { fault, refusal, wasFailing, needed, state, expiresAt }, expected) => {
     const told = { needsPerson: needed, accessExpiresAt: 0, late: {}, use: {} };
-    const status = () => ({ state, accessExpiresAt: tokenOf });
+    const status = () => ({ state, accessExpiresAt: expiresAt });
     const account = {
       id: 'home',
       told,
       upstream: { session: { status, fault: refusal } },
     } as unknown as Account;
-    const outcome = { account: 'home', events: [], fault, unread: [] } as AccountOutcome;
+    const outcome: AccountOutcome = { account: 'home', events: [], fault };
     const messages = eventsOfPoll(account, outcome, wasFailing, context);
     expect(messages.map(({ payload }) => JSON.parse(payload).event_type)).toEqual(expected);
   },

@@ -32,9 +32,6 @@ export class LedgerBook {
   /** As it is now; the disk may know less. */
   #document: LedgerDocument;
   #saved: Ledger;
-  /** The last write of what the broker has answered, and the one that follows it. */
-  #telling: Promise<void> = Promise.resolve();
-  #nextTelling: Promise<void> | null = null;
   readonly #tenancyOf = lastAnswer(ledgerSince);
   // The search takes milliseconds, and a state is written far more often than a day changes.
   readonly #tariffOfDays = lastAnswer(fitTariff);
@@ -223,17 +220,12 @@ export class LedgerBook {
     return news;
   }
 
-  /** The broker has answered these. After a long outage they are many, one after the other: those of the same time share a write. */
+  /** The broker has answered these. */
   async told(changes: News): Promise<void> {
     const untold = this.untold.filter((change) => !changes.includes(change));
     if (untold.length === this.untold.length) return;
     this.#change({ untold });
-    this.#nextTelling ??= this.#telling.then(() => {
-      this.#nextTelling = null;
-      this.#telling = this.#save();
-      return this.#telling;
-    });
-    await this.#nextTelling;
+    await this.#save();
   }
 
   /** A new ledger goes on from the retained history; `null`: there is none. */

@@ -114,6 +114,8 @@ export class StateDirectory implements StateStore {
     const inOrder = concurrencyLimit(1);
     /** The suffix of a file that is of no use. */
     let ending: string | null = null;
+    /** A write that has not begun. */
+    let waiting: { value: T; readonly isWritten: Promise<boolean> } | null = null;
 
     /** `after`: only while that is what went wrong last. */
     const change = (step: () => Promise<void>, after?: Failure): Promise<boolean> =>
@@ -168,12 +170,25 @@ export class StateDirectory implements StateStore {
             return null;
           }
         }),
-      write: (value) =>
-        change(async () => {
+      write(value) {
+        // Only the newest value stays: what changes again while a write waits for its turn is written with it.
+        if (waiting !== null) {
+          waiting.value = value;
+          return waiting.isWritten;
+        }
+        const isWritten = change(async () => {
+          if (waiting === next) waiting = null;
           await setUselessAside();
-          await replace(file, documentText(codec.encode(value)));
-        }),
-      remove: () => change(() => rm(file, { force: true })),
+          await replace(file, documentText(codec.encode(next.value)));
+        });
+        const next = { value, isWritten };
+        waiting = next;
+        return isWritten;
+      },
+      remove() {
+        waiting = null;
+        return change(() => rm(file, { force: true }));
+      },
     };
   }
 

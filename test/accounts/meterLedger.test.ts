@@ -8,12 +8,9 @@ import { addDays, zone } from '../../src/domain/period.ts';
 import type { RetainedHistory } from '../../src/domain/recovery.ts';
 import type { Provider } from '../../src/provider/provider.ts';
 import { ProviderRefused } from '../../src/provider/request.ts';
-import type { LedgerDocument } from '../../src/store/ledgerDocument.ts';
-import type { StateStore } from '../../src/store/stateStore.ts';
 import { buckets, type Line, ledgerOf, row } from '../domain/ledgers.ts';
 import { place } from '../store/directory.ts';
 import { handClock } from '../support/clock.ts';
-import { memoryStore } from '../support/tokenStore.ts';
 
 const { usage } = fileSchema.parse({});
 const BEFORE = ledgerOf(row('2025-01-01', 10, 5, 1));
@@ -54,21 +51,6 @@ test('remembers the newest hundred changes when no broker takes any', async () =
   for (const day of days) await book.update(ledgerOf(row(day, 10, 5, 1)), [changeOf(day)]);
   const { untold } = await ledgerIn(home);
   expect(untold.map((change) => 'day' in change && change.day)).toEqual(days.slice(-100));
-});
-
-test('writes twice at most when the broker takes the days of a long outage one after the other', async () => {
-  const store = memoryStore<LedgerDocument>();
-  const { log } = await place();
-  const clock = handClock('2025-02-01T12:00:00Z');
-  const state = { document: () => store } as unknown as StateStore;
-  const parts = { config: { usage }, zone: zone('Europe/Dublin'), state, clock, log };
-  const book = await LedgerBook.open('ledger', parts);
-  const { ledger, changes } = merge(openLedger('2025-01-01'), buckets(...row('2025-01-01', 30, 5, 1)), 1);
-  await book.update(ledger, changes);
-  const before = store.steps.length;
-  await Promise.all(changes.map((change) => book.told([change])));
-  expect(store.steps.length - before).toBeLessThanOrEqual(2);
-  expect(store.kept?.untold).toEqual([]);
 });
 
 test('draws the origin again when the clock that stood in 1970 is set', async () => {

@@ -83,6 +83,22 @@ describe('writing', () => {
     expect(await readFile(file('word.json'), 'utf8')).toMatch(/\n$/);
     expect([await document.remove(), await document.remove()]).toEqual([true, true]);
   });
+
+  test('writes a document twice at most when it changes again and again at one moment', async () => {
+    const { open } = await place();
+    const written: string[] = [];
+    const encode = (word: string) => {
+      written.push(word);
+      return wordCodec.encode(word);
+    };
+    const document = (await open()).document('word', { ...wordCodec, encode });
+    const words = Array.from({ length: 30 }, (_, at) => `word ${at}`);
+    const first = document.write('first');
+    await Promise.resolve();
+    expect(await Promise.all([first, ...words.map((word) => document.write(word))])).not.toContain(false);
+    expect(written.length).toBeLessThanOrEqual(2);
+    expect(written.at(-1)).toBe(words.at(-1));
+  });
 });
 
 describe('reading', () => {

@@ -143,62 +143,82 @@ export function markRead(ledger: Ledger, span: DaySpan, today: Day): Ledger {
 /**
  * Takes in the buckets of one reply. The newest word on a day replaces the older one; absence never erases:
  * a `null` amount leaves the known one. Days before the origin are not counted. A quarantined day within the span
- * `asked` for that the reply no longer gives is forgotten. `quarantinedNow`: days that it has put into quarantine, oldest first.
+ * `asked` for that the reply no longer gives is forgotten, and one that comes twice the same is taken. `quarantinedNow`: days that
+ * it has put into quarantine, oldest first.
  */
 export function merge(ledger: Ledger, buckets: readonly Bucket[], receivedAt: number, asked?: DaySpan) {
-  let days: Map<Day, DayRecord> | null = null;
-  const given = new Set(buckets.map(({ day }) => day));
-  const isWithdrawn = (day: Day) => asked && day >= asked.from && day < asked.to && !given.has(day);
-  const quarantined = new Map([...ledger.quarantined].filter(([day]) => !isWithdrawn(day)));
+  const isPlausible = plausibility(ledger, buckets);
+  const taken = new Map<Day, DayRecord>();
+  const quarantined = withoutWithdrawn(ledger.quarantined, buckets, asked);
   const changes: Change[] = [];
   const quarantinedNow: Day[] = [];
-  const inOrder = [...buckets].sort((a, b) => compareText(a.day, b.day));
-  const isPlausible = plausibility(ledger, buckets);
-  for (const bucket of inOrder) {
+  for (const bucket of countedFrom(ledger.origin, buckets)) {
     const { day } = bucket;
-    if (day < ledger.origin || (bucket.energy === null && bucket.cost === null)) continue;
-    const record = (days ?? ledger.days).get(day);
+    const record = taken.get(day) ?? ledger.days.get(day);
     const after = newerAmounts(bucket, record);
-    if (record && isSame(record, after)) {
-      quarantined.delete(day);
-      continue;
-    }
-    const before = ledger.quarantined.get(day);
-    if (!isPlausible(bucket) && !(before && isSame(before, bucket))) {
-      quarantined.set(day, {
-        energy: bucket.energy,
-        cost: bucket.cost,
-        timesChanged: before ? before.timesChanged + 1 : 0,
-        isHistory: before?.isHistory ?? !ledger.complete,
-      });
+    const isKnown = record !== undefined && isSame(record, after);
+    const doubted = ledger.quarantined.get(day);
+    const isConfirmed = doubted !== undefined && isSame(doubted, bucket);
+    if (!isKnown && !isConfirmed && !isPlausible(bucket)) {
+      quarantined.set(day, quarantinedDay(bucket, doubted, ledger));
       quarantinedNow.push(day);
       continue;
     }
     quarantined.delete(day);
-    days ??= new Map(ledger.days);
-    days.set(day, { ...after, revision: record ? record.revision + 1 : 0, receivedAt });
-    if (!record && before?.isHistory) continue;
-    changes.push({
-      kind: record ? 'corrected' : 'new_day',
-      day,
-      before: record ? { energy: record.energy, cost: record.cost } : null,
-      after,
-    });
+    if (isKnown) continue;
+    taken.set(day, { ...after, revision: record ? record.revision + 1 : 0, receivedAt });
+    if (record || !doubted?.isHistory) changes.push(changeOf(day, record, after));
   }
   // An unchanged part stays the same object, so that nothing is written or summed again.
+  const days = taken.size === 0 ? ledger.days : new Map([...ledger.days, ...taken]);
   const isUnchanged = quarantinedNow.length === 0 && quarantined.size === ledger.quarantined.size;
   return {
     ledger: {
       ...ledger,
-      readTo: days === null ? ledger.readTo : reachOf(ledger, asked),
-      days: days ?? ledger.days,
-      readTimes: readTimes(ledger.readTimes, buckets, days ?? ledger.days),
+      readTo: taken.size === 0 ? ledger.readTo : reachOf(ledger, asked),
+      days,
+      readTimes: readTimes(ledger.readTimes, buckets, days),
       quarantined: isUnchanged ? ledger.quarantined : quarantined,
     },
     changes,
     quarantinedNow,
   };
 }
+
+/** Those with an amount, of days that count, oldest first. */
+const countedFrom = (origin: Day, buckets: readonly Bucket[]): Bucket[] =>
+  buckets
+    .filter(({ day, energy, cost }) => day >= origin && (energy !== null || cost !== null))
+    .sort((a, b) => compareText(a.day, b.day));
+
+/** Without the days of the span `asked` for that the reply no longer gives. */
+function withoutWithdrawn(
+  quarantined: Ledger['quarantined'],
+  buckets: readonly Bucket[],
+  asked: DaySpan | undefined,
+): Map<Day, QuarantinedDay> {
+  const given = new Set(buckets.map(({ day }) => day));
+  const isWithdrawn = (day: Day) => asked && day >= asked.from && day < asked.to && !given.has(day);
+  return new Map([...quarantined].filter(([day]) => !isWithdrawn(day)));
+}
+
+const quarantinedDay = (
+  { energy, cost }: Amounts,
+  before: QuarantinedDay | undefined,
+  { complete }: Ledger,
+): QuarantinedDay => ({
+  energy,
+  cost,
+  timesChanged: before ? before.timesChanged + 1 : 0,
+  isHistory: before?.isHistory ?? !complete,
+});
+
+const changeOf = (day: Day, before: DayRecord | undefined, after: Amounts): Change => ({
+  kind: before ? 'corrected' : 'new_day',
+  day,
+  before: before ? { energy: before.energy, cost: before.cost } : null,
+  after,
+});
 
 /**
  * A meter that has been silent for longer than a question reaches back speaks again: the days between were asked for while they had no

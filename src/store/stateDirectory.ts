@@ -64,14 +64,16 @@ const UNFINISHED =
   'an interrupted restore cannot be finished: restoring.json is damaged and set aside, starting without it';
 const RESTORE_AGAIN = 'Stop the program, and restore the backup again.';
 
+/** A write or removal that failed and has not been repeated, by the name of the document. */
+type Unfinished = Map<string, { readonly fault: Failure; again(): Promise<unknown> }>;
+
 export class StateDirectory implements StateStore {
   readonly path: string;
   readonly #log: Log;
   readonly #holder: LockHolder;
   /** Symbolic links that the log has named. */
   readonly #links = new Set<string>();
-  /** A write or removal that failed and has not been repeated, by the name of the document. */
-  readonly #unfinished = new Map<string, { readonly fault: Failure; again(): Promise<unknown> }>();
+  readonly #unfinished: Unfinished = new Map();
 
   /** A command beside the daemon opens it so. The directory is made with the first document. */
   constructor(path: string, log: Log, kind: 'command' | typeof DAEMON = 'command') {
@@ -109,87 +111,13 @@ export class StateDirectory implements StateStore {
   }
 
   document<T>(name: string, codec: Codec<T>): Document<T> {
-    const file = join(this.path, `${name}.json`);
-    // In the order of the calls: the newest value stays, and a damaged file is set aside before it is replaced.
-    const inOrder = concurrencyLimit(1);
-    /** The suffix of a file that is of no use. */
-    let ending: string | null = null;
-    /** A write that has not begun. */
-    let waiting: { value: T; readonly isWritten: Promise<boolean> } | null = null;
-
-    /** `after`: only while that is what went wrong last. */
-    const change = (step: () => Promise<void>, after?: Failure): Promise<boolean> =>
-      inOrder(async () => {
-        const before = this.#unfinished.get(name)?.fault;
-        if (after && before !== after) return true;
-        try {
-          await clearWay(this.path, `${name}.json`);
-          await step();
-          this.#unfinished.delete(name);
-          return true;
-        } catch (err) {
-          const fault = stateUnwritable(this.path, err);
-          this.#unfinished.set(name, { fault, again: () => change(step, fault) });
-          // Once for each document until it could be saved: some are written many times a day.
-          if (!before)
-            this.#log.error(
-              { document: withoutCustomer(name), err: fault },
-              'state document could not be saved',
-            );
-          return false;
-        }
-      });
-
-    const setUselessAside = async () => {
-      if (ending !== null) await setAside(file, ending).catch(() => undefined);
-      ending = null;
-    };
-
-    return {
-      read: () =>
-        inOrder(async () => {
-          ending = null;
-          try {
-            const text = await this.#textOf(name);
-            return text === null ? null : codec.decode(documentIn(text));
-          } catch (err) {
-            const isNewer = err instanceof NewerDocument;
-            ending = isNewer ? 'newer' : 'damaged';
-            const what = isNewer ? 'of a newer version' : 'damaged';
-            const message = `state document is ${what}: set aside as .${ending}, starting without it`;
-            this.#log.error(
-              {
-                file: withoutCustomer(file),
-                reason: (err as Error).name,
-                found: err instanceof NoRegularFile ? err.message : undefined,
-              },
-              message,
-            );
-            // A command has a look: the daemon beside it may be of a newer version, and still needs its file.
-            if (this.#holder.kind === DAEMON) await setUselessAside();
-            return null;
-          }
-        }),
-      write(value) {
-        // Only the newest value stays: what changes again while a write waits for its turn is written with it.
-        if (waiting !== null) {
-          waiting.value = value;
-          return waiting.isWritten;
-        }
-        const isWritten = change(async () => {
-          if (waiting === next) waiting = null;
-          await setUselessAside();
-          await replace(file, documentText(codec.encode(next.value)));
-        });
-        const next = { value, isWritten };
-        waiting = next;
-        return isWritten;
-      },
-      remove() {
-        waiting = null;
-        return change(() => rm(file, { force: true }));
-      },
-    };
+    return new DocumentFile(name, codec, {
+      directory: this.path,
+      isOwn: this.#holder.kind === DAEMON,
+      log: this.#log,
+      unfinished: this.#unfinished,
+      text: () => this.#textOf(name),
+    });
   }
 
   /** See locks.ts. */
@@ -229,5 +157,126 @@ export class StateDirectory implements StateStore {
         this.#log.error({ file: withoutCustomer(file), reason: code }, 'state document cannot be read');
       return null;
     }
+  }
+}
+
+interface FileParts {
+  readonly directory: string;
+  /** The process is the daemon of the directory. */
+  readonly isOwn: boolean;
+  readonly log: Log;
+  readonly unfinished: Unfinished;
+  /** The text of the file; `null`: there is none that can be read. Rejects with NoRegularFile. */
+  readonly text: () => Promise<string | null>;
+}
+
+interface Waiting<T> {
+  value: T;
+  readonly isWritten: Promise<boolean>;
+}
+
+class DocumentFile<T> implements Document<T> {
+  readonly #name: string;
+  readonly #codec: Codec<T>;
+  readonly #parts: FileParts;
+  readonly #file: string;
+  // In the order of the calls: the newest value stays, and a damaged file is set aside before it is replaced.
+  readonly #inOrder = concurrencyLimit(1);
+  /** The suffix of a file that is of no use. */
+  #ending: 'newer' | 'damaged' | null = null;
+  /** A write that has not begun. */
+  #waiting: Waiting<T> | null = null;
+
+  constructor(name: string, codec: Codec<T>, parts: FileParts) {
+    this.#name = name;
+    this.#codec = codec;
+    this.#parts = parts;
+    this.#file = join(parts.directory, `${name}.json`);
+  }
+
+  read(): Promise<T | null> {
+    return this.#inOrder(async () => {
+      this.#ending = null;
+      try {
+        const text = await this.#parts.text();
+        return text === null ? null : this.#codec.decode(documentIn(text));
+      } catch (err) {
+        await this.#isOfNoUse(err as Error);
+        return null;
+      }
+    });
+  }
+
+  write(value: T): Promise<boolean> {
+    // Only the newest value stays: what changes again while a write waits for its turn is written with it.
+    if (this.#waiting !== null) {
+      this.#waiting.value = value;
+      return this.#waiting.isWritten;
+    }
+    const isWritten: Promise<boolean> = this.#inOrder(() => {
+      if (this.#waiting === next) this.#waiting = null;
+      return this.#attempt(() => this.#put(next.value));
+    });
+    const next: Waiting<T> = { value, isWritten };
+    this.#waiting = next;
+    return isWritten;
+  }
+
+  remove(): Promise<boolean> {
+    this.#waiting = null;
+    return this.#inOrder(() => this.#attempt(() => rm(this.#file, { force: true })));
+  }
+
+  async #put(value: T): Promise<void> {
+    await this.#setUselessAside();
+    await replace(this.#file, documentText(this.#codec.encode(value)));
+  }
+
+  /** Resolves to whether the step is done; if not, `retry` of the directory tries it again. */
+  async #attempt(step: () => Promise<void>): Promise<boolean> {
+    const { directory, unfinished } = this.#parts;
+    const wasSaved = !unfinished.has(this.#name);
+    try {
+      await clearWay(directory, `${this.#name}.json`);
+      await step();
+      unfinished.delete(this.#name);
+      return true;
+    } catch (err) {
+      const fault = stateUnwritable(directory, err);
+      unfinished.set(this.#name, { fault, again: () => this.#again(step, fault) });
+      // Once for each document until it could be saved: some are written many times a day.
+      if (wasSaved) this.#logUnsaved(fault);
+      return false;
+    }
+  }
+
+  /** Only while that is what went wrong last. */
+  async #again(step: () => Promise<void>, fault: Failure): Promise<void> {
+    const isLast = () => this.#parts.unfinished.get(this.#name)?.fault === fault;
+    await this.#inOrder(async () => isLast() && this.#attempt(step));
+  }
+
+  #logUnsaved(fault: Failure): void {
+    const about = { document: withoutCustomer(this.#name), err: fault };
+    this.#parts.log.error(about, 'state document could not be saved');
+  }
+
+  async #isOfNoUse(err: Error): Promise<void> {
+    const { isOwn, log } = this.#parts;
+    const isNewer = err instanceof NewerDocument;
+    this.#ending = isNewer ? 'newer' : 'damaged';
+    const found = err instanceof NoRegularFile ? err.message : undefined;
+    const what = isNewer ? 'of a newer version' : 'damaged';
+    log.error(
+      { file: withoutCustomer(this.#file), reason: err.name, found },
+      `state document is ${what}: set aside as .${this.#ending}, starting without it`,
+    );
+    // A command has a look: the daemon beside it may be of a newer version, and still needs its file.
+    if (isOwn) await this.#setUselessAside();
+  }
+
+  async #setUselessAside(): Promise<void> {
+    if (this.#ending !== null) await setAside(this.#file, this.#ending).catch(() => undefined);
+    this.#ending = null;
   }
 }

@@ -15,6 +15,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { installationCodec } from '../../src/store/documents.ts';
@@ -99,6 +100,17 @@ describe('writing', () => {
     expect(written.length).toBeLessThanOrEqual(2);
     expect(written.at(-1)).toBe(words.at(-1));
   });
+});
+
+test('tries the next write at once when a link was in the way of the one before', async () => {
+  const { path, open, file } = await place();
+  const document = (await open()).document('accounts/home/word', wordCodec);
+  await mkdir(path, { recursive: true });
+  await symlink(tmpdir(), file('accounts'));
+  expect(await document.write('first')).toBe(false);
+  await rm(file('accounts'));
+  expect(await document.write('second')).toBe(true);
+  expect(await document.read()).toBe('second');
 });
 
 describe('reading', () => {

@@ -1,10 +1,12 @@
 // The recent work for each account: requests and logins of the local day, and the newest polls; and the shapes of replies, for
 // `heat2mqtt report`. Kept over restarts.
 
+import type { Zone } from '../domain/period.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { Throttle } from '../foundation/limits.ts';
 import { shapeOf } from '../provider/reply.ts';
 import type { Reply } from '../provider/request.ts';
-import { autosave } from '../store/autosave.ts';
+import { type Autosave, autosave } from '../store/autosave.ts';
 import { type AccountRecord, journalCodec, type Replies } from '../store/documents.ts';
 import type { Document } from '../store/stateStore.ts';
 import type { AccountContext } from './context.ts';
@@ -28,73 +30,96 @@ const NOTHING_YET: Omit<AccountRecord, 'day'> = {
   untold: [],
 };
 
-export type PollHistory = ReturnType<Awaited<ReturnType<typeof openPollHistories>>>;
-
 /** Opens the history of one account after the other. All are one document: a poll of a thousand accounts writes one file. */
-export async function openPollHistories({
-  state,
-  zone,
-  clock,
-}: Pick<AccountContext, 'state' | 'zone' | 'clock'>) {
+export async function openPollHistories(context: Pick<AccountContext, 'state' | 'zone' | 'clock'>) {
+  const { state, clock } = context;
   const document = state.document('journal', journalCodec);
-  const stored = new Map(Object.entries((await document.read())?.accounts ?? {}));
-  const records = new Map<string, AccountRecord>();
-  const journal = autosave(() => document.write({ accounts: Object.fromEntries(records) }), clock);
-
-  return (account: string) => {
-    let record = stored.get(account) ?? { ...NOTHING_YET, day: zone.dayAt(clock.now()) };
-    note({});
-
-    /** Written with the next `save`. */
-    function note(changes: Partial<AccountRecord>): void {
-      record = { ...record, ...changes };
-      records.set(account, record);
-    }
-    /** The counts of the day. */
-    function today(): { readonly requests: number; readonly logins: number } {
-      const day = zone.dayAt(clock.now());
-      if (day !== record.day) note({ day, requestsToday: 0, loginsToday: 0 });
-      return { requests: record.requestsToday, logins: record.loginsToday };
-    }
-
-    return {
-      today,
-      /** Its counts are those of its day: `today()` gives the current ones. */
-      get record(): AccountRecord {
-        return record;
-      },
-      countRequest: (): void => note({ requestsToday: today().requests + 1 }),
-      countLogin: (): void => note({ loginsToday: today().logins + 1 }),
-      /** `error`: what went wrong; `null`: nothing did. */
-      notePoll(error: AccountRecord['lastError']): void {
-        const lastPollAt = clock.now();
-        const polls = [...record.polls, [lastPollAt, error?.code ?? null] satisfies [number, string | null]];
-        note({ lastPollAt, polls: polls.slice(-NEWEST_POLLS), lastError: error });
-        if (error === null) note({ lastSuccessAt: lastPollAt, failures: 0, failingSince: null });
-        else {
-          // Failures that began under a clock that was ahead count from now.
-          const failingSince = Math.min(record.failingSince ?? lastPollAt, lastPollAt);
-          note({ failures: record.failures + 1, failingSince });
-        }
-      },
-      note,
-      /** Whether this has not been done for a day; from now on it has. A clock that was far ahead must not put it off for long. */
-      tryOnceADay(what: 'searchedAt' | 'rediscoveredAt'): boolean {
-        const now = clock.now();
-        const before = record[what];
-        if (before !== null && Math.abs(now - before) < DAY_MS) return false;
-        note({ [what]: now });
-        return true;
-      },
-      /** Writes down soon what has been noted: counts alone, such as that of a refresh, are not worth a write. */
-      save: (): void => journal.changed(),
-      /** Resolves once everything is on the disk, counts too, or could not be written. */
-      saved(): Promise<void> {
-        journal.changed();
-        return journal.saved();
-      },
-    };
+  const stored = (await document.read())?.accounts ?? {};
+  const histories = new Map<string, PollHistory>();
+  const recordsNow = () => [...histories].map(([account, { record }]) => [account, record]);
+  const journal = autosave(() => document.write({ accounts: Object.fromEntries(recordsNow()) }), clock);
+  return (account: string): PollHistory => {
+    const before = Object.hasOwn(stored, account) ? stored[account] : undefined;
+    const history = new PollHistory(before, journal, context);
+    histories.set(account, history);
+    return history;
   };
+}
+
+export class PollHistory {
+  readonly #journal: Autosave;
+  readonly #zone: Zone;
+  readonly #clock: Clock;
+  #record: AccountRecord;
+
+  /** `before`: as an earlier process has left it. */
+  constructor(
+    before: AccountRecord | undefined,
+    journal: Autosave,
+    { zone, clock }: Pick<AccountContext, 'zone' | 'clock'>,
+  ) {
+    this.#journal = journal;
+    this.#zone = zone;
+    this.#clock = clock;
+    this.#record = before ?? { ...NOTHING_YET, day: zone.dayAt(clock.now()) };
+  }
+
+  /** Its counts are those of its day: `today()` gives the current ones. */
+  get record(): AccountRecord {
+    return this.#record;
+  }
+
+  /** The counts of the day. */
+  today(): { readonly requests: number; readonly logins: number } {
+    const day = this.#zone.dayAt(this.#clock.now());
+    if (day !== this.#record.day) this.note({ day, requestsToday: 0, loginsToday: 0 });
+    return { requests: this.#record.requestsToday, logins: this.#record.loginsToday };
+  }
+
+  countRequest(): void {
+    this.note({ requestsToday: this.today().requests + 1 });
+  }
+
+  countLogin(): void {
+    this.note({ loginsToday: this.today().logins + 1 });
+  }
+
+  /** `error`: what went wrong; `null`: nothing did. */
+  notePoll(error: AccountRecord['lastError']): void {
+    const { polls, failures, failingSince } = this.#record;
+    const lastPollAt = this.#clock.now();
+    const poll: AccountRecord['polls'][number] = [lastPollAt, error?.code ?? null];
+    this.note({ lastPollAt, polls: [...polls, poll].slice(-NEWEST_POLLS), lastError: error });
+    if (error === null) this.note({ lastSuccessAt: lastPollAt, failures: 0, failingSince: null });
+    // Failures that began under a clock that was ahead count from now.
+    else
+      this.note({ failures: failures + 1, failingSince: Math.min(failingSince ?? lastPollAt, lastPollAt) });
+  }
+
+  /** Written with the next `save`. */
+  note(changes: Partial<AccountRecord>): void {
+    this.#record = { ...this.#record, ...changes };
+  }
+
+  /** Whether this has not been done for a day; from now on it has. A clock that was far ahead must not put it off for long. */
+  tryOnceADay(what: 'searchedAt' | 'rediscoveredAt'): boolean {
+    const now = this.#clock.now();
+    const before = this.#record[what];
+    if (before !== null && Math.abs(now - before) < DAY_MS) return false;
+    this.note({ [what]: now });
+    return true;
+  }
+
+  /** Writes down soon what has been noted: counts alone, such as that of a refresh, are not worth a write. */
+  save(): void {
+    this.#journal.changed();
+  }
+
+  /** Resolves once everything is on the disk, counts too, or could not be written. */
+  saved(): Promise<void> {
+    this.#journal.changed();
+    return this.#journal.saved();
+  }
 }
 
 const NEWEST = 3;

@@ -2,6 +2,8 @@
 import type { Clock } from '../foundation/clock.ts';
 import { Throttle } from '../foundation/limits.ts';
 
+export type Autosave = ReturnType<typeof autosave>;
+
 export function autosave(write: () => Promise<unknown>, clock: Clock) {
   const throttle = new Throttle(clock);
   let isChanged = false;

@@ -10,7 +10,7 @@ import { homeLanguage } from '../../publication/language.ts';
 import { composeAccount, infoMessage, stateMessage } from '../../publication/messages.ts';
 import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
 import { isDiscovery, isLongList } from '../../publication/topics.ts';
-import { autosave } from '../../store/autosave.ts';
+import { type Autosave, autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
 import type { Context } from '../context.ts';
 import type { BridgeStatus } from './bridgeStatus.ts';
@@ -30,7 +30,7 @@ export class Publisher {
   readonly #byId: ReadonlyMap<string, Account>;
   /** What the broker has, as far as it is known. */
   readonly #broker: RetainedDiff;
-  readonly #announced: ReturnType<typeof autosave>;
+  readonly #announced: Autosave;
   /** Owners whose topics may have changed since they were composed. */
   readonly #changed = new Set<string>();
   #isPlanned = false;
@@ -59,12 +59,7 @@ export class Publisher {
     return new Publisher({ bridgeStatus, constituencies }, broker, saving, context);
   }
 
-  private constructor(
-    parts: Composed,
-    broker: RetainedDiff,
-    announced: ReturnType<typeof autosave>,
-    context: Context,
-  ) {
+  private constructor(parts: Composed, broker: RetainedDiff, announced: Autosave, context: Context) {
     const { accounts, clock, signals } = context;
     this.#context = context;
     this.#bridgeStatus = parts.bridgeStatus;

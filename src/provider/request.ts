@@ -102,7 +102,6 @@ const UTF8 = new TextDecoder();
 
 export function createAsk(options: AskOptions): Ask {
   const { timeoutSeconds, clock, accessToken, acceptsErrors = false, setting = PROVIDER_SETTING } = options;
-  const isProvider = setting === PROVIDER_SETTING;
   const baseUrl = options.baseUrl.replace(/\/+$/, '');
 
   async function send(exchange: Exchange, token: string | null): Promise<HttpResponse> {
@@ -126,52 +125,57 @@ export function createAsk(options: AskOptions): Ask {
     }
   }
 
-  function jsonOf({ what, json, foreign }: Reply): unknown {
-    if (foreign === undefined) return json;
-    throw new UnexpectedReply(
-      what,
-      'JSON',
-      `${foreign.characters} characters of ${foreign.type} that are not`,
-      `${LAST_VALUES_STAY} Something else answers there, such as a page about maintenance or the login of a network. If this lasts, check ${setting}.`,
-    );
-  }
-
-  function refusal({ what, status, json }: Reply, { headers }: HttpResponse, notFound: Exchange['notFound']) {
-    if (status === 408 || status === 429 || status >= 500) {
-      return unreachable(`The provider answered the ${what} with HTTP ${status}.`, {
-        retry: status === 429 ? 'later' : 'soon',
-        hint: isProvider
-          ? 'The provider has trouble; the bridge tries again by itself.'
-          : 'The service has trouble: ask again later.',
-        retryAfterMs: retryAfterMs(headers['retry-after'], clock.now()),
-      });
-    }
-    const moved = {
-      message: `The provider redirected the ${what} to another address (HTTP ${status}), where it was not sent.`,
-      hint: `Check ${setting}: write the address there that answers by itself.`,
-    };
-    const access = isProvider ? ' and whether the account may still see its property' : '';
-    const refused = {
-      message: `The provider refused the ${what} with HTTP ${status}.`,
-      hint: `If this lasts, check ${setting}${access}.`,
-    };
-    const usual = status < 400 ? moved : refused;
-    const words = status === 404 ? (notFound ?? usual) : usual;
-    return new ProviderRefused(status, words, complaintIn(json));
-  }
-
   return async (exchange) => {
     const rejected: string[] = [];
     for (;;) {
       const token = accessToken ? await accessToken(rejected) : null;
-      const response = await send(exchange, token);
-      const reply = read(exchange.what, response);
+      const { status, headers, body } = await send(exchange, token);
+      const reply = { what: exchange.what, status, ...read(headers, body) };
       options.onReply?.(reply);
-      if (reply.status >= 200 && reply.status < 300) return jsonOf(reply);
+      if (status >= 200 && status < 300) return jsonOf(reply, setting);
       // The session behind `accessToken` ends this loop: it refreshes, logs in once, and then gives up.
-      if (reply.status === 401 && token !== null && !acceptsErrors) rejected.push(token);
-      else throw refusal(reply, response, exchange.notFound);
+      if (status === 401 && token !== null && !acceptsErrors) rejected.push(token);
+      else if (isTrouble(status))
+        throw notNow(reply, retryAfterMs(headers['retry-after'], clock.now()), setting);
+      else throw new ProviderRefused(status, refusalWords(reply, setting, exchange), complaintIn(reply.json));
     }
+  };
+}
+
+/** Throws UnexpectedReply where the body is not JSON. */
+function jsonOf({ what, json, foreign }: Reply, setting: string): unknown {
+  if (foreign === undefined) return json;
+  throw new UnexpectedReply(
+    what,
+    'JSON',
+    `${foreign.characters} characters of ${foreign.type} that are not`,
+    `${LAST_VALUES_STAY} Something else answers there, such as a page about maintenance or the login of a network. If this lasts, check ${setting}.`,
+  );
+}
+
+const isTrouble = (status: number): boolean => status === 408 || status === 429 || status >= 500;
+
+const notNow = ({ what, status }: Reply, waitMs: number | null, setting: string): Failure =>
+  unreachable(`The provider answered the ${what} with HTTP ${status}.`, {
+    retry: status === 429 ? 'later' : 'soon',
+    hint:
+      setting === PROVIDER_SETTING
+        ? 'The provider has trouble; the bridge tries again by itself.'
+        : 'The service has trouble: ask again later.',
+    retryAfterMs: waitMs,
+  });
+
+function refusalWords({ what, status }: Reply, setting: string, { notFound }: Exchange) {
+  if (status === 404 && notFound) return notFound;
+  if (status < 400)
+    return {
+      message: `The provider redirected the ${what} to another address (HTTP ${status}), where it was not sent.`,
+      hint: `Check ${setting}: write the address there that answers by itself.`,
+    };
+  const access = setting === PROVIDER_SETTING ? ' and whether the account may still see its property' : '';
+  return {
+    message: `The provider refused the ${what} with HTTP ${status}.`,
+    hint: `If this lasts, check ${setting}${access}.`,
   };
 }
 
@@ -200,12 +204,12 @@ function noAnswer(
   });
 }
 
-function read(what: string, { status, headers, body }: HttpResponse): Reply {
+function read(headers: HttpResponse['headers'], body: Uint8Array): Pick<Reply, 'json' | 'foreign'> {
   try {
-    return { what, status, json: parseJson(body) };
+    return { json: parseJson(body) };
   } catch {
     const type = mediaTypeIn(headers['content-type']?.toString());
-    return { what, status, foreign: { type, characters: UTF8.decode(body).length } };
+    return { foreign: { type, characters: UTF8.decode(body).length } };
   }
 }
 

@@ -16,11 +16,12 @@ const supportOfNode = (): ProxySupport => {
 
 /** A sentence on the proxy, and what to do where it is named and not used; `null`: none is named for these addresses. */
 export function proxyNotice(
-  addresses: readonly string[],
+  addresses: readonly (string | undefined)[],
   env: Environment,
   { isThere, isOn }: ProxySupport = supportOfNode(),
 ): { readonly message: string; readonly hint?: string } | null {
-  const proxied = addresses.map((address) => new URL(address)).filter((url) => !isExempt(url, env));
+  const urls = addresses.flatMap((address) => (address === undefined ? [] : new URL(address)));
+  const proxied = urls.filter((url) => !isExempt(url, env));
   const variables = new Set(proxied.flatMap(({ protocol }) => variableFor(protocol, env) ?? []));
   if (variables.size === 0) return null;
   const named = [...variables].join(' and ');

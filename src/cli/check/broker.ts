@@ -1,68 +1,53 @@
 // The part of heat2mqtt check that tries the broker: whether it takes what is published, and lets us hear what is needed.
-import type { Config } from '../config/schema.ts';
-import type { Clock } from '../foundation/clock.ts';
-import { EXIT, failure } from '../foundation/failure.ts';
-import { openBroker } from '../mqtt/broker.ts';
-import type { Connection } from '../mqtt/connection.ts';
-import { lossesBy } from '../mqtt/limits.ts';
-import type { Subscription } from '../mqtt/message.ts';
-import { PublishRefused, SubscribeRefused } from '../mqtt/refusals.ts';
-import { deviceId } from '../publication/discovery.ts';
+import type { Config } from '../../config/schema.ts';
+import type { Clock } from '../../foundation/clock.ts';
+import { EXIT, failure } from '../../foundation/failure.ts';
+import { openBroker } from '../../mqtt/broker.ts';
+import type { Connection } from '../../mqtt/connection.ts';
+import { lossesBy } from '../../mqtt/limits.ts';
+import type { Subscription } from '../../mqtt/message.ts';
+import { PublishRefused, SubscribeRefused } from '../../mqtt/refusals.ts';
+import { deviceId } from '../../publication/discovery.ts';
 import {
   householdSubscriptions,
   processSubscriptions,
   retainedHistory,
   retainedInfo,
   witnessSubscriptions,
-} from '../publication/subscriptions.ts';
-import { clear, Topics } from '../publication/topics.ts';
+} from '../../publication/subscriptions.ts';
+import { clear, Topics } from '../../publication/topics.ts';
+import type { Check, Outcome } from './outcome.ts';
 
 type Mqtt = Config['mqtt'];
+type Connect = () => Promise<Connection>;
 
 const CLOSE_MS = 1_000;
 
-export function brokerCheck(config: Config, clock: Clock) {
+/** Its subscriptions are tried only where it is reached. */
+export function* brokerChecks(config: Config, clock: Clock): Generator<Check> {
   const { mqtt } = config;
-  let isReached = false;
-
-  async function connect(): Promise<Connection> {
+  const opened = { count: 0 };
+  const connect: Connect = async () => {
     // Brokers may refuse a connection for its will: that of the daemon is retained, too.
     const will = { topic: ownPlace(mqtt).topic, payload: 'offline', retain: true };
     const connection = await openBroker(mqtt, 'check', clock, { will });
-    isReached = true;
+    opened.count += 1;
     return connection;
-  }
-
-  return {
-    isReached: (): boolean => isReached,
-
-    async tryToWrite(): Promise<{ readonly message: string; readonly hint?: string }> {
-      const connection = await connect();
-      const places = writingPlaces(mqtt);
-      try {
-        for (const { topic } of places) await tryTopic(connection, topic);
-      } finally {
-        await connection.close(CLOSE_MS);
-      }
-      const message = writingWords(connection, places);
-      const losses = lossesBy(connection.limits).map(({ message: loss, hint }) => `${loss} ${hint}`);
-      return losses.length === 0 ? { message } : { message, hint: losses.join(' ') };
-    },
-
-    /** Rejects with `subscribe_refused`, which names all that the broker refuses. */
-    async tryToHear(): Promise<string> {
-      const subscriptions = subscriptionsOf(config);
-      const refusals = await refusedOf(subscriptions, connect);
-      if (refusals.length === 0)
-        return `the broker takes all: ${subscriptions.map(({ filter }) => filter).join(', ')}`;
-      const hints = new Set(refusals.map(({ hint }) => hint));
-      throw failure('subscribe_refused', refusals.map(({ message }) => message).join(' '), {
-        exit: EXIT.broker,
-        retry: 'later',
-        hint: [...hints].join(' '),
-      });
-    },
   };
+  yield { name: 'broker', run: () => tryToWrite(mqtt, connect) };
+  if (opened.count > 0) yield { name: 'subscriptions', run: () => tryToHear(config, connect) };
+}
+
+async function tryToWrite(mqtt: Mqtt, connect: Connect): Promise<Outcome> {
+  const connection = await connect();
+  const places = writingPlaces(mqtt);
+  try {
+    for (const { topic } of places) await tryTopic(connection, topic);
+  } finally {
+    await connection.close(CLOSE_MS);
+  }
+  const losses = lossesBy(connection.limits).map(({ message, hint }) => `${message} ${hint}`);
+  return { message: writingWords(connection, places), hint: losses.join(' ') };
 }
 
 async function tryTopic(connection: Connection, topic: string): Promise<void> {
@@ -118,10 +103,9 @@ function subscriptionsOf({ fleet, mqtt, meters }: Config): readonly Subscription
   }));
 }
 
-async function refusedOf(
-  subscriptions: readonly Subscription[],
-  connect: () => Promise<Connection>,
-): Promise<readonly SubscribeRefused[]> {
+/** Rejects with `subscribe_refused`, which names all that the broker refuses. */
+async function tryToHear(config: Config, connect: Connect): Promise<string> {
+  const subscriptions = subscriptionsOf(config);
   const refusals: SubscribeRefused[] = [];
   let connection = await connect();
   for (const subscription of subscriptions) {
@@ -131,5 +115,11 @@ async function refusedOf(
     if (answer === null) connection = await connect();
   }
   await connection.close(CLOSE_MS);
-  return refusals;
+  if (refusals.length === 0)
+    return `the broker takes all: ${subscriptions.map(({ filter }) => filter).join(', ')}`;
+  throw failure('subscribe_refused', refusals.map(({ message }) => message).join(' '), {
+    exit: EXIT.broker,
+    retry: 'later',
+    hint: [...new Set(refusals.map(({ hint }) => hint))].join(' '),
+  });
 }

@@ -1,0 +1,127 @@
+// The part of heat2mqtt check that asks others: the provider for each account, the public list, the broker and Home Assistant.
+import { strayNames } from '../../accounts/names.ts';
+import type { Account, Config } from '../../config/schema.ts';
+import { openPublicList } from '../../constituencies/publicList.ts';
+import { caveat } from '../../domain/constituency.ts';
+import { addDays, isSameZone } from '../../domain/period.ts';
+import { type Property, seriesName, withFound } from '../../domain/reading.ts';
+import { DAYS_LOOKED_AT, isContradicted } from '../../domain/readingCloses.ts';
+import type { Clock } from '../../foundation/clock.ts';
+import { visitHomeAssistant } from '../../homeassistant/commands.ts';
+import { checkTemperature } from '../../homeassistant/recorder.ts';
+import { closingWords, findClosing, openUpstreamBeside } from '../account.ts';
+import type { Io } from '../command.ts';
+import type { Settings } from '../settings.ts';
+import { brokerChecks } from './broker.ts';
+import type { Check } from './outcome.ts';
+
+/** The properties of each account that could be read, in the order in which they were tried. */
+type PropertiesByAccount = Map<string, readonly Property[]>;
+
+export function* liveChecks(settings: Settings, io: Io): Generator<Check> {
+  const { config } = settings;
+  const { constituencies, meters, mqtt, home_assistant } = config;
+  const accounts = config.fleet ? [] : config.accounts;
+  const byAccount: PropertiesByAccount = new Map();
+  for (const account of accounts)
+    yield { name: `provider for ${account.id}`, run: () => tryProvider(settings, account, byAccount, io) };
+  if (accounts.length > 0 && Object.keys(meters).length > 0)
+    yield { name: 'meters', run: async () => namesWords(meters, byAccount, accounts.length) };
+  if (constituencies)
+    yield {
+      name: 'constituencies',
+      async run() {
+        const publicList = openPublicList(constituencies, io.clock);
+        const answered = await publicList.read(publicList.readQuestion({}));
+        return caveat(answered) ?? `${answered.list.constituencies?.length} in the configured list`;
+      },
+    };
+  if (mqtt.embedded === false) yield* brokerChecks(config, io.clock);
+  if (home_assistant)
+    yield {
+      name: 'Home Assistant',
+      run: () => tryHomeAssistant(home_assistant, config.usage.timezone, io.clock),
+    };
+}
+
+const LOOK_BACK_DAYS = 14;
+
+/** At most one login, and one usage query. */
+async function tryProvider(
+  settings: Settings,
+  account: Account,
+  byAccount: PropertiesByAccount,
+  io: Io,
+): Promise<string> {
+  let signedIn = 'the stored session is good (the password was not tried)';
+  const onLogin = () => {
+    signedIn = 'signed in';
+  };
+  const upstream = openUpstreamBeside(settings, account, io, { onLogin });
+  await upstream.askForLogin();
+  const stored = (await upstream.context.read())?.properties ?? [];
+  const properties = withFound(stored, (await upstream.provider.discover()).properties, []);
+  if (upstream.session.lacksRefreshToken)
+    signedIn += ' without a refresh token, though provider.offline_access is on: the issuer gave none';
+  const meters = `${properties.length} heat meter(s): ${numbersOf(properties)}${duplicateWords(properties, byAccount)}`;
+  const words = `${signedIn}, ${meters}`;
+  byAccount.set(account.id, properties);
+  const [property] = properties;
+  if (!property) return words;
+  const { zone } = settings;
+  const closing = await findClosing({ ...settings, account, upstream }, property, io);
+  const withDays = (days: number, of: number) =>
+    `${words}, ${days} day(s) with readings in ${of}, ${closingWords(closing)}`;
+  // The query for the hours is made of the same parts as the one for days.
+  if (closing.days !== null) return withDays(closing.days, DAYS_LOOKED_AT);
+  const today = zone.dayAt(io.clock.now());
+  const { propertyCustomerId } = property;
+  const span = { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) };
+  const question = { propertyCustomerId, span, zone, readingCloses: closing.closes };
+  const buckets = await upstream.provider.usage({ ...question, interval: 'day' });
+  const times = buckets.flatMap(({ readAt }) => readAt ?? []);
+  const isDoubtful = closing.from === 'state' && isContradicted(closing.closes, times, zone);
+  const doubt = '; the newest readings contradict that: a backfill from the first day on decides it again';
+  return `${withDays(buckets.length, LOOK_BACK_DAYS)}${isDoubtful ? doubt : ''}`;
+}
+
+const MOST_NUMBERS = 20;
+
+function numbersOf(properties: readonly Property[]): string {
+  const numbers = properties.flatMap((property) =>
+    property.meterIdentifiers.length > 0 ? property.meterIdentifiers : [seriesName(property)],
+  );
+  return `${numbers.slice(0, MOST_NUMBERS).join(', ')}${numbers.length > MOST_NUMBERS ? ' and more' : ''}`;
+}
+
+function namesWords(names: Config['meters'], byAccount: PropertiesByAccount, accounts: number): string {
+  if (byAccount.size < accounts) return 'not tried, because not every account could be read';
+  const properties = [...byAccount.values()].flat();
+  const namesThere = properties.flatMap((property) => [seriesName(property), ...property.meterIdentifiers]);
+  const strays = strayNames(names, new Set(namesThere));
+  if (strays.length === 0) return 'every name is that of a meter';
+  return `no account has ${strays.join(', ')}, named in meters; there is ${numbersOf(properties)}`;
+}
+
+/** About properties that an account before has too. */
+function duplicateWords(properties: readonly Property[], byAccount: PropertiesByAccount): string {
+  const ids = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
+  const isShared = ({ propertyCustomerId }: Property) => ids.has(propertyCustomerId);
+  const others = [...byAccount].filter(([, theirs]) => theirs.some(isShared)).map(([id]) => id);
+  if (others.length === 0) return '';
+  return ` (also of the account ${others.join(' and ')}: a meter is read once, by one of them)`;
+}
+
+async function tryHomeAssistant(
+  { url, token, outdoor_temperature: sensor }: NonNullable<Config['home_assistant']>,
+  ours: string,
+  clock: Clock,
+): Promise<string> {
+  return visitHomeAssistant({ url, token: await token.read() }, clock, async (home, timezone) => {
+    if (sensor !== undefined) await checkTemperature(home, sensor);
+    const isSame = timezone === null || isSameZone(timezone, ours);
+    const caution = '; its time zone is not usage.timezone: days may begin at another hour there';
+    const temperatures = sensor === undefined ? '' : ', outdoor temperatures can be read';
+    return `version ${home.version}, statistics can be written${temperatures}${isSame ? '' : caution}`;
+  });
+}

@@ -1,4 +1,4 @@
-// Who may ask the database what: the questions of docs/fleet.md, and rights that a worker and a reader do not have.
+// Who may ask the database what: the questions of examples/fleet/questions.sql, and rights that a worker and a reader do not have.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -8,7 +8,7 @@ import { ROOT } from '../support/sources.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openFlat } from './flat.ts';
 
-test('a reader asks every question of docs/fleet.md: of an empty fleet, with extras off, and with a failing account; and may do nothing else', async () => {
+test('a reader asks every question of the example: of an empty fleet, with extras off, and with a failing account; and may do nothing else', async () => {
   const flat = await openFlat();
   const { command, postgres, stack } = flat;
   await postgres.run('CREATE ROLE heat2mqtt_worker LOGIN; CREATE ROLE heat2mqtt_reader LOGIN;');
@@ -20,9 +20,8 @@ test('a reader asks every question of docs/fleet.md: of an empty fleet, with ext
     return async (text: string) => (await client.query(text)).rows;
   };
   const reader = await as('heat2mqtt_reader');
-  const page = await readFile(join(ROOT, 'docs/fleet.md'), 'utf8');
-  const [, block = ''] = /^```sql\n([\s\S]*?)^```$/m.exec(page) ?? [];
-  const questions = block.split('\n\n');
+  const example = await readFile(join(ROOT, 'examples/fleet/questions.sql'), 'utf8');
+  const [views = '', ...questions] = example.split('\n\n');
   expect(questions).toHaveLength(4);
   const askAll = async () => {
     const answers = [];
@@ -46,7 +45,7 @@ test('a reader asks every question of docs/fleet.md: of an empty fleet, with ext
   await untilSome('invoices', 'invoice');
   await askAll();
   for (const view of ['reading', 'invoice', 'account_state']) {
-    const [, columns = ''] = new RegExp(`^\\| \`${view}\` \\| \`(.+)\` \\|$`, 'm').exec(page) ?? [];
+    const [, columns = ''] = new RegExp(`^-- ${view}: (.+)$`, 'm').exec(views) ?? [];
     const [row = {}] = await reader(`SELECT * FROM heat2mqtt_views.${view} ORDER BY account LIMIT 1`);
     expect(Object.keys(row)).toEqual(columns.split(', '));
     expect(row).toMatchObject({ account: 'home', ...('currency' in row ? { currency: 'EUR' } : {}) });

@@ -1,7 +1,6 @@
 // One connection to a broker, from CONNECT to its end, or why there is none. The only import of mqtt.js.
 import { type IClientOptions, type IClientPublishOptions, type IConnackPacket, MqttClient } from 'mqtt';
 import type { Clock } from '../foundation/clock.ts';
-import { Failure } from '../foundation/failure.ts';
 import { type ConcurrencyLimit, concurrencyLimit } from '../foundation/limits.ts';
 import { Culprit, publicationOf, subscriptionTo } from './culprit.ts';
 import { type BrokerLimits, limitsOf, refusedUnasked } from './limits.ts';
@@ -16,11 +15,12 @@ import {
   type Reason,
 } from './reasonCodes.ts';
 import {
+  BrokerSilent,
   ConnectRefused,
   endOf,
   notAcknowledged,
   PublishRefused,
-  SPEAKS_NO_MQTT5,
+  SpeaksNoMqtt5,
   SubscribeRefused,
   whyNotConnected,
 } from './refusals.ts';
@@ -31,10 +31,8 @@ export type ProtocolVersion = 5 | 4;
 
 export interface BrokerAddress {
   readonly url: string;
-  /** Tried in this order: the second where the broker does not take the first. */
+  /** Those that may be spoken: MQTT 5, where the broker takes it. */
   readonly versions: readonly ProtocolVersion[];
-  /** The broker has spoken the first before: that it is silent does not tell that it is an older one. */
-  readonly hasSpoken?: boolean;
   readonly clientId: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
@@ -73,46 +71,43 @@ export async function openConnection(
   clock: Clock,
   options: ConnectOptions = {},
 ): Promise<Connection> {
-  const refusedOfWills = new Set<number>();
-  const open = (version: ProtocolVersion, more = options) =>
-    openForLess(version, refusedOfWills, address, clock, more);
-  const [newest = 4, older] = address.versions;
-  if (older === undefined) return open(newest);
-  const first = await open(newest).catch(speaksOlder);
+  const open = (version: ProtocolVersion, more = options) => openForLess(version, address, clock, more);
+  const { versions } = address;
+  if (!versions.includes(5)) return open(4);
+  const first = await open(5).catch(lackOfMqtt5);
   if (first instanceof Connection) return first;
-  // It was silent, as one that just starts: MQTT 3.1.1 would hide what it refuses, for as long as the connection lasts.
-  if (first.retry === 'soon') {
-    const trial = await open(older, {});
+  if (first instanceof BrokerSilent) {
+    // One that starts is silent, too, and MQTT 3.1.1 would hide what it refuses for as long as the connection lasts.
+    const trial = await open(4, {});
     await trial.close(CLOSE_MS);
-    const second = await open(newest).catch(speaksOlder);
+    const second = await open(5).catch(lackOfMqtt5);
     if (second instanceof Connection) return second;
   }
-  return open(older);
+  if (!versions.includes(4)) throw new SpeaksNoMqtt5();
+  return open(4);
 }
 
 /** Rethrows what says nothing about the version. */
-function speaksOlder(err: unknown): Failure {
-  if (err instanceof Failure && err.code === SPEAKS_NO_MQTT5) return err;
+function lackOfMqtt5(err: unknown): BrokerSilent | SpeaksNoMqtt5 {
+  if (err instanceof BrokerSilent || err instanceof SpeaksNoMqtt5) return err;
   throw err;
 }
 
 /** A will that asks for more than the broker has is offered again for less. */
 async function openForLess(
   version: ProtocolVersion,
-  refusedOfWills: Set<number>,
   address: BrokerAddress,
   clock: Clock,
   options: ConnectOptions,
+  refusedOfWills: ReadonlySet<number> = new Set(),
 ): Promise<Connection> {
-  for (;;) {
-    try {
-      return await openWith(version, refusedOfWills, address, clock, options);
-    } catch (err) {
-      const { reasonCode = ACCEPTED } = err instanceof ConnectRefused ? err : {};
-      const isAboutWill = reasonCode === RETAIN_NOT_SUPPORTED || reasonCode === QOS_NOT_SUPPORTED;
-      if (!options.will || !isAboutWill || refusedOfWills.has(reasonCode)) throw err;
-      refusedOfWills.add(reasonCode);
-    }
+  try {
+    return await openWith(version, refusedOfWills, address, clock, options);
+  } catch (err) {
+    const { reasonCode = ACCEPTED } = err instanceof ConnectRefused ? err : {};
+    const isAboutWill = reasonCode === RETAIN_NOT_SUPPORTED || reasonCode === QOS_NOT_SUPPORTED;
+    if (!options.will || !isAboutWill || refusedOfWills.has(reasonCode)) throw err;
+    return openForLess(version, address, clock, options, new Set([...refusedOfWills, reasonCode]));
   }
 }
 
@@ -141,7 +136,7 @@ async function openWith(
   }
   const { fault } = await closed;
   client.end(true);
-  throw notEncrypted(fault, tls, clock.now()) ?? whyNotConnected(answer, fault, version, address);
+  throw notEncrypted(fault, tls, clock.now()) ?? whyNotConnected(answer, fault, version, address.caution);
 }
 
 function clientOptions(

@@ -7,7 +7,7 @@ import { Culprit, publicationOf } from './culprit.ts';
 import { Delivery } from './delivery.ts';
 import { lossesBy } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
-import { connectionCut, SPEAKS_NO_MQTT5 } from './refusals.ts';
+import { connectionCut } from './refusals.ts';
 import { type ReadRetained, Subscriber } from './subscriber.ts';
 
 export interface LinkOptions {
@@ -39,8 +39,6 @@ export interface LinkConsumers {
   readonly restore?: (read: ReadRetained) => Promise<void>;
 }
 
-/** The broker may be another one after so long. */
-const VERSION_HELD_MS = 2 * 60_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 // A connection that breaks sooner does not reset the back-off.
@@ -60,8 +58,8 @@ export class Link {
   #hasConnected = false;
   /** On the monotonic clock: a Pi that starts in 1970 has not been offline for decades. */
   #offlineSince: number;
-  /** The one of the last connection; `null`: all are to be tried. */
-  #version: ProtocolVersion | null = null;
+  /** The version of the last connection, which the first attempt after it keeps to. */
+  #spoken: readonly ProtocolVersion[] | null = null;
   #lastWarning = '';
   /** Why the broker has ended the last connection, until one lasts. */
   #cut: Failure | null = null;
@@ -119,10 +117,6 @@ export class Link {
   }
 
   #noteFailure(err: unknown): void {
-    const isOlder = err instanceof Failure && err.code === SPEAKS_NO_MQTT5;
-    const isLong = this.#options.clock.monotonic() - this.#offlineSince >= VERSION_HELD_MS;
-    // A broker of MQTT 5 that starts may be silent for a while, and would be spoken to in 3.1.1 from then on.
-    if (this.#version !== 5 || isOlder || isLong) this.#version = null;
     // Once for each reason: the same failure every half minute is no news.
     const words = String(err);
     if (words !== this.#lastWarning)
@@ -136,15 +130,16 @@ export class Link {
   /** Rejects as `openConnection` does, or with a fault of a secret file. */
   async #open(): Promise<Connection> {
     const { address, clock, will, willAfterSeconds = 0 } = this.#options;
-    const { versions, ...place } = await address();
-    const opened = await openConnection(
-      this.#version === null
-        ? { ...place, versions }
-        : { ...place, versions: [this.#version], hasSpoken: true },
-      clock,
-      { onMessage: (incoming) => this.#hear(incoming), will, willAfterSeconds, culprit: this.#culprit },
-    );
-    this.#version = opened.version;
+    const place = await address();
+    const versions = this.#spoken ?? place.versions;
+    this.#spoken = null;
+    const opened = await openConnection({ ...place, versions }, clock, {
+      onMessage: (incoming) => this.#hear(incoming),
+      will,
+      willAfterSeconds,
+      culprit: this.#culprit,
+    });
+    this.#spoken = [opened.version];
     return opened;
   }
 

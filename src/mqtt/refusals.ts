@@ -35,37 +35,45 @@ export class ConnectRefused extends BrokerFailure {
   }
 }
 
-export const SPEAKS_NO_MQTT5 = 'broker_speaks_no_mqtt5';
+export class SpeaksNoMqtt5 extends BrokerFailure {
+  constructor() {
+    super(
+      'broker_speaks_no_mqtt5',
+      'The broker does not take MQTT 5.',
+      'Set mqtt.protocol to auto.',
+      'never',
+    );
+  }
+}
+
 const WRONG_PLACE =
   "Check that mqtt.url has the broker's port, and mqtts where it wants TLS; the broker's log may tell more.";
 const NOT_REACHED = `Check mqtt.url (a port with TLS, mostly 8883, wants mqtts://), and that the broker runs. ${IN_A_CONTAINER}`;
+
+/** It takes the connection, and does not answer to CONNECT: it may just start, or not know the version. */
+export class BrokerSilent extends BrokerFailure {
+  constructor(fault: Error | undefined) {
+    const message = 'What is at mqtt.url takes the connection and gives no answer.';
+    super('broker_unreachable', message, WRONG_PLACE, 'soon', fault);
+  }
+}
 
 /** `answer`: the code of the CONNACK; `undefined`: none came. `fault`: the last error before the connection was closed. */
 export function whyNotConnected(
   answer: number | undefined,
   fault: Error | undefined,
   version: 4 | 5,
-  {
-    caution = null,
-    hasSpoken = false,
-  }: { readonly caution?: string | null | undefined; readonly hasSpoken?: boolean },
+  caution: string | null = null,
 ): Failure {
-  const reason = answer ? reasonOf(answer) : null;
+  if (answer) {
+    const reason = reasonOf(answer);
+    const isOlder = version === 5 && reason.code === UNSUPPORTED_VERSION;
+    return isOlder ? new SpeaksNoMqtt5() : new ConnectRefused(reason, caution);
+  }
   // In words of mqtt.js.
-  const isSilent = answer === undefined && (fault?.message.startsWith('connack timeout') ?? true);
-  if (version === 5 && ((isSilent && !hasSpoken) || reason?.code === UNSUPPORTED_VERSION))
-    return new BrokerFailure(
-      SPEAKS_NO_MQTT5,
-      'The broker does not take MQTT 5.',
-      'Set mqtt.protocol to auto.',
-      // It has said so, or it has said nothing.
-      reason === null ? 'soon' : 'never',
-    );
-  if (reason !== null) return new ConnectRefused(reason, caution);
+  if (fault?.message.startsWith('connack timeout') ?? true) return new BrokerSilent(fault);
   const unreachable = (message: string, hint: string) =>
     new BrokerFailure('broker_unreachable', message, hint, 'soon', fault);
-  if (isSilent)
-    return unreachable('What is at mqtt.url takes the connection and gives no answer.', WRONG_PLACE);
   const what = whatBroke(fault);
   // The network and TLS have codes for what goes wrong there; whatever else goes wrong was said by what has been reached.
   if (codeOf(fault) !== null) return unreachable(`The broker cannot be reached (${what}).`, NOT_REACHED);

@@ -11,6 +11,7 @@ import { LOCALHOST } from '../support/certificate.ts';
 import { handClock } from '../support/clock.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
+import { startStrictBroker } from '../support/strictBroker.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire, type Wire } from '../support/wire.ts';
 import { address, connect, event, OFFLINE, wired } from './linked.ts';
@@ -68,6 +69,17 @@ test.each<[string, readonly number[], ProtocolVersion, number]>([
   const connection = await connect(wire.url, { versions: [5, 4] });
   expect([connection.version, wire.attempts]).toEqual([version, attempts]);
 });
+
+test.each([
+  ['takes connections of MQTT 3.1.1', (level: number) => (level === 4 ? 0 : null), 'broker_speaks_no_mqtt5'],
+  ['takes none of them', () => null, 'broker_unreachable'],
+])(
+  'with MQTT 5 only, a broker that closes connections without a word and %s is told as such',
+  async (_, verdict, code) => {
+    const broker = await startStrictBroker({ connect: ({ level }) => verdict(level) });
+    expect((await refusal(connect(broker.url, { versions: [5] }))).code).toBe(code);
+  },
+);
 
 /** A broker of which only the first bytes are told; it answers each packet of a client as it is told. */
 async function answering(answer: (packet: Buffer) => readonly number[] | null) {

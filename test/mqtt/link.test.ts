@@ -5,7 +5,7 @@ import type { LinkConsumers } from '../../src/mqtt/link.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
-import { startStrictBroker } from '../support/strictBroker.ts';
+import { type StrictBroker, startStrictBroker } from '../support/strictBroker.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 import { address, connected, event, ONLINE, openLink, state, wired } from './linked.ts';
@@ -27,40 +27,38 @@ test('falls back to MQTT 3.1.1 when the broker does not take MQTT 5, and remembe
 });
 
 // Ports that Docker publishes accept connections, and close them while the container behind them restarts.
-test('speaks MQTT 5 again with a broker that was silent for a while, and 3.1.1 after two minutes', async () => {
-  const stack = openStack();
-  let isStarting = false;
-  const broker = await startStrictBroker({
-    connect: ({ level }) => (isStarting && level === 5 ? null : ACCEPTED),
-  });
-  const wire = stack.use(await openWire(Number(new URL(broker.url).port)));
-  const { link, lines, pass, isConnected } = openLink(stack, wire.url, {
-    at: () => ({ versions: [5, 4] }),
-  });
-  const newest = (words: string) => lines.filter((line) => line.includes(words)).at(-1);
-  const lose = async () => {
-    wire.cut();
+test.each<[string, '5' | '3.1.1', string, (attempt: number, level: number) => boolean]>([
+  ['silent until it takes the one of MQTT 3.1.1', '5', 'broker_unreachable', (attempt) => attempt <= 11],
+  [
+    'one of two, the other of which is down, so that every second one is closed',
+    '5',
+    'broker_speaks_no_mqtt5',
+    (attempt) => attempt % 2 === 1,
+  ],
+  ['one of MQTT 3.1.1 now', '3.1.1', 'broker_speaks_no_mqtt5', (_, level) => level === 5],
+])(
+  'asks for new connections when the broker is %s, and speaks MQTT %s then',
+  async (_, version, code, isClosed) => {
+    const broker: StrictBroker = await startStrictBroker({
+      connect: ({ level }) =>
+        broker.connections > 1 && isClosed(broker.connections - 1, level) ? null : ACCEPTED,
+    });
+    const { link, lines, pass, isConnected } = openLink(openStack(), broker.url, {
+      at: () => ({ versions: [5, 4] }),
+    });
+    const newest = (words: string) => lines.filter((line) => line.includes(words)).at(-1);
+    await isConnected();
+    expect(newest('connected to the broker')).toContain('"mqtt":"5"');
+    broker.cut();
     await waitFor('the loss', () => !link.status().connected);
-  };
-  const comesBack = () =>
-    waitFor('the connection', async () => {
+    await waitFor('the connection', async () => {
       await pass(3_000);
       return link.status().connected;
     });
-  await isConnected();
-  isStarting = true;
-  await lose();
-  await pass(60_000);
-  expect(newest('no connection to the broker')).toContain('"code":"broker_unreachable"');
-  isStarting = false;
-  await comesBack();
-  expect(newest('connected to the broker')).toContain('"mqtt":"5"');
-  isStarting = true;
-  await lose();
-  await pass(120_000);
-  await comesBack();
-  expect(newest('connected to the broker')).toContain('"mqtt":"3.1.1"');
-});
+    expect(newest('connected to the broker')).toContain(`"mqtt":"${version}"`);
+    expect(newest('no connection to the broker')).toContain(`"code":"${code}"`);
+  },
+);
 
 test('keeps events and drops states when there was no connection yet: the announcement has those', async () => {
   const { stack, wire, probe } = await wired();

@@ -1,6 +1,6 @@
 // What a subscriber sees while the demo runs, as sentences: the first reading, then each publication that matters.
 import { systemClock } from '../foundation/clock.ts';
-import { openConnection } from '../mqtt/connection.ts';
+import { openConnection } from '../mqtt/opening.ts';
 import type { Io } from './command.ts';
 
 /** The base topic of the demo. */

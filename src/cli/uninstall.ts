@@ -6,7 +6,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import { openBroker } from '../mqtt/broker.ts';
-import type { Incoming } from '../mqtt/message.ts';
+import type { Incoming, Message } from '../mqtt/message.ts';
 import { clear, filtersOf, isDiscovery, isOurs, Topics } from '../publication/topics.ts';
 import { announcedCodec } from '../store/documents.ts';
 import { isDaemonRunning, mayBeRunning } from '../store/locks.ts';
@@ -119,6 +119,10 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
     if (retained && payload.length > 0 && isOurs(topics, incoming)) retainedTopics.add(topic);
   };
   const connection = await openBroker(mqtt, 'uninstall', clock, { onMessage });
+  async function publish(message: Message): Promise<void> {
+    const refusal = await connection.publish(message).catch((err: unknown) => err);
+    if (refusal) throw notCleared('The broker did not take it.', refusal);
+  }
   return {
     /** `null`: the broker does not let us read. Rejects when the connection ends while it is read. */
     async read(): Promise<readonly string[] | null> {
@@ -137,8 +141,7 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
     /** Whether a daemon answers. One that was killed together with its broker has left `online` behind. */
     async isInUse(): Promise<boolean> {
       if (state !== 'online') return false;
-      const request = { topic: topics.of('bridge/request/health'), payload: '', retain: false };
-      await connection.publish(request).catch(refuse);
+      await publish({ topic: topics.of('bridge/request/health'), payload: '', retain: false });
       for (let waited = 0; waited < LONGEST_ANSWER_MS && !isAnswered; waited += LOOK_MS)
         await clock.sleep(LOOK_MS);
       return isAnswered;
@@ -148,13 +151,8 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
       // Devices first: without them the states are not missed.
       const sorted = [...all].sort((a, b) => Number(isDiscovery(b)) - Number(isDiscovery(a)));
       const limit = concurrencyLimit(AT_ONCE);
-      const sent = sorted.map((topic) => limit(() => connection.publish(clear(topic))));
-      await Promise.all(sent).catch(refuse);
+      await Promise.all(sorted.map((topic) => limit(() => publish(clear(topic)))));
     },
     close: () => connection.close(500),
   };
-}
-
-function refuse(err: unknown): never {
-  throw notCleared('The broker did not take it.', err);
 }

@@ -8,7 +8,8 @@ import { EXIT, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { Admission } from './admission.ts';
 import { brokerTls } from './certificates.ts';
-import { type BrokerAddress, type Connection, type ConnectOptions, openConnection } from './connection.ts';
+import type { BrokerAddress, Connection, ConnectOptions } from './connection.ts';
+import { openConnection } from './opening.ts';
 
 interface Login {
   readonly username?: string | undefined;

@@ -6,24 +6,8 @@ import { Culprit, publicationOf, subscriptionTo } from './culprit.ts';
 import { type BrokerLimits, limitsOf, refusedUnasked } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
 import { LARGEST_PACKET_BYTES, type PacketStream } from './packets.ts';
-import {
-  ACCEPTED,
-  FIRST_REFUSAL,
-  NO_ANSWER,
-  QOS_NOT_SUPPORTED,
-  RETAIN_NOT_SUPPORTED,
-  type Reason,
-} from './reasonCodes.ts';
-import {
-  BrokerSilent,
-  ConnectRefused,
-  endOf,
-  notAcknowledged,
-  PublishRefused,
-  SpeaksNoMqtt5,
-  SubscribeRefused,
-  whyNotConnected,
-} from './refusals.ts';
+import { ACCEPTED, FIRST_REFUSAL, NO_ANSWER, type Reason } from './reasonCodes.ts';
+import { endOf, notAcknowledged, PublishRefused, SubscribeRefused, whyNotConnected } from './refusals.ts';
 import { type BrokerTls, notEncrypted, streamBuilder } from './stream.ts';
 
 /** MQTT 5, or 3.1.1 (which calls itself 4). */
@@ -51,7 +35,6 @@ export interface ConnectOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 15_000;
-const CLOSE_MS = 1_000;
 const ACKNOWLEDGE_TIMEOUT_MS = 20_000;
 /** A link may be so slow that it takes a kilobyte a second. */
 const MS_FOR_A_BYTE = 1;
@@ -62,58 +45,10 @@ const LISTEN_EVERY_MS = 50;
 /** A publish of MQTT 5 has so much besides topic, payload and correlation data, rounded up. */
 const PUBLISH_OVERHEAD_BYTES = 16;
 
-/**
- * Rejects with a Failure: ConnectRefused, or one with the code `broker_unreachable`, `broker_not_trusted` or
- * `broker_speaks_no_mqtt5`.
- */
-export async function openConnection(
-  address: BrokerAddress,
-  clock: Clock,
-  options: ConnectOptions = {},
-): Promise<Connection> {
-  const open = (version: ProtocolVersion, more = options) => openForLess(version, address, clock, more);
-  const { versions } = address;
-  if (!versions.includes(5)) return open(4);
-  const first = await open(5).catch(lackOfMqtt5);
-  if (first instanceof Connection) return first;
-  if (first instanceof BrokerSilent) {
-    // One that starts is silent, too, and MQTT 3.1.1 would hide what it refuses for as long as the connection lasts.
-    const trial = await open(4, {});
-    await trial.close(CLOSE_MS);
-    const second = await open(5).catch(lackOfMqtt5);
-    if (second instanceof Connection) return second;
-  }
-  if (!versions.includes(4)) throw new SpeaksNoMqtt5();
-  return open(4);
-}
-
-/** Rethrows what says nothing about the version. */
-function lackOfMqtt5(err: unknown): BrokerSilent | SpeaksNoMqtt5 {
-  if (err instanceof BrokerSilent || err instanceof SpeaksNoMqtt5) return err;
-  throw err;
-}
-
-/** A will that asks for more than the broker has is offered again for less. */
-async function openForLess(
+/** `known`: its will keeps to these limits, and so does the connection. Rejects with why there is none. */
+export async function connectOnce(
   version: ProtocolVersion,
-  address: BrokerAddress,
-  clock: Clock,
-  options: ConnectOptions,
-  refusedOfWills: ReadonlySet<number> = new Set(),
-): Promise<Connection> {
-  try {
-    return await openWith(version, refusedOfWills, address, clock, options);
-  } catch (err) {
-    const { reasonCode = ACCEPTED } = err instanceof ConnectRefused ? err : {};
-    const isAboutWill = reasonCode === RETAIN_NOT_SUPPORTED || reasonCode === QOS_NOT_SUPPORTED;
-    if (!options.will || !isAboutWill || refusedOfWills.has(reasonCode)) throw err;
-    return openForLess(version, address, clock, options, new Set([...refusedOfWills, reasonCode]));
-  }
-}
-
-async function openWith(
-  version: ProtocolVersion,
-  refusedOfWills: ReadonlySet<number>,
+  known: BrokerLimits,
   address: BrokerAddress,
   clock: Clock,
   { onMessage, culprit = new Culprit(), ...options }: ConnectOptions,
@@ -121,7 +56,7 @@ async function openWith(
   const { url, tls } = address;
   const client = new MqttClient(
     await streamBuilder(url, tls),
-    clientOptions(version, address, options, refusedOfWills),
+    clientOptions(version, known, address, options),
   );
   client.on('message', (topic, payload, { retain, properties }) => {
     const { responseTopic, correlationData } = properties ?? {};
@@ -131,7 +66,7 @@ async function openWith(
   const connack = await Promise.race([connackOf(client), closed.then(() => null)]);
   const answer = connack?.reasonCode ?? connack?.returnCode;
   if (connack && answer === ACCEPTED) {
-    const limits = limitsOf(connack.properties, refusedOfWills);
+    const limits = limitsOf(connack.properties, known);
     return new Connection(client, { closed, clock, version, limits, culprit });
   }
   const { fault } = await closed;
@@ -141,9 +76,9 @@ async function openWith(
 
 function clientOptions(
   version: ProtocolVersion,
+  { maximumQoS, retainAvailable }: BrokerLimits,
   { clientId, username, password }: BrokerAddress,
   { will, willAfterSeconds = 0 }: ConnectOptions,
-  refusedOfWills: ReadonlySet<number>,
 ): IClientOptions {
   const isLasting = version === 5 && willAfterSeconds > 0;
   const options: IClientOptions = {
@@ -163,8 +98,8 @@ function clientOptions(
     options.will = {
       topic: will.topic,
       payload: Buffer.from(will.payload),
-      qos: refusedOfWills.has(QOS_NOT_SUPPORTED) ? 0 : 1,
-      retain: will.retain && !refusedOfWills.has(RETAIN_NOT_SUPPORTED),
+      qos: maximumQoS === 0 ? 0 : 1,
+      retain: will.retain && retainAvailable,
       ...(isLasting && { properties: { willDelayInterval: willAfterSeconds } }),
     };
   if (version === 5)
@@ -218,12 +153,10 @@ export interface End extends Reason {
   readonly nextGetsFurther: boolean;
 }
 
-type Settle = (err?: Error | null) => void;
-
 /** A packet that was sent and has no answer. */
 interface Unanswered {
-  /** The name that a culprit would have; `null`: it can be none. */
-  readonly name: string | null;
+  /** The one that a culprit would have. */
+  readonly name: string;
   readonly refuse: (end: Reason) => void;
 }
 
@@ -241,6 +174,7 @@ export class Connection {
   readonly limits: BrokerLimits;
   /** Resolves when the connection is gone. */
   readonly ended: Promise<End>;
+  readonly #gone = new AbortController();
   readonly #client: MqttClient;
   readonly #clock: Clock;
   readonly #culprit: Culprit;
@@ -262,9 +196,16 @@ export class Connection {
   }
 
   #judge(reason: Reason): End {
-    const [unanswered] = [...this.#unanswered].flatMap(({ name }) => name ?? []);
+    const [oldest] = this.#unanswered;
     for (const { refuse } of this.#unanswered) refuse(reason);
-    return { ...reason, unanswered, nextGetsFurther: this.#culprit.judge(unanswered, reason) };
+    const nextGetsFurther = this.#culprit.judge(oldest?.name, reason);
+    this.#gone.abort();
+    return { ...reason, unanswered: oldest?.name, nextGetsFurther };
+  }
+
+  /** Aborts when the connection has ended. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
   }
 
   /** It has not ended, and nobody has closed it. */
@@ -310,30 +251,32 @@ export class Connection {
   }
 
   /**
-   * Resolves with the broker's acknowledgement, or, where it gives none, once the message is written. Rejects with
-   * PublishRefused, or with another Failure when no answer comes in time, which ends the connection, or it ends.
+   * Resolves once the broker has acknowledged the message, or, where it acknowledges none, once it is written; or with why it is
+   * refused. Rejects when no answer comes in time, which ends the connection, or it ends.
    */
-  async publish({ topic, payload, retain, correlationData }: Message): Promise<void> {
+  async publish({ topic, payload, retain, correlationData }: Message): Promise<PublishRefused | null> {
     const bytes = Buffer.byteLength(topic) + Buffer.byteLength(payload) + (correlationData?.length ?? 0);
     const { maximumPacketSize, maximumQoS, retainAvailable } = this.limits;
     if (bytes + PUBLISH_OVERHEAD_BYTES > maximumPacketSize)
-      throw PublishRefused.tooLarge(topic, maximumPacketSize);
+      return PublishRefused.tooLarge(topic, maximumPacketSize);
     const name = publicationOf(topic);
     const end = this.#culprit.endOver(name);
-    if (end) throw PublishRefused.byEnd(topic, end);
+    if (end) return PublishRefused.byEnd(topic, end);
     const options: IClientPublishOptions = {
       qos: maximumQoS === 0 ? 0 : 1,
       retain: retain && retainAvailable,
     };
     if (this.version === 5 && correlationData) options.properties = { correlationData };
-    const write = (settle: Settle) =>
-      this.#client.publish(topic, payload, options, (err) => settle(err && meaningOf(err, topic)));
-    await this.#places(async () => {
-      this.#bytesUnderWay += bytes;
-      await this.#answered(name, this.#patienceMs, write).finally(() => {
-        this.#bytesUnderWay -= bytes;
-      });
-    });
+    const code = await this.#places(() =>
+      this.#answerTo<number>(name, bytes, (settle) => {
+        this.#client.publish(topic, payload, options, (err) => {
+          const refusal = Object(err).code;
+          if (typeof refusal === 'number') settle(null, refusal);
+          else settle(err, ACCEPTED);
+        });
+      }),
+    );
+    return code === ACCEPTED ? null : PublishRefused.byCode(topic, code);
   }
 
   /**
@@ -341,15 +284,10 @@ export class Connection {
    * it ends.
    */
   async subscribe(subscriptions: readonly Subscription[]): Promise<readonly SubscribeRefused[]> {
-    const refusals: SubscribeRefused[] = [];
-    const asked: Subscription[] = [];
-    for (const subscription of subscriptions) {
-      const refusal = this.#refusedUnasked(subscription);
-      if (refusal === null) asked.push(subscription);
-      else refusals.push(refusal);
-    }
+    const refusals = subscriptions.flatMap((each) => this.#refusedUnasked(each) ?? []);
+    const asked = subscriptions.filter((each) => this.#refusedUnasked(each) === null);
     // One packet, so that the answer to all comes at once: a rival for the client id may be quick.
-    const packets = this.#culprit.isSubscription ? asked.map((subscription) => [subscription]) : [asked];
+    const packets = this.#culprit.isSubscription ? asked.map((each) => [each]) : [asked];
     for (const packet of packets) if (packet.length > 0) refusals.push(...(await this.#ask(packet)));
     // Each has been answered, so that it was none of them together either.
     this.#culprit.acquit(subscriptionTo(asked));
@@ -370,14 +308,13 @@ export class Connection {
     );
     // An object puts names that are numbers first, and so does the packet that mqtt.js makes of it.
     const filters = Object.keys(wanted);
-    let codes: readonly number[] = [];
-    await this.#answered(subscriptionTo(packet), this.#patienceMs, (settle) =>
+    const codes = await this.#answerTo<readonly number[]>(subscriptionTo(packet), 0, (settle) => {
       this.#client.subscribe(wanted, (err, _, answer) => {
-        codes = (answer?.granted ?? []).map(Number);
+        const granted = (answer?.granted ?? []).map(Number);
         // A refused filter is an error to mqtt.js, too. It ends a connection whose answer has fewer codes.
-        settle(codes.length === filters.length ? null : err);
-      }),
-    );
+        settle(granted.length === filters.length ? null : err, granted);
+      });
+    });
     return packet.flatMap((subscription) => {
       const code = codes[filters.indexOf(subscription.filter)] ?? ACCEPTED;
       return code < FIRST_REFUSAL ? [] : SubscribeRefused.byCode(subscription, code, this.version);
@@ -391,21 +328,25 @@ export class Connection {
 
   /** Closes politely within the deadline (0: not at all), then by force. */
   async close(deadlineMs: number): Promise<void> {
-    const farewell = (settle: Settle) => this.#client.end(false, {}, settle);
-    if (deadlineMs > 0) await this.#answered(null, deadlineMs, farewell).catch(() => undefined);
+    if (deadlineMs > 0) {
+      this.#client.end();
+      await this.#clock.sleep(deadlineMs, this.gone);
+    }
     this.#giveUp();
   }
 
-  get #patienceMs(): number {
-    return ACKNOWLEDGE_TIMEOUT_MS + this.#bytesUnderWay * MS_FOR_A_BYTE;
-  }
-
-  /** Settles as the answer does to what `send` sends; rejects when the connection ends, also by us because none comes in time. */
-  #answered(name: string | null, ms: number, send: (settle: Settle) => void): Promise<void> {
+  /** `send` settles with the answer. Rejects when the connection ends, also by us because none comes in time. */
+  #answerTo<Answer>(
+    name: string,
+    bytes: number,
+    send: (settle: (err: Error | null | undefined, answer: Answer) => void) => void,
+  ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (!this.isOpen) return void this.ended.then((end) => reject(notAcknowledged(end)));
+      this.#bytesUnderWay += bytes;
+      const patienceMs = ACKNOWLEDGE_TIMEOUT_MS + this.#bytesUnderWay * MS_FOR_A_BYTE;
       // mqtt.js waits for an acknowledgement without end. The place of a publish would stay taken, so the connection is given up.
-      const cancel = this.#clock.after(ms, () => this.#giveUp(new Error(NO_ANSWER)));
+      const cancel = this.#clock.after(patienceMs, () => this.#giveUp(new Error(NO_ANSWER)));
       const packet: Unanswered = {
         name,
         refuse(end) {
@@ -414,13 +355,13 @@ export class Connection {
         },
       };
       this.#unanswered.add(packet);
-      send((err) => {
-        if (err && !(err instanceof PublishRefused)) return this.#giveUp(err);
+      send((err, answer) => {
+        if (err) return this.#giveUp(err);
         cancel();
+        this.#bytesUnderWay -= bytes;
         this.#unanswered.delete(packet);
-        if (name !== null) this.#culprit.acquit(name);
-        if (err) reject(err);
-        else resolve();
+        this.#culprit.acquit(name);
+        resolve(answer);
       });
     });
   }
@@ -430,9 +371,4 @@ export class Connection {
     this.#client.stream.destroy(fault);
     this.#client.end(true);
   }
-}
-
-function meaningOf(err: Error, topic: string): Error {
-  const code = 'code' in err ? err.code : undefined;
-  return typeof code === 'number' ? PublishRefused.byCode(topic, code) : err;
 }

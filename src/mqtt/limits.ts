@@ -1,11 +1,6 @@
 // The limits that a broker announces in its CONNACK, and what is lost by them.
 import type { Failure } from '../foundation/failure.ts';
-import {
-  NO_SHARED_SUBSCRIPTIONS,
-  NO_WILDCARDS,
-  QOS_NOT_SUPPORTED,
-  RETAIN_NOT_SUPPORTED,
-} from './reasonCodes.ts';
+import { NO_SHARED_SUBSCRIPTIONS, NO_WILDCARDS } from './reasonCodes.ts';
 import { BrokerFailure } from './refusals.ts';
 
 /**
@@ -23,7 +18,7 @@ export interface BrokerLimits {
   readonly sharedSubscriptionAvailable: boolean;
 }
 
-const UNLIMITED: BrokerLimits = {
+export const UNLIMITED: BrokerLimits = {
   receiveMaximum: 65_535,
   maximumQoS: 1,
   maximumPacketSize: Number.POSITIVE_INFINITY,
@@ -32,19 +27,16 @@ const UNLIMITED: BrokerLimits = {
   sharedSubscriptionAvailable: true,
 };
 
-/** `refusedOfWills`: reason codes by which it has refused a CONNECT whose will asked for more. */
-export function limitsOf(
-  announced: Partial<BrokerLimits> = {},
-  refusedOfWills: ReadonlySet<number>,
-): BrokerLimits {
+/** `known`: from before, since it has refused a will that asked for more. */
+export function limitsOf(announced: Partial<BrokerLimits> = {}, known: BrokerLimits): BrokerLimits {
   const limits = { ...UNLIMITED, ...announced };
   return {
     ...limits,
     // Zero, which MQTT 5 forbids, would let nothing out for ever.
     receiveMaximum: limits.receiveMaximum || UNLIMITED.receiveMaximum,
     maximumPacketSize: limits.maximumPacketSize || UNLIMITED.maximumPacketSize,
-    maximumQoS: refusedOfWills.has(QOS_NOT_SUPPORTED) ? 0 : limits.maximumQoS,
-    retainAvailable: limits.retainAvailable && !refusedOfWills.has(RETAIN_NOT_SUPPORTED),
+    maximumQoS: Math.min(limits.maximumQoS, known.maximumQoS),
+    retainAvailable: limits.retainAvailable && known.retainAvailable,
   };
 }
 

@@ -2,11 +2,13 @@
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import { type BrokerAddress, type Connection, openConnection, type ProtocolVersion } from './connection.ts';
+import type { BrokerAddress, Connection, ProtocolVersion } from './connection.ts';
 import { Culprit, publicationOf } from './culprit.ts';
 import { Delivery } from './delivery.ts';
 import { lossesBy } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
+import { openConnection } from './opening.ts';
+import { RefusalList } from './refusalList.ts';
 import { connectionCut } from './refusals.ts';
 import { type ReadRetained, Subscriber } from './subscriber.ts';
 
@@ -50,6 +52,10 @@ const SHORT_LIVED =
 export class Link {
   readonly #options: LinkOptions;
   readonly #culprit: Culprit;
+  /** On the present connection, or the last one. */
+  readonly #refusedFilters: RefusalList;
+  /** Retained topics whose newest message the broker has refused. */
+  readonly #refusedTopics: RefusalList;
   readonly #subscriber: Subscriber;
   readonly #delivery: Delivery;
   readonly #stopping = new AbortController();
@@ -72,14 +78,16 @@ export class Link {
     this.#options = options;
     // The broker has taken a will for this topic: no message of it ends the connection.
     this.#culprit = new Culprit(publicationOf(will.topic));
-    this.#subscriber = new Subscriber({ subscriptions, clock, log, signal });
     this.#offlineSince = clock.monotonic();
+    const onRefusals = () => this.#consumers.onRefusals?.();
+    this.#refusedFilters = new RefusalList(log, onRefusals);
+    this.#refusedTopics = new RefusalList(log, onRefusals);
+    this.#subscriber = new Subscriber({ subscriptions, clock, signal, refusals: this.#refusedFilters });
     this.#delivery = new Delivery({
       clock,
-      log,
       signal,
+      refusals: this.#refusedTopics,
       onDelivered: (message) => this.#consumers.onDelivered?.(message),
-      onRefusals: () => this.#consumers.onRefusals?.(),
     });
   }
 
@@ -108,18 +116,18 @@ export class Link {
       isStable = await this.#live(connection);
     } catch (err) {
       await connection?.close(0);
-      if (!this.#stopping.signal.aborted) this.#noteFailure(err);
+      this.#noteFailure(err);
     }
     if (connection === null) return false;
     const end = await connection.ended;
-    if (!this.#stopping.signal.aborted) this.#noteCut(connectionCut(end) ?? this.#cut);
+    this.#noteCut(connectionCut(end) ?? this.#cut);
     return isStable || end.nextGetsFurther;
   }
 
   #noteFailure(err: unknown): void {
     // Once for each reason: the same failure every half minute is no news.
     const words = String(err);
-    if (words !== this.#lastWarning)
+    if (words !== this.#lastWarning && !this.#stopping.signal.aborted)
       this.#options.log.warn(
         err instanceof Failure ? safeWords(err) : { err },
         'no connection to the broker',
@@ -146,7 +154,7 @@ export class Link {
   /** Restores and subscribes. Rejects when the connection ends, or the link stops. */
   async #prepare(opened: Connection): Promise<void> {
     this.#losses = lossesBy(opened.limits);
-    this.#subscriber.begin();
+    this.#refusedFilters.clear();
     await this.#consumers.restore?.((...question) => this.#subscriber.read(opened, ...question));
     await this.#subscriber.subscribe(opened);
     this.#stopping.signal.throwIfAborted();
@@ -167,18 +175,16 @@ export class Link {
   /** Resolves when the connection has ended, with whether it had lasted. */
   async #live(opened: Connection): Promise<boolean> {
     const { clock, log } = this.#options;
-    const gone = new AbortController();
-    void opened.ended.then(() => gone.abort());
     this.#lastWarning = '';
     this.#hasConnected = true;
     this.#delivery.begin(opened, this.#consumers.announcement());
     log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
     this.#consumers.onStatus?.();
     // When it rejects, the connection has ended.
-    this.#subscriber.insist(opened, gone.signal, () => this.#consumers.onRefusals?.()).catch(() => undefined);
-    await clock.sleep(STABLE_MS, gone.signal);
-    const isStable = !gone.signal.aborted;
-    if (isStable) await this.#goOn(opened, gone.signal);
+    this.#subscriber.insist(opened).catch(() => undefined);
+    await clock.sleep(STABLE_MS, opened.gone);
+    const isStable = !opened.gone.aborted;
+    if (isStable) await this.#goOn(opened);
     const { what: why, hint = isStable ? undefined : SHORT_LIVED, unanswered } = await opened.ended;
     this.#offlineSince = clock.monotonic();
     this.#delivery.end();
@@ -188,12 +194,12 @@ export class Link {
   }
 
   /** The connection has lasted: what was left out is tried again, one at a time, before everything goes out as fast as the broker takes it. */
-  async #goOn(opened: Connection, gone: AbortSignal): Promise<void> {
+  async #goOn(opened: Connection): Promise<void> {
     this.#noteCut(null);
     while (this.#culprit.retry()) {
       this.#delivery.begin(opened, this.#consumers.announcement());
-      await this.#options.clock.sleep(STABLE_MS, gone);
-      if (gone.aborted) return;
+      await this.#options.clock.sleep(STABLE_MS, opened.gone);
+      if (opened.gone.aborted) return;
     }
     opened.hurry();
   }
@@ -223,7 +229,7 @@ export class Link {
   /** The broker does not allow these: in general, of subscriptions, and of retained topics. */
   refusals(): readonly Failure[] {
     const cut = this.#cut === null ? [] : [this.#cut];
-    return [...cut, ...this.#losses, ...this.#subscriber.refusals, ...this.#delivery.refusals];
+    return [...cut, ...this.#losses, ...this.#refusedFilters.refusals, ...this.#refusedTopics.refusals];
   }
 
   status() {

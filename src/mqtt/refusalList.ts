@@ -7,11 +7,13 @@ const MOST_NAMES_LOGGED = 50;
 
 export class RefusalList {
   readonly #log: Log;
+  readonly #onChange: () => void;
   readonly #standing = new Map<string, Failure>();
   readonly #logged = new Map<string, string>();
 
-  constructor(log: Log) {
+  constructor(log: Log, onChange: () => void) {
     this.#log = log;
+    this.#onChange = onChange;
   }
 
   /** In the order in which they were first refused. */
@@ -23,15 +25,17 @@ export class RefusalList {
     return this.#standing.has(name);
   }
 
-  /** `log` writes about it. */
   put(name: string, refusal: Failure): void {
+    const isNews = this.#standing.get(name)?.message !== refusal.message;
     this.#standing.set(name, refusal);
+    this.log(name, refusal);
+    if (isNews) this.#onChange();
   }
 
-  /** It is refused no more. Gives back whether it was. */
-  lift(name: string): boolean {
+  /** It is refused no more. */
+  lift(name: string): void {
     this.#logged.delete(name);
-    return this.#standing.delete(name);
+    if (this.#standing.delete(name)) this.#onChange();
   }
 
   /** The log stays as it is: the same words are no news. */

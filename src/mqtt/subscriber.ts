@@ -1,10 +1,8 @@
 // What a link hears: its subscriptions, asked for anew on each connection, and what is retained on a topic that is read once.
 import type { Clock } from '../foundation/clock.ts';
-import type { Failure } from '../foundation/failure.ts';
-import type { Log } from '../foundation/log.ts';
 import type { Connection } from './connection.ts';
 import type { Incoming, Subscription } from './message.ts';
-import { RefusalList } from './refusalList.ts';
+import type { RefusalList } from './refusalList.ts';
 
 /**
  * Gives what is retained on a topic; `null`: nothing, or the broker does not let us read it. `onLate`: called when it comes all the same,
@@ -22,29 +20,18 @@ const LONGEST_READ_MS = 60_000;
 interface SubscriberParts {
   readonly subscriptions: readonly Subscription[];
   readonly clock: Clock;
-  readonly log: Log;
+  /** Those on the present connection, or the last one, by filter. */
+  readonly refusals: RefusalList;
   /** Once it is aborted, nothing that is not whole is given. */
   readonly signal: AbortSignal;
 }
 
 export class Subscriber {
   readonly #parts: SubscriberParts;
-  /** On the present connection, or the last one, by filter. */
-  readonly #list: RefusalList;
   readonly #readers = new Map<string, (incoming: Incoming) => void>();
 
   constructor(parts: SubscriberParts) {
     this.#parts = parts;
-    this.#list = new RefusalList(parts.log);
-  }
-
-  get refusals(): readonly Failure[] {
-    return this.#list.refusals;
-  }
-
-  /** There is a new connection. */
-  begin(): void {
-    this.#list.clear();
   }
 
   /** Resolves with whether the broker takes them. Rejects as `Connection.subscribe` does. */
@@ -52,24 +39,21 @@ export class Subscriber {
     const refusals = await connection.subscribe(subscriptions);
     for (const { filter } of subscriptions) {
       const refusal = refusals.find((each) => each.filter === filter);
-      if (refusal === undefined) {
-        this.#list.lift(filter);
-        continue;
-      }
-      this.#list.put(filter, refusal);
-      this.#list.log(filter, refusal);
+      if (refusal) this.#parts.refusals.put(filter, refusal);
+      else this.#parts.refusals.lift(filter);
     }
     return refusals.length === 0;
   }
 
-  /** Asks again and again for what the broker has refused. Resolves when nothing is left, or the signal aborts; rejects as `subscribe` does. */
-  async insist(connection: Connection, signal: AbortSignal, onGranted: () => void): Promise<void> {
+  /** Asks again and again for what the broker has refused. Resolves when nothing is left, or the connection is gone; rejects as `subscribe` does. */
+  async insist(connection: Connection): Promise<void> {
     const { subscriptions, clock } = this.#parts;
-    const refused = () => subscriptions.filter(({ filter }) => this.#list.has(filter));
+    const { gone } = connection;
+    const refused = () => subscriptions.filter(({ filter }) => this.#parts.refusals.has(filter));
     while (refused().length > 0) {
-      await clock.sleep(AGAIN_MS, signal);
-      if (signal.aborted) return;
-      for (const subscription of refused()) if (await this.subscribe(connection, [subscription])) onGranted();
+      await clock.sleep(AGAIN_MS, gone);
+      if (gone.aborted) return;
+      for (const subscription of refused()) await this.subscribe(connection, [subscription]);
     }
   }
 

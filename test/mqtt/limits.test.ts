@@ -1,7 +1,7 @@
 // Limits that a broker announces: they are kept, and told where something is lost by them.
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { openConnection } from '../../src/mqtt/connection.ts';
+import { openConnection } from '../../src/mqtt/opening.ts';
 import { openStack } from '../support/stack.ts';
 import { type Announced, startStrictBroker, type Verdicts } from '../support/strictBroker.ts';
 import { turn, waitFor } from '../support/waitFor.ts';

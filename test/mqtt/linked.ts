@@ -1,9 +1,10 @@
 // Connections and links under test: a real broker behind a wire that can be cut, and a clock moved by hand.
 import { type Clock, systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
-import { type BrokerAddress, type Connection, openConnection } from '../../src/mqtt/connection.ts';
+import type { BrokerAddress, Connection } from '../../src/mqtt/connection.ts';
 import { Link, type LinkConsumers, type LinkOptions } from '../../src/mqtt/link.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
+import { openConnection } from '../../src/mqtt/opening.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { startProbe } from '../support/probe.ts';

@@ -1,7 +1,7 @@
 // Why a broker refuses or ends a connection: in words with what to do, and never that it cannot be reached.
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { openConnection } from '../../src/mqtt/connection.ts';
+import { openConnection } from '../../src/mqtt/opening.ts';
 import { openStack } from '../support/stack.ts';
 import { startStrictBroker } from '../support/strictBroker.ts';
 import { waitFor } from '../support/waitFor.ts';

@@ -51,14 +51,12 @@ async function tryToWrite(mqtt: Mqtt, connect: Connect): Promise<Outcome> {
 }
 
 async function tryTopic(connection: Connection, topic: string): Promise<void> {
-  try {
-    await connection.publish(clear(topic));
-  } catch (err) {
-    if (err instanceof PublishRefused) throw err;
+  const refusal = await connection.publish(clear(topic)).catch(async () => {
     // Some brokers end the connection over a topic that they refuse.
     await connection.close(0);
-    throw PublishRefused.byEnd(topic, await connection.ended);
-  }
+    return PublishRefused.byEnd(topic, await connection.ended);
+  });
+  if (refusal) throw refusal;
 }
 
 interface WritingPlace {

@@ -7,6 +7,7 @@ import { EXIT, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import { openBroker } from '../mqtt/broker.ts';
 import type { Incoming, Message } from '../mqtt/message.ts';
+import { untilSilent } from '../mqtt/silence.ts';
 import { clear, filtersOf, isDiscovery, isOurs, Topics } from '../publication/topics.ts';
 import { announcedCodec } from '../store/documents.ts';
 import { isDaemonRunning, mayBeRunning } from '../store/locks.ts';
@@ -135,7 +136,7 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
       } catch {
         return null;
       }
-      await connection.untilSilent();
+      await untilSilent(connection, clock);
       return [...retainedTopics];
     },
     /** Whether a daemon answers. One that was killed together with its broker has left `online` behind. */

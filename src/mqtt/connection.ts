@@ -39,9 +39,6 @@ const ACKNOWLEDGE_TIMEOUT_MS = 20_000;
 /** A link may be so slow that it takes a kilobyte a second. */
 const MS_FOR_A_BYTE = 1;
 const KEEP_ALIVE_SECONDS = 30;
-/** Without a byte of a retained message for so long there is none left; while such bytes come, more may be on its way. */
-const SILENCE_MS = 700;
-const LISTEN_EVERY_MS = 50;
 /** A publish of MQTT 5 has so much besides topic, payload and correlation data, rounded up. */
 const PUBLISH_OVERHEAD_BYTES = 16;
 
@@ -218,30 +215,8 @@ export class Connection {
     if (!this.isOpen) throw notAcknowledged(await this.ended);
   }
 
-  /**
-   * Resolves once everything retained that a subscription brings has come, since it follows at once, or it is done, or after the longest
-   * time, or the signal aborts. Rejects with why the connection has ended.
-   */
-  async untilSilent(
-    isDone = () => false,
-    longestMs = Number.POSITIVE_INFINITY,
-    signal?: AbortSignal,
-  ): Promise<void> {
-    const began = this.#clock.monotonic();
-    let heardAt = began;
-    let bytes = this.#retainedBytes;
-    while (!isDone() && !signal?.aborted) {
-      await this.mustBeOpen();
-      const now = this.#clock.monotonic();
-      if (bytes !== this.#retainedBytes) heardAt = now;
-      bytes = this.#retainedBytes;
-      if (now - heardAt >= SILENCE_MS || now - began >= longestMs) return;
-      await this.#clock.sleep(LISTEN_EVERY_MS, signal);
-    }
-  }
-
-  /** So far: one that is long on its way shows by them. */
-  get #retainedBytes(): number {
+  /** Bytes of retained messages so far: one that is long on its way shows by them. */
+  get retainedBytes(): number {
     return (this.#client.stream as PacketStream).retainedBytes;
   }
 

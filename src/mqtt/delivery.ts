@@ -44,6 +44,7 @@ export class Delivery {
 
   status() {
     return {
+      connected: this.connection !== null,
       /** Messages that the broker has not acknowledged yet. */
       waiting: this.#outbox.size,
       /** Everything that waited has been delivered or refused at least once. */

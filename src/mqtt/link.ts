@@ -124,15 +124,12 @@ export class Link {
     return isStable || end.nextGetsFurther;
   }
 
+  /** Written once for each reason: the same failure every half minute is no news. */
   #noteFailure(err: unknown): void {
-    // Once for each reason: the same failure every half minute is no news.
-    const words = String(err);
-    if (words !== this.#lastWarning && !this.#stopping.signal.aborted)
-      this.#options.log.warn(
-        err instanceof Failure ? safeWords(err) : { err },
-        'no connection to the broker',
-      );
-    this.#lastWarning = words;
+    const isNews = String(err) !== this.#lastWarning && !this.#stopping.signal.aborted;
+    const words = err instanceof Failure ? safeWords(err) : { err };
+    if (isNews) this.#options.log.warn(words, 'no connection to the broker');
+    this.#lastWarning = String(err);
   }
 
   /** Rejects as `openConnection` does, or with a fault of a secret file. */
@@ -141,28 +138,26 @@ export class Link {
     const place = await address();
     const versions = this.#spoken ?? place.versions;
     this.#spoken = null;
-    const opened = await openConnection({ ...place, versions }, clock, {
-      onMessage: (incoming) => this.#hear(incoming),
+    const connection = await openConnection({ ...place, versions }, clock, {
+      onMessage: (incoming) => {
+        this.#subscriber.hear(incoming);
+        this.#consumers.onMessage?.(incoming);
+      },
       will,
       willAfterSeconds,
       culprit: this.#culprit,
     });
-    this.#spoken = [opened.version];
-    return opened;
+    this.#spoken = [connection.version];
+    return connection;
   }
 
   /** Restores and subscribes. Rejects when the connection ends, or the link stops. */
-  async #prepare(opened: Connection): Promise<void> {
-    this.#losses = lossesBy(opened.limits);
+  async #prepare(connection: Connection): Promise<void> {
+    this.#losses = lossesBy(connection.limits);
     this.#refusedFilters.clear();
-    await this.#consumers.restore?.((...question) => this.#subscriber.read(opened, ...question));
-    await this.#subscriber.subscribe(opened);
+    await this.#consumers.restore?.((...question) => this.#subscriber.read(connection, ...question));
+    await this.#subscriber.subscribe(connection);
     this.#stopping.signal.throwIfAborted();
-  }
-
-  #hear(incoming: Incoming): void {
-    this.#subscriber.hear(incoming);
-    this.#consumers.onMessage?.(incoming);
   }
 
   /** Reads what is retained on a topic, over the present connection. `undefined`: there is none, or it has ended meanwhile. */
@@ -173,19 +168,19 @@ export class Link {
   }
 
   /** Resolves when the connection has ended, with whether it had lasted. */
-  async #live(opened: Connection): Promise<boolean> {
+  async #live(connection: Connection): Promise<boolean> {
     const { clock, log } = this.#options;
     this.#lastWarning = '';
     this.#hasConnected = true;
-    this.#delivery.begin(opened, this.#consumers.announcement());
-    log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
+    this.#delivery.begin(connection, this.#consumers.announcement());
+    log.info({ mqtt: connection.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
     this.#consumers.onStatus?.();
     // When it rejects, the connection has ended.
-    this.#subscriber.insist(opened).catch(() => undefined);
-    await clock.sleep(STABLE_MS, opened.gone);
-    const isStable = !opened.gone.aborted;
-    if (isStable) await this.#goOn(opened);
-    const { what: why, hint = isStable ? undefined : SHORT_LIVED, unanswered } = await opened.ended;
+    this.#subscriber.insist(connection).catch(() => undefined);
+    await clock.sleep(STABLE_MS, connection.gone);
+    const isStable = !connection.gone.aborted;
+    if (isStable) await this.#goOn(connection);
+    const { what: why, hint = isStable ? undefined : SHORT_LIVED, unanswered } = await connection.ended;
     this.#offlineSince = clock.monotonic();
     this.#delivery.end();
     if (!this.#stopping.signal.aborted) log.warn({ why, hint, unanswered }, 'connection to the broker lost');
@@ -194,14 +189,14 @@ export class Link {
   }
 
   /** The connection has lasted: what was left out is tried again, one at a time, before everything goes out as fast as the broker takes it. */
-  async #goOn(opened: Connection): Promise<void> {
+  async #goOn(connection: Connection): Promise<void> {
     this.#noteCut(null);
     while (this.#culprit.retry()) {
-      this.#delivery.begin(opened, this.#consumers.announcement());
-      await this.#options.clock.sleep(STABLE_MS, opened.gone);
-      if (opened.gone.aborted) return;
+      this.#delivery.begin(connection, this.#consumers.announcement());
+      await this.#options.clock.sleep(STABLE_MS, connection.gone);
+      if (connection.gone.aborted) return;
     }
-    opened.hurry();
+    connection.hurry();
   }
 
   #noteCut(cut: Failure | null): void {
@@ -218,29 +213,29 @@ export class Link {
     this.#delivery.put(this.#hasConnected ? messages : passing);
   }
 
-  /**
-   * Publishes over the present connection, past what waits. Resolves when the broker has answered all, with the topics
-   * that it has refused; rejects when there is no connection, or it ends, or the broker does not want a message now.
-   */
+  /** As `Delivery.send`, past what waits. */
   send(messages: readonly Message[]): Promise<ReadonlySet<string>> {
     return this.#delivery.send(messages);
   }
 
   /** The broker does not allow these: in general, of subscriptions, and of retained topics. */
   refusals(): readonly Failure[] {
-    const cut = this.#cut === null ? [] : [this.#cut];
-    return [...cut, ...this.#losses, ...this.#refusedFilters.refusals, ...this.#refusedTopics.refusals];
+    return [
+      this.#cut ?? [],
+      this.#losses,
+      this.#refusedFilters.refusals,
+      this.#refusedTopics.refusals,
+    ].flat();
   }
 
   status() {
-    const connected = this.#delivery.connection !== null;
+    const delivery = this.#delivery.status();
     return {
-      connected,
+      ...delivery,
       /** Whether there was a connection since the start. */
       hasConnected: this.#hasConnected,
       /** Milliseconds since the last moment with a connection, or since the start; 0 while connected. */
-      offlineMs: connected ? 0 : this.#options.clock.monotonic() - this.#offlineSince,
-      ...this.#delivery.status(),
+      offlineMs: delivery.connected ? 0 : this.#options.clock.monotonic() - this.#offlineSince,
     };
   }
 

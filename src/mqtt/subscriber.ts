@@ -3,6 +3,7 @@ import type { Clock } from '../foundation/clock.ts';
 import type { Connection } from './connection.ts';
 import type { Incoming, Subscription } from './message.ts';
 import type { RefusalList } from './refusalList.ts';
+import { untilSilent } from './silence.ts';
 
 /**
  * Gives what is retained on a topic; `null`: nothing, or the broker does not let us read it. `onLate`: called when it comes all the same,
@@ -79,7 +80,11 @@ export class Subscriber {
       this.#readers.delete(filter);
       return null;
     }
-    await connection.untilSilent(() => answer !== null, LONGEST_READ_MS, signal);
+    await untilSilent(connection, clock, {
+      isDone: () => answer !== null,
+      longestMs: LONGEST_READ_MS,
+      signal,
+    });
     // An end may have cut it short.
     signal.throwIfAborted();
     const end = () => {

@@ -66,6 +66,23 @@ test('drops the oldest event of all when a flood has drowned none of the topic o
   expect([all.length, all[0], all.at(-1)]).toEqual([500, 'e=1', 'eday=new']);
 });
 
+test('keeps the newer message of a topic when the broker answers the older one', () => {
+  const { outbox, take } = openFilled('a=old');
+  const old = outbox.take();
+  if (!old) throw new TypeError('one was put');
+  outbox.put(message('a=new'));
+  outbox.done(old);
+  expect(take()).toEqual(['a=new']);
+});
+
+test('drops no event that is under way when others come as a flood', () => {
+  const { outbox, take } = openFilled('e=first');
+  take();
+  for (let count = 0; count < 600; count += 1) outbox.put(message(`e=${count}`));
+  outbox.rewind();
+  expect([outbox.size, take()[0]]).toEqual([501, 'e=first']);
+});
+
 test('gives up a message that the broker does not want now when a newer one of its topic waits', () => {
   const { outbox, take } = openFilled('a=old', 'b=1');
   const [old, other] = [outbox.take(), outbox.take()];

@@ -44,7 +44,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   fleet: 'accounts auth config constituencies domain engine foundation http mqtt publication store web'.split(
     ' ',
   ),
-  cli: 'accounts auth config constituencies daemon domain engine fleet foundation homeassistant/commands.ts homeassistant/recorder.ts http/proxy.ts mqtt/broker.ts mqtt/limits.ts mqtt/opening.ts mqtt/refusals.ts mqtt/requests.ts publication store web/server.ts'
+  cli: 'accounts auth config constituencies daemon domain engine fleet foundation homeassistant/commands.ts homeassistant/recorder.ts http/proxy.ts mqtt/broker.ts mqtt/limits.ts mqtt/opening.ts mqtt/refusals.ts mqtt/requests.ts mqtt/silence.ts publication store web/server.ts'
     .split(' ')
     .concat('type mqtt/connection.ts', 'type mqtt/message.ts'),
   'main.ts': ['cli/command.ts', 'cli/commandLine.ts', 'foundation'],

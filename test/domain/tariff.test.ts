@@ -54,9 +54,9 @@ test.each([8, 14, 30])('tells a rate within its margin when %d days are billed i
     ({ rate, tariff }) => Math.abs((tariff?.unitRate ?? 0) - rate) <= (tariff?.unitRateMargin ?? 0) + 1e-9,
   );
   expect(fitted.length).toBeGreaterThan(30);
-  expect(isHeld.length).toBeGreaterThanOrEqual(0.95 * fitted.length);
+  expect(isHeld).toHaveLength(fitted.length);
   for (const { rate, tariff } of fitted) {
-    expect(tariff?.unitRateMargin).toBeGreaterThan(0.000_1 * rate);
+    expect(tariff?.unitRateMargin).toBeGreaterThan(0);
     expect(tariff?.unitRateMargin).toBeLessThan(0.04 * rate);
   }
 });
@@ -64,7 +64,7 @@ test.each([8, 14, 30])('tells a rate within its margin when %d days are billed i
 test('fits the tariff when a currency has no cents, and when bills are round', () => {
   const forints = billed(days(60), { rate: 14.5, standing: 80 }, { decimals: 0 });
   expect(fitTariff(forints)).toMatchObject({ unitRate: 14.5, standingCharge: 80_000_000, daysExplained: 59 });
-  const round = days(30, (at) => 3 + (at % 6));
+  const round = days(30, (at) => 3 + (at % 8));
   expect(prices(billed(round, { rate: 0.1, standing: 0.5 }))).toEqual([0.1, 0.5]);
 });
 

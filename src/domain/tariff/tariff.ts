@@ -11,7 +11,7 @@ export const tariff = z.object({
   unitRate: z.number(),
   /** The price of one day, in micro units. */
   standingCharge: z.int(),
-  /** Half-widths of the intervals that hold the true prices 95 times of a hundred. A tariff that 0.1.0 has kept has none. */
+  /** How far off the true prices may be: rounding allows no more. A tariff that 0.1.0 has kept has none. */
   unitRateMargin: z.number().default(0),
   standingChargeMargin: z.int().default(0),
   /** First and last day that it explains. */

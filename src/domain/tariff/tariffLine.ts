@@ -1,7 +1,7 @@
 // The line that the newest days lie on, cost against energy, and since when. The line that most days agree on tells which days these are (RANSAC,
-// Fischler and Bolles, 1981, with the same lines each time), least squares through them how sure it is, and their rounding its numbers.
+// Fischler and Bolles, 1981, with the same lines each time). All lines that pass each of these within its rounding are its bounds
+// (set-membership estimation, Milanese and Vicino, 1991).
 import { inFull, type Micro, toMicro } from '../amount.ts';
-import { dot, leastSquares, student } from '../leastSquares.ts';
 import type { Day } from '../period.ts';
 
 /** A day that has both energy and cost. */
@@ -22,25 +22,13 @@ interface Line {
 }
 
 export interface TariffLine extends Line {
-  /** Half-widths of the intervals that hold the true numbers 95 times of a hundred. */
+  /** How far off the true numbers may be while rounding is all that moves a day. */
   readonly rateMargin: number;
   readonly standingMargin: Micro;
   /** How far off it a day may be that it explains. */
   readonly tolerance: Micro;
   /** The first day on it. */
   readonly from: Day;
-}
-
-/** The line of least squares and its standard errors. */
-interface Regression extends Line {
-  readonly rateError: number;
-  readonly standingError: Micro;
-  /** That of the cost at the mean energy, where it is known best. */
-  readonly meanError: Micro;
-  readonly meanEnergy: Micro;
-  /** The standard deviation of a day. */
-  readonly scatter: Micro;
-  readonly freedom: number;
 }
 
 type Bounds = readonly [low: number, high: number];
@@ -52,26 +40,16 @@ export const NEW_TARIFF_DAYS = 3;
 const TOLERANCES: readonly Micro[] = [2, 100, 1_000, 10_000, 20_000];
 const WHOLE_CENT = 10_000;
 const FEWEST_DAYS = 7;
-const FEWEST_ENERGIES = 5;
 /** So many days show how exactly the provider bills. */
 const SURELY_BILLED_DAYS = 14;
 /** One day in five may be odd. */
 const ODD_DAY_WEIGHT = 4;
 /** One of fifty days may lack a standing charge that is as small as rounding. */
 const DAYS_TO_HIDE_CHARGE = 50;
-/** The share of the energy in the bills must stand out of the tolerance. */
-const LEAST_RANGE = 20;
-const SURE_ERRORS = 3;
-/** Shares of the rate, by which it may be off, and by which a shorter number may be. */
+/** The tariff is told when its rate may be off by no more than such a share of it, and its standing charge by three times that. */
 const LARGEST_DOUBT = 0.02;
-const LARGEST_MOVE = 0.01;
-/** Rounding scatters 0.3 of the tolerance; days that fill all of it are cut out of a wider scatter. */
-const LEAST_SCATTER = 0.25;
-const LARGEST_SCATTER = 0.45;
 const MOST_ENDS = 16;
 const MOST_DECIMALS = 6;
-/** Two-sided 95 %. */
-const MARGIN = 1.96;
 
 /** The tightest tolerance that will do; `null` when the newest days lie on no line. */
 export function findTariffLine(billed: readonly BilledDay[]): TariffLine | null {
@@ -117,9 +95,7 @@ function fitNewest(days: readonly BilledDay[], tolerance: Micro): TariffLine | n
   const since = days.slice(changedAt);
   const newest = fitNewest(since, tolerance);
   if (newest !== null) return newest;
-  const before = days.slice(0, changedAt).filter((day) => isOn(line, day, tolerance));
-  const hadTariff = before.length * (ODD_DAY_WEIGHT + 1) >= changedAt * ODD_DAY_WEIGHT;
-  return changedAt >= SURELY_BILLED_DAYS && hadTariff ? since.length : null;
+  return changedAt >= SURELY_BILLED_DAYS ? since.length : null;
 }
 
 /** The beginning of the newest days whose weights add up to most; the end of all if that is not above `least`. */
@@ -143,61 +119,39 @@ function refined(all: readonly BilledDay[], agreed: Line, tolerance: Micro): Tar
   const [first] = days;
   const onLine = days.filter((day) => isOn(agreed, day, tolerance));
   if (!first || days.length < FEWEST_DAYS || onLine.length * 3 < days.length * 2) return null;
-  const regression = regressionOf(onLine, LEAST_SCATTER * tolerance);
-  if (regression === null || !isSure(regression, onLine, tolerance)) return null;
-  const line = inShortNumbers(regression, onLine, tolerance);
+  // Half a cent of bills in whole cents, and the noise of binary fractions.
+  const line = lineWithin(onLine, tolerance / 2 + 0.5);
+  if (line === null || !isSure(line, tolerance)) return null;
   // The fewer days, the fewer may be odd; and what looks like no standing charge may hide in the odd ones.
   const oddAllowed =
     line.standing <= tolerance ? days.length / DAYS_TO_HIDE_CHARGE : days.length / (ODD_DAY_WEIGHT + 1) - 1;
   const odd = days.filter((day) => !isExplained(line, day, tolerance)).length;
   if (odd > Math.max(0, Math.floor(oddAllowed))) return null;
-  const errors = student(MARGIN, regression.freedom);
+  return { ...line, tolerance, from: first.day };
+}
+
+type BoundedLine = Pick<TariffLine, 'rate' | 'standing' | 'rateMargin' | 'standingMargin'>;
+
+const isSure = ({ rate, rateMargin, standing, standingMargin }: BoundedLine, tolerance: Micro): boolean =>
+  rateMargin <= LARGEST_DOUBT * rate &&
+  standingMargin <= Math.max(2 * tolerance, 3 * LARGEST_DOUBT * standing);
+
+/** The line of the shortest numbers that passes every day within the distance; `null`: there is none. */
+function lineWithin(days: readonly BilledDay[], distance: Micro): BoundedLine | null {
+  const rates = possibleRates(days, distance);
+  if (rates === null) return null;
+  const rate = shortest(rates);
+  const [low, high] = possibleStandings(days, [rate, rate], distance);
+  const standing = Math.max(0, toMicro(shortest([inFull(low), inFull(high)])));
   return {
-    ...line,
-    rateMargin: Math.abs(line.rate - regression.rate) + errors * regression.rateError,
-    standingMargin: Math.abs(line.standing - regression.standing) + errors * regression.standingError,
-    tolerance,
-    from: first.day,
+    rate,
+    standing,
+    rateMargin: farthest(rates, rate),
+    standingMargin: farthest(possibleStandings(days, rates, distance), standing),
   };
 }
 
-function isSure(line: Regression, days: readonly BilledDay[], tolerance: Micro): boolean {
-  const { rate, standing, scatter } = line;
-  const energies = new Set(days.map(({ energy }) => energy));
-  const range = (Math.max(...energies) - Math.min(...energies)) * rate;
-  const rateDoubt = SURE_ERRORS * line.rateError;
-  const standingDoubt = SURE_ERRORS * line.standingError;
-  return (
-    energies.size >= FEWEST_ENERGIES &&
-    scatter <= LARGEST_SCATTER * tolerance &&
-    range >= LEAST_RANGE * tolerance &&
-    rateDoubt <= LARGEST_DOUBT * rate &&
-    standing >= -standingDoubt &&
-    standingDoubt <= Math.max(2 * tolerance, 3 * LARGEST_DOUBT * standing)
-  );
-}
-
-/** Tariffs are written with few decimals: the shortest numbers that rounding allows, or else the standard errors. */
-function inShortNumbers(regression: Regression, days: readonly BilledDay[], tolerance: Micro): Line {
-  // Half a cent of bills in whole cents, and the noise of binary fractions.
-  const rounding = tolerance / 2 + 0.5;
-  const rates = possibleRates(days, rounding);
-  const rate = rates
-    ? shortest(within(rates, around(regression.rate, LARGEST_MOVE * regression.rate)))
-    : shortest(around(regression.rate, regression.rateError));
-  const standing = regression.standing + (regression.rate - rate) * regression.meanEnergy;
-  const [low, high] = rates
-    ? possibleStandings(days, rate, rounding)
-    : around(standing, regression.meanError);
-  return { rate, standing: Math.max(0, toMicro(shortest([inFull(low), inFull(high)]))) };
-}
-
-const around = (value: number, distance: number): Bounds => [value - distance, value + distance];
-
-const within = (one: Bounds, other: Bounds): Bounds => [
-  Math.max(one[0], other[0]),
-  Math.min(one[1], other[1]),
-];
+const farthest = ([low, high]: Bounds, value: number): number => Math.max(high - value, value - low);
 
 /** The number of fewest decimals between the two. */
 function shortest([low, high]: Bounds): number {
@@ -258,34 +212,6 @@ function thinned(days: readonly BilledDay[]): readonly BilledDay[] {
   return Array.from({ length: count }, (_, at) => days[Math.floor((at * days.length) / count)] as BilledDay);
 }
 
-/** Least squares; the same amounts twice are rounded alike and count once. `null` when the energies do not differ. */
-function regressionOf(days: readonly BilledDay[], leastScatter: Micro): Regression | null {
-  const distinct = [...new Map(days.map((day) => [`${day.energy} ${day.cost}`, day])).values()];
-  const freedom = distinct.length - 2;
-  const energies = distinct.map(({ energy }) => energy);
-  const meanEnergy = energies.reduce((sum, energy) => sum + energy, 0) / distinct.length;
-  const columns = [distinct.map(() => 1), energies.map((energy) => energy - meanEnergy)];
-  const costs = distinct.map(({ cost }) => cost);
-  const fit = freedom < 1 ? null : leastSquares(columns, costs);
-  if (fit === null) return null;
-  const [meanCost, rate] = fit.coefficients as [number, number];
-  const scatter = Math.max(leastScatter, Math.sqrt(dot(fit.residuals, fit.residuals) / freedom));
-  const [meanError, rateError] = fit.inverse.map((row, at) => scatter * Math.sqrt(row[at] as number)) as [
-    number,
-    number,
-  ];
-  return {
-    rate,
-    standing: meanCost - rate * meanEnergy,
-    rateError,
-    standingError: Math.hypot(meanError, meanEnergy * rateError),
-    meanError,
-    meanEnergy,
-    scatter,
-    freedom,
-  };
-}
-
 /** The rates of all lines that pass every day within the distance; `null` when there is no such line. */
 function possibleRates(days: readonly BilledDay[], distance: Micro): Bounds | null {
   let low = 0;
@@ -306,8 +232,8 @@ function possibleRates(days: readonly BilledDay[], distance: Micro): Bounds | nu
   return low <= high && high < Number.POSITIVE_INFINITY ? [low, high] : null;
 }
 
-/** The standing charges that go with one of those rates. */
-function possibleStandings(days: readonly BilledDay[], rate: number, distance: Micro): Bounds {
-  const standings = days.map(({ energy, cost }) => cost - rate * energy);
-  return [Math.max(...standings) - distance, Math.min(...standings) + distance];
+/** The standing charges that go with these rates: the more energy costs, the less a day does. */
+function possibleStandings(days: readonly BilledDay[], [low, high]: Bounds, distance: Micro): Bounds {
+  const standings = (rate: number) => days.map(({ energy, cost }) => cost - rate * energy);
+  return [Math.max(...standings(high)) - distance, Math.min(...standings(low)) + distance];
 }

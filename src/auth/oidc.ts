@@ -3,6 +3,7 @@ import type { Config } from '../config/schema.ts';
 import { deadline } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
+import { untilAgreed } from './deviceWait.ts';
 import { type ClientDeps, type Configuration, IssuerClient } from './issuerClient.ts';
 import {
   classifyCodeError,
@@ -24,6 +25,7 @@ export interface IssuerDeps
   readonly log: Log;
 }
 
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const S256 = { code_challenge_method: 'S256' };
 
 /** A sign-in with a browser, or in place of one (RFC 6749 4.1, PKCE). */
@@ -135,11 +137,12 @@ export class Issuer {
       const parameters = { scope, code_challenge, ...S256 };
       const begun = await library.initiateDeviceAuthorization(configuration, parameters);
       const { verification_uri: uri, verification_uri_complete: completeUri } = begun;
+      const form = { device_code: begun.device_code, code_verifier };
       const poll = (signal: AbortSignal) =>
-        this.#client.grant(
-          (_, client) => library.pollDeviceAuthorizationGrant(client, begun, { code_verifier }, { signal }),
-          classifyCodeError,
-        );
+        this.#client.grant((_, client) => {
+          const ask = () => library.genericGrantRequest(client, DEVICE_GRANT, form);
+          return untilAgreed(ask, Number(begun.interval), this.#deps.clock, signal);
+        }, classifyCodeError);
       return {
         userCode: begun.user_code,
         verificationUri: uri,
@@ -161,9 +164,7 @@ export class Issuer {
   ): Promise<Grant> {
     const limit = deadline(this.#deps.clock, seconds * 1000, signal);
     const isOver = new Promise<never>((_, reject) => {
-      const end = () => {
-        if (!signal.aborted) reject(classifyCodeError('expired_token', ''));
-      };
+      const end = () => reject(signal.aborted ? signal.reason : classifyCodeError('expired_token', ''));
       limit.signal.addEventListener('abort', end, { once: true });
     });
     return Promise.race([step(limit.signal), isOver]).finally(limit.clear);

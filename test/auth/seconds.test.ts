@@ -1,5 +1,5 @@
 // The numbers of seconds that an issuer gives: whatever they are, nobody is asked without a pause, nor waits for ever.
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Fault } from '../../src/simulator/switches.ts';
 import { type Account, HOUR, MINUTE, openAccount, refusalOf, SECOND, TOKEN_PATH } from './account.ts';
 
@@ -12,8 +12,6 @@ const changed = (over: Record<string, unknown>): Fault => ({
   kind: 'change',
   change: (body) => ({ ...Object(body), ...over }),
 });
-/** Less than the shortest pause. */
-const STEP_MS = 250;
 const DEVICE_PATH = `${TOKEN_PATH}/openid-connect/auth/device`;
 const ABSURD = [-1, -0.5, 0, 0.001, 1e-300, 1e12, 1e300, '0.001', '-7', 'soon', '', null, [], {}, true].map(
   (given) => [given],
@@ -65,25 +63,19 @@ describe('the life of tokens', () => {
 });
 
 describe('a sign-in on another device', () => {
-  /** Polls within so many seconds, of which each is a timer of the library. */
+  /** Polls within so many seconds. */
   async function polled(seconds: number, over: Record<string, unknown>): Promise<number> {
     const { switches, requests } = account.simulator;
     switches.fault(DEVICE_PATH, changed(over), { times: 1 });
     // Nothing is too early for the issuer.
     switches.token.devicePollSeconds = 0;
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
     const flow = await account.issuer().beginDevice();
     const ending = new AbortController();
     const waiting = flow.wait(ending.signal).catch(() => undefined);
     const before = requests.length;
-    for (let passed = 0; passed < seconds * SECOND; passed += STEP_MS) {
-      await vi.advanceTimersByTimeAsync(STEP_MS);
-      await account.settle();
-    }
+    await account.pass(seconds * SECOND);
     const count = requests.length - before;
     ending.abort();
-    await vi.advanceTimersByTimeAsync(6 * SECOND);
     await waiting;
     return count;
   }
@@ -102,6 +94,19 @@ describe('a sign-in on another device', () => {
     [0.001, 1],
   ])('an interval of %j is one of %d seconds', async (interval, seconds) => {
     expect(await polled(20, { interval })).toBe(20 / seconds);
+  });
+
+  test('asks every ten seconds once it was told to slow down', async () => {
+    const { switches, requests } = account.simulator;
+    const flow = await account.issuer().beginDevice();
+    switches.token.devicePollSeconds = 6;
+    const ending = new AbortController();
+    const waiting = flow.wait(ending.signal).catch(() => undefined);
+    const before = requests.length;
+    await account.pass(60 * SECOND);
+    expect(requests.length - before).toBe(2 + 5);
+    ending.abort();
+    await waiting;
   });
 
   test.each(ABSURD)(

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Simulator } from '../../src/simulator/provider.ts';
 import { Browser, REDIRECT } from '../simulator/browser.ts';
 import { home, METER, person, quiet } from '../support/homes.ts';
-import { openProviderFor, type Typist, typed } from '../support/typed.ts';
+import { openProviderFor, type Typist, typed, WITHOUT_PAUSES } from '../support/typed.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const ME = person('me', [home(METER, quiet({ since: '2026-01-01' }))]);
@@ -21,7 +21,6 @@ const TOKENS = 'accounts/home/tokens.json';
 
 beforeEach(async () => {
   ({ simulator, stateDir, env: own } = await openProviderFor(ME));
-  simulator.switches.token.devicePollSeconds = 0.01;
   told = '';
 });
 
@@ -56,13 +55,20 @@ const signIn = async (text: string): Promise<string> => {
 };
 
 describe('on another device', () => {
+  const typeLogin = (more: Typist = {}) =>
+    type('login', DEVICE, undefined, { clock: WITHOUT_PAUSES, ...more });
+  beforeEach(() => {
+    // A question is never too early.
+    simulator.switches.token.devicePollSeconds = 0;
+  });
+
   /** A person who looks at the screen, and answers as soon as there is a code. */
   const beside = (answer: (code: string) => void): Promise<void> =>
     waitFor('a user code', () => simulator.device.pending()[0]).then(answer);
 
   test('shows address, code and a QR code, and stores the session', async () => {
     const agreed = beside((code) => simulator.device.approve(code, ME.username));
-    expect(await type('login', DEVICE, undefined, { isTerminal: true })).toBe(0);
+    expect(await typeLogin({ isTerminal: true })).toBe(0);
     await agreed;
     expect(told).toMatch(/[█▀▄]{8}.*Open http\S+\/device\?user_code=\S+\n.*session of home is stored/s);
     expect(await files()).toEqual([TOKENS]);
@@ -85,7 +91,7 @@ describe('on another device', () => {
     const long = `https://id.example.org/device?user_code=${'x'.repeat(5_000)}`;
     giving(long);
     const agreed = beside((code) => simulator.device.approve(code, ME.username));
-    expect(await type('login', DEVICE, undefined, { isTerminal: true })).toBe(0);
+    expect(await typeLogin({ isTerminal: true })).toBe(0);
     await agreed;
     expect(told).toMatch(/[█▀▄]{8}/);
     expect(told).toContain(`Open ${long}\n`);
@@ -94,7 +100,7 @@ describe('on another device', () => {
       simulator.switches.clearFaults();
       if (!('columns' in more)) giving(long, long);
       const again = beside((code) => simulator.device.approve(code, ME.username));
-      expect(await type('login', DEVICE, undefined, { isTerminal: true, ...more })).toBe(0);
+      expect(await typeLogin({ isTerminal: true, ...more })).toBe(0);
       await again;
     }
     // Neither where nothing fits, nor on a terminal that would break its lines.
@@ -104,11 +110,11 @@ describe('on another device', () => {
 
   test('stores nothing when a person declines or ends the wait by Ctrl-C', async () => {
     const denied = beside((code) => simulator.device.deny(code));
-    await expect(type('login', DEVICE)).rejects.toMatchObject({ code: 'code_refused', exitCode: 5 });
+    await expect(typeLogin()).rejects.toMatchObject({ code: 'code_refused', exitCode: 5 });
     await denied;
     const controller = new AbortController();
     const pressed = beside(() => controller.abort());
-    await expect(type('login', DEVICE, undefined, { interrupted: controller.signal })).rejects.toMatchObject({
+    await expect(typeLogin({ interrupted: controller.signal })).rejects.toMatchObject({
       exitCode: 2,
       message: 'Ended before the sign-in was complete.',
     });

@@ -20,7 +20,7 @@ import { listening } from '../support/listening.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { startTlsEnd } from '../support/tlsEnd.ts';
-import { typed } from '../support/typed.ts';
+import { typed, WITHOUT_PAUSES } from '../support/typed.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 let stack: Stack;
@@ -284,11 +284,11 @@ test('keeps to the login budget, and keeps what does not work when that is wante
 });
 
 test('signs in on another device when there is no password', async () => {
-  simulator.switches.token.devicePollSeconds = 0.01;
+  simulator.switches.token.devicePollSeconds = 0;
   const agreed = waitFor('a user code', () => simulator.device.pending()[0]).then((code) =>
     simulator.device.approve(code, ME.username),
   );
-  expect(await answered({ ...usual(), 'Password on that page': '' })).toBe(0);
+  expect(await answered({ ...usual(), 'Password on that page': '' }, { clock: WITHOUT_PAUSES })).toBe(0);
   await agreed;
   const { provider, accounts } = await written();
   expect([provider.sign_in, accounts]).toEqual(['device', [{ username: ME.username }]]);

@@ -1,7 +1,7 @@
 // A command typed as in a shell, in this process: what it prints, and its exit code.
 import type { Io } from '../../src/cli/command.ts';
 import { runCommandLine } from '../../src/cli/commandLine.ts';
-import { systemClock } from '../../src/foundation/clock.ts';
+import { type Clock, systemClock } from '../../src/foundation/clock.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import { openStack } from './stack.ts';
@@ -19,6 +19,9 @@ export const ioTo = (out: string[], err: string[] = []): Io => ({
   columns: 100,
   interrupted: new AbortController().signal,
 });
+
+/** The pauses of a command are over at once, such as those between two questions whether a person has agreed elsewhere. */
+export const WITHOUT_PAUSES: Clock = { ...systemClock, sleep: (_, signal) => systemClock.sleep(1, signal) };
 
 export interface Typist extends Partial<Omit<Io, 'out' | 'log' | 'err'>> {
   /** Gets whatever is printed, at once; questions too. */

@@ -1,7 +1,7 @@
 // One meter: its newest day first, then month and year, the bars, and what else is known of it and its account. And a list of many.
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { daysOf } from '../../domain/period.ts';
+import { addDays, daysOf } from '../../domain/period.ts';
 import { Chart, statementLink } from './chart.tsx';
 import {
   type History,
@@ -14,7 +14,6 @@ import {
   store,
   textOf,
   today,
-  withCurrency,
 } from './store.ts';
 import { type Fact, Facts, late, Scroll, useSearch } from './widgets.tsx';
 import { dayAgo, isEnglish, joined, type Key, say, sayCount, tell, withMoney, write } from './words.ts';
@@ -22,7 +21,7 @@ import { dayAgo, isEnglish, joined, type Key, say, sayCount, tell, withMoney, wr
 export function Meter({ info }: { info: MeterInfo }) {
   const topic = `meter/${info.meter}`;
   const document = store.get<State>(`${topic}/state`);
-  const state = withCurrency(document, info.meter);
+  const state = document ?? {};
   const wholeHistory = store.get<History>(`${topic}/history`);
   const since = textOf(state, 'history_since') ?? '';
   const history = useMemo(() => sinceMovingIn(wholeHistory, since), [wholeHistory, since]);
@@ -67,7 +66,7 @@ export function Meter({ info }: { info: MeterInfo }) {
         </>
       )}
       {history && history.days.length > 0 && <Chart key={topic} meter={info.meter} history={history} />}
-      {document && <Facts facts={factsOf(info, state, history)} />}
+      {document && <Facts facts={factsOf(info, document)} />}
     </article>
   );
 }
@@ -96,8 +95,8 @@ type FactKey = { [K in Key]: K extends `fact.${infer Name}` ? Name : never }[Key
 const SMALLEST_MARGIN = 0.000_5;
 const FACTS_OF_ACCOUNT = ['toPay', 'newestBill', 'nextBill'];
 
-function factsOf({ account: id, meter }: MeterInfo, state: State, history: History | null): (Fact | null)[] {
-  const account = withCurrency(store.get(`account/${id}/state`), meter);
+function factsOf({ account: id }: MeterInfo, state: State): (Fact | null)[] {
+  const account = store.get<State>(`account/${id}/state`) ?? {};
   const { meters = [] } = store.get<Info>('bridge/info') ?? {};
   const isShared = meters.filter((one) => one.account === id).length > 1;
   /** Without the value `why` stands in its place; without either the fact is left out. */
@@ -126,10 +125,10 @@ function factsOf({ account: id, meter }: MeterInfo, state: State, history: Histo
     fact('toPay', tell('fact.toPayIs', account), notTold),
     fact(
       'newestBill',
-      bill ? billWords(bill, meter) : null,
+      bill ? billWords(bill) : null,
       notTold,
       bill && say('fact.billNumber', bill),
-      bill && checkWords(bill, meter),
+      bill && checkWords(bill),
       account.invoice_overdue === true && late(say('fact.overdue')),
     ),
     fact('register', tell('fact.registerIs', state), notTold, grownWords(state, 'register')),
@@ -140,12 +139,7 @@ function factsOf({ account: id, meter }: MeterInfo, state: State, history: Histo
       grownWords(state, 'witness'),
       tell('fact.witnessHeard', state),
     ),
-    fact(
-      'missingDays',
-      hasDays ? tell('fact.missingDaysIs', state) : null,
-      null,
-      missingWords(state, history),
-    ),
+    fact('missingDays', hasDays ? tell('fact.missingDaysIs', state) : null, null, missingWords(state)),
     fact('change', ...changeWords(state)),
     fact('degreeDays', cold, null, say('fact.colder')),
     fact('parts', tell('fact.partsAre', state), null, tell('fact.heatingRange', state)),
@@ -156,17 +150,14 @@ function factsOf({ account: id, meter }: MeterInfo, state: State, history: Histo
 const MOST_MISSING = 3;
 
 /** Which days have no reading, the newest first. */
-function missingWords(state: State, history: History | null): string | null {
-  const last = textOf(state, 'day');
-  if (!history || last === null || !numberOf(state, 'missing_days')) return null;
-  const read = new Set(history.days.flatMap(([day, kwh]) => (kwh === null ? [] : day)));
-  const missing = daysOf({ from: history.origin, to: last }).filter((day) => !read.has(day));
-  const days = missing
-    .slice(-MOST_MISSING)
-    .reverse()
-    .map((day) => write('date', day));
-  const isAll = missing.length <= MOST_MISSING;
-  return say('fact.missingAre', { days: `${days.join('; ')}${isAll ? '' : '; …'}` });
+function missingWords({ missing_day_list: gaps, missing_days: count }: State): string | null {
+  if (!Array.isArray(gaps) || gaps.length === 0) return null;
+  const days = gaps.slice(0, MOST_MISSING).flatMap((gap: string) => {
+    const [from = '', to = from] = gap.split('..');
+    return daysOf({ from, to: addDays(to, 1) }).reverse();
+  });
+  const newest = days.slice(0, MOST_MISSING).map((day) => write('date', day));
+  return say('fact.missingAre', { days: joined([...newest, Number(count) > MOST_MISSING && '…'], '; ') });
 }
 
 /** The change against last year, and its band. */
@@ -198,32 +189,28 @@ function grownWords(state: State, whose: 'register' | 'witness'): ComponentChild
   return late(joined([sentence, gaps], ' '), !isSame && missing === 0);
 }
 
-type Bill = Invoices['invoices'][number];
+type Bill = ReturnType<typeof billsOf>[number];
 
-export const billsOf = (account: string): readonly Bill[] =>
-  store.get<Invoices>(`account/${account}/invoices`)?.invoices ?? [];
+export function billsOf(account: string) {
+  const { invoices = [], currency } = store.get<Invoices>(`account/${account}/invoices`) ?? {};
+  return invoices.map((invoice) => ({ ...invoice, currency }));
+}
 
-function billWords(bill: Bill, meter: string): string {
+function billWords(bill: Bill): string {
   const { amount_due: due, status } = bill;
   const isPaid = due === null ? status?.toLowerCase() === 'paid' : due <= 0;
-  const amount = say('bill.amount', withCurrency(bill, meter));
-  return joined([amount, say(isPaid ? 'bill.paid' : 'bill.due', bill)]);
+  return joined([say('bill.amount', bill), say(isPaid ? 'bill.paid' : 'bill.due', bill)]);
 }
 
 /** Red, where the bill differs. The bridge's own sentence says more, and is English. */
-function checkWords(bill: Bill, meter: string): ComponentChildren {
-  const { check } = bill;
+function checkWords({ check, currency }: Bill): ComponentChildren {
   if (!check) return null;
-  const sentence = isEnglish() ? withMoney(check.sentence) : verdictWords(check, meter);
-  return late(sentence, check.verdict === 'differs');
-}
-
-function verdictWords(check: NonNullable<Bill['check']>, meter: string): string {
-  const amounts = withCurrency(check, meter);
+  const { verdict, sentence, sum_of_days: sum, unexplained } = check;
   const difference = Math.abs(check.difference);
   const way = check.difference > 0 ? 'bill.more_than_days' : 'bill.less_than_days';
-  const sum = say(difference < 0.01 ? 'bill.days' : way, { ...amounts, sum: check.sum_of_days, difference });
-  return joined([sum, say(`bill.${check.verdict}`, amounts)], '; ');
+  const days = say(difference < 0.01 ? 'bill.days' : way, { sum, difference, currency });
+  const verdictWords = joined([days, say(`bill.${verdict}`, { unexplained, currency })], '; ');
+  return late(isEnglish() ? withMoney(sentence) : verdictWords, verdict === 'differs');
 }
 
 export function Bills({ account, meter }: MeterInfo) {
@@ -232,8 +219,8 @@ export function Bills({ account, meter }: MeterInfo) {
     const months = new Set([period_start, period_end].flatMap((day) => day?.slice(0, 7) ?? []));
     return [
       tell('bill.for', bill) ?? say('bill.of', bill),
-      billWords(bill, meter),
-      checkWords(bill, meter),
+      billWords(bill),
+      checkWords(bill),
       ...[...months].map((month) => statementLink(meter, month)),
     ];
   });
@@ -261,7 +248,7 @@ export function MeterList(props: {
   );
   const item = (info: MeterInfo) => {
     const { account, meter } = info;
-    const state = withCurrency(store.get(`meter/${meter}/state`), meter);
+    const state = store.get<State>(`meter/${meter}/state`) ?? {};
     return (
       <li key={meter}>
         <button type="button" aria-current={meter === chosen} onClick={() => onChoose(meter)}>

@@ -95,11 +95,6 @@ export const textOf = (state: State | null, key: string): string | null =>
   typeof state?.[key] === 'string' ? state[key] : null;
 
 export const nameOf = ({ name, meter }: MeterInfo): string => name || say('meter.name', { meter });
-/** A document, with the currency of the meter: without any reading it is not known, and no amount either. */
-export const withCurrency = (document: State | null, meter: string): State => ({
-  ...document,
-  currency: store.get<History>(`meter/${meter}/history`)?.currency ?? 'EUR',
-});
 
 /** `2026-11-21`, there where the meters are. */
 export const today = (): string =>

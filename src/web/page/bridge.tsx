@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { DashboardChange } from './answers.ts';
 import { beginningOf, daysOfHistory } from './beginning.ts';
 import { ask, type Constituencies, type Health, type Info, type State, store, textOf } from './store.ts';
-import { Button, type Fact, Facts, Scroll, Sender, Table, useSearch, useSending } from './widgets.tsx';
+import { Button, type Fact, Facts, Scroll, Sender, Table, useSearch } from './widgets.tsx';
 import { joined, say, sayCount, sessionWords, tell, write } from './words.ts';
 
 export function Status() {
@@ -130,22 +130,19 @@ function newestList(): Constituencies | null {
 }
 
 export function ConstituencyTable() {
-  const { send, disabled, result } = useSending();
   const [search, isFound] = useSearch(say('filter'));
   const list = newestList();
   const rows = (list?.constituencies ?? [])
     .map(({ uri, name, code, house }) => ({ key: uri, cells: [name, code, house.name] }))
     .filter(({ cells }) => isFound(cells.join(' ')));
   const head = (['name', 'code', 'house'] as const).map((key) => say(`constituencies.${key}`));
-  const refresh = () => send(() => request('constituencies'));
   return (
     <>
       <p>{say('constituencies.why')}</p>
       <div class="fields">
-        <Button label={say('constituencies.refresh')} disabled={disabled} onClick={refresh} />
+        <Sender label={say('constituencies.refresh')} onSend={() => request('constituencies')} />
         {search}
       </div>
-      {result}
       {list === null && <p class="empty">{say('constituencies.notYet')}</p>}
       {list && (
         <>
@@ -164,7 +161,6 @@ export function ConstituencyTable() {
 /** The change is shown, and made when it is pressed for once more. */
 export function EnergyDashboard() {
   const { statistics } = store.get<Health>('bridge/health') ?? {};
-  const { result, disabled, send } = useSending();
   const [shown, setShown] = useState<DashboardChange | null>(null);
   const look = async () => {
     const change = await ask<DashboardChange>('GET', 'energy-dashboard');
@@ -178,7 +174,8 @@ export function EnergyDashboard() {
     await ask('POST', 'energy-dashboard', { digest });
     return say('dashboard.done');
   };
-  const facts = shown?.added.map(
+  const { added = [], cautions = [] } = shown ?? {};
+  const facts = added.map(
     ({ name, energy, cost }): Fact => [
       name === null ? say('dashboard.toAdd') : say('dashboard.toAddAs', { name }),
       energy,
@@ -189,23 +186,20 @@ export function EnergyDashboard() {
     <>
       <p>{say('dashboard.what')}</p>
       {statistics?.hours === 'even' && <p>{say('dashboard.even')}</p>}
-      {shown === null ? (
-        <Button label={say('dashboard.add')} disabled={disabled} onClick={() => send(look)} />
-      ) : (
-        <>
-          <Facts facts={facts ?? []} />
-          {shown.cautions.map((caution) => (
-            <p key={caution} class="late">
-              {caution}
-            </p>
-          ))}
-          <div class="fields">
-            <Button label={say('dashboard.confirm')} isMain onClick={() => send(() => add(shown))} />
-            <Button label={say('signIn.cancel')} onClick={() => setShown(null)} />
-          </div>
-        </>
-      )}
-      {result}
+      {shown && <Facts facts={facts} />}
+      {cautions.map((caution) => (
+        <p key={caution} class="late">
+          {caution}
+        </p>
+      ))}
+      <div class={shown ? 'fields' : ''}>
+        <Sender
+          label={say(shown ? 'dashboard.confirm' : 'dashboard.add')}
+          isMain={shown !== null}
+          onSend={() => (shown ? add(shown) : look())}
+        />
+        {shown && <Button label={say('signIn.cancel')} onClick={() => setShown(null)} />}
+      </div>
     </>
   );
 }

@@ -127,33 +127,6 @@ export function useSearch(name: string) {
   return [field, (text: string) => words.every((word) => text.toLowerCase().includes(word))] as const;
 }
 
-/** Sends, with what came of it. `possibleAt`: it has to wait until then. */
-export function useSending(possibleAt: string | null = null) {
-  const [said, setSaid] = useState('');
-  const [isBusy, setBusy] = useState(false);
-  const send = (what: () => Promise<string>) => {
-    setBusy(true);
-    setSaid('');
-    void what()
-      .catch((err: Error) => err.message)
-      .then((came) => {
-        setSaid(came);
-        setBusy(false);
-      });
-  };
-  const hasToWait = !isBusy && possibleAt !== null && Date.parse(possibleAt) > Date.now();
-  const outcome = isBusy ? say('asking') : said;
-  const words = hasToWait
-    ? `${said || say('poll.asked')} ${say('poll.possible', { at: possibleAt })}`
-    : outcome;
-  const result = (
-    <p class="result" role="status">
-      {words}
-    </p>
-  );
-  return { result, disabled: isBusy || hasToWait, send };
-}
-
 const FIELDS = {
   username: { label: 'signIn.userName', autocomplete: 'username' },
   password: { label: 'signIn.password', autocomplete: 'current-password', type: 'password' as 'text' },
@@ -165,7 +138,7 @@ const FIELDS = {
 
 /**
  * A button that sends, below fields where there are any, and what came of it. `onSend` is told what has been typed, by
- * name, without what is empty. Days end with today.
+ * name, without what is empty. Days end with today. `possibleAt`: the button has to wait until then.
  */
 export function Sender(props: {
   label: string;
@@ -174,13 +147,23 @@ export function Sender(props: {
   fields?: readonly (keyof typeof FIELDS)[];
   onSend: (typed: object) => Promise<string>;
 }) {
-  const { fields = [], onSend, possibleAt, ...button } = props;
-  const { result, disabled, send } = useSending(possibleAt);
-  const onSubmit = (event: SubmitEvent) => {
+  const { fields = [], onSend, possibleAt = null, ...button } = props;
+  const [said, setSaid] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const onSubmit = async (event: SubmitEvent) => {
     event.preventDefault();
     const typed = [...new FormData(event.currentTarget as HTMLFormElement)];
-    send(() => onSend(Object.fromEntries(typed.filter(([, value]) => value !== ''))));
+    setBusy(true);
+    setSaid('');
+    const sent = onSend(Object.fromEntries(typed.filter(([, value]) => value !== '')));
+    setSaid(await sent.catch((err: Error) => err.message));
+    setBusy(false);
   };
+  const hasToWait = !isBusy && possibleAt !== null && Date.parse(possibleAt) > Date.now();
+  const outcome = isBusy ? say('asking') : said;
+  const words = hasToWait
+    ? `${said || say('poll.asked')} ${say('poll.possible', { at: possibleAt })}`
+    : outcome;
   return (
     <form class={fields.length > 0 ? 'fields' : 'bare'} onSubmit={onSubmit}>
       {fields.map((name) => {
@@ -193,8 +176,10 @@ export function Sender(props: {
           </label>
         );
       })}
-      <Button type="submit" {...button} disabled={disabled} />
-      {result}
+      <Button type="submit" {...button} disabled={isBusy || hasToWait} />
+      <p class="result" role="status">
+        {words}
+      </p>
     </form>
   );
 }

@@ -2,12 +2,12 @@
 import { useState } from 'preact/hooks';
 import type { DashboardChange } from './answers.ts';
 import { beginningOf, daysOfHistory } from './beginning.ts';
-import { ask, type Constituencies, type Health, type Info, type State, store, textOf } from './store.ts';
+import { ask, type Constituencies, type Health, type State, store } from './store.ts';
 import { Button, type Fact, Facts, Scroll, Sender, Table, useSearch } from './widgets.tsx';
 import { joined, say, sayCount, sessionWords, tell, write } from './words.ts';
 
 export function Status() {
-  const health = store.get<Health>('bridge/health');
+  const health = store.get('bridge/health');
   if (!health) return <p class="empty">{say(store.isReady ? 'status.unknown' : 'loading')}</p>;
   const { state, reasons, last_poll_at, last_success_at, next_poll_at } = health;
   const isOneOfMany = Object.keys(health.auth).length > 1;
@@ -102,7 +102,7 @@ async function request(name: string, parameters = {}): Promise<string> {
 }
 
 /** Requests that poll share one cooldown. */
-const pollPossibleAt = () => store.get<Health>('bridge/health')?.poll_now_at ?? null;
+const pollPossibleAt = () => store.get('bridge/health')?.poll_now_at ?? null;
 
 export const PollNow = () => (
   <Sender label={say('poll.now')} isMain possibleAt={pollPossibleAt()} onSend={() => request('refresh')} />
@@ -122,11 +122,11 @@ export const ReadAgain = () => (
 
 /** The configured list, else the newest one that is kept. */
 function newestList(): Constituencies | null {
-  const base = store.get<Info>('bridge/info')?.base_topic ?? '';
-  const topic = textOf(store.get('bridge/constituencies'), 'topic') ?? '';
+  const { topic } = store.get('bridge/constituencies') ?? {};
+  const [chamber = '', house = ''] = topic?.split('/').slice(-2) ?? [];
   const lists = store.below<Constituencies>('constituencies/');
   const [newest] = [...lists].sort((a, b) => (a.fetched_at < b.fetched_at ? 1 : -1));
-  return store.get<Constituencies>(topic.slice(base.length + 1)) ?? newest ?? null;
+  return store.get('constituencies/<chamber>/<house_no>', chamber, house) ?? newest ?? null;
 }
 
 export function ConstituencyTable() {
@@ -160,7 +160,7 @@ export function ConstituencyTable() {
 
 /** The change is shown, and made when it is pressed for once more. */
 export function EnergyDashboard() {
-  const { statistics } = store.get<Health>('bridge/health') ?? {};
+  const { statistics } = store.get('bridge/health') ?? {};
   const [shown, setShown] = useState<DashboardChange | null>(null);
   const look = async () => {
     const change = await ask<DashboardChange>('GET', 'energy-dashboard');

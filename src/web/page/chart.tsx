@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { addDays } from '../../domain/period.ts';
 import { type Bar, barsOf, INTERVALS, type Interval, sumOf, type What } from './bars.ts';
 import { Legend, Picture, type Shown } from './picture.tsx';
-import { type History, numberOf, type State, store, textOf, today, type Usage } from './store.ts';
+import { type History, numberOf, store, textOf, today } from './store.ts';
 import { Button, Choice, Table } from './widgets.tsx';
 import { joined, say, write } from './words.ts';
 
@@ -78,7 +78,7 @@ function useSums({ meter, history, interval, page }: Omit<View, 'what'>): readon
   // The newest days may well come later; only what is more than a day late is a gap.
   const due = addDays(today(), -2);
   const last = newest > due ? newest : due;
-  const usage = store.get<Usage>(`meter/${meter}/usage/${interval}`);
+  const usage = store.get('meter/<meter>/usage/<interval>', meter, interval);
   return useMemo(() => {
     const revised = usage?.buckets.filter(({ revision }) => revision > 0) ?? [];
     const corrected = new Set(revised.map(({ start }) => start.slice(0, 10)));
@@ -92,7 +92,7 @@ function shownIn(
   earlier: readonly Bar[],
 ): Shown {
   const { from, to, days, missing, isRunning } = bar;
-  const state = store.get<State>(`meter/${meter}/state`);
+  const state = store.get('meter/<meter>/state', meter);
   const isMonth = interval === 'month' && from.endsWith('-01');
   const differing = state?.witness_differing_days;
   const isDiffering = interval === 'day' && Array.isArray(differing) && differing.includes(from);
@@ -142,7 +142,7 @@ function carriedWords(before: readonly Bar[]): string | null {
 
 /** Only a month that is complete has a statement. `month`: `2026-10`. */
 export function statementLink(meter: string, month: string): ComponentChildren {
-  const state = store.get<State>(`meter/${meter}/state`);
+  const state = store.get('meter/<meter>/state', meter);
   const newest = textOf(state, 'statement_month') ?? '';
   if (month > newest || `${month}-01` < (textOf(state, 'history_since') ?? '')) return null;
   return (

@@ -7,7 +7,7 @@ import { beginningOf } from './beginning.ts';
 import { ConstituencyTable, EnergyDashboard, Log, PollNow, ReadAgain, Status } from './bridge.tsx';
 import { Bills, billsOf, Meter, MeterList } from './meter.tsx';
 import { SignIns } from './signIn.tsx';
-import { ask, type Health, type Info, type MeterInfo, nameOf, store } from './store.ts';
+import { ask, type MeterInfo, nameOf, store } from './store.ts';
 import { Button, Fold, ReadableWords, Sender } from './widgets.tsx';
 import { say, useWords } from './words.ts';
 
@@ -62,7 +62,7 @@ function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
 
 function Screen({ session }: { session: Session | null }) {
   const [chosen, setChosen] = useState(location.hash.slice(1));
-  const info = store.get<Info>('bridge/info');
+  const info = store.get('bridge/info');
   const meters = info?.meters ?? [];
   const meter = meters.find((one) => one.meter === chosen) ?? meters[0];
   const onChoose = (name: string) => {
@@ -108,7 +108,7 @@ function Screen({ session }: { session: Session | null }) {
 }
 
 function Folds({ meter, hasAccounts }: { meter: MeterInfo | undefined; hasAccounts: boolean }) {
-  const hasStatistics = store.get<Health>('bridge/health')?.statistics != null;
+  const hasStatistics = store.get('bridge/health')?.statistics != null;
   const hasConstituencies = store.get('bridge/constituencies') !== null;
   return (
     <div class="more">
@@ -143,7 +143,7 @@ const Footer = ({ session, documentation }: { session: Session | null; documenta
 /** Why there is no meter to show. */
 function waiting(): string {
   if (!store.isReady) return say('loading');
-  const health = store.get<Health>('bridge/health');
+  const health = store.get('bridge/health');
   const beginning = health && beginningOf(health);
   return beginning ? say(`beginning.${beginning.step}`, beginning) : say('page.noMeter');
 }

@@ -3,26 +3,15 @@ import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { addDays, daysOf } from '../../domain/period.ts';
 import { Chart, statementLink } from './chart.tsx';
-import {
-  type History,
-  type Info,
-  type Invoices,
-  type MeterInfo,
-  nameOf,
-  numberOf,
-  type State,
-  store,
-  textOf,
-  today,
-} from './store.ts';
+import { type History, type MeterInfo, nameOf, numberOf, type State, store, textOf, today } from './store.ts';
 import { type Fact, Facts, late, Scroll, useSearch } from './widgets.tsx';
 import { dayAgo, isEnglish, joined, type Key, say, sayCount, tell, withMoney, write } from './words.ts';
 
 export function Meter({ info }: { info: MeterInfo }) {
-  const topic = `meter/${info.meter}`;
-  const document = store.get<State>(`${topic}/state`);
+  const { meter } = info;
+  const document = store.get('meter/<meter>/state', meter);
   const state = document ?? {};
-  const wholeHistory = store.get<History>(`${topic}/history`);
+  const wholeHistory = store.get('meter/<meter>/history', meter);
   const since = textOf(state, 'history_since') ?? '';
   const history = useMemo(() => sinceMovingIn(wholeHistory, since), [wholeHistory, since]);
   const day = textOf(state, 'day');
@@ -60,12 +49,12 @@ export function Meter({ info }: { info: MeterInfo }) {
           <div class="tiles">
             {tile('week')}
             {tile('month', joined([forecast, tell('meter.lastYear', state)]))}
-            {tile('last_month', statementLink(info.meter, textOf(state, 'statement_month') ?? ''))}
+            {tile('last_month', statementLink(meter, textOf(state, 'statement_month') ?? ''))}
             {tile('year')}
           </div>
         </>
       )}
-      {history && history.days.length > 0 && <Chart key={topic} meter={info.meter} history={history} />}
+      {history && history.days.length > 0 && <Chart key={meter} {...{ meter, history }} />}
       {document && <Facts facts={factsOf(info, document)} />}
     </article>
   );
@@ -96,8 +85,8 @@ const SMALLEST_MARGIN = 0.000_5;
 const FACTS_OF_ACCOUNT = ['toPay', 'newestBill', 'nextBill'];
 
 function factsOf({ account: id }: MeterInfo, state: State): (Fact | null)[] {
-  const account = store.get<State>(`account/${id}/state`) ?? {};
-  const { meters = [] } = store.get<Info>('bridge/info') ?? {};
+  const account = store.get('account/<account>/state', id) ?? {};
+  const { meters = [] } = store.get('bridge/info') ?? {};
   const isShared = meters.filter((one) => one.account === id).length > 1;
   /** Without the value `why` stands in its place; without either the fact is left out. */
   function fact(key: FactKey, value: string | null, why: string | null, ...notes: ComponentChildren[]) {
@@ -192,7 +181,7 @@ function grownWords(state: State, whose: 'register' | 'witness'): ComponentChild
 type Bill = ReturnType<typeof billsOf>[number];
 
 export function billsOf(account: string) {
-  const { invoices = [], currency } = store.get<Invoices>(`account/${account}/invoices`) ?? {};
+  const { invoices = [], currency } = store.get('account/<account>/invoices', account) ?? {};
   return invoices.map((invoice) => ({ ...invoice, currency }));
 }
 
@@ -248,7 +237,7 @@ export function MeterList(props: {
   );
   const item = (info: MeterInfo) => {
     const { account, meter } = info;
-    const state = store.get<State>(`meter/${meter}/state`) ?? {};
+    const state = store.get('meter/<meter>/state', meter) ?? {};
     return (
       <li key={meter}>
         <button type="button" aria-current={meter === chosen} onClick={() => onChoose(meter)}>

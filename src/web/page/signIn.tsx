@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { needsAPerson } from '../../domain/health.ts';
 import type { Device, Method, SignIn } from './answers.ts';
-import { ask, type Health, store } from './store.ts';
+import { ask, store } from './store.ts';
 import { Choice, ReadableWords, Sender } from './widgets.tsx';
 import { say, sayCount, sessionWords, tell } from './words.ts';
 
@@ -14,7 +14,7 @@ const MOST_READ = 400;
 /** Shown only while the provider wants a person. */
 export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
   const [needed, setNeeded] = useState<readonly SignIn[]>([]);
-  const auth = Object.entries(store.get<Health>('bridge/health')?.auth ?? {});
+  const auth = Object.entries(store.get('bridge/health')?.auth ?? {});
   // A refusal after a refusal changes only the time of the next attempt.
   const states = auth.map(([id, { state, next_attempt_at: next }]) => `${id} ${state} ${next}`);
   const isAllWell = auth.every(([, { state }]) => state === 'ok');

@@ -3,12 +3,9 @@ import type { PayloadByTopic } from '../../publication/payloads/payloads.ts';
 import type { BrokerState, LogLine } from './answers.ts';
 import { say } from './words.ts';
 
-export type Info = PayloadByTopic['bridge/info'];
-export type MeterInfo = Info['meters'][number];
+export type MeterInfo = PayloadByTopic['bridge/info']['meters'][number];
 export type Health = PayloadByTopic['bridge/health'];
-export type Usage = PayloadByTopic['meter/<meter>/usage/<interval>'];
 export type History = PayloadByTopic['meter/<meter>/history'];
-export type Invoices = PayloadByTopic['account/<account>/invoices'];
 export type Constituencies = PayloadByTopic['constituencies/<chamber>/<house_no>'];
 /** The state of a meter or an account: keys and units are in docs/topics.md. */
 export type State = Readonly<Record<string, unknown>>;
@@ -19,7 +16,7 @@ const RECONNECT_MS = 3_000;
 const documents = new Map<string, unknown>();
 let source: EventSource | null = null;
 let draw = () => {};
-let isDrawing = false;
+let frame = 0;
 
 /** The page has one. */
 export const store = {
@@ -31,7 +28,11 @@ export const store = {
   /** The newest event of a meter or an account. */
   event: null as { readonly topic: string; readonly payload: State } | null,
 
-  get: <T>(topic: string): T | null => (documents.get(topic) as T | undefined) ?? null,
+  /** `names` stand in the places of `<meter>` and the like. */
+  get<T extends keyof PayloadByTopic>(topic: T, ...names: readonly string[]): PayloadByTopic[T] | null {
+    const name = names.reduce((path: string, part) => path.replace(/<\w+>/, () => part), topic);
+    return (documents.get(name) as PayloadByTopic[T] | undefined) ?? null;
+  },
   below: <T>(topic: string): readonly T[] =>
     [...documents].flatMap(([name, document]) => (name.startsWith(topic) ? [document as T] : [])),
 
@@ -81,12 +82,8 @@ export const store = {
 };
 
 function changed() {
-  if (isDrawing) return;
-  isDrawing = true;
-  requestAnimationFrame(() => {
-    isDrawing = false;
-    draw();
-  });
+  cancelAnimationFrame(frame);
+  frame = requestAnimationFrame(draw);
 }
 
 export const numberOf = (state: State | null, key: string): number | null =>
@@ -98,7 +95,7 @@ export const nameOf = ({ name, meter }: MeterInfo): string => name || say('meter
 
 /** `2026-11-21`, there where the meters are. */
 export const today = (): string =>
-  new Date().toLocaleDateString('sv', { timeZone: store.get<Info>('bridge/info')?.timezone ?? 'UTC' });
+  new Date().toLocaleDateString('sv', { timeZone: store.get('bridge/info')?.timezone ?? 'UTC' });
 
 /** The reply as JSON. Rejects with a sentence for the reader. */
 export async function ask<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<T> {

@@ -176,12 +176,11 @@ class Page {
     };
   }
 
-  async #sessionOf({ request, visitor }: Exchange): Promise<Session> {
+  async #sessionOf({ request }: Exchange): Promise<Session> {
     return {
       version: this.#options.version,
       signedIn: await this.#isSignedIn(request),
       needsPassword: this.#sessions !== null,
-      mayTypePasswords: visitor.mayTypePasswords,
     };
   }
 

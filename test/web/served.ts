@@ -96,7 +96,7 @@ export async function openServer({
     routes: {
       'GET /report.txt': () => text('a report\n'),
       'GET /metrics': () => text('up 1\n'),
-      'GET /sign-in': () => json([]),
+      'GET /sign-in': ({ visitor }) => json(visitor.mayTypePasswords),
       'POST /request/:name': async (exchange) => text(`${exchange.name} ${await bodyOf(exchange)}`),
     },
     clock,

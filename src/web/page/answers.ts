@@ -5,7 +5,6 @@ export interface Session {
   readonly version: string;
   readonly signedIn: boolean;
   readonly needsPassword: boolean;
-  readonly mayTypePasswords: boolean;
 }
 
 export type Method = 'password' | 'device' | 'link';

@@ -77,7 +77,7 @@ function Screen({ session }: { session: Session | null }) {
         <span class={`connection ${store.stream}`}>{say(`connection.${store.stream}`)}</span>
       </header>
       <Trouble />
-      <SignIns mayTypePasswords={session?.mayTypePasswords ?? false} />
+      <SignIns />
       <main class={meters.length > 1 ? 'many' : ''}>
         {meters.length > 1 && <MeterList {...{ meters, onChoose }} chosen={meter?.meter ?? ''} />}
         {meter ? (

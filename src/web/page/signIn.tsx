@@ -12,7 +12,7 @@ const LOOK_MS = 3_000;
 const MOST_READ = 400;
 
 /** Shown only while the provider wants a person. */
-export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
+export function SignIns() {
   const [needed, setNeeded] = useState<readonly SignIn[]>([]);
   const auth = Object.entries(store.get('bridge/health')?.auth ?? {});
   // A refusal after a refusal changes only the time of the next attempt.
@@ -37,7 +37,7 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
   return (
     <>
       {needed.slice(0, MOST_SHOWN).map((signIn) => (
-        <AccountSignIn key={signIn.account} {...signIn} mayTypePasswords={mayTypePasswords} look={look} />
+        <AccountSignIn key={signIn.account} {...signIn} look={look} />
       ))}
       {more > 0 && <p class="trouble">{say('signIn.more', { count: more })}</p>}
     </>
@@ -47,8 +47,8 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
 /** Asks the bridge, and says what came of it. */
 type Act = (by: Method, typed?: object, verb?: 'POST' | 'DELETE') => Promise<string>;
 
-function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => Promise<void> }) {
-  const { account, state, reason, budget, device, link, mayTypePasswords, look } = props;
+function AccountSignIn(props: SignIn & { look: () => Promise<void> }) {
+  const { account, state, reason, budget, device, link, look } = props;
   const [hasTried, setTried] = useState(false);
   const [chosen, setMethod] = useState<Method | undefined>(device ? 'device' : undefined);
   // A password comes last where it can be read on the way.
@@ -86,7 +86,7 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
       {method === 'password' && <ByPassword act={act} />}
       {method === 'device' && <ByDevice device={device} act={act} />}
       {method === 'link' && <ByLink link={link} act={act} />}
-      {!mayTypePasswords && <p class="empty">{say('signIn.noPassword')}</p>}
+      {!methods.includes('password') && <p class="empty">{say('signIn.noPassword')}</p>}
     </section>
   );
 }

@@ -1,5 +1,5 @@
 // The values of the bars: days added up to weeks and months, the same period of the year before, and missing days.
-import { addDays, daysBetween, daysOf, intervalStart } from '../../domain/period.ts';
+import { addDays, daysBetween, daysOf, intervalStart, piecesOf } from '../../domain/period.ts';
 
 export const INTERVALS = ['day', 'week', 'month'] as const;
 export type Interval = (typeof INTERVALS)[number];
@@ -57,29 +57,24 @@ export function barsOf(
       missing: days.filter((row) => row?.[1] == null).length,
     };
   }
-  const count = SHOWN[interval];
-  return Array.from({ length: count }, (_, at) => at + 1 - count * (page + 1)).flatMap((further) => {
-    const start = intervalStart(interval, last, further);
-    const end = addDays(intervalStart(interval, start, 1), -1);
-    if (end < first || start > last) return [];
-    const from = start < first ? first : start;
-    const to = end > last ? last : end;
-    const days = daysBetween(from, to) + 1;
+  const begin = intervalStart(interval, last, 1 - SHOWN[interval] * (page + 1));
+  const end = page === 0 ? addDays(last, 1) : intervalStart(interval, last, 1 - SHOWN[interval] * page);
+  const span = { from: begin < first ? first : begin, to: end };
+  return piecesOf(span, interval).map(({ start, from, to, isPartial }) => {
+    const days = daysBetween(from, to);
     const earlier = yearBefore(interval, from);
-    const isWhole = interval === 'month' && end <= last && from === start;
-    const endOf = (day: string) => (isWhole ? intervalStart('month', day, 1) : addDays(day, days));
+    const isWholeMonth = interval === 'month' && !isPartial;
+    const endOf = (day: string) => (isWholeMonth ? intervalStart('month', day, 1) : addDays(day, days));
     const hasBefore = earlier !== null && earlier >= first;
-    return [
-      {
-        ...sumsOf(from, addDays(to, 1)),
-        from,
-        to,
-        days,
-        before: hasBefore ? sumsOf(earlier, endOf(earlier)) : { kwh: null, cost: null },
-        isRunning: end > last,
-        isCorrected: corrected.has(start),
-      },
-    ];
+    return {
+      ...sumsOf(from, to),
+      from,
+      to: addDays(to, -1),
+      days,
+      before: hasBefore ? sumsOf(earlier, endOf(earlier)) : { kwh: null, cost: null },
+      isRunning: to < intervalStart(interval, start, 1),
+      isCorrected: corrected.has(start),
+    };
   });
 }
 

@@ -207,11 +207,9 @@ class Attempts {
     if (flow === null) throw impossible('no_attempt', 'No link was asked for. Begin again.');
     const mistake = flow.mistakeIn(pasted);
     if (mistake !== null) throw impossible('wrong_address', mistake);
-    this.#link = null;
-    let isFirst = true;
     const step = async (scope: string) => {
-      if (!isFirst) return this.#beginCodeFlow(scope);
-      isFirst = false;
+      if (this.#link !== flow) return this.#beginCodeFlow(scope);
+      this.#link = null;
       await session.storeGrant(await flow.finish(new URL(pasted)));
       return null;
     };

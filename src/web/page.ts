@@ -8,7 +8,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import type { Log, LogTail } from '../foundation/log.ts';
-import type { PageWords } from '../publication/language.ts';
+import { type Language, pageWords, visitorsLanguage } from '../publication/language.ts';
 import { createStreams, type DocumentSource } from './events.ts';
 import type { Session } from './page/answers.ts';
 import { createSessions, type Entrance, refusalOf, type Visitor, visitorFrom } from './visitor.ts';
@@ -17,8 +17,7 @@ export interface PageOptions extends Entrance {
   readonly version: string;
   readonly documents: DocumentSource;
   readonly logTail: LogTail;
-  /** The words of the page in one language. `languages`: the visitor's, as an `Accept-Language` header. */
-  readonly words: (languages: string) => PageWords;
+  readonly language: Language | 'auto';
   /** Further routes for those who are signed in. */
   readonly routes: Routes;
   readonly clock: Clock;
@@ -31,6 +30,7 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly visitor: Visitor;
+  readonly language: Language;
   /** The part of the path that the route calls `:name`. */
   readonly name: string;
   readonly query: URLSearchParams;
@@ -99,7 +99,6 @@ export async function fieldsOf(exchange: Exchange): Promise<Readonly<Record<stri
 
 const tokenOf = ({ headers }: IncomingMessage): string | undefined =>
   new RegExp(`(?:^|; *)${COOKIE}=([\\w-]+)`).exec(headers.cookie ?? '')?.[1];
-export const languagesOf = ({ headers }: IncomingMessage): string => headers['accept-language'] ?? '';
 
 const packed = async (body: string) => ({
   body,
@@ -135,9 +134,9 @@ class Page {
       'GET /': this.#file('index.html', 'text/html'),
       'GET /page.js': this.#file('page.js', 'text/javascript'),
       'GET /page.css': this.#file('page.css', 'text/css'),
-      'GET /words': ({ request }) => {
-        const words = options.words(languagesOf(request));
-        return this.#sendOnce(request, words.language, 'application/json', () => JSON.stringify(words));
+      'GET /words': ({ request, language }) => {
+        const read = () => JSON.stringify(pageWords(language));
+        return this.#sendOnce(request, language, 'application/json', read);
       },
       'GET /session': async (exchange) => json(await this.#sessionOf(exchange)),
       'POST /session': (exchange) => this.#openSession(exchange),
@@ -252,9 +251,16 @@ class Page {
       return refuse(401, 'sign_in', 'Sign in with the password of the page.');
     const handler = this.#forEveryone[route] ?? this.#forSignedIn[route];
     if (handler === undefined) return refuse(404, 'not_found', 'There is nothing here.');
+    const exchange: Exchange = {
+      request,
+      response,
+      visitor,
+      language: visitorsLanguage(this.#options.language, request.headers['accept-language'] ?? ''),
+      name: path.split('/')[2] ?? '',
+      query: new URLSearchParams(query),
+    };
     try {
-      const name = path.split('/')[2] ?? '';
-      return await handler({ request, response, visitor, name, query: new URLSearchParams(query) });
+      return await handler(exchange);
     } catch (err) {
       if (err instanceof Failure) return json({ error: safeWords(err) }, err.code === TOO_LARGE ? 413 : 422);
       // A visitor who breaks off in the middle of a body is no fault.

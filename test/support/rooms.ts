@@ -26,7 +26,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'domain/health.ts',
     'domain/period.ts',
     'foundation',
-    'type publication/language.ts',
+    'publication/language.ts',
     'type publication/payloads/payloads.ts',
     'publication/words.ts',
   ],

@@ -6,7 +6,6 @@ import { type IncomingHttpHeaders, request } from 'node:http';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { LogTail } from '../../src/foundation/log.ts';
-import { pageWords, visitorsLanguage } from '../../src/publication/language.ts';
 import type { Document, DocumentSource, Listener } from '../../src/web/events.ts';
 import { bodyOf, createPage, json, type PageOptions, text } from '../../src/web/page.ts';
 import { type ServerOptions, serveHealth } from '../../src/web/server.ts';
@@ -92,7 +91,7 @@ export async function openServer({
     readPassword: null,
     documents: documents.follow,
     logTail,
-    words: (languages) => pageWords(visitorsLanguage('auto', languages)),
+    language: 'auto',
     routes: {
       'GET /report.txt': () => text('a report\n'),
       'GET /metrics': () => text('up 1\n'),

@@ -9,24 +9,13 @@ import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
 import type { Requests } from '../../mqtt/requests.ts';
-import { pageWords, visitorsLanguage } from '../../publication/language.ts';
 import { RetainedDiff } from '../../publication/retainedDiff.ts';
 import { STATEMENT_STYLE_HASH, statementPage } from '../../publication/statement/page.ts';
 import { statementOf } from '../../publication/statement/statement.ts';
 import type { MeterView } from '../../publication/views.ts';
 import type { DocumentSource, Listener } from '../../web/events.ts';
 import type { BrokerState, DashboardChange } from '../../web/page/answers.ts';
-import {
-  bodyOf,
-  createPage,
-  download,
-  fieldsOf,
-  json,
-  languagesOf,
-  type Routes,
-  refuse,
-  text,
-} from '../../web/page.ts';
+import { bodyOf, createPage, download, fieldsOf, json, type Routes, refuse, text } from '../../web/page.ts';
 import { createSignIns } from '../../web/signIn.ts';
 import { within } from '../../web/visitor.ts';
 import { type Context, metersOf } from '../context.ts';
@@ -67,7 +56,7 @@ export function openPage(parts: PageParts, context: Context) {
     isTrustedProxy: within(trustedProxy),
     logTail: parts.logTail,
     documents: followDocuments(parts, context),
-    words: (languages: string) => pageWords(visitorsLanguage(config.language, languages)),
+    language: config.language,
     routes: { ...signIns.routes, ...routesOf(parts, context) },
     clock,
     log,
@@ -101,7 +90,7 @@ function routesOf({ requests, report, metrics }: PageParts, context: Context): R
       return view ? download(`heat2mqtt-${view.meter}.csv`, ledgerCsv(view), 'text/csv') : NO_METER;
     },
     // A page of its own. Throws a Failure for a month that there is not.
-    'GET /statement': ({ query, request }) => {
+    'GET /statement': ({ query, language }) => {
       const meter = metersOf(context).find(({ name }) => name === (query.get('meter') ?? name));
       const account = context.accounts.find(({ id }) => id === meter?.account);
       const view = meter?.view();
@@ -109,7 +98,6 @@ function routesOf({ requests, report, metrics }: PageParts, context: Context): R
       const month = chosenMonth(meter.completeMonths(), query.get('month') ?? undefined);
       const statement = statementOf(month, { meter: view, account: account.view() });
       const issuedOn = view.zone.dayAt(context.clock.now());
-      const language = visitorsLanguage(config.language, languagesOf(request));
       const page = statementPage([statement], language, issuedOn);
       const allows = `style-src '${STATEMENT_STYLE_HASH}'; form-action 'none'`;
       return { ...text(page, 'text/html'), allows };
@@ -139,9 +127,13 @@ export function ledgerCsv({
 
 const dashboardRoutes = (deps: Parameters<typeof energyDashboard>[0], context: Context): Routes => ({
   'GET /energy-dashboard': async () => {
-    const { changed, ...looked } = await energyDashboard(deps, 'add', metersOf(context));
-    const { refusals, cautions, digest } = looked;
-    return json({ added: changed, refusals, cautions, digest } satisfies DashboardChange);
+    const {
+      changed: added,
+      refusals,
+      cautions,
+      digest,
+    } = await energyDashboard(deps, 'add', metersOf(context));
+    return json({ added, refusals, cautions, digest } satisfies DashboardChange);
   },
   'POST /energy-dashboard': async (exchange) => {
     const { digest } = await fieldsOf(exchange);

@@ -28,7 +28,6 @@ export interface PageOptions extends Entrance {
 
 export interface Exchange {
   readonly request: IncomingMessage;
-  readonly response: ServerResponse;
   readonly visitor: Visitor;
   readonly language: Language;
   /** The part of the path that the route calls `:name`. */
@@ -42,10 +41,12 @@ export interface Reply {
   /** Directives of the content security policy, in place of those of the page. */
   readonly allows?: string;
   readonly body?: string | Uint8Array;
+  /** Writes the body in place of that, and ends it. */
+  readonly stream?: (response: ServerResponse) => Promise<void>;
 }
 
-/** Gives `null` where it writes the answer itself. What it throws as a Failure is told, anything else is logged. */
-export type Handler = (exchange: Exchange) => Reply | null | Promise<Reply | null>;
+/** What it throws as a Failure is told, anything else is logged. */
+export type Handler = (exchange: Exchange) => Reply | Promise<Reply>;
 /** The keys are method and path, in which `:name` stands for any name. */
 export type Routes = Readonly<Record<string, Handler>>;
 
@@ -146,10 +147,12 @@ class Page {
   }
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const reply = await this.#answer(request, response);
-    if (reply === null) return;
-    response.writeHead(reply.status ?? 200, { ...this.#headersWith(reply.allows), ...reply.headers });
-    response.end(reply.body);
+    const { status = 200, headers, allows, body, stream } = await this.#answer(request);
+    response.writeHead(status, { ...this.#headersWith(allows), ...headers });
+    if (stream === undefined || request.method === 'HEAD') return void response.end(body);
+    await stream(response).catch((err) =>
+      this.#options.log.error({ err }, 'a stream of the page has failed'),
+    );
   }
 
   async #isSignedIn(request: IncomingMessage): Promise<boolean> {
@@ -228,19 +231,15 @@ class Page {
     return { status: 204, headers: { 'set-cookie': `${COOKIE}=; Max-Age=0; Path=/` } };
   }
 
-  #follow({ request, response }: Exchange): Reply | null {
-    const stream = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
-    if (request.method === 'HEAD') return { headers: stream };
-    response.writeHead(200, { ...this.#headersWith(), ...stream });
-    this.#serveStream(
-      response,
-      () => this.#isSignedIn(request),
-      this.#sessions?.ending(tokenOf(request)),
-    ).catch((err) => this.#options.log.error({ err }, 'a stream of the page has failed'));
-    return null;
+  #follow({ request }: Exchange): Reply {
+    const mayStay = () => this.#isSignedIn(request);
+    return {
+      headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' },
+      stream: (response) => this.#serveStream(response, mayStay, this.#sessions?.ending(tokenOf(request))),
+    };
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<Reply | null> {
+  async #answer(request: IncomingMessage): Promise<Reply> {
     const visitor = visitorFrom(request, this.#options);
     const refusal = refusalOf(request, visitor, this.#options);
     if (refusal !== null) return { ...text(`${refusal[1]}\n`), status: refusal[0] };
@@ -253,7 +252,6 @@ class Page {
     if (handler === undefined) return refuse(404, 'not_found', 'There is nothing here.');
     const exchange: Exchange = {
       request,
-      response,
       visitor,
       language: visitorsLanguage(this.#options.language, request.headers['accept-language'] ?? ''),
       name: path.split('/')[2] ?? '',

@@ -18,7 +18,7 @@ export function Status() {
     key: 'lastPoll' | 'lastGood' | 'nextPoll',
     at: string | null,
     why = say('status.noPoll'),
-  ): Fact => (at === null ? [say(`status.${key}`), null, why] : [say(`status.${key}`), say('when', { at })]);
+  ): Fact => [say(`status.${key}`), at && say('when', { at }), at === null && why];
   const today = [sayCount('requests', health.requests_today), sayCount('signIns', health.logins_today)];
   const facts = [
     poll('lastPoll', last_poll_at),

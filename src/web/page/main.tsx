@@ -102,7 +102,7 @@ function Screen({ session }: { session: Session | null }) {
         <Folds meter={meter} hasAccounts={hasAccounts} />
       </main>
       <News meters={meters} />
-      <Footer session={session} documentation={info?.links.documentation ?? ''} />
+      <Footer session={session} documentation={info?.links.documentation} />
     </>
   );
 }
@@ -123,10 +123,16 @@ function Folds({ meter, hasAccounts }: { meter: MeterInfo | undefined; hasAccoun
   );
 }
 
-const Footer = ({ session, documentation }: { session: Session | null; documentation: string }) => (
+const Footer = ({
+  session,
+  documentation,
+}: {
+  session: Session | null;
+  documentation: string | undefined;
+}) => (
   <footer>
     heat2mqtt {session?.version}
-    {documentation.startsWith('https://') && (
+    {documentation && (
       <a href={documentation} rel="noreferrer">
         {say('page.documentation')}
       </a>

@@ -66,7 +66,7 @@ function AccountSignIn(props: SignIn & { look: () => Promise<void> }) {
     const answer = await ask<{ readonly state?: string } | null>(verb, path, typed).finally(look);
     if (answer === null) return say('signIn.ended');
     if (answer.state === 'done') return say('signIn.done');
-    return typed === undefined ? '' : say('signIn.again');
+    return typed && 'pasted' in typed ? say('signIn.again') : '';
   };
   return (
     <section class="card signin" aria-label={say('signIn.label', { account })}>
@@ -109,7 +109,18 @@ function ByDevice({ device, act }: Pick<SignIn, 'device'> & { act: Act }) {
   return (
     <>
       <p>{say('signIn.onDevice')}</p>
-      {device && <OnDevice {...device} />}
+      {device && (
+        <div class="device">
+          {isWaiting && device.qr && <Qr {...device.qr} />}
+          <div>
+            {isWaiting && <p class="code">{device.user_code}</p>}
+            {isWaiting && <Address address={device.verification_uri_complete ?? device.verification_uri} />}
+            <p role="status">
+              {device.error?.message ?? say(isWaiting ? 'signIn.waiting' : 'signIn.done', device)}
+            </p>
+          </div>
+        </div>
+      )}
       <Sender
         label={say(isWaiting ? 'signIn.cancel' : 'signIn.getCode')}
         isMain={!isWaiting}
@@ -123,29 +134,14 @@ const ByLink = ({ link, act }: Pick<SignIn, 'link'> & { act: Act }) => (
   <>
     <p>{say('signIn.byLink')}</p>
     {link && <Address address={link} />}
-    {link ? (
-      <Sender fields={['pasted']} label={say('signIn.send')} isMain onSend={(typed) => act('link', typed)} />
-    ) : (
-      <Sender label={say('signIn.getLink')} isMain onSend={() => act('link')} />
-    )}
+    <Sender
+      fields={link ? ['pasted'] : []}
+      label={say(link ? 'signIn.send' : 'signIn.getLink')}
+      isMain
+      onSend={(typed) => act('link', typed)}
+    />
   </>
 );
-
-function OnDevice(device: Device) {
-  const isWaiting = device.state === 'waiting';
-  return (
-    <div class="device">
-      {isWaiting && device.qr && <Qr {...device.qr} />}
-      <div>
-        {isWaiting && <p class="code">{device.user_code}</p>}
-        {isWaiting && <Address address={device.verification_uri_complete ?? device.verification_uri} />}
-        <p role="status">
-          {device.error?.message ?? say(isWaiting ? 'signIn.waiting' : 'signIn.done', device)}
-        </p>
-      </div>
-    </div>
-  );
-}
 
 /** An address from the provider becomes a link only if it is for the web. */
 const Address = ({ address }: { address: string }) => (

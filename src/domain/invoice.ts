@@ -1,6 +1,7 @@
 // Invoices of an account: what is known of each, how they are written, and which one is the newest.
 import * as z from 'zod';
 import { knownUnits, type Micro } from './amount.ts';
+import { isCalledOverdue, isOpen } from './invoicePayment.ts';
 import { compareText } from './order.ts';
 import type { Day, Zone } from './period.ts';
 import { instant } from './reading.ts';
@@ -52,20 +53,6 @@ export const newestFirst = (invoices: readonly Invoice[]): Invoice[] =>
 export const newestOf = (invoices: readonly Invoice[], now: number): Invoice | null =>
   invoices.find((invoice) => dateOf(invoice) <= now + A_YEAR_MS) ?? invoices[0] ?? null;
 
-// Not all words of the provider are known: any other decides nothing. A bill that is closed may be unpaid.
-const PAID = /^(fully )?(paid|settled|cleared|cancell?ed|void|voided|written off)$/;
-const OVERDUE = /^(overdue|past due)$/;
-const UNPAID = /^(overdue|past due|unpaid|not paid|open|partially paid|partly paid)$/;
-
-const wordOf = ({ status }: Invoice): string => status?.toLowerCase().replace(/[_-]/g, ' ') ?? '';
-
-/** Something of it is still to be paid; `null` = not known. */
-function isOpen(invoice: Invoice): boolean | null {
-  if (PAID.test(wordOf(invoice))) return false;
-  if (invoice.open !== null) return invoice.open > 0;
-  return UNPAID.test(wordOf(invoice)) ? true : null;
-}
-
 export type Payment = 'paid' | 'to_pay' | 'overdue';
 
 /** `null` = not known. `overdue`: as `overdueInvoices` gives them. */
@@ -88,7 +75,7 @@ export function overdueInvoices(
   zone: Zone,
 ): readonly Invoice[] | null {
   const isPast = (invoice: Invoice): boolean | null => {
-    if (OVERDUE.test(wordOf(invoice))) return true;
+    if (isCalledOverdue(invoice)) return true;
     return invoice.dueAt === null ? null : zone.dayAt(invoice.dueAt) < today;
   };
   const unpaid = invoices.filter((invoice) => isOpen(invoice) !== false);

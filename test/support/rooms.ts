@@ -24,6 +24,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'auth',
     'config/listenAddress.ts',
     'domain/health.ts',
+    'domain/invoicePayment.ts',
     'domain/period.ts',
     'foundation',
     'publication/language.ts',

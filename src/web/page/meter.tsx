@@ -2,10 +2,11 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { addDays, daysOf } from '../../domain/period.ts';
+import { type Bill, billWords, checkWords } from './bills.ts';
 import { Chart, statementLink } from './chart.tsx';
 import { type History, type MeterInfo, nameOf, numberOf, type State, store, textOf, today } from './store.ts';
 import { type Fact, Facts, late, Scroll, useSearch } from './widgets.tsx';
-import { dayAgo, isEnglish, joined, type Key, say, sayCount, tell, withMoney, write } from './words.ts';
+import { dayAgo, joined, type Key, say, sayCount, tell, write } from './words.ts';
 
 export function Meter({ info }: { info: MeterInfo }) {
   const { meter } = info;
@@ -117,7 +118,7 @@ function factsOf({ account: id }: MeterInfo, state: State): (Fact | null)[] {
       bill ? billWords(bill) : null,
       notTold,
       bill && say('fact.billNumber', bill),
-      bill && checkWords(bill),
+      bill && checkOf(bill),
       account.invoice_overdue === true && late(say('fact.overdue')),
     ),
     fact('register', tell('fact.registerIs', state), notTold, grownWords(state, 'register')),
@@ -178,29 +179,14 @@ function grownWords(state: State, whose: 'register' | 'witness'): ComponentChild
   return late(joined([sentence, gaps], ' '), !isSame && missing === 0);
 }
 
-type Bill = ReturnType<typeof billsOf>[number];
-
-export function billsOf(account: string) {
-  const { invoices = [], currency } = store.get('account/<account>/invoices', account) ?? {};
+export function billsOf(account: string): readonly Bill[] {
+  const { invoices = [], currency = '' } = store.get('account/<account>/invoices', account) ?? {};
   return invoices.map((invoice) => ({ ...invoice, currency }));
 }
 
-function billWords(bill: Bill): string {
-  const { amount_due: due, status } = bill;
-  const isPaid = due === null ? status?.toLowerCase() === 'paid' : due <= 0;
-  return joined([say('bill.amount', bill), say(isPaid ? 'bill.paid' : 'bill.due', bill)]);
-}
-
-/** Red, where the bill differs. The bridge's own sentence says more, and is English. */
-function checkWords({ check, currency }: Bill): ComponentChildren {
-  if (!check) return null;
-  const { verdict, sentence, sum_of_days: sum, unexplained } = check;
-  const difference = Math.abs(check.difference);
-  const way = check.difference > 0 ? 'bill.more_than_days' : 'bill.less_than_days';
-  const days = say(difference < 0.01 ? 'bill.days' : way, { sum, difference, currency });
-  const verdictWords = joined([days, say(`bill.${verdict}`, { unexplained, currency })], '; ');
-  return late(isEnglish() ? withMoney(sentence) : verdictWords, verdict === 'differs');
-}
+/** Red, where the bill differs. */
+const checkOf = ({ check, currency }: Bill) =>
+  check && late(checkWords(check, currency), check.verdict === 'differs');
 
 export function Bills({ account, meter }: MeterInfo) {
   const facts = billsOf(account).map((bill): Fact => {
@@ -209,7 +195,7 @@ export function Bills({ account, meter }: MeterInfo) {
     return [
       tell('bill.for', bill) ?? say('bill.of', bill),
       billWords(bill),
-      checkWords(bill),
+      checkOf(bill),
       ...[...months].map((month) => statementLink(meter, month)),
     ];
   });

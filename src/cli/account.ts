@@ -8,8 +8,8 @@ import type { Property } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, type ReadingCloses } from '../domain/readingCloses.ts';
 import { Failure } from '../foundation/failure.ts';
 import { ledgerCodec } from '../store/ledgerDocument.ts';
-import { type Arguments, type Io, wrongOption } from './command.ts';
-import { loadSettings, refuseInFleet, type Settings } from './settings.ts';
+import { type Io, wrongOption } from './command.ts';
+import { type Configured, loadSettings, refuseInFleet, type Settings } from './settings.ts';
 
 type UpstreamOptions = Omit<Parameters<typeof openUpstream>[2], 'isCommand' | 'gate'>;
 
@@ -19,14 +19,20 @@ export interface Opened extends Settings {
 }
 
 /** The one account of a household that a command works on: that of `--account`, else the first. Rejects with a Failure. */
-export async function openAccount(given: Arguments, io: Io, more: UpstreamOptions = {}): Promise<Opened> {
+export async function openAccount(
+  given: {
+    readonly options: { readonly config?: string | undefined; readonly account?: string | undefined };
+  },
+  io: Io,
+  more: UpstreamOptions = {},
+): Promise<Opened> {
   const settings = await loadHousehold(given, io);
   const account = pickAccount(settings, given.options.account);
   return { ...settings, account, upstream: openUpstreamBeside(settings, account, io, more) };
 }
 
 /** Rejects with not_in_fleet, and as `loadSettings` does. */
-export async function loadHousehold(given: Arguments, io: Io): Promise<Settings> {
+export async function loadHousehold(given: Configured, io: Io): Promise<Settings> {
   const settings = await loadSettings(given, io);
   const instead = 'its views answer in SQL, and `heat2mqtt accounts` works on accounts';
   refuseInFleet(settings.config.fleet, 'This command', instead);
@@ -34,7 +40,7 @@ export async function loadHousehold(given: Arguments, io: Io): Promise<Settings>
 }
 
 /** Throws wrong_usage. */
-export function pickAccount({ config }: Settings, option?: unknown): Account {
+export function pickAccount({ config }: Settings, option?: string): Account {
   const account = option === undefined ? config.accounts[0] : config.accounts.find(({ id }) => id === option);
   if (account) return account;
   const allowed = config.accounts.map(({ id }) => id).join(', ') || 'none is configured';

@@ -17,16 +17,9 @@ import {
 import { EXIT, failure } from '../foundation/failure.ts';
 import { claimAlone } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
-import {
-  type Arguments,
-  type Command,
-  type Io,
-  isAgreed,
-  mustBeAnswerable,
-  refusal,
-  wrongUsage,
-} from './command.ts';
-import { columnsOf, formatFrom, print, tableLines } from './printing.ts';
+import { type Io, isAgreed, mustBeAnswerable, refusal, wrongUsage } from './command.ts';
+import type { Command, Given } from './commands.ts';
+import { columnsOf, print, tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
 const NO_FLEET =
@@ -34,7 +27,7 @@ const NO_FLEET =
 
 interface Parts {
   readonly name: string;
-  readonly options: Arguments['options'];
+  readonly options: Given<'accounts'>['options'];
   /** After the name of the action. */
   readonly words: readonly string[];
   readonly settings: Settings;
@@ -62,7 +55,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   reseal: { options: [], takes: NONE, run: reseal },
 };
 
-export const accounts: Command = async (given, io) => {
+export const accounts: Command<'accounts'> = async (given, io) => {
   const [name = 'nothing', ...words] = given.words;
   const action = ACTIONS[name];
   if (action === undefined)
@@ -93,7 +86,7 @@ async function change({ name, words: ids, options, opened: { database } }: Parts
     throw wrongUsage(`No account of the fleet is called ${unknown.join(', ')}: nothing was changed.`);
   const count = new Set(ids).size;
   const question = `Remove ${countWords(count, 'account')} from the fleet, with all readings and topics?`;
-  if (name === 'remove' && !(await isAgreed(question, { options, words: ids }, io))) return;
+  if (name === 'remove' && !(await isAgreed(question, { options }, io))) return;
   const changed = await changeAccounts(name as Deed, ids, database);
   const unchanged = count - changed;
   const wereSo = unchanged === 0 ? '' : `, ${unchanged} ${unchanged === 1 ? 'was' : 'were'} so already`;
@@ -114,11 +107,8 @@ async function reseal({ opened }: Parts, io: Io) {
 }
 
 async function importAccounts(parts: Parts, io: Io) {
-  const { 'from-state': directory, 'dry-run': dryRun } = parts.options;
-  const isDry = dryRun === true;
-  const lines = await (directory
-    ? importHousehold(String(directory), isDry, parts, io)
-    : importFile(isDry, parts));
+  const { 'from-state': directory, 'dry-run': isDry = false } = parts.options;
+  const lines = await (directory ? importHousehold(directory, isDry, parts, io) : importFile(isDry, parts));
   io.out(`${isDry ? 'would be ' : ''}${lines.join('\n')}\n`);
 }
 
@@ -145,7 +135,7 @@ async function importFile(isDry: boolean, { words: [file = ''], opened }: Parts)
 
 async function importHousehold(directory: string, isDry: boolean, parts: Parts, io: Io): Promise<string[]> {
   const { log, config } = parts.settings;
-  const { giveUp } = await claimAlone(directory, parts.options.force === true, io.clock, log);
+  const { giveUp } = await claimAlone(directory, parts.options.force ?? false, io.clock, log);
   const household = new StateDirectory(directory, log);
   const moved = await moveHousehold(config.accounts, isDry, { ...parts, household, clock: io.clock }).finally(
     giveUp,
@@ -160,10 +150,10 @@ async function importHousehold(directory: string, isDry: boolean, parts: Parts, 
 }
 
 async function printAccounts({ options, settings: { zone }, opened }: Parts, io: Io) {
-  const { format: wanted = 'table', failing } = options;
+  const { format = 'table', failing = false } = options;
   const at = (time: number | null) => (time === null ? null : zone.iso(time));
   const short = (time: number | null) => at(time)?.slice(0, 16).replace('T', ' ') ?? null;
-  const listed = await listAccounts(opened.database, failing === true);
+  const listed = await listAccounts(opened.database, failing);
   const timed = (write: (time: number | null) => string | null) =>
     listed.map((account) => ({
       ...account,
@@ -183,5 +173,5 @@ async function printAccounts({ options, settings: { zone }, opened }: Parts, io:
   const rows = () => [...tableLines(columns, timed(short)), `${listed.length} in all; times in ${zone.name}`];
   const table = () => (failing && listed.length === 0 ? ['No account fails.'] : rows());
   const names = 'id state last_success_at next_run_at failing_since failures last_error auth_state advice';
-  print(formatFrom(wanted, io), { records: timed(at), csv: names.split(' '), table }, io);
+  print(format, { records: timed(at), csv: names.split(' '), table }, io);
 }

@@ -22,20 +22,11 @@ import { type Content, replace, setAside, withoutCustomer } from '../store/priva
 import { finishRestore, plainDocuments, replaceDocuments, StateBefore } from '../store/restore.ts';
 import { canListenIn } from '../store/socket.ts';
 import { stateUnwritable } from '../store/stateDirectory.ts';
-import {
-  type Arguments,
-  type Command,
-  type Io,
-  isAgreed,
-  mustBeAnswerable,
-  refusal,
-  shown,
-  unwritable,
-  wrongUsage,
-} from './command.ts';
+import { type Io, isAgreed, mustBeAnswerable, refusal, shown, unwritable, wrongUsage } from './command.ts';
+import type { Command, Given } from './commands.ts';
 import { loadSettings, refuseInFleet, silentLog } from './settings.ts';
 
-export const backup: Command = async (given, io) => {
+export const backup: Command<'backup'> = async (given, io) => {
   const [file = ''] = given.words;
   const { config, path, origins } = await loadSettings(given, io);
   refuseInFleet(config.fleet, 'backup', 'back up its database, and fleet.key apart from it');
@@ -70,7 +61,7 @@ export const backup: Command = async (given, io) => {
   return EXIT.fine;
 };
 
-export const restore: Command = async (given, io) => {
+export const restore: Command<'restore'> = async (given, io) => {
   const [file = ''] = given.words;
   mustBeAnswerable('restore', given, io);
   const isDone = await withBackup(file, (opened) => restoreFrom(opened, given, io));
@@ -80,7 +71,7 @@ export const restore: Command = async (given, io) => {
 };
 
 /** False: without agreement nothing was changed. */
-async function restoreFrom(opened: FileHandle, given: Arguments, io: Io): Promise<boolean> {
+async function restoreFrom(opened: FileHandle, given: Given<'restore'>, io: Io): Promise<boolean> {
   const [file = ''] = given.words;
   const read = await surveyBackup(opened);
   const strange = [...read.survey.strange.keys()].map(withoutCustomer);
@@ -90,7 +81,7 @@ async function restoreFrom(opened: FileHandle, given: Arguments, io: Io): Promis
   }
   const plan = await planOf(read, given, io);
   const { stateDir } = plan;
-  const isForced = given.options.force === true;
+  const { force: isForced = false } = given.options;
   if (await isDaemonRunning(stateDir)) throw alreadyRunning(stateDir);
   await finishRestore(stateDir).catch(() => undefined);
   const before = await readBefore(stateDir, read, given);
@@ -130,11 +121,11 @@ const contentWords = ({ meters, days }: Survey): string =>
   `${meters} ${meters === 1 ? 'meter' : 'meters'} with ${days} days`;
 
 /** The places of everything. An existing configuration stays unless forced, and its state directory is taken in any case. */
-async function planOf({ config, secrets_taken }: BackupHead, { options }: Arguments, { env }: Io) {
-  const named = typeof options.config === 'string' ? options.config : env.HEAT2MQTT_CONFIG || undefined;
+async function planOf({ config, secrets_taken }: BackupHead, { options }: Given<'restore'>, { env }: Io) {
+  const named = options.config ?? (env.HEAT2MQTT_CONFIG || undefined);
   const configPath = named ?? findConfigFile(undefined, env, existsSync) ?? 'config.yaml';
   const there = existsSync(configPath) ? decodeText(await readFile(configPath)) : null;
-  const isWritten = config !== null && (there === null || options.force === true);
+  const isWritten = config !== null && (there === null || options.force);
   const obstacle = isWritten ? await obstacleIn(dirname(configPath)) : null;
   if (obstacle !== null) throw unwritable(configPath, obstacle);
   const usualDir = outlineOf(there ?? config, configPath, env).stateDir;
@@ -176,7 +167,7 @@ async function obstacleIn(path: string): Promise<string | null> {
 async function readBefore(
   stateDir: string,
   { made_at }: BackupHead,
-  { options }: Arguments,
+  { options }: Given<'restore'>,
 ): Promise<StateBefore> {
   const before = await StateBefore.of(stateDir);
   if (options.force) return before;

@@ -3,14 +3,15 @@ import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { liveChecks } from './check/live.ts';
 import { machineChecks } from './check/machine.ts';
 import type { Check, Outcome } from './check/outcome.ts';
-import { type Arguments, adviceOf, type Command, type Io } from './command.ts';
+import { adviceOf, type Io } from './command.ts';
+import type { Command, Given } from './commands.ts';
 import { printJson } from './printing.ts';
 import { loadSettings } from './settings.ts';
 
 /** A wrong configuration comes first, then what needs the user, then what may pass by itself. */
 const WORST_FIRST = ['config', 'credentials', 'unexpected', 'provider', 'broker', 'homeAssistant'] as const;
 
-export const check: Command = async (given, io) => {
+export const check: Command<'check'> = async (given, io) => {
   const { json } = given.options;
   const results: Result[] = [];
   const exitCodes = new Set<number>();
@@ -25,7 +26,7 @@ export const check: Command = async (given, io) => {
 };
 
 /** Each is begun once the one before has ended. */
-async function* checksOf(given: Arguments, io: Io): AsyncGenerator<Check> {
+async function* checksOf(given: Given<'check'>, io: Io): AsyncGenerator<Check> {
   const loading = loadSettings(given, io);
   yield {
     name: 'configuration',

@@ -26,14 +26,10 @@ export interface Io {
   readonly interrupted: AbortSignal;
 }
 
-/** The options that were given, and the words after the command. */
-export interface Arguments {
-  readonly options: Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
-  readonly words: readonly string[];
+/** What a command that asks is given. */
+interface Askable {
+  readonly options: { readonly yes?: true | undefined };
 }
-
-/** Resolves to the exit code. */
-export type Command = (given: Arguments, io: Io) => Promise<number>;
 
 /** A command cannot do what it is asked to, however often: exit code 2. */
 export const refusal = (code: string, message: string, hint?: string) =>
@@ -54,25 +50,18 @@ export const unwritable = (path: string, code = 'unknown error') =>
 export const wrongUsage = (message: string) =>
   refusal('wrong_usage', message, `\`${about.name} --help\` lists commands and options.`);
 
-/** Throws wrong_usage unless the value of an option is one of these. */
-export function choiceOf<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
-  const chosen = choices.find((choice) => choice === value);
-  if (chosen === undefined) throw wrongOption(name, value, choices.join(', '));
-  return chosen;
-}
-
 /** About an option that is there, but not with this value. */
 export const wrongOption = (name: string, value: unknown, allowed: string) =>
   wrongUsage(`${name}: found ${String(value).slice(0, 20)}; allowed: ${allowed}.`);
 
 /** A command that asks before it changes something elsewhere: throws wrong_usage when there is no terminal. */
-export function mustBeAnswerable(command: string, { options }: Arguments, { isInteractive }: Io): void {
+export function mustBeAnswerable(command: string, { options }: Askable, { isInteractive }: Io): void {
   if (!options.yes && !isInteractive)
     throw wrongUsage(`${command} asks once: without a terminal it needs --yes.`);
 }
 
 /** Asks, unless `--yes` has been given. Without agreement it says that nothing was changed. */
-export async function isAgreed(question: string, { options }: Arguments, { ask, out }: Io): Promise<boolean> {
+export async function isAgreed(question: string, { options }: Askable, { ask, out }: Io): Promise<boolean> {
   if (options.yes || /^\s*y(es)?\s*$/i.test((await ask(`${question} [y/N] `)) ?? '')) return true;
   out('Nothing was changed.\n');
   return false;

@@ -3,7 +3,35 @@ import { parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure, framesOf, kindOf } from '../foundation/failure.ts';
 import { adviceOf, type Io, wrongUsage } from './command.ts';
-import { COMMANDS, type CommandRow } from './commands.ts';
+import { COMMANDS, type Command, type CommandName, type CommandRow, type Given } from './commands.ts';
+import type { Options } from './options.ts';
+
+/** The code of a command is loaded when it is called. */
+const LOAD: { readonly [Name in CommandName]: () => Promise<Command<Name>> } = {
+  demo: async () => (await import('./simulate.ts')).demo,
+  setup: async () => (await import('./setup.ts')).setup,
+  check: async () => (await import('./check.ts')).check,
+  run: async () => (await import('./run.ts')).run,
+  usage: async () => (await import('./usage.ts')).usage,
+  invoices: async () => (await import('./invoices.ts')).invoices,
+  constituencies: async () => (await import('./constituencies.ts')).constituencies,
+  export: async () => (await import('./onDisk.ts')).exportLedgers,
+  statement: async () => (await import('./onDisk.ts')).statement,
+  backup: async () => (await import('./backup.ts')).backup,
+  restore: async () => (await import('./backup.ts')).restore,
+  report: async () => (await import('./report.ts')).report,
+  mcp: async () => (await import('./mcp.ts')).mcp,
+  healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
+  login: async () => (await import('./login.ts')).login,
+  logout: async () => (await import('./login.ts')).logout,
+  simulate: async () => (await import('./simulate.ts')).simulate,
+  uninstall: async () => (await import('./uninstall.ts')).uninstall,
+  'energy-dashboard': async () => (await import('./energyDashboard.ts')).energyDashboard,
+  accounts: async () => (await import('./accounts.ts')).accounts,
+  config: async () => (await import('./config.ts')).config,
+};
+
+const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name);
 
 /** Runs a command line and resolves to its exit code; a Failure becomes a message. Never rejects. */
 export async function exitCodeOf(argv: readonly string[], io: Io): Promise<number> {
@@ -41,22 +69,30 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<n
   const [first] = argv[0] === 'help' ? argv.slice(1) : argv;
   const isNamed = first !== undefined && !first.startsWith('-');
   const name = isNamed ? first : 'run';
-  const row = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (argv.includes('--version') && !isNamed) {
     io.out(`${about.version}\n`);
     return EXIT.fine;
   }
   if (argv.includes('--help') || argv.includes('-h') || argv[0] === 'help') {
     const width = Math.min(io.columns, WIDTH);
-    io.out(isNamed && row ? helpOf(name, row, width) : overview(width));
+    io.out(isNamed && isCommand(name) ? helpOf(name, COMMANDS[name], width) : overview(width));
     return EXIT.fine;
   }
-  if (!row)
+  if (!isCommand(name))
     throw wrongUsage(`Unknown command: ${name.slice(0, 40)}.${await meant(name, Object.keys(COMMANDS))}`);
-  const { values, positionals } = await parse(row, isNamed ? argv.slice(1) : argv);
-  refuseWords(name, row, positionals);
-  const command = await row.load();
-  return command({ options: values, words: positionals }, io);
+  return runCommand(name, isNamed ? argv.slice(1) : argv, io);
+}
+
+async function runCommand<Name extends CommandName>(
+  name: Name,
+  args: readonly string[],
+  io: Io,
+): Promise<number> {
+  const row: CommandRow = COMMANDS[name];
+  const { values, positionals: words } = await parse(row.options, args);
+  refuseWords(name, row, words);
+  const options = valuesOf(row.options, values) as Given<Name>['options'];
+  return (await LOAD[name]())({ options, words }, io);
 }
 
 /** Throws wrong_usage. */
@@ -64,13 +100,15 @@ function refuseWords(name: string, { words: allowed }: CommandRow, words: readon
   const [first = 'nothing', ...others] = words;
   if (allowed === undefined && words.length > 0)
     throw wrongUsage(
-      Object.hasOwn(COMMANDS, first)
+      isCommand(first)
         ? `The command comes first: ${about.name} ${first}, then its options.`
         : `${name} takes no further words, found: ${first.slice(0, 40)}.`,
     );
-  if (allowed === undefined || allowed.includes('…')) return;
-  if (others.length > 0 || (words.length === 0 && !allowed.startsWith('[')))
-    throw wrongUsage(`${name} takes one word, ${allowed}; found: ${words.join(' ').slice(0, 40) || first}.`);
+  if (allowed === undefined || allowed.areMany) return;
+  if (others.length > 0 || (words.length === 0 && !allowed.isOptional))
+    throw wrongUsage(
+      `${name} takes one word, ${allowed.shown}; found: ${words.join(' ').slice(0, 40) || first}.`,
+    );
 }
 
 /** A mistyped word, answered with the one of `words` that is nearest; empty: none is near. */
@@ -81,14 +119,10 @@ async function meant(word: string, words: readonly string[], before = ''): Promi
 }
 
 /** Rejects with wrong_usage. */
-async function parse(row: CommandRow, args: readonly string[]) {
-  const options = Object.keys(row.options).map((usage) => {
-    const [name = '', value] = usage.slice('--'.length).split(' ');
-    return { name, value, usage };
-  });
-  const kinds = options.map(({ name, value }) => {
-    const type: 'string' | 'boolean' = value === undefined ? 'boolean' : 'string';
-    return [name, { type, multiple: value?.endsWith('…') === true }] as const;
+async function parse(declared: Options, args: readonly string[]) {
+  const kinds = Object.entries(declared).map(([name, { shown }]) => {
+    const type: 'string' | 'boolean' = shown === undefined ? 'boolean' : 'string';
+    return [name, { type, multiple: true }] as const;
   });
   try {
     return parseArgs({ args: [...args], options: Object.fromEntries(kinds), allowPositionals: true });
@@ -96,17 +130,26 @@ async function parse(row: CommandRow, args: readonly string[]) {
     // Node adds advice about its own conventions.
     const [message = ''] = err instanceof Error ? err.message.split(/\.?(?:\n|\. |$)/) : [];
     const [, name = ''] = /--([\w-]+)/.exec(message) ?? [];
-    const allowed = options.find((option) => option.name === name);
-    if (!allowed && GONE.includes(name)) throw wrongUsage(`--${name} is gone: ${SECRETS_APART}.`);
-    if (allowed?.value)
+    const shown = declared[name]?.shown;
+    if (GONE.includes(name)) throw wrongUsage(`--${name} is gone: ${SECRETS_APART}.`);
+    if (shown !== undefined)
       throw wrongUsage(
-        `--${name} has no value, or one that begins with a dash (then --${name}=…); allowed: ${allowed.usage}.`,
+        `--${name} has no value, or one that begins with a dash (then --${name}=…); allowed: --${name} ${shown}.`,
       );
-    const names = options.map((option) => option.name);
-    const other = allowed || name === '' ? '' : await meant(name, names, '--');
+    const isUnknown = name !== '' && !Object.hasOwn(declared, name);
+    const other = isUnknown ? await meant(name, Object.keys(declared), '--') : '';
     throw wrongUsage(`${message || 'Wrong usage'}.${other}`);
   }
 }
+
+/** Throws wrong_usage. */
+const valuesOf = (declared: Options, typed: Awaited<ReturnType<typeof parse>>['values']) =>
+  Object.fromEntries(
+    Object.entries(typed).map(([name, given]) => [
+      name,
+      declared[name]?.read([given ?? []].flat().map(String), `--${name}`),
+    ]),
+  );
 
 /** Any terminal has so many columns, and a page of the help no more of them. */
 const WIDTH = 80;
@@ -132,7 +175,7 @@ const EXIT_CODES =
   'Exit codes: 0 fine, 1 unexpected fault, 2 wrong usage, 3 configuration invalid, 4 credentials refused, 5 provider unreachable, 6 broker unreachable, 7 Home Assistant unreachable.';
 
 const usageOf = (name: string, { words }: CommandRow): string =>
-  words === undefined ? name : `${name} ${words}`;
+  words === undefined ? name : `${name} ${words.shown}`;
 
 function shortUsage(name: string, row: CommandRow): string {
   const usage = usageOf(name, row);
@@ -141,7 +184,10 @@ function shortUsage(name: string, row: CommandRow): string {
 
 function helpOf(name: string, row: CommandRow, width: number): string {
   const head = wrapped(`${about.name} ${usageOf(name, row)}: ${row.summary}`, width);
-  return `${head}\n\n${columns(Object.entries(row.options), width)}\n`;
+  const rows = Object.entries(row.options).map(
+    ([option, { shown, means }]) => [`--${option}${shown === undefined ? '' : ` ${shown}`}`, means] as const,
+  );
+  return `${head}\n\n${columns(rows, width)}\n`;
 }
 
 /** An entry that is too wide for the left column has a line of its own. */

@@ -1,193 +1,190 @@
-// The commands: help, options and types follow from this table (commandLine.ts). The code of a command is loaded when it is called.
-import type { Command } from './command.ts';
+// The commands: help, types and reading of a command line follow from this table.
+import type { Io } from './command.ts';
+import { flag, number, type Options, oneOf, port, text, type Values } from './options.ts';
 
 export interface CommandRow {
-  /** The one word that follows the name, in brackets if it may be left out; or several, each with `…`. Without any, none may. */
-  readonly words?: string;
+  /** The one word that follows the name; undefined: none may. */
+  readonly words?: { readonly shown: string; readonly isOptional?: true; readonly areMany?: true };
   readonly summary: string;
   readonly options: Options;
-  readonly load: () => Promise<Command>;
 }
 
-/** Each option as the help shows it, and what it does: `--name`, for a value `--name VALUE` (`VALUE…`: several times). */
-type Options = Readonly<Record<string, string>>;
+const config = text('PATH', 'the configuration file');
+const account = text('ID', 'the account; default: the first');
+const format = oneOf(['table', 'json', 'csv'], 'how to print; table on a terminal');
+const yes = flag('do not ask');
 
-const CONFIG: Options = { '--config PATH': 'the configuration file' };
-const ACCOUNT: Options = { '--account ID': 'the account; default: the first' };
-const FORMAT: Options = { '--format table|json|csv': 'how to print; table on a terminal' };
-const YES: Options = { '--yes': 'do not ask' };
-
-/** Each command in the order of the help. */
-export const COMMANDS: Readonly<Record<string, CommandRow>> = {
+/** Each command, and each of its options, in the order of the help. */
+export const COMMANDS = {
   demo: {
     summary: 'simulated provider, embedded broker and the real daemon in one process',
-    options: { '--port N': "the broker's port; default: 1883, or a free one" },
-    load: async () => (await import('./simulate.ts')).demo,
+    options: { port: port("the broker's port; default: 1883, or a free one") },
   },
   setup: {
     summary: 'ask for provider, login and broker, try each answer, and write or change a configuration',
-    options: { '--config PATH': 'the file to write or to change; default: config.yaml' },
-    load: async () => (await import('./setup.ts')).setup,
+    options: { config: text('PATH', 'the file to write or to change; default: config.yaml') },
   },
   check: {
     summary: 'try everything that run needs, one line each',
     options: {
-      ...CONFIG,
-      '--live': 'also ask issuer, provider, broker and Home Assistant (at most one login)',
-      '--json': 'print JSON',
+      config,
+      live: flag('also ask issuer, provider, broker and Home Assistant (at most one login)'),
+      json: flag('print JSON'),
     },
-    load: async () => (await import('./check.ts')).check,
   },
   run: {
     summary: 'the daemon (default)',
-    options: { ...CONFIG },
-    load: async () => (await import('./run.ts')).run,
+    options: { config },
   },
   usage: {
     summary: 'ask the provider for the usage of a period and print it',
     options: {
-      ...CONFIG,
-      ...ACCOUNT,
-      '--from DATE': 'first day, YYYY-MM-DD; default: 30 days, 12 weeks or months, 8 quarters, 4 years back',
-      '--to DATE': 'last day; default: today',
-      '--interval day|week|month|quarter|year': 'default: day',
-      '--tariff UNIT_RATE,STANDING_CHARGE': 'also what it would have cost, such as 0.124,0.686',
-      ...FORMAT,
+      config,
+      account,
+      from: text(
+        'DATE',
+        'first day, YYYY-MM-DD; default: 30 days, 12 weeks or months, 8 quarters, 4 years back',
+      ),
+      to: text('DATE', 'last day; default: today'),
+      interval: oneOf(['day', 'week', 'month', 'quarter', 'year'], 'default: day'),
+      tariff: text('UNIT_RATE,STANDING_CHARGE', 'also what it would have cost, such as 0.124,0.686'),
+      format,
     },
-    load: async () => (await import('./usage.ts')).usage,
   },
   invoices: {
     summary: 'ask the provider for the invoices of the last three years and print them',
-    options: { ...CONFIG, ...ACCOUNT, ...FORMAT },
-    load: async () => (await import('./invoices.ts')).invoices,
+    options: { config, account, format },
   },
   constituencies: {
     summary: 'print the public list of constituencies; needs no account and no broker',
     options: {
-      ...CONFIG,
-      '--chamber dail|seanad': 'all houses of the chamber; without any choice: its sitting house',
-      '--house-no N': 'the number of the house',
-      '--chamber-id URI…': 'a house as /ie/oireachtas/house/dail/33',
-      '--skip N': 'leave out the first N',
-      '--limit N': 'at most N; default: all',
-      ...FORMAT,
+      config,
+      chamber: text('dail|seanad', 'all houses of the chamber; without any choice: its sitting house'),
+      'house-no': text('N', 'the number of the house'),
+      'chamber-id': {
+        shown: 'URI…',
+        means: 'a house as /ie/oireachtas/house/dail/33',
+        read: (typed: readonly string[]) => typed,
+      },
+      skip: text('N', 'leave out the first N'),
+      limit: text('N', 'at most N; default: all'),
+      format,
     },
-    load: async () => (await import('./constituencies.ts')).constituencies,
   },
   export: {
     summary: 'print the readings that are on this disk as CSV, JSON or line protocol; no request is made',
     options: {
-      ...CONFIG,
-      '--account ID': 'the account; default: all',
-      '--interval day|week|month': 'default: day',
-      '--format csv|json|influx': 'default: csv',
-      '--revisions': 'also how often each was corrected, and when it came',
+      config,
+      account: text('ID', 'the account; default: all'),
+      interval: oneOf(['day', 'week', 'month'], 'default: day'),
+      format: oneOf(['csv', 'json', 'influx'], 'default: csv'),
+      revisions: flag('also how often each was corrected, and when it came'),
     },
-    load: async () => (await import('./onDisk.ts')).exportLedgers,
   },
   statement: {
-    words: '[MONTH]',
+    words: { shown: '[MONTH]', isOptional: true },
     summary: 'one page about one complete month, from what is on this disk; no request is made',
     options: {
-      ...CONFIG,
-      ...ACCOUNT,
-      '--all': 'every account, with --output',
-      '--meter NAME': 'one meter of the account; default: all',
-      '--output DIR': 'a file for each meter in this directory, which only you can read',
-      '--format text|json|html': 'default: text, with --output html',
+      config,
+      account,
+      all: flag('every account, with --output'),
+      meter: text('NAME', 'one meter of the account; default: all'),
+      output: text('DIR', 'a file for each meter in this directory, which only you can read'),
+      format: oneOf(['text', 'json', 'html'], 'default: text, with --output html'),
     },
-    load: async () => (await import('./onDisk.ts')).statement,
   },
   backup: {
-    words: 'FILE',
+    words: { shown: 'FILE' },
     summary: 'write configuration and state directory into one file, beside a running daemon too',
-    options: { ...CONFIG, '--force': 'replace FILE when it is there' },
-    load: async () => (await import('./backup.ts')).backup,
+    options: { config, force: flag('replace FILE when it is there') },
   },
   restore: {
-    words: 'FILE',
+    words: { shown: 'FILE' },
     summary: 'put a backup in the place of what is in the state directory; asks once',
     options: {
-      '--config PATH': 'the configuration file; written when it is not there',
-      '--force':
+      config: text('PATH', 'the configuration file; written when it is not there'),
+      force: flag(
         'replace the configuration, and a newer state directory; go on where it cannot be told whether a daemon runs',
-      ...YES,
+      ),
+      yes,
     },
-    load: async () => (await import('./backup.ts')).restore,
   },
   report: {
     summary: 'a diagnosis to paste into a bug report; no secret, nothing personal, no request',
-    options: { ...CONFIG },
-    load: async () => (await import('./report.ts')).report,
+    options: { config },
   },
   mcp: {
     summary:
       "answer an assistant's questions on standard input and output (Model Context Protocol), from what is on this disk",
-    options: { ...CONFIG },
-    load: async () => (await import('./mcp.ts')).mcp,
+    options: { config },
   },
   healthcheck: {
     summary: 'ask the running daemon; exit 0 healthy, 1 not',
-    options: { ...CONFIG },
-    load: async () => (await import('./healthcheck.ts')).healthcheck,
+    options: { config },
   },
   login: {
     summary: 'sign in once, beside a running daemon too; a second factor is asked for',
     options: {
-      ...CONFIG,
-      ...ACCOUNT,
-      '--method auto|password|form|device|link': 'default: provider.sign_in',
+      config,
+      account,
+      method: oneOf(['auto', 'password', 'form', 'device', 'link'], 'default: provider.sign_in'),
     },
-    load: async () => (await import('./login.ts')).login,
   },
   logout: {
     summary: 'end the session at the issuer and forget its tokens',
-    options: { ...CONFIG, ...ACCOUNT },
-    load: async () => (await import('./login.ts')).logout,
+    options: { config, account },
   },
   simulate: {
     summary: 'the simulated provider alone; prints a configuration that works with it',
     options: {
-      '--port N': "the provider's port; default: 8180, or a free one",
-      '--accounts N': 'so many accounts with a meter each; default: 1',
-      '--fault wrong-password|down|slow|late|correction|html': 'a bad day to rehearse',
+      port: port("the provider's port; default: 8180, or a free one"),
+      accounts: number('a number', 1, 1_000, 'so many accounts with a meter each; default: 1'),
+      fault: oneOf(['wrong-password', 'down', 'slow', 'late', 'correction', 'html'], 'a bad day to rehearse'),
     },
-    load: async () => (await import('./simulate.ts')).simulate,
   },
   uninstall: {
     summary: 'clear all topics and devices of this installation from the broker; asks once',
-    options: { ...CONFIG, '--force': 'go on where it cannot be told whether a daemon runs', ...YES },
-    load: async () => (await import('./uninstall.ts')).uninstall,
+    options: { config, force: flag('go on where it cannot be told whether a daemon runs'), yes },
   },
   'energy-dashboard': {
     summary: "show, add or remove the meters in Home Assistant's Energy dashboard; a change is shown first",
     options: {
-      ...CONFIG,
-      '--add': 'add each meter as a gas source named Heat; asks once',
-      '--remove': 'remove the sources of the meters, and nothing else; asks once',
-      ...YES,
+      config,
+      add: flag('add each meter as a gas source named Heat; asks once'),
+      remove: flag('remove the sources of the meters, and nothing else; asks once'),
+      yes,
     },
-    load: async () => (await import('./energyDashboard.ts')).energyDashboard,
   },
   accounts: {
-    words: 'import FILE.csv|list|pause ID…|resume ID…|remove ID…|reseal',
+    words: { shown: 'import FILE.csv|list|pause ID…|resume ID…|remove ID…|reseal', areMany: true },
     summary: 'the accounts of a fleet (docs/fleet.md)',
     options: {
-      ...CONFIG,
-      '--from-state DIR':
+      config,
+      'from-state': text(
+        'DIR',
         'import: the accounts of this configuration, with all that DIR, its state_dir, keeps',
-      '--dry-run': 'import: only say what it would do',
-      '--force': 'import --from-state: go on where it cannot be told whether a daemon runs',
-      '--failing': 'list: only those that fail, and what to do',
-      '--format table|json|csv': 'list: how to print; default: table',
-      '--yes': 'remove: do not ask',
+      ),
+      'dry-run': flag('import: only say what it would do'),
+      force: flag('import --from-state: go on where it cannot be told whether a daemon runs'),
+      failing: flag('list: only those that fail, and what to do'),
+      format: oneOf(['table', 'json', 'csv'], 'list: how to print; default: table'),
+      yes: flag('remove: do not ask'),
     },
-    load: async () => (await import('./accounts.ts')).accounts,
   },
   config: {
-    words: 'example|schema|show',
+    words: { shown: 'example|schema|show' },
     summary: 'the commented example; JSON Schema for editors; the effective config, secrets masked',
-    options: { ...CONFIG },
-    load: async () => (await import('./config.ts')).config,
+    options: { config },
   },
-};
+} as const satisfies Readonly<Record<string, CommandRow>>;
+
+export type CommandName = keyof typeof COMMANDS;
+
+/** The options that were given, and the words after the command. */
+export interface Given<Name extends CommandName> {
+  readonly options: Values<(typeof COMMANDS)[Name]['options']>;
+  readonly words: readonly string[];
+}
+
+/** Resolves to the exit code. */
+export type Command<Name extends CommandName> = (given: Given<Name>, io: Io) => Promise<number>;

@@ -2,11 +2,11 @@
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { EXIT } from '../foundation/failure.ts';
-import type { Arguments, Command } from './command.ts';
+import type { Command, Given } from './commands.ts';
 import { columnsOf, formatFrom, print, printJson, tableLines } from './printing.ts';
 import { loadSettings } from './settings.ts';
 
-export const constituencies: Command = async (given, io) => {
+export const constituencies: Command<'constituencies'> = async (given, io) => {
   const format = formatFrom(given.options.format, io);
   const { config } = await loadSettings(given, io, { assumeConstituencies: true });
   if (!config.constituencies) throw new TypeError('the configuration did not assume constituencies');
@@ -36,9 +36,8 @@ export const constituencies: Command = async (given, io) => {
 };
 
 /** The same as a request over MQTT would bring; what is not a number stays text, and is refused as text. */
-function parametersFrom(options: Arguments['options']): Record<string, unknown> {
-  const number = (text: unknown) =>
-    typeof text === 'string' && /^\d{1,15}$/.test(text) ? Number(text) : text;
+function parametersFrom(options: Given<'constituencies'>['options']): Record<string, unknown> {
+  const number = (text = '') => (/^\d{1,15}$/.test(text) ? Number(text) : text || undefined);
   return {
     chamber: options.chamber,
     house_no: number(options['house-no']),

@@ -2,7 +2,8 @@
 import { knownMeters } from '../accounts/names.ts';
 import { energyDashboard as dashboardOf } from '../daemon/homeAssistant/energyDashboard.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
-import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
+import { type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
+import type { Command, Given } from './commands.ts';
 import { columnsOf, tableLines } from './printing.ts';
 import { loadSettings, refuseInFleet } from './settings.ts';
 
@@ -15,7 +16,7 @@ const noHomeAssistant = () =>
 
 const COLUMNS = columnsOf({ Name: 'name', Energy: 'energy', Cost: 'cost', Meter: 'meter', By: 'way' });
 
-export const energyDashboard: Command = async (given, io) => {
+export const energyDashboard: Command<'energy-dashboard'> = async (given, io) => {
   const change = changeFrom(given, io);
   const { config, state } = await loadSettings(given, io);
   refuseInFleet(config.fleet, 'energy-dashboard', 'Home Assistant belongs to one household');
@@ -48,7 +49,7 @@ export const energyDashboard: Command = async (given, io) => {
   return EXIT.fine;
 };
 
-function changeFrom(given: Arguments, io: Io): 'add' | 'remove' | null {
+function changeFrom(given: Given<'energy-dashboard'>, io: Io): 'add' | 'remove' | null {
   const { add, remove } = given.options;
   if (add && remove) throw wrongUsage('energy-dashboard takes --add or --remove, not both.');
   if (!add && !remove) return null;

@@ -6,12 +6,12 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { askDaemon } from '../store/locks.ts';
 import { askIn, canListenIn, HEALTHY, healthWords, PROCESS_SOCKET } from '../store/socket.ts';
-import type { Command } from './command.ts';
+import type { Command } from './commands.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
 const TIMEOUT_MS = 4_000;
 
-export const healthcheck: Command = async (given, io) => {
+export const healthcheck: Command<'healthcheck'> = async (given, io) => {
   const { config } = await loadSettings(given, io);
   const { isHealthy, words } = await askHealth(config, io.clock);
   const say = isHealthy ? io.out : io.err;

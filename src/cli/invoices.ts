@@ -8,10 +8,11 @@ import { compareText } from '../domain/order.ts';
 import { isSameZone } from '../domain/period.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { findCurrency, type Opened, openAccount } from './account.ts';
-import type { Command, Io } from './command.ts';
+import type { Io } from './command.ts';
+import type { Command } from './commands.ts';
 import { columnsOf, formatFrom, print, tableLines } from './printing.ts';
 
-export const invoices: Command = async (given, io) => {
+export const invoices: Command<'invoices'> = async (given, io) => {
   const format = formatFrom(given.options.format, io);
   const opened = await openAccount(given, io);
   const { account, zone } = opened;

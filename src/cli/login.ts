@@ -3,15 +3,15 @@ import type { Upstream } from '../accounts/upstream.ts';
 import { methodUnusable, noRedirectUri } from '../auth/oidc.ts';
 import { NO_REFRESH_TOKEN } from '../auth/refusals.ts';
 import type { Grant } from '../auth/tokens.ts';
-import { WAYS_TO_SIGN_IN } from '../config/schema.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { loadHousehold, openAccount, openUpstreamBeside, pickAccount } from './account.ts';
-import { type Command, choiceOf, type Io } from './command.ts';
+import type { Io } from './command.ts';
+import type { Command, Given } from './commands.ts';
 import type { Settings } from './settings.ts';
 
 const LONGEST_TYPING_MS = 3 * 60_000;
 
-export const login: Command = async (given, io) => {
+export const login: Command<'login'> = async (given, io) => {
   const { method, account } = given.options;
   const settings = await loadHousehold(given, io);
   const { id } = pickAccount(settings, account);
@@ -27,7 +27,7 @@ export const login: Command = async (given, io) => {
   return EXIT.fine;
 };
 
-export const logout: Command = async (given, io) => {
+export const logout: Command<'logout'> = async (given, io) => {
   const { session, login: byItself, state } = (await openAccount(given, io, { anyScopes: true })).upstream;
   const had = await session.end();
   if (state.fault !== null) throw state.fault;
@@ -42,11 +42,11 @@ export const logout: Command = async (given, io) => {
 export async function signInWith(
   settings: Settings,
   io: Io,
-  wanted: { readonly method?: unknown; readonly account?: unknown } = {},
+  wanted: Pick<Given<'login'>['options'], 'method' | 'account'> = {},
 ): Promise<Upstream> {
   const { provider } = settings.config;
   const account = pickAccount(settings, wanted.account);
-  const method = choiceOf('--method', wanted.method ?? provider?.sign_in ?? 'auto', WAYS_TO_SIGN_IN);
+  const method = wanted.method ?? provider?.sign_in ?? 'auto';
   const redirectUri = provider?.redirect_uri;
   if ((method === 'form' || method === 'link') && redirectUri === undefined)
     throw noRedirectUri(`--method ${method}`);
@@ -65,7 +65,7 @@ export async function signInWith(
 
 /** The grant that a person has brought; `null` where none was needed. With `auto`: on another device, else by a link. */
 async function grantBy(
-  method: (typeof WAYS_TO_SIGN_IN)[number],
+  method: NonNullable<Given<'login'>['options']['method']>,
   upstream: Upstream,
   redirectUri: string | undefined,
   io: Io,

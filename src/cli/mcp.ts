@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { EXIT } from '../foundation/failure.ts';
 import { loadHousehold } from './account.ts';
-import type { Command } from './command.ts';
+import type { Command } from './commands.ts';
 import { readDisk } from './mcp/disk.ts';
 import { answerLine } from './mcp/protocol.ts';
 import { toolsOf } from './mcp/tools.ts';
 
 /** The configuration is read with the first question: clients start a server twice, and a start is to cost nothing. */
-export const mcp: Command = async (given, io) => {
+export const mcp: Command<'mcp'> = async (given, io) => {
   const tools = toolsOf(async () => readDisk(await loadHousehold(given, io), io));
   const lines = createInterface({ input: process.stdin, signal: io.interrupted });
   let last: Promise<void> = Promise.resolve();

@@ -24,17 +24,17 @@ import type { LedgerDocument } from '../store/ledgerDocument.ts';
 import { replace, withoutCustomer } from '../store/privateFiles.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import { loadHousehold, pickAccount } from './account.ts';
-import { type Arguments, type Command, choiceOf, type Io, unwritable, wrongUsage } from './command.ts';
+import { type Io, unwritable, wrongUsage } from './command.ts';
+import type { Command, Given } from './commands.ts';
 import { print } from './printing.ts';
 import { type Household, type HouseholdSettings, loadSettings, type Settings } from './settings.ts';
 
 const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'];
 const REVISIONS = ['revision', 'received_at'];
 
-export const exportLedgers: Command = async (given, io) => {
+export const exportLedgers: Command<'export'> = async (given, io) => {
   const { options } = given;
-  const interval = choiceOf('--interval', options.interval ?? 'day', ['day', 'week', 'month']);
-  const format = choiceOf('--format', options.format ?? 'csv', ['csv', 'json', 'influx']);
+  const { interval = 'day', format = 'csv' } = options;
   const settings = await loadHousehold(given, io);
   const { config } = settings;
   const only = options.account === undefined ? null : pickAccount(settings, options.account).id;
@@ -97,10 +97,10 @@ async function ledgersOf({ config, state, names }: HouseholdSettings, io: Io, on
   return { ledgers, unreadable };
 }
 
-export const statement: Command = async (given, io) => {
+export const statement: Command<'statement'> = async (given, io) => {
   const { options, words } = given;
   const isKept = options.output !== undefined;
-  const format = choiceOf('--format', options.format ?? (isKept ? 'html' : 'text'), ['text', 'json', 'html']);
+  const format = options.format ?? (isKept ? 'html' : 'text');
   if (options.all && options.account !== undefined)
     throw wrongUsage('--all and --account: found both; allowed: one of them.');
   if (options.all && !isKept)
@@ -129,7 +129,7 @@ export const statement: Command = async (given, io) => {
     if (!isKept) io.out(documentOf(statements, format, household, io));
     else
       for (const sheet of statements)
-        await keepSheet(String(options.output), sheet, format, { settings: household, io });
+        await keepSheet(options.output, sheet, format, { settings: household, io });
   }
   return worst;
 };
@@ -137,7 +137,7 @@ export const statement: Command = async (given, io) => {
 /** That of `--account`, or all; of a household the first one. */
 async function* householdsOf(
   settings: Settings,
-  { account, all }: Arguments['options'],
+  { account, all }: Given<'statement'>['options'],
 ): AsyncGenerator<Household> {
   const { fleet, accounts } = settings.config;
   if (fleet === undefined) {
@@ -151,7 +151,7 @@ async function* householdsOf(
   yield* accountsOfFleet(settings, fleet, account);
 }
 
-type Format = 'text' | 'json' | 'html';
+type Format = NonNullable<Given<'statement'>['options']['format']>;
 
 const ENDING: Readonly<Record<Format, string>> = { text: 'txt', json: 'json', html: 'html' };
 
@@ -190,7 +190,7 @@ async function statementsOf(
   settings: HouseholdSettings,
   io: Io,
   id: string,
-  wanted: { readonly month: string | undefined; readonly meter: unknown },
+  wanted: { readonly month: string | undefined; readonly meter: string | undefined },
 ): Promise<Statement[]> {
   const { config } = settings;
   const all = await factsOf(settings, io, id);
@@ -202,7 +202,7 @@ async function statementsOf(
   const chosen = all.filter(({ meter }) => (wanted.meter ?? meter.meter) === meter.meter);
   const names = all.map(({ meter }) => meter.meter).join(', ');
   if (chosen.length === 0)
-    throw wrongUsage(`--meter: found ${String(wanted.meter).slice(0, 40)}; allowed: ${names}.`);
+    throw wrongUsage(`--meter: found ${wanted.meter?.slice(0, 40)}; allowed: ${names}.`);
   return chosen.map((facts) => {
     const { tenancy, zone } = facts.meter;
     const { late_after_hours: lateAfterHours } = config.usage;

@@ -1,9 +1,9 @@
 // Prints records as a table, as JSON or as CSV.
 import { type Cell, csv as csvOf } from '../domain/csv.ts';
-import { choiceOf, type Io } from './command.ts';
+import type { Io } from './command.ts';
+import type { Given } from './commands.ts';
 
-const FORMATS = ['table', 'json', 'csv'] as const;
-export type Format = (typeof FORMATS)[number];
+export type Format = NonNullable<Given<'usage'>['options']['format']>;
 
 export interface Column<Row> {
   readonly head: string;
@@ -18,11 +18,9 @@ export const columnsOf = <Key extends string>(keys: Readonly<Record<string, Key>
     return { head, value: (row) => row[key], ...(decimals === undefined ? {} : { decimals }) };
   });
 
-/** Without the option: a table on a terminal, JSON elsewhere. Throws wrong_usage. */
-export function formatFrom(option: unknown, io: Io): Format {
-  if (option === undefined) return io.isTerminal ? 'table' : 'json';
-  return choiceOf('--format', option, FORMATS);
-}
+/** Without the option: a table on a terminal, JSON elsewhere. */
+export const formatFrom = (option: Format | undefined, { isTerminal }: Io): Format =>
+  option ?? (isTerminal ? 'table' : 'json');
 
 /** Prints the records as JSON, the keys of the rows as CSV, or the lines of the table, with what stands around it. */
 export function print(

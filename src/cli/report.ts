@@ -11,7 +11,8 @@ import { about } from '../foundation/about.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import * as codecs from '../store/documents.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
-import type { Command, Io } from './command.ts';
+import type { Io } from './command.ts';
+import type { Command } from './commands.ts';
 import { askHealth, lookAtFleet } from './healthcheck.ts';
 import { columnsOf, tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
@@ -19,7 +20,7 @@ import { loadSettings, type Settings } from './settings.ts';
 /** Lines by their heading. */
 type Sections = Readonly<Record<string, readonly string[]>>;
 
-export const report: Command = async (given, io) => {
+export const report: Command<'report'> = async (given, io) => {
   try {
     const settings = await loadSettings(given, io);
     io.out(await reportText(settings, io, (await askHealth(settings.config, io.clock)).words));

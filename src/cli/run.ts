@@ -17,11 +17,12 @@ import { claimDirectory } from '../store/locks.ts';
 import { pathsBelow } from '../store/privateFiles.ts';
 import { healthWords, listenIn, processSocket } from '../store/socket.ts';
 import { type Ingress, openServer, SUPERVISORS_INGRESS, serveIngress } from '../web/server.ts';
-import type { Command, Io } from './command.ts';
+import type { Io } from './command.ts';
+import type { Command } from './commands.ts';
 import { WAITS_FOR_OPTIONS } from './healthcheck.ts';
 import { loadSettings, openLog, type Settings, untilInterrupted } from './settings.ts';
 
-export const run: Command = async (given, io) => {
+export const run: Command<'run'> = async (given, io) => {
   // The Supervisor of Home Assistant sets it for an app.
   const isApp = Boolean(io.env.SUPERVISOR_TOKEN);
   try {

@@ -10,7 +10,7 @@ import { nextTimes } from '../engine/schedule.ts';
 import { createLog, createScrubber, type Log, type LogTail, type Scrubber } from '../foundation/log.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import type { StateStore } from '../store/stateStore.ts';
-import { type Arguments, type Io, refusal } from './command.ts';
+import { type Io, refusal } from './command.ts';
 
 export interface Settings extends Loaded {
   readonly scrubber: Scrubber;
@@ -33,14 +33,18 @@ export interface HouseholdSettings extends Omit<Settings, 'state'> {
   readonly names?: SeriesNames;
 }
 
+/** What a command that has a configuration is given. */
+export interface Configured {
+  readonly options: { readonly config?: string | undefined };
+}
+
 /** Rejects with ConfigInvalid. */
 export async function loadSettings(
-  { options }: Arguments,
+  { options }: Configured,
   io: Io,
   more: Pick<LoadOptions, 'assumeConstituencies'> = {},
 ): Promise<Settings> {
-  const explicit = typeof options.config === 'string' ? options.config : undefined;
-  const path = findConfigFile(explicit, io.env, existsSync);
+  const path = findConfigFile(options.config, io.env, existsSync);
   return openSettings({ path, nextTimes, ...more }, io);
 }
 

@@ -7,7 +7,8 @@ import { ConfigInvalid } from '../config/faults.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { makePrivateDirectory } from '../store/privateFiles.ts';
 import { check } from './check.ts';
-import { type Arguments, adviceOf, type Command, type Io, typedAs, wrongUsage } from './command.ts';
+import { adviceOf, type Io, typedAs, wrongUsage } from './command.ts';
+import type { Command } from './commands.ts';
 import { energyDashboard } from './energyDashboard.ts';
 import { run } from './run.ts';
 import { refuseInFleet } from './settings.ts';
@@ -19,10 +20,10 @@ import { STEPS } from './setup/questions.ts';
 import { unitOf, writeService } from './setup/service.ts';
 import { offerWitnesses } from './setup/witness.ts';
 
-export const setup: Command = async (given, io) => {
+export const setup: Command<'setup'> = async (given, io) => {
   if (!io.isInteractive)
     throw wrongUsage('setup asks questions and needs a terminal. `config example` prints a file to fill in.');
-  const path = String(given.options.config ?? 'config.yaml');
+  const { config: path = 'config.yaml' } = given.options;
   const answers = await openAnswers(path, io);
   const interview: Interview = { io, answers, tries: new Map() };
   io.out(introduction(answers, io));
@@ -151,25 +152,25 @@ async function offerNext(interview: Interview): Promise<number> {
 function offersFor(interview: Interview): readonly Offer[] {
   const { io, answers, tries } = interview;
   const { path } = answers;
-  const given: Arguments = { options: { config: path }, words: [] };
-  const withOption = (option: string): Arguments => ({
-    ...given,
-    options: { ...given.options, [option]: true },
-  });
+  const options = { config: path };
+  const words: readonly string[] = [];
   const typed = (words: string) =>
     `${typedAs(process.argv[1])} ${words}${path === 'config.yaml' ? '' : ` --config ${path}`}`;
   const unit = unitOf(process.argv[1] ?? '');
   const doubt = [...tries.values()].some(({ isKept }) => isKept) ? ' (not all of it worked)' : '';
   const offers: (Offer | false)[] = [
-    { words: `check it: ${typed('check --live')}${doubt}`, follow: () => check(withOption('live'), io) },
-    { words: `try it now, until Ctrl-C: ${typed('run')}`, follow: () => run(given, io) },
+    {
+      words: `check it: ${typed('check --live')}${doubt}`,
+      follow: () => check({ options: { ...options, live: true }, words }, io),
+    },
+    { words: `try it now, until Ctrl-C: ${typed('run')}`, follow: () => run({ options, words }, io) },
     unit !== null && {
       words: 'have it start with this machine, as a service',
       follow: async () => io.out(await writeService(resolve(path), unit)),
     },
     answers.at('home_assistant') !== undefined && {
       words: "add the meters to Home Assistant's Energy dashboard, once a first poll has found them",
-      follow: () => energyDashboard(withOption('add'), io),
+      follow: () => energyDashboard({ options: { ...options, add: true }, words }, io),
     },
     !answers.at('mqtt.embedded') && {
       words: 'look on the broker for what the meters themselves say, such as by radio (docs/witness.md)',

@@ -13,7 +13,8 @@ import { LogTail } from '../foundation/log.ts';
 import { type AccountOptions, demoAccounts, flatAccounts } from '../simulator/accounts.ts';
 import type { MeterOptions } from '../simulator/meter.ts';
 import { type Simulator, startSimulator } from '../simulator/provider.ts';
-import { type Command, choiceOf, type Io, typedAs, wrongOption, wrongUsage } from './command.ts';
+import { type Io, typedAs, wrongUsage } from './command.ts';
+import type { Command, Given } from './commands.ts';
 import { BASE, watch } from './demoSentences.ts';
 import { startHousehold } from './run.ts';
 import { openLog, openSettings, untilInterrupted } from './settings.ts';
@@ -33,7 +34,7 @@ interface BadDay {
 
 const day = (instant: number) => new Date(instant).toISOString().slice(0, 10);
 
-const BAD_DAYS = {
+const BAD_DAYS: Readonly<Record<NonNullable<Given<'simulate'>['options']['fault']>, BadDay>> = {
   'wrong-password': {
     tells:
       'The password below is wrong. The bridge tries it four times within a day, then waits for another one.',
@@ -65,14 +66,11 @@ const BAD_DAYS = {
       switches.fault('/api/', { kind: 'reply', status: 200, body, headers });
     },
   },
-} as const satisfies Record<string, BadDay>;
+};
 
-export const simulate: Command = async (given, io) => {
-  const { port, accounts: count = 1, fault } = given.options;
-  const wanted = portFrom(port);
-  const most = numberFrom('--accounts', count, 'a number', 1, 1_000);
-  const names = Object.keys(BAD_DAYS) as (keyof typeof BAD_DAYS)[];
-  const badDay: BadDay | null = fault === undefined ? null : BAD_DAYS[choiceOf('--fault', fault, names)];
+export const simulate: Command<'simulate'> = async (given, io) => {
+  const { port: wanted, accounts: most = 1, fault } = given.options;
+  const badDay = fault === undefined ? null : BAD_DAYS[fault];
   const heat = badDay?.heat?.(io.clock.now());
   const accounts = most === 1 ? demoAccounts(1, heat) : flatAccounts(most, heat);
   const onPort = await freePort(wanted, USUAL_PORT);
@@ -120,18 +118,8 @@ ${badDay === null ? '' : `# It has a bad day. ${badDay.tells}\n`}${commentedConf
 })}`;
 }
 
-/** Throws wrong_usage. */
-function numberFrom(name: string, option: unknown, what: string, least: number, most: number): number {
-  const number = Number(option);
-  if (Number.isInteger(number) && number >= least && number <= most) return number;
-  throw wrongOption(name, option, `${what} from ${least} to ${most}`);
-}
-
-const portFrom = (option: unknown): number | null =>
-  option === undefined ? null : numberFrom('--port', option, 'a port', 0, 65_535);
-
 /** The wanted port, which must be free (wrong_usage), else the usual one, else `0`, which stands for any. */
-export async function freePort(wanted: number | null, usual: number): Promise<number> {
+export async function freePort(wanted: number | undefined, usual: number): Promise<number> {
   const server = createServer();
   const isFree = await once(server.listen(wanted ?? usual, '127.0.0.1'), 'listening').then(
     () => true,
@@ -139,21 +127,20 @@ export async function freePort(wanted: number | null, usual: number): Promise<nu
   );
   await new Promise<void>((resolve) => void server.close(() => resolve()));
   if (isFree) return wanted ?? usual;
-  if (wanted !== null) throw wrongUsage(`--port: ${wanted} is taken; allowed: a free port.`);
+  if (wanted !== undefined) throw wrongUsage(`--port: ${wanted} is taken; allowed: a free port.`);
   return 0;
 }
 
 const PAGE_PORT = 8099;
 
-export const demo: Command = async (given, io) => {
-  const wanted = portFrom(given.options.port);
+export const demo: Command<'demo'> = async (given, io) => {
   const estimate = { until: Number.POSITIVE_INFINITY };
   const simulator = await startSimulator({ clock: systemClock, accounts: demoAccounts(1, { estimate }) });
   // Tokens that expire soon, so that a refresh before expiry can be watched.
   Object.assign(simulator.switches.token, { accessSeconds: 60, refreshSeconds: 90 });
   const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-demo-'));
   try {
-    const daemon = await start(await freePort(wanted, 1883), simulator, stateDir, io);
+    const daemon = await start(await freePort(given.options.port, 1883), simulator, stateDir, io);
     const watcher = await watch(daemon.brokerUrl, io);
     const sentence = await watcher.sentence;
     const addresses = whereToLook(daemon, simulator);
@@ -186,7 +173,7 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
     ...sectionsFor(simulator, demoAccounts()),
     usage: { schedule: '* * * * *', allow_fast_schedule: true, jitter_seconds: 0 },
     mqtt: { embedded: { port, host: '127.0.0.1' }, base_topic: BASE },
-    http: { listen: `127.0.0.1:${await freePort(null, PAGE_PORT)}` },
+    http: { listen: `127.0.0.1:${await freePort(undefined, PAGE_PORT)}` },
     state_dir: stateDir,
     log: { format: 'pretty' },
   });

@@ -12,7 +12,8 @@ import { clear, filtersOf, isDiscovery, isOurs, Topics } from '../publication/to
 import { announcedCodec } from '../store/documents.ts';
 import { isDaemonRunning, mayBeRunning } from '../store/locks.ts';
 import { canListenIn } from '../store/socket.ts';
-import { type Command, isAgreed, mustBeAnswerable, refusal } from './command.ts';
+import { isAgreed, mustBeAnswerable, refusal } from './command.ts';
+import type { Command } from './commands.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 
 const stillRunning = (where: string) =>
@@ -32,7 +33,7 @@ const notCleared = (what: string, cause?: unknown) =>
 
 const MOST_NAMED = 20;
 
-export const uninstall: Command = async (given, io) => {
+export const uninstall: Command<'uninstall'> = async (given, io) => {
   mustBeAnswerable('uninstall', given, io);
   const settings = await loadSettings(given, io);
   const { mqtt, state_dir, fleet } = settings.config;
@@ -41,7 +42,7 @@ export const uninstall: Command = async (given, io) => {
     io.out(whatIsLeft(settings));
     return EXIT.fine;
   }
-  if (!fleet) await refuseDaemon(state_dir, given.options.force === true);
+  if (!fleet) await refuseDaemon(state_dir, given.options.force ?? false);
   const announced = settings.state.document('announced', announcedCodec);
   const broker = await openRetained(mqtt, io.clock);
   try {

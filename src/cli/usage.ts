@@ -8,7 +8,6 @@ import {
   addDays,
   type Day,
   type DaySpan,
-  INTERVALS,
   type Interval,
   intervalStart,
   isDay,
@@ -19,14 +18,15 @@ import { fitTariff, type Tariff } from '../domain/tariff/tariff.ts';
 import { sumAmounts } from '../domain/totals.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { closingWords, findClosing, findCurrency, type Opened, openAccount } from './account.ts';
-import { type Arguments, type Command, choiceOf, type Io, wrongOption, wrongUsage } from './command.ts';
+import { type Io, wrongOption, wrongUsage } from './command.ts';
+import type { Command, Given } from './commands.ts';
 import { type Column, type Format, formatFrom, print, printJson, tableLines } from './printing.ts';
 
 type Period = ReturnType<typeof periodOf>;
 type Row = ReturnType<typeof rowsOf>[number];
 type MeterUsage = Awaited<ReturnType<typeof readMeter>>;
 
-export const usage: Command = async (given, io) => {
+export const usage: Command<'usage'> = async (given, io) => {
   const format = formatFrom(given.options.format, io);
   const wanted = periodOptions(given.options);
   const opened = await openAccount(given, io);
@@ -47,8 +47,8 @@ const EARLIEST = '2000-01-01';
 const MOST_OF_A_PRICE = 1_000;
 
 /** `prices`: a tariff to compare with. Throws wrong_usage. */
-export const periodOptions = (options: Arguments['options']) => ({
-  interval: choiceOf('--interval', options.interval ?? 'day', INTERVALS),
+export const periodOptions = (options: Given<'usage'>['options']) => ({
+  interval: options.interval ?? 'day',
   first: dayFrom('--from', options.from),
   until: dayFrom('--to', options.to),
   prices: pricesFrom(options.tariff),
@@ -64,16 +64,13 @@ export function periodOf({ first, until, ...rest }: ReturnType<typeof periodOpti
   return { ...rest, span: { from, to: addDays(last, 1) }, today };
 }
 
-function dayFrom(name: string, option: unknown): Day | undefined {
-  if (option === undefined) return undefined;
-  const text = String(option);
-  if (isDay(text) && text >= EARLIEST) return text;
+function dayFrom(name: string, text: string | undefined): Day | undefined {
+  if (text === undefined || (isDay(text) && text >= EARLIEST)) return text;
   throw wrongOption(name, text, `a day as YYYY-MM-DD, from ${EARLIEST} on`);
 }
 
-function pricesFrom(option: unknown): Prices | null {
-  if (option === undefined) return null;
-  const text = String(option);
+function pricesFrom(text: string | undefined): Prices | null {
+  if (text === undefined) return null;
   const [, unitRate, standing] = /^ *(\d+(?:\.\d+)?) *, *(\d+(?:\.\d+)?) *$/.exec(text) ?? [];
   if (unitRate && standing && Math.max(Number(unitRate), Number(standing)) <= MOST_OF_A_PRICE)
     return { unitRate: Number(unitRate), standingCharge: toMicro(Number(standing)) };

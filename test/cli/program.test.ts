@@ -59,6 +59,20 @@ test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
     /^--tariff has no value, or one that begins with a dash \(then --tariff=…\); allowed: --tariff U/,
   ],
   [
+    'a value that is none of those that an option has',
+    ['usage', '--interval', 'fortnight'],
+    {},
+    2,
+    /^--interval: found fortnight; allowed: day, week, month, quarter, year\.\n/,
+  ],
+  [
+    'a number beyond what an option takes',
+    ['simulate', '--accounts', '1001'],
+    {},
+    2,
+    /^--accounts: found 1001; allowed: a number from 1 to 1000\.\n/,
+  ],
+  [
     'a command after its options',
     ['--config', 'x', 'check'],
     {},

@@ -87,13 +87,13 @@ test.each([
 test('takes the usual port when it is free, else any, and refuses one that was asked for and is not', async () => {
   const server = createServer();
   const port = await listening(server);
-  expect(await freePort(null, port)).toBe(0);
+  expect(await freePort(undefined, port)).toBe(0);
   await expect(freePort(port, 1)).rejects.toMatchObject({
     exitCode: 2,
     message: `--port: ${port} is taken; allowed: a free port.`,
   });
   await once(server.close(), 'close');
-  expect([await freePort(null, port), await freePort(port, 1)]).toEqual([port, port]);
+  expect([await freePort(undefined, port), await freePort(port, 1)]).toEqual([port, port]);
 });
 
 const STATE = {

@@ -164,5 +164,4 @@ test.each<[Record<string, string>, string]>([
   [{ from: '0205-01-01' }, '--from: found 0205-01-01; allowed: a day as YYYY-MM-DD, from 2000-01-01 on.'],
   [{ from: '2025-03-02', to: '2025-03-01' }, '--from 2025-03-02 is after --to 2025-03-01.'],
   [{ from: '2025-04-01', to: '2025-05-01' }, 'allowed: a day not after today, 2025-03-31.'],
-  [{ interval: 'fortnight' }, '--interval: found fortnight; allowed: day, week, month, quarter, year.'],
 ])('refuses %j', (options, message) => expect(() => spanOf(options)).toThrow(message));

@@ -11,12 +11,9 @@ export class Secret {
   readonly origin: string;
   /** The file that it is read from; undefined for one that is given as text. */
   readonly path: string | undefined;
-  /** The value as it is now, or what is wrong with it, in words without its text. */
-  readonly look: () => Promise<{ readonly value: string } | { readonly found: string }>;
-  /** The value as it is now, never empty. Rejects with secret_unreadable. */
-  readonly read: () => Promise<string>;
-  /** An oddity of the present value that may not be meant, as a sentence without its text; `null`: none. */
-  readonly caution: () => Promise<string | null>;
+  readonly #readText: () => Promise<string>;
+  readonly #scrubber: Scrubber;
+  readonly #form: SecretForm;
 
   constructor(
     origin: string,
@@ -27,32 +24,45 @@ export class Secret {
   ) {
     this.origin = origin;
     this.path = path;
-    this.look = async () => {
-      try {
-        const value = await readText();
-        const secret = form.secretIn(value);
-        // From whatever is printed: the text, and the part of it that is the secret itself.
-        for (const each of new Set([value, secret])) if (each) scrubber.register(each);
-        if (value === '') return { found: 'it is empty' };
-        return secret === undefined ? { found: 'it holds something else' } : { value };
-      } catch (error) {
-        return { found: whyUnreadable(error) };
-      }
-    };
-    this.read = async () => {
-      const looked = await this.look();
-      if ('value' in looked) return looked.value;
-      throw failure('secret_unreadable', `The secret in ${path} cannot be read: ${looked.found}.`, {
-        exit: EXIT.config,
-        retry: 'later',
-        hint: `Let the file hold ${form.allowed}, and be readable for the user heat2mqtt runs as; no restart is needed.`,
-      });
-    };
-    this.caution = async () => {
-      const looked = form === ANY_TEXT ? await this.look() : null;
-      const oddities = looked && 'value' in looked ? odditiesIn(looked.value) : [];
-      return oddities.length === 0 ? null : cautionAbout(oddities, origin, path);
-    };
+    this.#readText = readText;
+    this.#scrubber = scrubber;
+    this.#form = form;
+  }
+
+  /** The value as it is now, or what is wrong with it, in words without its text. */
+  async look(): Promise<{ readonly value: string } | { readonly found: string }> {
+    try {
+      const value = await this.#readText();
+      const secret = this.#form.secretIn(value);
+      // From whatever is printed: the text, and the part of it that is the secret itself.
+      for (const each of new Set([value, secret])) if (each) this.#scrubber.register(each);
+      if (value === '') return { found: 'it is empty' };
+      return secret === undefined ? { found: 'it holds something else' } : { value };
+    } catch (error) {
+      return { found: whyUnreadable(error) };
+    }
+  }
+
+  /** The value as it is now, never empty. Rejects with secret_unreadable. */
+  async read(): Promise<string> {
+    const looked = await this.look();
+    if ('value' in looked) return looked.value;
+    throw failure('secret_unreadable', `The secret in ${this.path} cannot be read: ${looked.found}.`, {
+      exit: EXIT.config,
+      retry: 'later',
+      hint: `Let the file hold ${this.#form.allowed}, and be readable for the user heat2mqtt runs as; no restart is needed.`,
+    });
+  }
+
+  /** An oddity of the present value that may not be meant, as a sentence without its text; `null`: none. */
+  async caution(): Promise<string | null> {
+    const looked = await this.look();
+    const oddities = this.#form === ANY_TEXT && 'value' in looked ? odditiesIn(looked.value) : [];
+    if (oddities.length === 0) return null;
+    const place = this.origin === 'inline' ? 'the configuration' : this.origin.replace(/^environment /, '');
+    const where = this.path === undefined ? `What is in ${place}` : `The file ${this.path}`;
+    const list = new Intl.ListFormat('en-GB').format(oddities);
+    return `${where} has ${list}, and is sent as it is. If that is not meant, take it out.`;
   }
 
   toString = () => '[secret]';
@@ -98,14 +108,6 @@ function odditiesIn(text: string): string[] {
     [inner !== text, 'a second newline at its end'],
   ];
   return oddities.flatMap(([isThere, words]) => (isThere ? words : []));
-}
-
-function cautionAbout(oddities: readonly string[], origin: string, path: string | undefined): string {
-  const place = origin === 'inline' ? 'the configuration' : origin.replace(/^environment /, '');
-  const where = path === undefined ? `What is in ${place}` : `The file ${path}`;
-  const [last = '', ...others] = [...oddities].reverse();
-  const list = others.length === 0 ? last : `${others.reverse().join(', ')} and ${last}`;
-  return `${where} has ${list}, and is sent as it is. If that is not meant, take it out.`;
 }
 
 const ANY_TEXT = {

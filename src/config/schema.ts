@@ -16,6 +16,7 @@ import {
   optional,
   parseUrl,
   positiveNumber,
+  positiveUpTo,
   redirectUri,
   required,
   secretKeys,
@@ -78,7 +79,7 @@ const provider = section({
   })
     .prefault({})
     .describe('Names of claims in the access token that lead to the usage reports.'),
-  timeout_seconds: positiveNumber(600)
+  timeout_seconds: positiveUpTo(600)
     .default(30)
     .describe('How long one request to the provider may take, in seconds.'),
   ca_file: tlsFile(
@@ -137,7 +138,7 @@ const usage = section({
   reading_closes: choice(['auto', 'same_day', 'previous_day'], 'auto').describe(
     'Which day a reading counts for: the day on which it is taken, or the day before. auto: the day before where readings are taken in the first hours of a day; looked at once, then kept in the state directory.',
   ),
-  late_after_hours: positiveNumber(8784)
+  late_after_hours: positiveUpTo(8784)
     .default(60)
     .describe('Data counts as late when the newest reading is older than this.'),
   concurrency: wholeNumber(1, 64)
@@ -214,17 +215,20 @@ const constituencies = section({
   ),
 }).describe('The public list of constituencies. Needs no account. Fetched on request only.');
 
+const BROKER =
+  'an address starting with mqtt://, mqtts://, ws:// or wss://; odd characters of a password in it as %XX';
+
+const brokerAddress = text(BROKER).refine(isBrokerAddress, {
+  error: ({ input }) => BROKER + likelyBroker(String(input)),
+});
+
 /** Checked after user name and password were taken out; those that are still there could not be read. */
-const brokerAddress = textWhere(
-  (value) => {
-    const url = parseUrl(value, ['mqtt:', 'mqtts:', 'ws:', 'wss:']);
-    if (url === undefined || url.username !== '' || url.password !== '') return false;
-    // An @ further right is a password with an unescaped / ? or #: the host would be a piece of the password.
-    return !`${url.pathname}${url.search}${url.hash}`.includes('@');
-  },
-  'an address starting with mqtt://, mqtts://, ws:// or wss://; odd characters of a password in it as %XX',
-  likelyBroker,
-);
+function isBrokerAddress(value: string): boolean {
+  const url = parseUrl(value, ['mqtt:', 'mqtts:', 'ws:', 'wss:']);
+  if (url === undefined || url.username !== '' || url.password !== '') return false;
+  // An @ further right is a password with an unescaped / ? or #: the host would be a piece of the password.
+  return !`${url.pathname}${url.search}${url.hash}`.includes('@');
+}
 
 /** A host alone, with or without a port, is most of such an address. */
 function likelyBroker(value: string): string {
@@ -374,7 +378,7 @@ const fleet = section({
     .describe(
       'How long an account stays with a process that has stopped working. Renewed while work goes on.',
     ),
-  requests_per_second: positiveNumber(10_000)
+  requests_per_second: positiveUpTo(10_000)
     .default(20)
     .describe('How many requests all processes together send to the provider in a second.'),
 });
@@ -391,7 +395,7 @@ const source = (example: string) =>
 
 const heatSource = section({
   name: required(text('what the heat is made from'), 'natural gas').describe('What the heat is made from.'),
-  percent: required(positiveNumber(100), 100).describe('Its share in percent.'),
+  percent: required(positiveUpTo(100), 100).describe('Its share in percent.'),
 });
 
 /** Rounded shares may be 34, 34 and 33 percent. */

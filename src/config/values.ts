@@ -26,12 +26,9 @@ export const switchable = <T extends z.ZodType>(keys: T, allowed: string) =>
 
 export const text = (allowed = 'a text') => z.string(allowed).min(1, allowed);
 
-/** A text that passes one more check. `offer`: what may have been meant, to stand behind what is allowed. */
-export const textWhere = (
-  isValid: (value: string) => boolean,
-  allowed: string,
-  offer: (value: string) => string = () => '',
-) => text(allowed).refine(isValid, { error: ({ input }) => `${allowed}${offer(String(input))}` });
+/** A text that passes one more check. */
+export const textWhere = (isValid: (value: string) => boolean, allowed: string) =>
+  text(allowed).refine(isValid, allowed);
 
 export const matching = (pattern: RegExp, allowed: string) => z.string(allowed).regex(pattern, allowed);
 
@@ -42,10 +39,11 @@ export function wholeNumber(from: number, to: number) {
   return z.int(allowed).min(from, allowed).max(to, allowed);
 }
 
-export function positiveNumber(to = Number.POSITIVE_INFINITY) {
-  const allowed = Number.isFinite(to) ? `a number above 0, at most ${to}` : 'a number above 0';
-  const above = z.number(allowed).positive(allowed);
-  return Number.isFinite(to) ? above.max(to, allowed) : above;
+export const positiveNumber = (allowed = 'a number above 0') => z.number(allowed).positive(allowed);
+
+export function positiveUpTo(most: number) {
+  const allowed = `a number above 0, at most ${most}`;
+  return positiveNumber(allowed).max(most, allowed);
 }
 
 export function choice<const T extends readonly string[]>(words: T, usual: NoInfer<T[number]>) {
@@ -124,11 +122,10 @@ export function secretKeys<N extends string>(name: N, what: string, exampleFile:
   const file = optional(filePath, exampleFile).describe(
     `A file that holds ${what.charAt(0).toLowerCase()}${what.slice(1)}; one newline at its end is ignored. Read again whenever needed, so a changed file counts without a restart.`,
   );
-  return { [name]: inline, [`${name}_file`]: file } as Record<N, typeof inline> &
-    Record<`${N}_file`, typeof file>;
+  // Nobody sees the name of the file once the secret is there.
+  return { [name]: inline, [`${name}_file`]: file } as Record<N, typeof inline>;
 }
 
 /** The section has no use without this secret: rules.ts refuses it then. */
 export const neededSecretKeys = <N extends string>(...given: [name: N, what: string, exampleFile: string]) =>
-  secretKeys(...given) as unknown as Record<N, z.ZodType<Secret>> &
-    Record<`${N}_file`, z.ZodOptional<typeof filePath>>;
+  secretKeys(...given) as unknown as Record<N, z.ZodType<Secret>>;

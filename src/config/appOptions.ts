@@ -1,8 +1,9 @@
 // The options of an app of Home Assistant, and the broker that its Supervisor knows, as variables.
-import { type Draft, isMapping, type RawConfig } from './draft.ts';
+import type { Draft } from './draft.ts';
 import type { Environment } from './environment.ts';
 import { KNOWN_PROVIDERS } from './providers.ts';
 import * as secrets from './secret.ts';
+import { isMapping, type RawConfig } from './source.ts';
 
 const OPTIONS = '/data/options.json';
 const BROKER_SERVICE = 'http://supervisor/services/mqtt';
@@ -21,9 +22,7 @@ export async function withAppOptions(
   if (!token || options === undefined) return env;
   const given = { ...variablesOf(options), ...env };
   if (given.HEAT2MQTT_MQTT_URL) return given;
-  const broker = await askForBroker(token, fetcher);
-  if (typeof broker === 'string') draft.refuse(['mqtt', 'url'], NO_BROKER, broker);
-  return typeof broker === 'string' ? given : { ...flat({ mqtt: broker }), ...given };
+  return { ...flat({ mqtt: await askForBroker(token, draft, fetcher) }), ...given };
 }
 
 async function readOptions(draft: Draft, readFile: secrets.ReadFile): Promise<RawConfig | undefined> {
@@ -67,8 +66,12 @@ function flat(options: object, above = 'HEAT2MQTT'): Record<string, string> {
   return Object.assign({}, ...inner);
 }
 
-/** Resolves to what was found instead of a broker, in words, when there is none. */
-async function askForBroker(token: string, fetcher: typeof fetch): Promise<RawConfig | string> {
+/** Resolves to nothing but a fault when there is none. */
+async function askForBroker(token: string, draft: Draft, fetcher: typeof fetch): Promise<RawConfig> {
+  const refuse = (found: string) => {
+    draft.refuse('mqtt.url', NO_BROKER, found);
+    return {};
+  };
   try {
     const response = await fetcher(BROKER_SERVICE, {
       headers: { authorization: `Bearer ${token}` },
@@ -76,12 +79,12 @@ async function askForBroker(token: string, fetcher: typeof fetch): Promise<RawCo
     });
     // 400 "Service not enabled": no app offers a broker.
     if (!response.ok && response.status !== 400)
-      return `status ${response.status} from the Supervisor instead of a broker`;
+      return refuse(`status ${response.status} from the Supervisor instead of a broker`);
     // Odd characters in it make an address that the schema refuses.
     const { host, port, ssl, username, password } = Object(Object(await response.json()).data);
-    if (!host) return 'no broker that Home Assistant knows of';
+    if (!host) return refuse('no broker that Home Assistant knows of');
     return { url: `mqtt${ssl ? 's' : ''}://${host}:${port}`, username, password };
   } catch {
-    return 'no answer from the Supervisor about a broker';
+    return refuse('no answer from the Supervisor about a broker');
   }
 }

@@ -1,10 +1,10 @@
 // A configuration as YAML with comments: what each key is for, or where each value comes from.
 import * as yaml from 'yaml';
-import type { RawConfig } from './draft.ts';
 import { withoutQuery } from './faults.ts';
 import { type Path, schemaAt } from './keys.ts';
 import type { Loaded } from './load.ts';
 import { Secret } from './secret.ts';
+import type { RawConfig } from './source.ts';
 
 const WIDTH = 100;
 

@@ -1,8 +1,8 @@
 // Changes a configuration in its YAML text: what is not changed stays as it is written.
 import * as yaml from 'yaml';
-import { isMapping, type RawConfig } from './draft.ts';
 import { ConfigInvalid } from './faults.ts';
 import type { Path } from './keys.ts';
+import { isMapping, type RawConfig } from './source.ts';
 import { keepAsWritten } from './yamlText.ts';
 
 /** A value that the second configuration has in the place of that of the first; undefined: it has none. */

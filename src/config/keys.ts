@@ -49,12 +49,11 @@ function rootSchema(): KeySchema {
 
 /** In the order of the schema; a section comes before its keys. */
 export function allKeys(schema: KeySchema = rootSchema(), above: Path = []): Key[] {
+  if (schema.items) return allKeys(schema.items, [...above, '<n>']);
+  if (schema.additionalProperties) return allKeys(schema.additionalProperties, [...above, '<meter>']);
   return Object.entries(mappingOf(schema)?.properties ?? {}).flatMap(([name, inner]) => {
     const path = [...above, name];
-    if (inner.items?.properties) return [{ path, schema: inner }, ...allKeys(inner.items, [...path, '<n>'])];
-    const { additionalProperties: each } = inner;
-    const keys = each ? allKeys(each, [...path, '<meter>']) : allKeys(inner, path);
-    return [{ path, schema: inner }, ...keys];
+    return [{ path, schema: inner }, ...allKeys(inner, path)];
   });
 }
 
@@ -66,15 +65,14 @@ export const settableKeys = (): Key[] =>
 
 export function schemaAt(path: Path): KeySchema | undefined {
   return path.reduce<KeySchema | undefined>((schema, name) => {
-    if (schema?.items !== undefined && /^(\d+|<n>)$/.test(name)) return schema.items;
-    return mappingOf(schema)?.properties?.[name] ?? (schema?.additionalProperties || undefined);
+    const { items, additionalProperties } = schema ?? {};
+    return items ?? mappingOf(schema)?.properties?.[name] ?? (additionalProperties || undefined);
   }, rootSchema());
 }
 
 /** The schema itself, or the one of its alternatives, that has keys. */
 export function mappingOf(schema: KeySchema | undefined): KeySchema | undefined {
-  if (schema?.properties !== undefined) return schema;
-  return schema?.anyOf?.find((alternative) => alternative.properties !== undefined);
+  return [schema, ...(schema?.anyOf ?? [])].find((alternative) => alternative?.properties);
 }
 
 /** Names a file: of a secret, or a certificate. */
@@ -84,14 +82,25 @@ export const isFileKey = (path: Path): boolean =>
 /** The key of the file that a secret may be in instead: `mqtt.password_file` for `mqtt.password`. */
 export const fileKeyOf = (path: Path): Path => [...path.slice(0, -1), `${path.at(-1)}_file`];
 
-/** Whether it is the inline key of a secret, which may be in a file instead. */
+/** Both keys of a secret, from either of them: the inline one, then that of its file. None for another key. */
+export function secretKeysOf(path: Path): Path[] {
+  const inline = [...path.slice(0, -1), path.at(-1)?.replace(/_file$/, '') ?? ''];
+  return isSecret(inline) ? [inline, fileKeyOf(inline)] : [];
+}
+
+/** Whether it is the inline key of a secret. */
 export const isSecret = (path: Path): boolean =>
   schemaAt(path)?.private === true && schemaAt(fileKeyOf(path)) !== undefined;
 
 /** The inline key of a secret, from either of its two keys; any other key as it is. */
-export function mainKeyOf(path: Path): Path {
-  const inline = [...path.slice(0, -1), path.at(-1)?.replace(/_file$/, '') ?? ''];
-  return isSecret(inline) ? inline : path;
+export const mainKeyOf = (path: Path): Path => secretKeysOf(path)[0] ?? path;
+
+/** An empty section, and one that is switched on by `true`, is one with all defaults. */
+export function inFull(path: Path, value: unknown): unknown {
+  const { anyOf, items, properties, additionalProperties } = schemaAt(path) ?? {};
+  if (value === true && anyOf?.some((alternative) => alternative.properties)) return {};
+  if (value === null && items?.properties) return [];
+  return value === null && (properties || additionalProperties) ? {} : value;
 }
 
 /** `HEAT2MQTT_MQTT_URL` for `mqtt.url`. */

@@ -62,7 +62,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
       .catch((error: unknown) => {
         throw new ConfigInvalid([{ path, found: whyUnreadable(error), allowed: 'a readable YAML file' }]);
       });
-    draft.raw = readYaml(text, path);
+    draft.take(readYaml(text, path));
   }
   applyEnvironment(draft, env);
   if (options.assumeConstituencies) draft.raw.constituencies ??= {};

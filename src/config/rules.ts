@@ -1,9 +1,10 @@
 // The mistakes that one key alone does not show: they take several keys, the clock, or a parser of cron expressions.
 import { isClockSet } from '../foundation/clock.ts';
-import { type Draft, isMapping } from './draft.ts';
+import type { Draft } from './draft.ts';
 import { type Path, variableOf } from './keys.ts';
 import { isLoopback } from './listenAddress.ts';
 import { WITH_PASSWORD } from './schema.ts';
+import { accountsIn, isMapping } from './source.ts';
 import { cronExpression, parseUrl, timeZone } from './values.ts';
 
 /** The next times of a cron expression, `count` of them; `null`: it is none, and `[]`: no time of it ever comes. */
@@ -52,13 +53,6 @@ const hasSecret = (draft: Draft, path: string): boolean =>
   draft.isGiven(path) || draft.isGiven(`${path}_file`);
 
 const signInOf = (draft: Draft): string => draft.textAt('provider.sign_in') ?? 'auto';
-
-/** `accounts.0`, `accounts.1`, … */
-function accountsIn(draft: Draft): readonly string[] {
-  const accounts = draft.at('accounts');
-  // The environment may leave holes.
-  return Array.isArray(accounts) ? Array.from(accounts, (_, at) => `accounts.${at}`) : [];
-}
 
 function checkProvider(draft: Draft): void {
   for (const path of ['provider.issuer', 'provider.api_url'])

@@ -53,10 +53,10 @@ export function outlineOf(text: string | null, name: string, env: Environment = 
 
 /** The text with this state directory, without its comments. Throws ConfigInvalid; `name` is the file's. */
 export const withStateDir = (text: string, name: string, stateDir: string): string =>
-  yaml.stringify({ ...draftOf(text, name).raw, state_dir: stateDir }, { lineWidth: 0 });
+  yaml.stringify({ ...readYaml(text, name), state_dir: stateDir }, { lineWidth: 0 });
 
 function draftOf(text: string, name: string): Draft {
   const draft = new Draft(name);
-  draft.raw = readYaml(text, name);
+  draft.take(readYaml(text, name));
   return draft;
 }

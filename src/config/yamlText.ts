@@ -1,8 +1,8 @@
 // Reads a configuration from YAML text, and tells the places of mistakes without quoting it.
 import * as yaml from 'yaml';
-import { isMapping, type RawConfig } from './draft.ts';
 import { ConfigInvalid } from './faults.ts';
 import { allKeys } from './keys.ts';
+import { isMapping, type RawConfig } from './source.ts';
 
 /** An empty mapping for a text that says nothing. Throws ConfigInvalid; `name` is the file's. */
 export function readYaml(text: string, name: string): RawConfig {

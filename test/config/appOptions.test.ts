@@ -4,7 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { KNOWN_PROVIDERS } from '../../src/config/providers.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
-import { BASE, faultPaths, load, refusal } from './loading.ts';
+import { BASE, faultPaths, folderOfFiles, load, refusal } from './loading.ts';
+
+const { path: directory, file } = folderOfFiles();
 
 const TOKEN = 'supervisor-token-of-the-test';
 const ENV = { SUPERVISOR_TOKEN: TOKEN };
@@ -179,6 +181,12 @@ test.each([
     expect(await config.home_assistant?.token.read()).toBe(TOKEN);
     expect(scrubber.scrub(`a ${TOKEN}`)).toBe('a [secret]');
   }
+});
+
+test("the Supervisor's token counts more than a token among the credentials", async () => {
+  await file('home_assistant_token', 'of the credentials');
+  const { config } = await load(BASE, { ...ENV, CREDENTIALS_DIRECTORY: directory() });
+  expect(await config.home_assistant?.token.read()).toBe(TOKEN);
 });
 
 test("the Supervisor's token is for the Supervisor alone: another address needs one of its own", async () => {

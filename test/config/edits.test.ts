@@ -1,7 +1,7 @@
 // A configuration that setup changes: only what is changed is written, and everything else stays as it was read.
 import { expect, test } from 'vitest';
-import type { RawConfig } from '../../src/config/draft.ts';
 import { differences, editedText } from '../../src/config/edits.ts';
+import type { RawConfig } from '../../src/config/source.ts';
 import { readYaml } from '../../src/config/yamlText.ts';
 
 function edited(text: string, change: (config: RawConfig) => void) {

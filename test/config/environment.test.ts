@@ -104,6 +104,16 @@ describe('over the file', () => {
     [OWN, { HEAT2MQTT_MQTT_EMBEDDED: 'false', ...port(2000) }, { mqtt: { embedded: false } }],
     ['', { HEAT2MQTT_MQTT_EMBEDDED: 'true', ...port(2000) }, { mqtt: { url: 'mqtt://127.0.0.1:2000' } }],
     ['http: false', { HEAT2MQTT_HTTP_LISTEN: 'localhost:1' }, { http: { listen: 'localhost:1' } }],
+    [
+      'http: false',
+      { HEAT2MQTT_HTTP_LISTEN: 'localhost:1', HEAT2MQTT_HTTP: 'true' },
+      { http: { listen: 'localhost:1' } },
+    ],
+    [
+      'http: { metrics: open }',
+      { HEAT2MQTT_HTTP_LISTEN: 'localhost:1', HEAT2MQTT_HTTP: 'false' },
+      { http: false },
+    ],
   ])('%s and %j: a switch keeps or drops the details', async (yaml, env, wanted) => {
     expect((await load(`${BASE}${yaml}\n`, env)).config).toMatchObject(wanted);
   });
@@ -171,6 +181,12 @@ describe('names', () => {
     const { HEAT2MQTT_PASSWORD: password, HEAT2MQTT_PROVIDER_ISSUER: issuer, ...rest } = ENOUGH;
     const misspelt = { HEAT2MQTT_PASSWROD: password, HEAT2MQTT_PROVIDER_ISUER: issuer };
     expect(await faultPaths(undefined, { ...rest, ...misspelt })).toEqual(Object.keys(misspelt));
+  });
+
+  it('an unknown variable hides no fault of the key that it may have meant', async () => {
+    const section = { HEAT2MQTT_CONSTITUENCIES: 'true', HEAT2MQTT_CONSTITUENCIES_BASE_URL: 'ftp://x' };
+    const paths = await faultPaths(BASE, section);
+    expect(paths.sort()).toEqual(['HEAT2MQTT_CONSTITUENCIES', 'constituencies.base_url']);
   });
 
   it('what Kubernetes and Docker inject is no mistake', async () => {

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { chmod, readFile, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { commentedConfig } from '../../config/commented.ts';
-import { putAt, type RawConfig, removeAt, valueAt } from '../../config/draft.ts';
 import { differences, editedText } from '../../config/edits.ts';
 import { ConfigInvalid, type Fault } from '../../config/faults.ts';
 import { mainKeyOf } from '../../config/keys.ts';
+import { type RawConfig, Source } from '../../config/source.ts';
 import { readYaml } from '../../config/yamlText.ts';
 import { replace } from '../../store/privateFiles.ts';
 import { type Io, refusal } from '../command.ts';
@@ -39,8 +39,8 @@ export class Answers {
   /** The file; `null`: there is none. */
   #text: string | null;
   /** The configuration of the file, and the same with the answers. */
-  #before: RawConfig;
-  #config: RawConfig;
+  #before: Source;
+  #config: Source;
   /** Keys are those of their files. A secret whose file the key does not name any more does not count. */
   #secrets = new Map<string, TypedSecret>();
 
@@ -50,8 +50,8 @@ export class Answers {
     this.folder = dirname(resolve(path));
     this.#io = io;
     this.#text = text;
-    this.#before = text === null ? {} : readYaml(text, path);
-    this.#config = structuredClone(text === null ? seed : this.#before);
+    this.#before = new Source(text === null ? {} : readYaml(text, path));
+    this.#config = new Source(structuredClone(text === null ? seed : this.#before.raw));
     this.#edited();
   }
 
@@ -61,7 +61,7 @@ export class Answers {
 
   /** `key`: a path such as `mqtt.url`. */
   at(key: string): unknown {
-    return valueAt(this.#config, key);
+    return this.#config.at(key);
   }
 
   textAt(key: string): string | undefined {
@@ -72,10 +72,10 @@ export class Answers {
   put(key: string, value: unknown): void {
     const path = key.split('.');
     const section = path.slice(0, -1);
-    if (value === undefined) removeAt(this.#config, path);
+    if (value === undefined) this.#config.remove(path);
     else {
-      if (typeof valueAt(this.#config, section) === 'boolean') putAt(this.#config, section, {});
-      putAt(this.#config, path, value);
+      if (typeof this.#config.at(section) === 'boolean') this.#config.put(section, {});
+      this.#config.put(path, value);
     }
   }
 
@@ -100,7 +100,7 @@ export class Answers {
       this.removeSecret(key);
       return;
     }
-    const named = textOf(valueAt(this.#before, key));
+    const named = textOf(this.#before.at(key));
     const isBeside = named !== undefined && dirname(resolve(this.folder, named)) === this.folder;
     const free = isBeside ? named : this.#freeName(file);
     this.#secrets.set(key, { file: free, text, besides: isBeside || free === file ? null : file });
@@ -133,10 +133,10 @@ export class Answers {
 
   /** A function that brings back what is there now. */
   save(): () => void {
-    const config = structuredClone(this.#config);
+    const config = structuredClone(this.#config.raw);
     const secrets = new Map(this.#secrets);
     return () => {
-      this.#config = config;
+      this.#config.raw = config;
       this.#secrets = secrets;
     };
   }
@@ -158,7 +158,9 @@ export class Answers {
   /** Placeholders stand for what is not answered yet, so that each answer can be tried alone. */
   #upTo(until: Section): RawConfig {
     const later: readonly string[] = SECTIONS.slice(SECTIONS.indexOf(until) + 1);
-    const config = Object.fromEntries(Object.entries(this.#config).filter(([name]) => !later.includes(name)));
+    const config = Object.fromEntries(
+      Object.entries(this.#config.raw).filter(([name]) => !later.includes(name)),
+    );
     const address = 'https://x.invalid';
     const provider = Object.assign({ issuer: address, api_url: address, client_id: 'x' }, config.provider);
     if (config.accounts !== undefined) return { ...config, provider };
@@ -178,7 +180,7 @@ export class Answers {
 
   /** The keys that the file says otherwise, or whose secret is another one. */
   changes(): string[] {
-    const changed = differences(this.#before, this.#config).map(({ path }) => path.join('.'));
+    const changed = differences(this.#before.raw, this.#config.raw).map(({ path }) => path.join('.'));
     return [...new Set([...changed, ...this.#named().map(([key]) => key)])];
   }
 
@@ -193,7 +195,7 @@ export class Answers {
   /** `null`: there is no file to edit. Throws ConfigInvalid. */
   #edited() {
     if (this.#text === null) return null;
-    return editedText(this.#text, this.path, differences(this.#before, this.#config));
+    return editedText(this.#text, this.path, differences(this.#before.raw, this.#config.raw));
   }
 
   /** Resolves to the files that were written: the configuration, and the secrets that it names. */
@@ -204,11 +206,11 @@ export class Answers {
       file: resolve(this.folder, secret.file),
     }));
     for (const { file, text } of written) await replace(file, `${text}\n`);
-    const text = this.#edited()?.text ?? HEADER + commentedConfig(withoutEmpty(this.#config));
+    const text = this.#edited()?.text ?? HEADER + commentedConfig(withoutEmpty(this.#config.raw));
     if (text !== this.#text) await this.#replaceConfiguration(text);
     this.#text = text;
-    this.#before = readYaml(text, this.path);
-    this.#config = structuredClone(this.#before);
+    this.#before = new Source(readYaml(text, this.path));
+    this.#config = new Source(structuredClone(this.#before.raw));
     this.#secrets.clear();
     return [{ file: this.path, besides: null }, ...written];
   }

@@ -22,7 +22,7 @@ const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-s
 try {
   const page = await browser.newPage({ viewport: { width: WIDTH, height: HEIGHT }, locale: 'en-IE' });
   await page.goto(address);
-  await page.locator('rect.bar').first().waitFor();
+  await page.locator('.slots .bar').first().waitFor();
   await page.getByText('Newest bill').waitFor();
   await mkdir(`${root}docs/pictures`, { recursive: true });
   await page.screenshot({ path: `${root}docs/pictures/page.png` });

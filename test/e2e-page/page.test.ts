@@ -30,12 +30,12 @@ test('is small and soon there, and shows bars by each interval and amount, when 
   expect(bytes).toBeLessThan(LARGEST_PAGE_BYTES);
   expect(paint).toBeLessThan(LONGEST_TO_FIRST_PICTURE_MS);
 
-  const bars = page.locator('rect.bar');
+  const bars = page.locator('.slots .bar');
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
-  expect([await page.locator('rect.gap').count(), await bars.count()]).toEqual([3, 28]);
-  expect(await page.locator('rect.before').count()).toBeGreaterThan(25);
+  expect([await page.locator('.slots .gap').count(), await bars.count()]).toEqual([3, 28]);
+  expect(await page.locator('.slots .before').count()).toBeGreaterThan(25);
   await press('Earlier');
-  expect(await page.locator('rect.gap').count()).toBe(0);
+  expect(await page.locator('.slots .gap').count()).toBe(0);
   await press('Later');
   await press('Weeks');
   expect(await bars.count()).toBe(26);
@@ -81,7 +81,7 @@ test('shows a new day, marks a correction and makes the next poll wait when Poll
   await page.getByText('2 days are new or corrected').waitFor();
   await page.locator('.newest').getByText('12.3').waitFor();
   expect(await page.locator('.newest').innerText()).toContain('€4.56');
-  expect(await page.locator('circle.corrected').count()).toBe(1);
+  expect(await page.locator('.slots .corrected').count()).toBe(1);
   await page.getByText(/Possible again in \d+ (minutes|s), \d\d:\d\d/).waitFor();
   expect(await page.getByRole('button', { name: 'Poll now' }).isDisabled()).toBe(true);
   await picture(page, 'poll-now');

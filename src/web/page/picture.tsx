@@ -1,6 +1,5 @@
 // The bars as a drawing: the year before faint behind, days without a reading hatched, a correction marked.
-import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ComponentChildren, TargetedPointerEvent } from 'preact';
 import { axis, type Bar, type Interval, type What } from './bars.ts';
 import { say, write } from './words.ts';
 
@@ -17,43 +16,10 @@ export interface Shown extends Bar {
   readonly cells: readonly ComponentChildren[];
 }
 
-const HEIGHT = 190;
-const LEFT = 34;
-const TOP = 14;
+/** Pixels. */
 const WIDEST_SLOT = 64;
-// Shares of a slot.
-const WIDE = 0.86;
-const NARROW = 0.56;
-// Narrower slots name every other month.
-const SLOT_FOR_A_MONTH = 30;
-const FEW_BARS = 6;
 
-/** Pixels of the drawing. */
-interface Scale {
-  readonly width: number;
-  readonly slot: number;
-  /** The highest value. */
-  readonly top: number;
-  /** Values beside the lines. */
-  readonly ticks: readonly number[];
-  /** The middle of a bar. */
-  readonly x: (index: number) => number;
-  readonly y: (value: number) => number;
-}
-
-/** The width of an element, and again whenever it changes. */
-function useWidth() {
-  const ref = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(0);
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
-    if (ref.current) observer.observe(ref.current);
-    return () => observer.disconnect();
-  }, []);
-  return [ref, width] as const;
-}
-
-/** Each bar has words for those who cannot see it. */
+/** Each bar has words for those who cannot see it. Where there is little room, the style leaves out every other month's name. */
 export function Picture(props: {
   bars: readonly Shown[];
   interval: Interval;
@@ -61,12 +27,12 @@ export function Picture(props: {
   setChosen: (index: number | null) => void;
 }) {
   const { bars, interval, chosen, setChosen } = props;
-  const [ref, width] = useWidth();
   const newest = bars.length - 1;
   const shown = bars[chosen ?? newest];
-  const scale = scaleOf(bars, width);
+  const scale = scaleOf(bars);
   const move = (to: number) => setChosen(Math.max(0, Math.min(newest, to)));
-  const onPointer = (event: PointerEvent) => move(Math.floor((event.offsetX - LEFT) / scale.slot));
+  const onPointer = ({ offsetX, currentTarget }: TargetedPointerEvent<HTMLElement>) =>
+    move(Math.floor((offsetX / currentTarget.clientWidth) * bars.length));
   const onKey = (event: KeyboardEvent) => {
     const left = (chosen ?? newest + 1) - 1;
     const right = (chosen ?? -1) + 1;
@@ -77,7 +43,6 @@ export function Picture(props: {
   };
   return (
     <div
-      ref={ref}
       class="picture"
       role="slider"
       tabIndex={0}
@@ -87,97 +52,85 @@ export function Picture(props: {
       aria-valuenow={(chosen ?? newest) + 1}
       aria-valuetext={shown && `${shown.amount}, ${shown.about}`}
       onKeyDown={onKey}
-      onPointerMove={onPointer}
-      onPointerDown={onPointer}
-      // A finger leaves as soon as it has tapped.
-      // A month stays chosen: its readout has a link.
-      onPointerLeave={({ pointerType }) => pointerType === 'mouse' && interval !== 'month' && setChosen(null)}
     >
-      <svg width={width} height={HEIGHT + TOP + 22} aria-hidden="true">
-        <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-          <line y2="6" class="hatch" />
-        </pattern>
-        <Grid {...scale} />
+      <Grid {...scale} />
+      <div
+        class={`slots ${interval}`}
+        style={{ maxWidth: `${bars.length * WIDEST_SLOT}px` }}
+        aria-hidden="true"
+        onPointerMove={onPointer}
+        onPointerDown={onPointer}
+        // A finger leaves as soon as it has tapped.
+        // A month stays chosen: its readout has a link.
+        onPointerLeave={({ pointerType }) =>
+          pointerType === 'mouse' && interval !== 'month' && setChosen(null)
+        }
+      >
         {bars.map((bar, index) => (
-          <g key={bar.from} class={chosen === null || chosen === index ? '' : 'faded'}>
-            <Column bar={bar} index={index} scale={scale} />
-            {isNamed(bars, index, interval, scale.slot) && (
-              // In the last slots the name of a day or a week would be cut off.
-              <text
-                class="tick"
-                x={scale.x(index)}
-                y={HEIGHT + TOP + 17}
-                text-anchor={interval !== 'month' && index > newest - 2 ? 'end' : 'middle'}
-              >
-                {write(interval === 'day' ? 'tick' : 'monthTick', bar.from)}
-              </text>
+          <div key={bar.from} class={chosen === null || chosen === index ? '' : 'faded'}>
+            <Column bar={bar} scale={scale} />
+            {isNamed(bar, bars[index - 1], interval) && (
+              <span class="tick">{write(interval === 'day' ? 'tick' : 'monthTick', bar.from)}</span>
             )}
-          </g>
+          </div>
         ))}
-      </svg>
+      </div>
     </div>
   );
 }
 
-function scaleOf(bars: readonly Shown[], width: number): Scale {
+/** What the drawing reaches from the lowest to the highest value. */
+interface Scale {
+  readonly top: number;
+  /** Values beside the lines. */
+  readonly ticks: readonly number[];
+  /** A difference, and a value above the bottom, as shares of the height. */
+  readonly height: (difference: number) => string;
+  readonly above: (value: number) => string;
+}
+
+function scaleOf(bars: readonly Shown[]): Scale {
   const heights = bars.flatMap((bar) => [bar.value ?? 0, bar.valueBefore ?? 0, bar.forecast ?? 0]);
   const { top, ticks } = axis(Math.max(0, ...heights));
   // A credit hangs below the line.
   const bottom = Math.min(0, ...heights);
-  const slot = Math.min(WIDEST_SLOT, Math.max(0, width - LEFT) / Math.max(bars.length, 1));
-  const x = (index: number) => LEFT + slot * (index + 0.5);
-  const y = (value: number) => TOP + (HEIGHT * (top - value)) / (top - bottom);
-  return { width, slot, top, ticks, x, y };
+  const height = (difference: number) => `${(100 * difference) / (top - bottom)}%`;
+  return { top, ticks, height, above: (value) => height(value - bottom) };
 }
 
-const Grid = ({ width, top, ticks, y }: Scale) => (
-  <>
+const Grid = ({ top, ticks, above }: Scale) => (
+  <div class="grid" aria-hidden="true">
     {[0, ...ticks].map((value) => (
-      <g key={value}>
-        <line class="grid" x1={LEFT} x2={width} y1={y(value)} y2={y(value)} />
-        <text class="tick" x={LEFT - 6} y={y(value) + 4} text-anchor="end">
-          {top < 1 ? value : write('energy', value).replace(/[.,]0$/, '')}
-        </text>
-      </g>
+      <span key={value} class="tick" style={{ bottom: above(value) }}>
+        {top < 1 ? value : write('energy', value).replace(/[.,]0$/, '')}
+      </span>
     ))}
-  </>
+  </div>
 );
 
-function Column({ bar, index, scale }: { bar: Shown; index: number; scale: Scale }) {
+function Column({ bar, scale }: { bar: Shown; scale: Scale }) {
   const { value, valueBefore, forecast, missing, days } = bar;
-  const { slot, top, x, y } = scale;
-  const rect = (kind: string, height: number, share: number) => (
-    <rect
-      class={kind}
-      rx={2}
-      x={LEFT + slot * (index + (1 - share) / 2)}
-      width={slot * share}
-      y={y(Math.max(0, height))}
-      height={Math.abs(y(0) - y(height))}
-    />
+  const { top, height, above } = scale;
+  const rect = (kind: string, to: number) => (
+    <i class={kind} style={{ bottom: above(Math.min(0, to)), height: height(Math.abs(to)) }} />
   );
+  const sign = (kind: string) => <i class={kind} style={{ bottom: above(value ?? 0) }} />;
   return (
     <>
-      {valueBefore !== null && rect('before', valueBefore, WIDE)}
-      {forecast !== null && forecast > 0 && rect('forecast', forecast, NARROW)}
-      {value === null ? rect('gap', top, WIDE) : rect('bar', value, NARROW)}
-      {value !== null && missing > 0 && rect('partly', (value * missing) / days, NARROW)}
-      {bar.isCorrected && <circle class="corrected" cx={x(index)} cy={y(value ?? 0) - 7} r="3" />}
-      {bar.isDiffering && <path class="differs" d={`M${x(index)} ${y(value ?? 0) - 17}l4 7h-8z`} />}
+      {valueBefore !== null && rect('before', valueBefore)}
+      {forecast !== null && forecast > 0 && rect('forecast', forecast)}
+      {value === null ? rect('gap', top) : rect('bar', value)}
+      {value !== null && missing > 0 && rect('partly', (value * missing) / days)}
+      {bar.isCorrected && sign('corrected')}
+      {bar.isDiffering && sign('differs')}
     </>
   );
 }
 
-/** Each Monday, the first week of each month, each month; every other month where there is no room. */
-function isNamed(bars: readonly Bar[], index: number, interval: Interval, slot: number): boolean {
-  const from = bars[index]?.from ?? '';
-  const monthBefore = bars[index - 1]?.from.slice(0, 7) ?? from.slice(0, 7);
-  const isBy = {
-    day: new Date(from).getUTCDay() === 1,
-    week: monthBefore !== from.slice(0, 7),
-    month: slot >= SLOT_FOR_A_MONTH || index % 2 === 1 || bars.length <= FEW_BARS,
-  };
-  return isBy[interval];
+/** Each Monday, the first week of each month, each month. */
+function isNamed({ from }: Bar, before: Bar | undefined, interval: Interval): boolean {
+  if (interval === 'day') return new Date(from).getUTCDay() === 1;
+  return interval === 'month' || (before !== undefined && before.from.slice(0, 7) !== from.slice(0, 7));
 }
 
 export function Legend({ bars, what }: { bars: readonly Shown[]; what: What }) {

@@ -1,5 +1,5 @@
 // Is my bill right? Each is judged by the rule of the bills before it, and a lasting change of the rule is told as one.
-import { inFull, knownInFull, type Micro, toMicro } from '../amount.ts';
+import type { Micro } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { median } from '../leastSquares.ts';
 import { addDays, type Day, type DaySpan, type Zone } from '../period.ts';
@@ -53,10 +53,8 @@ export interface BillCheck extends Bill {
 /** A check for each id of an invoice; none for those that are cancelled, have no total or period, or begin before the ledgers do. */
 export type BillChecks = ReadonlyMap<string, BillCheck>;
 
-/** A bill with the others of its days, as the regression sees it. */
-interface Period extends Observation {
-  readonly bill: Bill;
-}
+/** A bill with the total of all of its days; `bills`: how many it stands for. */
+interface Period extends Bill, Observation {}
 
 /** A period that differs from what its rule expects: by how much, and what was allowed. */
 interface Deviation extends Period {
@@ -143,7 +141,7 @@ function judge(before: Past, bill: Bill): Past {
   const others = judged.filter((check) => !isSameSpan(check, bill));
   const within = others.filter(({ from, to }) => from >= bill.from && to <= bill.to);
   const newest = <P extends Period>(periods: readonly P[]): readonly P[] =>
-    periods.filter((period) => !isSameSpan(period.bill, bill)).slice(-BILLS_OF_RULE);
+    periods.filter((period) => !isSameSpan(period, bill)).slice(-BILLS_OF_RULE);
   const past: Past = {
     ...before,
     lessons: newest(before.lessons),
@@ -151,7 +149,7 @@ function judge(before: Past, bill: Bill): Past {
     newest: newest(before.newest),
     deviations: newest(before.deviations),
   };
-  const period = periodOf(bill, totalOf([bill, ...same]), Math.max(1, within.length));
+  const period = { ...bill, total: totalOf([bill, ...same]), bills: Math.max(1, within.length) };
   const it: Case = { past, bill, same, within, others, period };
   const reason = incomparable(it);
   if (reason !== null) return withCheck(past, bill, { reason });
@@ -174,8 +172,8 @@ function incomparable({ bill, same, within, others, period }: Case): Reason | nu
 
 /** Together with its paid instalments it is the bill of all its days. Years teach a rule, as months do not. */
 function judgeSettlement({ past, bill, within, period }: Case): Past {
-  const paid = toMicro(totalOf(within));
-  const settled: Period = { ...period, bills: 1, total: period.total + inFull(paid) };
+  const paid = totalOf(within);
+  const settled: Period = { ...period, bills: 1, total: period.total + paid };
   const next: Past = { ...past, settlements: [...past.settlements, settled] };
   const unknown = withCheck(next, bill, { reason: 'no_rule', paid });
   const expectation = expectationOf(past.settlements, settled);
@@ -228,14 +226,13 @@ function judgeByRule(it: Case): Past {
 }
 
 /** The open part of its days is billed with the tax and all. */
-const openOf = ({ open, sum }: Bill, expected: number): number =>
-  sum > 0 ? (inFull(open) * expected) / inFull(sum) : 0;
+const openOf = ({ open, sum }: Bill, expected: number): number => (sum > 0 ? (open * expected) / sum : 0);
 
 type Expectation = NonNullable<ReturnType<typeof expectationOf>>;
 
 /** The amount that the simplest likely rule makes of the days, and the range that any of them allows, from `low` to `high`. `null`: it is not sure. */
 function expectationOf(lessons: readonly Period[], period: Period) {
-  const rounding = roundingOf([...lessons, period].map(({ bill }) => bill));
+  const rounding = roundingOf([...lessons, period]);
   const predictions = findRules(lessons, rounding).flatMap((rule) => {
     const prediction = predict(rule, period);
     return prediction === null ? [] : [{ rule, ...prediction }];
@@ -265,9 +262,9 @@ function compared(total: number, { rule, expected, ...range }: Expectation, open
     isLeftOpen: total >= low && total <= high,
     figures: {
       rule,
-      expected: toMicro(expected),
-      unexplained: toMicro(off),
-      doubt: toMicro(Math.max(high - middle, middle - low)),
+      expected: Math.round(expected),
+      unexplained: Math.round(off),
+      doubt: Math.round(Math.max(high - middle, middle - low)),
     },
   };
 }
@@ -277,75 +274,56 @@ function compared(total: number, { rule, expected, ...range }: Expectation, open
  * Not counted are those that differ since the newest one that does not, which may be a change.
  */
 function isOftenOff({ newest, deviations }: Past, rule: Rule): boolean {
-  let off = 0;
-  let putRight = 0;
-  let before = 0;
-  for (const period of newest) {
-    if (deviations.some(({ bill }) => bill === period.bill)) continue;
-    const by = outlyingBy(rule, period);
-    const left = Math.abs(by + before);
-    const isPutRight = before !== 0 && left <= SHARE_LEFT * Math.abs(by) && left <= OUTLIER * rule.scatter;
-    if (by !== 0) off += 1;
-    if (isPutRight) putRight += 2;
-    before = isPutRight ? 0 : by;
-  }
-  return off - putRight >= FEWEST_OFF && off > SHARE_OFF * newest.length;
+  const isOfChange = (period: Period) => deviations.some(({ id }) => id === period.id);
+  const off = newest.filter((period) => !isOfChange(period)).map((period) => outlyingBy(rule, period));
+  const cancels = (by: number, other = 0) =>
+    Math.abs(by + other) <= Math.min(SHARE_LEFT * Math.abs(by), OUTLIER * rule.scatter);
+  const differing = off.filter((by) => by !== 0);
+  const alone = off.filter((by, at) => by !== 0 && !cancels(by, off[at - 1]) && !cancels(by, off[at + 1]));
+  return alone.length >= FEWEST_OFF && differing.length > SHARE_OFF * newest.length;
 }
 
 /** 0 of a bill that keeps to the rule. */
 function outlyingBy(rule: Rule, period: Period): number {
   const expected = predict(rule, period)?.expected ?? period.total;
   const off = period.total - expected;
-  return Math.abs(off) > OUTLIER * rule.scatter + openOf(period.bill, expected) ? off : 0;
+  return Math.abs(off) > OUTLIER * rule.scatter + openOf(period, expected) ? off : 0;
 }
 
-/** One of the next two bills gives back an estimate that was too high: the newest deviations make up for one another. */
+/** A bill gives back what the one before it was estimated too high. */
 function correctionBy(deviations: readonly Deviation[]): Pick<BillCheck, 'unexplained' | 'together'> | null {
-  for (const latest of [deviations.slice(-2), deviations.slice(-3)]) {
-    const sum = latest.reduce((total, { off }) => total + off, 0);
-    if (latest.length > 1 && Math.abs(sum) <= Math.hypot(...latest.map(({ limit }) => limit)))
-      return { unexplained: toMicro(sum), together: together('before', latest.slice(1)) };
-  }
-  return null;
+  const [estimate, correction] = deviations.slice(-2);
+  if (!estimate || !correction) return null;
+  const left = estimate.off + correction.off;
+  if (Math.abs(left) > Math.hypot(estimate.limit, correction.limit)) return null;
+  return { unexplained: Math.round(left), together: together('before', [estimate]) };
 }
 
 /** The newest bill differs: it may be the one by which a change of the rule is told. */
 function withDeviations(past: Past, rule: Rule, deviations: readonly Deviation[]): Past {
-  const sharp = deviations.filter(({ bill }) => bill.open === 0);
-  const latest = (sharp.length < BILLS_OF_CHANGE ? deviations : sharp).slice(-BILLS_OF_CHANGE);
-  const changed = latest.length === BILLS_OF_CHANGE ? changedRule(rule, latest, deviations) : null;
+  const newest = deviations.slice(-BILLS_OF_CHANGE);
+  const changed = newest.length === BILLS_OF_CHANGE ? changedRule(rule, newest, deviations) : null;
   return changed === null ? { ...past, deviations } : withChange(past, rule, changed, deviations);
 }
 
 /** The bills that keep to the new rule are told so; they differed when they came. */
 function withChange(past: Past, before: Rule, rule: Rule, deviations: readonly Deviation[]): Past {
   const lessons = deviations.filter((period) => isKept(rule, period));
-  const changed = { before, on: lessons[0]?.bill.from ?? '' };
+  const changed = { before, on: lessons[0]?.from ?? '' };
   const checks = new Map(past.checks);
-  for (const { bill, total, ...period } of lessons) {
+  for (const period of lessons) {
     const expected = predict(rule, period)?.expected ?? 0;
-    checks.set(bill.id, {
-      ...(checks.get(bill.id) as BillCheck),
+    checks.set(period.id, {
+      ...(checks.get(period.id) as BillCheck),
       verdict: 'rule_changed',
       rule,
       changed,
       together: null,
-      expected: toMicro(expected),
-      unexplained: toMicro(total - expected),
+      expected: Math.round(expected),
+      unexplained: Math.round(period.total - expected),
     });
   }
   return { ...past, checks, lessons, newest: lessons, deviations: [], changed };
-}
-
-function periodOf(bill: Bill, total: number, bills: number): Period {
-  const { sum, shifted, days } = bill;
-  const sums = {
-    printed: inFull(sum),
-    day_earlier: knownInFull(shifted.day_earlier),
-    day_later: knownInFull(shifted.day_later),
-    night: knownInFull(shifted.night),
-  };
-  return { bill, sums, days, bills, total };
 }
 
 const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other.from && one.to === other.to;
@@ -354,7 +332,7 @@ const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other
 const isOver = (one: DaySpan, other: DaySpan): boolean =>
   addDays(one.to, -1) > other.from && one.from < addDays(other.to, -1);
 
-const totalOf = (bills: readonly Bill[]): number => inFull(bills.reduce((sum, { total }) => sum + total, 0));
+const totalOf = (bills: readonly Bill[]): Micro => bills.reduce((sum, { total }) => sum + total, 0);
 
 const together = (how: 'same_days' | 'before' | 'within', { length: bills }: readonly unknown[]) =>
   bills === 0 ? null : { how, bills };

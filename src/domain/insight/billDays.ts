@@ -20,9 +20,10 @@ import {
 
 export type MeterDays = Pick<Ledger, 'origin' | 'days'>;
 
-/** How the days that are billed may lie beside those that are printed: a day off, or by registers that are read in the morning. */
-export const SHIFTS = ['day_earlier', 'day_later', 'night'] as const;
-export type Shift = (typeof SHIFTS)[number];
+/** The days that are billed are those printed, or lie a day beside these, or a register is read in the morning. */
+export const PLACINGS = ['printed', 'day_earlier', 'day_later', 'night'] as const;
+export type Placing = (typeof PLACINGS)[number];
+type Sums = Readonly<Record<Placing, Micro | null>>;
 /** The part of the night in a register that is read in the morning, as a share of the day before. */
 const SHARE_OF_NIGHT = 1 / 3;
 
@@ -33,9 +34,9 @@ export interface Bill {
   readonly from: Day;
   readonly to: Day;
   readonly days: number;
-  /** The cost of its days, and of those of a period that is shifted; `null` where a day at an end is not known by itself. */
+  /** The cost of its days: of those printed, and by each placing; `null` where a day at an end is not known by itself. */
   readonly sum: Micro;
-  readonly shifted: Readonly<Record<Shift, Micro | null>>;
+  readonly sums: Sums;
   /** The rounding step of its days' costs. */
   readonly step: Micro;
   /** Days without a cost of their own that no reading shows to have in it, and those that a later one carries. */
@@ -101,8 +102,8 @@ function billOf(
   // A meter that came later has nothing to do with the bill.
   const meters = costs.map((meter) => costsOver(meter, from, days)).filter(({ closed }) => closed > 0);
   if (meters.length === 0) return null;
-  function shiftedBy(shift: Shift): Micro | null {
-    const sums = meters.map(({ shifted }) => shifted[shift]);
+  function sumBy(placing: Placing): Micro | null {
+    const sums = meters.map((meter) => meter.sums[placing]);
     return sums.includes(null) ? null : sumKnown(sums);
   }
   return {
@@ -111,11 +112,12 @@ function billOf(
     from,
     to,
     days,
-    sum: meters.reduce((total, { sum }) => total + sum, 0),
-    shifted: {
-      day_earlier: shiftedBy('day_earlier'),
-      day_later: shiftedBy('day_later'),
-      night: shiftedBy('night'),
+    sum: sumBy('printed') ?? 0,
+    sums: {
+      printed: sumBy('printed'),
+      day_earlier: sumBy('day_earlier'),
+      day_later: sumBy('day_later'),
+      night: sumBy('night'),
     },
     step: Math.max(...meters.map(({ step }) => step)),
     missing: new Set(meters.flatMap(({ missing }) => missing)).size,
@@ -149,7 +151,7 @@ function costsOf({ origin, days }: MeterDays, judgeGap: GapJudge): MeterCosts {
 }
 
 /** The facts of a period from the days of a meter. */
-interface PeriodCosts extends Pick<Bill, 'sum' | 'shifted' | 'step' | 'open'> {
+interface PeriodCosts extends Pick<Bill, 'sums' | 'step' | 'open'> {
   /** How many of its days close a reading. */
   readonly closed: number;
   /** Places in the period. */
@@ -179,8 +181,8 @@ function costsOver(meter: MeterCosts, from: Day, count: number): PeriodCosts {
   const last = costOfDay(readings, end - 1);
   return {
     closed: closed.length,
-    sum,
-    shifted: {
+    sums: {
+      printed: sum,
       day_earlier: moved(before, last),
       day_later: moved(costOfDay(readings, end), costOfDay(readings, first)),
       night: moved(before, last, SHARE_OF_NIGHT),

@@ -1,5 +1,5 @@
 // The rounding of bills and of the costs of their days, in steps of the currency: some have no cents.
-import { inFull, type Micro, toMicro } from '../amount.ts';
+import { type Micro, toMicro } from '../amount.ts';
 import { median } from '../leastSquares.ts';
 import type { Bill } from './billDays.ts';
 
@@ -17,14 +17,14 @@ const OF_DAYS = 3.5;
 /** That of a number rounded to a step. */
 const OF_STEP = 1 / Math.sqrt(12);
 
-/** The standard deviation of a bill by rounding, in units of the currency. */
-export function roundingOf(bills: readonly Pick<Bill, 'total' | 'sum' | 'days' | 'step'>[]): number {
+/** The standard deviation of a bill by rounding. */
+export function roundingOf(bills: readonly Pick<Bill, 'total' | 'sum' | 'days' | 'step'>[]): Micro {
   const usualDay = median(bills.map(({ sum, days }) => sum / days));
   const stepOfDays = median(bills.map(({ step }) => step));
   const isCoarse = stepOfDays > CENT && usualDay >= LEAST_STEPS.ofDays * stepOfDays;
-  const ofDays = OF_DAYS * inFull(isCoarse ? stepOfDays : CENT);
+  const ofDays = OF_DAYS * (isCoarse ? stepOfDays : CENT);
   const step = stepOfTotals(bills);
-  return step === null ? ofDays : Math.hypot(ofDays, OF_STEP * inFull(step));
+  return step === null ? ofDays : Math.hypot(ofDays, OF_STEP * step);
 }
 
 /** `null`: a cent, or less. */

@@ -1,4 +1,5 @@
 // The rule of an account's bills, a linear regression on what their days are made of: a tax, a fee, or a charge by the month.
+import type { Micro } from '../amount.ts';
 import {
   addTo,
   dot,
@@ -8,47 +9,38 @@ import {
   quadratic,
   student,
 } from '../leastSquares.ts';
-import { SHIFTS, type Shift } from './billDays.ts';
+import { PLACINGS, type Placing } from './billDays.ts';
 
-/** The terms of a bill: the cost of its days in units of the currency, how many they are, and the bill itself; or a rate for each. */
-export type Terms = readonly number[];
+/** The terms of a bill: the cost of its days, how many they are, and the bill itself; or a rate for each. */
+type Terms = readonly number[];
 const SUM: Terms = [1, 0, 0];
 const DAYS: Terms = [0, 1, 0];
 const BILLS: Terms = [0, 0, 1];
 
-/** Which days a bill is about: those that are printed on it, or as they lie beside these. */
-export type Placing = 'printed' | Shift;
-
-/** A bill, in units of the currency. */
-export interface Observation {
-  /** The cost of its days by each placing; `null` where that is not known. */
-  readonly sums: Readonly<Record<Placing, number | null>>;
+/** The days of a bill, or of several that are one. */
+export interface BilledDays {
+  /** Their cost by each placing; `null` where that is not known. */
+  readonly sums: Readonly<Record<Placing, Micro | null>>;
   readonly days: number;
-  /** How many bills it is. */
   readonly bills: number;
-  readonly total: number;
 }
 
-interface PlacedBill {
-  readonly terms: Terms;
-  readonly total: number;
+export interface Observation extends BilledDays {
+  readonly total: Micro;
 }
 
-/** The rates that are charged in any case, and those that are fitted a multiple of. */
+/** A regression: the rates that are charged in any case, and those that are fitted a multiple of. */
 interface Form {
+  readonly placing: Placing;
   readonly start: Terms;
   readonly fitted: readonly Terms[];
 }
 
-/** The sum of the days, with none to all of: a share of it, so much a day, so much a bill. */
-const FORMS = [0, 1, 2, 3].flatMap((count) =>
-  choices([SUM, DAYS, BILLS], count).map((fitted): Form => ({ start: SUM, fitted })),
-);
+const SHIFTED = PLACINGS.filter((placing) => placing !== 'printed');
 /** Two may agree by chance; and at least one more than the terms, which fit any others. */
 const FEWEST_BILLS = 3;
 /** More have to agree where the days are not those printed: there are four times as many lines to choose from. */
 const FEWEST_SHIFTED = 5;
-const SHIFTED_TO_SPARE = 2;
 /** If some bills are left out, more than so many others beyond those of the terms have to agree. */
 const BILLS_TO_SPARE = 2;
 /** Bills further off than so many scatters are outliers (Rousseeuw and Leroy, 1987). */
@@ -70,10 +62,8 @@ const SHARE_EXACT = 0.75;
 const LEAST_SHARE = 0.1;
 
 /** `scatter`: the standard deviation of bills about it; `inverse`: the covariance of what is fitted for a scatter of 1. */
-export interface Rule {
-  readonly placing: Placing;
+export interface Rule extends Form {
   readonly rates: Terms;
-  readonly fitted: readonly Terms[];
   readonly inverse: readonly Terms[];
   readonly scatter: number;
   readonly freedom: number;
@@ -81,30 +71,35 @@ export interface Rule {
   readonly bills: number;
   /** The standard deviation by rounding, which all limits are measured in. */
   readonly rounding: number;
+  /** Schwarz's: the less the likelier. */
+  readonly criterion: number;
 }
+
+/** What bills are foretold by. */
+export type Prediction = Pick<Rule, 'placing' | 'rates' | 'fitted' | 'inverse' | 'scatter' | 'freedom'>;
 
 /** The largest limit of a rule that may acquit. */
 export const sureLimit = ({ rounding }: Pick<Rule, 'rounding'>): number => SURE * rounding;
 
 /** Instalments: the same amount whatever was used. */
-export const isOfInstalments = ({ rates }: Rule): boolean => Math.abs(rates[0] ?? 0) < LEAST_SHARE;
-
-function termsOf(placing: Placing, { sums, days, bills }: Omit<Observation, 'total'>): Terms | null {
-  const sum = sums[placing];
-  return sum === null ? null : [sum, days, bills];
-}
+export const isOfInstalments = ({ rates }: Pick<Rule, 'rates'>): boolean =>
+  Math.abs(rates[0] ?? 0) < LEAST_SHARE;
 
 /**
  * The rule's expectation of the days, and Student's prediction limit: how far off a correct bill may be. `null`: the days that it is about
  * are not known.
  */
-export function predict(rule: Rule, days: Omit<Observation, 'total'>) {
-  const { placing, rates, fitted, inverse, scatter, freedom } = rule;
+export function predict({ placing, rates, fitted, inverse, scatter, freedom }: Prediction, days: BilledDays) {
   const terms = termsOf(placing, days);
   if (terms === null) return null;
   const row = fitted.map((one) => dot(one, terms));
   const variance = 1 + quadratic(row, inverse);
   return { expected: dot(rates, terms), limit: student(LIMIT, freedom) * scatter * Math.sqrt(variance) };
+}
+
+function termsOf(placing: Placing, { sums, days, bills }: BilledDays): Terms | null {
+  const sum = sums[placing];
+  return sum === null ? null : [sum, days, bills];
 }
 
 /** Whether the rule is sure of the bill, and the bill is within its limit. */
@@ -120,21 +115,22 @@ export function isKept(rule: Rule, bill: Observation): boolean {
  * `rounding`: the standard deviation of a bill by that of itself and of its days.
  */
 export function findRules(bills: readonly Observation[], rounding: number): Rule[] {
-  const printed = rulesOf('printed', FORMS, bills, rounding);
+  const rulesBy = (placing: Placing) =>
+    [0, 1, 2, 3]
+      .flatMap((count) => choices([SUM, DAYS, BILLS], count))
+      .flatMap((fitted) => robustRule({ placing, start: SUM, fitted }, bills, rounding) ?? []);
+  const printed = rulesBy('printed');
   const isExact = printed.some(
-    ({ rule }) => rule.scatter <= EXACT * rounding && rule.bills >= SHARE_EXACT * bills.length,
+    (rule) => rule.scatter <= EXACT * rounding && rule.bills >= SHARE_EXACT * bills.length,
   );
-  const shifted = isExact ? [] : SHIFTS.flatMap((shift) => rulesOf(shift, FORMS, bills, rounding));
-  const rules = [...printed, ...shifted];
+  const rules = isExact ? printed : [...printed, ...SHIFTED.flatMap(rulesBy)];
   const least = Math.min(...rules.map(({ criterion }) => criterion));
   return rules
     .filter(({ criterion }) => criterion <= least + OCCAMS_WINDOW)
-    .sort((a, b) => parametersOf(a.rule) - parametersOf(b.rule) || a.criterion - b.criterion)
-    .map(({ rule }) => rule);
+    .sort((a, b) => parametersOf(a) - parametersOf(b) || a.criterion - b.criterion);
 }
 
-const parametersOf = ({ fitted, placing }: Pick<Rule, 'fitted' | 'placing'>): number =>
-  fitted.length + Number(placing !== 'printed');
+const parametersOf = ({ fitted, placing }: Form): number => fitted.length + Number(placing !== 'printed');
 
 /**
  * A rule that all the newest bills keep to: the one of before but for one of its terms or a share of all, or one that most of the bills
@@ -146,124 +142,69 @@ export function changedRule(
   differing: readonly Observation[],
 ): Rule | null {
   // A tax is set in percent, and what it does to a fee follows from that.
-  const share = rates.map((rate) => rate / (rates[0] as number));
-  const changes = [SUM, DAYS, BILLS, share].map((terms): Form => ({ start: rates, fitted: [terms] }));
-  const changed = rulesOf(placing, changes, newest, rounding)
-    .sort((a, b) => a.criterion - b.criterion)
-    .map(({ rule }) => rule);
+  const changed = [SUM, DAYS, BILLS, rates]
+    .flatMap((term) => robustRule({ placing, start: rates, fitted: [term] }, newest, rounding) ?? [])
+    .sort((a, b) => a.criterion - b.criterion);
   const rules = [...changed, ...findRules(differing, rounding)];
   return rules.find((rule) => newest.every((bill) => isKept(rule, bill))) ?? null;
 }
 
-/** A rule and Schwarz's criterion of it: the less the likelier. */
-interface LikelyRule {
-  readonly rule: Rule;
-  readonly criterion: number;
+/** A bill as the regression sees it: the values of what is fitted, and the rest for them to explain. */
+interface Point {
+  readonly row: Terms;
+  readonly rest: number;
 }
 
-function rulesOf(
-  placing: Placing,
-  forms: readonly Form[],
-  bills: readonly Observation[],
-  rounding: number,
-): LikelyRule[] {
-  const placed = bills.flatMap((bill): PlacedBill[] => {
+/** Reweighted least squares (Rousseeuw and Leroy): by all bills, or by those that are no outliers where that is likelier. */
+function robustRule(form: Form, bills: readonly Observation[], rounding: number): Rule | null {
+  const { placing, start, fitted } = form;
+  const points = bills.flatMap((bill): Point[] => {
     const terms = termsOf(placing, bill);
-    return terms === null ? [] : [{ terms, total: bill.total }];
+    return terms === null
+      ? []
+      : [{ row: fitted.map((one) => dot(one, terms)), rest: bill.total - dot(start, terms) }];
   });
-  const robust = (form: Form): LikelyRule | null => {
-    if (placed.length < fewestBills(placing, form)) return null;
-    const learnt = (from: readonly PlacedBill[]) => ruleOf(placing, form, from, bills.length, rounding);
-    return robustRule(form, placed, rounding, learnt);
-  };
-  return forms.flatMap((form) => robust(form) ?? []);
-}
-
-const fewestBills = (placing: Placing, { fitted }: Form): number =>
-  placing === 'printed'
-    ? Math.max(FEWEST_BILLS, fitted.length + 1)
-    : Math.max(FEWEST_SHIFTED, fitted.length + SHIFTED_TO_SPARE);
-
-/** Reweighted least squares: learnt by the bills that are no outliers, where enough are left. */
-function robustRule(
-  form: Form,
-  bills: readonly PlacedBill[],
-  rounding: number,
-  learnt: (from: readonly PlacedBill[]) => LikelyRule | null,
-): LikelyRule | null {
-  const byAll = learnt(bills);
-  if (byAll === null) return null;
-  const isNear = (bill: PlacedBill) => Math.abs(offBy(byAll.rule.rates, bill)) <= OUTLIER * rounding;
-  if (bills.every(isNear)) return byAll;
-  const near = leastMedianOfSquares(form, bills, rounding);
-  if (near.length <= form.fitted.length + BILLS_TO_SPARE) return byAll;
-  const byNear = learnt(near);
-  // If even the bills nearest to the line scatter by more than rounding does, the others are no outliers of it.
-  const isNoisy = byNear !== null && byNear.rule.scatter > EXACT * rounding;
-  return isNoisy ? byAll : byNear;
-}
-
-const offBy = (rates: Terms, { terms, total }: PlacedBill): number => total - dot(rates, terms);
-
-/** The fitted values, bill by bill, and the rest for them to explain. */
-function regressionOf({ start, fitted }: Form, bills: readonly PlacedBill[]) {
-  return {
-    columns: fitted.map((one) => bills.map(({ terms }) => dot(one, terms))),
-    values: bills.map((bill) => offBy(start, bill)),
-  };
-}
-
-function ratesOf({ start, fitted }: Form, coefficients: readonly number[]): Terms {
-  const rates = [...start];
-  for (const [at, one] of fitted.entries()) addTo(rates, coefficients[at] as number, one);
-  return rates;
+  const fewest =
+    placing === 'printed'
+      ? Math.max(FEWEST_BILLS, fitted.length + 1)
+      : Math.max(FEWEST_SHIFTED, fitted.length + BILLS_TO_SPARE);
+  if (points.length < fewest) return null;
+  const byAll = leastSquaresRule(form, points, bills.length, rounding);
+  if (byAll === null || byAll.residuals.every((off) => Math.abs(off) <= OUTLIER * rounding)) return byAll;
+  const near = nearLine(form, points, rounding);
+  if (near.length <= fitted.length + BILLS_TO_SPARE) return byAll;
+  const byNear = leastSquaresRule(form, near, bills.length, rounding);
+  return byNear !== null && byNear.criterion < byAll.criterion ? byNear : byAll;
 }
 
 /**
  * The bills that keep to the line through as many of them as it has terms of which the median of squares is the least: nearly half of them
  * may be wrong. Huber's line scatters so much by two wrong ones of the first ten that it takes them for right ones.
  */
-function leastMedianOfSquares(
-  form: Form,
-  bills: readonly PlacedBill[],
-  rounding: number,
-): readonly PlacedBill[] {
-  const { columns, values } = regressionOf(form, bills);
-  const terms = bills.map((_, at) => columns.map((column) => column[at] as number));
-  let best: { readonly median: number; readonly off: readonly number[] } = {
-    median: Number.POSITIVE_INFINITY,
-    off: [],
-  };
-  for (const sample of samplesOf(bills.length, form.fitted.length)) {
-    const ofSample = (column: readonly number[]) => sample.map((at) => column[at] as number);
-    const line = leastSquares(columns.map(ofSample), ofSample(values));
+function nearLine(form: Form, points: readonly Point[], rounding: number): readonly Point[] {
+  const terms = form.fitted.length;
+  let least = Number.POSITIVE_INFINITY;
+  let nearest: readonly number[] = [];
+  for (const sample of choices(points, terms)) {
+    const line = lineThrough(form, sample);
     if (line === null) continue;
-    let nearer = 0;
-    const off = bills.map((_, at) => {
-      const distance = Math.abs((values[at] as number) - dot(line.coefficients, terms[at] as Terms));
-      if (distance < best.median) nearer += 1;
-      return distance;
-    });
-    // Few of hundreds of samples are better, and have to be sorted.
-    if (nearer > bills.length >> 1) best = { median: median(off), off };
+    const off = points.map(({ row, rest }) => Math.abs(rest - dot(line.coefficients, row)));
+    // Few of hundreds of lines are nearer, and have to be sorted.
+    if (off.filter((distance) => distance < least).length <= points.length >> 1) continue;
+    least = median(off);
+    nearest = off;
   }
   // The scale of normal noise, corrected for few bills (Rousseeuw and Leroy); rounding is always there.
-  const few = 1 + 5 / (bills.length - form.fitted.length);
-  const far = OUTLIER * Math.max(rounding, NORMAL_PER_DEVIATION * few * best.median);
-  return bills.filter((_, at) => (best.off[at] ?? Number.POSITIVE_INFINITY) <= far);
+  const few = 1 + 5 / (points.length - terms);
+  const far = OUTLIER * Math.max(rounding, NORMAL_PER_DEVIATION * few * least);
+  return points.filter((_, at) => (nearest[at] ?? Number.POSITIVE_INFINITY) <= far);
 }
 
-/** Each is asked for again and again. */
-const samples = new Map<string, readonly number[][]>();
-
-/** All choices of so many places among `count`. */
-function samplesOf(count: number, size: number): readonly number[][] {
-  const key = `${count} ${size}`;
-  const places = Array.from({ length: count }, (_, at) => at);
-  const chosen = samples.get(key) ?? choices(places, size);
-  samples.set(key, chosen);
-  return chosen;
-}
+const lineThrough = ({ fitted }: Form, points: readonly Point[]) =>
+  leastSquares(
+    fitted.map((_, term) => points.map(({ row }) => row[term] as number)),
+    points.map(({ rest }) => rest),
+  );
 
 /** All choices of so many of them. */
 function choices<T>(from: readonly T[], count: number): T[][] {
@@ -274,38 +215,22 @@ function choices<T>(from: readonly T[], count: number): T[][] {
 }
 
 /** The rule by these bills, and how likely it is; the others of `count` are outliers. */
-function ruleOf(
-  placing: Placing,
-  form: Form,
-  bills: readonly PlacedBill[],
-  count: number,
-  rounding: number,
-): LikelyRule | null {
-  const { columns, values } = regressionOf(form, bills);
-  const regression = leastSquares(columns, values);
-  if (regression === null) return null;
-  const { coefficients, inverse, residuals } = regression;
-  const { fitted } = form;
+function leastSquaresRule(form: Form, points: readonly Point[], count: number, rounding: number) {
+  const line = lineThrough(form, points);
+  if (line === null) return null;
+  const { coefficients, inverse, residuals } = line;
   const squares = dot(residuals, residuals);
   // Few bills cannot tell how much they scatter; but that it is more than rounding.
-  const spare = bills.length - fitted.length;
+  const spare = points.length - form.fitted.length;
   const isNoisy = squares > spare * (EXACT * rounding) ** 2;
   const freedom = isNoisy ? spare : ROUNDING_BILLS + spare;
   const scatter = Math.sqrt((isNoisy ? squares : ROUNDING_BILLS * rounding ** 2 + squares) / freedom);
   const criterion =
-    bills.length * Math.log(2 * Math.PI * scatter ** 2) +
+    points.length * Math.log(2 * Math.PI * scatter ** 2) +
     squares / scatter ** 2 +
-    2 * (count - bills.length) * Math.log(OUTLIER_RANGE * rounding) +
-    parametersOf({ fitted, placing }) * Math.log(count);
-  const rule: Rule = {
-    placing,
-    rates: ratesOf(form, coefficients),
-    fitted,
-    inverse,
-    scatter,
-    freedom,
-    bills: bills.length,
-    rounding,
-  };
-  return { rule, criterion };
+    2 * (count - points.length) * Math.log(OUTLIER_RANGE * rounding) +
+    parametersOf(form) * Math.log(count);
+  const rates = [...form.start];
+  for (const [at, one] of form.fitted.entries()) addTo(rates, coefficients[at] as number, one);
+  return { ...form, rates, inverse, residuals, scatter, freedom, bills: points.length, rounding, criterion };
 }

@@ -1,7 +1,8 @@
 // The check of a bill as it is published, and as one sentence.
 import { inFull, knownUnits, type Micro, toUnits } from '../amount.ts';
 import type { BillCheck } from './bill.ts';
-import { type Placing, type Rule, sureLimit } from './billRule.ts';
+import type { Placing } from './billDays.ts';
+import { type Rule, sureLimit } from './billRule.ts';
 
 const CENT = 10_000;
 
@@ -19,7 +20,7 @@ export function billCheckRecord(check: BillCheck, currency: string) {
     unexplained,
     doubt: toUnits(check.doubt),
     explained_percent: isPlain ? Number((100 * sum - 100).toFixed(2)) || 0 : null,
-    explained_amount: isPlain ? Number(bills.toFixed(2)) || 0 : null,
+    explained_amount: isPlain ? Number(inFull(bills).toFixed(2)) || 0 : null,
     rest: isPlain ? unexplained : null,
     days_missing: check.missing,
     days_estimated: check.estimated,
@@ -54,8 +55,7 @@ const REASONS = {
 
 const TOGETHER = {
   same_days: () => 'together with the other bill for these days',
-  before: (bills: number) =>
-    `together with the ${bills === 1 ? 'bill' : `${bills} bills`} before it, which it puts right`,
+  before: () => 'together with the bill before it, which it puts right',
   within: (bills: number) => `together with the ${bills} bills within its period`,
 } as const;
 
@@ -65,7 +65,7 @@ function verdictWords(check: BillCheck): string {
   const words = ruleWords(rule);
   if (verdict === 'rule_changed' && changed)
     return `the rule has changed: ${words} since ${changed.on}, ${ruleWords(changed.before)} before`;
-  const isOpen = inFull(doubt) > sureLimit(rule);
+  const isOpen = doubt > sureLimit(rule);
   const open = isOpen
     ? `; ${money(doubt)} more or less is left open by readings at its ends or by few bills`
     : '';
@@ -80,8 +80,8 @@ function ruleWords({ placing, rates: [sum = 1, perDay = 0, perBill = 0] }: Rule)
     Number(amount) === 0 ? [] : [`${amount.replace('-', '')}${unit} ${amount.startsWith('-') ? less : more}`];
   const parts = [
     ...part(String(Number((100 * sum - 100).toFixed(1))), ' %', 'on top', 'off'),
-    ...part(perDay.toFixed(2), '', 'more a day', 'less a day'),
-    ...part(perBill.toFixed(2), '', 'on each bill', 'off each bill'),
+    ...part(inFull(perDay).toFixed(2), '', 'more a day', 'less a day'),
+    ...part(inFull(perBill).toFixed(2), '', 'on each bill', 'off each bill'),
   ];
   return (new Intl.ListFormat('en-GB').format(parts) || 'nothing on top') + PLACINGS[placing];
 }

@@ -1,10 +1,10 @@
 // What will the next bill be? Its days, and what they come to by the rule of the bills before.
-import { inFull, type Micro, sumKnown, toMicro } from '../amount.ts';
+import { type Micro, sumKnown } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { median } from '../leastSquares.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
 import { billPeriods } from './billDays.ts';
-import { predict, type Rule } from './billRule.ts';
+import { type Prediction, predict } from './billRule.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
 import { YEAR_DAYS } from './readings.ts';
 
@@ -44,12 +44,10 @@ function later(day: Day, length: number): Day {
  * Sums all meters of the account. `rule`: of the newest bill that has one. The weather is the same for all: so are errors. An amount
  * is `null` while one of the meters does not know its own.
  */
-export function forecastBill(span: DaySpan, meters: readonly Forecasts[], rule: Rule | null) {
+export function forecastBill(span: DaySpan, meters: readonly Forecasts[], rule: Prediction | null) {
   const days = daysBetween(span.from, span.to);
   const billed = (sum: Micro): Micro =>
-    rule
-      ? toMicro(predict(rule, { sums: wherever(inFull(sum)), days, bills: 1 })?.expected ?? inFull(sum))
-      : sum;
+    rule ? Math.round(predict(rule, { sums: wherever(sum), days, bills: 1 })?.expected ?? sum) : sum;
   const sumOf = (kind: keyof Forecasts, priced = (sum: Micro) => sum): Forecast | null => {
     const sumOfPart = (part: keyof Forecast): Micro | null => {
       const amounts = meters.map((meter) => meter[kind]?.[part] ?? null);

@@ -1,7 +1,6 @@
 // The days that bills are about, and the next one: which days it has, and what they come to with what bills have on top.
 import { expect, test } from 'vitest';
 import { billJudge } from '../../../src/domain/insight/bill.ts';
-import type { Rule } from '../../../src/domain/insight/billRule.ts';
 import { forecaster } from '../../../src/domain/insight/forecast.ts';
 import { forecastBill, nextBillSpan } from '../../../src/domain/insight/nextBill.ts';
 import type { Invoice } from '../../../src/domain/invoice.ts';
@@ -64,17 +63,14 @@ test('begins after the newest bill when another is of the far future', () => {
 test('adds up all meters and what is on top when bills have a rule', () => {
   const span = { from: '2025-03-01', to: '2025-04-01' };
   const known = { amount: 100 * EUR, low: 90 * EUR, high: 110 * EUR };
-  const rates = [1.135, 0, 3];
-  const rule: Rule = {
+  const rule = {
     placing: 'printed',
+    rates: [1.135, 0, 3 * EUR],
     fitted: [],
-    rates,
-    scatter: 0.01,
-    freedom: 9,
     inverse: [],
-    bills: 9,
-    rounding: 0.035,
-  };
+    scatter: 10_000,
+    freedom: 9,
+  } as const;
   const meter = { cost: known, energy: { ...known, low: null, high: null } };
   expect(forecastBill(span, [meter, meter], rule)).toEqual({
     span,

@@ -11,9 +11,10 @@ import { openConnection } from '../../src/mqtt/opening.ts';
 import { LOCALHOST } from '../support/certificate.ts';
 import { handClock } from '../support/clock.ts';
 import { startProbe } from '../support/probe.ts';
+import { settled } from '../support/rest.ts';
 import { openStack } from '../support/stack.ts';
 import { startStrictBroker } from '../support/strictBroker.ts';
-import { turn, waitFor } from '../support/waitFor.ts';
+import { waitFor } from '../support/waitFor.ts';
 import { openWire, type Wire } from '../support/wire.ts';
 import { address, connect, event, OFFLINE, wired } from './linked.ts';
 
@@ -239,7 +240,7 @@ test('gives a slow link a second more for each kilobyte that is under way', asyn
   const answers = [event('x'.repeat(30_000)), event('1')].map((message) =>
     connection.publish(message).catch(({ message: words }: Failure) => words),
   );
-  await turn(5);
+  await settled();
   clock.advance(49_900);
   expect(connection.isOpen).toBe(true);
   clock.advance(1_000);
@@ -250,7 +251,7 @@ test('keeps the connection when the broker never answers that a subscription has
   const { clock, connection } = await muted();
   connection.unsubscribe('x/+');
   clock.advance(21_000);
-  await turn(5);
+  await settled();
   expect(connection.isOpen).toBe(true);
 });
 

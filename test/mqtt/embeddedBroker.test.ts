@@ -7,6 +7,7 @@ import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { text, written, writtenLength } from '../support/packets.ts';
 import { startProbe } from '../support/probe.ts';
+import { settled } from '../support/rest.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { connect } from './linked.ts';
@@ -104,7 +105,7 @@ describe('before a login', () => {
     if (bytes.length > 0) stranger.say(bytes);
     await waitFor('the broker to wait', () => clock.sleepers > 0);
     clock.advance(LONGEST_WAIT_MS - 1);
-    await turn(20);
+    await settled();
     expect(stranger.isClosed()).toBe(false);
     clock.advance(1);
     await stranger.untilClosed();
@@ -119,13 +120,13 @@ describe('before a login', () => {
     const dripping = knock();
     for (const byte of connectPacket('x'.repeat(40)).subarray(0, 5)) {
       dripping.say(Buffer.of(byte));
-      await turn(10);
+      await settled();
       clock.advance(999);
     }
     clock.advance(5);
     await dripping.untilClosed();
     clock.advance(24 * 3_600_000);
-    await turn(20);
+    await settled();
     expect(client.isClosed()).toBe(false);
   });
 

@@ -2,9 +2,10 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { openConnection } from '../../src/mqtt/opening.ts';
+import { settled } from '../support/rest.ts';
 import { openStack } from '../support/stack.ts';
 import { type Announced, startStrictBroker, type Verdicts } from '../support/strictBroker.ts';
-import { turn, waitFor } from '../support/waitFor.ts';
+import { waitFor } from '../support/waitFor.ts';
 import { address, event, OFFLINE, ONLINE, openLink, state } from './linked.ts';
 
 const RETAIN_NOT_SUPPORTED = 0x9a;
@@ -33,12 +34,12 @@ test.each([
     link.publish(many(60));
     await waitFor('the first', () => broker.unanswered === most);
     const sent = receiveMaximum === most ? link.send([event('1'), event('2'), event('3')]) : null;
-    await turn(20);
+    await settled();
     expect(broker.mostUnanswered).toBe(most);
     const messages = 1 + 60 + (sent ? 3 : 0);
     while (broker.topics().length < messages || broker.unanswered > 0) {
       broker.answer(1);
-      await turn();
+      await settled();
     }
     await sent;
     await waitFor('all answers', () => link.status().waiting === 0);
@@ -150,6 +151,6 @@ test('sends no topic alias when the broker takes some', async () => {
 
 test('pings as often as the broker asks when its keep alive is shorter than ours', async () => {
   const { broker, link } = await limited({ serverKeepAlive: 1 });
-  await waitFor('two pings', () => broker.pings >= 2);
+  await waitFor('a ping', () => broker.pings > 0);
   expect([broker.connections, link.status().connected]).toEqual([1, true]);
 });

@@ -4,9 +4,10 @@ import { expect, test } from 'vitest';
 import type { LinkConsumers } from '../../src/mqtt/link.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { startProbe } from '../support/probe.ts';
+import { settled } from '../support/rest.ts';
 import { openStack } from '../support/stack.ts';
 import { type StrictBroker, startStrictBroker } from '../support/strictBroker.ts';
-import { turn, waitFor } from '../support/waitFor.ts';
+import { waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 import { address, connected, event, ONLINE, openLink, state, wired } from './linked.ts';
 
@@ -75,7 +76,7 @@ test('gives a connection up when it swallows messages, and delivers them over th
   link.publish([state('1'), event('1')]);
   await waitFor('their arrival', () => probe.last('x/event'));
   clock.advance(19_000);
-  await turn(20);
+  await settled();
   expect(link.status().connected).toBe(true);
   clock.advance(2_000);
   await isLost();
@@ -119,7 +120,7 @@ test('waits longer and longer when a rival has the client id, and outlives it', 
     await waitFor('the loss', () => times('connection to the broker lost') === n + 1);
     if (seconds === 16) await rival.endAsync(true);
     clock.advance(seconds * 1_000 - 1);
-    await turn(20);
+    await settled();
     expect([seconds, wire.attempts]).toEqual([seconds, n + 1]);
     probe.forget();
     clock.advance(1);
@@ -127,7 +128,7 @@ test('waits longer and longer when a rival has the client id, and outlives it', 
   }
   expect(times('another client may use the same client id')).toBe(5);
   await waitFor('the announcement', () => probe.last('x/state')?.payload === 'online');
-  await turn(20);
+  await settled();
   expect(link.status().connected).toBe(true);
 });
 
@@ -143,14 +144,14 @@ test('publishes only the last words when stop has begun', async () => {
   await stopped;
   const later = stack.use(await startProbe(broker.url));
   await waitFor('what is retained', () => later.last('x/state'));
-  await turn(20);
+  await settled();
   expect(later.on('x/state').map(({ payload }) => payload)).toEqual(['offline']);
 });
 
 test('announces nothing when a connection is made while it stops, and closes that', async () => {
   const { stack, wire, probe } = await wired();
   const { link, stop } = openLink(stack, wire.url, {
-    address: () => turn(20).then(() => address(wire.url)),
+    address: () => settled().then(() => address(wire.url)),
   });
   await stop();
   await waitFor('the goodbye', () => wire.attempts === 1 && wire.open === 0);
@@ -166,7 +167,7 @@ test('does not take a part for the whole when stop begins while it reads back', 
     void taken.push(await read({ filter: 'x/old/1' }));
   const stopped = openLink(stack, broker.url, { restore });
   await waitFor('the retained message', () => stopped.heard.length === 1);
-  await turn(20);
+  await settled();
   await stopped.stop();
   expect(taken).toEqual([]);
   const whole = openLink(stack, broker.url, { restore });

@@ -8,8 +8,9 @@ import { openConnection } from '../../src/mqtt/opening.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { startProbe } from '../support/probe.ts';
+import { settled } from '../support/rest.ts';
 import { openStack, type Stack } from '../support/stack.ts';
-import { turn, waitFor } from '../support/waitFor.ts';
+import { waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 
 export const ONLINE: Message = { topic: 'x/state', payload: 'online', retain: true };
@@ -66,13 +67,13 @@ export function openLink(
   });
   const stop = async (): Promise<void> => {
     const stopped = link.stop([OFFLINE], 2_000).then(() => true);
-    while (!(await Promise.race([stopped, turn(5)]))) clock.advance(100);
+    while (!(await Promise.race([stopped, settled()]))) clock.advance(100);
   };
   stack.defer(stop);
   const pass = async (ms: number, stepMs = 500) => {
     for (let left = ms; left > 0; left -= stepMs) {
       clock.advance(stepMs);
-      await turn(2);
+      await settled();
     }
   };
   const isConnected = () => waitFor('the connection', () => link.status().connected);

@@ -5,8 +5,9 @@ import { expect, test } from 'vitest';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import type { ReadRetained } from '../../src/mqtt/subscriber.ts';
 import { text, written } from '../support/packets.ts';
+import { settled } from '../support/rest.ts';
 import { openStack } from '../support/stack.ts';
-import { turn, waitFor } from '../support/waitFor.ts';
+import { waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 import { openLink } from './linked.ts';
 
@@ -48,7 +49,7 @@ async function open() {
   };
   const opened = openLink(openStack(), wire.url, { restore, subscriptions: [] });
   await waitFor('the question', () => asked === 1);
-  await turn(10);
+  await settled();
   return {
     ...opened,
     answers: () => answers.map((one) => one && String(one.payload)),
@@ -56,9 +57,9 @@ async function open() {
     acknowledged: () => acknowledged,
     asked: () => asked,
     cut: wire.cut,
-    say: async (bytes: Buffer, waitMs = 10) => {
+    say: async (bytes: Buffer) => {
       socket?.write(bytes);
-      await turn(waitMs);
+      await settled();
     },
   };
 }
@@ -146,11 +147,11 @@ test('gives nothing after a minute when the broker goes on', async () => {
   // Retained, with an id, so that its acknowledgement tells that it has come.
   const other = written({ type: 0x33, body: Buffer.concat([topic, Buffer.of(0, 9), Buffer.from('1')]) });
   for (let sent = 1; sent < 120; sent += 1) {
-    await say(other, 0);
+    await say(other);
     await waitFor('its arrival', () => acknowledged() === sent);
     clock.advance(500);
   }
-  await turn();
+  await settled();
   expect(answers()).toEqual([]);
   clock.advance(500);
   await waitFor('the answer', () => answers().length === 1);

@@ -2,7 +2,7 @@
 import { createHook } from 'node:async_hooks';
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
-import { waitFor } from './waitFor.ts';
+import { nextTurn, waitFor } from './waitFor.ts';
 
 // Whoever talks to somebody in a story lives in this process: what one socket has written, another one has to read.
 const peers = new Map<Socket, Socket | null>();
@@ -21,13 +21,15 @@ const TURNS = 16;
 // The kernel and other threads are done within some turns more, unless the processor has to be left to them.
 const PATIENT_TURNS = 50;
 const LONGEST_MS = 30_000;
+// A message that goes through a wire and a broker, and comes back, is there within so many turns.
+const ROUND_TRIP_TURNS = 40;
 
 /** Time stands still in a story: what is at rest stays so until the test goes on. */
 export async function untilAtRest(): Promise<void> {
   const end = performance.now() + LONGEST_MS;
   let last = -1;
   for (let calm = 0, waited = 0; calm < TURNS; ) {
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await nextTurn();
     const moved = bytesMoved();
     if (typeof moved === 'number') {
       calm = moved === last ? calm + 1 : 0;
@@ -39,6 +41,11 @@ export async function untilAtRest(): Promise<void> {
     waited += 1;
     if (waited > PATIENT_TURNS) await new Promise<void>((resolve) => setTimeout(resolve, 1));
   }
+}
+
+/** Lets what was sent between sockets of this process arrive and be answered, where some of it is never read. */
+export async function settled(): Promise<void> {
+  for (let turns = 0; turns < ROUND_TRIP_TURNS; turns += 1) await nextTurn();
 }
 
 /** Looks only when everything is at rest: what is seen then does not change behind the test's back. */

@@ -6,7 +6,9 @@ export interface Waiting {
   readonly diagnose?: () => unknown;
 }
 
-const POLL_MS = 5;
+/** What happens in this process is there after some turns of the event loop; other things are looked for less and less often. */
+const LOOKS_IN_A_ROW = 50;
+const LONGEST_PAUSE_MS = 5;
 /** The tests of the built program allow more, by their vitest.config.ts. */
 const USUAL_TIMEOUT_MS = Number(process.env.WAIT_TIMEOUT_MS ?? 10_000);
 
@@ -17,7 +19,7 @@ export async function waitFor<T>(
   { timeoutMs = USUAL_TIMEOUT_MS, diagnose }: Waiting = {},
 ): Promise<Exclude<T, false | null | undefined>> {
   const end = performance.now() + timeoutMs;
-  for (;;) {
+  for (let looks = 1; ; looks += 1) {
     const value = await probe();
     if (value !== false && value !== null && value !== undefined) {
       return value as Exclude<T, false | null | undefined>;
@@ -26,9 +28,13 @@ export async function waitFor<T>(
       const instead = diagnose ? `; there is: ${JSON.stringify(diagnose(), null, 1)}` : '';
       throw new Error(`waited ${timeoutMs} ms in vain for ${description}${instead}`);
     }
-    await turn(POLL_MS);
+    if (looks < LOOKS_IN_A_ROW) await nextTurn();
+    else await turn(Math.min(looks - LOOKS_IN_A_ROW, LONGEST_PAUSE_MS));
   }
 }
+
+/** One turn of the event loop. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Lets sockets and promises have their turn. */
 export const turn = (ms = 0): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

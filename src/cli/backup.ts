@@ -3,8 +3,7 @@ import { constants, existsSync } from 'node:fs';
 import { access, type FileHandle, mkdtemp, readFile, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pathIn } from '../config/draft.ts';
-import { findConfigFile } from '../config/load.ts';
-import { decodeText } from '../config/secret.ts';
+import { findConfigFile, readConfigText } from '../config/load.ts';
 import { outlineOf, withoutSecrets, withStateDir } from '../config/transfer.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
@@ -39,7 +38,7 @@ export const backup: Command<'backup'> = async (given, io) => {
   await access(dirname(resolve(file)), constants.W_OK).catch(({ code }) => {
     throw unwritable(file, code);
   });
-  const plain = path === undefined ? null : withoutSecrets(decodeText(await readFile(path)), path);
+  const plain = path === undefined ? null : withoutSecrets(await readConfigText(path), path);
   const survey = new Survey();
   await write(file, packed(config.state_dir, survey, io, plain));
   // The daemon would set them aside.
@@ -124,7 +123,7 @@ const contentWords = ({ meters, days }: Survey): string =>
 async function planOf({ config, secrets_taken }: BackupHead, { options }: Given<'restore'>, { env }: Io) {
   const named = options.config ?? (env.HEAT2MQTT_CONFIG || undefined);
   const configPath = named ?? findConfigFile(undefined, env, existsSync) ?? 'config.yaml';
-  const there = existsSync(configPath) ? decodeText(await readFile(configPath)) : null;
+  const there = existsSync(configPath) ? await readConfigText(configPath) : null;
   const isWritten = config !== null && (there === null || options.force);
   const obstacle = isWritten ? await obstacleIn(dirname(configPath)) : null;
   if (obstacle !== null) throw unwritable(configPath, obstacle);

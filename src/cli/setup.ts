@@ -1,9 +1,11 @@
 // heat2mqtt setup: asks a person for provider, login, broker, Home Assistant and page, tries each answer at once, writes the
 // configuration and the files of its passwords, and offers what comes next. On a file that is there it changes what is answered
 // otherwise.
-import { access, constants, readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { access, constants } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { ConfigInvalid } from '../config/faults.ts';
+import { readConfigText } from '../config/load.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { makePrivateDirectory } from '../store/privateFiles.ts';
 import { check } from './check.ts';
@@ -40,10 +42,7 @@ export const setup: Command<'setup'> = async (given, io) => {
 
 async function openAnswers(path: string, io: Io): Promise<Answers> {
   const folder = dirname(resolve(path));
-  const text = await readFile(path, 'utf8').catch((err: NodeJS.ErrnoException) => {
-    if (err.code === 'ENOENT') return null;
-    throw wrongUsage(`${path} cannot be read (${err.code}).`);
-  });
+  const text = existsSync(path) ? await readConfigText(path) : null;
   await access(folder, constants.W_OK).catch((err) => {
     throw wrongUsage(`${path} cannot be written there (${err.code}).`);
   });

@@ -50,20 +50,22 @@ export function findConfigFile(
   throw new ConfigInvalid([{ path: where, found: `no such file: ${named}`, allowed }]);
 }
 
+/** Fails with ConfigInvalid, also for a file that is not UTF-8. */
+export async function readConfigText(path: string, readFile: ReadFile = readFileOf): Promise<string> {
+  try {
+    return decodeText(await readFile(path));
+  } catch (error) {
+    throw new ConfigInvalid([{ path, found: whyUnreadable(error), allowed: 'a readable YAML file' }]);
+  }
+}
+
 /** Fails with ConfigInvalid. Afterwards the scrubber knows every secret. */
 export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const { path, now, nextTimes = () => [0], readFile = readFileOf } = options;
   const draft = new Draft(path, options.scrubber);
   const { origins, warnings } = draft;
   const env = await withAppOptions(options.env, draft, readFile, options.fetch ?? fetch);
-  if (path !== undefined) {
-    const text = await readFile(path)
-      .then(decodeText)
-      .catch((error: unknown) => {
-        throw new ConfigInvalid([{ path, found: whyUnreadable(error), allowed: 'a readable YAML file' }]);
-      });
-    draft.take(readYaml(text, path));
-  }
+  if (path !== undefined) draft.take(readYaml(await readConfigText(path, readFile), path));
   applyEnvironment(draft, env);
   if (options.assumeConstituencies) draft.raw.constituencies ??= {};
   // Sections that are there anyhow: their secrets may come without them.

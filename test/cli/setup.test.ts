@@ -460,13 +460,14 @@ state_dir: ./state
     ['a mistake that no question is about', 'colour: red\n', /colour: found an unknown key/],
     ['an alias', 'mqtt: &a {}\nhttp: *a\n', /alias/],
     ['no YAML', 'mqtt: {\n', /line/],
+    ['a letter that is not UTF-8', Buffer.from('# caf\xe9\n', 'latin1'), /not UTF-8/],
   ])('refuses it when it has %s', async (_, text, message) => {
     await writeFile(config, text);
     await expect(answered({})).rejects.toMatchObject({
       exitCode: 3,
       message: expect.stringMatching(message),
     });
-    expect(await readFile(config, 'utf8')).toBe(text);
+    expect(await readFile(config)).toEqual(Buffer.from(text));
   });
 
   test('does not write over what an editor has written meanwhile', async () => {

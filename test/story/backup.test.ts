@@ -97,6 +97,10 @@ test('each refusal leaves everything as it is', async () => {
   await refused(restore, 'wrong_usage', /--yes/);
   const { giveUp } = await claimDirectory(story.stateDir, story.clock, logLines().log);
   await refused([...restore, '--yes', '--force'], 'already_running', /already runs/);
+  await mkdir(path('folder.yaml'));
+  await expect(type('restore', path('b.gz'), '--config', path('folder.yaml'), '--yes')).rejects.toMatchObject(
+    { exitCode: 3, message: expect.stringMatching(/folder\.yaml: found a directory/) },
+  );
   await giveUp();
   await story.nextPoll(4 * 3_600_000);
   await story.stop(daemon);

@@ -17,13 +17,14 @@ import {
 } from '../store/backup.ts';
 import { TooLarge } from '../store/documentStream.ts';
 import { alreadyRunning, claimAlone, isDaemonRunning, mayBeRunning } from '../store/locks.ts';
-import { type Content, replace, setAside, withoutCustomer } from '../store/privateFiles.ts';
+import { type Content, setAside, withoutCustomer } from '../store/privateFiles.ts';
 import { finishRestore, plainDocuments, replaceDocuments, StateBefore } from '../store/restore.ts';
 import { canListenIn } from '../store/socket.ts';
 import { stateUnwritable } from '../store/stateDirectory.ts';
-import { type Io, isAgreed, mustBeAnswerable, refusal, shown, unwritable, wrongUsage } from './command.ts';
+import { type Io, isAgreed, mustBeAnswerable, refusal, shown, wrongUsage } from './command.ts';
 import type { Command, Given } from './commands.ts';
 import { loadSettings, refuseInFleet, silentLog } from './settings.ts';
+import { unwritable, writeFile } from './writing.ts';
 
 export const backup: Command<'backup'> = async (given, io) => {
   const [file = ''] = given.words;
@@ -252,10 +253,8 @@ async function keepBefore(stateDir: string, io: Io): Promise<void> {
 const NOT_KEPT = 'Nothing was changed, since what is there could not be kept. Look at the disk.';
 
 const write = (path: string, content: Content): Promise<void> =>
-  replace(resolve(path), content).catch((err: NodeJS.ErrnoException) => {
-    if (err instanceof Failure) throw err;
-    if (err instanceof TooLarge) throw backupTooLarge(path, err);
-    throw unwritable(path, err.code);
+  writeFile(path, content).catch((err) => {
+    throw err instanceof TooLarge ? backupTooLarge(path, err) : err;
   });
 
 /** It could not be read again. */

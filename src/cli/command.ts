@@ -38,14 +38,6 @@ export const refusal = (code: string, message: string, hint?: string) =>
 /** Text of a file that may come from anywhere. */
 export const shown = (text: string): string => text.slice(0, 200).replace(/\p{Cc}/gu, ' ');
 
-/** `code`: of the system's error. */
-export const unwritable = (path: string, code = 'unknown error') =>
-  refusal(
-    'file_unwritable',
-    `${shown(path)} cannot be written (${code}).`,
-    'Name a file in a folder that this user may write, or give this user the folder.',
-  );
-
 /** The command line cannot be understood. */
 export const wrongUsage = (message: string) =>
   refusal('wrong_usage', message, `\`${about.name} --help\` lists commands and options.`);

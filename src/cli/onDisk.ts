@@ -21,13 +21,14 @@ import { statementPage, statementText } from '../publication/statement/page.ts';
 import { completeMonths, type StatementFacts, statementOf } from '../publication/statement/statement.ts';
 import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
 import type { LedgerDocument } from '../store/ledgerDocument.ts';
-import { replace, withoutCustomer } from '../store/privateFiles.ts';
+import { withoutCustomer } from '../store/privateFiles.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import { loadHousehold, pickAccount } from './account.ts';
-import { type Io, unwritable, wrongUsage } from './command.ts';
+import { type Io, wrongUsage } from './command.ts';
 import type { Command, Given } from './commands.ts';
 import { print } from './printing.ts';
 import { type Household, type HouseholdSettings, loadSettings, type Settings } from './settings.ts';
+import { writeFile } from './writing.ts';
 
 const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'];
 const REVISIONS = ['revision', 'received_at'];
@@ -164,9 +165,7 @@ async function keepSheet(
 ): Promise<void> {
   const file = join(resolve(directory), `${sheet.account}-${sheet.meter}-${sheet.month}.${ENDING[format]}`);
   const document = documentOf([sheet], format, settings, io);
-  await replace(file, document).catch((err: NodeJS.ErrnoException) => {
-    throw unwritable(file, err.code);
-  });
+  await writeFile(file, document);
   io.out(`${file}\n`);
 }
 

@@ -522,6 +522,17 @@ test('writes nothing when nobody is at the input, or the end comes early', async
   });
 });
 
+test('names the file when it cannot be written', async () => {
+  const inTheWay = async () => {
+    await mkdir(config);
+    return '';
+  };
+  await expect(answered({ ...usual(), 'Look at its page': inTheWay })).rejects.toMatchObject({
+    code: 'file_unwritable',
+    message: expect.stringContaining(config),
+  });
+});
+
 test('writes a service of this program, configuration and user when the package has a unit', async () => {
   const program = join(folder, 'dist/heat2mqtt.js');
   const configuration = join(folder, 'my 100 %/config.yaml');

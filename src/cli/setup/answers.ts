@@ -8,9 +8,9 @@ import { ConfigInvalid, type Fault } from '../../config/faults.ts';
 import { mainKeyOf } from '../../config/keys.ts';
 import { type RawConfig, Source } from '../../config/source.ts';
 import { readYaml } from '../../config/yamlText.ts';
-import { replace } from '../../store/privateFiles.ts';
 import { type Io, refusal } from '../command.ts';
 import { openSettings, type Settings } from '../settings.ts';
+import { writeFile } from '../writing.ts';
 
 /** The key that says a secret itself, from that of its file. */
 export const inlineKeyOf = (key: string): string => mainKeyOf(key.split('.')).join('.');
@@ -205,7 +205,7 @@ export class Answers {
       ...secret,
       file: resolve(this.folder, secret.file),
     }));
-    for (const { file, text } of written) await replace(file, `${text}\n`);
+    for (const { file, text } of written) await writeFile(file, `${text}\n`);
     const text = this.#edited()?.text ?? HEADER + commentedConfig(withoutEmpty(this.#config.raw));
     if (text !== this.#text) await this.#replaceConfiguration(text);
     this.#text = text;
@@ -227,7 +227,7 @@ export class Answers {
     const mode = await stat(this.path)
       .then((before) => before.mode & 0o777)
       .catch(() => null);
-    await replace(resolve(this.path), text);
+    await writeFile(this.path, text);
     if (mode !== null) await chmod(this.path, mode);
   }
 }

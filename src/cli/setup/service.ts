@@ -2,7 +2,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { replace } from '../../store/privateFiles.ts';
+import { writeFile } from '../writing.ts';
 
 /** A program, and the systemd unit that comes with it. */
 type Unit = Readonly<Record<'program' | 'unit', string>>;
@@ -35,7 +35,7 @@ StateDirectory=
 ProtectHome=no
 ReadWritePaths=${quoted(folder)}
 `;
-  await replace(file, changes);
+  await writeFile(file, changes);
   const [from, written] = [unit, file].map((path) => (/^[\w./-]+$/.test(path) ? path : `"${path}"`));
   return `Written: ${file}. To install the service, type these (heat2mqtt does not become root by itself):
 

@@ -90,6 +90,15 @@ async function fleetSections(fleet: Fleet, settings: Settings): Promise<Sections
 }
 
 async function householdSections(settings: Settings, now: number): Promise<Sections> {
+  try {
+    return await keptSections(settings, now);
+  } catch (err) {
+    if (!(err instanceof Failure)) throw err;
+    return { 'State directory': [err.message, err.hint ?? ''] };
+  }
+}
+
+async function keptSections(settings: Settings, now: number): Promise<Sections> {
   const { config, state, zone } = settings;
   const sections: Record<string, readonly string[]> = {};
   for (const { id } of config.accounts) {

@@ -26,15 +26,21 @@ export async function* documentsOf(directory: string): AsyncGenerator<NamedDocum
       if (bytes !== null) yield [name, parsed(bytes)];
     }
   } catch (err) {
-    const { code = 'unknown error' } = err as NodeJS.ErrnoException;
-    throw failure('state_unreadable', `The state directory cannot be read: ${directory} (${code}).`, {
+    throw stateUnreadable(directory, err as NodeJS.ErrnoException);
+  }
+}
+
+export const stateUnreadable = (directory: string, cause: NodeJS.ErrnoException) =>
+  failure(
+    'state_unreadable',
+    `The state directory cannot be read: ${directory} (${cause.code ?? 'unknown error'}).`,
+    {
       exit: EXIT.unexpected,
       retry: 'never',
       hint: 'Run the command as the user that the daemon runs as, or as root.',
-      cause: err,
-    });
-  }
-}
+      cause,
+    },
+  );
 
 /** Nothing where there is no file any more, and no JSON where there is something else. */
 function unlessOfNoUse(err: NodeJS.ErrnoException): Buffer | null {

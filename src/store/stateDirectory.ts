@@ -2,7 +2,7 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, type Failure, failure } from '../foundation/failure.ts';
+import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { documentIn, documentText } from './documentText.ts';
@@ -18,7 +18,7 @@ import {
   TEMPORARY_FILE,
   withoutCustomer,
 } from './privateFiles.ts';
-import { finishRestore } from './restore.ts';
+import { finishRestore, stateUnreadable } from './restore.ts';
 import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
 
 export function stateUnwritable(path: string, cause: unknown) {
@@ -60,6 +60,8 @@ export async function directoryNotices(path: string, uid: number | undefined) {
 const WRITABLE_BY_OTHERS = 0o022;
 
 const DAEMON = 'daemon';
+/** The directory is one of another user, or none. */
+const CLOSED = new Set(['EACCES', 'EPERM', 'ENOTDIR']);
 const UNFINISHED =
   'an interrupted restore cannot be finished: restoring.json is damaged and set aside, starting without it';
 const RESTORE_AGAIN = 'Stop the program, and restore the backup again.';
@@ -140,7 +142,7 @@ export class StateDirectory implements StateStore {
     return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
   }
 
-  /** `null` when there is no file, or none that can be read. Rejects with NoRegularFile. */
+  /** `null` when there is no file, or none that can be read. Rejects with NoRegularFile, or state_unreadable. */
   async #textOf(name: string): Promise<string | null> {
     const file = join(this.path, `${name}.json`);
     try {
@@ -148,7 +150,10 @@ export class StateDirectory implements StateStore {
       return (await readRegularFile(file)).toString('utf8');
     } catch (err) {
       if (err instanceof NoRegularFile) throw err;
-      const { code, message } = err as NodeJS.ErrnoException;
+      const { code = '', message } = err as NodeJS.ErrnoException;
+      // The daemon goes on. A command would take what its user may not see for what is not there.
+      if (this.#holder.kind === 'command' && CLOSED.has(code))
+        throw stateUnreadable(this.path, err as NodeJS.ErrnoException);
       // Once for each link: no document in such a folder can be read.
       if (code === 'ELOOP' && !this.#links.has(message)) {
         this.#links.add(message);
@@ -201,6 +206,7 @@ class DocumentFile<T> implements Document<T> {
         const text = await this.#parts.text();
         return text === null ? null : this.#codec.decode(documentIn(text));
       } catch (err) {
+        if (err instanceof Failure) throw err;
         await this.#isOfNoUse(err as Error);
         return null;
       }

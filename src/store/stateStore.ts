@@ -2,8 +2,8 @@
 import type { Clock } from '../foundation/clock.ts';
 import type { Failure } from '../foundation/failure.ts';
 
-/** One document. `read` gives `null` when there is none, or none that can be understood. */
 export interface Document<T> {
+  /** `null` when there is none, or none that can be understood. Rejects with state_unreadable where a command's user may not read. */
   read(): Promise<T | null>;
   /**
    * Resolves to true once the document will survive the process; to false where it could not be kept, which the store tells and

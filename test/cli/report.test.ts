@@ -1,4 +1,6 @@
 // heat2mqtt report for users that have a home directory, and for those of containers, who have none.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openStack } from '../support/stack.ts';
 import { environmentAt, ISSUER, typed } from '../support/typed.ts';
@@ -15,6 +17,14 @@ test.each([
   const { out, err, exitCode } = await typed(['report'], { env: { ...env, HOME: home } });
   expect([out + err, exitCode]).toEqual([expect.stringContaining(words), 0]);
   expect(out + err).not.toContain('aoife');
+});
+
+test('does not say that nothing is known when it cannot look into the state directory', async () => {
+  const file = join(await openStack().folder(), 'file');
+  await writeFile(file, 'no directory');
+  const { out, exitCode } = await typed(['report'], { env: environmentAt(file) });
+  expect([out, exitCode]).toEqual([expect.stringContaining('## State directory\n\n    The state'), 0]);
+  expect(out).not.toContain('never polled');
 });
 
 test('prints the mistakes and ends with 3 when the configuration is invalid', async () => {

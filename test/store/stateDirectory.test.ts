@@ -306,6 +306,18 @@ test.each([
   expect(await readFile(join(elsewhere, 'word.json'), 'utf8')).toContain('forged');
 });
 
+test('a command is told when its user cannot look into the directory, and the daemon goes on without', async () => {
+  const { open, path, log } = await place();
+  await writeFile(path, 'no directory');
+  const daemon = await open();
+  expect(await daemon.document('word', wordCodec).read()).toBeNull();
+  const command = new StateDirectory(path, log);
+  await expect(command.document('word', wordCodec).read()).rejects.toMatchObject({
+    code: 'state_unreadable',
+    message: `The state directory cannot be read: ${path} (ENOTDIR).`,
+  });
+});
+
 test('a ledger that cannot be read or written is named without the number of the customer', async () => {
   const { open, file, lines } = await place();
   const state = await open();

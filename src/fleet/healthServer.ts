@@ -1,6 +1,6 @@
 // The answers of a fleet's process over HTTP: whether it is healthy and ready, and its metrics.
 import { metricLines, renderMetrics } from '../accounts/metrics.ts';
-import { openTo } from '../config/listenAddress.ts';
+import { openTo } from '../config/pageAddress.ts';
 import { serveHealth } from '../web/server.ts';
 import type { Member } from './member.ts';
 

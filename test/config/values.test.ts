@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { configReference } from '../../scripts/docs/configuration.ts';
 import { exampleConfig } from '../../scripts/docs/example.ts';
 import { allKeys, configJsonSchema, mappingOf, settableKeys } from '../../src/config/keys.ts';
-import { pageAddress } from '../../src/config/listenAddress.ts';
+import { pageAddress } from '../../src/config/pageAddress.ts';
 import { timeZone } from '../../src/config/values.ts';
 import { nextTimes } from '../../src/engine/schedule.ts';
 import { BASE, load } from './loading.ts';

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { serveMistakes } from '../../src/cli/run.ts';
 import { ConfigInvalid } from '../../src/config/faults.ts';
-import { openTo } from '../../src/config/listenAddress.ts';
+import { openTo } from '../../src/config/pageAddress.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { type HealthAnswers, serveHealth, serveIngress } from '../../src/web/server.ts';
 import { BASE, load } from '../config/loading.ts';

@@ -1,7 +1,7 @@
 // The part of heat2mqtt check that looks at this machine, and asks nobody beyond it: files, secrets, ports, the state directory.
 import { rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openTo, pageAddress, weaknessOf, whyNoPage } from '../../config/listenAddress.ts';
+import { openTo, pageAddress, weaknessOf, whyNoPage } from '../../config/pageAddress.ts';
 import type { Config, Embedded } from '../../config/schema.ts';
 import { keysIn, type Secret, totpParameters } from '../../config/secret.ts';
 import { nextTimes } from '../../engine/schedule.ts';

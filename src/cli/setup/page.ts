@@ -1,6 +1,7 @@
 // Tells a person where the page is found: on this machine, and on a phone in the same network.
 import { networkInterfaces } from 'node:os';
-import { isLoopback, pageAddress, partsOf, whyNoPage } from '../../config/listenAddress.ts';
+import { isLoopback, partsOf } from '../../config/listenAddress.ts';
+import { pageAddress, whyNoPage } from '../../config/pageAddress.ts';
 import type { Config } from '../../config/schema.ts';
 
 /** Networks of containers and tunnels, which a phone is not in. */

@@ -1,6 +1,7 @@
 // The questions of `heat2mqtt setup`, in their order, and how the answers to each group of them are tried.
 import { randomBytes } from 'node:crypto';
-import { isLoopback, splitHostAndPort, weaknessOf } from '../../config/listenAddress.ts';
+import { isLoopback, splitHostAndPort } from '../../config/listenAddress.ts';
+import { weaknessOf } from '../../config/pageAddress.ts';
 import { KNOWN_PROVIDERS, UNTRIED } from '../../config/providers.ts';
 import { visitHomeAssistant } from '../../homeassistant/commands.ts';
 import { openBroker } from '../../mqtt/broker.ts';

@@ -1,7 +1,7 @@
 // A notification in Home Assistant for each account that waits for a person to sign in, dismissed once it is signed in again.
 import type { Account } from '../../accounts/account.ts';
 import { LoginSuspended } from '../../auth/loginSuspended.ts';
-import { pageAddress } from '../../config/listenAddress.ts';
+import { pageAddress } from '../../config/pageAddress.ts';
 import { needsAPerson } from '../../domain/health.ts';
 import { timeWords } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';

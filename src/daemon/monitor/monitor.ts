@@ -1,7 +1,7 @@
 // The daemon's answers over HTTP: its health, its metrics, and the page, here and within Home Assistant.
 import type { RequestListener } from 'node:http';
 import { renderMetrics } from '../../accounts/metrics.ts';
-import { openTo, pageAddress, whyNoPage } from '../../config/listenAddress.ts';
+import { openTo, pageAddress, whyNoPage } from '../../config/pageAddress.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { ThrottledLog } from '../../foundation/limits.ts';
 import { type Ingress, type Listening, serveHealth, serveIngress } from '../../web/server.ts';

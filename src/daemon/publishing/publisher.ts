@@ -1,7 +1,7 @@
 // The messages to the broker and their times: everything on connect, discovery and states when Home Assistant starts, else what has changed.
 import type { Account } from '../../accounts/account.ts';
 import { eventsOfStates, remembered } from '../../accounts/events.ts';
-import { pageAddress } from '../../config/listenAddress.ts';
+import { pageAddress } from '../../config/pageAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { Throttle } from '../../foundation/limits.ts';
 import type { Message } from '../../mqtt/message.ts';

@@ -64,8 +64,8 @@ export class Link {
   #hasConnected = false;
   /** On the monotonic clock: a Pi that starts in 1970 has not been offline for decades. */
   #offlineSince: number;
-  /** The version of the last connection, which the first attempt after it keeps to. */
-  #spoken: readonly ProtocolVersion[] | null = null;
+  /** The version of the last connection, until an attempt fails. */
+  #spoken: ProtocolVersion | undefined;
   #lastWarning = '';
   /** Why the broker has ended the last connection, until one lasts. */
   #cut: Failure | null = null;
@@ -136,18 +136,19 @@ export class Link {
   async #open(): Promise<Connection> {
     const { address, clock, will, willAfterSeconds = 0 } = this.#options;
     const place = await address();
-    const versions = this.#spoken ?? place.versions;
-    this.#spoken = null;
-    const connection = await openConnection({ ...place, versions }, clock, {
+    const spoken = this.#spoken;
+    this.#spoken = undefined;
+    const connection = await openConnection(place, clock, {
       onMessage: (incoming) => {
         this.#subscriber.hear(incoming);
         this.#consumers.onMessage?.(incoming);
       },
       will,
       willAfterSeconds,
+      spoken,
       culprit: this.#culprit,
     });
-    this.#spoken = [connection.version];
+    this.#spoken = connection.version;
     return connection;
   }
 

@@ -24,10 +24,11 @@ export async function openConnection(
 ): Promise<Connection> {
   const open = (version: ProtocolVersion, more = options) => openForLess(version, address, clock, more);
   const { versions } = address;
-  if (!versions.includes(5)) return open(4);
+  if (options.spoken === 4 || !versions.includes(5)) return open(4);
   const first = await open(5).catch(lackOfMqtt5);
   if (first instanceof Connection) return first;
   if (first instanceof BrokerSilent) {
+    if (options.spoken === 5) throw first;
     // One that starts is silent, too, and MQTT 3.1.1 would hide what it refuses for as long as the connection lasts.
     const trial = await open(4, {});
     await trial.close(CLOSE_MS);

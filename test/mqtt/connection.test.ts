@@ -7,6 +7,7 @@ import { systemClock } from '../../src/foundation/clock.ts';
 import { Failure } from '../../src/foundation/failure.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import type { ProtocolVersion } from '../../src/mqtt/connection.ts';
+import { Culprit } from '../../src/mqtt/culprit.ts';
 import { openConnection } from '../../src/mqtt/opening.ts';
 import { LOCALHOST } from '../support/certificate.ts';
 import { handClock } from '../support/clock.ts';
@@ -82,6 +83,22 @@ test.each([
     expect((await refusal(connect(broker.url, { versions: [5] }))).code).toBe(code);
   },
 );
+
+test('leaves no will, and suspects nothing, when it looks whether a silent broker takes MQTT 3.1.1', async () => {
+  const broker = await startStrictBroker({ connect: ({ level }) => (level === 5 ? null : 0) });
+  const culprit = new Culprit();
+  culprit.judge('PUBLISH x', { what: 'closed by the broker' });
+  const options = { will: OFFLINE, culprit };
+  await openConnection(address(broker.url, { versions: [5, 4] }), systemClock, options);
+  const wills = broker.connects.map(({ level, will }) => [level, will !== null]);
+  expect(wills).toEqual([
+    [5, true],
+    [4, false],
+    [5, true],
+    [4, true],
+  ]);
+  expect(culprit.isSought).toBe(true);
+});
 
 /** A broker of which only the first bytes are told; it answers each packet of a client as it is told. */
 async function answering(answer: (packet: Buffer) => readonly number[] | null) {
@@ -195,8 +212,11 @@ test('leaves its will when the socket dies, and none after a polite close', asyn
 test('closes within its time when the broker says nothing any more', async () => {
   const { clock, connection } = await muted();
   void connection.publish(event('1')).catch(() => undefined);
+  await turn(5);
   const closed = connection.close(200);
   clock.advance(200);
+  await turn(20);
+  expect(connection.isOpen).toBe(false);
   await closed;
   await connection.ended;
 });
@@ -245,6 +265,19 @@ test('gives a slow link a second more for each kilobyte that is under way', asyn
   expect(connection.isOpen).toBe(true);
   clock.advance(1_000);
   for (const answer of answers) expect(await answer).toContain('no answer in time');
+});
+
+test('gives a slow link no more time for what has been answered', async () => {
+  const { wire, stack } = await wired();
+  const clock = handClock('2025-03-10T12:00:00Z');
+  const connection = await connect(wire.url, { clock });
+  stack.defer(() => connection.close(0));
+  await connection.publish(event('x'.repeat(30_000)));
+  wire.turn('muted');
+  const answer = connection.publish(event('1')).catch(({ message }: Failure) => message);
+  await turn(5);
+  clock.advance(21_000);
+  expect(await answer).toContain('no answer in time');
 });
 
 test('keeps the connection when the broker never answers that a subscription has ended', async () => {

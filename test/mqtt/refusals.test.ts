@@ -207,6 +207,26 @@ test.each([4, 5] as const)(
   },
 );
 
+test('tells no more that a topic may not be read back when the next connection does not ask for it', async () => {
+  let asks = 0;
+  const { broker, link, pass, isQuiet, refused } = await judged(
+    { subscribe: (filter) => (filter === HISTORY.filter ? NOT_AUTHORIZED : 1) },
+    {
+      async restore(read) {
+        asks += 1;
+        if (asks === 1) await read(HISTORY);
+      },
+    },
+  );
+  await isQuiet();
+  expect(refused()).toHaveLength(1);
+  broker.cut();
+  await waitFor('the loss', () => !link.status().connected);
+  await pass(5_000);
+  await isQuiet();
+  expect([asks, refused()]).toEqual([2, []]);
+});
+
 test.each([
   ['one subscription', [BIRTH.filter], 4],
   ['all of them', [HISTORY.filter, REQUESTS.filter, BIRTH.filter], 6],

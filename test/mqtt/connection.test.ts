@@ -212,10 +212,10 @@ test('leaves its will when the socket dies, and none after a polite close', asyn
 test('closes within its time when the broker says nothing any more', async () => {
   const { clock, connection } = await muted();
   void connection.publish(event('1')).catch(() => undefined);
-  await turn(5);
+  await settled();
   const closed = connection.close(200);
   clock.advance(200);
-  await turn(20);
+  await settled();
   expect(connection.isOpen).toBe(false);
   await closed;
   await connection.ended;
@@ -275,7 +275,7 @@ test('gives a slow link no more time for what has been answered', async () => {
   await connection.publish(event('x'.repeat(30_000)));
   wire.turn('muted');
   const answer = connection.publish(event('1')).catch(({ message }: Failure) => message);
-  await turn(5);
+  await settled();
   clock.advance(21_000);
   expect(await answer).toContain('no answer in time');
 });

@@ -9,7 +9,8 @@ import { closingOf, DAYS_LOOKED_AT, type ReadingCloses } from '../domain/reading
 import { Failure } from '../foundation/failure.ts';
 import { ledgerCodec } from '../store/ledgerDocument.ts';
 import { type Io, wrongOption } from './command.ts';
-import { type Configured, loadSettings, refuseInFleet, type Settings } from './settings.ts';
+import type { Given } from './commands.ts';
+import { loadSettings, refuseInFleet, type Settings } from './settings.ts';
 
 type UpstreamOptions = Omit<Parameters<typeof openUpstream>[2], 'isCommand' | 'gate'>;
 
@@ -20,19 +21,17 @@ export interface Opened extends Settings {
 
 /** The one account of a household that a command works on: that of `--account`, else the first. Rejects with a Failure. */
 export async function openAccount(
-  given: {
-    readonly options: { readonly config?: string | undefined; readonly account?: string | undefined };
-  },
+  given: Given<'logout'>,
   io: Io,
   more: UpstreamOptions = {},
 ): Promise<Opened> {
   const settings = await loadHousehold(given, io);
   const account = pickAccount(settings, given.options.account);
-  return { ...settings, account, upstream: openUpstreamBeside(settings, account, io, more) };
+  return { ...settings, account, upstream: openUpstreamBeside(settings, io, account, more) };
 }
 
 /** Rejects with not_in_fleet, and as `loadSettings` does. */
-export async function loadHousehold(given: Configured, io: Io): Promise<Settings> {
+export async function loadHousehold(given: Given<'run'>, io: Io): Promise<Settings> {
   const settings = await loadSettings(given, io);
   const instead = 'its views answer in SQL, and `heat2mqtt accounts` works on accounts';
   refuseInFleet(settings.config.fleet, 'This command', instead);
@@ -47,13 +46,13 @@ export function pickAccount({ config }: Settings, option?: string): Account {
   throw wrongOption('--account', option ?? 'nothing', allowed);
 }
 
-/** Shares the session with a running daemon. */
+/** That of the first account unless another one is named. Shares the session with a running daemon. */
 export const openUpstreamBeside = (
-  { config, state, log, scrubber }: Settings,
-  account: Account,
+  settings: Settings,
   { clock }: Io,
+  account = pickAccount(settings),
   more: UpstreamOptions = {},
-): Upstream => openUpstream(account, { config, state, clock, log, scrubber }, { isCommand: true, ...more });
+): Upstream => openUpstream(account, { ...settings, clock }, { isCommand: true, ...more });
 
 /** The configured value, else the stored one, else the provider's present one, if there is one. */
 export async function findCurrency({ config, upstream }: Opened): Promise<string> {

@@ -17,7 +17,8 @@ import {
 import { EXIT, failure } from '../foundation/failure.ts';
 import { claimAlone } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
-import { type Io, isAgreed, mustBeAnswerable, refusal, wrongUsage } from './command.ts';
+import { isAgreed, mustBeAnswerable } from './agreement.ts';
+import { type Io, refusal, wrongUsage } from './command.ts';
 import type { Command, Given } from './commands.ts';
 import { columnsOf, print, tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';

@@ -21,8 +21,10 @@ import { type Content, setAside, withoutCustomer } from '../store/privateFiles.t
 import { finishRestore, plainDocuments, replaceDocuments, StateBefore } from '../store/restore.ts';
 import { canListenIn } from '../store/socket.ts';
 import { stateUnwritable } from '../store/stateDirectory.ts';
-import { type Io, isAgreed, mustBeAnswerable, refusal, shown, wrongUsage } from './command.ts';
+import { isAgreed, mustBeAnswerable } from './agreement.ts';
+import { type Io, refusal, shown, wrongUsage } from './command.ts';
 import type { Command, Given } from './commands.ts';
+import { printLines } from './printing.ts';
 import { loadSettings, refuseInFleet, silentLog } from './settings.ts';
 import { unwritable, writeFile } from './writing.ts';
 
@@ -57,7 +59,7 @@ export const backup: Command<'backup'> = async (given, io) => {
     ...leftOut.map((one) => `  ${one}`),
     ...(damaged.length === 0 ? [] : [`Left out, since it cannot be read: ${damaged.join(', ')}.`]),
   ];
-  io.out(rows.map((row) => `${row}\n`).join(''));
+  printLines(rows, io);
   return EXIT.fine;
 };
 
@@ -88,7 +90,7 @@ async function restoreFrom(opened: FileHandle, given: Given<'restore'>, io: Io):
   const obstacle = await obstacleIn(stateDir);
   if (obstacle !== null) throw unwritable(stateDir, obstacle);
   if (!isForced && !(await canListenIn(stateDir))) throw mayBeRunning(stateDir);
-  for (const row of planRows(file, read, plan, before)) io.out(`${row}\n`);
+  printLines(planRows(file, read, plan, before), io);
   if (!(await isAgreed('Restore it?', given, io))) return false;
   const { giveUp } = await claimAlone(stateDir, isForced, io.clock, silentLog());
   try {

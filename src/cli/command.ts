@@ -1,4 +1,4 @@
-// The shape of a command: its arguments, its exit code, how it refuses words, and how it asks a person.
+// The terminal and the process as a command sees them, how it refuses words, and how it gets a line of input.
 import { once } from 'node:events';
 import { basename, relative } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -26,11 +26,6 @@ export interface Io {
   readonly interrupted: AbortSignal;
 }
 
-/** What a command that asks is given. */
-interface Askable {
-  readonly options: { readonly yes?: true | undefined };
-}
-
 /** A command cannot do what it is asked to, however often: exit code 2. */
 export const refusal = (code: string, message: string, hint?: string) =>
   failure(code, message, { exit: EXIT.usage, retry: 'never', hint });
@@ -45,19 +40,6 @@ export const wrongUsage = (message: string) =>
 /** About an option that is there, but not with this value. */
 export const wrongOption = (name: string, value: unknown, allowed: string) =>
   wrongUsage(`${name}: found ${String(value).slice(0, 20)}; allowed: ${allowed}.`);
-
-/** A command that asks before it changes something elsewhere: throws wrong_usage when there is no terminal. */
-export function mustBeAnswerable(command: string, { options }: Askable, { isInteractive }: Io): void {
-  if (!options.yes && !isInteractive)
-    throw wrongUsage(`${command} asks once: without a terminal it needs --yes.`);
-}
-
-/** Asks, unless `--yes` has been given. Without agreement it says that nothing was changed. */
-export async function isAgreed(question: string, { options }: Askable, { ask, out }: Io): Promise<boolean> {
-  if (options.yes || /^\s*y(es)?\s*$/i.test((await ask(`${question} [y/N] `)) ?? '')) return true;
-  out('Nothing was changed.\n');
-  return false;
-}
 
 /** How the program was called, so that what is to be typed next works in the same shell. `file`: that which runs. */
 export const typedAs = (file = about.name): string =>

@@ -1,4 +1,4 @@
-// Reads a command line by the table of commands: parsing, help, exit code, and a Failure in words.
+// Reads a command line by the table of commands: parsing, exit code, and a Failure in words.
 import { parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure, framesOf, kindOf } from '../foundation/failure.ts';
@@ -74,8 +74,8 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<n
     return EXIT.fine;
   }
   if (argv.includes('--help') || argv.includes('-h') || argv[0] === 'help') {
-    const width = Math.min(io.columns, WIDTH);
-    io.out(isNamed && isCommand(name) ? helpOf(name, COMMANDS[name], width) : overview(width));
+    const { helpText } = await import('./help.ts');
+    io.out(helpText(isNamed && isCommand(name) ? name : null, io.columns));
     return EXIT.fine;
   }
   if (!isCommand(name))
@@ -150,67 +150,3 @@ const valuesOf = (declared: Options, typed: Awaited<ReturnType<typeof parse>>['v
       declared[name]?.read([given ?? []].flat().map(String), `--${name}`),
     ]),
   );
-
-/** Any terminal has so many columns, and a page of the help no more of them. */
-const WIDTH = 80;
-/** A left column as wide as the widest of its cells would leave no room for what they mean. */
-const WIDEST_LEFT = 24;
-
-const overview = (
-  width: number,
-): string => `${about.name} ${about.version}: heat meter readings to MQTT, Home Assistant and Node-RED
-
-Usage: ${about.name} [command] [options]
-
-${columns(
-  Object.entries(COMMANDS).map(([name, row]) => [shortUsage(name, row), row.summary]),
-  width,
-)}
-
-${wrapped(`${about.name} COMMAND --help tells the options of a command. --version prints the version.`, width)}
-${wrapped(EXIT_CODES, width)}
-`;
-
-const EXIT_CODES =
-  'Exit codes: 0 fine, 1 unexpected fault, 2 wrong usage, 3 configuration invalid, 4 credentials refused, 5 provider unreachable, 6 broker unreachable, 7 Home Assistant unreachable.';
-
-const usageOf = (name: string, { words }: CommandRow): string =>
-  words === undefined ? name : `${name} ${words.shown}`;
-
-function shortUsage(name: string, row: CommandRow): string {
-  const usage = usageOf(name, row);
-  return usage.length > WIDEST_LEFT ? `${name} …` : usage;
-}
-
-function helpOf(name: string, row: CommandRow, width: number): string {
-  const head = wrapped(`${about.name} ${usageOf(name, row)}: ${row.summary}`, width);
-  const rows = Object.entries(row.options).map(
-    ([option, { shown, means }]) => [`--${option}${shown === undefined ? '' : ` ${shown}`}`, means] as const,
-  );
-  return `${head}\n\n${columns(rows, width)}\n`;
-}
-
-/** An entry that is too wide for the left column has a line of its own. */
-function columns(rows: readonly (readonly [string, string])[], width: number): string {
-  const lefts = rows.map(([left]) => left.length).filter((length) => length <= WIDEST_LEFT);
-  const indent = ' '.repeat(Math.max(0, ...lefts) + 4);
-  return rows
-    .map(([left, right]) => {
-      const text = wrapped(right, width - indent.length).replaceAll('\n', `\n${indent}`);
-      const isWide = left.length + 4 > indent.length;
-      return isWide ? `  ${left}\n${indent}${text}` : `${`  ${left}`.padEnd(indent.length)}${text}`;
-    })
-    .join('\n');
-}
-
-/** In lines of at most so many characters, broken between words. */
-function wrapped(text: string, width: number): string {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1);
-    if (line !== undefined && line.length + 1 + word.length <= width)
-      lines[lines.length - 1] = `${line} ${word}`;
-    else lines.push(word);
-  }
-  return lines.join('\n');
-}

@@ -2,9 +2,10 @@
 import { knownMeters } from '../accounts/names.ts';
 import { energyDashboard as dashboardOf } from '../daemon/homeAssistant/energyDashboard.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
-import { type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
+import { isAgreed, mustBeAnswerable } from './agreement.ts';
+import { type Io, wrongUsage } from './command.ts';
 import type { Command, Given } from './commands.ts';
-import { columnsOf, tableLines } from './printing.ts';
+import { columnsOf, printLines, tableLines } from './printing.ts';
 import { loadSettings, refuseInFleet } from './settings.ts';
 
 const noHomeAssistant = () =>
@@ -22,7 +23,7 @@ export const energyDashboard: Command<'energy-dashboard'> = async (given, io) =>
   refuseInFleet(config.fleet, 'energy-dashboard', 'Home Assistant belongs to one household');
   if (!config.home_assistant) throw noHomeAssistant();
   const meters = (await knownMeters(state, config)).filter(({ isOwn }) => isOwn);
-  const say = (...lines: readonly string[]) => io.out(lines.map((line) => `${line}\n`).join(''));
+  const say = (...lines: readonly string[]) => printLines(lines, io);
   if (meters.length === 0) {
     io.err(`No meter is known in ${config.state_dir} yet: they are found by the first poll.\n`);
     if (change !== null) return EXIT.usage;

@@ -56,7 +56,7 @@ export async function signInWith(
       `--method ${method} needs the password of ${account.id} in the configuration, and there is none.`,
       'With --method device or --method link nothing but the provider sees the password.',
     );
-  const upstream = openUpstreamBeside(settings, account, io, { signIn: method, askCode: codePrompt(io) });
+  const upstream = openUpstreamBeside(settings, io, account, { signIn: method, askCode: codePrompt(io) });
   const grant = await grantBy(method, upstream, redirectUri, io);
   if (grant !== null) await upstream.session.storeGrant(grant);
   if (upstream.state.fault !== null) throw upstream.state.fault;

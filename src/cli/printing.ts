@@ -36,11 +36,14 @@ export function print(
   const { records, rows = records, csv, table } = given;
   const lineOf = (row: object) => csv.map((key) => (row as Readonly<Record<string, Cell>>)[key] ?? null);
   if (format === 'json') printJson(records, io);
-  else if (format === 'table') for (const line of table()) io.out(`${line}\n`);
+  else if (format === 'table') printLines(table(), io);
   else io.out(csvOf([csv, ...rows.map(lineOf)]));
 }
 
 export const printJson = (value: unknown, io: Io): void => io.out(`${JSON.stringify(value, null, 2)}\n`);
+
+export const printLines = (lines: readonly string[], { out }: Io): void =>
+  out(lines.map((line) => `${line}\n`).join(''));
 
 /** The head, and a line for each row. Numbers of a column have equally many decimals, so that they can be compared. */
 export function tableLines<Row>(

@@ -11,6 +11,7 @@ import { createLog, createScrubber, type Log, type LogTail, type Scrubber } from
 import { StateDirectory } from '../store/stateDirectory.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import { type Io, refusal } from './command.ts';
+import type { Given } from './commands.ts';
 
 export interface Settings extends Loaded {
   readonly scrubber: Scrubber;
@@ -33,14 +34,9 @@ export interface HouseholdSettings extends Omit<Settings, 'state'> {
   readonly names?: SeriesNames;
 }
 
-/** What a command that has a configuration is given. */
-export interface Configured {
-  readonly options: { readonly config?: string | undefined };
-}
-
 /** Rejects with ConfigInvalid. */
 export async function loadSettings(
-  { options }: Configured,
+  { options }: Given<'run'>,
   io: Io,
   more: Pick<LoadOptions, 'assumeConstituencies'> = {},
 ): Promise<Settings> {

@@ -12,7 +12,8 @@ import { clear, filtersOf, isDiscovery, isOurs, Topics } from '../publication/to
 import { announcedCodec } from '../store/documents.ts';
 import { isDaemonRunning, mayBeRunning } from '../store/locks.ts';
 import { canListenIn } from '../store/socket.ts';
-import { isAgreed, mustBeAnswerable, refusal } from './command.ts';
+import { isAgreed, mustBeAnswerable } from './agreement.ts';
+import { refusal } from './command.ts';
 import type { Command } from './commands.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 

@@ -57,7 +57,7 @@ async function tryProvider(
   const onLogin = () => {
     signedIn = 'signed in';
   };
-  const upstream = openUpstreamBeside(settings, account, io, { onLogin });
+  const upstream = openUpstreamBeside(settings, io, account, { onLogin });
   await upstream.askForLogin();
   const stored = (await upstream.context.read())?.properties ?? [];
   const properties = withFound(stored, (await upstream.provider.discover()).properties, []);

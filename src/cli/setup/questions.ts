@@ -5,7 +5,7 @@ import { weaknessOf } from '../../config/pageAddress.ts';
 import { KNOWN_PROVIDERS, UNTRIED } from '../../config/providers.ts';
 import { visitHomeAssistant } from '../../homeassistant/commands.ts';
 import { openBroker } from '../../mqtt/broker.ts';
-import { openUpstreamBeside, pickAccount } from '../account.ts';
+import { openUpstreamBeside } from '../account.ts';
 import type { Io } from '../command.ts';
 import { signInWith } from '../login.ts';
 import type { Settings } from '../settings.ts';
@@ -302,7 +302,7 @@ export const STEPS: readonly Step[] = [
     about: ['provider.issuer', 'provider.ca_file'],
     questions: [PROVIDER, ISSUER, certificateOf('provider', always)],
     async attempt(settings, io) {
-      await openUpstreamBeside(settings, pickAccount(settings), io).issuer.offersDevice();
+      await openUpstreamBeside(settings, io).issuer.offersDevice();
       return 'the issuer answers';
     },
   },
@@ -312,7 +312,7 @@ export const STEPS: readonly Step[] = [
     questions: [API],
     mayBlame: ['provider.ca_file'],
     async attempt(settings, io) {
-      await openUpstreamBeside(settings, pickAccount(settings), io).reachApi();
+      await openUpstreamBeside(settings, io).reachApi();
       return 'the API answers';
     },
   },

@@ -2,7 +2,7 @@
 import { readRegister } from '../../domain/witness.ts';
 import { openBroker } from '../../mqtt/broker.ts';
 import type { Incoming } from '../../mqtt/message.ts';
-import { openUpstreamBeside, pickAccount } from '../account.ts';
+import { openUpstreamBeside } from '../account.ts';
 import type { Io } from '../command.ts';
 import type { Settings } from '../settings.ts';
 import { isYes } from './asking.ts';
@@ -15,7 +15,7 @@ const CLOSE_MS = 1_000;
 /** Takes what the person agrees to. Rejects with a Failure of the provider or the broker. */
 export async function offerWitnesses({ io, answers }: Interview): Promise<void> {
   const settings = await answers.settings();
-  const { properties } = await openUpstreamBeside(settings, pickAccount(settings), io).provider.discover();
+  const { properties } = await openUpstreamBeside(settings, io).provider.discover();
   const meters = properties.flatMap(({ meterIdentifiers }) => meterIdentifiers);
   io.out(`Listening for ${LISTEN_MS / 1000} seconds for the registers of ${meters.join(', ')} …\n`);
   const registers = await hearRegisters(settings, meters, io);

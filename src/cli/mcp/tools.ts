@@ -51,39 +51,33 @@ interface Question<T extends z.ZodRawShape, A extends z.ZodObject> {
   /** The arguments; each message says what is allowed. */
   readonly shape: T;
   readonly answer: A;
-  readonly call: (given: z.infer<z.ZodObject<T>>) => Promise<{ sentence: string; data: Fixed<z.input<A>> }>;
+  /** Throws a Failure for arguments that are not allowed. */
+  readonly reply: (
+    accounts: readonly NumberedAccount[],
+    given: z.infer<z.ZodObject<T>>,
+  ) => { readonly sentence: string; readonly data: Fixed<z.input<A>> };
 }
 
-function tool<T extends z.ZodRawShape, A extends z.ZodObject>({
-  name,
-  description,
-  shape,
-  answer,
-  call,
-}: Question<T, A>): Tool {
+/** A tool, once it is known where it reads. */
+type Readable = (read: Read) => Tool;
+
+function tool<T extends z.ZodRawShape, A extends z.ZodObject>(question: Question<T, A>): Readable {
+  const { name, description, shape, answer, reply } = question;
   const schema = z.strictObject(shape);
-  return {
+  return (read) => ({
     name,
     description,
     inputSchema: z.toJSONSchema(schema, { io: 'input' }),
     outputSchema: z.toJSONSchema(answer),
-    async call(given) {
-      const { sentence, data } = await call(readParameters(schema, given) as z.infer<z.ZodObject<T>>);
+    async call(typed) {
+      const given = readParameters(schema, typed) as z.infer<z.ZodObject<T>>;
+      const { sentence, data } = reply(await read(), given);
       return { sentence, data: answer.parse(data, { jitless: true }) };
     },
-  };
+  });
 }
 
 const refused = (mistake: string) => refusal('wrong_argument', `${mistake}.`);
-
-export const toolsOf = (read: Read): readonly Tool[] => [
-  usageTool(read),
-  billsTool(read),
-  statementTool(read),
-  forecastTool(read),
-  costTool(read),
-  healthTool(read),
-];
 
 /** Throws wrong_argument, or no_readings. */
 function metersIn(
@@ -108,96 +102,93 @@ function checkSpan({ from, to }: { readonly from: Day; readonly to: Day }): void
   if (from > to) throw refused(`from: found ${from}; allowed: a day not after ${to}`);
 }
 
-const usageTool = (read: Read): Tool =>
-  tool({
-    name: 'usage',
-    description:
-      'Heat used (kWh) and what the provider charges for it, by day, week or month: the whole weeks and months that touch the span. Days without a reading are left out.',
-    shape: {
-      ...span,
-      interval: z.enum(['day', 'week', 'month'], 'day, week, month').default('month'),
-      meter,
-    },
-    answer: usageAnswer,
-    call: async ({ from, to, interval, meter: wanted }) => {
-      checkSpan({ from, to });
-      const meters = metersIn(await read(), wanted).map(({ number, view }) => {
-        const periods = periodSums(view.tenancy, interval, Number.POSITIVE_INFINITY)
-          .filter((period) => period.start <= to && period.end > from)
-          .map((period) => ({
-            from: period.start,
-            to: addDays(period.end, -1),
-            energy_kwh: knownUnits(period.energy),
-            cost: knownUnits(period.cost),
-          }));
-        return { meter: number, currency: view.currency, periods };
-      });
-      const count = Math.max(...meters.map(({ periods }) => periods.length));
-      if (count > MOST_PERIODS)
-        throw refused(
-          `interval: found ${interval}, ${count} periods; allowed: at most ${MOST_PERIODS}, so a longer interval or a shorter span`,
-        );
-      return { sentence: `Usage by ${interval} from ${from} to ${to}.`, data: { interval, meters } };
-    },
-  });
+const usageTool = tool({
+  name: 'usage',
+  description:
+    'Heat used (kWh) and what the provider charges for it, by day, week or month: the whole weeks and months that touch the span. Days without a reading are left out.',
+  shape: {
+    ...span,
+    interval: z.enum(['day', 'week', 'month'], 'day, week, month').default('month'),
+    meter,
+  },
+  answer: usageAnswer,
+  reply(accounts, { from, to, interval, meter: wanted }) {
+    checkSpan({ from, to });
+    const meters = metersIn(accounts, wanted).map(({ number, view }) => {
+      const periods = periodSums(view.tenancy, interval, Number.POSITIVE_INFINITY)
+        .filter((period) => period.start <= to && period.end > from)
+        .map((period) => ({
+          from: period.start,
+          to: addDays(period.end, -1),
+          energy_kwh: knownUnits(period.energy),
+          cost: knownUnits(period.cost),
+        }));
+      return { meter: number, currency: view.currency, periods };
+    });
+    const count = Math.max(...meters.map(({ periods }) => periods.length));
+    if (count > MOST_PERIODS)
+      throw refused(
+        `interval: found ${interval}, ${count} periods; allowed: at most ${MOST_PERIODS}, so a longer interval or a shorter span`,
+      );
+    return { sentence: `Usage by ${interval} from ${from} to ${to}.`, data: { interval, meters } };
+  },
+});
 
 const UNCHECKED = { verdict: null, sum_of_days: null, unexplained: null, sentence: null };
 
-const billsTool = (read: Read): Tool =>
-  tool({
-    name: 'bills',
-    description:
-      'The bills, newest first, each with the verdict of the bridge: whether it agrees with the days of its period, and what is not explained.',
-    shape: {
-      most: z
-        .int('1 to 60')
-        .min(1, '1 to 60')
-        .max(60, '1 to 60')
-        .default(12)
-        .describe('So many of the newest.'),
-    },
-    answer: billsAnswer,
-    call: async ({ most }) => {
-      const accounts = (await read()).map(({ number, view }) => {
-        const { invoices, checks, currency, zone } = view;
-        const bills = (invoices?.all ?? []).slice(0, most).map((invoice, at) => {
-          const check = checks.get(invoice.id);
-          const verdict = check ? billCheckRecord(check, currency) : UNCHECKED;
-          return { bill: at + 1, ...verdict, ...invoiceRecord(invoice, zone) };
-        });
-        return { account: number, currency, bills };
+const billsTool = tool({
+  name: 'bills',
+  description:
+    'The bills, newest first, each with the verdict of the bridge: whether it agrees with the days of its period, and what is not explained.',
+  shape: {
+    most: z
+      .int('1 to 60')
+      .min(1, '1 to 60')
+      .max(60, '1 to 60')
+      .default(12)
+      .describe('So many of the newest.'),
+  },
+  answer: billsAnswer,
+  reply(accounts, { most }) {
+    const records = accounts.map(({ number, view }) => {
+      const { invoices, checks, currency, zone } = view;
+      const bills = (invoices?.all ?? []).slice(0, most).map((invoice, at) => {
+        const check = checks.get(invoice.id);
+        const verdict = check ? billCheckRecord(check, currency) : UNCHECKED;
+        return { bill: at + 1, ...verdict, ...invoiceRecord(invoice, zone) };
       });
-      const count = accounts.reduce((sum, { bills }) => sum + bills.length, 0);
-      return {
-        sentence: count === 1 ? 'One bill is known.' : `${count} bills are shown.`,
-        data: { accounts },
-      };
-    },
-  });
+      return { account: number, currency, bills };
+    });
+    const count = records.reduce((sum, { bills }) => sum + bills.length, 0);
+    return {
+      sentence: count === 1 ? 'One bill is known.' : `${count} bills are shown.`,
+      data: { accounts: records },
+    };
+  },
+});
 
-const statementTool = (read: Read): Tool =>
-  tool({
-    name: 'statement',
-    description:
-      'One complete month of each meter: use and cost, the month before and the year before, what the weather explains, prices, heating and hot water apart, days without a reading. Each value is null with a reason where it is not known.',
-    shape: {
-      month: z
-        .string(A_MONTH)
-        .regex(/^\d{4}-\d{2}$/, A_MONTH)
-        .optional()
-        .describe('YYYY-MM; default: the newest complete one.'),
-      meter,
-    },
-    answer: statementAnswer,
-    call: async ({ month, meter: wanted }) => {
-      const numbered = metersIn(await read(), wanted);
-      const statements = numbered.map(({ number, meter, view, account }) => {
-        const chosen = chosenMonth(meter.completeMonths(), month);
-        return { ...asAnswered(statementOf(chosen, { meter: view, account })), meter: number };
-      });
-      return { sentence: 'Information, and not a bill.', data: { statements } };
-    },
-  });
+const statementTool = tool({
+  name: 'statement',
+  description:
+    'One complete month of each meter: use and cost, the month before and the year before, what the weather explains, prices, heating and hot water apart, days without a reading. Each value is null with a reason where it is not known.',
+  shape: {
+    month: z
+      .string(A_MONTH)
+      .regex(/^\d{4}-\d{2}$/, A_MONTH)
+      .optional()
+      .describe('YYYY-MM; default: the newest complete one.'),
+    meter,
+  },
+  answer: statementAnswer,
+  reply(accounts, { month, meter: wanted }) {
+    const numbered = metersIn(accounts, wanted);
+    const statements = numbered.map(({ number, meter, view, account }) => {
+      const chosen = chosenMonth(meter.completeMonths(), month);
+      return { ...asAnswered(statementOf(chosen, { meter: view, account })), meter: number };
+    });
+    return { sentence: 'Information, and not a bill.', data: { statements } };
+  },
+});
 
 /** Quantities by the names that they have in all answers. */
 function asAnswered(statement: ReturnType<typeof statementOf>) {
@@ -221,102 +212,101 @@ const band = (forecast: Forecast | null | undefined) =>
       }
     : null;
 
-const forecastTool = (read: Read): Tool =>
-  tool({
-    name: 'forecast',
-    description:
-      'What the running month will come to, and the next bill, each with a band that holds 80 of 100; and the month so far.',
-    shape: {},
-    answer: forecastAnswer,
-    call: async () => {
-      const accounts = await read();
-      if (accounts.every(({ meters }) => meters.length === 0)) throw noReadings();
-      const data = accounts.map(({ number, view, meters }) => ({
-        account: number,
+const forecastTool = tool({
+  name: 'forecast',
+  description:
+    'What the running month will come to, and the next bill, each with a band that holds 80 of 100; and the month so far.',
+  shape: {},
+  answer: forecastAnswer,
+  reply(accounts) {
+    if (accounts.every(({ meters }) => meters.length === 0)) throw noReadings();
+    const records = accounts.map(({ number, view, meters }) => ({
+      account: number,
+      currency: view.currency,
+      meters: meters.map((meter) => ({
+        meter: meter.number,
+        month_so_far: {
+          energy_kwh: knownUnits(meter.view.totals.month.energy),
+          cost: knownUnits(meter.view.totals.month.cost),
+        },
+        month: {
+          energy_kwh: band(meter.view.monthForecast.energy),
+          cost: band(meter.view.monthForecast.cost),
+        },
+      })),
+      next_bill: view.nextBill && {
+        from: view.nextBill.span.from,
+        to: addDays(view.nextBill.span.to, -1),
+        energy_kwh: band(view.nextBill.energy),
+        amount: band(view.nextBill.cost),
+      },
+    }));
+    return { sentence: 'Forecasts, not promises.', data: { accounts: records } };
+  },
+});
+
+const costTool = tool({
+  name: 'what_would_it_cost',
+  description: 'What the days of a span would have cost by another tariff, beside what they did cost.',
+  shape: {
+    ...span,
+    unit_rate: price.describe('Price of a kWh, in the currency of the meter.'),
+    standing_charge: price.describe('Price of a day.'),
+    meter,
+  },
+  answer: costAnswer,
+  reply(accounts, { from, to, unit_rate, standing_charge, meter: wanted }) {
+    checkSpan({ from, to });
+    const days = { from, to: addDays(to, 1) };
+    const prices = { unitRate: unit_rate, standingCharge: toMicro(standing_charge) };
+    const meters = metersIn(accounts, wanted).map(({ number, view }) => {
+      const read = [...view.tenancy.days].filter(([day]) => day >= from && day <= to);
+      const costs = read.flatMap(([, { cost }]) => cost ?? []);
+      return {
+        meter: number,
         currency: view.currency,
+        days_with_a_reading: read.length,
+        did_cost: costs.length === 0 ? null : knownUnits(costs.reduce((sum, cost) => sum + cost, 0)),
+        would_cost: knownUnits(costAt(prices, view.tenancy.days, days)),
+      };
+    });
+    return { sentence: `By ${unit_rate} a kWh and ${standing_charge} a day.`, data: { meters } };
+  },
+});
+
+const healthTool = tool({
+  name: 'health',
+  description:
+    'How fresh the data is, and what is wrong, as the disk of the bridge knows it: the newest reading, the last polls, and how long ago that was.',
+  shape: {},
+  answer: healthAnswer,
+  reply(accounts) {
+    const records = accounts.map(({ number, account, view, meters }) => {
+      const { lastPollAt, lastSuccessAt, failures, lastError } = account.history.record;
+      const { zone } = view;
+      const instant = (at: number | null) => (at === null ? null : zone.iso(at));
+      return {
+        account: number,
+        last_poll_at: instant(lastPollAt),
+        last_good_poll_at: instant(lastSuccessAt),
+        failures_in_a_row: failures,
+        last_error: lastError?.code ?? null,
         meters: meters.map((meter) => ({
           meter: meter.number,
-          month_so_far: {
-            energy_kwh: knownUnits(meter.view.totals.month.energy),
-            cost: knownUnits(meter.view.totals.month.cost),
-          },
-          month: {
-            energy_kwh: band(meter.view.monthForecast.energy),
-            cost: band(meter.view.monthForecast.cost),
-          },
+          newest_day: meter.view.totals.newestDay,
+          reading_at: instant(meter.view.readingAt),
+          late: meter.view.late,
+          days_missing: meter.view.totals.missingDays,
+          since: meter.view.tenancy.origin,
         })),
-        next_bill: view.nextBill && {
-          from: view.nextBill.span.from,
-          to: addDays(view.nextBill.span.to, -1),
-          energy_kwh: band(view.nextBill.energy),
-          amount: band(view.nextBill.cost),
-        },
-      }));
-      return { sentence: 'Forecasts, not promises.', data: { accounts: data } };
-    },
-  });
-
-const costTool = (read: Read): Tool =>
-  tool({
-    name: 'what_would_it_cost',
-    description: 'What the days of a span would have cost by another tariff, beside what they did cost.',
-    shape: {
-      ...span,
-      unit_rate: price.describe('Price of a kWh, in the currency of the meter.'),
-      standing_charge: price.describe('Price of a day.'),
-      meter,
-    },
-    answer: costAnswer,
-    call: async ({ from, to, unit_rate, standing_charge, meter: wanted }) => {
-      checkSpan({ from, to });
-      const days = { from, to: addDays(to, 1) };
-      const prices = { unitRate: unit_rate, standingCharge: toMicro(standing_charge) };
-      const meters = metersIn(await read(), wanted).map(({ number, view }) => {
-        const read = [...view.tenancy.days].filter(([day]) => day >= from && day <= to);
-        const costs = read.flatMap(([, { cost }]) => cost ?? []);
-        return {
-          meter: number,
-          currency: view.currency,
-          days_with_a_reading: read.length,
-          did_cost: costs.length === 0 ? null : knownUnits(costs.reduce((sum, cost) => sum + cost, 0)),
-          would_cost: knownUnits(costAt(prices, view.tenancy.days, days)),
-        };
-      });
-      return { sentence: `By ${unit_rate} a kWh and ${standing_charge} a day.`, data: { meters } };
-    },
-  });
-
-const healthTool = (read: Read): Tool =>
-  tool({
-    name: 'health',
-    description:
-      'How fresh the data is, and what is wrong, as the disk of the bridge knows it: the newest reading, the last polls, and how long ago that was.',
-    shape: {},
-    answer: healthAnswer,
-    call: async () => {
-      const accounts = (await read()).map(({ number, account, view, meters }) => {
-        const { lastPollAt, lastSuccessAt, failures, lastError } = account.history.record;
-        const { zone } = view;
-        const instant = (at: number | null) => (at === null ? null : zone.iso(at));
-        return {
-          account: number,
-          last_poll_at: instant(lastPollAt),
-          last_good_poll_at: instant(lastSuccessAt),
-          failures_in_a_row: failures,
-          last_error: lastError?.code ?? null,
-          meters: meters.map((meter) => ({
-            meter: meter.number,
-            newest_day: meter.view.totals.newestDay,
-            reading_at: instant(meter.view.readingAt),
-            late: meter.view.late,
-            days_missing: meter.view.totals.missingDays,
-            since: meter.view.tenancy.origin,
-          })),
-        };
-      });
-      return {
-        sentence: 'As of the last write of the bridge; a running bridge writes with each poll.',
-        data: { accounts },
       };
-    },
-  });
+    });
+    return {
+      sentence: 'As of the last write of the bridge; a running bridge writes with each poll.',
+      data: { accounts: records },
+    };
+  },
+});
+
+export const toolsOf = (read: Read): readonly Tool[] =>
+  [usageTool, billsTool, statementTool, forecastTool, costTool, healthTool].map((readable) => readable(read));

@@ -1,7 +1,7 @@
 // What systemd is told: READY once, WATCHDOG three times within its timeout, STOPPING; and nothing when there is no systemd.
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { systemdNotifier } from '../../src/cli/run.ts';
+import { systemdNotifier } from '../../src/cli/systemd.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { serveMistakes } from '../../src/cli/run.ts';
+import { serveMistakes } from '../../src/cli/app.ts';
 import { ConfigInvalid } from '../../src/config/faults.ts';
 import { openTo } from '../../src/config/pageAddress.ts';
 import { systemClock } from '../../src/foundation/clock.ts';

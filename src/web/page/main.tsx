@@ -113,12 +113,28 @@ function Folds({ meter, hasAccounts }: { meter: MeterInfo | undefined; hasAccoun
   return (
     <div class="more">
       {meter && billsOf(meter.account).length > 0 && (
-        <Fold title={say('bill.title')}>{() => <Bills {...meter} />}</Fold>
+        <Fold title={say('bill.title')}>
+          <Bills {...meter} />
+        </Fold>
       )}
-      {hasAccounts && <Fold title={say('readAgain.title')}>{() => <ReadAgain />}</Fold>}
-      {hasStatistics && <Fold title={say('dashboard.title')}>{() => <EnergyDashboard />}</Fold>}
-      {hasConstituencies && <Fold title={say('constituencies.title')}>{() => <ConstituencyTable />}</Fold>}
-      <Fold title={say('log.title')}>{() => <Log />}</Fold>
+      {hasAccounts && (
+        <Fold title={say('readAgain.title')}>
+          <ReadAgain />
+        </Fold>
+      )}
+      {hasStatistics && (
+        <Fold title={say('dashboard.title')}>
+          <EnergyDashboard />
+        </Fold>
+      )}
+      {hasConstituencies && (
+        <Fold title={say('constituencies.title')}>
+          <ConstituencyTable />
+        </Fold>
+      )}
+      <Fold title={say('log.title')}>
+        <Log />
+      </Fold>
     </div>
   );
 }

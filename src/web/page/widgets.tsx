@@ -40,15 +40,15 @@ export function Choice<T extends string>(props: {
   );
 }
 
-/** Closed until it is asked for, and made only then. */
-export function Fold({ title, children }: { title: string; children: () => ComponentChildren }) {
+/** Closed until it is asked for, and drawn only then. */
+export function Fold({ title, children }: { title: string; children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="card fold" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <h2>{title}</h2>
       </summary>
-      {isOpen && children()}
+      {isOpen && children}
     </details>
   );
 }

@@ -29,7 +29,10 @@ export function Picture(props: {
   const { bars, interval, chosen, setChosen } = props;
   const newest = bars.length - 1;
   const shown = bars[chosen ?? newest];
-  const scale = scaleOf(bars);
+  const heights = bars.flatMap((bar) => [bar.value ?? 0, bar.valueBefore ?? 0, bar.forecast ?? 0]);
+  const { top, ticks } = axis(Math.max(0, ...heights));
+  // A credit hangs below the line.
+  const bottom = Math.min(0, ...heights);
   const move = (to: number) => setChosen(Math.max(0, Math.min(newest, to)));
   const onPointer = ({ offsetX, currentTarget }: TargetedPointerEvent<HTMLElement>) =>
     move(Math.floor((offsetX / currentTarget.clientWidth) * bars.length));
@@ -44,6 +47,7 @@ export function Picture(props: {
   return (
     <div
       class="picture"
+      style={`--bottom: ${bottom}; --span: ${top - bottom}`}
       role="slider"
       tabIndex={0}
       aria-label={say('chart.bars')}
@@ -53,10 +57,16 @@ export function Picture(props: {
       aria-valuetext={shown && `${shown.amount}, ${shown.about}`}
       onKeyDown={onKey}
     >
-      <Grid {...scale} />
+      <div class="grid" aria-hidden="true">
+        {[0, ...ticks].map((value) => (
+          <span key={value} class="tick" style={`--value: ${value}`}>
+            {top < 1 ? value : write('energy', value).replace(/[.,]0$/, '')}
+          </span>
+        ))}
+      </div>
       <div
         class={`slots ${interval}`}
-        style={{ maxWidth: `${bars.length * WIDEST_SLOT}px` }}
+        style={`max-width: ${bars.length * WIDEST_SLOT}px`}
         aria-hidden="true"
         onPointerMove={onPointer}
         onPointerDown={onPointer}
@@ -68,7 +78,7 @@ export function Picture(props: {
       >
         {bars.map((bar, index) => (
           <div key={bar.from} class={chosen === null || chosen === index ? '' : 'faded'}>
-            <Column bar={bar} scale={scale} />
+            <Column {...bar} />
             {isNamed(bar, bars[index - 1], interval) && (
               <span class="tick">{write(interval === 'day' ? 'tick' : 'monthTick', bar.from)}</span>
             )}
@@ -79,51 +89,19 @@ export function Picture(props: {
   );
 }
 
-/** What the drawing reaches from the lowest to the highest value. */
-interface Scale {
-  readonly top: number;
-  /** Values beside the lines. */
-  readonly ticks: readonly number[];
-  /** A difference, and a value above the bottom, as shares of the height. */
-  readonly height: (difference: number) => string;
-  readonly above: (value: number) => string;
-}
-
-function scaleOf(bars: readonly Shown[]): Scale {
-  const heights = bars.flatMap((bar) => [bar.value ?? 0, bar.valueBefore ?? 0, bar.forecast ?? 0]);
-  const { top, ticks } = axis(Math.max(0, ...heights));
-  // A credit hangs below the line.
-  const bottom = Math.min(0, ...heights);
-  const height = (difference: number) => `${(100 * difference) / (top - bottom)}%`;
-  return { top, ticks, height, above: (value) => height(value - bottom) };
-}
-
-const Grid = ({ top, ticks, above }: Scale) => (
-  <div class="grid" aria-hidden="true">
-    {[0, ...ticks].map((value) => (
-      <span key={value} class="tick" style={{ bottom: above(value) }}>
-        {top < 1 ? value : write('energy', value).replace(/[.,]0$/, '')}
-      </span>
-    ))}
-  </div>
-);
-
-function Column({ bar, scale }: { bar: Shown; scale: Scale }) {
-  const { value, valueBefore, forecast, missing, days } = bar;
-  const { top, height, above } = scale;
-  const rect = (kind: string, to: number) => (
-    <i class={kind} style={{ bottom: above(Math.min(0, to)), height: height(Math.abs(to)) }} />
-  );
-  const sign = (kind: string) => <i class={kind} style={{ bottom: above(value ?? 0) }} />;
-  return (
-    <>
-      {valueBefore !== null && rect('before', valueBefore)}
-      {forecast !== null && forecast > 0 && rect('forecast', forecast)}
-      {value === null ? rect('gap', top) : rect('bar', value)}
-      {value !== null && missing > 0 && rect('partly', (value * missing) / days)}
-      {bar.isCorrected && sign('corrected')}
-      {bar.isDiffering && sign('differs')}
-    </>
+/** The style knows where a value lies. Later ones lie on top. */
+function Column({ value, valueBefore, forecast, missing, days, isCorrected, isDiffering }: Shown) {
+  const values = {
+    before: valueBefore,
+    forecast: forecast !== null && forecast > 0 ? forecast : null,
+    bar: value,
+    gap: value === null ? 0 : null,
+    partly: value !== null && missing > 0 ? (value * missing) / days : null,
+    corrected: isCorrected ? (value ?? 0) : null,
+    differs: isDiffering ? (value ?? 0) : null,
+  };
+  return Object.entries(values).map(
+    ([kind, at]) => at !== null && <i key={kind} class={kind} style={`--value: ${at}`} />,
   );
 }
 

@@ -1,32 +1,22 @@
 // Use by day, week or month: what is chosen, in words, as bars, and the same figures as a table.
-import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { addDays } from '../../domain/period.ts';
 import { type Bar, barsOf, INTERVALS, type Interval, sumOf, type What } from './bars.ts';
-import { Legend, Picture, type Shown } from './picture.tsx';
-import { type History, numberOf, store, textOf, today } from './store.ts';
+import { Legend, Picture } from './picture.tsx';
+import { amountWords, shownIn, type View } from './readout.tsx';
+import { store, today } from './store.ts';
 import { Button, Choice, Table } from './widgets.tsx';
-import { joined, say, write } from './words.ts';
-
-interface View {
-  readonly meter: string;
-  /** With days. */
-  readonly history: History;
-  readonly interval: Interval;
-  readonly what: What;
-  /** So many windows back from the newest one. */
-  readonly page: number;
-}
+import { say, write } from './words.ts';
 
 export function Chart({ meter, history }: Pick<View, 'meter' | 'history'>) {
   const [interval, setInterval] = useState<Interval>('day');
   const [what, setWhat] = useState<What>('kwh');
+  /** So many windows back from the newest one. */
   const [page, setPage] = useState(0);
   const [chosen, setChosen] = useState<number | null>(null);
-  const sums = useSums({ meter, history, interval, page });
-  const bars = sums.map((bar, index) =>
-    shownIn({ meter, history, interval, what }, bar, sums.slice(0, index)),
-  );
+  const view = { meter, history, interval, what };
+  const sums = useSums(view, page);
+  const bars = sums.map((bar, index) => shownIn(view, bar, sums.slice(0, index)));
   const bar = bars[chosen ?? -1];
   const sum = sumOf(bars.map(({ value }) => value));
   const turn = (to: number, by = interval) => {
@@ -69,11 +59,8 @@ export function Chart({ meter, history }: Pick<View, 'meter' | 'history'>) {
   );
 }
 
-const amountWords = (what: What, { currency }: History, value: number | null): string =>
-  write(what === 'kwh' ? 'kWh' : 'money', value, currency);
-
 /** Years of days are added up for them, and a chart is drawn again for each bar that is pointed at. */
-function useSums({ meter, history, interval, page }: Omit<View, 'what'>): readonly Bar[] {
+function useSums({ meter, history, interval }: View, page: number): readonly Bar[] {
   const newest = history.days.at(-1)?.[0] ?? '';
   // The newest days may well come later; only what is more than a day late is a gap.
   const due = addDays(today(), -2);
@@ -84,72 +71,6 @@ function useSums({ meter, history, interval, page }: Omit<View, 'what'>): readon
     const corrected = new Set(revised.map(({ start }) => start.slice(0, 10)));
     return barsOf(history.days, { interval, first: history.origin, last, page }, corrected);
   }, [history, usage, interval, last, page]);
-}
-
-function shownIn(
-  { meter, history, interval, what }: Omit<View, 'page'>,
-  bar: Bar,
-  earlier: readonly Bar[],
-): Shown {
-  const { from, to, days, missing, isRunning } = bar;
-  const state = store.get('meter/<meter>/state', meter);
-  const isMonth = interval === 'month' && from.endsWith('-01');
-  const differing = state?.witness_differing_days;
-  const isDiffering = interval === 'day' && Array.isArray(differing) && differing.includes(from);
-  const span = interval === 'day' ? write('short', from) : `${write('tick', from)} – ${write('tick', to)}`;
-  const period = isMonth ? write('month', from) : span;
-  const valueBefore = bar.before[what];
-  const amountBefore = amountWords(what, history, valueBefore);
-  const notes = joined([
-    isRunning && say('chart.soFar'),
-    missing > 0 && say(days === 1 ? 'chart.noReading' : 'chart.missing', { missing, days }),
-    interval === 'day' && bar.kwh !== null && carriedWords(earlier),
-    bar.isCorrected && say('chart.corrected'),
-    isDiffering && say('chart.differs'),
-  ]);
-  const statement = isMonth && statementLink(meter, from.slice(0, 7));
-  const forecastKey = what === 'kwh' ? 'energy_month_forecast' : 'cost_month_forecast';
-  return {
-    ...bar,
-    value: bar[what],
-    valueBefore,
-    forecast: isRunning && interval === 'month' ? numberOf(state, forecastKey) : null,
-    isDiffering,
-    amount: amountWords(what, history, bar[what]),
-    about: joined(
-      [period, valueBefore !== null && say('chart.before', { amount: amountBefore }), notes],
-      ' · ',
-    ),
-    statement,
-    cells: [
-      period,
-      write('kWh', bar.kwh),
-      write('money', bar.cost, history.currency),
-      amountBefore,
-      [notes, ' ', statement],
-    ],
-  };
-}
-
-/** The days without a reading right before a day: its own reading is the first that shows their heat. */
-function carriedWords(before: readonly Bar[]): string | null {
-  const gap = before.slice(before.findLastIndex(({ kwh }) => kwh !== null) + 1);
-  const [first, last] = [gap[0], gap.at(-1)];
-  if (first === undefined || last === undefined) return null;
-  const span = [first.from, ...(first === last ? [] : [last.to])];
-  return say('chart.withGap', { period: span.map((day) => write('short', day)).join(' – ') });
-}
-
-/** Only a month that is complete has a statement. `month`: `2026-10`. */
-export function statementLink(meter: string, month: string): ComponentChildren {
-  const state = store.get('meter/<meter>/state', meter);
-  const newest = textOf(state, 'statement_month') ?? '';
-  if (month > newest || `${month}-01` < (textOf(state, 'history_since') ?? '')) return null;
-  return (
-    <a key={month} href={`statement?meter=${encodeURIComponent(meter)}&month=${month}`}>
-      {say('bill.statement', { month })}
-    </a>
-  );
 }
 
 function wholeOf(bars: readonly Bar[]): string {

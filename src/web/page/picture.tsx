@@ -1,20 +1,8 @@
 // The bars as a drawing: the year before faint behind, days without a reading hatched, a correction marked.
-import type { ComponentChildren, TargetedPointerEvent } from 'preact';
+import type { TargetedPointerEvent } from 'preact';
 import { axis, type Bar, type Interval, type What } from './bars.ts';
+import type { Shown } from './readout.tsx';
 import { say, write } from './words.ts';
-
-/** A bar of what is chosen, in words, and as a row of the table. */
-export interface Shown extends Bar {
-  readonly value: number | null;
-  readonly valueBefore: number | null;
-  readonly forecast: number | null;
-  /** The meter itself says something else of that day. */
-  readonly isDiffering: boolean;
-  readonly amount: string;
-  readonly about: string;
-  readonly statement: ComponentChildren;
-  readonly cells: readonly ComponentChildren[];
-}
 
 /** Pixels. */
 const WIDEST_SLOT = 64;

@@ -1,4 +1,5 @@
 // Reads a command line by the table of commands: parsing, exit code, and a Failure in words.
+import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure, framesOf, kindOf } from '../foundation/failure.ts';
@@ -36,7 +37,7 @@ const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS,
 /** Runs a command line and resolves to its exit code; a Failure becomes a message. Never rejects. */
 export async function exitCodeOf(argv: readonly string[], io: Io): Promise<number> {
   try {
-    return await runCommandLine(argv, io);
+    return await Promise.race([runCommandLine(argv, io), longAfterInterrupt(io)]);
   } catch (err) {
     if (io.interrupted.aborted && isAbort(err)) {
       io.err('Ended before the answer came.\n');
@@ -51,6 +52,16 @@ export async function exitCodeOf(argv: readonly string[], io: Io): Promise<numbe
     io.err(`${about.name}: unexpected fault: ${placeOf(err)}\n`);
     return EXIT.unexpected;
   }
+}
+
+/** The stop of a daemon takes less. */
+const LONGEST_END_MS = 9_000;
+
+/** Rejects with an AbortError. A command may wait for what it does not break off by itself, such as new tokens. */
+async function longAfterInterrupt({ interrupted, clock }: Io): Promise<never> {
+  if (!interrupted.aborted) await once(interrupted, 'abort');
+  await clock.sleep(LONGEST_END_MS);
+  throw interrupted.reason;
 }
 
 /** A question that was under way is no answer, and nothing is wrong with the network. */

@@ -6,7 +6,9 @@ import { afterAll, expect, test } from 'vitest';
 import { POLL_NOW, REFUSALS } from '../../src/auth/refusals.ts';
 import { adviceOf, typedAs } from '../../src/cli/command.ts';
 import { exitCodeOf } from '../../src/cli/commandLine.ts';
+import { type Clock, systemClock } from '../../src/foundation/clock.ts';
 import { failure } from '../../src/foundation/failure.ts';
+import { handClock } from '../support/clock.ts';
 import { pages } from '../support/docCommands.ts';
 import { ME } from '../support/homes.ts';
 import { ROOT } from '../support/sources.ts';
@@ -35,9 +37,10 @@ async function ended(
   words: readonly string[],
   env: Record<string, string> = {},
   interrupted = new AbortController().signal,
+  clock: Clock = systemClock,
 ) {
   const [out, err]: [string[], string[]] = [[], []];
-  const code = await exitCodeOf(words, { ...ioTo(out, err), env, interrupted });
+  const code = await exitCodeOf(words, { ...ioTo(out, err), env, interrupted, clock });
   return { code, out: out.join(''), err: err.join('') };
 }
 
@@ -219,3 +222,20 @@ test.each(['usage', 'invoices', 'constituencies'])(
     });
   },
 );
+
+test('a command that waits for new tokens ends soon after Ctrl-C when they do not come', async () => {
+  const { simulator, env } = await openProviderFor(ME);
+  const controller = new AbortController();
+  const clock = handClock('2026-03-10T12:00:00Z');
+  const press = () => {
+    controller.abort();
+    setImmediate(() => clock.advance(9_000));
+    return true;
+  };
+  simulator.switches.fault('/auth', { kind: 'hang' }, { when: press });
+  expect(await ended(['login'], env, controller.signal, clock)).toEqual({
+    code: 2,
+    err: 'Ended before the answer came.\n',
+    out: '',
+  });
+});

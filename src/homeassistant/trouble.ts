@@ -45,7 +45,7 @@ const ROWS = {
   starting: {
     message: 'Home Assistant is starting up.',
     retry: 'soon',
-    hint: 'Nothing to do: it is tried again by itself.',
+    hint: 'Wait a little: the bridge tries again by itself.',
   },
   no_recorder: {
     message: 'Home Assistant keeps no statistics: its recorder is not loaded.',
@@ -54,7 +54,7 @@ const ROWS = {
   cut: {
     message: 'The connection to Home Assistant broke off.',
     retry: 'soon',
-    hint: 'Nothing to do: what is missing is sent next time.',
+    hint: 'It may be starting again. The bridge sends what is missing next time.',
   },
   silent: {
     message: 'Home Assistant did not answer in time.',

@@ -1,7 +1,7 @@
 // Is something wrong? A day and three days against what a line through the days most like them makes of each, in units of their
 // median deviation.
 import { inFull, type Micro, toMicro } from '../amount.ts';
-import { leastSquares, meanOf, median, medianDeviation, quadratic } from '../leastSquares.ts';
+import { leastSquares, meanOf, median, medianDeviation } from '../leastSquares.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
@@ -70,9 +70,7 @@ const LEAST_DEVIATION = 0.1;
  * The conformal quantile of the days' residuals that holds 95 of a hundred usual days, as measured. Without the weather errors last, and
  * the newest day lies beyond all that it is compared with.
  */
-const HELD = { weather: 0.95, season: 0.97 };
-/** A day that the line hangs on alone tells nothing of it. */
-const LEAST_OPEN = 0.1;
+const HELD = { weather: 0.95, season: 0.98 };
 
 /** The expectation of the newest day from the days before: energies, with the ends of the band that holds 95 of 100 usual days. */
 export interface Expectation {
@@ -176,25 +174,9 @@ function compared(
   const deviation = Math.max(medianDeviation(residuals, middle), LEAST_DEVIATION, ofStep);
   const off = (day.root - usual) / deviation;
   const counted = Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, off));
-  const half = conformalQuantile(residuals, columns, line?.inverse ?? null, HELD[by]);
+  const apart = Float64Array.from(residuals, (residual) => Math.abs(residual - middle)).sort();
+  const half = apart[Math.min(apart.length, Math.ceil((apart.length + 1) * HELD[by])) - 1] ?? 0;
   return { ...day, usual, half, off, counted };
-}
-
-/** The conformal quantile of what the days are off the line: each residual as it would be had the line not been fitted to its day. */
-function conformalQuantile(
-  residuals: readonly number[],
-  columns: readonly number[][],
-  inverse: readonly (readonly number[])[] | null,
-  share: number,
-): number {
-  const middle = median(residuals);
-  const apart = residuals.map((residual, at) => {
-    const row = columns.map((column) => column[at] as number);
-    const leverage = inverse === null ? 0 : quadratic(row, inverse);
-    return Math.abs(residual - middle) / Math.max(LEAST_OPEN, 1 - leverage);
-  });
-  const sorted = Float64Array.from(apart).sort();
-  return sorted[Math.min(sorted.length, Math.ceil((sorted.length + 1) * share)) - 1] ?? 0;
 }
 
 /**

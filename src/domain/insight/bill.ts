@@ -103,8 +103,6 @@ const BILLS_OF_CHANGE = 3;
 /** A rule that more of the newest bills do not keep to accuses none. */
 const FEWEST_OFF = 2;
 const SHARE_OFF = 0.31;
-/** A bill and the one that puts it right leave less than this share of what it was off; by chance two seldom do. */
-const SHARE_LEFT = 0.1;
 
 /** Judges the bills in the order of their periods. The verdicts on the first ones stay while their days and totals are the same. */
 export function billJudge() {
@@ -270,16 +268,15 @@ function compared(total: number, { rule, expected, ...range }: Expectation, open
 }
 
 /**
- * The newest bills differ by something that the rule does not know. Where the next bill puts nearly each of them right they were estimates.
- * Not counted are those that differ since the newest one that does not, which may be a change.
+ * The newest bills differ by something that the rule does not know. Two that put one another right are an estimate and its correction. Not
+ * counted are those that differ since the newest one that does not, which may be a change.
  */
 function isOftenOff({ newest, deviations }: Past, rule: Rule): boolean {
   const isOfChange = (period: Period) => deviations.some(({ id }) => id === period.id);
   const off = newest.filter((period) => !isOfChange(period)).map((period) => outlyingBy(rule, period));
-  const cancels = (by: number, other = 0) =>
-    Math.abs(by + other) <= Math.min(SHARE_LEFT * Math.abs(by), OUTLIER * rule.scatter);
-  const differing = off.filter((by) => by !== 0);
+  const cancels = (by: number, other = 0) => Math.abs(by + other) <= OUTLIER * rule.scatter;
   const alone = off.filter((by, at) => by !== 0 && !cancels(by, off[at - 1]) && !cancels(by, off[at + 1]));
+  const differing = off.filter((by) => by !== 0);
   return alone.length >= FEWEST_OFF && differing.length > SHARE_OFF * newest.length;
 }
 

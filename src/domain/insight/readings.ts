@@ -31,17 +31,13 @@ const NAMED_BY_CHANCE = 0.2;
 export const DOUBTED_BY_CHANCE = 0.8;
 /** A register cannot show what is no multiple of its step: two such readings that are equal are estimates. */
 const FEWEST_OFF_STEP = 2;
-/** Readings that tell how often the next one is equal by chance; believed as if ten others had told what registers of such steps do. */
+/** Readings that tell how much days differ. */
 const READINGS_COMPARED = SEASON_DAYS;
-const READINGS_BELIEVED = 10;
-const EQUAL_OF_FINE = 0.005;
-const EQUAL_OF_WHOLE = 0.15;
 /** Steps of registers, kWh, coarsest first. */
 const STEPS = [10, 5, 1, 0.5, 0.1, 0.01].map(toMicro);
 const FINEST_STEP = toMicro(0.001);
 /** Estimates and readings that were put right are no multiples. */
 const SHARE_OF_STEP = 0.8;
-const KWH = toMicro(1);
 
 type Days<Kind extends keyof Amounts> = ReadonlyMap<Day, Pick<Amounts, Kind>>;
 
@@ -141,31 +137,22 @@ export function equalRuns(energies: readonly Reading[]): Run[] {
   return runs;
 }
 
-/** The fewest equal readings that are an estimate: the lengths of runs that come by chance fall geometrically. */
+/**
+ * The fewest equal readings that are an estimate. By Laplace's distribution a register of this step shows the same twice so often where days
+ * differ as they do, and the lengths of runs that come by chance fall geometrically.
+ */
 function fewestEqual(
   energies: readonly Reading[],
   earlier: readonly Run[],
   step: Micro,
   byChance: number,
 ): number {
-  const used = earlier.filter((run) => energies[run.first]?.amount !== 0);
-  // Longer ones may be estimates themselves.
-  const [ones = 0, twos = 0, threes = 0] = [1, 2, 3].map(
-    (length) => used.filter((run) => run.next - run.first === length).length,
-  );
-  const believed = READINGS_BELIEVED * (step >= KWH ? EQUAL_OF_WHOLE : EQUAL_OF_FINE);
-  const measured = (twos + threes + believed) / (ones + twos + READINGS_BELIEVED);
-  const chance = Math.max(measured, equalByRounding(energies, earlier, step));
-  if (chance >= 1) return Number.POSITIVE_INFINITY;
-  const begun = (1 - chance) * YEAR_DAYS;
-  return Math.max(FEWEST_EQUAL, 1 + Math.ceil(Math.log(byChance / begun) / Math.log(chance)));
-}
-
-/** How often a register of this step shows the same twice where days differ as they do, by Laplace's distribution. */
-function equalByRounding(energies: readonly Reading[], earlier: readonly Run[], step: Micro): number {
   const readings = earlier.reduce((sum, { first, next }) => sum + next - first, 0);
   const moved = earlier.reduce((sum, { first, next }) => {
     return sum + Math.abs((energies[next]?.amount ?? 0) - (energies[first]?.amount ?? 0));
   }, 0);
-  return moved === 0 ? 0 : 1 - Math.exp((-step * readings) / (2 * moved));
+  if (moved === 0) return FEWEST_EQUAL;
+  const chance = 1 - Math.exp((-step * readings) / (2 * moved));
+  const begun = (1 - chance) * YEAR_DAYS;
+  return Math.max(FEWEST_EQUAL, 1 + Math.ceil(Math.log(byChance / begun) / Math.log(chance)));
 }

@@ -62,7 +62,12 @@ export async function connectOnce(
     onMessage?.({ topic, payload, retained: retain, responseTopic, correlationData });
   });
   const closed = closingOf(client);
-  const connack = await Promise.race([connackOf(client), closed.then(() => null)]);
+  const connack = await new Promise<IConnackPacket | null>((resolve) => {
+    client.on('packetreceive', (packet) => {
+      if (packet.cmd === 'connack') resolve(packet);
+    });
+    void closed.then(() => resolve(null));
+  });
   const answer = connack?.reasonCode ?? connack?.returnCode;
   if (connack && answer === ACCEPTED) {
     const limits = limitsOf(connack.properties, known);
@@ -108,13 +113,6 @@ function clientOptions(
     };
   return options;
 }
-
-const connackOf = (client: MqttClient): Promise<IConnackPacket> =>
-  new Promise((resolve) => {
-    client.on('packetreceive', (packet) => {
-      if (packet.cmd === 'connack') resolve(packet);
-    });
-  });
 
 interface Closing {
   /** The reason code of a DISCONNECT. */

@@ -102,7 +102,7 @@ export class Delivery {
 
   #note(message: Message, refusal: PublishRefused | null): void {
     const { topic, retain, onAnswered } = message;
-    if (refusal === null || refusal.isFinal) {
+    if (refusal === null || refusal.retry === 'never') {
       this.#outbox.done(message);
       onAnswered?.();
     } else {
@@ -127,7 +127,7 @@ export class Delivery {
     const { connection } = this;
     if (connection === null) throw new Error('no connection to the broker');
     const refusals = await Promise.all(messages.map((message) => this.#offer(connection, message)));
-    const passing = refusals.find((refusal) => refusal?.isFinal === false);
+    const passing = refusals.find((refusal) => refusal?.retry === 'later');
     if (passing) throw passing;
     return new Set(messages.filter((_, at) => refusals[at] !== null).map(({ topic }) => topic));
   }

@@ -114,15 +114,11 @@ function endsConnection(when: string, otherwise: string, { code, what, hint }: R
 const RIGHT_TO_WRITE = 'Give its user the right to write there.';
 const WRITE_OR_SIZE = "The broker's log may tell why: the right to write there, or a limit of size.";
 
-/** An answer about one message: the connection stays. */
+/** An answer about one message: the connection stays. To send it again is of no use, unless its `retry` is `later`. */
 export class PublishRefused extends BrokerFailure {
-  /** Sending the same message again is of no use. */
-  readonly isFinal: boolean;
-
   constructor(topic: string, { what, hint, code, about }: Reason) {
     const isFinal = code === undefined || about === 'message';
     super('publish_refused', `The broker refuses ${topic}: ${what}.`, hint, isFinal ? 'never' : 'later');
-    this.isFinal = isFinal;
   }
 
   static byCode(topic: string, code: number): PublishRefused {

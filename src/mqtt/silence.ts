@@ -6,30 +6,15 @@ import type { Connection } from './connection.ts';
 const SILENCE_MS = 700;
 const LISTEN_EVERY_MS = 50;
 
-interface Listening {
-  readonly isDone?: () => boolean;
-  readonly longestMs?: number;
-  readonly signal?: AbortSignal;
-}
-
-/**
- * Resolves once nothing retained comes any more, since it follows a subscription at once, or it is done, or after the longest time, or
- * the signal aborts. Rejects with why the connection has ended.
- */
-export async function untilSilent(
-  connection: Connection,
-  clock: Clock,
-  { isDone = () => false, longestMs = Number.POSITIVE_INFINITY, signal }: Listening = {},
-): Promise<void> {
-  const began = clock.monotonic();
-  let heardAt = began;
+/** Resolves once nothing retained comes any more, which follows a subscription at once, or the signal aborts. Rejects with why the connection has ended. */
+export async function untilSilent(connection: Connection, clock: Clock, signal?: AbortSignal): Promise<void> {
+  let heardAt = clock.monotonic();
   let bytes = connection.retainedBytes;
-  while (!isDone() && !signal?.aborted) {
+  while (!signal?.aborted) {
     await connection.mustBeOpen();
-    const now = clock.monotonic();
-    if (bytes !== connection.retainedBytes) heardAt = now;
+    if (bytes !== connection.retainedBytes) heardAt = clock.monotonic();
     bytes = connection.retainedBytes;
-    if (now - heardAt >= SILENCE_MS || now - began >= longestMs) return;
+    if (clock.monotonic() - heardAt >= SILENCE_MS) return;
     await clock.sleep(LISTEN_EVERY_MS, signal);
   }
 }

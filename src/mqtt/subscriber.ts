@@ -1,5 +1,5 @@
 // What a link hears: its subscriptions, asked for anew on each connection, and what is retained on a topic that is read once.
-import type { Clock } from '../foundation/clock.ts';
+import { type Clock, deadline } from '../foundation/clock.ts';
 import type { Connection } from './connection.ts';
 import type { Incoming, Subscription } from './message.ts';
 import type { RefusalList } from './refusalList.ts';
@@ -72,19 +72,18 @@ export class Subscriber {
     const { clock, signal } = this.#parts;
     if (!connection.limits.retainAvailable) return null;
     const { filter } = subscription;
+    const heard = new AbortController();
     let answer: Incoming | null = null;
     this.#readers.set(filter, (incoming) => {
       answer ??= incoming;
+      heard.abort();
     });
     if (!(await this.subscribe(connection, [subscription]))) {
       this.#readers.delete(filter);
       return null;
     }
-    await untilSilent(connection, clock, {
-      isDone: () => answer !== null,
-      longestMs: LONGEST_READ_MS,
-      signal,
-    });
+    const patience = deadline(clock, LONGEST_READ_MS, AbortSignal.any([heard.signal, signal]));
+    await untilSilent(connection, clock, patience.signal).finally(() => patience.clear());
     // An end may have cut it short.
     signal.throwIfAborted();
     const end = () => {

@@ -46,8 +46,7 @@ export function showConfig(
     }
     const origin = origins.get(path.join('.')) ?? 'default';
     // The name of a variable has the identifier of its meter.
-    if (value)
-      value.comment = ` ${meter === undefined ? origin : origin.replace(`_METERS_${meter}_`, '_METERS_<METER>_')}`;
+    if (value) value.comment = ` ${origin.replace(`_METERS_${meter}_`, '_METERS_<METER>_')}`;
   });
   const head = `# ${file === undefined ? 'No configuration file' : `From ${file}`}, environment and defaults.`;
   return `${head}\n${document.toString({ lineWidth: 0, blockQuote: false })}`;

@@ -51,7 +51,8 @@ export class Source {
     const isMissing = section.length > 0 && (this.at(section) ?? null) === null;
     if (isMissing) this.put(section, schemaAt(section)?.items ? [] : {});
     const container = this.at(section);
-    if (hasValues(container)) Object.assign(container, { [path.at(-1) ?? '']: value });
+    if (!hasValues(container)) return;
+    Object.assign(container, { [path.at(-1) ?? '']: value });
     if (origin !== undefined) this.origins.set(path.join('.'), origin);
   }
 
@@ -79,8 +80,9 @@ export class Source {
       if (this.at(section) === false) this.put(section, {});
       const before = this.at(path);
       // A section that is switched on keeps its details.
-      this.put(path, isMapping(value) && isMapping(before) ? before : value, stronger.originOf(path));
+      this.put(path, isMapping(value) && isMapping(before) ? before : value);
     }
+    for (const [path, origin] of stronger.origins) this.origins.set(path, origin);
   }
 }
 

@@ -49,7 +49,7 @@ export class Draft extends Source {
 
   /** Refuses what is given twice in the same source: by these two. */
   refuseBoth(key: Path, one: string, other: string): void {
-    this.refuse(key, 'one of them', `both ${one} and ${other}`);
+    this.refuse(mainKeyOf(key), 'one of them', `both ${one} and ${other}`);
   }
 
   /** Put together only now: all values are there, and all secrets are known to the scrubber. */

@@ -141,6 +141,7 @@ export async function knownMeters(
       property,
       name,
       friendlyName: friendlyNameOf(meters, property, name),
+      isListed,
       /** The daemon reads it, for this account. */
       isOwn: isListed && isOwner(entry),
       /** The name of its document. */

@@ -1,16 +1,18 @@
 // The account that a command is about, its way to the provider beside the running daemon, and what is known of it there.
 import { currencyOf } from '../accounts/extras.ts';
-import { ledgerFile } from '../accounts/names.ts';
+import { knownMeters, ledgerFile } from '../accounts/names.ts';
 import { openUpstream, type Upstream } from '../accounts/upstream.ts';
 import type { Account } from '../config/schema.ts';
+import { type Ledger, ledgerSince } from '../domain/ledger.ts';
+import { compareText } from '../domain/order.ts';
 import { addDays, isSameZone } from '../domain/period.ts';
-import type { Property } from '../domain/reading.ts';
+import { isSameProperty, type Property } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, type ReadingCloses } from '../domain/readingCloses.ts';
 import { Failure } from '../foundation/failure.ts';
 import { ledgerCodec } from '../store/ledgerDocument.ts';
 import { type Io, wrongOption } from './command.ts';
 import type { Given } from './commands.ts';
-import { loadSettings, refuseInFleet, type Settings } from './settings.ts';
+import { type HouseholdSettings, loadSettings, refuseInFleet, type Settings } from './settings.ts';
 
 type UpstreamOptions = Omit<Parameters<typeof openUpstream>[2], 'isCommand' | 'gate'>;
 
@@ -63,6 +65,30 @@ export async function findCurrency({ config, upstream }: Opened): Promise<string
     if (!(err instanceof Failure)) throw err;
   });
   return currencyOf(config, site ?? null);
+}
+
+/**
+ * The days that the bills of an account are about, as the daemon keeps them: of all its meters, since it moved in. None unless all of
+ * them are there and complete. One of several accounts that have a meter keeps its ledger.
+ */
+export async function billedLedgers(
+  { config, state, names, zone }: HouseholdSettings,
+  id: string,
+): Promise<readonly Ledger[]> {
+  const since = config.accounts.find((account) => account.id === id)?.history_since;
+  const meters = await knownMeters(state, config, names);
+  const ledgers: Ledger[] = [];
+  for (const { property } of meters.filter(({ account, isListed }) => account === id && isListed)) {
+    const ofProperty = meters.filter((meter) => isSameProperty(meter.property, property));
+    const documents = await Promise.all(ofProperty.map(({ ledger }) => ledger?.read()));
+    const complete = documents.flatMap((document) =>
+      document?.ledger.complete && isSameZone(document.timezone, zone.name) ? [document.ledger] : [],
+    );
+    const [newest] = complete.sort((a, b) => compareText(b.readTo, a.readTo));
+    if (!newest) return [];
+    ledgers.push(ledgerSince(newest, since ?? newest.origin));
+  }
+  return ledgers;
 }
 
 /** Which day the readings of a property close. */

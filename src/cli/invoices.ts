@@ -1,13 +1,9 @@
 // heat2mqtt invoices: asks the provider for the invoices of the last three years, and prints them beside the days on disk.
-import { knownMeters } from '../accounts/names.ts';
 import { billJudge } from '../domain/insight/bill.ts';
 import { billCheckRecord } from '../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../domain/invoice.ts';
-import { type Ledger, ledgerSince } from '../domain/ledger.ts';
-import { compareText } from '../domain/order.ts';
-import { isSameZone } from '../domain/period.ts';
 import { EXIT } from '../foundation/failure.ts';
-import { findCurrency, type Opened, openAccount } from './account.ts';
+import { billedLedgers, findCurrency, type Opened, openAccount } from './account.ts';
 import type { Io } from './command.ts';
 import type { Command } from './commands.ts';
 import { columnsOf, formatFrom, print, tableLines } from './printing.ts';
@@ -18,13 +14,12 @@ export const invoices: Command<'invoices'> = async (given, io) => {
   const { account, zone } = opened;
   const read = await readInvoices(opened, io);
   const currency = await findCurrency(opened);
-  const ledgers = await completeLedgers(opened);
+  const ledgers = await billedLedgers(opened, account.id);
   if (ledgers.length === 0)
     io.err(
       'The invoices are not compared with their days: the history of a running bridge is not in state_dir.\n',
     );
-  const tenancies = ledgers.map((ledger) => ledgerSince(ledger, account.history_since ?? ledger.origin));
-  const checks = billJudge()(read, tenancies, zone);
+  const checks = billJudge()(read, ledgers, zone);
   const records = read.map((invoice) => {
     const checked = checks.get(invoice.id);
     const check = checked ? billCheckRecord(checked, currency) : null;
@@ -56,24 +51,6 @@ async function readInvoices({ upstream }: Opened, { clock, interrupted: signal }
   const { byProfile } = (await provider.invoices?.(asked)) ?? {};
   const byId = new Map([...(byProfile?.values() ?? [])].flat().map((invoice) => [invoice.id, invoice]));
   return newestFirst([...byId.values()]);
-}
-
-/** The ledgers of the account's meters, as the daemon keeps them; none unless all of them are there and complete. */
-async function completeLedgers({ config, state, upstream, zone }: Opened): Promise<readonly Ledger[]> {
-  const ledgers: Ledger[] = [];
-  const meters = await knownMeters(state, config);
-  for (const { propertyCustomerId: id } of (await upstream.context.read())?.properties ?? []) {
-    // One of several accounts that have the meter keeps the ledger.
-    const ofProperty = meters.filter(({ property }) => property.propertyCustomerId === id);
-    const documents = await Promise.all(ofProperty.map(({ ledger }) => ledger?.read()));
-    const complete = documents.flatMap((document) =>
-      document?.ledger.complete && isSameZone(document.timezone, zone.name) ? [document.ledger] : [],
-    );
-    const [newest] = complete.sort((a, b) => compareText(b.readTo, a.readTo));
-    if (!newest) return [];
-    ledgers.push(newest);
-  }
-  return ledgers;
 }
 
 const CSV = [

@@ -23,7 +23,7 @@ import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
 import type { LedgerDocument } from '../store/ledgerDocument.ts';
 import { withoutCustomer } from '../store/privateFiles.ts';
 import type { StateStore } from '../store/stateStore.ts';
-import { loadHousehold, pickAccount } from './account.ts';
+import { billedLedgers, loadHousehold, pickAccount } from './account.ts';
 import { type Io, wrongUsage } from './command.ts';
 import type { Command, Given } from './commands.ts';
 import { print } from './printing.ts';
@@ -225,12 +225,11 @@ async function factsOf(settings: HouseholdSettings, io: Io, account: string): Pr
   const witnesses = await openWitnesses({ ...settings, clock: io.clock }, () => undefined);
   const complete = ledgers.filter(({ ledger }) => ledger.complete);
   const invoices = extras?.invoices.found ?? null;
-  const tenancies = complete.map(({ tenancy }) => tenancy);
   const weather = await weatherOnDisk(state, config);
   const facts = {
     account,
     invoices,
-    checks: billJudge()(invoices?.all ?? [], tenancies, zoneOf(config.usage.timezone)),
+    checks: billJudge()(invoices?.all ?? [], await billedLedgers(settings, account), settings.zone),
     balance: extras?.balance.found ?? null,
     asked: config.extras,
     statement: config.statement,

@@ -11,6 +11,7 @@ import { about } from '../foundation/about.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import * as codecs from '../store/documents.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
+import type { Codec } from '../store/stateStore.ts';
 import type { Io } from './command.ts';
 import type { Command } from './commands.ts';
 import { askHealth, lookAtFleet } from './healthcheck.ts';
@@ -119,10 +120,11 @@ async function accountLines({ state, zone }: Settings, account: string): Promise
   const folder = `accounts/${account}`;
   const at = (time: number | null, otherwise = 'never') => (time === null ? otherwise : zone.iso(time));
   const journal = (await state.document('journal', codecs.journalCodec).read())?.accounts[account];
-  const tokens = (await state.document(`${folder}/tokens`, codecs.tokensCodec).read())?.value;
-  const budget = await state.document(`${folder}/login-budget`, codecs.loginBudgetCodec).read();
-  const context = (await state.document(`${folder}/context`, codecs.contextCodec).read())?.value;
-  const extras = (await state.document(`${folder}/extras`, codecs.extrasCodec).read())?.value;
+  const read = <T>(name: string, codec: Codec<T>) => state.document(`${folder}/${name}`, codec).read();
+  const tokens = (await read('tokens', codecs.tokensCodec))?.value;
+  const budget = await read('login-budget', codecs.loginBudgetCodec);
+  const context = (await read('context', codecs.contextCodec))?.value;
+  const extras = (await read('extras', codecs.extrasCodec))?.value;
   const polls = (journal?.polls ?? []).map(([time, code]) => `  ${at(time)} ${code ?? 'ok'}`);
   const nextTry = at(budget?.nextAttemptAt ?? null, 'once the password changes or a poll is requested');
   return [

@@ -29,7 +29,7 @@ export function* brokerChecks(config: Config, clock: Clock): Generator<Check> {
   const opened = { count: 0 };
   const connect: Connect = async () => {
     // Brokers may refuse a connection for its will: that of the daemon is retained, too.
-    const will = { topic: ownPlace(mqtt).topic, payload: 'offline', retain: true };
+    const will = { topic: ownTopic(mqtt.base_topic), payload: 'offline', retain: true };
     const connection = await openBroker(mqtt, 'check', clock, { will });
     opened.count += 1;
     return connection;
@@ -40,14 +40,14 @@ export function* brokerChecks(config: Config, clock: Clock): Generator<Check> {
 
 async function tryToWrite(mqtt: Mqtt, connect: Connect): Promise<Outcome> {
   const connection = await connect();
-  const places = writingPlaces(mqtt);
+  const topics = topicsBelow(mqtt);
   try {
-    for (const { topic } of places) await tryTopic(connection, topic);
+    for (const topic of topics.values()) await tryTopic(connection, topic);
   } finally {
     await connection.close(CLOSE_MS);
   }
   const losses = lossesBy(connection.limits).map(({ message, hint }) => `${message} ${hint}`);
-  return { message: writingWords(connection, places), hint: losses.join(' ') };
+  return { message: writingWords(connection, topics.keys()), hint: losses.join(' ') };
 }
 
 async function tryTopic(connection: Connection, topic: string): Promise<void> {
@@ -59,29 +59,23 @@ async function tryTopic(connection: Connection, topic: string): Promise<void> {
   if (refusal) throw refusal;
 }
 
-interface WritingPlace {
-  readonly below: string;
-  readonly topic: string;
+/**
+ * The topics that it tries to write, by what they stand below. Nothing is ever retained on the one beside ours, nor on the other: to clear
+ * them disturbs nobody.
+ */
+function topicsBelow({ base_topic: base, discovery_prefix: prefix }: Mqtt): ReadonlyMap<string, string> {
+  const topics = new Map([[base, ownTopic(base)]]);
+  if (prefix !== false) topics.set(prefix, `${prefix}/device/${deviceId(base, 'bridge', 'check')}/config`);
+  return topics;
 }
 
-/** Nothing is ever retained on this topic beside ours, nor on the other one: to clear them disturbs nobody. */
-const ownPlace = ({ base_topic: base }: Mqtt): WritingPlace => ({
-  below: base,
-  topic: `${base}/bridge/check`,
-});
+const ownTopic = (base: string): string => `${base}/bridge/check`;
 
-function writingPlaces(mqtt: Mqtt): WritingPlace[] {
-  const { base_topic: base, discovery_prefix: prefix } = mqtt;
-  const ours = ownPlace(mqtt);
-  if (prefix === false) return [ours];
-  return [ours, { below: prefix, topic: `${prefix}/device/${deviceId(base, 'bridge', 'check')}/config` }];
-}
-
-function writingWords({ version, limits }: Connection, places: readonly WritingPlace[]): string {
+function writingWords({ version, limits }: Connection, places: Iterable<string>): string {
   // MQTT 3.1.1 has no word for a refusal.
   if (version !== 5) return 'connected with MQTT 3.1.1';
   if (limits.maximumQoS === 0) return 'connected with MQTT 5';
-  return `connected with MQTT 5, may write below ${places.map(({ below }) => below).join(' and ')}`;
+  return `connected with MQTT 5, may write below ${[...places].join(' and ')}`;
 }
 
 /** All that `run` asks for. */

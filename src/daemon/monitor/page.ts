@@ -70,9 +70,6 @@ export function openPage(parts: PageParts, context: Context) {
 }
 
 function routesOf({ requests, report, metrics }: PageParts, context: Context): Routes {
-  const { config, clock } = context;
-  const section = config.home_assistant;
-  const dashboard = section && { section, baseTopic: config.mqtt.base_topic, clock };
   return {
     'POST /request/:name': async (exchange) => ({
       body: await requests.answer(exchange.name, await bodyOf(exchange), () => {}),
@@ -102,7 +99,7 @@ function routesOf({ requests, report, metrics }: PageParts, context: Context): R
       const allows = `style-src '${STATEMENT_STYLE_HASH}'; form-action 'none'`;
       return { ...text(page, 'text/html'), allows };
     },
-    ...(dashboard ? dashboardRoutes(dashboard, context) : {}),
+    ...dashboardRoutes(context),
   };
 }
 
@@ -125,23 +122,25 @@ export function ledgerCsv({
   return csv([CSV_HEAD, ...rows]);
 }
 
-const dashboardRoutes = (deps: Parameters<typeof energyDashboard>[0], context: Context): Routes => ({
-  'GET /energy-dashboard': async () => {
-    const {
-      changed: added,
-      refusals,
-      cautions,
-      digest,
-    } = await energyDashboard(deps, 'add', metersOf(context));
-    return json({ added, refusals, cautions, digest } satisfies DashboardChange);
-  },
-  'POST /energy-dashboard': async (exchange) => {
-    const { digest } = await fieldsOf(exchange);
-    if (digest === undefined) return refuse(400, 'request_malformed', 'The digest is missing.');
-    await energyDashboard(deps, 'add', metersOf(context), digest);
-    return json({ state: 'done' });
-  },
-});
+function dashboardRoutes(context: Context): Routes {
+  const { config, clock } = context;
+  const section = config.home_assistant;
+  if (!section) return {};
+  const deps = { section, baseTopic: config.mqtt.base_topic, clock };
+  const change = (agreed?: string) => energyDashboard(deps, 'add', metersOf(context), agreed);
+  return {
+    'GET /energy-dashboard': async () => {
+      const { changed: added, refusals, cautions, digest } = await change();
+      return json({ added, refusals, cautions, digest } satisfies DashboardChange);
+    },
+    'POST /energy-dashboard': async (exchange) => {
+      const { digest } = await fieldsOf(exchange);
+      if (digest === undefined) return refuse(400, 'request_malformed', 'The digest is missing.');
+      await change(digest);
+      return json({ state: 'done' });
+    },
+  };
+}
 
 /** The documents are composed for each reader from what is known now, so that no broker is needed. */
 function followDocuments({ bridgeStatus, constituencies }: PageParts, context: Context): DocumentSource {

@@ -28,8 +28,7 @@ function Page() {
   useEffect(() => {
     store.listen(() => redraw(0));
     look();
-    const timer = setInterval(() => redraw(0), TICK_MS);
-    return () => clearInterval(timer);
+    setInterval(() => redraw(0), TICK_MS);
   }, []);
   return session?.signedIn === false ? <PagePassword onSignedIn={look} /> : <Screen session={session} />;
 }

@@ -8,13 +8,14 @@ import { store, today } from './store.ts';
 import { Button, Choice, Table } from './widgets.tsx';
 import { say, write } from './words.ts';
 
-export function Chart({ meter, history }: Pick<View, 'meter' | 'history'>) {
+export function Chart(props: Omit<View, 'interval' | 'what'>) {
+  const { history, first } = props;
   const [interval, setInterval] = useState<Interval>('day');
   const [what, setWhat] = useState<What>('kwh');
   /** So many windows back from the newest one. */
   const [page, setPage] = useState(0);
   const [chosen, setChosen] = useState<number | null>(null);
-  const view = { meter, history, interval, what };
+  const view = { ...props, interval, what };
   const sums = useSums(view, page);
   const bars = sums.map((bar, index) => shownIn(view, bar, sums.slice(0, index)));
   const bar = bars[chosen ?? -1];
@@ -41,7 +42,7 @@ export function Chart({ meter, history }: Pick<View, 'meter' | 'history'>) {
           {bar?.statement}
         </p>
         <span class="turn">
-          {turnTo('earlier', '‹', page + 1, bars[0]?.from === history.origin)}
+          {turnTo('earlier', '‹', page + 1, bars[0]?.from === first)}
           {turnTo('later', '›', page - 1, page === 0)}
         </span>
       </div>
@@ -60,8 +61,7 @@ export function Chart({ meter, history }: Pick<View, 'meter' | 'history'>) {
 }
 
 /** Years of days are added up for them, and a chart is drawn again for each bar that is pointed at. */
-function useSums({ meter, history, interval }: View, page: number): readonly Bar[] {
-  const newest = history.days.at(-1)?.[0] ?? '';
+function useSums({ meter, history, first, newest, interval }: View, page: number): readonly Bar[] {
   // The newest days may well come later; only what is more than a day late is a gap.
   const due = addDays(today(), -2);
   const last = newest > due ? newest : due;
@@ -69,8 +69,8 @@ function useSums({ meter, history, interval }: View, page: number): readonly Bar
   return useMemo(() => {
     const revised = usage?.buckets.filter(({ revision }) => revision > 0) ?? [];
     const corrected = new Set(revised.map(({ start }) => start.slice(0, 10)));
-    return barsOf(history.days, { interval, first: history.origin, last, page }, corrected);
-  }, [history, usage, interval, last, page]);
+    return barsOf(history.days, { interval, first, last, page }, corrected);
+  }, [history, usage, interval, first, last, page]);
 }
 
 function wholeOf(bars: readonly Bar[]): string {

@@ -1,11 +1,10 @@
 // One meter: its newest day first, then month and year, the bars, and what else is known of it and its account. And a list of many.
 import type { ComponentChildren } from 'preact';
-import { useMemo } from 'preact/hooks';
 import { addDays, daysOf } from '../../domain/period.ts';
 import { type Bill, billWords, checkWords } from './bills.ts';
 import { Chart } from './chart.tsx';
 import { statementLink } from './readout.tsx';
-import { type History, type MeterInfo, nameOf, numberOf, type State, store, textOf, today } from './store.ts';
+import { type MeterInfo, nameOf, numberOf, type State, store, textOf, today } from './store.ts';
 import { type Fact, Facts, late, Scroll, useSearch } from './widgets.tsx';
 import { dayAgo, joined, type Key, say, sayCount, tell, write } from './words.ts';
 
@@ -13,9 +12,10 @@ export function Meter({ info }: { info: MeterInfo }) {
   const { meter } = info;
   const document = store.get('meter/<meter>/state', meter);
   const state = document ?? {};
-  const wholeHistory = store.get('meter/<meter>/history', meter);
-  const since = textOf(state, 'history_since') ?? '';
-  const history = useMemo(() => sinceMovingIn(wholeHistory, since), [wholeHistory, since]);
+  const history = store.get('meter/<meter>/history', meter);
+  // Earlier days belong to another tenant.
+  const first = textOf(state, 'history_since') ?? history?.origin ?? '';
+  const newest = history?.days.at(-1)?.[0] ?? '';
   const day = textOf(state, 'day');
   const cost = (key: string) => write('money', state[`cost_${key}`], state.currency);
   const tile = (period: 'week' | 'month' | 'last_month' | 'year', more: ComponentChildren = '') => (
@@ -56,16 +56,10 @@ export function Meter({ info }: { info: MeterInfo }) {
           </div>
         </>
       )}
-      {history && history.days.length > 0 && <Chart key={meter} {...{ meter, history }} />}
+      {history && newest >= first && <Chart key={meter} {...{ meter, history, first, newest }} />}
       {document && <Facts facts={factsOf(info, document)} />}
     </article>
   );
-}
-
-/** Earlier days belong to another tenant. */
-function sinceMovingIn(history: History | null, since: string): History | null {
-  if (history === null || since <= history.origin) return history;
-  return { ...history, origin: since, days: history.days.filter(([day]) => day >= since) };
 }
 
 function Expectation(state: State) {

@@ -6,8 +6,10 @@ import { joined, say, write } from './words.ts';
 
 export interface View {
   readonly meter: string;
-  /** With days. */
   readonly history: History;
+  /** The first day that is shown, and the newest one with a reading. */
+  readonly first: string;
+  readonly newest: string;
   readonly interval: Interval;
   readonly what: What;
 }

@@ -32,10 +32,8 @@ const MOST_STREAMS = 24;
 const KEEP_ALIVE_MS = 20_000;
 // Several changes of one moment are one look.
 const PAUSE_MS = 100;
-// A reader who lets so many events and lines gather is cut off. One who takes nothing is for the server to notice.
-const MOST_PENDING = 1_000;
-
-const written = (event: string, data: string): string => `event: ${event}\ndata: ${data}\n\n`;
+// A reader for whom so much gathers is cut off: some of the largest documents. One who takes nothing is for the server to notice.
+const MOST_UNREAD_BYTES = 8_000_000;
 
 export function createStreams(follow: DocumentSource, logTail: LogTail, clock: Clock) {
   // The oldest first.
@@ -61,14 +59,14 @@ export function createStreams(follow: DocumentSource, logTail: LogTail, clock: C
     if (open.size > MOST_STREAMS) oldest?.destroy();
     try {
       await stream.sendNews(follower);
-      await stream.send(written('ready', '{}'));
+      await stream.send('ready', '{}');
       let askedAt = clock.monotonic();
       while (!stream.isGone) {
         const leftMs = askedAt + KEEP_ALIVE_MS - clock.monotonic();
         if (leftMs <= 0) {
           askedAt = clock.monotonic();
           if (!(await mayStay())) break;
-          await stream.send(': still here\n\n');
+          outgoing.write(': still here\n\n');
         }
         await stream.awaitNews(leftMs, clock);
         await stream.sendNews(follower);
@@ -87,7 +85,6 @@ export function createStreams(follow: DocumentSource, logTail: LogTail, clock: C
 class Stream {
   readonly #outgoing: ServerResponse;
   readonly #gone = new AbortController();
-  readonly #pending: string[] = [];
   #waking = new AbortController();
 
   constructor(outgoing: ServerResponse, ending: AbortSignal | undefined) {
@@ -111,23 +108,22 @@ class Stream {
     this.#waking.abort();
   }
 
-  /** To be sent with the next news. */
-  put(event: string, data: string): void {
-    this.#pending.push(written(event, data));
-    if (this.#pending.length > MOST_PENDING) this.#outgoing.destroy();
-    this.wake();
+  /** At once, between two documents. False where the reader has no room for more. */
+  put(event: string, data: string): boolean {
+    const hasRoom = this.#outgoing.write(`event: ${event}\ndata: ${data}\n\n`);
+    if (this.#outgoing.writableLength > MOST_UNREAD_BYTES) this.#outgoing.destroy();
+    return hasRoom;
   }
 
   /** Resolves once the reader has room for more, or is gone. */
-  async send(text: string): Promise<void> {
-    if (this.isGone || this.#outgoing.write(text)) return;
+  async send(event: string, data: string): Promise<void> {
+    if (this.isGone || this.put(event, data)) return;
     await once(this.#outgoing, 'drain', { signal: this.#gone.signal }).catch(() => undefined);
   }
 
   async sendNews(follower: Follower): Promise<void> {
     for (let news = follower.take(); news !== null && !this.isGone; news = follower.take())
-      for (const document of news) await this.send(written('message', messageOf(document)));
-    for (const text of this.#pending.splice(0)) await this.send(text);
+      for (const document of news) await this.send('message', messageOf(document));
   }
 
   /** Resolves a moment after the stream was woken, or after `longestMs`. */

@@ -61,7 +61,8 @@ test("cuts a reader off, at nobody else's cost, when they read nothing or too mu
   await other.until('everything', () => other.messages().length === 300);
   await other.until('the end of the slow one', () => server.documents.readers === 1);
   expect(other.isOver).toBe(false);
-  for (let n = 0; n < 1_100; n += 1) server.documents.event({ topic: 'bridge/event', payload: '{}' });
+  const payload = JSON.stringify('x'.repeat(10_000));
+  for (let n = 0; n < 3_000; n += 1) server.documents.event({ topic: 'bridge/event', payload });
   await other.until('the end', () => server.documents.readers === 0);
 });
 

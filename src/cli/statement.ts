@@ -1,0 +1,157 @@
+// heat2mqtt statement: one page about one complete month, from what is on this disk. No request is made.
+import { join, resolve } from 'node:path';
+import { currencyOf } from '../accounts/extras.ts';
+import { chosenMonth } from '../accounts/meter.ts';
+import { configuredMeter } from '../accounts/names.ts';
+import { openWitnesses } from '../daemon/witnesses.ts';
+import { registerOf } from '../domain/extras.ts';
+import { billJudge } from '../domain/insight/bill.ts';
+import { openHouse } from '../domain/insight/weather.ts';
+import { zone as zoneOf } from '../domain/period.ts';
+import { EXIT, Failure, failure } from '../foundation/failure.ts';
+import { homeLanguage } from '../publication/language.ts';
+import type { Statement } from '../publication/statement/fields.ts';
+import { statementPage, statementText } from '../publication/statement/page.ts';
+import { completeMonths, type StatementFacts, statementOf } from '../publication/statement/statement.ts';
+import { extrasCodec } from '../store/documents.ts';
+import { billedLedgers, pickAccount } from './account.ts';
+import { type Io, wrongUsage } from './command.ts';
+import type { Command, Given } from './commands.ts';
+import { ledgersOf, weatherOnDisk } from './onDisk.ts';
+import { type Household, type HouseholdSettings, loadSettings, type Settings } from './settings.ts';
+import { writeFile } from './writing.ts';
+
+export const statement: Command<'statement'> = async (given, io) => {
+  const { options, words } = given;
+  const { output, all, format = output === undefined ? 'text' : 'html' } = options;
+  if (all && options.account !== undefined)
+    throw wrongUsage('--all and --account: found both; allowed: one of them.');
+  if (all && output === undefined)
+    throw wrongUsage(
+      '--all: found no --output; allowed: with --output DIR, where a sheet for each meter goes.',
+    );
+  const settings = await loadSettings(given, io);
+  const wanted = { month: words[0], meter: options.meter };
+  let worst: number = EXIT.fine;
+  for await (const { id, open } of householdsOf(settings, options)) {
+    const sheets = await open()
+      .then((household) => statementsOf(household, io, id, wanted))
+      .catch((err: unknown) => {
+        // One account without a whole month does not take the sheets of the others away.
+        if (!(err instanceof Failure) || !all) throw err;
+        io.err(`${id}: ${err.message}\n`);
+        worst = err.exitCode;
+        return [];
+      });
+    if (output === undefined) io.out(documentOf(sheets, format, settings, io));
+    else for (const sheet of sheets) await keepSheet(output, sheet, format, settings, io);
+  }
+  return worst;
+};
+
+/** That of `--account`, or all; of a household the first one. */
+async function* householdsOf(
+  settings: Settings,
+  { account, all }: Given<'statement'>['options'],
+): AsyncGenerator<Household> {
+  const { fleet, accounts } = settings.config;
+  if (fleet === undefined) {
+    const chosen = all ? accounts : [pickAccount(settings, account)];
+    for (const { id } of chosen) yield { id, open: async () => settings };
+    return;
+  }
+  if (!all && account === undefined)
+    throw wrongUsage('Beside a fleet, statement takes --account ID, or --all with --output DIR.');
+  const { accountsOfFleet } = await import('./fleetAccounts.ts');
+  yield* accountsOfFleet(settings, fleet, account);
+}
+
+type Format = NonNullable<Given<'statement'>['options']['format']>;
+
+const ENDING: Readonly<Record<Format, string>> = { text: 'txt', json: 'json', html: 'html' };
+
+/** One file of the directory, which is made where there is none: for nobody but the user that types this. */
+async function keepSheet(directory: string, sheet: Statement, format: Format, settings: Settings, io: Io) {
+  const file = join(resolve(directory), `${sheet.account}-${sheet.meter}-${sheet.month}.${ENDING[format]}`);
+  await writeFile(file, documentOf([sheet], format, settings, io));
+  io.out(`${file}\n`);
+}
+
+/** All of them as one document. */
+function documentOf(
+  statements: readonly Statement[],
+  format: Format,
+  { config, zone }: Settings,
+  { clock }: Io,
+): string {
+  const language = homeLanguage(config.language);
+  const issuedOn = zone.dayAt(clock.now());
+  if (format === 'text') return statements.map((sheet) => statementText(sheet, language, issuedOn)).join('');
+  if (format === 'html') return statementPage(statements, language, issuedOn);
+  const records = statements.map((sheet) => ({ schema: 1, ...sheet }));
+  return `${JSON.stringify(records.length === 1 ? records[0] : records, null, 2)}\n`;
+}
+
+/** Rejects with a Failure when there is none. */
+async function statementsOf(
+  settings: HouseholdSettings,
+  io: Io,
+  id: string,
+  wanted: { readonly month: string | undefined; readonly meter: string | undefined },
+): Promise<Statement[]> {
+  const { config } = settings;
+  const all = await factsOf(settings, io, id);
+  if (all.length === 0) {
+    const message = `No whole history of ${id} is kept yet: there is nothing to state.`;
+    const hint = 'A running bridge reads it with its first poll.';
+    throw failure('no_statement', message, { exit: EXIT.usage, retry: 'later', hint });
+  }
+  const chosen = all.filter(({ meter }) => (wanted.meter ?? meter.meter) === meter.meter);
+  const names = all.map(({ meter }) => meter.meter).join(', ');
+  if (chosen.length === 0)
+    throw wrongUsage(`--meter: found ${wanted.meter?.slice(0, 40)}; allowed: ${names}.`);
+  return chosen.map((facts) => {
+    const { tenancy, zone } = facts.meter;
+    const { late_after_hours: lateAfterHours } = config.usage;
+    const months = completeMonths(tenancy, { zone, now: io.clock.now(), lateAfterHours });
+    return statementOf(chosenMonth(months, wanted.month), facts);
+  });
+}
+
+/** The meters of an account, as the documents on this disk have them. */
+async function factsOf(settings: HouseholdSettings, io: Io, account: string): Promise<StatementFacts[]> {
+  const { config, state } = settings;
+  const { ledgers } = await ledgersOf(settings, io, account);
+  const extras = (await state.document(`accounts/${account}/extras`, extrasCodec).read())?.value;
+  const witnesses = await openWitnesses({ ...settings, clock: io.clock }, () => undefined);
+  const complete = ledgers.filter(({ ledger }) => ledger.complete);
+  const invoices = extras?.invoices.found ?? null;
+  const weather = await weatherOnDisk(state, config);
+  const facts = {
+    account,
+    invoices,
+    checks: billJudge()(invoices?.all ?? [], await billedLedgers(settings, account), settings.zone),
+    balance: extras?.balance.found ?? null,
+    asked: config.extras,
+    statement: config.statement,
+  };
+  return complete.map(({ meter, property, timezone, readingCloses, tenancy, ledger }) => {
+    const configured = configuredMeter(config.meters, property, meter);
+    return {
+      meter: {
+        meter,
+        friendlyName: configured?.name ?? null,
+        area: configured?.area_m2,
+        identifiers: property.meterIdentifiers,
+        tenancy,
+        house: weather && openHouse(tenancy.days, weather),
+        register: extras ? registerOf(extras, property) : null,
+        zone: zoneOf(timezone),
+        currency: currencyOf(config, extras?.site.found ?? null),
+        readingCloses: readingCloses ?? 'same_day',
+        witness: witnesses.of(configured?.key, ledger),
+      },
+      account: { ...facts, zone: zoneOf(timezone) },
+    };
+  });
+}

@@ -4,7 +4,16 @@ import { dirname, isAbsolute, resolve } from 'node:path';
 import type * as z from 'zod';
 import { createScrubber, type Scrubber } from '../foundation/log.ts';
 import { didYouMean, type Fault, valueWords } from './faults.ts';
-import { allKeys, inFull, mainKeyOf, mappingOf, type Path, schemaAt, variableOf } from './keys.ts';
+import {
+  allKeys,
+  inFull,
+  mainKeyOf,
+  mappingOf,
+  type Path,
+  schemaAt,
+  secretKeysOf,
+  variableOf,
+} from './keys.ts';
 import { namesIn, type RawConfig, Source } from './source.ts';
 
 export class Draft extends Source {
@@ -45,6 +54,13 @@ export class Draft extends Source {
   refuse(at: Path | string, allowed: string, found?: string, meant?: Path): void {
     const path = namesIn(at);
     this.#refusals.push({ path: written(path), allowed, found: found ?? this.#foundAt(path), meant });
+  }
+
+  /** Refuses that a key is missing; of a secret, that both of its keys are. */
+  need(at: Path | string, allowed: string, found?: string): void {
+    const path = namesIn(at);
+    const isMissing = ![path, ...secretKeysOf(path)].some((key) => this.isGiven(key));
+    if (isMissing) this.refuse(path, allowed, found);
   }
 
   /** Refuses what is given twice in the same source: by these two. */
@@ -113,5 +129,4 @@ function insideSection(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] | u
 }
 
 /** A path in one line, whatever a key is made of. */
-const written = (path: Path): string =>
-  path.map((name) => JSON.stringify(name).slice(1, -1)).join('.') || 'configuration';
+const written = (path: Path): string => path.map((name) => JSON.stringify(name).slice(1, -1)).join('.');

@@ -19,6 +19,7 @@ export interface Surroundings {
 }
 
 const NEEDS_REDIRECT_URI = `with sign_in form or link, an address registered for client_id (here or in HEAT2MQTT_PROVIDER_REDIRECT_URI); to find it, sign in on the provider's own page in a browser: the address bar of its login page carries redirect_uri=…; write : and / where it has %3A and %2F`;
+const CERTIFICATE_AND_KEY = 'cert_file and key_file together, or neither';
 const NAME_AND_PASSWORD = 'a name and a password, or neither';
 const EXAMPLE = '`heat2mqtt config example` prints a file to begin with';
 const BEGIN =
@@ -48,29 +49,24 @@ export function checkRules(draft: Draft, { now, nextTimes, lookedIn }: Surroundi
 
 const isOn = (draft: Draft, path: string): boolean => (draft.at(path) ?? false) !== false;
 
-const hasSecret = (draft: Draft, path: string): boolean =>
-  draft.isGiven(path) || draft.isGiven(`${path}_file`);
-
 const signInOf = (draft: Draft): string => draft.textAt('provider.sign_in') ?? 'auto';
 
 function checkProvider(draft: Draft): void {
   for (const path of ['provider.issuer', 'provider.api_url'])
     if (!isOn(draft, 'provider.allow_insecure') && isUnencrypted(draft.textAt(path)))
       draft.refuse(path, 'https://, or http:// to this machine, or provider.allow_insecure: true');
-  if (['form', 'link'].includes(signInOf(draft)) && !draft.isGiven('provider.redirect_uri'))
-    draft.refuse('provider.redirect_uri', NEEDS_REDIRECT_URI);
+  if (['form', 'link'].includes(signInOf(draft))) draft.need('provider.redirect_uri', NEEDS_REDIRECT_URI);
 }
 
 function checkBroker(draft: Draft): void {
   for (const section of ['mqtt', 'mqtt.embedded'])
-    if (hasSecret(draft, `${section}.password`) && !draft.isGiven(`${section}.username`))
-      draft.refuse(`${section}.username`, NAME_AND_PASSWORD, 'nothing, but a password');
+    if (draft.isGiven(`${section}.password`) || draft.isGiven(`${section}.password_file`))
+      draft.need(`${section}.username`, NAME_AND_PASSWORD, 'nothing, but a password');
   // Some brokers want a name alone; ours would let in everyone who knows it.
-  if (draft.isGiven('mqtt.embedded.username') && !hasSecret(draft, 'mqtt.embedded.password'))
-    draft.refuse('mqtt.embedded.password', NAME_AND_PASSWORD, 'nothing, but a name');
-  const missing = ['mqtt.cert_file', 'mqtt.key_file'].filter((path) => !draft.isGiven(path));
-  if (missing.length === 1 && missing[0] !== undefined)
-    draft.refuse(missing[0], 'cert_file and key_file together, or neither');
+  if (draft.isGiven('mqtt.embedded.username'))
+    draft.need('mqtt.embedded.password', NAME_AND_PASSWORD, 'nothing, but a name');
+  if (draft.isGiven('mqtt.cert_file')) draft.need('mqtt.key_file', CERTIFICATE_AND_KEY);
+  if (draft.isGiven('mqtt.key_file')) draft.need('mqtt.cert_file', CERTIFICATE_AND_KEY);
 }
 
 function checkPage(draft: Draft): void {
@@ -102,15 +98,14 @@ function checkSecrets(draft: Draft): void {
   for (const key of needed) {
     const path = key.split('.');
     const isOfSingleAccount = accounts.length === 1 && path[0] === 'accounts';
-    if (isMapping(draft.at(path.slice(0, -1))) && !hasSecret(draft, key))
-      draft.refuse(key, waysToGive(isOfSingleAccount ? path.slice(-1) : path));
+    const shortPath = isOfSingleAccount ? path.slice(-1) : path;
+    if (isMapping(draft.at(path.slice(0, -1)))) draft.need(path, waysToGive(shortPath));
   }
 }
 
 function checkSections(draft: Draft, lookedIn: readonly string[]): void {
   const hasAccounts = accountsIn(draft).length > 0 || draft.isGiven('fleet');
-  if (hasAccounts && !draft.isGiven('provider'))
-    draft.refuse('provider', 'with accounts: issuer, api_url and client_id of their provider');
+  if (hasAccounts) draft.need('provider', 'with accounts: issuer, api_url and client_id of their provider');
   const isList = Array.isArray(draft.at('accounts') ?? []);
   if (hasAccounts || !isList || draft.isGiven('constituencies')) return;
   const hasFile = lookedIn.length === 0;

@@ -44,9 +44,9 @@ export class Outbox {
 
   /** The oldest of that topic gives way, so that a flood drowns no event of another; where it is the only one, the oldest of all. */
   #makeRoom(newest: Message): void {
-    const events = [...this.#entries.values()].flatMap(({ message, state }) =>
-      message.retain || state === 'underWay' ? [] : message,
-    );
+    const events: Message[] = [];
+    for (const { message, state } of this.#entries.values())
+      if (!message.retain && state !== 'underWay') events.push(message);
     if (events.length <= MOST_EVENTS) return;
     const [oldest = newest] = events;
     this.#entries.delete(events.find((event) => event.topic === newest.topic && event !== newest) ?? oldest);

@@ -1,6 +1,7 @@
 // heat2mqtt healthcheck: asks the running daemon, over HTTP or on its socket. And how a fleet is, which its database tells.
 import { constants } from 'node:fs';
 import { access, readdir } from 'node:fs/promises';
+import { localAddress } from '../config/listenAddress.ts';
 import type { Config, Fleet } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
@@ -34,8 +35,7 @@ const WORDS_OF_OURS = [healthWords(true), healthWords(false), WAITS_FOR_OPTIONS]
 export async function askHealth(config: Config, clock: Clock): Promise<DaemonHealth> {
   const { http } = config;
   if (http === false) return askOnSocket(config, clock);
-  // A server on all addresses listens on this one, too.
-  const address = http.listen.replace(/^(0\.0\.0\.0|\[::\])(?=:\d+$)/, '127.0.0.1');
+  const address = localAddress(http.listen);
   try {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(`http://${address}/healthz`, { signal });

@@ -11,5 +11,10 @@ export function splitHostAndPort(value: string): { host: string; port: number } 
 /** The same, of a text that has been checked. */
 export const partsOf = (checked: string) => splitHostAndPort(checked) ?? { host: '', port: 0 };
 
+/** The address at which this machine reaches what listens there. */
+export const localAddress = (listen: string): string =>
+  // A server on all addresses listens on this one, too.
+  listen.replace(/^(0\.0\.0\.0|\[::\])(?=:\d+$)/, '127.0.0.1');
+
 /** Whether the name or address of a host, in brackets or without, is this machine's own. Any other name may lead elsewhere. */
 export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(host);

@@ -37,6 +37,13 @@ test('a taken port is a reason of its own; the bridge does its work without', as
   expect(health.reasons).toMatchObject([{ code: 'listen_failed' }]);
 });
 
+test('the log names the page as it is reached when it is served over IPv6', async () => {
+  const story = await openStory();
+  const daemon = await story.start({ http: { listen: '[::1]:0' } });
+  const [served] = story.logged('the page is served');
+  expect(served?.page).toBe(`http://[::1]:${daemon.httpPort}/`);
+});
+
 test('a machine that starts in 1970 is healthy when the network has told it the time', async () => {
   let behindMs = Date.parse('2025-03-10T12:00:00Z');
   const story = await openStory({

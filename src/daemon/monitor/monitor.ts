@@ -1,6 +1,7 @@
 // The daemon's answers over HTTP: its health, its metrics, and the page, here and within Home Assistant.
 import type { RequestListener } from 'node:http';
 import { renderMetrics } from '../../accounts/metrics.ts';
+import { localAddress } from '../../config/listenAddress.ts';
 import { openTo, pageAddress, whyNoPage } from '../../config/pageAddress.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { ThrottledLog } from '../../foundation/limits.ts';
@@ -60,8 +61,10 @@ export async function startMonitor(
   const isShared = within(config.web ? config.web.trusted_proxy : undefined);
   await open('health and metrics are not served', serveHealth(listen, answers, { clock, isShared }));
   const port = opened[0]?.port ?? null;
-  if (hasPage && port !== null)
-    log.info({ page: pageAddress(config) ?? `http://127.0.0.1:${port}/` }, 'the page is served');
+  if (hasPage && port !== null) {
+    const local = localAddress(listen).replace(/\d+$/, String(port));
+    log.info({ page: pageAddress(config) ?? `http://${local}/` }, 'the page is served');
+  }
   if (ingress !== null && config.web !== false)
     await open('Home Assistant cannot show the page', serveIngress(ingress, page.on('ingress'), clock));
   return {

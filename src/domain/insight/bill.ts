@@ -176,7 +176,7 @@ function judgeSettlement({ past, bill, within, period }: Case): Past {
   const unknown = withCheck(next, bill, { reason: 'no_rule', paid });
   const expectation = expectationOf(past.settlements, settled);
   if (expectation === null) return unknown;
-  const { isExpected, isLeftOpen, figures } = compared(settled.total, expectation, 0);
+  const { isExpected, isLeftOpen, figures } = compared(settled.total, expectation);
   if (!isExpected && (isLeftOpen || past.settlements.length < BILLS_TO_ACCUSE)) return unknown;
   return withCheck(isExpected ? next : past, bill, {
     ...figures,
@@ -201,7 +201,7 @@ function judgeByRule(it: Case): Past {
   // A longer statement is the bill of all its days, or what the bills within it left open.
   const complete = totalOf([bill, ...within]);
   const isRest = isLonger && Math.abs(complete - expected) < Math.abs(period.total - expected);
-  const comparison = compared(isRest ? complete : period.total, expectation, openOf(bill, expected));
+  const comparison = compared(isRest ? complete : period.total, expectation);
   const check: Partial<BillCheck> = {
     ...comparison.figures,
     changed: past.changed,
@@ -228,7 +228,10 @@ const openOf = ({ open, sum }: Bill, expected: number): number => (sum > 0 ? (op
 
 type Expectation = NonNullable<ReturnType<typeof expectationOf>>;
 
-/** The amount that the simplest likely rule makes of the days, and the range that any of them allows, from `low` to `high`. `null`: it is not sure. */
+/**
+ * The amount that the simplest likely rule makes of the days, and the range that any of them allows, from `low` to `high`; in both is what is
+ * open of the days. `null`: it is not sure.
+ */
 function expectationOf(lessons: readonly Period[], period: Period) {
   const rounding = roundingOf([...lessons, period]);
   const predictions = findRules(lessons, rounding).flatMap((rule) => {
@@ -237,18 +240,18 @@ function expectationOf(lessons: readonly Period[], period: Period) {
   });
   const [simplest] = predictions;
   if (simplest === undefined || simplest.limit > sureLimit(simplest.rule)) return null;
+  const { rule, expected, limit } = simplest;
+  const open = openOf(period, expected);
   return {
-    ...simplest,
-    low: Math.min(...predictions.map(({ expected, limit }) => expected - limit)),
-    high: Math.max(...predictions.map(({ expected, limit }) => expected + limit)),
+    rule,
+    expected,
+    limit: limit + open,
+    low: Math.min(...predictions.map((one) => one.expected - one.limit)) - open,
+    high: Math.max(...predictions.map((one) => one.expected + one.limit)) + open,
   };
 }
 
-/** `open`: how far off the expectation may be by its days. */
-function compared(total: number, { rule, expected, ...range }: Expectation, open: number) {
-  const limit = range.limit + open;
-  const low = range.low - open;
-  const high = range.high + open;
+function compared(total: Micro, { rule, expected, limit, low, high }: Expectation) {
   const off = total - expected;
   const isExpected = Math.abs(off) <= limit;
   const middle = isExpected ? total : expected;
@@ -274,8 +277,10 @@ function compared(total: number, { rule, expected, ...range }: Expectation, open
 function isOftenOff({ newest, deviations }: Past, rule: Rule): boolean {
   const isOfChange = (period: Period) => deviations.some(({ id }) => id === period.id);
   const off = newest.filter((period) => !isOfChange(period)).map((period) => outlyingBy(rule, period));
-  const cancels = (by: number, other = 0) => Math.abs(by + other) <= OUTLIER * rule.scatter;
-  const alone = off.filter((by, at) => by !== 0 && !cancels(by, off[at - 1]) && !cancels(by, off[at + 1]));
+  /** By the one before it, where that has not put right another one itself. */
+  const isPutRight = (at: number): boolean =>
+    at > 0 && Math.abs((off[at] ?? 0) + (off[at - 1] ?? 0)) <= OUTLIER * rule.scatter && !isPutRight(at - 1);
+  const alone = off.filter((by, at) => by !== 0 && !isPutRight(at) && !isPutRight(at + 1));
   const differing = off.filter((by) => by !== 0);
   return alone.length >= FEWEST_OFF && differing.length > SHARE_OFF * newest.length;
 }

@@ -24,6 +24,14 @@ export type MeterDays = Pick<Ledger, 'origin' | 'days'>;
 export const PLACINGS = ['printed', 'day_earlier', 'day_later', 'night'] as const;
 export type Placing = (typeof PLACINGS)[number];
 type Sums = Readonly<Record<Placing, Micro | null>>;
+
+export const byPlacing = (sumOf: (placing: Placing) => Micro | null): Sums => ({
+  printed: sumOf('printed'),
+  day_earlier: sumOf('day_earlier'),
+  day_later: sumOf('day_later'),
+  night: sumOf('night'),
+});
+
 /** The part of the night in a register that is read in the morning, as a share of the day before. */
 const SHARE_OF_NIGHT = 1 / 3;
 
@@ -102,23 +110,18 @@ function billOf(
   // A meter that came later has nothing to do with the bill.
   const meters = costs.map((meter) => costsOver(meter, from, days)).filter(({ closed }) => closed > 0);
   if (meters.length === 0) return null;
-  function sumBy(placing: Placing): Micro | null {
-    const sums = meters.map((meter) => meter.sums[placing]);
-    return sums.includes(null) ? null : sumKnown(sums);
-  }
+  const sums = byPlacing((placing) => {
+    const ofMeters = meters.map((meter) => meter.sums[placing]);
+    return ofMeters.includes(null) ? null : sumKnown(ofMeters);
+  });
   return {
     id,
     total,
     from,
     to,
     days,
-    sum: sumBy('printed') ?? 0,
-    sums: {
-      printed: sumBy('printed'),
-      day_earlier: sumBy('day_earlier'),
-      day_later: sumBy('day_later'),
-      night: sumBy('night'),
-    },
+    sum: sums.printed ?? 0,
+    sums,
     step: Math.max(...meters.map(({ step }) => step)),
     missing: new Set(meters.flatMap(({ missing }) => missing)).size,
     estimated: new Set(meters.flatMap(({ carried }) => carried)).size,
@@ -133,7 +136,7 @@ interface MeterCosts {
   readonly readings: readonly (Reading | null)[];
   /** Standing charges that the reading of a day lacks. */
   readonly unbilled: ReadonlyMap<Day, Micro>;
-  readonly estimates: Estimates;
+  readonly estimates: readonly Estimate[];
   readonly step: Micro;
 }
 
@@ -170,10 +173,9 @@ function costsOver(meter: MeterCosts, from: Day, count: number): PeriodCosts {
   const closed = places.flatMap((at) => (isCarried(at) ? [] : (readingAt(at) ?? [])));
   const sum = closed.reduce((total, { amount }) => total + amount, 0);
   const lacking = closed.reduce((total, { day }) => total + (unbilled.get(day) ?? 0), 0);
-  const overEnds = [first, end].reduce(
-    (total, at) => total + carriedOver(readings, at) + openOver(estimates, at),
-    0,
-  );
+  const estimated = estimates
+    .filter((estimate) => isLeftOpen(estimate, first, end))
+    .reduce((total, { open }) => total + open, 0);
   /** With one day more and one less, or a share of them. */
   const moved = (more: Micro | null, less: Micro | null, share = 1) =>
     more === null || less === null ? null : sum + Math.round(share * (more - less));
@@ -190,7 +192,7 @@ function costsOver(meter: MeterCosts, from: Day, count: number): PeriodCosts {
     step,
     missing: places.filter((at) => readingAt(at) === null),
     carried: places.filter(isCarried),
-    open: overEnds + lacking + openWithin(estimates, first, end),
+    open: carriedOver(readings, first) + carriedOver(readings, end) + lacking + estimated,
   };
 }
 
@@ -211,15 +213,16 @@ const FEWEST_BEFORE_ZERO = 3;
 /** One in the month before may have put right another estimate. */
 const MOST_ZEROS = 1;
 
-/** How far off estimates may leave the sums of periods; days by their places. */
-interface Estimates {
-  /** Those that the reading of `right` puts right, by how much, give or take a day. */
-  readonly putRight: readonly { readonly first: number; readonly right: number; readonly open: Micro }[];
-  /** Those before a day of no heat were too high, and what is beyond that day is never given back: all of their cost is open. */
-  readonly cut: readonly { readonly first: number; readonly next: number; readonly open: Micro }[];
+/** Estimates from the day `first` on, by places, and by how much the sum of a period may be off that they leave open. */
+interface Estimate {
+  readonly first: number;
+  readonly last: number;
+  /** What it was off is in the reading of `last`; otherwise that is cut at zero, and the rest is never given back. */
+  readonly isPutRight: boolean;
+  readonly open: Micro;
 }
 
-function estimatesIn(days: Ledger['days'], span: DaySpan): Estimates {
+function estimatesIn(days: Ledger['days'], span: DaySpan): Estimate[] {
   const energies = readingsIn('energy', days, span);
   const runs = estimatedRuns(energies, DOUBTED_BY_CHANCE);
   const costOf = (index: number): Micro => days.get(energies[index]?.day ?? '')?.cost ?? 0;
@@ -228,26 +231,28 @@ function estimatesIn(days: Ledger['days'], span: DaySpan): Estimates {
   const cut = equalRuns(energies).filter(
     (run) => energies[run.next]?.amount === 0 && (isEstimate(run) || looksEstimated(energies, run)),
   );
-  return {
-    putRight: runs.map(({ first, next, right }) => ({
+  return [
+    // By how much it was put right, give or take a day.
+    ...runs.map(({ first, next, right }) => ({
       first: placeOf(first),
-      right: placeOf(right),
+      last: placeOf(right),
+      isPutRight: true,
       open: costOf(first) * (1 + right - next) + Math.abs(costOf(right) - costOf(first)),
     })),
-    cut: cut.map(({ first, next }) => ({
+    ...cut.map(({ first, next }) => ({
       first: placeOf(first),
-      next: placeOf(next),
+      last: placeOf(next),
+      isPutRight: false,
       open: (next - first) * costOf(first),
     })),
-  };
+  ];
 }
 
-/** The part that estimates over the midnight before a day leave open. */
-const openOver = ({ putRight }: Estimates, at: number): Micro =>
-  putRight.find(({ first, right }) => first < at && right >= at)?.open ?? 0;
-
-const openWithin = ({ cut }: Estimates, from: number, to: number): Micro =>
-  cut.filter(({ first, next }) => first < to && next >= from).reduce((total, { open }) => total + open, 0);
+/** Whether the estimates lie over an end of the period, or are never put right and lie in it. */
+function isLeftOpen({ first, last, isPutRight }: Estimate, from: number, end: number): boolean {
+  const isOver = (at: number) => first < at && last >= at;
+  return isPutRight ? isOver(from) || isOver(end) : first < end && last >= from;
+}
 
 /** Whether so many equal readings are followed by a day of no heat in a dwelling that seldom has such days. */
 function looksEstimated(energies: readonly Reading[], { first, next }: Run): boolean {

@@ -3,13 +3,10 @@ import { type Micro, sumKnown } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { median } from '../leastSquares.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
-import { billPeriods } from './billDays.ts';
+import { billPeriods, byPlacing } from './billDays.ts';
 import { type Prediction, predict } from './billRule.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
 import { YEAR_DAYS } from './readings.ts';
-
-/** It makes no difference where exactly days to come begin. */
-const wherever = (sum: number) => ({ printed: sum, day_earlier: sum, day_later: sum, night: sum });
 
 export type BillForecast = ReturnType<typeof forecastBill>;
 
@@ -46,8 +43,11 @@ function later(day: Day, length: number): Day {
  */
 export function forecastBill(span: DaySpan, meters: readonly Forecasts[], rule: Prediction | null) {
   const days = daysBetween(span.from, span.to);
-  const billed = (sum: Micro): Micro =>
-    rule ? Math.round(predict(rule, { sums: wherever(sum), days, bills: 1 })?.expected ?? sum) : sum;
+  const billed = (sum: Micro): Micro => {
+    // It makes no difference where exactly days to come begin.
+    const prediction = rule && predict(rule, { sums: byPlacing(() => sum), days, bills: 1 });
+    return Math.round(prediction?.expected ?? sum);
+  };
   const sumOf = (kind: keyof Forecasts, priced = (sum: Micro) => sum): Forecast | null => {
     const sumOfPart = (part: keyof Forecast): Micro | null => {
       const amounts = meters.map((meter) => meter[kind]?.[part] ?? null);

@@ -37,7 +37,7 @@ export const constituencies: Command<'constituencies'> = async (given, io) => {
 
 /** The same as a request over MQTT would bring; what is not a number stays text, and is refused as text. */
 function parametersFrom(options: Given<'constituencies'>['options']): Record<string, unknown> {
-  const number = (text = '') => (/^\d{1,15}$/.test(text) ? Number(text) : text || undefined);
+  const number = (text?: string) => (/^\d{1,15}$/.test(text ?? '') ? Number(text) : text);
   return {
     chamber: options.chamber,
     house_no: number(options['house-no']),

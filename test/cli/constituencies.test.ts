@@ -61,6 +61,7 @@ test.each([
   [['--house-no', '3.5'], '--house-no: found "3.5"'],
   [['--chamber-id', 'dail/3'], '--chamber-id: found ["dail/3"]'],
   [['--limit', 'many'], '--limit: found "many"'],
+  [['--skip='], '--skip: found ""'],
 ])('refuses before anything is asked: %s', async (words, message) => {
   await expect(type(...words)).rejects.toMatchObject({
     exitCode: 2,

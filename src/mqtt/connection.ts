@@ -30,8 +30,6 @@ export interface ConnectOptions {
   readonly will?: Message;
   /** MQTT 5: the will waits so long for a connection that goes on with the session of this client id. */
   readonly willAfterSeconds?: number;
-  /** The last connection was of this version, so that silence says nothing about that. */
-  readonly spoken?: ProtocolVersion | undefined;
   /** It has judged the connections before this one. */
   readonly culprit?: Culprit;
 }

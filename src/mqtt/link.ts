@@ -2,12 +2,12 @@
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import type { BrokerAddress, Connection, ProtocolVersion } from './connection.ts';
+import type { BrokerAddress, Connection } from './connection.ts';
 import { Culprit, publicationOf } from './culprit.ts';
 import { Delivery } from './delivery.ts';
 import { lossesBy } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
-import { openConnection } from './opening.ts';
+import { Opener } from './opening.ts';
 import { RefusalList } from './refusalList.ts';
 import { connectionCut } from './refusals.ts';
 import { type ReadRetained, Subscriber } from './subscriber.ts';
@@ -51,6 +51,7 @@ const SHORT_LIVED =
 
 export class Link {
   readonly #options: LinkOptions;
+  readonly #opener = new Opener();
   readonly #culprit: Culprit;
   /** On the present connection, or the last one. */
   readonly #refusedFilters: RefusalList;
@@ -64,8 +65,6 @@ export class Link {
   #hasConnected = false;
   /** On the monotonic clock: a Pi that starts in 1970 has not been offline for decades. */
   #offlineSince: number;
-  /** The version of the last connection, until an attempt fails. */
-  #spoken: ProtocolVersion | undefined;
   #lastWarning = '';
   /** Why the broker has ended the last connection, until one lasts. */
   #cut: Failure | null = null;
@@ -79,9 +78,9 @@ export class Link {
     // The broker has taken a will for this topic: no message of it ends the connection.
     this.#culprit = new Culprit(publicationOf(will.topic));
     this.#offlineSince = clock.monotonic();
-    const onRefusals = () => this.#consumers.onRefusals?.();
-    this.#refusedFilters = new RefusalList(log, onRefusals);
-    this.#refusedTopics = new RefusalList(log, onRefusals);
+    const refusals = () => new RefusalList(log, () => this.#consumers.onRefusals?.());
+    this.#refusedFilters = refusals();
+    this.#refusedTopics = refusals();
     this.#subscriber = new Subscriber({ subscriptions, clock, signal, refusals: this.#refusedFilters });
     this.#delivery = new Delivery({
       clock,
@@ -135,21 +134,15 @@ export class Link {
   /** Rejects as `openConnection` does, or with a fault of a secret file. */
   async #open(): Promise<Connection> {
     const { address, clock, will, willAfterSeconds = 0 } = this.#options;
-    const place = await address();
-    const spoken = this.#spoken;
-    this.#spoken = undefined;
-    const connection = await openConnection(place, clock, {
+    return this.#opener.open(await address(), clock, {
       onMessage: (incoming) => {
         this.#subscriber.hear(incoming);
         this.#consumers.onMessage?.(incoming);
       },
       will,
       willAfterSeconds,
-      spoken,
       culprit: this.#culprit,
     });
-    this.#spoken = connection.version;
-    return connection;
   }
 
   /** Restores and subscribes. Rejects when the connection ends, or the link stops. */
@@ -221,12 +214,8 @@ export class Link {
 
   /** The broker does not allow these: in general, of subscriptions, and of retained topics. */
   refusals(): readonly Failure[] {
-    return [
-      this.#cut ?? [],
-      this.#losses,
-      this.#refusedFilters.refusals,
-      this.#refusedTopics.refusals,
-    ].flat();
+    const refused = [this.#refusedFilters, this.#refusedTopics].flatMap(({ refusals }) => refusals);
+    return [this.#cut ?? [], this.#losses, refused].flat();
   }
 
   status() {

@@ -13,22 +13,38 @@ import { BrokerSilent, ConnectRefused, SpeaksNoMqtt5 } from './refusals.ts';
 
 const CLOSE_MS = 1_000;
 
+/** Opens one connection after the other to a broker, and remembers which version it speaks. */
+export class Opener {
+  /** The version of the last connection, until an attempt fails. */
+  #spoken: ProtocolVersion | undefined;
+
+  /** Rejects as `openConnection` does. */
+  async open(...[address, clock, options]: Parameters<typeof openConnection>): Promise<Connection> {
+    const spoken = this.#spoken;
+    this.#spoken = undefined;
+    const connection = await openConnection(address, clock, options, spoken);
+    this.#spoken = connection.version;
+    return connection;
+  }
+}
+
 /**
- * Rejects with a Failure: ConnectRefused, or one with the code `broker_unreachable`, `broker_not_trusted` or
- * `broker_speaks_no_mqtt5`.
+ * `spoken`: the last connection was of this version, so that silence says nothing about the version. Rejects with a Failure:
+ * ConnectRefused, or one with the code `broker_unreachable`, `broker_not_trusted` or `broker_speaks_no_mqtt5`.
  */
 export async function openConnection(
   address: BrokerAddress,
   clock: Clock,
   options: ConnectOptions = {},
+  spoken?: ProtocolVersion,
 ): Promise<Connection> {
   const open = (version: ProtocolVersion, more = options) => openForLess(version, address, clock, more);
   const { versions } = address;
-  if (options.spoken === 4 || !versions.includes(5)) return open(4);
+  if (spoken === 4 || !versions.includes(5)) return open(4);
   const first = await open(5).catch(lackOfMqtt5);
   if (first instanceof Connection) return first;
   if (first instanceof BrokerSilent) {
-    if (options.spoken === 5) throw first;
+    if (spoken === 5) throw first;
     // One that starts is silent, too, and MQTT 3.1.1 would hide what it refuses for as long as the connection lasts.
     const trial = await open(4, {});
     await trial.close(CLOSE_MS);

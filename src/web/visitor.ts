@@ -33,12 +33,18 @@ export interface Entrance {
 /** The status, and what to do about it. */
 type Refusal = readonly [status: 403 | 421, message: string];
 
-const ANOTHER_PAGE =
-  'Another page asks this. Behind a reverse proxy: let it pass the Host header on, or set web.trusted_proxy.';
-const NO_PASSWORD =
-  'Behind a reverse proxy the page needs a password: set web.password or web.password_file.';
-const UNKNOWN_NAME =
-  'This bridge does not know itself by that name. Use its IP address, or add the name to web.hosts in its configuration.';
+const ANOTHER_PAGE: Refusal = [
+  403,
+  'Another page asks this. Behind a reverse proxy: let it pass the Host header on, or set web.trusted_proxy.',
+];
+const NO_PASSWORD: Refusal = [
+  403,
+  'Behind a reverse proxy the page needs a password: set web.password or web.password_file.',
+];
+const UNKNOWN_NAME: Refusal = [
+  421,
+  'This bridge does not know itself by that name. Use its IP address, or add the name to web.hosts in its configuration.',
+];
 
 export function visitorFrom(
   { socket, headers }: IncomingMessage,
@@ -67,17 +73,17 @@ export function refusalOf(
 ): Refusal | null {
   const { origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = headers;
   const isOpened = method === 'GET' && mode === 'navigate' && url?.split('?')[0] === '/';
-  const isElsewhere = (site === 'cross-site' || site === 'same-site') && !isOpened;
+  if ((site === 'cross-site' || site === 'same-site') && !isOpened) return ANOTHER_PAGE;
+  if (!isIngress) {
+    if (readPassword === null && headers['x-forwarded-for'] !== undefined) return NO_PASSWORD;
+    const name = nameOf(`http://${host}`) ?? '';
+    if (isIP(name) === 0 && name !== 'localhost' && !names.has(name)) return UNKNOWN_NAME;
+  }
+  if (origin === undefined) return null;
   // The name is Home Assistant's, and a proxy before it may have left the port out.
   const part = isIngress ? nameOf : hostOf;
   const here = part(`http://${host}`);
-  const isOfOtherPage = isElsewhere || (origin !== undefined && (here === null || part(origin) !== here));
-  if (isElsewhere || isIngress) return isOfOtherPage ? [403, ANOTHER_PAGE] : null;
-  if (readPassword === null && headers['x-forwarded-for'] !== undefined) return [403, NO_PASSWORD];
-  const name = nameOf(`http://${host}`);
-  const isKnown = name !== null && (isIP(name) !== 0 || name === 'localhost' || names.has(name));
-  if (!isKnown) return [421, UNKNOWN_NAME];
-  return isOfOtherPage ? [403, ANOTHER_PAGE] : null;
+  return here !== null && part(origin) === here ? null : ANOTHER_PAGE;
 }
 
 /** Without brackets and the dot at the end. */

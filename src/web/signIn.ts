@@ -7,8 +7,8 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure, safeWords } from '../foundation/failure.ts';
 import { RateLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
+import { type Exchange, fieldsOf, type Handler, json, type Reply, type Routes, refuse } from './exchange.ts';
 import type { Device, Method, SignIn } from './page/answers.ts';
-import { type Exchange, fieldsOf, type Handler, json, type Reply, type Routes, refuse } from './page.ts';
 
 interface Account {
   readonly id: string;

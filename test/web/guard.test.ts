@@ -2,7 +2,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { createSessions, networkOf, within } from '../../src/web/visitor.ts';
+import { createSessions } from '../../src/web/sessions.ts';
+import { networkOf, within } from '../../src/web/visitor.ts';
 import { handClock } from '../support/clock.ts';
 import { cookieOf, openServer, PASSWORD } from './served.ts';
 

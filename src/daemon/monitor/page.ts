@@ -14,8 +14,9 @@ import { STATEMENT_STYLE_HASH, statementPage } from '../../publication/statement
 import { statementOf } from '../../publication/statement/statement.ts';
 import type { MeterView } from '../../publication/views.ts';
 import type { DocumentSource, Listener } from '../../web/events.ts';
+import { bodyOf, download, fieldsOf, json, type Routes, refuse, text } from '../../web/exchange.ts';
 import type { BrokerState, DashboardChange } from '../../web/page/answers.ts';
-import { bodyOf, createPage, download, fieldsOf, json, type Routes, refuse, text } from '../../web/page.ts';
+import { createPage } from '../../web/page.ts';
 import { createSignIns } from '../../web/signIn.ts';
 import { within } from '../../web/visitor.ts';
 import { type Context, metersOf } from '../context.ts';

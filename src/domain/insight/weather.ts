@@ -33,15 +33,14 @@ const USUAL_BASE = 15.5;
 const BASES = [8, 9, 10, 11, 12, 13, 14, USUAL_BASE, 17, 18, 19, 20, 21, 22];
 /** Walls keep a third of yesterday's cold: the middle of what houses of stone and of timber do. */
 const OF_YESTERDAY = 1 / 3;
-/** How much wider a band of 80 % is, by the share of lags in the days it is told by (as below: 1.3040 of 1.2816). */
-const OF_LAGS = 1.02;
 /** The standard deviation of a month's hot water as a share of it: guests, habits, and what of it the line cannot tell from heating. */
 const WATER_STRAYS = 0.31;
 /**
- * Critical values of Kiefer and Vogelsang (2005, table 1, Bartlett's kernel), a polynomial in the share of lags: two-sided 95 %. Headlines
- * are told by these. They are quantiles of W(1) / sqrt(2 / b (∫ B² - ∫ B(r) B(r + b))), with a Wiener process W and its bridge B: of
+ * Critical values of Kiefer and Vogelsang (2005, table 1, Bartlett's kernel), polynomials in the share of lags: two-sided 80 %, and 95 % for
+ * headlines. They are quantiles of W(1) / sqrt(2 / b (∫ B² - ∫ B(r) B(r + b))), with a Wiener process W and its bridge B: of
  * 60,000 simulated ones of 400 steps 2.71 and 3.48 for shares b of 0.25 and 0.5, where this makes 2.72 and 3.48; for 80 % 1.63 and 2.01.
  */
+const BAND_BY_LAGS = [BAND, 1.304] as const;
 const SURE_BY_LAGS = [1.96, 2.9694, 0.416, -0.5324] as const;
 /** The standard deviation of a month's slope as a share of that of the year, and of the hot water of two months as a share of it. */
 const SLOPE_STRAYS = 0.1;
@@ -216,13 +215,13 @@ function changeBetween(now: readonly HeatDay[], before: readonly HeatDay[], line
   const ofNow = longRun(now.map((day) => day.kwh - ratio * expectedOf(day))) / now.length ** 2;
   const ofBefore = longRun(before.map((day) => day.kwh - expectedOf(day))) / before.length ** 2;
   const ofSlope = (line.covariance[1]?.[1] ?? 0) * (degrees - degreesBefore) ** 2;
-  const band = (BAND * Math.sqrt(ofNow + ratio ** 2 * (ofBefore + ofSlope))) / expected;
+  const error = Math.sqrt(ofNow + ratio ** 2 * (ofBefore + ofSlope)) / expected;
+  const band = quantile(BAND_BY_LAGS, now.length) * error;
   if (!(band <= LEAST_SURE)) return 'not_sure' as const;
   // A month has a slope of its own, as sun and wind have seasons, and people bathe as they do.
   const ofSeason = (SLOPE_STRAYS * line.slope * (degrees - degreesBefore)) / expected;
   const ofWater = (WATER_DIFFERS * line.hotWater) / expected;
-  const deviation = Math.hypot(band / (BAND * widerBy(now.length)), ratio * ofSeason, ratio * ofWater);
-  const sureBand = sureQuantile(now.length) * deviation;
+  const sureBand = quantile(SURE_BY_LAGS, now.length) * Math.hypot(error, ratio * ofSeason, ratio * ofWater);
   return {
     /** Its 95 % band holds no change of nothing. */
     isSure: Math.abs(ratio - 1) > sureBand,
@@ -258,16 +257,9 @@ function longRun(residuals: readonly number[]): number {
   let variance = common(0);
   for (let lag = 1; lag <= TWO_WEEKS_DAYS; lag += 1)
     variance += 2 * (1 - lag / (TWO_WEEKS_DAYS + 1)) * common(lag);
-  // With so many lags of so few residuals it is told too small.
-  return Math.max(0, variance) * widerBy(residuals.length) ** 2;
+  return Math.max(0, variance);
 }
 
-/** The share that the lags of `longRun` have in so many days. */
-const shareOfLags = (days: number): number => (TWO_WEEKS_DAYS + 1) / days;
-
-/** A band of 80 % is so many times wider than the variance alone says. */
-const widerBy = (days: number): number => 1 + OF_LAGS * shareOfLags(days);
-
-/** The critical value of 95 %, in standard deviations. */
-const sureQuantile = (days: number): number =>
-  SURE_BY_LAGS.reduce((sum, one, power) => sum + one * shareOfLags(days) ** power, 0);
+/** With so many lags of so few days `longRun` is told too small: the critical value of a sum, in standard deviations. */
+const quantile = (byLags: readonly number[], days: number): number =>
+  byLags.reduce((sum, one, power) => sum + one * ((TWO_WEEKS_DAYS + 1) / days) ** power, 0);

@@ -1,19 +1,19 @@
 // Files and directories that only their user may read. A command run by root leaves them to the owner of the directory.
 import { randomInt } from 'node:crypto';
-import { constants, lstatSync, type Stats } from 'node:fs';
 import {
-  chown,
-  type FileHandle,
-  mkdir,
-  open,
-  readdir,
-  realpath,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+  closeSync,
+  constants,
+  fchownSync,
+  fsync,
+  lstatSync,
+  openSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
+import { chown, type FileHandle, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { LARGEST } from './documentStream.ts';
 
 const PRIVATE_DIRECTORY = 0o700;
@@ -149,31 +149,32 @@ export type Content = string | Buffer | AsyncIterable<string | Buffer>;
 
 /**
  * Resolves once the file is on the disk. After a crash there is the old file or the new one, never a part. Rejects with the
- * system's error, or with what the content throws; then the old one stays.
+ * system's error, or with what the content throws; then the old one stays. Whatever needs no disk is no promise: a turn of the thread
+ * pool for each would cost more than all of it.
  */
 export async function replace(file: string, content: Content): Promise<void> {
   const folder = dirname(file);
-  const owner = await stat(folder).catch(async (err) => {
-    unlessGone(err);
-    await makePrivateDirectory(folder);
-    return stat(folder);
-  });
+  const owner = statSync(folder, { throwIfNoEntry: false }) ?? (await ownerOfNew(folder));
   await replaceIn(owner, file, content);
   // Otherwise a power cut undoes the rename, and the old pair of tokens would be back.
-  const directory = await open(folder, 'r');
-  await directory.sync().finally(() => directory.close());
+  const directory = openSync(folder, 'r');
+  await promisify(fsync)(directory).finally(() => closeSync(directory));
+}
+
+async function ownerOfNew(folder: string): Promise<Stats> {
+  await makePrivateDirectory(folder);
+  return statSync(folder);
 }
 
 async function replaceIn({ uid, gid }: Stats, file: string, content: Content): Promise<void> {
-  // A configuration may be a link.
-  const target = await realpath(file).catch(() => file);
+  const target = targetOf(file);
   const temporary = `${target}.${randomInt(2 ** 32)}`;
   const handle = await open(temporary, 'wx', PRIVATE_FILE);
   try {
     try {
       // It writes until all is written: a disk that is nearly full takes a part first, without an error.
       await writeFile(handle, content);
-      await handle.chown(uid, gid).catch(unlessRefused);
+      giveTo(uid, gid, handle);
       await handle.sync();
     } finally {
       await handle.close();
@@ -185,7 +186,20 @@ async function replaceIn({ uid, gid }: Stats, file: string, content: Content): P
   }
 }
 
+/** A configuration may be a link. */
+function targetOf(file: string): string {
+  try {
+    return realpathSync.native(file);
+  } catch {
+    return file;
+  }
+}
+
 /** Only root can give something away, and not on every disk. */
-function unlessRefused(err: NodeJS.ErrnoException): void {
-  if (!/^(EPERM|EINVAL|ENOSYS)$/.test(err.code ?? '')) throw err;
+function giveTo(uid: number, gid: number, { fd }: FileHandle): void {
+  try {
+    fchownSync(fd, uid, gid);
+  } catch (err) {
+    if (!/^(EPERM|EINVAL|ENOSYS)$/.test((err as NodeJS.ErrnoException).code ?? '')) throw err;
+  }
 }

@@ -19,7 +19,7 @@ export interface Reply {
   /** Directives of the content security policy, in place of those of the page. */
   readonly allows?: string;
   readonly body?: string | Uint8Array;
-  /** Writes the body in place of that, and ends it. */
+  /** It writes the body in place of `body`, and ends it. */
   readonly stream?: (response: ServerResponse) => Promise<void>;
 }
 

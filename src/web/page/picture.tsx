@@ -4,8 +4,7 @@ import { axis, type Bar, type Interval, type What } from './bars.ts';
 import type { Shown } from './readout.tsx';
 import { say, write } from './words.ts';
 
-/** Pixels. */
-const WIDEST_SLOT = 64;
+const WIDEST_SLOT_PX = 64;
 
 /** Each bar has words for those who cannot see it. Where there is little room, the style leaves out every other month's name. */
 export function Picture(props: {
@@ -54,7 +53,7 @@ export function Picture(props: {
       </div>
       <div
         class={`slots ${interval}`}
-        style={`max-width: ${bars.length * WIDEST_SLOT}px`}
+        style={`max-width: ${bars.length * WIDEST_SLOT_PX}px`}
         aria-hidden="true"
         onPointerMove={onPointer}
         onPointerDown={onPointer}
@@ -77,7 +76,7 @@ export function Picture(props: {
   );
 }
 
-/** The style knows where a value lies. Later ones lie on top. */
+/** The style knows where a value lies, and paints later ones over earlier ones. */
 function Column({ value, valueBefore, forecast, missing, days, isCorrected, isDiffering }: Shown) {
   const values = {
     before: valueBefore,

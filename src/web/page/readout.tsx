@@ -14,10 +14,9 @@ export interface View {
   readonly what: What;
 }
 
-/** A bar of what is chosen. */
 export type Shown = ReturnType<typeof shownIn>;
 
-/** `earlier`: the bars before it. */
+/** `earlier` has the bars before it, of which days without a reading are named. */
 export function shownIn({ meter, history, interval, what }: View, bar: Bar, earlier: readonly Bar[]) {
   const { from, to, days, missing, isRunning } = bar;
   const state = store.get('meter/<meter>/state', meter);

@@ -13,7 +13,7 @@ import {
   isDay,
   piecesOf,
 } from '../domain/period.ts';
-import { type Bucket, type EntityContext, type Property, seriesName, withFound } from '../domain/reading.ts';
+import { type Bucket, type Property, seriesName, withFound } from '../domain/reading.ts';
 import { fitTariff, type Tariff } from '../domain/tariff/tariff.ts';
 import { sumAmounts } from '../domain/totals.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
@@ -81,43 +81,36 @@ function pricesFrom(text: string | undefined): Prices | null {
 /** Asks for the properties that the daemon has found; for those found now if there are none yet, or if the provider no longer knows them. */
 async function readMeters(opened: Opened, period: Period, format: Format, io: Io): Promise<MeterUsage[]> {
   const { provider, context } = opened.upstream;
-  const readAll = async ({ properties }: Pick<EntityContext, 'properties'>) => {
+  const readAll = async (properties: readonly Property[]) => {
     const all: MeterUsage[] = [];
     for (const property of properties) all.push(await readMeter(opened, property, period, format, io));
     return all;
   };
-  const stored = await context.read();
+  const stored = (await context.read())?.properties;
   try {
-    if (stored !== null) return await readAll(stored);
+    if (stored !== undefined) return await readAll(stored);
   } catch (err) {
     if (!(err instanceof Failure) || err.code !== 'provider_refused') throw err;
   }
   const { properties } = await provider.discover(io.interrupted);
-  return readAll({ properties: withFound(stored?.properties ?? [], properties, []) });
+  return readAll(withFound(stored ?? [], properties, []));
 }
 
-/** In as many questions as the provider gives answers for, told where these are several. */
+type Ask = (span: DaySpan, interval: Interval) => Promise<readonly Bucket[]>;
+
 async function readMeter(opened: Opened, property: Property, period: Period, format: Format, io: Io) {
-  const { interval, span, today, prices } = period;
+  const { span, today, prices } = period;
   const { config, upstream, zone } = opened;
-  const closing = await findClosing(opened, property, io);
   const { propertyCustomerId } = property;
+  const closing = await findClosing(opened, property, io);
   const fixed = { propertyCustomerId, zone, readingCloses: closing.closes, signal: io.interrupted };
-  const ask = (asked: DaySpan, by: Interval) =>
-    upstream.provider.usage({ ...fixed, span: asked, interval: by });
+  const ask: Ask = (asked, interval) => upstream.provider.usage({ ...fixed, span: asked, interval });
   // A week or month can be moved by a day only when it is made of days, and a tariff counts days.
-  const by = closing.closes === 'previous_day' || prices ? 'day' : interval;
-  const all: Bucket[] = [];
-  const spans = requestSpans(prices ? withCarried(span, today) : span, by);
-  for (const [at, asked] of spans.entries()) {
-    const progress = `${at + 1} of ${spans.length}: ${asked.from} to ${addDays(asked.to, -1)}`;
-    if (spans.length > 1) io.err(`Asking the provider, ${progress}\n`);
-    all.push(...(await ask(asked, by)));
-  }
+  const interval = closing.closes === 'previous_day' || prices ? 'day' : period.interval;
+  const all = await askInPieces(ask, prices ? withCarried(span, today) : span, interval, io);
   const buckets = prices ? all.filter(({ day }) => day >= span.from && day < span.to) : all;
-  const newestYear = addDays(span.to, -LONGEST_QUESTION_DAYS);
-  const year = { ...span, from: newestYear > span.from ? newestYear : span.from };
-  const days = format === 'table' && by !== 'day' ? await ask(year, 'day') : buckets;
+  // The tariff in the table is found in days.
+  const days = format === 'table' && interval !== 'day' ? await ask(newestYear(span), 'day') : buckets;
   const meter = seriesName(property);
   return {
     meter,
@@ -128,6 +121,24 @@ async function readMeter(opened: Opened, property: Property, period: Period, for
     /** In a period that ends today, the newest day that has been read: the days after it are not missing yet. */
     readTo: span.to > today ? (days.at(-1)?.day ?? null) : null,
   };
+}
+
+/** In as many questions as the provider gives answers for, told where these are several. */
+async function askInPieces(ask: Ask, span: DaySpan, interval: Interval, io: Io): Promise<Bucket[]> {
+  const spans = requestSpans(span, interval);
+  const all: Bucket[] = [];
+  for (const [at, asked] of spans.entries()) {
+    const progress = `${at + 1} of ${spans.length}: ${asked.from} to ${addDays(asked.to, -1)}`;
+    if (spans.length > 1) io.err(`Asking the provider, ${progress}\n`);
+    all.push(...(await ask(asked, interval)));
+  }
+  return all;
+}
+
+/** As much of the end of the span as one question takes. */
+function newestYear({ from, to }: DaySpan): DaySpan {
+  const earliest = addDays(to, -LONGEST_QUESTION_DAYS);
+  return { from: from > earliest ? from : earliest, to };
 }
 
 const byDay = (buckets: readonly Bucket[]) => new Map(buckets.map((bucket) => [bucket.day, bucket]));

@@ -186,5 +186,10 @@ export interface Given<Name extends CommandName> {
   readonly words: readonly string[];
 }
 
+/** What an option may be. */
+export type ValueOf<Name extends CommandName, Option extends keyof Given<Name>['options']> = NonNullable<
+  Given<Name>['options'][Option]
+>;
+
 /** Resolves to the exit code. */
 export type Command<Name extends CommandName> = (given: Given<Name>, io: Io) => Promise<number>;

@@ -6,7 +6,7 @@ import type { Grant } from '../auth/tokens.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { loadHousehold, openAccount, openUpstreamBeside, pickAccount } from './account.ts';
 import type { Io } from './command.ts';
-import type { Command, Given } from './commands.ts';
+import type { Command, Given, ValueOf } from './commands.ts';
 import type { Settings } from './settings.ts';
 
 const LONGEST_TYPING_MS = 3 * 60_000;
@@ -65,7 +65,7 @@ export async function signInWith(
 
 /** The grant that a person has brought; `null` where none was needed. With `auto`: on another device, else by a link. */
 async function grantBy(
-  method: NonNullable<Given<'login'>['options']['method']>,
+  method: ValueOf<'login', 'method'>,
   upstream: Upstream,
   redirectUri: string | undefined,
   io: Io,

@@ -1,9 +1,9 @@
 // Prints records as a table, as JSON or as CSV.
 import { type Cell, csv as csvOf } from '../domain/csv.ts';
 import type { Io } from './command.ts';
-import type { Given } from './commands.ts';
+import type { ValueOf } from './commands.ts';
 
-export type Format = NonNullable<Given<'usage'>['options']['format']>;
+export type Format = ValueOf<'usage', 'format'>;
 
 export interface Column<Row> {
   readonly head: string;

@@ -34,7 +34,7 @@ export interface HouseholdSettings extends Omit<Settings, 'state'> {
   readonly names?: SeriesNames;
 }
 
-/** Rejects with ConfigInvalid. */
+/** Of `--config`, else of the usual place. Rejects with ConfigInvalid. */
 export async function loadSettings(
   { options }: Given<'run'>,
   io: Io,

@@ -152,7 +152,6 @@ function offersFor(interview: Interview): readonly Offer[] {
   const { io, answers, tries } = interview;
   const { path } = answers;
   const options = { config: path };
-  const words: readonly string[] = [];
   const typed = (words: string) =>
     `${typedAs(process.argv[1])} ${words}${path === 'config.yaml' ? '' : ` --config ${path}`}`;
   const unit = unitOf(process.argv[1] ?? '');
@@ -160,16 +159,16 @@ function offersFor(interview: Interview): readonly Offer[] {
   const offers: (Offer | false)[] = [
     {
       words: `check it: ${typed('check --live')}${doubt}`,
-      follow: () => check({ options: { ...options, live: true }, words }, io),
+      follow: () => check({ options: { ...options, live: true }, words: [] }, io),
     },
-    { words: `try it now, until Ctrl-C: ${typed('run')}`, follow: () => run({ options, words }, io) },
+    { words: `try it now, until Ctrl-C: ${typed('run')}`, follow: () => run({ options, words: [] }, io) },
     unit !== null && {
       words: 'have it start with this machine, as a service',
       follow: async () => io.out(await writeService(resolve(path), unit)),
     },
     answers.at('home_assistant') !== undefined && {
       words: "add the meters to Home Assistant's Energy dashboard, once a first poll has found them",
-      follow: () => energyDashboard({ options: { ...options, add: true }, words }, io),
+      follow: () => energyDashboard({ options: { ...options, add: true }, words: [] }, io),
     },
     !answers.at('mqtt.embedded') && {
       words: 'look on the broker for what the meters themselves say, such as by radio (docs/witness.md)',

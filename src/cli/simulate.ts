@@ -14,7 +14,7 @@ import { type AccountOptions, demoAccounts, flatAccounts } from '../simulator/ac
 import type { MeterOptions } from '../simulator/meter.ts';
 import { type Simulator, startSimulator } from '../simulator/provider.ts';
 import { type Io, typedAs, wrongUsage } from './command.ts';
-import type { Command, Given } from './commands.ts';
+import type { Command, ValueOf } from './commands.ts';
 import { BASE, watch } from './demoSentences.ts';
 import { startHousehold } from './run.ts';
 import { openLog, openSettings, untilInterrupted } from './settings.ts';
@@ -34,7 +34,7 @@ interface BadDay {
 
 const day = (instant: number) => new Date(instant).toISOString().slice(0, 10);
 
-const BAD_DAYS: Readonly<Record<NonNullable<Given<'simulate'>['options']['fault']>, BadDay>> = {
+const BAD_DAYS: Readonly<Record<ValueOf<'simulate', 'fault'>, BadDay>> = {
   'wrong-password': {
     tells:
       'The password below is wrong. The bridge tries it four times within a day, then waits for another one.',

@@ -16,7 +16,7 @@ import { completeMonths, type StatementFacts, statementOf } from '../publication
 import { extrasCodec } from '../store/documents.ts';
 import { billedLedgers, pickAccount } from './account.ts';
 import { type Io, wrongUsage } from './command.ts';
-import type { Command, Given } from './commands.ts';
+import type { Command, Given, ValueOf } from './commands.ts';
 import { ledgersOf, weatherOnDisk } from './onDisk.ts';
 import { type Household, type HouseholdSettings, loadSettings, type Settings } from './settings.ts';
 import { writeFile } from './writing.ts';
@@ -66,7 +66,7 @@ async function* householdsOf(
   yield* accountsOfFleet(settings, fleet, account);
 }
 
-type Format = NonNullable<Given<'statement'>['options']['format']>;
+type Format = ValueOf<'statement', 'format'>;
 
 const ENDING: Readonly<Record<Format, string>> = { text: 'txt', json: 'json', html: 'html' };
 

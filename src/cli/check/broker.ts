@@ -26,16 +26,16 @@ const CLOSE_MS = 1_000;
 /** Its subscriptions are tried only where it is reached. */
 export function* brokerChecks(config: Config, clock: Clock): Generator<Check> {
   const { mqtt } = config;
-  const opened = { count: 0 };
+  let isReached = false;
   const connect: Connect = async () => {
     // Brokers may refuse a connection for its will: that of the daemon is retained, too.
     const will = { topic: ownTopic(mqtt.base_topic), payload: 'offline', retain: true };
     const connection = await openBroker(mqtt, 'check', clock, { will });
-    opened.count += 1;
+    isReached = true;
     return connection;
   };
   yield { name: 'broker', run: () => tryToWrite(mqtt, connect) };
-  if (opened.count > 0) yield { name: 'subscriptions', run: () => tryToHear(config, connect) };
+  if (isReached) yield { name: 'subscriptions', run: () => tryToHear(config, connect) };
 }
 
 async function tryToWrite(mqtt: Mqtt, connect: Connect): Promise<Outcome> {

@@ -43,6 +43,17 @@ test('counts the characters of a password and of a secret of one-time codes, and
   expect(without).not.toMatch(/password|totp/);
 });
 
+test('goes on to the next check when its user may not look into the state directory', async () => {
+  await writeFile(join(folder, 'state'), 'no directory');
+  const out = await checked({
+    HEAT2MQTT_PASSWORD: 'demo',
+    HEAT2MQTT_METERS_70418235_WITNESS_TOPIC: 'wmbusmeters/58496405',
+    HTTPS_PROXY: 'http://proxy.example.org:3128',
+  });
+  expect(out).toContain('FAILED witness of 70418235: The state directory cannot be read');
+  expect(out).toContain('ok     proxy');
+});
+
 test('says what to do when the environment names a proxy that is not used', async () => {
   const usual = { HEAT2MQTT_PASSWORD: 'demo' };
   expect(await checked(usual)).not.toContain('proxy');

@@ -46,7 +46,7 @@ export async function* machineChecks(settings: Settings, { clock, env }: Io): As
     };
   else {
     yield { name: 'state directory', run: () => tryStateDirectory(config) };
-    yield* await witnessChecks(settings, clock);
+    yield* witnessChecks(settings, clock);
   }
   const proxy = proxyNotice([provider?.issuer, provider?.api_url, config.constituencies?.base_url], env);
   if (proxy) yield { name: 'proxy', run: async () => proxy };

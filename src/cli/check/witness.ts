@@ -12,15 +12,14 @@ import type { Check, Outcome } from './outcome.ts';
 const OTHER_CLOSING = { same_day: 'previous_day', previous_day: 'same_day' } as const;
 
 /** One for each meter of the configuration that has a witness. */
-export async function witnessChecks(settings: Settings, clock: Clock): Promise<readonly Check[]> {
+export function witnessChecks(settings: Settings, clock: Clock): readonly Check[] {
   const { config, state, zone } = settings;
   const configured = Object.entries(config.meters).filter(([, { witness }]) => witness !== undefined);
-  if (configured.length === 0) return [];
-  const witnesses = await openWitnesses({ ...settings, clock }, () => undefined);
-  const meters = await knownMeters(state, config);
   return configured.map(([meter, { witness }]) => ({
     name: `witness of ${meter}`,
     async run() {
+      const witnesses = await openWitnesses({ ...settings, clock }, () => undefined);
+      const meters = await knownMeters(state, config);
       const series = meters.find(
         ({ property, name }) => configuredMeter(config.meters, property, name)?.key === meter,
       );

@@ -183,45 +183,51 @@ function judgeSettlement({ past, bill, within, period }: Case): Past {
     verdict: isExpected ? 'as_expected' : 'differs',
     expected: figures.expected - paid,
     paid,
-    together: together('within', within),
+    together: togetherWith('within', within),
   });
 }
 
 function judgeByRule(it: Case): Past {
-  const { bill, same, within, period } = it;
+  const { bill, within, period } = it;
   const isLonger = within.length > 0;
   const past: Past = isLonger ? it.past : { ...it.past, newest: [...it.past.newest, period] };
   const isSharp = !isLonger && bill.open === 0;
   const learnt: Past = isSharp ? { ...past, lessons: [...past.lessons, period] } : past;
   const expectation = expectationOf(past.lessons, period);
   if (expectation === null) return withCheck(learnt, bill, { reason: 'no_rule' });
-  const { rule, expected } = expectation;
+  const { rule } = expectation;
   if (isOfInstalments(rule)) return withCheck(learnt, bill, { reason: 'instalments' });
 
-  // A longer statement is the bill of all its days, or what the bills within it left open.
-  const complete = totalOf([bill, ...within]);
-  const isRest = isLonger && Math.abs(complete - expected) < Math.abs(period.total - expected);
-  const comparison = compared(isRest ? complete : period.total, expectation);
-  const check: Partial<BillCheck> = {
-    ...comparison.figures,
-    changed: past.changed,
-    together: isRest ? together('within', within) : together('same_days', same),
-  };
-  if (comparison.isExpected) {
+  const { off, limit, isExpected, isLeftOpen, figures, together } = comparedAsOne(it, expectation);
+  const check: Partial<BillCheck> = { ...figures, changed: past.changed, together };
+  if (isExpected) {
     const deviations = isSharp ? [] : past.deviations;
     return withCheck({ ...learnt, deviations }, bill, { ...check, verdict: 'as_expected' });
   }
-  const deviations = [...past.deviations, { ...period, off: comparison.off, limit: comparison.limit }];
+  const deviations = [...past.deviations, { ...period, off, limit }];
   const correction = correctionBy(deviations);
   if (correction !== null)
     return withCheck({ ...past, deviations: [] }, bill, { ...check, ...correction, verdict: 'as_expected' });
-  const isFew = past.changed === null && past.lessons.length < BILLS_TO_ACCUSE;
-  if (comparison.isLeftOpen || isFew || isOftenOff(it.past, rule))
-    return withCheck(learnt, bill, { reason: 'no_rule' });
+  if (isLeftOpen || isUnsure(it.past, rule)) return withCheck(learnt, bill, { reason: 'no_rule' });
   if (period.total < 0 && !isLonger) return withCheck(past, bill, { reason: 'credit_alone' });
   const differs = withCheck(past, bill, { ...check, verdict: 'differs' });
   return isLonger ? differs : withDeviations(differs, rule, deviations);
 }
+
+/** A longer statement is the bill of all its days, or what the bills within it left open. */
+function comparedAsOne({ bill, same, within, period }: Case, expectation: Expectation) {
+  const complete = totalOf([bill, ...within]);
+  const distance = (total: Micro) => Math.abs(total - expectation.expected);
+  const isRest = within.length > 0 && distance(complete) < distance(period.total);
+  return {
+    ...compared(isRest ? complete : period.total, expectation),
+    together: isRest ? togetherWith('within', within) : togetherWith('same_days', same),
+  };
+}
+
+/** A rule of few bills accuses none, nor does one that many of the newest do not keep to. */
+const isUnsure = (past: Past, rule: Rule): boolean =>
+  (past.changed === null && past.lessons.length < BILLS_TO_ACCUSE) || isOftenOff(past, rule);
 
 /** The open part of its days is billed with the tax and all. */
 const openOf = ({ open, sum }: Bill, expected: number): number => (sum > 0 ? (open * expected) / sum : 0);
@@ -298,7 +304,7 @@ function correctionBy(deviations: readonly Deviation[]): Pick<BillCheck, 'unexpl
   if (!estimate || !correction) return null;
   const left = estimate.off + correction.off;
   if (Math.abs(left) > Math.hypot(estimate.limit, correction.limit)) return null;
-  return { unexplained: Math.round(left), together: together('before', [estimate]) };
+  return { unexplained: Math.round(left), together: togetherWith('before', [estimate]) };
 }
 
 /** The newest bill differs: it may be the one by which a change of the rule is told. */
@@ -336,7 +342,7 @@ const isOver = (one: DaySpan, other: DaySpan): boolean =>
 
 const totalOf = (bills: readonly Bill[]): Micro => bills.reduce((sum, { total }) => sum + total, 0);
 
-const together = (how: 'same_days' | 'before' | 'within', { length: bills }: readonly unknown[]) =>
+const togetherWith = (how: 'same_days' | 'before' | 'within', { length: bills }: readonly unknown[]) =>
   bills === 0 ? null : { how, bills };
 
 /** How many bills a period has, as a rule: flats may be billed apart. */

@@ -230,11 +230,11 @@ describe('by itself', () => {
     expect([logins(), await files()]).toEqual([0, []]);
   });
 
-  test('fails and says why when the session cannot be stored', async () => {
+  test('fails and says why when there is no directory for the session', async () => {
     const file = join(stateDir, 'full');
     await writeFile(file, 'a file where the directory should be');
     await expect(type('login', { HEAT2MQTT_STATE_DIR: file })).rejects.toMatchObject({
-      code: 'state_unwritable',
+      code: 'state_unreadable',
       exitCode: 1,
     });
   });

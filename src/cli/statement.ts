@@ -103,7 +103,7 @@ async function statementsOf(
   const all = await factsOf(settings, io, id);
   if (all.length === 0) {
     const message = `No whole history of ${id} is kept yet: there is nothing to state.`;
-    const hint = 'A running bridge reads it with its first poll.';
+    const hint = 'A running bridge writes it with its next poll.';
     throw failure('no_statement', message, { exit: EXIT.usage, retry: 'later', hint });
   }
   const chosen = all.filter(({ meter }) => (wanted.meter ?? meter.meter) === meter.meter);

@@ -95,7 +95,7 @@ const noReadings = () =>
   failure('no_readings', 'No whole history is on the disk yet.', {
     exit: EXIT.usage,
     retry: 'later',
-    hint: 'A running bridge reads it with its first poll.',
+    hint: 'A running bridge writes it with its next poll.',
   });
 
 function checkSpan({ from, to }: { readonly from: Day; readonly to: Day }): void {

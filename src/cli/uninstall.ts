@@ -49,8 +49,9 @@ export const uninstall: Command<'uninstall'> = async (given, io) => {
   try {
     const shown = await broker.read();
     if (await broker.isInUse()) throw stillRunning(mqtt.base_topic);
-    // A broker that does not let us read still lets the announced devices be cleared.
-    const topics = [...new Set([...(shown ?? []), ...((await announced.read())?.topics ?? [])])].sort();
+    // A broker that does not let us read still lets the announced devices be cleared. That they cannot be read is told at the end.
+    const kept = await announced.read().catch(() => null);
+    const topics = [...new Set([...(shown ?? []), ...(kept?.topics ?? [])])].sort();
     if (topics.length === 0) {
       io.out(`Nothing of ${mqtt.base_topic} is retained at ${mqtt.url}.\n`);
     } else {

@@ -60,8 +60,6 @@ export async function directoryNotices(path: string, uid: number | undefined) {
 const WRITABLE_BY_OTHERS = 0o022;
 
 const DAEMON = 'daemon';
-/** The directory is one of another user, or none. */
-const CLOSED = new Set(['EACCES', 'EPERM', 'ENOTDIR']);
 const UNFINISHED =
   'an interrupted restore cannot be finished: restoring.json is damaged and set aside, starting without it';
 const RESTORE_AGAIN = 'Stop the program, and restore the backup again.';
@@ -142,6 +140,12 @@ export class StateDirectory implements StateStore {
     return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
   }
 
+  /** The directory is one of another user, or none. */
+  async #isClosed(code: string | undefined): Promise<boolean> {
+    if (code === 'EACCES' || code === 'EPERM') return true;
+    return code === 'ENOTDIR' && !(await stat(this.path)).isDirectory();
+  }
+
   /** `null` when there is no file, or none that can be read. Rejects with NoRegularFile, or state_unreadable. */
   async #textOf(name: string): Promise<string | null> {
     const file = join(this.path, `${name}.json`);
@@ -150,9 +154,9 @@ export class StateDirectory implements StateStore {
       return (await readRegularFile(file)).toString('utf8');
     } catch (err) {
       if (err instanceof NoRegularFile) throw err;
-      const { code = '', message } = err as NodeJS.ErrnoException;
+      const { code, message } = err as NodeJS.ErrnoException;
       // The daemon goes on. A command would take what its user may not see for what is not there.
-      if (this.#holder.kind === 'command' && CLOSED.has(code))
+      if (this.#holder.kind === 'command' && (await this.#isClosed(code)))
         throw stateUnreadable(this.path, err as NodeJS.ErrnoException);
       // Once for each link: no document in such a folder can be read.
       if (code === 'ELOOP' && !this.#links.has(message)) {

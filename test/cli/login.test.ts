@@ -1,6 +1,7 @@
 // heat2mqtt login and logout against a simulated provider: each way in, what can go wrong, who else is at work, and what is left
 // on the disk.
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Simulator } from '../../src/simulator/provider.ts';
@@ -230,13 +231,20 @@ describe('by itself', () => {
     expect([logins(), await files()]).toEqual([0, []]);
   });
 
-  test('fails and says why when there is no directory for the session', async () => {
+  test('fails and says why when the session cannot be stored', async () => {
+    await mkdir(stateDir, { recursive: true });
+    await symlink(tmpdir(), join(stateDir, 'accounts'));
+    await expect(type('login')).rejects.toMatchObject({ code: 'state_unwritable', exitCode: 1 });
+  });
+
+  test('makes no login when the state directory is none', async () => {
     const file = join(stateDir, 'full');
     await writeFile(file, 'a file where the directory should be');
     await expect(type('login', { HEAT2MQTT_STATE_DIR: file })).rejects.toMatchObject({
       code: 'state_unreadable',
       exitCode: 1,
     });
+    expect(logins()).toBe(0);
   });
 });
 

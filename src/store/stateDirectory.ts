@@ -143,7 +143,7 @@ export class StateDirectory implements StateStore {
   /** The directory is one of another user, or none. */
   async #isClosed(code: string | undefined): Promise<boolean> {
     if (code === 'EACCES' || code === 'EPERM') return true;
-    return code === 'ENOTDIR' && !(await stat(this.path)).isDirectory();
+    return code === 'ENOTDIR' && !(await stat(this.path).catch(() => null))?.isDirectory();
   }
 
   /** `null` when there is no file, or none that can be read. Rejects with NoRegularFile, or state_unreadable. */

@@ -311,11 +311,13 @@ test('a command is told when its user cannot look into the directory, and the da
   await writeFile(path, 'no directory');
   const daemon = await open();
   expect(await daemon.document('word', wordCodec).read()).toBeNull();
-  const command = new StateDirectory(path, log);
-  await expect(command.document('word', wordCodec).read()).rejects.toMatchObject({
-    code: 'state_unreadable',
-    message: `The state directory cannot be read: ${path} (ENOTDIR).`,
-  });
+  for (const place of [path, join(path, 'below')]) {
+    const command = new StateDirectory(place, log);
+    await expect(command.document('word', wordCodec).read()).rejects.toMatchObject({
+      code: 'state_unreadable',
+      message: `The state directory cannot be read: ${place} (ENOTDIR).`,
+    });
+  }
 });
 
 test('a ledger that cannot be read or written is named without the number of the customer', async () => {

@@ -55,7 +55,7 @@ async function heardHome(config: Readonly<Record<string, unknown>> = WITNESS) {
         const midnight = DUBLIN.startOf(addDays(DUBLIN.dayAt(now), 1)) + MINUTE_MS;
         const next = Math.min(midnight, Date.parse(at));
         if (next === now) return;
-        await story.pass(next - now, HOUR_MS);
+        await story.pass(next - now, 4 * HOUR_MS);
         await say();
       }
     },

@@ -36,7 +36,7 @@ test('both know, and once each has been heard they are silent; the reason stays 
   expect(instances().size).toBe(2);
   expect(await codes()).toEqual([true, true]);
   probe.forget();
-  await story.pass(13 * MINUTE_MS);
+  await story.pass(13 * MINUTE_MS, 5_000);
   expect([...probe.on(INFO), ...probe.on(BRIDGE)]).toEqual([]);
   await story.pass(75 * MINUTE_MS, MINUTE_MS);
   expect(await codes()).toEqual([true, true]);
@@ -45,7 +45,7 @@ test('both know, and once each has been heard they are silent; the reason stays 
   expect(story.logged('bridge/state was not online on the broker any more, and is put right')).toEqual([]);
 
   await story.stop(other);
-  await story.pass(HOUR_MS + MINUTE_MS);
+  await story.pass(HOUR_MS + MINUTE_MS, MINUTE_MS);
   expect(await codes()).toEqual([false]);
 });
 

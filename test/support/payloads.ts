@@ -25,8 +25,19 @@ const KINDS = Object.entries<z.ZodType>(TOPICS).map(([kind, schema]) => ({
   pattern: new RegExp(`^(.+)/${kind.replaceAll(/<\w+>/g, '[^/]+')}$`),
 }));
 
+/** The newest verdict on each topic: several probes hear the same message. */
+const verdicts = new Map<string, { readonly said: Said; readonly complaint: string | null }>();
+
 /** What is wrong with it, or `null`. An empty payload withdraws a topic; requests are others' and may be nonsense. */
-export function complaintAbout({ topic, payload, retained }: Said): string | null {
+export function complaintAbout({ topic, payload, retained = false }: Said): string | null {
+  const before = verdicts.get(topic);
+  if (before?.said.payload === payload && before.said.retained === retained) return before.complaint;
+  const complaint = judge({ topic, payload, retained });
+  verdicts.set(topic, { said: { topic, payload, retained }, complaint });
+  return complaint;
+}
+
+function judge({ topic, payload, retained }: Said): string | null {
   const kind = kindOf(topic);
   if (kind === undefined || payload === '' || kind.startsWith('bridge/request/')) return null;
   if (retained && !isRetained(kind)) return `${topic}: is retained, and should not be`;
@@ -49,8 +60,12 @@ export function schemaMissing(bases: Iterable<string>, topic: string): string | 
 export const baseOf = (topic: string): string | undefined =>
   /^(.+)\/bridge\/(?:state|info)$/.exec(topic)?.[1];
 
-export const kindOf = (topic: string): TopicName | undefined =>
-  KINDS.find(({ pattern }) => pattern.test(topic))?.kind;
+const kinds = new Map<string, TopicName | undefined>();
+
+export function kindOf(topic: string): TopicName | undefined {
+  if (!kinds.has(topic)) kinds.set(topic, KINDS.find(({ pattern }) => pattern.test(topic))?.kind);
+  return kinds.get(topic);
+}
 
 /** What is wrong with a message on bridge/health, or `null`: a reader of `failing` has to read why as well. */
 export function reasonMissing({ topic, payload }: Said): string | null {

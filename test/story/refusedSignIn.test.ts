@@ -194,10 +194,10 @@ test('a token without the claim that the provider is read by: one session that s
   await story.start();
   const told = await probe.until(HEALTH, ({ reasons }) => JSON.stringify(reasons).includes('claim_missing'));
   expect(told).toMatchObject({ auth: { home: { state: 'ok', next_attempt_at: null } } });
-  await story.pass(5 * HOUR_MS, 5 * MINUTE_MS);
+  await story.pass(5 * HOUR_MS, 15 * MINUTE_MS);
   expect(probe.json(HEALTH)).toMatchObject({ auth: { home: { state: 'ok' } }, logins_today: 1 });
   token.claims = {};
-  await story.pass(HOUR_MS, 5 * MINUTE_MS);
+  await story.pass(HOUR_MS, 15 * MINUTE_MS);
   await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
   expect(story.simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
 });
@@ -216,7 +216,7 @@ test('a limit of sessions: no word of the password, waits as for the lock, no st
     auth: { home: { state: 'backoff', next_attempt_at: expect.stringContaining('2025-03-10T12:15') } },
     reasons: [{ message: expect.stringContaining('somebody is signed in elsewhere') }],
   });
-  await story.pass(31 * HOUR_MS, 5 * MINUTE_MS);
+  await story.pass(31 * HOUR_MS, 15 * MINUTE_MS);
   // At once, then after 15 minutes, an hour, and each six hours.
   expect(counters.passwordGrants).toEqual({ asked: 7, ok: 0 });
   expect(probe.json(HEALTH)).toMatchObject({
@@ -230,7 +230,7 @@ test('a limit of sessions: no word of the password, waits as for the lock, no st
   ];
   expect(said.filter((text) => /bad_credentials|Check username|auth_needed/.test(text))).toEqual([]);
   switches.token.mostSessions = 1;
-  await story.pass(6 * HOUR_MS, 5 * MINUTE_MS);
+  await story.pass(6 * HOUR_MS, 15 * MINUTE_MS);
   await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
   expect(counters.passwordGrants).toEqual({ asked: 8, ok: 1 });
 });

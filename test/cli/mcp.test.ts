@@ -76,13 +76,24 @@ test.each<[string, string, number | null]>([
     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":[]}}',
     -32602,
   ],
-  ['a list', '[1]', -32600],
+  ['an empty list', '[]', -32600],
   ['a notification', '{"jsonrpc":"2.0","method":"notifications/initialized"}', null],
   ['an answer to nothing', '{"jsonrpc":"2.0","id":1,"result":{}}', null],
 ])('%s is answered with %s', async (_name, line, code) => {
   const answer = await answerLine(line, [ECHO]);
   if (code === null) expect(answer).toBeNull();
   else expect(answer).toMatchObject({ error: { code } });
+});
+
+test('answers each message of a batch in its order, and nothing when none of them wants an answer', async () => {
+  const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' });
+  const notification = { jsonrpc: '2.0', method: 'notifications/initialized' };
+  expect(await say([ping(1), notification, 1, ping(2)])).toMatchObject([
+    { id: 1, result: {} },
+    { id: null, error: { code: -32600 } },
+    { id: 2, result: {} },
+  ]);
+  expect(await say([notification])).toBeNull();
 });
 
 test('answers whatever the line is', async () => {

@@ -49,13 +49,28 @@ class ProtocolError extends Error {
   }
 }
 
-/** The answer to one line; `null`: it wants none. Never rejects. */
+/** The answer to one line, a list for one that has several messages; `null`: it wants none. Never rejects. */
 export async function answerLine(line: string, tools: readonly Tool[]): Promise<object | null> {
-  let id: string | number | null = null;
+  let json: unknown;
   try {
-    const message = fieldsOf(jsonIn(line));
-    const { method, params } = message;
-    if (typeof message.id === 'string' || typeof message.id === 'number') id = message.id;
+    json = JSON.parse(line);
+  } catch {
+    return errorAnswer(null, new ProtocolError(NOT_JSON, 'This is not JSON.'));
+  }
+  // Clients of 2025-03-26 may send several messages at once.
+  if (!Array.isArray(json) || json.length === 0) return answerTo(fieldsOf(json), tools);
+  const answers: object[] = [];
+  for (const message of json) {
+    const answer = await answerTo(fieldsOf(message), tools);
+    if (answer !== null) answers.push(answer);
+  }
+  return answers.length > 0 ? answers : null;
+}
+
+async function answerTo(message: Fields, tools: readonly Tool[]): Promise<object | null> {
+  const { method, params } = message;
+  const id = typeof message.id === 'string' || typeof message.id === 'number' ? message.id : null;
+  try {
     if (typeof method !== 'string') {
       // An answer to a question that was never asked.
       if (id !== null && !('method' in message)) return null;
@@ -69,18 +84,15 @@ export async function answerLine(line: string, tools: readonly Tool[]): Promise<
     return { jsonrpc: '2.0', id, result: hasHandshake ? result : complete(result) };
   } catch (err) {
     if (!(err instanceof ProtocolError)) throw err;
-    const { code, message, data } = err;
-    return { jsonrpc: '2.0', id, error: { code, message, data } };
+    return errorAnswer(id, err);
   }
 }
 
-function jsonIn(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    throw new ProtocolError(NOT_JSON, 'This is not JSON.');
-  }
-}
+const errorAnswer = (id: string | number | null, { code, message, data }: ProtocolError) => ({
+  jsonrpc: '2.0',
+  id,
+  error: { code, message, data },
+});
 
 const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -116,7 +116,8 @@ export class DyingHome {
     const folder = await stack.folder();
     const broker = stack.use(await startMosquitto());
     const probe = stack.use(await startProbe(broker.url, { protocolVersion: 5 }));
-    const offset = { offsetMs: 0 };
+    // It begins at noon: a day ends when the test says so, and the reading of its first hour is there.
+    const offset = { offsetMs: DAY_MS / 2 - (systemClock.now() % DAY_MS) };
     const clock: Clock = { ...systemClock, now: () => systemClock.now() + offset.offsetMs };
     const truth = new Truth(Math.floor(clock.now() / DAY_MS));
     const accounts = BOTH.map((id) => ({

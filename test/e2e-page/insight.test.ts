@@ -20,7 +20,7 @@ const HOUSEHOLD = new Household({
   changes: [
     { from: addDays(TODAY, -90), factor: 0.8 },
     // It has not been like this in any winter.
-    { from: addDays(TODAY, -1), factor: 4 },
+    { from: addDays(TODAY, -1), factor: 5 },
   ],
 });
 const INVOICES = HOUSEHOLD.invoices({ vat: 13.5 });
@@ -137,7 +137,8 @@ const TOLD: readonly (readonly ['meter' | 'account', object, string | RegExp])[]
     'about €90.00, as a bill: with what comes on top of the days €80.00 to €101.00, 1 Jan – 1 Mar',
   ],
   ['meter', nothing, 'about €76.00 by its end'],
-  ['account', { invoice_forecast: null, balance_due: 12.34 }, '€12.34'],
+  // No amount of a week or a month is as large.
+  ['account', { invoice_forecast: null, balance_due: 98_765.43 }, '€98,765.43'],
 ];
 
 test('says each answer in words, and leaves it out when it is not known', async () => {

@@ -3,7 +3,7 @@ import { currencyOf } from '../accounts/extras.ts';
 import { knownMeters, ledgerFile } from '../accounts/names.ts';
 import { openUpstream, type Upstream } from '../accounts/upstream.ts';
 import type { Account } from '../config/schema.ts';
-import { type Ledger, ledgerSince } from '../domain/ledger.ts';
+import type { Ledger } from '../domain/ledger.ts';
 import { compareText } from '../domain/order.ts';
 import { addDays, isSameZone } from '../domain/period.ts';
 import { isSameProperty, type Property } from '../domain/reading.ts';
@@ -12,6 +12,7 @@ import { Failure } from '../foundation/failure.ts';
 import { ledgerCodec } from '../store/ledgerDocument.ts';
 import { type Io, wrongOption } from './command.ts';
 import type { Given } from './commands.ts';
+import { tenancyOf } from './onDisk.ts';
 import { type HouseholdSettings, loadSettings, refuseInFleet, type Settings } from './settings.ts';
 
 type UpstreamOptions = Omit<Parameters<typeof openUpstream>[2], 'isCommand' | 'gate'>;
@@ -75,7 +76,6 @@ export async function billedLedgers(
   { config, state, names, zone }: HouseholdSettings,
   id: string,
 ): Promise<readonly Ledger[]> {
-  const since = config.accounts.find((account) => account.id === id)?.history_since;
   const meters = await knownMeters(state, config, names);
   const ledgers: Ledger[] = [];
   for (const { property } of meters.filter(({ account, isListed }) => account === id && isListed)) {
@@ -86,7 +86,7 @@ export async function billedLedgers(
     );
     const [newest] = complete.sort((a, b) => compareText(b.readTo, a.readTo));
     if (!newest) return [];
-    ledgers.push(ledgerSince(newest, since ?? newest.origin));
+    ledgers.push(tenancyOf(newest, id, config));
   }
   return ledgers;
 }

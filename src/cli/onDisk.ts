@@ -24,16 +24,21 @@ export async function ledgersOf({ config, state, names }: HouseholdSettings, io:
   for (const { account, name: meter, property, file, ledger } of await knownMeters(state, config, names)) {
     if (ledger === null || (only ?? account) !== account) continue;
     const document = await ledger.read();
-    const since = config.accounts.find(({ id }) => id === account)?.history_since;
     if (document === null) unreadable.push(file);
     else {
-      const tenancy = ledgerSince(document.ledger, since ?? document.ledger.origin);
+      const tenancy = tenancyOf(document.ledger, account, config);
       ledgers.push({ ...document, account, meter, property, tenancy });
     }
   }
   for (const name of unreadable)
     io.err(`Left out, as it is damaged, of a newer version or not readable: ${withoutCustomer(name)}.\n`);
   return { ledgers, unreadable };
+}
+
+/** The days since `accounts[].history_since`: all of them where that is not given. */
+export function tenancyOf(ledger: Ledger, account: string, { accounts }: Config): Ledger {
+  const since = accounts.find(({ id }) => id === account)?.history_since;
+  return ledgerSince(ledger, since ?? ledger.origin);
 }
 
 /** The outdoor temperatures that the daemon has read last; `null`: none. */

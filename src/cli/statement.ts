@@ -127,10 +127,12 @@ async function factsOf(settings: HouseholdSettings, io: Io, account: string): Pr
   const complete = ledgers.filter(({ ledger }) => ledger.complete);
   const invoices = extras?.invoices.found ?? null;
   const weather = await weatherOnDisk(state, config);
+  // Without bills the ledgers need not be read once more.
+  const billed = invoices === null ? [] : await billedLedgers(settings, account);
   const facts = {
     account,
     invoices,
-    checks: billJudge()(invoices?.all ?? [], await billedLedgers(settings, account), settings.zone),
+    checks: billJudge()(invoices?.all ?? [], billed, settings.zone),
     balance: extras?.balance.found ?? null,
     asked: config.extras,
     statement: config.statement,

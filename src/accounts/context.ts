@@ -24,7 +24,7 @@ export interface AccountContext {
   readonly zone: Zone;
   readonly topics: Topics;
   readonly counters: Counters;
-  /** To be called when the session, the meters or the extras of an account may have changed. */
+  /** The session, the meters or the extras of an account may have changed. */
   readonly changed: (account: string) => void;
   /** Outdoor temperatures, from wherever they come: the same object until something else is known. `null`: not configured, or unknown. */
   readonly outdoor: { readonly weather: Weather | null };

@@ -43,7 +43,7 @@ type Answer<K extends Single> = NonNullable<Extras[K]['found']>;
 
 /** One thing that is asked for. */
 interface Question {
-  /** For the log. */
+  /** The log names it so. */
   readonly name: string;
   readonly everyDays: number;
   readonly get: () => Extra<unknown>;

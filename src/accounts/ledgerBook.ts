@@ -29,7 +29,7 @@ export class LedgerBook {
   readonly #since: Day | undefined;
   /** `history_since` of the account. */
   readonly #tenantSince: Day | undefined;
-  /** As it is now; the disk may know less. */
+  /** It is ahead of the disk until it is written. */
   #document: LedgerDocument;
   #saved: Ledger;
   readonly #tenancyOf = lastAnswer(ledgerSince);
@@ -180,7 +180,7 @@ export class LedgerBook {
     return [...this.ledger.days.values()].some(({ receivedAt }) => receivedAt > latest);
   }
 
-  /** To be called before the first question of a poll. */
+  /** A poll starts with this, before its first question. */
   begin(): void {
     const { origin, days } = this.ledger;
     if (this.#isClockBehind()) return;

@@ -46,7 +46,7 @@ export class Meter {
   /** The name of its series in topics. */
   readonly name: string;
   readonly store: LedgerBook;
-  /** As it was discovered last: its meter may have been exchanged since. */
+  /** The newest discovery gave it: the meter may have been exchanged since. */
   property: Property;
   readonly #ofAccount: OfAccount;
   readonly #context: Needs;

@@ -1,4 +1,4 @@
-// How a poll takes new readings of one property into its ledger, and decides once which day a reading counts for.
+// A poll takes new readings of one property into its ledger, and decides once which day a reading counts for.
 import { knownUnits, sumKnown } from '../domain/amount.ts';
 import { markRead, merge, newestDay, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan } from '../domain/period.ts';

@@ -7,7 +7,7 @@ import { contextCodec } from '../store/documents.ts';
 import { ledgerCodec } from '../store/ledgerDocument.ts';
 import type { StateStore } from '../store/stateStore.ts';
 
-/** Which account keeps a property, and under which name: of two that would be the same, the first one. */
+/** One account keeps a property, and one property keeps a name: the first that claims it. */
 export class SeriesNames {
   readonly #owners = new Map<string, string>();
   /** The property that has the name. */
@@ -79,7 +79,7 @@ export async function keptLedgers(state: StateStore, account: string): Promise<s
 
 const MOST_NAMED = 20;
 
-/** To be called at the start and after each poll. Warns once, when all meters are known, of names that fit none. */
+/** The caller calls it at the start and after each poll. It warns once, when all meters are known, of names that fit none. */
 export function strayNamesWarning(
   accounts: readonly { readonly meters: readonly { name: string; property: Property }[] | null }[],
   names: Config['meters'],

@@ -37,7 +37,7 @@ export async function openAccounts(
   const historyOf = await openPollHistories(context);
   const accounts: Account[] = [];
   const ofAll: Properties[] = [];
-  // In order: of two properties with the same meter the first keeps its name.
+  // Not all at once: of two properties with the same meter the first keeps its name.
   for (const account of config.accounts) {
     const { id } = account;
     const ofAccount = { ...context, log: context.log.child({ account: id }) };
@@ -65,7 +65,7 @@ export async function openAccounts(
     accounts.push(opened);
     ofAll.push(opened.properties);
   }
-  // When two have the same property, the one that has its ledger keeps it, else the first.
+  // If two have the same property, the one that has its ledger keeps it, else the first.
   for (const account of accounts) await account.properties.openMeters();
   return accounts;
 }

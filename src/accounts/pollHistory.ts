@@ -101,7 +101,10 @@ export class PollHistory {
     this.#record = { ...this.#record, ...changes };
   }
 
-  /** Whether this has not been done for a day; from now on it has. A clock that was far ahead must not put it off for long. */
+  /**
+   * The caller may try if it has not for a day, and is taken to have tried. A clock that was far ahead must not put it off for
+   * long.
+   */
   tryOnceADay(what: 'searchedAt' | 'rediscoveredAt'): boolean {
     const now = this.#clock.now();
     const before = this.#record[what];

@@ -25,7 +25,7 @@ export interface PropertiesParts {
   readonly names: SeriesNames;
   /** Those of all accounts of this process, in the order of the configuration. */
   readonly ofAll: readonly Properties[];
-  /** To be called with each meter that is opened: its history may be kept elsewhere, such as on the broker. */
+  /** Each meter that is opened is given to it: the meter's history may be kept elsewhere, such as on the broker. */
   readonly restore: (meter: Meter) => Promise<void>;
 }
 
@@ -65,7 +65,7 @@ export class Properties {
     this.#context = context;
   }
 
-  /** As the provider has listed them; `null` until it has. */
+  /** The provider's list; `null` until there is one. */
   get listed(): EntityContext | null {
     return this.#listed;
   }
@@ -117,7 +117,7 @@ export class Properties {
     return complete.length === meters.length ? complete : [];
   }
 
-  /** To be called before anything of a poll. */
+  /** A poll starts with this, before anything else. */
   beginPoll(): void {
     this.#isPolled = true;
   }
@@ -151,7 +151,7 @@ export class Properties {
     owner.#meters = owner.meters?.filter((one) => one !== meter) ?? null;
     this.#parts.names.give(property, this.account);
     const ledger = state.document(ledgerFile(this.account, property), ledgerCodec);
-    // On disk here before it goes there: after a crash in between, or when it cannot be written, its owner still has it.
+    // It is written here before it is removed there: after a crash in between, or a failed write, its owner still has it.
     if (meter && !(await ledger.write(meter.store.document))) {
       // It would be written later, and be out of date by then.
       await ledger.remove();
@@ -182,7 +182,7 @@ export class Properties {
       const readingAt = meter.reading()?.readingAt ?? null;
       if (register === null || readingAt === null) return false;
       const silentSince = register.readAt + REGISTER_IS_SILENT_MS;
-      // Earlier versions looked, and kept the meter that they knew.
+      // A build before 0.1.0 kept the meter that it knew, and left no `namedAfter`.
       const isLookedInto = discoveredAt > silentSince && property.namedAfter !== undefined;
       return readingAt > silentSince && !isLookedInto;
     });

@@ -48,7 +48,7 @@ interface Options {
   readonly isCommand?: boolean;
   /** Takes the session whatever scopes it was asked for with. */
   readonly anyScopes?: boolean;
-  /** In place of `provider.sign_in`. */
+  /** A sign-in that replaces `provider.sign_in`. */
   readonly signIn?: SignIn;
   /** Asks a person for a one-time code. */
   readonly askCode?: OneTimeCode;
@@ -142,7 +142,7 @@ function openSession(
   const budget = new LoginBudget({
     store: state.document(`accounts/${account.id}/login-budget`, loginBudgetCodec),
     clock,
-    // In a fleet, which has gates.
+    // Only a fleet has gates.
     isOpenedForEachRun: options.gate !== undefined,
     scryptCost,
   });
@@ -332,7 +332,7 @@ function askedWith(scopes: readonly string[], tokens: Document<TokenSet>): Docum
   return {
     async read() {
       const set = await tokens.read();
-      // Earlier versions did not note them.
+      // Builds before 0.1.0 did not note them.
       const isSame = set?.scopes === undefined || sorted(set.scopes) === sorted(scopes);
       return isSame ? set : null;
     },

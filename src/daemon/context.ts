@@ -8,7 +8,7 @@ import type { Message } from '../mqtt/message.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
 
 export interface Context extends AccountContext {
-  /** In the order of the configuration. */
+  /** They have the order of the configuration. */
   readonly accounts: readonly Account[];
   readonly link: Link;
   readonly state: StateDirectory;

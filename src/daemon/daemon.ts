@@ -216,7 +216,7 @@ async function openVoice({ household, statistics, witnesses, tellSkipped }: Voic
   return { publisher, bridgeStatus, constituencies, baseTopic };
 }
 
-/** When Home Assistant has started, it wants to be told what its entities read. */
+/** Home Assistant that has just started wants to be told what its entities read. */
 function openAnnouncement(publisher: Publisher, statistics: Statistics | null, context: Context) {
   const { clock, link, random, config } = context;
   const { discovery_prefix: prefix } = config.mqtt;

@@ -88,7 +88,7 @@ class Witness {
   #now: Shown;
   #shown: Shown;
   #written: WitnessRecord;
-  /** On the monotonic clock. */
+  /** A moment on the monotonic clock. */
   #writtenAt = Number.NEGATIVE_INFINITY;
   /** Since when the record is ahead of the clock, on the monotonic clock; `null`: it is not. */
   #aheadSince: number | null = null;
@@ -203,7 +203,7 @@ class Witness {
   }
 }
 
-/** When the register stood there; `null`: nobody knows. */
+/** The moment at which the register stood there; `null`: nobody knows. */
 function momentOf({ receivedAt }: Telegram, isRetained: boolean, now: number): number | null {
   if (!isClockSet(now)) return null;
   if (receivedAt !== null && isClockSet(receivedAt) && receivedAt <= now + AHEAD_MS)

@@ -4,7 +4,7 @@ import { createTask, validate } from 'node-cron';
 /** The next times of a cron expression, from the present moment on. Epoch milliseconds. */
 export interface CronTimes {
   readonly next: (count: number) => readonly number[];
-  /** Whether one is in this second. */
+  /** One of its times is in this second. */
   readonly matches: (at: number) => boolean;
 }
 

@@ -39,7 +39,7 @@ export async function openOutdoorTemperatures({
   const stored = sensor === undefined ? null : await document.read();
   /** The first day that was asked for. */
   let knownFrom = stored?.from ?? null;
-  /** In the order of the days. */
+  /** Its map has the order of the days. */
   let weather: Weather = { temperatures: new Map(stored?.days), base };
   let askedAt = Number.NEGATIVE_INFINITY;
   let fault: HomeAssistantTrouble | null = null;

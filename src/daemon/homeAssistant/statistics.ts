@@ -84,7 +84,7 @@ export class Statistics {
     return faults.filter((fault) => fault !== null).map((fault) => safeWords(fault));
   }
 
-  /** As it is published. */
+  /** The part of bridge/health that is about statistics. */
   status(): Health['statistics'] {
     const { series = null, stored = null, total = null } = this.#progress ?? {};
     return {

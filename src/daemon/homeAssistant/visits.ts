@@ -9,7 +9,7 @@ import { type Context, metersOf } from '../context.ts';
 import type { OutdoorTemperatures } from './outdoorTemperatures.ts';
 import { signInNotices } from './signInNotices.ts';
 
-/** How many rows of a series have been stored and read back, of those that are to be sent. */
+/** `stored` of the `total` rows that are to be sent have been stored and read back. */
 export interface SeriesProgress {
   readonly series: string;
   readonly stored: number;
@@ -36,7 +36,7 @@ export class Visits {
   readonly outdoor: OutdoorTemperatures;
   readonly #placement: Placement;
   readonly #context: Context;
-  /** When all rows of a series were compared last; on the monotonic clock. */
+  /** The last time that all rows of a series were compared, on the monotonic clock. */
   readonly #comparedAt = new Map<string, number>();
   #warnedOfZone: string | null = null;
 

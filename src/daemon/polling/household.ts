@@ -26,7 +26,7 @@ const LOOK_MS = 1_000;
 const COOLDOWN_MS = 5 * 60_000;
 // A poll also waits for disk and broker, while others may ask. More at once would keep refreshes waiting for their place.
 const POLLS_PER_PLACE = 8;
-// With more accounts than this, the log has one line for a poll of all and one for each failure.
+// If there are more accounts, the log has one line for a poll of all and one for each failure.
 const MOST_NAMED = 50;
 
 export class Household {

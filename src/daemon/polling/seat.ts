@@ -40,7 +40,7 @@ export class Seat {
   readonly #asked: Asked[] = [];
   /** The trouble of the poll under way may be over. */
   #isHurried = false;
-  /** When its tokens are to be looked at, on the monotonic clock. */
+  /** The tokens are looked at then; on the monotonic clock. */
   #lookAt = Number.NEGATIVE_INFINITY;
 
   /** `slot`: the next poll of the schedule; `stepMs`: from one to the next. */
@@ -57,7 +57,7 @@ export class Seat {
     this.due = dueAtStart(account.history.record, this.#isRecent(stepMs), slot, momentOf(clock));
   }
 
-  /** Whether everything was read so lately that the schedule is soon enough. */
+  /** Everything was read so lately that the schedule is soon enough. */
   #isRecent(stepMs: number): boolean {
     const { meters, history } = this.account;
     const { lastSuccessAt } = history.record;
@@ -66,7 +66,7 @@ export class Seat {
     return ageMs >= 0 && ageMs < stepMs;
   }
 
-  /** To be called each second: a due time that is too far away comes from a clock that was wrong. */
+  /** The household calls it each second: a due time that is too far away comes from a clock that was wrong. */
   look(slot: number): void {
     this.due = notAfter(slot, this.due);
   }
@@ -99,7 +99,7 @@ export class Seat {
     this.#lookAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** Whether the session is to be refreshed now; else it is looked at again in time. */
+  /** The session is to be refreshed now. If not, it is looked at again in time. */
   async isRefreshDue(): Promise<boolean> {
     const waitMs = (await this.refreshPlan.msUntilDue()) ?? LONGEST_UNTIL_LOOK_MS;
     this.#lookAt = this.#clock.monotonic() + Math.min(Math.max(waitMs, 0), LONGEST_UNTIL_LOOK_MS);

@@ -119,7 +119,7 @@ function troubleReasons({ id, upstream: { session } }: Account, fault: unknown):
   return words.flatMap((each) => (each === null ? [] : [{ ...each, account: id }]));
 }
 
-/** Of many accounts only those that are not well are named, the worst first: each has its own topic too. */
+/** Not all of many accounts are named, only those that are not well, the worst first: each has its own topic too. */
 function authWorthNaming(accounts: readonly Account[]): (readonly [string, AuthStatus])[] {
   const statuses = accounts.map(({ id, upstream }) => [id, upstream.session.status()] as const);
   if (statuses.length <= MOST_NAMED) return statuses;

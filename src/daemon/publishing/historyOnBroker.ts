@@ -15,7 +15,7 @@ export class HistoryOnBroker {
   readonly #log: Log;
   /** `null` as long as nobody may be asked. */
   #link: Pick<Link, 'readRetained'> | null = null;
-  /** To be called when a history has to be read again. */
+  /** The history of this meter has to be read again. */
   #onReopened: (meter: Meter) => void = () => undefined;
 
   constructor(topics: Topics, log: Log) {
@@ -23,19 +23,22 @@ export class HistoryOnBroker {
     this.#log = log;
   }
 
-  /** From now on meters that are opened are looked up. */
+  /** Meters that are opened from now on are looked up. */
   open(link: Pick<Link, 'readRetained'>, onReopened: (meter: Meter) => void): void {
     this.#link = link;
     this.#onReopened = onReopened;
   }
 
-  /** To be called with each meter that is opened, before its first question. Without a connection it is asked at the first one. */
+  /**
+   * The caller gives each meter that it opens, before its first question. One that is opened without a connection is asked for at
+   * the first one.
+   */
   async restore(meter: Meter): Promise<void> {
     const link = this.#link;
     if (link !== null) await this.#look(meter, (...question) => link.readRetained(...question));
   }
 
-  /** For each connection, before anything is published: what was opened without one. */
+  /** Meters that were opened without a connection are looked up at the next one, before anything is published. */
   async atConnection(accounts: readonly Account[], read: ReadRetained): Promise<void> {
     for (const meter of accounts.flatMap((account) => account.meters ?? [])) {
       if (!meter.store.isNew) continue;

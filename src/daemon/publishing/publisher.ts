@@ -20,7 +20,7 @@ export const BRIDGE = '';
 
 // Some milliseconds of work, so that nothing else waits long.
 const ACCOUNTS_AT_ONCE = 20;
-// On their way to the broker: what else has changed is composed once it has taken these.
+// So many are on their way to the broker at most: what else has changed is composed once it has taken these.
 const MOST_WAITING = 500;
 
 export class Publisher {
@@ -28,7 +28,7 @@ export class Publisher {
   readonly #bridgeStatus: BridgeStatus;
   readonly #retainedOf: ReturnType<typeof composer>;
   readonly #byId: ReadonlyMap<string, Account>;
-  /** What the broker has, as far as it is known. */
+  /** The broker has this, as far as we know. */
   readonly #broker: RetainedDiff;
   readonly #announced: Autosave;
   /** Owners whose topics may have changed since they were composed. */
@@ -87,7 +87,7 @@ export class Publisher {
     return this.#republish((topic) => !isLongList(topics, topic));
   }
 
-  /** To be called with each message that the broker has acknowledged. */
+  /** The broker has acknowledged the message. */
   delivered(message: Message): void {
     if (message.retain && message.payload === '') this.#context.log.info({ topic: message.topic }, 'cleared');
     this.#broker.delivered(message);
@@ -169,12 +169,12 @@ export class Publisher {
     ];
   }
 
-  /** With many accounts these are the first messages, and the others follow. */
+  /** The answer holds the messages of the first accounts; those of the others follow. */
   #republish(isForgotten?: (topic: string) => boolean): readonly Message[] {
     this.#broker.forget(isForgotten);
     for (const account of this.#byId.keys()) this.#changed.add(account);
     const first = this.#takeAccounts();
-    // From now on what changes is news.
+    // Changes are news from here on.
     this.#context.link.publish(this.#eventsOf(first));
     this.#changed.delete(BRIDGE);
     if (this.#changed.size > 0) this.#note(BRIDGE);

@@ -11,7 +11,7 @@ import { withQuery } from './oidc.ts';
 import { classifyRedirectError, LoginRefused, REFUSALS } from './refusals.ts';
 
 export interface FormSignIn {
-  /** With everything that the request for a code needs. */
+  /** It carries everything that the request for a code needs. */
   readonly authorizationUrl: URL;
   readonly redirectUri: string;
   readonly username: string;
@@ -27,7 +27,7 @@ export interface FormSignIn {
   readonly clock: Clock;
 }
 
-/** What a form asks for; a form with several asks for the first of these. */
+/** A form that asks for several is taken to ask for the first of these. */
 const ANSWERS = ['password', 'code', 'username'] as const;
 type Asked = (typeof ANSWERS)[number];
 
@@ -47,7 +47,7 @@ interface Request {
 const MOST_REQUESTS = 12;
 const LARGEST_PAGE_BYTES = 1024 * 1024;
 const HTML = /^(text\/html|application\/xhtml\+xml)\b/;
-// As Keycloak's templates name their pages; any other is a text of the other side.
+// Keycloak's templates name their pages so; any other name is a text of the other side, and is not repeated.
 const PLAIN_ID = /^login-[a-z]+(-[a-z]+){0,7}$/;
 
 /** Keycloak's required actions by their `execution`. */
@@ -79,7 +79,7 @@ export async function signInByForm(options: FormSignIn): Promise<URL> {
   throw trouble('leads from address to address without an end');
 }
 
-/** What a browser is in one sign-in: its cookies, and what it has posted. */
+/** It stands for the browser of one sign-in: it has cookies, and remembers what it has posted. */
 class Visitor {
   readonly #options: FormSignIn;
   readonly #cookies = new CookieJar();
@@ -280,7 +280,7 @@ function answerAt(url: URL, isAfterPassword: boolean): URL {
   return answer;
 }
 
-/** Of the address alone: Keycloak sends a letter whenever its page for confirming an e-mail address is fetched. */
+/** It looks at the address alone: Keycloak sends a letter whenever its page for confirming an e-mail address is fetched. */
 function rejectIfAction({ pathname, searchParams }: URL, mayConsent: boolean): void {
   const execution = searchParams.get('execution') ?? '';
   if (mayConsent && execution === 'OAUTH_GRANT') return;

@@ -12,7 +12,7 @@ import type { Grant } from './tokens.ts';
 /** The metadata of the issuer; `null` before it is discovered. */
 export interface IssuerMemory {
   metadata: Promise<OpenIdClient.ServerMetadata> | null;
-  /** When an answer made us discover again, on the monotonic clock. */
+  /** The last time that an answer made us discover again, on the monotonic clock. */
   discoveredAgainAt?: number;
 }
 

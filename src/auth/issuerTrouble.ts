@@ -38,7 +38,7 @@ const MISFITS: readonly unknown[] = [
 ];
 const NO_ADDRESS: readonly unknown[] = ['OAUTH_MISSING_SERVER_METADATA', 'OAUTH_INVALID_SERVER_METADATA'];
 
-/** From whatever a request ended with; tells what came, never its text. `caFile`: `provider.ca_file`. */
+/** The failure tells what the request ended with, never its text. `caFile`: `provider.ca_file`. */
 export function unreachable(err: unknown, now: number, caFile: string | undefined): Failure {
   // The innermost error, and the response that one of them carries.
   let root = err;

@@ -132,7 +132,7 @@ export class Login {
   async #credentials(typed: TypedCredentials | null): Promise<{ password: string; secret: string }> {
     const { account, context } = this.#deps;
     const reading = account.password?.read();
-    // With a typed password the configured one need not be readable.
+    // The configured password need not be readable if one is typed.
     const configured = await (typed === null ? reading : reading?.catch(() => undefined));
     const totp = account.totp_secret ? [await account.totp_secret.read()] : [];
     const password = typed?.password ?? configured ?? '';

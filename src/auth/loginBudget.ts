@@ -1,5 +1,5 @@
-// How often a login may be tried. Kept on disk, so that neither a restart nor another process allows another attempt. Other credentials are
-// tried at once. An outage says nothing about them, and changes nothing.
+// The login budget limits how often a login is tried. It is on disk, so that neither a restart nor another process gets
+// another attempt. Other credentials are tried at once. An outage says nothing about them, and changes nothing.
 import { randomBytes, scryptSync } from 'node:crypto';
 import type { Clock } from '../foundation/clock.ts';
 import type { Failure } from '../foundation/failure.ts';
@@ -24,7 +24,7 @@ export class LoginBudget {
   readonly #clock: Clock;
   readonly #instants: Instants;
   readonly #marks: Marks;
-  /** On the monotonic clock. */
+  /** A moment on the monotonic clock. */
   readonly #startedAt: number;
   /** An attempt that could not be written to disk; it counts all the same. */
   #unsaved: LoginBudgetRecord | null = null;
@@ -131,7 +131,7 @@ export class LoginBudget {
   /** An attempt that cannot be written counts in memory. */
   async #write(record: LoginBudgetRecord): Promise<boolean> {
     const next = rule.withoutOld(record, (at) => this.#instants.ageOf(at));
-    // In memory first: it counts even if the disk cannot be written.
+    // It counts even if the disk cannot be written.
     this.#unsaved = next;
     const isSaved = await (rule.limitsNothing(next) ? this.#store.remove() : this.#store.write(next));
     if (isSaved) this.#unsaved = null;
@@ -142,7 +142,7 @@ export class LoginBudget {
     await this.#write(rule.ofNoUse(this.#marked(record, credentials), fault, this.#instants.now()));
   }
 
-  /** From now on it is known whose attempts these are. */
+  /** A record that has no credentials yet gets these: its attempts were theirs. */
   #marked(record: LoginBudgetRecord, credentials: string | null): LoginBudgetRecord {
     return { ...record, secretMark: record.secretMark ?? (credentials && this.#marks.of(credentials)) };
   }

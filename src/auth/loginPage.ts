@@ -1,4 +1,4 @@
-// What a browser would make of the HTML of a login page: its forms, and where they go. The only door to htmlparser2.
+// The HTML of a login page is read as a browser reads it: its forms, and where they go. The only door to htmlparser2.
 import { Parser } from 'htmlparser2';
 
 type Attributes = Readonly<Record<string, string>>;
@@ -12,7 +12,7 @@ interface Element {
 
 export interface Field {
   readonly name: string;
-  /** In lower case; that of a button is `submit` unless it says otherwise. */
+  /** It is in lower case. A button without a type is a `submit`. */
   readonly type: string;
   readonly value: string;
   readonly attributes: Attributes;

@@ -1,4 +1,4 @@
-// When the next login may be tried: one rule over what is kept of the attempts before.
+// One rule says when the next login may be tried, from what is kept of the attempts before.
 import type { AuthState } from '../domain/health.ts';
 import type { Failure } from '../foundation/failure.ts';
 import type { LoginBudgetRecord } from '../store/documents.ts';
@@ -29,12 +29,15 @@ export interface Wanted {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** Between two tries that a user asked for. */
+/** A user may ask for one more try so often. */
 export const EXTRA_TRY_AFTER_MS = HOUR_MS;
 export const LONGEST_WAIT_MS = 6 * HOUR_MS;
 const GROWING = [15 * MINUTE_MS, HOUR_MS, LONGEST_WAIT_MS];
 
-/** How long the next login waits: one wait after each refusal that counts, and then always the last; `null`: until a user asks. */
+/**
+ * The next login waits the first time after one refusal, the second after two, and so on; then always the last. `null`: until a
+ * user asks.
+ */
 const WAITS: Readonly<Record<RefusedFor | 'unfinished', readonly (number | null)[]>> = {
   password: [...GROWING, null],
   otherwise: [...GROWING, LONGEST_WAIT_MS],

@@ -20,7 +20,7 @@ import type { Grant } from './tokens.ts';
 export interface IssuerDeps
   extends ClientDeps,
     Pick<NonNullable<Config['provider']>, 'scopes' | 'offline_access'> {
-  /** How long a one-time code of the account is computed to last; `null`: none is. */
+  /** The longest life of a one-time code of the account; `null`: it has none. */
   readonly codeSeconds: number | null;
   readonly log: Log;
 }
@@ -170,7 +170,7 @@ export class Issuer {
     return Promise.race([step(limit.signal), isOver]).finally(limit.clear);
   }
 
-  /** Whether a person could sign in on another device. */
+  /** A person could sign in on another device. */
   offersDevice(): Promise<boolean> {
     return this.#client.ask(async (_, configuration) => hasDeviceEndpoint(configuration), classifyLoginError);
   }
@@ -193,7 +193,7 @@ const fitsQrCode = (uri: string | undefined): boolean =>
 const hasDeviceEndpoint = (configuration: Configuration): boolean =>
   configuration.serverMetadata().device_authorization_endpoint !== undefined;
 
-/** Whether these scopes ask for a session without an end. */
+/** These scopes ask for a session without an end. */
 export const asksForOffline = (scope: string): boolean => scope.split(' ').includes('offline_access');
 
 /** The method cannot be used with this configuration, or at this provider. */

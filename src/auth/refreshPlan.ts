@@ -1,4 +1,5 @@
-// When one session is refreshed ahead of its end: at 80 to 88 % of the access token's life, so that a retry ends before 95 %.
+// One session is refreshed ahead of its end: at 80 to 88 % of the access token's life, so that a retry ends before 95
+// %.
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
@@ -33,7 +34,7 @@ export class RefreshPlan {
   /** The part of its life after which it is refreshed. */
   #fraction = 0;
   #failures = 0;
-  /** On the monotonic clock. */
+  /** A moment on the monotonic clock. */
   #notBefore = Number.NEGATIVE_INFINITY;
   /** The last refresh's failure, in words; empty: none. */
   #trouble = '';

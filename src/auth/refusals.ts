@@ -210,7 +210,7 @@ const BY_ERROR: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['slow_down', 'trouble'],
 ]);
 
-/** From `error` and `error_description` of OAuth. `null`: the issuer is in trouble, nothing was refused. */
+/** It is given OAuth's `error` and `error_description`. `null`: the issuer is in trouble, nothing was refused. */
 export type Classify = (error: string, description: string) => Failure | null;
 
 export const classifyLoginError = (error: string, description: string): LoginRefused | RefusedForNow | null =>

@@ -4,12 +4,12 @@ import { retryAfterMs } from '../foundation/retry.ts';
 interface Bounds {
   readonly least: number;
   readonly most: number;
-  /** In place of what is no number of seconds. */
+  /** It replaces what is no number of seconds. */
   readonly usual: number;
 }
 
 const DAY = 86_400;
-/** Between two questions whether a person has signed in elsewhere. RFC 8628: five seconds where nothing is said. */
+/** A device sign-in is asked about so often. RFC 8628 has five seconds if nothing is said. */
 const POLL_INTERVAL: Bounds = { least: 1, most: 60, usual: 5 };
 /** The life of a code that a person is to type. */
 const CODE_LIFE: Bounds = { least: 60, most: DAY, usual: 600 };

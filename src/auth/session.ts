@@ -62,7 +62,7 @@ const AFTER_LOGIN = {
 export class Session {
   readonly #deps: SessionDeps;
   readonly #tokens: SessionTokens;
-  // With rotation a refresh token that is used twice ends the session: others wait for the request under way.
+  // A rotated refresh token that is used twice ends the session: others wait for the request under way.
   readonly #flight = new SingleFlight<string | null>();
   // Realms end sessions after hours; some do after minutes.
   readonly #loginsForEndedSession: RateLimit;
@@ -92,7 +92,7 @@ export class Session {
     return this.#locked((mayRefresh) => this.#obtain(rejected, mayRefresh)) as Promise<string>;
   }
 
-  /** To be called when the API has answered: it accepts the access tokens, and no login is needed. */
+  /** The API has answered: it accepts the access tokens, and no login is needed. */
   async accepted(): Promise<void> {
     const { budget, clock, withLock } = this.#deps;
     const isInDoubt = this.#state === 'backoff' || this.#wasRefused;
@@ -102,7 +102,7 @@ export class Session {
     if (await budget.isUnproven()) await withLock(() => budget.useful());
   }
 
-  /** To be called when the tokens turn out to be of no use. */
+  /** The tokens have turned out to be of no use. */
   useless(why: Failure): Promise<void> {
     return this.#deps.withLock(() => this.#deps.login.useless(why));
   }
@@ -342,7 +342,7 @@ class SessionTokens {
     return true;
   }
 
-  /** On disk before its first use: a crash in between must not lose the only valid pair. */
+  /** They are written before their first use: a crash in between must not lose the only valid pair. */
   async save(next: token.CurrentTokens): Promise<void> {
     this.#scrub(next.set);
     if (await this.#deps.tokens.write(next.set)) this.#onDisk = next.set;

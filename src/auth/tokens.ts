@@ -67,7 +67,7 @@ const agesMs = ({ set, monotonicAt }: CurrentTokens, clock: Clock): [number, num
   clock.monotonic() - monotonicAt,
 ];
 
-/** Whether the access token may be used for a request that starts now. In doubt not. */
+/** A request that starts now may use the access token. If in doubt, it may not. */
 export function accessIsUsable(current: CurrentTokens, clock: Clock): boolean {
   const life = accessLifeMs(current.set);
   const margin = Math.min(life * MARGIN_FRACTION, LONGEST_MARGIN_MS);
@@ -85,7 +85,7 @@ export function usable(
   return rejected.includes(accessToken) ? null : accessToken;
 }
 
-/** Whether a refresh may succeed. In doubt yes: a refused refresh costs one request, a needless login may cost more. */
+/** A refresh may succeed. If in doubt, it may: a refused refresh costs one request, a needless login may cost more. */
 export function refreshIsWorthTrying(current: CurrentTokens, clock: Clock): boolean {
   const age = Math.min(...agesMs(current, clock));
   return current.set.refreshToken !== null && age < refreshLifeMs(current.set);

@@ -49,7 +49,7 @@ export function pickAccount({ config }: Settings, option?: string): Account {
   throw wrongOption('--account', option ?? 'nothing', allowed);
 }
 
-/** That of the first account unless another one is named. Shares the session with a running daemon. */
+/** The first account is meant unless another one is named. Its session is shared with a running daemon. */
 export const openUpstreamBeside = (
   settings: Settings,
   { clock }: Io,
@@ -91,12 +91,12 @@ export async function billedLedgers(
   return ledgers;
 }
 
-/** Which day the readings of a property close. */
+/** The readings of a property close the day that they are taken on, or the one before. */
 interface Closing {
   readonly closes: ReadingCloses;
-  /** How that is known; `unknown`: there is no reading to tell. */
+  /** The source that tells; `unknown`: there is no reading to tell. */
   readonly from: 'configuration' | 'state' | 'readings' | 'unknown';
-  /** How many of the newest days have readings, where they were asked for. */
+  /** So many of the newest days have readings; `null`: they were not asked for. */
   readonly days: number | null;
 }
 

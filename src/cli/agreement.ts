@@ -1,7 +1,6 @@
 // A command that destroys something, or changes it elsewhere, asks once.
 import { type Io, wrongUsage } from './command.ts';
 
-/** What a command that asks is given. */
 interface Askable {
   readonly options: { readonly yes?: true | undefined };
 }

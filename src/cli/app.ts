@@ -1,4 +1,4 @@
-// What is different where `run` is an app of Home Assistant: it starts as root, and options that are wrong are told on a page.
+// An app of Home Assistant runs `run` as root at first, and tells options that are wrong on a page.
 import { lchown, mkdir } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';

@@ -42,7 +42,7 @@ async function* checksOf(given: Given<'check'>, io: Io): AsyncGenerator<Check> {
   if (given.options.live) yield* liveChecks(settings, io);
 }
 
-/** As programs see it. */
+/** Programs read this. */
 interface Result {
   readonly check: string;
   readonly ok: boolean;

@@ -41,7 +41,7 @@ export const wrongUsage = (message: string) =>
 export const wrongOption = (name: string, value: unknown, allowed: string) =>
   wrongUsage(`${name}: found ${String(value).slice(0, 20)}; allowed: ${allowed}.`);
 
-/** How the program was called, so that what is to be typed next works in the same shell. `file`: that which runs. */
+/** The words that called the program, so that what is to be typed next works in the same shell. `file`: the one that runs. */
 export const typedAs = (file = about.name): string =>
   basename(file) === about.name ? about.name : `node ${relative(process.cwd(), file)}`;
 

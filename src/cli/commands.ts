@@ -186,7 +186,7 @@ export interface Given<Name extends CommandName> {
   readonly words: readonly string[];
 }
 
-/** What an option may be. */
+/** The values that an option may have. */
 export type ValueOf<Name extends CommandName, Option extends keyof Given<Name>['options']> = NonNullable<
   Given<Name>['options'][Option]
 >;

@@ -1,4 +1,4 @@
-// What a subscriber sees while the demo runs, as sentences: the first reading, then each publication that matters.
+// A subscriber sees this while the demo runs, as sentences: the first reading, then each publication that matters.
 import { systemClock } from '../foundation/clock.ts';
 import { openConnection } from '../mqtt/opening.ts';
 import type { Io } from './command.ts';
@@ -40,9 +40,9 @@ export async function watch(url: string, { interrupted }: Io) {
   await connection.subscribe([{ filter: `${BASE}/#` }]);
   const patience = systemClock.sleep(LONGEST_WAIT_MS, interrupted).then(() => NO_READING);
   return {
-    /** On the meter; after a while that there is none yet. */
+    /** It is about the meter, or says after a while that there is no reading yet. */
     sentence: Promise.race([first, patience]),
-    /** From now on each publication that matters is told. */
+    /** Each publication that matters is told from now on. */
     tell(out: (line: string) => void) {
       let health = '';
       hear = (topic, message) => {
@@ -57,7 +57,7 @@ export async function watch(url: string, { interrupted }: Io) {
   };
 }
 
-/** On the state of a meter: its newest day, and its month, with the bill of that month where the account's next bill is it. */
+/** A meter's state is told by its newest day and its month, with the bill of that month if that is the account's next bill. */
 export function meterSentence(state: Message, account: Message): string {
   if (typeof state.day !== 'string') return NO_READING;
   const month = amounts(state.energy_month, state.cost_month, ' This month so far: ', '.');
@@ -67,7 +67,7 @@ export function meterSentence(state: Message, account: Message): string {
   return `${dayWords(state.day)}: ${amounts(state.energy_day, state.cost_day)}.${month}${forecast}`;
 }
 
-/** On a message, by its topic below the base topic; `null` where it is nothing to tell. */
+/** `name`: the topic below the base topic. `null`: there is nothing to tell. */
 export function sentenceOn(name: string, message: Message): string | null {
   if (name === 'bridge/health') {
     const [reason] = Array.isArray(message.reasons) ? message.reasons : [];

@@ -8,7 +8,7 @@ import { readStored } from '../store/database/storedAccount.ts';
 import { wrongOption } from './command.ts';
 import type { Household, Settings } from './settings.ts';
 
-/** In the order of their ids. `only`: the one of this id. Rejects with wrong_usage, or DatabaseTrouble. */
+/** The order is that of the ids. `only`: the one of this id. Rejects with wrong_usage, or DatabaseTrouble. */
 export async function* accountsOfFleet(
   settings: Settings,
   fleet: Fleet,

@@ -23,7 +23,7 @@ export const healthcheck: Command<'healthcheck'> = async (given, io) => {
 interface DaemonHealth {
   readonly isHealthy: boolean;
   readonly words: string;
-  /** In the words that only heat2mqtt has. */
+  /** The answer has words that only heat2mqtt has. */
   readonly isAnswered: boolean;
 }
 
@@ -79,7 +79,7 @@ async function askProcesses(directory: string, clock: Clock): Promise<string | n
   return given.find((words) => words !== HEALTHY) ?? given[0] ?? null;
 }
 
-/** How the fleet is, and the shapes of replies that its processes share. Rejects with a Failure. */
+/** The health of the fleet, and the shapes of replies that its processes share. Rejects with a Failure. */
 export async function lookAtFleet(fleet: Fleet, { log, zone }: Settings) {
   // Only a fleet loads what it needs of PostgreSQL.
   const { openFleet } = await import('../fleet/open.ts');

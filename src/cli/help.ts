@@ -7,7 +7,7 @@ const WIDTH = 80;
 /** A left column as wide as the widest of its cells would leave no room for what they mean. */
 const WIDEST_LEFT = 24;
 
-/** Of one command, or of all. */
+/** `null`: an overview of all commands. */
 export function helpText(name: CommandName | null, room: number): string {
   const width = Math.min(room, WIDTH);
   return name === null ? overview(width) : helpOf(name, COMMANDS[name], width);
@@ -60,7 +60,7 @@ function columns(rows: readonly (readonly [string, string])[], width: number): s
     .join('\n');
 }
 
-/** In lines of at most so many characters, broken between words. */
+/** Lines are broken between words. */
 function wrapped(text: string, width: number): string {
   const lines: string[] = [];
   for (const word of text.split(' ')) {

@@ -142,5 +142,5 @@ function codePrompt({ ask, clock, interrupted, isInteractive }: Io): () => Promi
   };
 }
 
-/** To the minute, in UTC. */
+/** The zone is UTC. */
 const minuteOf = (instant: number): string => new Date(instant).toISOString().slice(0, 16).replace('T', ' ');

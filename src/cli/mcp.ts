@@ -15,7 +15,7 @@ export const mcp: Command<'mcp'> = async (given, io) => {
   let last: Promise<void> = Promise.resolve();
   lines.on('line', (line) => {
     if (line.trim() === '') return;
-    // In their order: a client may take the first answer for that to its first question.
+    // Answers keep the order of the questions: a client may take the first one for that to its first question.
     last = last.then(async () => {
       const answer = await answerLine(line, tools);
       if (answer !== null) io.out(`${JSON.stringify(answer)}\n`);

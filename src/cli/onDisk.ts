@@ -1,4 +1,4 @@
-// What is on this disk of the meters: their ledgers, and the weather.
+// The disk has this of the meters: their ledgers, and the weather.
 import { knownMeters } from '../accounts/names.ts';
 import type { Config } from '../config/schema.ts';
 import type { Weather } from '../domain/insight/weather.ts';

@@ -69,7 +69,10 @@ function written(sections: Sections, { env: { HOME = '' } }: Io): string {
   return (isNamed ? text.replaceAll(HOME, '~') : text).replace(/\/(home|Users)\/[^/\s]+/g, '/$1/…');
 }
 
-/** How the fleet is; what its accounts have is in the database. One that cannot be used is told. */
+/**
+ * The report has the health of the fleet; the details of its accounts are in the database. A database that cannot be used is
+ * told.
+ */
 async function fleetSections(fleet: Fleet, settings: Settings): Promise<Sections> {
   const { zone } = settings;
   try {

@@ -50,7 +50,7 @@ async function runDaemon(settings: Settings, io: Io, ingress: Ingress | null): P
   log.info('heat2mqtt has stopped');
 }
 
-/** With the clock, the timers and the chance of this machine, and alone on its state directory. Rejects with already_running. */
+/** It uses this machine's clock, timers and chance, and is alone on its state directory. Rejects with already_running. */
 export async function startHousehold(
   settings: Settings,
   outside: { readonly log: Log; readonly logTail: LogTail; readonly ingress: Ingress | null },

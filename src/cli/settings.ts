@@ -18,7 +18,7 @@ export interface Settings extends Loaded {
   /** Silent: the output of a command is not a log. `run` opens another one. */
   readonly log: Log;
   readonly state: StateDirectory;
-  /** That of `usage.timezone`. */
+  /** The zone of `usage.timezone`. */
   readonly zone: Zone;
 }
 
@@ -34,7 +34,7 @@ export interface HouseholdSettings extends Omit<Settings, 'state'> {
   readonly names?: SeriesNames;
 }
 
-/** Of `--config`, else of the usual place. Rejects with ConfigInvalid. */
+/** The file is that of `--config`, else the one at the usual place. Rejects with ConfigInvalid. */
 export async function loadSettings(
   { options }: Given<'run'>,
   io: Io,

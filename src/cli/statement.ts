@@ -49,7 +49,7 @@ export const statement: Command<'statement'> = async (given, io) => {
   return worst;
 };
 
-/** That of `--account`, or all; of a household the first one. */
+/** `--account` names one, `--all` means all; a household needs neither, and gets the first one. */
 async function* householdsOf(
   settings: Settings,
   { account, all }: Given<'statement'>['options'],

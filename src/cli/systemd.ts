@@ -22,7 +22,7 @@ export function systemdNotifier(env: Io['env'], clock: Clock, log: Log, notify =
     }
   }
   return {
-    /** From now on systemd considers the program started, and its watchdog is fed. */
+    /** systemd considers the program started from now on, and its watchdog is fed. */
     ready: () => send('READY=1').then(() => void feedWatchdog()),
     stopping() {
       stopped.abort();

@@ -142,7 +142,7 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
       await untilSilent(connection, clock);
       return [...retainedTopics];
     },
-    /** Whether a daemon answers. One that was killed together with its broker has left `online` behind. */
+    /** A daemon answers. One that was killed together with its broker has left `online` behind, and does not. */
     async isInUse(): Promise<boolean> {
       if (state !== 'online') return false;
       await publish({ topic: topics.of('bridge/request/health'), payload: '', retain: false });

@@ -40,7 +40,7 @@ export const usage: Command<'usage'> = async (given, io) => {
   return EXIT.fine;
 };
 
-/** How many intervals before the last one, when --from is not given. */
+/** The intervals before the last one if --from is not given. */
 const DEFAULT_LENGTH = { day: 30, week: 12, month: 12, quarter: 8, year: 4 } as const;
 /** No meter of this kind is older; a mistyped year would take a thousand requests. */
 const EARLIEST = '2000-01-01';
@@ -118,12 +118,12 @@ async function readMeter(opened: Opened, property: Property, period: Period, for
     closing,
     rows: rowsOf(period, buckets, byDay(all)),
     tariff: fitTariff(byDay(days)),
-    /** In a period that ends today, the newest day that has been read: the days after it are not missing yet. */
+    /** The newest day that has been read, for a period that ends today: the days after it are not missing yet. */
     readTo: span.to > today ? (days.at(-1)?.day ?? null) : null,
   };
 }
 
-/** In as many questions as the provider gives answers for, told where these are several. */
+/** The provider limits its answers, so that a long span takes several questions. Their progress is told. */
 async function askInPieces(ask: Ask, span: DaySpan, interval: Interval, io: Io): Promise<Bucket[]> {
   const spans = requestSpans(span, interval);
   const all: Bucket[] = [];
@@ -135,7 +135,7 @@ async function askInPieces(ask: Ask, span: DaySpan, interval: Interval, io: Io):
   return all;
 }
 
-/** As much of the end of the span as one question takes. */
+/** One question takes so much of the end of the span. */
 function newestYear({ from, to }: DaySpan): DaySpan {
   const earliest = addDays(to, -LONGEST_QUESTION_DAYS);
   return { from: from > earliest ? from : earliest, to };
@@ -143,7 +143,7 @@ function newestYear({ from, to }: DaySpan): DaySpan {
 
 const byDay = (buckets: readonly Bucket[]) => new Map(buckets.map((bucket) => [bucket.day, bucket]));
 
-/** With the days by which gaps at both ends are judged. */
+/** The days around the span judge the gaps at both its ends. */
 const withCarried = ({ from, to }: DaySpan, today: Day): DaySpan => {
   const [end, tomorrow] = [addDays(to, LONGEST_CARRIED_DAYS), addDays(today, 1)];
   return { from: addDays(from, -LONGEST_CARRIED_DAYS), to: end < tomorrow ? end : tomorrow };

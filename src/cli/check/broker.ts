@@ -90,7 +90,7 @@ function subscriptionsOf({ fleet, mqtt, meters }: Config): readonly Subscription
   }
   return [...processSubscriptions(topics), retainedInfo(topics)].map((subscription) => ({
     ...subscription,
-    // As one more of those that share it, the check would take requests from the processes.
+    // The check takes another name, or it would share the requests of the processes and take some of them.
     filter: subscription.filter.replace(/^\$share\/[^/]+/, '$&_check'),
   }));
 }

@@ -46,7 +46,7 @@ export function* liveChecks(settings: Settings, io: Io): Generator<Check> {
 
 const LOOK_BACK_DAYS = 14;
 
-/** At most one login, and one usage query. */
+/** It makes at most one login and one usage query. */
 async function tryProvider(
   settings: Settings,
   account: Account,

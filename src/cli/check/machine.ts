@@ -112,7 +112,7 @@ function scheduleOutcome({ config: { usage, fleet }, zone }: Settings): Outcome 
   };
 }
 
-/** Whether the port is free, or taken by heat2mqtt itself, and who is shown a page there. */
+/** The port has to be free, or taken by heat2mqtt itself. The outcome says who is shown a page there. */
 async function tryPage(
   config: Config,
   listen: string,
@@ -133,7 +133,7 @@ function placeOfPage(config: Config, listen: string): string {
   return pageAddress(config) ?? `http://${listen}/`;
 }
 
-/** Whether its port is free, unless the daemon beside which this runs may have it. */
+/** The port has to be free, unless the daemon beside which this runs may have it. */
 async function tryOwnBroker(
   mqtt: Config['mqtt'],
   { host, port }: Embedded,

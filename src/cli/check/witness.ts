@@ -37,7 +37,7 @@ function heardWords({ energy, at }: WitnessView, iso: (at: number) => string): s
   return `${toUnits(energy)} kWh, heard at ${iso(at)} (written once an hour)`;
 }
 
-/** Which day a reading of the provider is about shows in the days of the meter itself. */
+/** The days of the meter itself show which day a reading of the provider is about. */
 function dayWords(
   heard: string,
   { days, daysLate, differing }: WitnessView['compared'],

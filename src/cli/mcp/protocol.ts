@@ -6,7 +6,7 @@ import { Failure } from '../../foundation/failure.ts';
 /** One question that an assistant may ask. */
 export interface Tool {
   readonly name: string;
-  /** For the model. */
+  /** The model reads it. */
   readonly description: string;
   /** JSON Schemas of objects. */
   readonly inputSchema: object;

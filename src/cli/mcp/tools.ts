@@ -46,7 +46,7 @@ const meter = z
 
 interface Question<T extends z.ZodRawShape, A extends z.ZodObject> {
   readonly name: string;
-  /** For the model. */
+  /** The model reads it. */
   readonly description: string;
   /** The arguments; each message says what is allowed. */
   readonly shape: T;

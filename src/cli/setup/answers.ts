@@ -15,7 +15,7 @@ import { writeFile } from '../writing.ts';
 /** The key that says a secret itself, from that of its file. */
 export const inlineKeyOf = (key: string): string => mainKeyOf(key.split('.')).join('.');
 
-/** In the order in which they are asked for. What comes later is not looked at while an answer is tried. */
+/** They are asked for in this order. Later ones are not looked at while an answer is tried. */
 const SECTIONS = ['provider', 'usage', 'accounts', 'mqtt', 'home_assistant', 'http', 'web'] as const;
 export type Section = (typeof SECTIONS)[number];
 
@@ -24,7 +24,7 @@ const HEADER = `# The configuration of heat2mqtt, written by \`heat2mqtt setup\`
 `;
 
 interface TypedSecret {
-  /** As the configuration names it. */
+  /** The configuration names it so. */
   readonly file: string;
   readonly text: string;
   /** The file that keeps its place, where this one has a number for that. */
@@ -147,7 +147,7 @@ export class Answers {
     return JSON.stringify([keys.map((key) => this.at(key)), secrets]);
   }
 
-  /** With what is answered up to this section. Rejects with ConfigInvalid. */
+  /** Sections after this one do not count. Rejects with ConfigInvalid. */
   settings(until: Section = 'web'): Promise<Settings> {
     const files = new Map([[this.path, JSON.stringify(this.#upTo(until))]]);
     for (const [, { file, text }] of this.#named()) files.set(resolve(this.folder, file), text);

@@ -13,7 +13,7 @@ export const promptOf = ({ words, choices, isYesNo }: Form, offered: string | un
   return `${words}${choices ? ' (number)' : allowed}${offered === undefined ? '' : ` [${offered}]`}: `;
 };
 
-/** In words; `null`: none. */
+/** `null`: there is none. */
 export function mistakeIn({ choices, isYesNo }: Form, typed: string): string | null {
   if (choices && !(/^\d{1,3}$/.test(typed) && choices[Number(typed) - 1] !== undefined))
     return `Please answer with a number from 1 to ${choices.length}.`;

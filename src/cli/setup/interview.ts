@@ -13,7 +13,7 @@ export interface Interview {
   readonly tries: Map<Step, Try>;
 }
 
-/** How the answers of a step were tried last. */
+/** The answers of a step were tried, and worked or not. */
 interface Try {
   readonly answers: string;
   /** `null`: they work. */
@@ -81,7 +81,7 @@ function nextPlace(open: Set<Question>, interview: Interview): Place | undefined
 
 const isAsked = ({ when = () => true }: Question, answers: Answers): boolean => when(answers);
 
-/** How the answers of a step were tried as they are now. */
+/** The last try of a step, if its answers are still the same. */
 function tryOf(step: Step, { answers, tries }: Interview): Try | undefined {
   const last = tries.get(step);
   return last?.answers === answers.fingerprint(step.about) ? last : undefined;
@@ -216,7 +216,7 @@ function culpritsOf(step: Step, fault: Failure, answers: Answers): readonly Ques
   return wrong;
 }
 
-/** As openid-client notes it below a failure: how the issuer calls itself, where it is not as configured. */
+/** openid-client notes below a failure how the issuer calls itself, if that is not as configured. */
 function issuerNamedIn(failure: unknown): string | undefined {
   for (let at = failure; at instanceof Error; at = at.cause) {
     const { attribute, body } = Object(at.cause) as { attribute?: unknown; body?: { issuer?: unknown } };
@@ -228,7 +228,7 @@ function issuerNamedIn(failure: unknown): string | undefined {
 interface Blamed {
   /** The questions whose answers are probably wrong, the likeliest first. */
   readonly keys: readonly string[];
-  /** In place of the advice to somebody whose daemon runs. */
+  /** It replaces the advice to somebody whose daemon runs. */
   readonly advice?: string;
 }
 

@@ -16,7 +16,7 @@ import { pageWords } from './page.ts';
 export interface Question extends Form {
   /** The key of the configuration that it is about. */
   readonly key: string;
-  /** As a list of answers to correct calls it. */
+  /** A list of answers to correct calls it so. */
   readonly name: string;
   /** The answer is not shown, and goes into this file. */
   readonly secret?: {
@@ -66,7 +66,7 @@ const ANOTHER = KNOWN_PROVIDERS.length + 1;
 const presetOf = (answers: Answers) =>
   KNOWN_PROVIDERS.find(({ provider }) => provider.issuer === answers.at('provider.issuer'));
 const isAnother = (answers: Answers) => presetOf(answers) === undefined;
-/** For a file that is there, what is in effect without the key. */
+/** A file that is there and lacks the key has this value in effect. */
 const unlessNew = (value: string) => (answers: Answers) => (answers.isNew ? undefined : value);
 
 const always = () => true;

@@ -17,7 +17,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Lays the environment over what the file gives. */
 export function applyEnvironment(draft: Draft, env: Environment): void {
-  // In this order a section comes before its keys: those of one that is switched off do not count.
+  // A section comes before its keys in this order, and the keys of a section that is switched off do not count.
   const variables = new Source();
   for (const [variable, text] of Object.entries(env).sort())
     if (text && isOurs(variable, text)) putVariable(variables, variable, text, draft);

@@ -47,7 +47,7 @@ function rootSchema(): KeySchema {
   return drawn;
 }
 
-/** In the order of the schema; a section comes before its keys. */
+/** They have the order of the schema; a section comes before its keys. */
 export function allKeys(schema: KeySchema = rootSchema(), above: Path = []): Key[] {
   if (schema.items) return allKeys(schema.items, [...above, '<n>']);
   if (schema.additionalProperties) return allKeys(schema.additionalProperties, [...above, '<meter>']);
@@ -88,7 +88,7 @@ export function secretKeysOf(path: Path): Path[] {
   return isSecret(inline) ? [inline, fileKeyOf(inline)] : [];
 }
 
-/** Whether it is the inline key of a secret. */
+/** The inline key of a secret is private, and there is a key for its file. */
 export const isSecret = (path: Path): boolean =>
   schemaAt(path)?.private === true && schemaAt(fileKeyOf(path)) !== undefined;
 

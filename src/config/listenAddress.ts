@@ -16,5 +16,5 @@ export const localAddress = (listen: string): string =>
   // A server on all addresses listens on this one, too.
   listen.replace(/^(0\.0\.0\.0|\[::\])(?=:\d+$)/, '127.0.0.1');
 
-/** Whether the name or address of a host, in brackets or without, is this machine's own. Any other name may lead elsewhere. */
+/** `host`: a name or address, in brackets or without. Any name but these may lead elsewhere. */
 export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(host);

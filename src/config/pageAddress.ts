@@ -1,4 +1,4 @@
-// For whom the page is served, and the address at which a browser on another machine finds it.
+// The page may be closed to other machines, and has an address at which a browser there finds it.
 import { hostname } from 'node:os';
 import { isLoopback, partsOf } from './listenAddress.ts';
 import type { Config } from './schema.ts';

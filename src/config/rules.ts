@@ -162,7 +162,7 @@ function checkHistory(draft: Draft, zone: string, now: number): void {
       draft.refuse(`${section}.history_since`, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
 }
 
-/** How a secret can be given. `short`: its path, of a single account its name. */
+/** A hint names all ways to give a secret. `short`: its path, or its name if there is a single account. */
 function waysToGive(short: Path): string {
   const [name, variable] = [short.at(-1), variableOf(short)];
   const without = name === 'password' ? '; none with provider.sign_in device or link' : '';
@@ -175,7 +175,7 @@ function isUnencrypted(address = ''): boolean {
   return hostname !== undefined && !isLoopback(hostname) && !hostname.endsWith('.localhost');
 }
 
-/** How close two of these times come to one another. */
+/** The shortest time from one of them to the next. */
 function shortestGapMs(times: readonly number[]): number {
   return Math.min(...times.slice(1).map((time, at) => time - (times[at] ?? 0)));
 }

@@ -34,7 +34,7 @@ export class Secret {
     try {
       const value = await this.#readText();
       const secret = this.#form.secretIn(value);
-      // From whatever is printed: the text, and the part of it that is the secret itself.
+      // Nothing that is printed may have the text, or the part of it that is the secret itself.
       for (const each of new Set([value, secret])) if (each) this.#scrubber.register(each);
       if (value === '') return { found: 'it is empty' };
       return secret === undefined ? { found: 'it holds something else' } : { value };

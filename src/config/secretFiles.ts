@@ -78,7 +78,7 @@ async function putCertificates(key: keys.Path, given: string, draft: Draft, read
 
 /** Files in $CREDENTIALS_DIRECTORY, called like variables without HEAT2MQTT_ or by an account's id. Whatever else is given wins. */
 async function addCredentials(draft: Draft, directory: string): Promise<void> {
-  // Where there is none, or it cannot be listed, the secrets that are missing for that are named one by one.
+  // A folder that is missing or cannot be listed is no fault: each secret that is missing for that is named.
   const entries = await readdir(directory).catch(() => []);
   const accounts = accountsIn(draft);
   const byId = new Map<string, keys.Path>();

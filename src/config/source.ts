@@ -1,4 +1,4 @@
-// What a source of the configuration gives: a plain tree of values, as YAML gives it, and where each comes from.
+// A source of the configuration gives a plain tree of values, as YAML does, and remembers where each comes from.
 import { type Path, schemaAt, secretKeysOf } from './keys.ts';
 
 export type RawConfig = Record<string, unknown>;
@@ -40,7 +40,7 @@ export class Source {
     return this.origins.get(path.join('.')) ?? 'default';
   }
 
-  /** As a fault calls it: the variable that gives it, or the key of the file. */
+  /** A fault names the variable that gives it, or the key of the file. */
   nameOf(path: Path): string {
     return /^environment (.*)/.exec(this.originOf(path))?.[1] ?? path.at(-1) ?? '';
   }

@@ -34,7 +34,7 @@ const OTHERWISE_WRITTEN = [
 /** Abbreviations, such as `EST5EDT` and `Etc/GMT+5`. */
 const ABBREVIATION = /^(etc\/)?(cet|eet|met|wet|hst|uct|utc|gmt([+-]?\d+)?|[cemp]st(\d[cemp]dt)?)$/i;
 
-/** As the database writes it. An alias stays one: `asia/kolkata` is Asia/Kolkata, though the runtime says Asia/Calcutta. */
+/** The database's spelling. An alias stays one: `asia/kolkata` is Asia/Kolkata, though the runtime says Asia/Calcutta. */
 export function properTimeZone(name: string): string {
   const isMeant = (other: string | null) => other?.toLowerCase() === name.toLowerCase();
   const proper = [resolved(name), ...OTHERWISE_WRITTEN].find(isMeant);

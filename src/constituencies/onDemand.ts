@@ -229,7 +229,7 @@ export class Constituencies {
 
 const fileOf = (name: string): string => name.replace('/', '-');
 
-/** Whether the list answers a repeated question. One of unknown shape does not. */
+/** A fresh list answers a repeated question. One of unknown shape does not. */
 function isFresh({ fetchedAt, stale, list }: ConstituenciesView, now: number): boolean {
   const age = now - fetchedAt;
   return !stale && list.constituencies !== null && age >= 0 && age < FRESH_MS;

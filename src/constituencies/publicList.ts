@@ -141,7 +141,7 @@ async function readPages(
     // Fewer than there are: the service counts something else, or has ignored `skip`.
     if (total !== null && rows.size > 0 && total < from + rows.size) total = null;
     isAtTheEnd = data.rows.length === 0;
-    // With nothing new the service hands out the same page for ever.
+    // The service goes on to hand out the same page if there is nothing new.
     if (rows.size === before || rows.size >= wanted || (total !== null && from + received >= total)) break;
   }
   if (rows.size === 0 && total !== null && rowsAskedFor(question, total) > 0) {

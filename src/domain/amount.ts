@@ -6,10 +6,10 @@ export type Micro = number;
 const MICRO = 1_000_000;
 const MICRO_PER_MILLI = 1_000;
 
-/** From the provider's decimal number. Float noise below half a millionth is dropped here. */
+/** The provider gives decimal numbers. Float noise below half a millionth is dropped here. */
 export const toMicro = (units: number): Micro => noNegativeZero(Math.round(units * MICRO));
 
-/** To three decimals, halves away from zero. */
+/** Three decimals; halves are rounded away from zero. */
 export function toUnits(micro: Micro): number {
   const milli = Math.sign(micro) * Math.floor((Math.abs(micro) + MICRO_PER_MILLI / 2) / MICRO_PER_MILLI);
   return noNegativeZero(milli / 1000);
@@ -19,10 +19,10 @@ export function toUnits(micro: Micro): number {
 export const knownUnits = (micro: Micro | null | undefined): number | null =>
   micro == null ? null : toUnits(micro);
 
-/** Of any unit, to one decimal. */
+/** One decimal, of any unit. */
 export const toTenths = (value: number): number => Math.round(value * 10) / 10 || 0;
 
-/** With all its decimals. */
+/** All its decimals stay. */
 export const inFull = (micro: Micro): number => micro / MICRO;
 
 /** The same; `null` stays `null`. */

@@ -27,7 +27,7 @@ export type ConstituencyQuestion = Readonly<z.infer<typeof question>>;
 const list = z.object({
   /** Unique by uri, in order; `null` when no reply has had a known shape yet. */
   constituencies: z.array(constituency.readonly()).readonly().nullable(),
-  /** How many match, whatever `skip` and `limit` leave out; `null` when the service does not tell. */
+  /** The rows that match, whatever `skip` and `limit` leave out; `null` if the service does not tell. */
   total: count,
   /** These are all that match; `null` when the service does not tell. */
   complete: z.boolean().nullable(),
@@ -59,7 +59,7 @@ function placeOf({ house: { houseNo } }: Constituency): number {
 }
 const OLDER_THAN_NUMBERS = 100_000;
 
-/** How many of `total` matching rows `skip` and `limit` leave. */
+/** `skip` and `limit` leave so many of `total` matching rows. */
 export const rowsAskedFor = ({ skip, limit }: ConstituencyQuestion, total: number): number =>
   Math.min(limit ?? Number.POSITIVE_INFINITY, Math.max(0, total - (skip ?? 0)));
 

@@ -16,7 +16,7 @@ function written(cell: Cell): string {
 }
 
 export interface CsvRow {
-  /** On which it begins, from 1 on. */
+  /** The row begins on this line of the file; the first is 1. */
   readonly line: number;
   readonly cells: readonly string[];
   /** The row breaks the rules of quotes. */

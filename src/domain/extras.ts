@@ -38,7 +38,7 @@ const invoices = z.object({
   knownIds: z.array(z.string()).readonly(),
   /** Billing profiles that were read before: what is new there is news. */
   profiles: z.array(z.string()).readonly(),
-  /** When the provider was last found to have bills in place of invoices (epoch ms). Earlier versions did not note it. */
+  /** The last time that the provider had bills in place of invoices (epoch ms). Builds before 0.1.0 did not note it. */
   notFoundAt: instant.nullable().default(null),
   fetchedAt: instant,
   /** News that the broker has not answered yet. */

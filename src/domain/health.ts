@@ -1,4 +1,4 @@
-// How the session of an account is, and what is told of something that is wrong.
+// The states of an account's session, and what is told of something that is wrong.
 
 export const AUTH_STATES = [
   'ok',

@@ -11,13 +11,13 @@ const amount = z.int().nullable();
 /** Instants are epoch milliseconds; `null` = the provider does not say, or nothing that can be believed. */
 export const invoice = z.object({
   id: z.string(),
-  /** In the provider's own words. */
+  /** The provider's own word. */
   status: z.string().nullable(),
   startAt: instant.nullable(),
   /** The end of its period, which is the nearest to a day of issue that the provider tells. */
   endAt: instant.nullable(),
   dueAt: instant.nullable(),
-  /** In millionths. */
+  /** Millionths. */
   total: amount,
   /** The part of it that is still to be paid. */
   open: amount,

@@ -1,7 +1,7 @@
-// Whether something of a bill is still to be paid, by what is open of it and by the provider's own words.
+// A bill is paid or not by what is open of it, and by the provider's own words.
 
 interface Bill {
-  /** In the provider's own words; `null` = not told. */
+  /** The provider's own word; `null`: not told. */
   readonly status: string | null;
   /** The part of it that is still to be paid; `null` = not told. */
   readonly open: number | null;

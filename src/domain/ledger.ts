@@ -18,7 +18,7 @@ export interface DayRecord extends Amounts {
 }
 
 export interface QuarantinedDay extends Amounts {
-  /** How often the provider has given other amounts since the first ones. */
+  /** The provider has given other amounts so often since the first ones. */
   readonly timesChanged: number;
   /** First given while the history was read for the first time: it is no news when it is taken later. */
   readonly isHistory: boolean;
@@ -28,7 +28,7 @@ export interface Ledger {
   /** First day of the totals. Frozen when the ledger is opened. */
   readonly origin: Day;
   readonly days: ReadonlyMap<Day, DayRecord>;
-  /** When the last reading of each of the newest days was taken, epoch milliseconds; of those where the provider tells. */
+  /** The last reading of each of the newest days was taken then, epoch milliseconds. The provider may not tell it. */
   readonly readTimes: ReadonlyMap<Day, number>;
   /** Days of implausible amounts, kept out of `days` until the provider gives them twice the same. */
   readonly quarantined: ReadonlyMap<Day, QuarantinedDay>;
@@ -230,7 +230,7 @@ function reachOf(ledger: Ledger, asked: DaySpan | undefined): Day {
   return end < asked.from ? earlier(ledger.readTo, end) : ledger.readTo;
 }
 
-/** When the newest days that count were read. What has not changed stays the same object. */
+/** The map stays the same object if nothing has changed. */
 function readTimes(
   known: Ledger['readTimes'],
   buckets: readonly Bucket[],
@@ -250,13 +250,13 @@ const ABSURD_FACTOR = 20;
 /** A day is not absurd beside so many that were nearly as high: winter after a long summer. Fewer may be errors. */
 const FEWEST_HIGH_DAYS = 3;
 const ABSURD_FACTOR_OF_HIGH_DAYS = 5;
-/** So many days of a series tell what is usual for it. */
+/** A series of so many days tells what is usual for it. */
 const FEWEST_USUAL_DAYS = 7;
 
 /**
- * Whether both amounts are of the size that this property uses: not negative, and at most twenty times its usual day
- * or five times its third highest. The days of the reply count as usual too, so that a first history may be its own
- * measure; known amounts come first, so that a whole window of absurd corrections does not vouch for itself.
+ * Both amounts have to be of the size that this property uses: not negative, and at most twenty times its usual day or five times
+ * its third highest. The days of the reply count as usual too, so that a first history may be its own measure; known amounts come
+ * first, so that a whole window of absurd corrections does not vouch for itself.
  */
 function plausibility(ledger: Ledger, buckets: readonly Bucket[]): (amounts: Amounts) => boolean {
   const largest = new Map<'energy' | 'cost', Micro>();

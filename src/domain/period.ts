@@ -4,7 +4,7 @@
 export type Day = string;
 export const DAY_SHAPE = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Of the right shape, and in the calendar. */
+/** The shape is right, and the calendar has the day. */
 export const isDay = (text: string): boolean =>
   DAY_SHAPE.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
 

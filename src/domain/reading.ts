@@ -38,7 +38,7 @@ export interface Bucket {
   readonly day: Day;
   readonly energy: Micro | null;
   readonly cost: Micro | null;
-  /** When its last reading was taken, epoch milliseconds; absent where the provider does not tell. */
+  /** The last reading of the day was taken then, epoch milliseconds; absent if the provider does not tell. */
   readonly readAt?: number;
 }
 
@@ -55,10 +55,10 @@ export type RegisterHistory = Readonly<z.infer<typeof registerHistory>>;
 
 /** Two months, and the days until the second is complete: of the time before, one reading a month is enough. */
 const NEWEST_READINGS = 66;
-/** Of exchanges before these the readings need not be known. */
+/** Readings of meters before these exchanges need not be known. */
 const MOST_EXCHANGES = 12;
 
-/** Whether the second of two readings in a row is of another meter. Registers only grow: a lower one has begun anew. */
+/** Registers only grow: a lower one has begun anew. */
 const isOfAnother = (before: Register, after: Register): boolean =>
   before.meter !== after.meter || after.energy < before.energy;
 
@@ -105,7 +105,7 @@ export function withReadings(
 
 const newestOf = ({ readings: _, ...newest }: RegisterHistory): Register => newest;
 
-/** As files have it in which readings do not name their meter: all of them are of this one. */
+/** Older files have readings that do not name their meter: all of them are of this one. */
 export function namedReadings(history: RegisterHistory, meter: string | undefined): RegisterHistory {
   if (meter === undefined || history.meter !== undefined) return history;
   return { ...history, meter, readings: history.readings.map((one) => ({ ...one, meter })) };

@@ -1,9 +1,9 @@
-// Which day a reading closes: the one it is taken on, or the one before. Found from the local hours at which readings are taken.
+// A reading closes the day that it is taken on, or the one before. The local hours at which readings are taken tell.
 import { addDays, type Day, type Zone } from './period.ts';
 
 export type ReadingCloses = 'same_day' | 'previous_day';
 
-/** How many of the newest days are looked at. */
+/** So many of the newest days are looked at. */
 export const DAYS_LOOKED_AT = 28;
 
 /** A reading in the first six hours says what was used until then: mostly on the day before. */
@@ -40,7 +40,7 @@ export function closingOf(times: readonly number[], zone: Zone): ReadingCloses |
   return closeTheDayBefore.length >= NEARLY_ALL * days.length ? 'previous_day' : 'same_day';
 }
 
-/** Whether the newest readings contradict what was decided once. `lastOfDays`: the last reading of each day. */
+/** The newest readings contradict what was decided once. `lastOfDays`: the last reading of each day. */
 export function isContradicted(closes: ReadingCloses, lastOfDays: readonly number[], zone: Zone): boolean {
   if (lastOfDays.length < FEWEST_DAYS_OF_EVIDENCE) return false;
   const against = lastOfDays.filter((at) => {

@@ -1,11 +1,11 @@
-// Which account reads a meter that several list: the one that has its ledger, else the first that finds it. One that cannot read it
-// gives it to the next that lists it and can, which keeps it.
+// Several accounts may list one meter: the one that has its ledger reads it, else the first that finds it. One that
+// cannot read it gives it to the next that lists it and can, which keeps it.
 
 export const DUPLICATE_METER = 'duplicate_meter';
 
 export const LONGEST_FAILURE_MS = 24 * 3_600_000;
 
-/** How an account is, as far as its meters go. */
+/** The state of an account, as far as its meters go. */
 export interface Standing {
   /** Epoch milliseconds; `null`: its last poll went well. */
   readonly failingSince: number | null;

@@ -5,7 +5,7 @@ import { addDays, type Day, daysBetween, type Zone } from './period.ts';
 
 export type SeriesKind = 'energy' | 'cost';
 
-/** Where in time the days of a ledger lie. `even`: over all hours of the days that a reading is of; an estimate. */
+/** The hours to which the days of a ledger are given. `even`: all hours of the days that a reading is of; an estimate. */
 export interface Placement {
   readonly zone: Zone;
   readonly hours: 'midnight' | 'even';

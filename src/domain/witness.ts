@@ -1,7 +1,7 @@
 // A meter's register as a radio receiver, an optical head or Home Assistant publishes it: a number, or a number in a JSON object. Pure.
 import { type Micro, toMicro } from './amount.ts';
 
-/** How many kWh are in one of each unit. */
+/** One of each unit is so many kWh. */
 const KWH_IN = { kWh: 1, MWh: 1000, MJ: 1 / 3.6, GJ: 1000 / 3.6, Wh: 0.001 } as const;
 
 export type WitnessUnit = keyof typeof KWH_IN;
@@ -16,7 +16,7 @@ export interface WitnessOptions {
 
 export interface Telegram {
   readonly energy: Micro;
-  /** When a receiver has heard it, epoch milliseconds; `null`: it does not say so. */
+  /** A receiver has heard it then, epoch milliseconds; `null`: it does not say so. */
   readonly receivedAt: number | null;
   /** The identifier of the meter; undefined: not told. */
   readonly meter: string | undefined;

@@ -113,7 +113,7 @@ function withRegister(before: WitnessRecord, heard: Register, telegram: Telegram
   };
 }
 
-/** Whether the register is that of the last midnight. */
+/** The register is that of the last midnight. */
 function tellsMidnight(
   { newest, midnights }: WitnessRecord,
   { energy, readAt }: Register,

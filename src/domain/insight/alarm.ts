@@ -47,7 +47,7 @@ interface ComparedDay extends SingleDay {
   readonly usual: number;
   /** Half of the band that holds 95 of 100 usual days. */
   readonly half: number;
-  /** How many deviations the day is off; `counted`: as at most three. */
+  /** The day is so many deviations off; `counted`: three at most. */
   readonly off: number;
   readonly counted: number;
 }
@@ -169,7 +169,7 @@ function compared(
   const residuals = line?.residuals ?? roots;
   const middle = median(residuals);
   const usual = Math.max(0, (line?.coefficients[0] ?? 0) + middle);
-  // By rounding alone a day may be a step off, and so may be the next ones.
+  // Rounding alone may put a day a step off, and the next ones as well.
   const ofStep = Math.sqrt(usual ** 2 + step) - usual;
   const deviation = Math.max(medianDeviation(residuals, middle), LEAST_DEVIATION, ofStep);
   const off = (day.root - usual) / deviation;

@@ -283,7 +283,7 @@ function compared(total: Micro, { rule, expected, limit, low, high }: Expectatio
 function isOftenOff({ newest, deviations }: Past, rule: Rule): boolean {
   const isOfChange = (period: Period) => deviations.some(({ id }) => id === period.id);
   const off = newest.filter((period) => !isOfChange(period)).map((period) => outlyingBy(rule, period));
-  /** By the one before it, where that has not put right another one itself. */
+  /** The bill before it put it right, unless that one put right another one itself. */
   const isPutRight = (at: number): boolean =>
     at > 0 && Math.abs((off[at] ?? 0) + (off[at - 1] ?? 0)) <= OUTLIER * rule.scatter && !isPutRight(at - 1);
   const alone = off.filter((by, at) => by !== 0 && !isPutRight(at) && !isPutRight(at + 1));
@@ -345,7 +345,7 @@ const totalOf = (bills: readonly Bill[]): Micro => bills.reduce((sum, { total })
 const togetherWith = (how: 'same_days' | 'before' | 'within', { length: bills }: readonly unknown[]) =>
   bills === 0 ? null : { how, bills };
 
-/** How many bills a period has, as a rule: flats may be billed apart. */
+/** A period usually has so many bills: flats may be billed apart. */
 function usualCount(bills: readonly Bill[]): number {
   const newest = bills.slice(-2 * BILLS_OF_RULE);
   // Each period counts once: of bills that are issued again there are many, but of few periods.

@@ -50,7 +50,7 @@ export interface Bill {
   /** Days without a cost of their own that no reading shows to have in it, and those that a later one carries. */
   readonly missing: number;
   readonly estimated: number;
-  /** How much of the sum is open: readings over an end of the period, and charges that a reading after a gap lacks. */
+  /** So much of the sum is open: readings over an end of the period, and charges that a reading after a gap lacks. */
   readonly open: Micro;
 }
 
@@ -155,7 +155,7 @@ function costsOf({ origin, days }: MeterDays, judgeGap: GapJudge): MeterCosts {
 
 /** The facts of a period from the days of a meter. */
 interface PeriodCosts extends Pick<Bill, 'sums' | 'step' | 'open'> {
-  /** How many of its days close a reading. */
+  /** So many of its days close a reading. */
   readonly closed: number;
   /** Places in the period. */
   readonly missing: readonly number[];
@@ -176,7 +176,7 @@ function costsOver(meter: MeterCosts, from: Day, count: number): PeriodCosts {
   const estimated = estimates
     .filter((estimate) => isLeftOpen(estimate, first, end))
     .reduce((total, { open }) => total + open, 0);
-  /** With one day more and one less, or a share of them. */
+  /** The sum with one day more and one less, or a share of them. */
   const moved = (more: Micro | null, less: Micro | null, share = 1) =>
     more === null || less === null ? null : sum + Math.round(share * (more - less));
   const before = costOfDay(readings, first - 1);
@@ -217,7 +217,7 @@ const MOST_ZEROS = 1;
 interface Estimate {
   readonly first: number;
   readonly last: number;
-  /** What it was off is in the reading of `last`; otherwise that is cut at zero, and the rest is never given back. */
+  /** The reading of `last` makes up for it. Otherwise that reading is cut at zero, and the rest is never given back. */
   readonly isPutRight: boolean;
   readonly open: Micro;
 }
@@ -232,7 +232,7 @@ function estimatesIn(days: Ledger['days'], span: DaySpan): Estimate[] {
     (run) => energies[run.next]?.amount === 0 && (isEstimate(run) || looksEstimated(energies, run)),
   );
   return [
-    // By how much it was put right, give or take a day.
+    // `open` is what the reading put right, give or take a day.
     ...runs.map(({ first, next, right }) => ({
       first: placeOf(first),
       last: placeOf(right),
@@ -248,13 +248,13 @@ function estimatesIn(days: Ledger['days'], span: DaySpan): Estimate[] {
   ];
 }
 
-/** Whether the estimates lie over an end of the period, or are never put right and lie in it. */
+/** The estimates lie over an end of the period, or lie in it and are never put right. */
 function isLeftOpen({ first, last, isPutRight }: Estimate, from: number, end: number): boolean {
   const isOver = (at: number) => first < at && last >= at;
   return isPutRight ? isOver(from) || isOver(end) : first < end && last >= from;
 }
 
-/** Whether so many equal readings are followed by a day of no heat in a dwelling that seldom has such days. */
+/** Equal readings before a day of no heat are an estimate if the dwelling seldom has such days. */
 function looksEstimated(energies: readonly Reading[], { first, next }: Run): boolean {
   if (next - first < FEWEST_BEFORE_ZERO || energies[first]?.amount === 0) return false;
   const before = energies.slice(Math.max(0, first - FEWEST_DAYS), first);

@@ -11,7 +11,7 @@ const FEWEST_BILLS = 4;
 const LEAST_STEPS = 100;
 /** Standard deviation by rounding, in steps of the days: of the bill and of its days, as like days are rounded alike. */
 const OF_DAYS = 3.5;
-/** That of a number rounded to a step. */
+/** Standard deviation of a number that is rounded to a step. */
 const OF_STEP = 1 / Math.sqrt(12);
 
 /** The standard deviation of a bill by rounding. */

@@ -45,7 +45,7 @@ const FEWEST_SHIFTED = 5;
 const BILLS_TO_SPARE = 2;
 /** Bills further off than so many scatters are outliers (Rousseeuw and Leroy, 1987). */
 export const OUTLIER = 2.5;
-/** So many lines are tried, one in four of those through three of twelve bills: some of them are through right ones. */
+/** One in four of the lines through three of twelve bills is tried: some of those are through right bills only. */
 const MOST_SAMPLES = 70;
 /** Rounding is believed as if so many bills had told it. */
 const ROUNDING_BILLS = 6;
@@ -69,7 +69,7 @@ export interface Rule extends Form {
   readonly inverse: readonly Terms[];
   readonly scatter: number;
   readonly freedom: number;
-  /** How many bills it was learnt by: the others are outliers. */
+  /** It was learnt by so many bills: the others are outliers. */
   readonly bills: number;
   /** The standard deviation by rounding, which all limits are measured in. */
   readonly rounding: number;
@@ -77,7 +77,7 @@ export interface Rule extends Form {
   readonly criterion: number;
 }
 
-/** What bills are foretold by. */
+/** The part of a rule that foretells bills. */
 export type Prediction = Pick<Rule, 'placing' | 'rates' | 'fitted' | 'inverse' | 'scatter' | 'freedom'>;
 
 /** The largest limit of a rule that may acquit. */
@@ -104,7 +104,7 @@ function termsOf(placing: Placing, { sums, days, bills }: BilledDays): Terms | n
   return sum === null ? null : [sum, days, bills];
 }
 
-/** Whether the rule is sure of the bill, and the bill is within its limit. */
+/** The rule is sure of the bill, and the bill is within its limit. */
 export function isKept(rule: Rule, bill: Observation): boolean {
   const prediction = predict(rule, bill);
   if (prediction === null) return false;

@@ -90,7 +90,7 @@ const moreOrLess = (amount: Micro): string => `${money(Math.abs(amount))} ${amou
 
 const inCents = (amount: Micro | null): Micro | null => amount && Math.round(amount / CENT) * CENT;
 
-/** With what was paid of its days before. */
+/** The days may have been paid in part before. */
 export const differenceOf = ({ total, paid, sum }: BillCheck): Micro => total + (paid ?? 0) - sum;
 
 /** Rounded to a tenth; `null` of no sum. */

@@ -38,7 +38,7 @@ type Expect = (left: readonly Day[]) => { readonly mean: number; readonly varian
 
 /** Two winters and two summers. */
 const LEARNT_FROM_DAYS = 2 * YEAR_DAYS;
-/** When it is coldest, a month after the shortest day: the season of before the first summer and winter were seen. */
+/** It is coldest a month after the shortest day: the season that is assumed until a summer and a winter were seen. */
 const COLDEST_DAY = 20;
 /**
  * The states: level, cosine and sine of the year and of half a year, and a deviation that fades. Before anything is known,
@@ -47,7 +47,7 @@ const COLDEST_DAY = 20;
 const MEAN = [1, 0.3, 0, 0, 0, 0];
 const UNSURE = [0.4, 0.2, 0.2, 0.05, 0.05, 0];
 const DEVIATION = 5;
-/** How far the level moves in a year, as a share of the mean root: people and houses change slowly. */
+/** The level moves so much in a year, as a share of the mean root: people and houses change slowly. */
 const DRIFT = 0.06;
 /** Correlation of a day's deviation with that of the day before: weather lasts for a week. */
 const PERSISTENCE = 0.85;
@@ -104,7 +104,7 @@ function learn(kind: keyof Amounts, { days, today }: ForecastFacts): Expect | nu
   const points = readings.filter(({ missed }) => missed < LONGEST_SPAN_DAYS).map(pointOf);
   const daysIn = (some: readonly Point[]) => some.reduce((sum, one) => sum + one.days, 0);
   if (daysIn(points) >= FEWEST_DAYS) return filtered(points, from);
-  // With too few days the mean of the newest readings goes on.
+  // Too few days tell no season: the mean of the newest readings goes on.
   const newest = points.slice(-TWO_WEEKS_DAYS);
   const use = newest.reduce((sum, { days, root }) => sum + days * root ** 2, 0) / Math.max(1, daysIn(newest));
   return (left) => ({ mean: use * left.length, variance: left.length === 0 ? 0 : null });

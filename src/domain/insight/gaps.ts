@@ -1,4 +1,4 @@
-// Which reading has the days of a gap in it, or whether they are lost: the standing charges of a reading tell, or its size.
+// The days of a gap are in one of the readings around it, or lost: the standing charges of a reading tell, or its size.
 import { inFull, type Micro } from '../amount.ts';
 import { median, medianDeviation } from '../leastSquares.ts';
 import type { Amounts } from '../ledger.ts';
@@ -62,7 +62,7 @@ function gapEvidence(days: DayLookup, day: Day, missed: number): GapEvidence {
   return { heldBy: 'next', unbilled };
 }
 
-/** Whether the day's cost has the standing charge of the day after it as well, and cannot have that of the day before. */
+/** The day's cost has the standing charge of the day after it as well, and cannot have that of the day before. */
 function holdsNextDay(days: DayLookup, day: Day): boolean {
   return days.get(addDays(day, -1)) !== undefined && chargesByNeighbours(days, day, day)?.charges === 2;
 }

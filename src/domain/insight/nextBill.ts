@@ -1,4 +1,4 @@
-// What will the next bill be? Its days, and what they come to by the rule of the bills before.
+// The next bill: its days, and what they come to by the rule of the bills before.
 import { type Micro, sumKnown } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { median } from '../leastSquares.ts';
@@ -16,8 +16,8 @@ const NEWEST_PERIODS = 7;
 const SHORTEST_MONTH_DAYS = 26;
 
 /**
- * From the end of the newest bill on, for as long as its periods usually are, in whole months or days below a month. `null`: no invoice
- * has a period that has begun, or two more should have come since.
+ * It begins at the end of the newest bill and is as long as its periods usually are, in whole months, or days below a month.
+ * `null`: no invoice has a period that has begun, or two more should have come since.
  */
 export function nextBillSpan(invoices: readonly Invoice[], today: Day, zone: Zone): DaySpan | null {
   const begun = billPeriods(invoices, zone).filter((period) => period.from <= today);

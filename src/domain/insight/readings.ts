@@ -12,7 +12,7 @@ export interface Reading {
   readonly missed: number;
 }
 
-/** To see the readings on both sides of a gap. */
+/** Both readings around a gap are to be seen. */
 const AROUND_DAYS = LONGEST_CARRIED_DAYS + 1;
 /** A month tells what days are like, and three months are a season. */
 export const FEWEST_DAYS = 30;
@@ -26,7 +26,10 @@ export const TWO_WEEKS_DAYS = 14;
 export const LONGEST_SPAN_DAYS = 7;
 /** The same reading so many days in a row is an estimate where readings are seldom equal by chance; heat is not used that evenly. */
 const FEWEST_EQUAL = 4;
-/** As many runs of equal readings as that may come by chance in a year: where they are named, and where they leave a bill in doubt. */
+/**
+ * Equal readings are named as estimates if chance gives fewer such runs than this in a year, and doubted for a bill if fewer than
+ * the next.
+ */
 const NAMED_BY_CHANCE = 0.2;
 export const DOUBTED_BY_CHANCE = 0.8;
 /** A register cannot show what is no multiple of its step: two such readings that are equal are estimates. */
@@ -57,10 +60,10 @@ export function readingsIn<Kind extends keyof Amounts>(
   return readings;
 }
 
-/** Which reading has the days of the gap before the reading in it. */
+/** The reading that has the days of the gap before this reading in it. */
 export type HeldBy = (reading: Reading) => 'next' | 'previous' | 'none';
 
-/** For each day of the span the reading that it is in: its own, or that of a gap, as a rule the next one. `null`: in none. */
+/** Each day of the span has a reading that it is in: its own, or that of a gap, as a rule the next one. `null`: none. */
 export function readingOfEachDay<Kind extends keyof Amounts>(
   kind: Kind,
   days: Days<Kind>,

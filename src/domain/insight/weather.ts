@@ -179,12 +179,12 @@ function lineThrough(days: readonly HeatDay[], given: number | null) {
   return isSure ? { base, hotWater: Math.max(0, hotWater), slope, covariance } : ('not_heated' as const);
 }
 
-/** In proportion to what the line makes of each: they add up to what was used. */
+/** The line makes something of each part; they are scaled so that they add up to what was used. */
 function splitBy({ base, hotWater, slope, covariance }: Line, days: readonly HeatDay[], energy: number) {
   const degrees = days.reduce((sum, { felt }) => sum + degreesBelow(base, felt), 0);
   const total = hotWater * days.length + slope * degrees || 1;
   const share = (slope * degrees) / total;
-  // How the share changes with each coefficient.
+  // The derivatives of the share by each coefficient.
   const gradient = [(-share * days.length) / total, ((1 - share) * degrees) / total];
   const ofWater = (WATER_STRAYS * (1 - share)) ** 2;
   const half = BAND * energy * Math.sqrt(quadratic(gradient, covariance) + ofWater);
@@ -260,6 +260,8 @@ function longRun(residuals: readonly number[]): number {
   return Math.max(0, variance);
 }
 
-/** With so many lags of so few days `longRun` is told too small: the critical value of a sum, in standard deviations. */
+/**
+ * `longRun` is too small for so many lags of so few days: the critical value of a sum makes up for it, in standard deviations.
+ */
 const quantile = (byLags: readonly number[], days: number): number =>
   byLags.reduce((sum, one, power) => sum + one * ((TWO_WEEKS_DAYS + 1) / days) ** power, 0);

@@ -11,7 +11,7 @@ export const tariff = z.object({
   unitRate: z.number(),
   /** The price of one day, in micro units. */
   standingCharge: z.int(),
-  /** How far off the true prices may be: rounding allows no more. A tariff that 0.1.0 has kept has none. */
+  /** Rounding allows no larger error of the prices. A tariff that 0.1.0 has kept has none. */
   unitRateMargin: z.number().default(0),
   standingChargeMargin: z.int().default(0),
   /** First and last day that it explains. */
@@ -61,7 +61,7 @@ export function fitTariff(days: Days): Tariff | null {
   };
 }
 
-/** How many standing charges the cost of a day holds, usually one; `null` when the tariff does not explain it. */
+/** The cost of a day holds so many standing charges, usually one; `null`: the tariff does not explain it. */
 export function chargesOn(tariff: Tariff, days: DayLookup, day: Day): number | null {
   const billed = billedDay(days, day);
   return billed && chargesIn(tariff, billed);
@@ -79,8 +79,8 @@ export interface ChargesHeld {
 }
 
 /**
- * How many standing charges the cost of a day holds, by the tariff of the two months before `gap`, or else of those after the day, or of
- * half a year before. `null`: none of them explains the cost, or has a standing charge that can be told apart.
+ * The standing charges that the cost of a day holds, by the tariff of the two months before `gap`, or else of those after the
+ * day, or of half a year before. `null`: none of them explains the cost, or has a standing charge that can be told apart.
  */
 export function chargesByNeighbours(days: DayLookup, day: Day, gap: Day): ChargesHeld | null {
   const before = (count: number) => daysOf({ from: addDays(gap, -count), to: gap });
@@ -116,7 +116,7 @@ export function standingPart(tariff: Tariff, days: DayLookup, day: Day): Micro |
   return Math.min(billed.cost, charges * tariff.standingCharge);
 }
 
-/** Whether the tariff told before has given way: it does not explain most of the days that the new one stands on. */
+/** The tariff told before has given way if it does not explain most of the days that the new one stands on. */
 export function hasMoved(told: Tariff, fitted: Tariff, days: Days): boolean {
   const prices = { ...told, tolerance: Math.max(told.tolerance, fitted.tolerance) };
   const stoodOn = billedDays(days).filter(

@@ -22,10 +22,10 @@ interface Line {
 }
 
 export interface TariffLine extends Line {
-  /** How far off the true numbers may be while rounding is all that moves a day. */
+  /** The largest error of the numbers if rounding is all that moves a day. */
   readonly rateMargin: number;
   readonly standingMargin: Micro;
-  /** How far off it a day may be that it explains. */
+  /** A day that the line explains is no further off it. */
   readonly tolerance: Micro;
   /** The first day on it. */
   readonly from: Day;
@@ -33,14 +33,14 @@ export interface TariffLine extends Line {
 
 type Bounds = readonly [low: number, high: number];
 
-/** So many days in a row that a line does not explain are another tariff. */
+/** Another tariff has begun if a line does not explain so many days in a row. */
 export const NEW_TARIFF_DAYS = 3;
 
-/** From exact bills to those in whole cents, rounded twice. */
+/** Bills may be exact, or in whole cents and rounded twice. */
 const TOLERANCES: readonly Micro[] = [2, 100, 1_000, 10_000, 20_000];
 const WHOLE_CENT = 10_000;
 const FEWEST_DAYS = 7;
-/** So many days show how exactly the provider bills. */
+/** The provider's rounding shows in so many days. */
 const SURELY_BILLED_DAYS = 14;
 /** One day in five may be odd. */
 const ODD_DAY_WEIGHT = 4;
@@ -89,7 +89,7 @@ function fitNewest(days: readonly BilledDay[], tolerance: Micro): TariffLine | n
   if (line === null) return null;
   const isOff = (day: BilledDay) => (isOn(line, day, tolerance) ? -2 : 1);
   const changedAt = newestStretch(days, isOff, NEW_TARIFF_DAYS - 1);
-  // Of several tariffs the one of most days may have ended: the newer half has to tell its own.
+  // The line that most days are on may be that of a tariff that has ended: the newer half has to tell its own.
   if (changedAt === 0) return fitNewest(days.slice(Math.ceil(days.length / 2)), tolerance);
   if (changedAt === days.length) return refined(days, line, tolerance);
   const since = days.slice(changedAt);
@@ -166,7 +166,7 @@ function shortest([low, high]: Bounds): number {
 const isOn = (line: Line, { energy, cost }: BilledDay, tolerance: Micro): boolean =>
   Math.abs(cost - line.rate * energy - line.standing) <= tolerance;
 
-/** On the line, or billed without its standing charge. */
+/** A day may be billed without its standing charge. */
 const isExplained = (line: Line, day: BilledDay, tolerance: Micro): boolean =>
   isOn(line, day, tolerance) || isOn({ ...line, standing: 0 }, day, tolerance);
 

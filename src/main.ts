@@ -8,7 +8,10 @@ import { systemClock } from './foundation/clock.ts';
 import { EXIT } from './foundation/failure.ts';
 
 const LINGER_MS = 250;
-/** For each address of a name. Node's quarter of a second is too short for a slow link, and the last address may lead nowhere. */
+/**
+ * Each address of a name is tried so long. Node's quarter of a second is too short for a slow link, and the last address may lead
+ * nowhere.
+ */
 const ADDRESS_MS = 2_500;
 setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_MS);
 

@@ -96,7 +96,7 @@ interface Closing {
   readonly closes: ReadingCloses;
   /** The source that tells; `unknown`: there is no reading to tell. */
   readonly from: 'configuration' | 'state' | 'readings' | 'unknown';
-  /** So many of the newest days have readings; `null`: they were not asked for. */
+  /** Newest days that have readings; `null`: they were not asked for. */
   readonly days: number | null;
 }
 

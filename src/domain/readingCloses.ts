@@ -3,7 +3,7 @@ import { addDays, type Day, type Zone } from './period.ts';
 
 export type ReadingCloses = 'same_day' | 'previous_day';
 
-/** So many of the newest days are looked at. */
+/** Only the newest days are looked at. */
 export const DAYS_LOOKED_AT = 28;
 
 /** A reading in the first six hours says what was used until then: mostly on the day before. */

@@ -1,4 +1,4 @@
-// When an account is polled and retried: data, and the one place that says it.
+// The due times of an account, for polls and retries: data, and the one place that says them.
 //
 //   the schedule        by the wall clock as it is now, never later than the next of its times
 //   a retry, a pause    told in seconds, and so by the monotonic clock, which no step of the wall clock moves

@@ -19,7 +19,7 @@ interface HandlerParts {
   readonly context: Pick<ProcessParts['context'], 'zone' | 'config' | 'clock' | 'topics'>;
 }
 
-/** For requests over MQTT. */
+/** The handlers of requests over MQTT. */
 export function fleetHandlers(parts: HandlerParts): Readonly<Record<string, Handler>> {
   const { counts, opened, link, context } = parts;
   const { zone, config, clock, topics } = context;
@@ -62,7 +62,7 @@ export function fleetHandlers(parts: HandlerParts): Readonly<Record<string, Hand
       const isWhole = warning === null && (view.list.constituencies ?? []).length > 0;
       const name = isWhole ? listName(view.question) : null;
       if (name !== null) link.publish([listMessage(topics, zone, name, view)]);
-      // Earlier publications are not known here.
+      // This process does not know earlier publications.
       const more = { ...(warning === null ? {} : { warning }), fetched: true, changed: name !== null };
       return { status: 'ok', data: { ...listAnswer(topics, zone, name, view), ...more } };
     },

@@ -1,5 +1,5 @@
-// How a fleet is: what the database counts, and what of it is wrong. All accounts are looked at for that, so one process counts for
-// all, and the others take what it has counted.
+// The health of a fleet: the database's counts, and faults that follow from them. All accounts are looked at for that,
+// so one process counts for all, and the others take what it has counted.
 import type { Fleet } from '../config/schema.ts';
 import type { Reason } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
@@ -13,7 +13,7 @@ import { type Transactions, TransactionWatch } from './transactions.ts';
 
 type FleetPart = NonNullable<Health['fleet']>;
 
-/** As the database counts; times in it are text. */
+/** The database counts; times in it are text. */
 interface CountRow {
   readonly health: Omit<
     Health,
@@ -24,7 +24,7 @@ interface CountRow {
   readonly toldToWait: number;
   /** `null`: the provider has not asked all to wait. */
   readonly pausedUntil: string | null;
-  /** For how long the oldest one is due that is overdue; 0: none is. */
+  /** The oldest account that is overdue has been due so long; 0: none is. */
   readonly oldestDueMs: number;
   readonly codes: readonly { readonly code: string; readonly accounts: number }[];
   readonly transactions: Transactions;
@@ -65,7 +65,7 @@ const COUNTED_FOR_ALL = `SELECT counted, (extract(epoch FROM clock_timestamp() -
 
 /** The keeper counts each ten seconds. A process of before, which keeps, does not count for others. */
 const STALE_MS = 25_000;
-/** For all who ask at this moment. */
+/** One count answers all who ask within it. */
 const SAME_MOMENT_MS = 2_000;
 
 interface Parts {
@@ -75,7 +75,7 @@ interface Parts {
   readonly clock: Clock;
 }
 
-/** As it is now, for a command: its count does not stand for those of the processes. Rejects with DatabaseTrouble. */
+/** A command counts once: its count does not stand for those of the processes. Rejects with DatabaseTrouble. */
 export async function countOnce({ database, fleet, zone }: Omit<Parts, 'clock'>): Promise<Counted> {
   const values = [fleet.claim_seconds, zone.name];
   const [row] = await database.query<{ counted: CountRow }>(COUNT_ONCE, values);
@@ -95,17 +95,20 @@ export class FleetCounts {
     this.#watch = new TransactionWatch(parts.clock);
   }
 
-  /** As it was counted last; `null`: not yet. */
+  /** The last count; `null`: none yet. */
   get last(): Counted | null {
     return this.#last;
   }
 
-  /** To be called every ten seconds. `isKeeper`: counts for all; the others count only where nobody has. Rejects with DatabaseTrouble. */
+  /**
+   * The process looks every ten seconds. `isKeeper`: counts for all; the others count only if nobody has. Rejects with
+   * DatabaseTrouble.
+   */
   async look(isKeeper: boolean): Promise<void> {
     if (isKeeper || !(await this.#take(COUNTED_FOR_ALL, []))) await this.#count();
   }
 
-  /** As it is now, for somebody who asks. Rejects with DatabaseTrouble. */
+  /** Somebody asks, and gets a fresh count. Rejects with DatabaseTrouble. */
   async now(): Promise<Counted> {
     const isFresh = this.#parts.clock.monotonic() - this.#countedAt < SAME_MOMENT_MS;
     return isFresh && this.#last !== null ? this.#last : this.#count();

@@ -51,7 +51,7 @@ export class Keeper {
     this.#startedAt = parts.context.clock.now();
   }
 
-  /** To be called every few seconds. Never rejects. */
+  /** The process looks every few seconds. Never rejects. */
   async look(): Promise<void> {
     const { membership, counts, context } = this.#parts;
     try {

@@ -62,7 +62,7 @@ export async function startMember(machine: Machine) {
     parts,
     worker,
 
-    /** To be called every two seconds. Rejects with NumberTaken only. */
+    /** The process beats every two seconds. Rejects with NumberTaken only. */
     async beat(): Promise<void> {
       await membership.beat();
       // A broker that does not answer must not stop the beat.

@@ -44,7 +44,7 @@ SELECT (SELECT number FROM me) AS number, (SELECT mine FROM keeping) AS "isKeepe
   (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
 FROM heat2mqtt.fleet`;
 
-/** What the database says of the fleet. */
+/** The database's row about the fleet. */
 interface Answer {
   readonly number: number;
   readonly isKeeper: boolean | null;
@@ -74,7 +74,7 @@ export class Membership {
   /** 0: none yet. */
   #number = 0;
   #isKeeper = false;
-  /** On the monotonic clock: when the question was asked that was answered last. */
+  /** The question that was answered last was asked then, on the monotonic clock. */
   #askedAt = Number.NEGATIVE_INFINITY;
   #trouble: Trouble | null = null;
   #beats = 0;
@@ -112,7 +112,7 @@ export class Membership {
     return this.#trouble;
   }
 
-  /** To be called every two seconds. Rejects with NumberTaken only. */
+  /** The process beats every two seconds. Rejects with NumberTaken only. */
   async beat(): Promise<void> {
     const { readSecretsAgain, counts, log } = this.#tools;
     try {
@@ -124,7 +124,7 @@ export class Membership {
     } catch (err) {
       if (isNumberTaken(err)) throw new NumberTaken(this.#number, err);
       this.#trouble = { fault: err, failuresInARow: 1 + (this.#trouble?.failuresInARow ?? 0) };
-      // Earlier counts are not told again as if they were new.
+      // The next beat counts, so that old counts are not told as if they were new.
       this.#beats = 0;
       log.debug({ err }, 'the database does not hear this process');
       await readSecretsAgain().catch(() => undefined);

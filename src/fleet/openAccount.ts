@@ -62,7 +62,7 @@ export async function withAccount(
     for (const secret of secrets) context.scrubber.register(secret);
     const open = before ?? (await openAnew(ties, parts));
     const isWell = await step(open);
-    // Whether it may read the meters of others is asked when it is opened.
+    // The right to read the meters of others is looked at only when an account is opened.
     if (isWell && ties.isAlone && secrets.size <= MOST_SECRETS) stillOpen.set(claim.stored, open);
   } finally {
     // Those of the next accounts come.

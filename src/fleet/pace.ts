@@ -1,4 +1,5 @@
-// How fast this process may ask the issuer and the provider, and when nobody of the fleet may: what stands before each request.
+// The pace limits this process's requests to issuer and provider, and pauses those of the whole fleet: it stands before
+// each request.
 import { EXIT, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
@@ -17,7 +18,7 @@ const fleetPaused = (retryAfterMs: number) =>
 
 // Too many requests; service unavailable.
 const ASKS_FOR_TIME = [429, 503];
-// When three accounts are told to wait within a minute, it is not about the one.
+// Three accounts that are told to wait within a minute are not meant one by one.
 const ACCOUNTS_THAT_ARE_ALL = 3;
 const TOGETHER_MS = 60_000;
 
@@ -30,12 +31,12 @@ interface Tools {
 export class Pace {
   readonly #tools: Tools;
   readonly #requestsPerSecond: number;
-  /** How many processes share the pace. */
+  /** The processes that share the pace. */
   #processes = 1;
-  /** On the monotonic clock. */
+  /** A moment on the monotonic clock. */
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #nextAt = Number.NEGATIVE_INFINITY;
-  /** When accounts were told to wait. */
+  /** Accounts by the moment at which they were told to wait. */
   readonly #toldToWait = new Map<string, number>();
 
   /** `requestsPerSecond`: of all processes together. */
@@ -50,7 +51,7 @@ export class Pace {
     this.#pause(pausedMs);
   }
 
-  /** For how long no request of any account may be sent. */
+  /** No request of any account may be sent for so long. */
   pausedMs(): number {
     return Math.max(0, this.#pausedUntil - this.#tools.clock.monotonic());
   }

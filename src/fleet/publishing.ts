@@ -1,5 +1,5 @@
-// What the broker has of one account, and what it is still to be told. Both are kept in one document of the account, so that whichever
-// process has it next goes on with them.
+// The broker's view of one account, and what it is still to be told, are kept in one document of the account, so that
+// whichever process has it next goes on with them.
 import type { Account } from '../accounts/account.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { eventsOfStates } from '../accounts/events.ts';
@@ -40,7 +40,7 @@ const documentOf = ({ stored }: Claim) => stored.document('published', published
 
 const NOTHING = { topics: {}, components: {}, lists: null, events: [] };
 
-/** As the turn before has left it, which the account goes on from. */
+/** The account goes on from what the turn before has left. */
 export async function readPublished(claim: Claim, account: Account): Promise<Published> {
   // A household that was moved here may have left some untold.
   const ofHousehold = { ...NOTHING, told: account.told, events: account.history.record.untold };
@@ -52,7 +52,7 @@ export async function readPublished(claim: Claim, account: Account): Promise<Pub
 /** The end of a turn, as far as the broker has to know of it. */
 interface Ended {
   readonly account: Account;
-  /** As `readPublished` gave it. */
+  /** `readPublished` gave it. */
   readonly published: Published;
   /** Events of this turn: the documents of the account need not remember them. */
   readonly events: readonly Message[];

@@ -8,7 +8,7 @@ export interface AccountLogin {
   readonly id: string;
   readonly username: string;
   readonly password: string;
-  /** From when on its readings are asked for; `null`: as configured for all. */
+  /** Its readings are asked for from this day on; `null`: as configured for all. */
   readonly historySince: Day | null;
 }
 
@@ -89,7 +89,7 @@ type Listed = Readonly<
     Record<'failures', number>
 >;
 
-/** In the order of their ids. */
+/** They have the order of their ids. */
 export const listAccounts = (database: Database, onlyFailing: boolean): Promise<Listed[]> =>
   database.query<Listed>(
     `SELECT id, CASE WHEN removed THEN 'removing' WHEN paused THEN 'paused' WHEN failures > 0 THEN 'failing'

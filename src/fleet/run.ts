@@ -35,7 +35,7 @@ export interface ProcessParts {
   readonly shared: SharedInFleet;
 }
 
-/** Of the life of an access token: no refresh is planned before. */
+/** No refresh is planned before this share of an access token's life. */
 const EARLIEST_REFRESH = 0.8;
 const PUBLISH_AGAIN_MS = 2_000;
 /** Somebody has to change the rights at the broker first. */

@@ -1,4 +1,4 @@
-// When each account is due: at a tick of the schedule, and later by its own share of the shortest time between two ticks, so
+// Each account is due at a tick of the schedule, and later by its own share of the shortest time between two ticks, so
 // that the polls of thousands come evenly.
 import { createHash } from 'node:crypto';
 import type { CronTimes } from '../engine/schedule.ts';
@@ -30,7 +30,7 @@ export function openSchedule(cron: CronTimes, now: number) {
   }
 
   return {
-    /** When the account is to be polled next after this moment. */
+    /** The account's next poll after this moment. */
     nextPoll(account: string, now: number): number {
       const delay = shareOf(account) * spanMs;
       const isLater = (tick: number) => tick + delay > now;

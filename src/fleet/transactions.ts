@@ -8,7 +8,7 @@ import type { Clock } from '../foundation/clock.ts';
 export interface Transactions {
   /** The next one that will be given. */
   readonly next: number;
-  /** How many were given since the oldest one began that is open, or since what it sees; 0: none was. */
+  /** The numbers given since the oldest one began that is open, or since what it sees; 0: none was. */
   readonly oldestAge: number;
   /** The process of PostgreSQL that has it open; `null`: a replication slot, a prepared transaction, or none. */
   readonly pid: number | null;

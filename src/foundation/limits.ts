@@ -7,7 +7,7 @@ export type ConcurrencyLimit = LimitFunction;
 /** Runs at most so many steps at once, the others in the order in which they came. */
 export const concurrencyLimit = (atOnce: number): ConcurrencyLimit => pLimit(atOnce);
 
-/** At most so many starts within a sliding window of `windowMs`. */
+/** It allows so many starts within a sliding window of `windowMs`. */
 export class RateLimit {
   readonly #clock: Clock;
   readonly #most: number;

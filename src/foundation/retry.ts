@@ -1,4 +1,4 @@
-// How long to wait before trying again: exponential back-off with jitter, capped, and never shorter than asked for.
+// Retries wait with exponential back-off and jitter: capped, and never shorter than asked for.
 import { Failure } from './failure.ts';
 
 const FIRST_WAIT_MS = { soon: 15_000, later: 60_000, never: 30 * 60_000 } as const;

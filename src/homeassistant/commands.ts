@@ -113,7 +113,7 @@ const amount = z
   .transform((value) => value ?? Number.NaN);
 const row = z.object({ start: z.number(), end: z.number(), state: amount, sum: amount, mean: amount });
 
-/** To the second, with the offset that Home Assistant insists on. */
+/** Home Assistant insists on an offset. Seconds are enough. */
 export const instant = (epochMs: number): string => `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;
 
 /** The metadata of those of these statistics that Home Assistant has, by id. */
@@ -153,7 +153,7 @@ const ENTRIES_AT_ONCE = 200;
 
 /** The entities of MQTT that are not disabled, by unique id: a person may have given them other ids. */
 export async function mqttEntities(home: HomeAssistant): Promise<ReadonlyMap<string, string>> {
-  // In short, and without those that are disabled; unique ids are in the entries only.
+  // This list is short and leaves out those that are disabled; unique ids are in the entries only.
   const { entities } = await home.send({ type: 'config/entity_registry/list_for_display' }, shortEntries);
   const ids = entities.filter(({ pl }) => pl === 'mqtt').map(({ ei }) => ei);
   const byUniqueId = new Map<string, string>();

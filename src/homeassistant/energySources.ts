@@ -27,7 +27,7 @@ export interface GasSource {
 export type Change = 'add' | 'remove';
 
 export interface Plan {
-  /** To be added or removed. */
+  /** They are to be added or removed. */
   readonly changed: readonly GasSource[];
   /** All sources afterwards; those that are not changed are the very objects that were read. */
   readonly after: readonly Source[];

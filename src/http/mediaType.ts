@@ -25,7 +25,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   'text/xml',
 ]);
 
-/** In words that continue "characters of". */
+/** The words continue "characters of". */
 export function mediaTypeIn(contentType: string | null | undefined): string {
   if (contentType == null) return 'no type';
   const type = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';

@@ -3,7 +3,7 @@ import { globalAgent } from 'node:https';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Whether this Node can use a proxy, and was told to: both show at the agent of all requests. */
+/** This Node may be able to use a proxy, and may have been told to: both show at the agent of all requests. */
 export interface ProxySupport {
   readonly isThere: boolean;
   readonly isOn: boolean;

@@ -26,7 +26,7 @@ export const trustIn =
 
 /** Those that count where nothing else is said, also what NODE_EXTRA_CA_CERTS adds. */
 function usualAuthorities(): (string | Buffer)[] {
-  // From Node 22.15 on.
+  // Node has it since 22.15.
   if ('getCACertificates' in tls) return (tls.getCACertificates as (type: string) => string[])('default');
   const extra = process.env.NODE_EXTRA_CA_CERTS ?? '';
   try {

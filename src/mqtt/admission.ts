@@ -31,7 +31,7 @@ export class Admission {
     this.#throttledLog = new ThrottledLog(parts.clock);
   }
 
-  /** To be called with each new connection. */
+  /** The server gives it each new connection. */
   knock(socket: Socket): void {
     const [oldest] = this.#strangers.keys();
     if (oldest && this.#strangers.size >= MOST_STRANGERS) oldest.destroy();

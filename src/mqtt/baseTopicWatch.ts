@@ -25,7 +25,7 @@ interface WatchParts {
 
 // Time enough for an `online` that comes anyway: ours after the will of our last connection, or that of a rival that starts again.
 const WRONG_FOR_MS = 1_000;
-/** Between two answers of a kind, so that no flood and no rival makes another flood of them. */
+/** Two answers of a kind are so far apart, so that no flood and no rival makes another flood of them. */
 const REST_MS = 10_000;
 const LOOK_REST_MS = 1_000;
 const FORGOTTEN_AFTER_MS = 3_600_000;

@@ -140,11 +140,11 @@ function closingOf(client: MqttClient): Promise<Closing> {
   });
 }
 
-/** How a connection has ended. */
+/** The end of a connection. */
 export interface End extends Reason {
   /** The first thing that had no answer. */
   readonly unanswered: string | undefined;
-  /** That is left out from now on. */
+  /** It is left out from now on. */
   readonly nextGetsFurther: boolean;
 }
 
@@ -177,7 +177,7 @@ export class Connection {
   readonly #places: ConcurrencyLimit;
   /** Oldest first. */
   readonly #unanswered = new Set<Unanswered>();
-  /** Of publishes that have no answer. */
+  /** Bytes of publishes that have no answer. */
   #bytesUnderWay = 0;
 
   constructor(client: MqttClient, { closed, clock, version, limits, culprit }: ConnectionParts) {
@@ -208,7 +208,7 @@ export class Connection {
     return !this.#client.stream.destroyed;
   }
 
-  /** To be called before what has not come counts as not there. Rejects with why it has ended. */
+  /** The caller makes sure before what has not come counts as not there. Rejects with the reason why the connection has ended. */
   async mustBeOpen(): Promise<void> {
     if (!this.isOpen) throw notAcknowledged(await this.ended);
   }

@@ -1,4 +1,4 @@
-// Which of the things that were sent makes a broker end the connection.
+// A broker may end the connection over one of the things that were sent: it is found and left out.
 import type { Subscription } from './message.ts';
 import type { Reason } from './reasonCodes.ts';
 
@@ -38,7 +38,7 @@ export class Culprit {
     return this.#suspect?.startsWith(SUBSCRIBE) ?? false;
   }
 
-  /** How a connection has ended over it, so that it is left out. */
+  /** The end of the connection over which it is left out. */
   endOver(name: string): Reason | undefined {
     return this.#leftOut.get(name);
   }

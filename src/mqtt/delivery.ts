@@ -13,7 +13,7 @@ const HELD_BACK_MS = 60_000;
 
 interface DeliveryParts {
   readonly clock: Clock;
-  /** Of retained topics whose newest message of the outbox the broker has refused. */
+  /** Retained topics whose newest message of the outbox the broker has refused. */
   readonly refusals: RefusalList;
   /** Once it is aborted, nothing that waits goes out any more. */
   readonly signal: AbortSignal;

@@ -53,7 +53,7 @@ export class Link {
   readonly #options: LinkOptions;
   readonly #opener = new Opener();
   readonly #culprit: Culprit;
-  /** On the present connection, or the last one. */
+  /** Filters that were refused on the present connection, or the last one. */
   readonly #refusedFilters: RefusalList;
   /** Retained topics whose newest message the broker has refused. */
   readonly #refusedTopics: RefusalList;
@@ -63,7 +63,7 @@ export class Link {
   #consumers: LinkConsumers = { announcement: () => [] };
   #running: Promise<void> = Promise.resolve();
   #hasConnected = false;
-  /** On the monotonic clock: a Pi that starts in 1970 has not been offline for decades. */
+  /** The clock is the monotonic one: a Pi that starts in 1970 has not been offline for decades. */
   #offlineSince: number;
   #lastWarning = '';
   /** Why the broker has ended the last connection, until one lasts. */
@@ -169,7 +169,7 @@ export class Link {
     this.#delivery.begin(connection, this.#consumers.announcement());
     log.info({ mqtt: connection.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
     this.#consumers.onStatus?.();
-    // When it rejects, the connection has ended.
+    // It rejects only if the connection has ended.
     this.#subscriber.insist(connection).catch(() => undefined);
     await clock.sleep(STABLE_MS, connection.gone);
     const isStable = !connection.gone.aborted;
@@ -207,7 +207,7 @@ export class Link {
     this.#delivery.put(this.#hasConnected ? messages : passing);
   }
 
-  /** As `Delivery.send`, past what waits. */
+  /** `Delivery.send`: these messages go past what waits. */
   send(messages: readonly Message[]): Promise<ReadonlySet<string>> {
     return this.#delivery.send(messages);
   }
@@ -222,7 +222,7 @@ export class Link {
     const delivery = this.#delivery.status();
     return {
       ...delivery,
-      /** Whether there was a connection since the start. */
+      /** There was a connection since the start. */
       hasConnected: this.#hasConnected,
       /** Milliseconds since the last moment with a connection, or since the start; 0 while connected. */
       offlineMs: delivery.connected ? 0 : this.#options.clock.monotonic() - this.#offlineSince,

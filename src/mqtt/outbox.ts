@@ -17,7 +17,7 @@ interface Entry {
 }
 
 export class Outbox {
-  /** In the order in which they go out. What is under way gives its place to a newer message of its topic. */
+  /** They go out in this order. What is under way gives its place to a newer message of its topic. */
   readonly #entries = new Map<string | Message, Entry>();
 
   get size(): number {

@@ -19,7 +19,7 @@ export interface Piece {
 export class PacketReader {
   /** Bytes of retained messages so far, also of one that is not whole. */
   retainedBytes = 0;
-  /** As far as it has come. */
+  /** The header, as far as it has come. */
   #header: number[] = [];
   #isRetained = false;
   /** Bytes that are still to follow the last header. */

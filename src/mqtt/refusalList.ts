@@ -16,7 +16,7 @@ export class RefusalList {
     this.#onChange = onChange;
   }
 
-  /** In the order in which they were first refused. */
+  /** They have the order in which they were first refused. */
   get refusals(): readonly Failure[] {
     return [...this.#standing.values()];
   }

@@ -70,7 +70,7 @@ export function whyNotConnected(
     const isOlder = version === 5 && reason.code === UNSUPPORTED_VERSION;
     return isOlder ? new SpeaksNoMqtt5() : new ConnectRefused(reason, caution);
   }
-  // In words of mqtt.js.
+  // These are words of mqtt.js.
   if (fault?.message.startsWith('connack timeout') ?? true) return new BrokerSilent(fault);
   const unreachable = (message: string, hint: string) =>
     new BrokerFailure('broker_unreachable', message, hint, 'soon', fault);
@@ -104,7 +104,7 @@ export function connectionCut({ code, about, what, hint }: Reason): Failure | nu
 export const notAcknowledged = ({ what, hint }: Reason): Failure =>
   new BrokerFailure('not_acknowledged', `The broker has not acknowledged what was sent (${what}).`, hint);
 
-/** With the broker's own reason, where it has told one. */
+/** The broker's own reason is added if it has told one. */
 function endsConnection(when: string, otherwise: string, { code, what, hint }: Reason): Reason {
   const verb = what === NO_ANSWER ? 'gives no answer' : 'ends the connection';
   const words = `it ${verb} when that is ${when}`;

@@ -12,7 +12,7 @@ import { isAnswerPlace, type ResponseTopics } from './responseTopics.ts';
 export interface Answer {
   readonly status: 'ok' | 'skipped' | 'error';
   readonly data?: Readonly<Record<string, unknown>>;
-  /** With `error`: the safe words of a fault that still leaves something to tell. */
+  /** An answer with `error` has the safe words of a fault that still leaves something to tell. */
   readonly error?: ReturnType<typeof safeWords>;
 }
 
@@ -72,7 +72,7 @@ const FLOOD = { most: 20, windowMs: 1_000, longest: 200 };
 /** The kind of all requests that there are not. */
 const UNKNOWN = 'unknown';
 
-/** Where an answer is wanted besides our own topic. */
+/** The place of an answer besides our own topic. */
 type AnswerPlace = Pick<Message, 'topic' | 'correlationData'>;
 
 interface RequestParts {

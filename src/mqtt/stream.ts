@@ -50,7 +50,7 @@ export async function streamBuilder(url: string, tls: BrokerTls): Promise<() => 
   };
 }
 
-/** Where a firewall drops everything, nobody has taken the connection whose answer could be waited for. */
+/** A firewall that drops everything leaves no connection whose answer could be waited for. */
 function inTime<S extends Socket>(socket: S): S {
   return socket.once('timeout', () => {
     if (socket.connecting)

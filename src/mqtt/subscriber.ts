@@ -1,4 +1,5 @@
-// What a link hears: its subscriptions, asked for anew on each connection, and what is retained on a topic that is read once.
+// A link hears through its subscriptions, which are asked for anew on each connection, and reads once what is retained
+// on a topic.
 import { type Clock, deadline } from '../foundation/clock.ts';
 import type { Connection } from './connection.ts';
 import type { Incoming, Subscription } from './message.ts';
@@ -58,12 +59,15 @@ export class Subscriber {
     }
   }
 
-  /** To be called with each message that comes. */
+  /** The link gives it each message that comes. */
   hear(incoming: Incoming): void {
     if (incoming.retained) this.#readers.get(incoming.topic)?.(incoming);
   }
 
-  /** As ReadRetained. A retained message follows its subscription at once. Rejects when the connection ends, or the signal aborts. */
+  /**
+   * See ReadRetained. A retained message follows its subscription at once. Rejects when the connection ends, or the signal
+   * aborts.
+   */
   async read(
     connection: Connection,
     subscription: Subscription,

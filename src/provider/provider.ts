@@ -63,7 +63,7 @@ export interface UsageQuestion {
 export type HoursQuestion = Omit<UsageQuestion, 'interval' | 'readingCloses'>;
 
 export interface InvoiceQuestion extends Customer {
-  /** When the provider last had no list of invoices: for a week its bills are read without asking again. */
+  /** The last time that the provider had no list of invoices: for a week its bills are read without asking again. */
   readonly notFoundAt?: number | null;
   readonly now: number;
   readonly signal?: AbortSignal | undefined;

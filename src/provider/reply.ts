@@ -18,7 +18,10 @@ export const printable = (text: string, most = LONGEST_SHOWN): string =>
 const beginning = (text: string, most: number): string =>
   text.length <= most ? text : Array.from(text.slice(0, most)).join('');
 
-/** As it is written: integers beyond 2^53 come as text (foundation/json.ts), and other numbers that large are of no use as an id. */
+/**
+ * An id counts as it is written: integers beyond 2^53 come as text (foundation/json.ts), and other numbers that large are of no
+ * use as an id.
+ */
 const isWrittenSo = (id: string | number): boolean =>
   typeof id === 'string' || Math.abs(id) <= Number.MAX_SAFE_INTEGER;
 export const numberOrText = z
@@ -116,7 +119,7 @@ const PAGE_ROWS = 50;
 const MOST_PAGES = 100;
 const MOST_ROWS = MOST_PAGES * PAGE_ROWS;
 
-/** As many rows as all pages of a list have. */
+/** A list has at most so many rows on all its pages. */
 export const rowsOf = <T>(row: z.ZodType<T>): z.ZodType<T[]> => listOf(row, MOST_ROWS);
 
 export interface ListQuestion<T> {
@@ -147,7 +150,7 @@ export async function readList<T>(ask: Ask, question: ListQuestion<T>): Promise<
   const rows = new Map<string, T>();
   let total: number | null = null;
 
-  /** How many rows the page had, and how many of them were new. */
+  /** The page had `given` rows, and `fresh` of them were new. */
   async function read(number: number, count: number): Promise<{ given: number; fresh: number }> {
     const paged = new URLSearchParams({ ...query, page: String(number), count: String(count) });
     const json = await ask({ method: 'GET', path, query: paged, what, signal });

@@ -179,7 +179,7 @@ function refusalWords({ what, status }: Reply, setting: string, { notFound }: Ex
   };
 }
 
-/** From what a request ended with, to which no answer came. */
+/** The failure of a request to which no answer came. */
 function noAnswer(
   what: string,
   err: unknown,

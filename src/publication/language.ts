@@ -9,7 +9,7 @@ export const WORDS: Readonly<Record<Language, typeof en>> = { en, ga, de };
 /** The language as the page in the browser gets it. */
 export interface PageWords {
   readonly language: string;
-  /** How the language is written where the browser has no region for it. */
+  /** The language is written so if the browser has no region for it. */
   readonly locale: string;
   readonly words: (typeof en)['page'];
   readonly dates: (typeof en)['dates'];

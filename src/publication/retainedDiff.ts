@@ -34,7 +34,7 @@ export class RetainedDiff {
   readonly #delivered: Map<string, Components>;
   readonly #announced = new Map<string, Components>();
   readonly #onChange: () => void;
-  /** To find them takes a look at every topic. */
+  /** They are computed once: that takes a look at every topic. */
   #gone: readonly string[] | null = null;
 
   /** `onChange` is called when what `kept()` gives has changed, digests apart. */
@@ -46,7 +46,7 @@ export class RetainedDiff {
     this.#onChange = onChange;
   }
 
-  /** How many owners have told what they retain. */
+  /** The number of owners that have told what they retain. */
   get owners(): number {
     return this.#current.size;
   }
@@ -81,7 +81,7 @@ export class RetainedDiff {
     for (const topic of this.#sent.keys()) if (isForgotten(topic)) this.#sent.delete(topic);
   }
 
-  /** To be called with each message that the reader has for certain. */
+  /** The reader has the message for certain. */
   delivered({ topic, payload, retain, step }: Message): void {
     // One that has come back since is not withdrawn.
     const isCleared =

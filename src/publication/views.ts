@@ -22,14 +22,14 @@ import type { Totals } from '../domain/totals.ts';
 export interface WitnessView {
   /** The newest register; `null`: silent for two days. */
   readonly energy: Micro | null;
-  /** When it was read, epoch milliseconds; `null` too where nobody knows. */
+  /** It was read then, epoch milliseconds; `null` too if nobody knows. */
   readonly at: number | null;
   /** Since local midnight; `null`: the register at midnight is not known. */
   readonly today: Micro | null;
   /** The first register of each day. */
   readonly midnights: RegisterHistory | null;
   readonly compared: WitnessDays;
-  /** In °C and m³; undefined: they have never come. */
+  /** The units are °C and m³. Undefined: they have never come. */
   readonly flowTemperature: number | null | undefined;
   readonly returnTemperature: number | null | undefined;
   readonly volume: number | null | undefined;
@@ -65,11 +65,11 @@ export interface MeterView {
   /** A reading closes the day it is taken on, or the day before. */
   readonly readingCloses: ReadingCloses;
   readonly currency: string;
-  /** When the newest reading was taken, else the end of its day; epoch milliseconds, never the future. */
+  /** The newest reading was taken then, or else its day ended; epoch milliseconds, never the future. */
   readonly readingAt: number | null;
   /** `null` while there is no reading at all. */
   readonly late: boolean | null;
-  /** When the provider was last asked successfully, epoch milliseconds. */
+  /** The provider was last asked successfully then, epoch milliseconds. */
   readonly updatedAt: number | null;
   /** `null` until the provider has given it. */
   readonly register: RegisterHistory | null;

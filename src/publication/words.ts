@@ -8,12 +8,12 @@ export interface Manner {
   readonly dates: DateNames;
 }
 
-/** From January and from Sunday on. */
+/** The lists begin with January and with Sunday. */
 export type DateNames = Readonly<
   Record<'months' | 'months_short' | 'weekdays' | 'weekdays_short', readonly string[]>
 >;
 
-/** In place of a locale of which this machine knows nothing, such as Irish in Chromium: day before month, and €1.00. */
+/** It replaces a locale of which this machine knows nothing, such as Irish in Chromium: day before month, and €1.00. */
 const USUAL_LOCALE = 'en-GB';
 
 /** Making a format takes a thousand times as long as using it. */

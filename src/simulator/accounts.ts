@@ -31,8 +31,8 @@ export interface AccountOptions {
   readonly sites?: readonly string[];
   readonly groups?: readonly GroupOptions[];
   /**
-   * In place of the monthly invoices that follow from the readings. Read live; one with a `billing_profile` is given
-   * to questions about that one only.
+   * They replace the monthly invoices that follow from the readings. They are read live; one with a `billing_profile` is given to
+   * questions about that one only.
    */
   readonly invoices?: readonly Record<string, unknown>[];
   /** The share of the monthly invoices on top of the readings: 0.135 is VAT of 13.5 %. */

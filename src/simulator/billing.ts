@@ -29,7 +29,7 @@ interface Question extends BillingOptions {
   readonly account: Account;
   readonly query: URLSearchParams;
   readonly body: unknown;
-  /** In place of `:id` and `:bill` of the path. */
+  /** The id in `:id` or `:bill` of the path. */
   readonly id: string;
   readonly bill: string;
   readonly now: number;
@@ -177,7 +177,7 @@ function tokenHolder({ headers }: Exchange, { clock, issuer, accounts, switches 
   throw refusal(403, 'Missing scope');
 }
 
-/** With what a customer record holds besides: nothing of it is needed, and none of it may leave the program. */
+/** A customer record holds personal data, too: nothing of it is needed, and none of it may leave the program. */
 function personCustomer({ customerId, customerCode, username }: Account) {
   const code = `PLAN-${customerId}`;
   return {

@@ -38,7 +38,7 @@ export class Refusal extends Error {
   }
 }
 
-/** In the shape of the monetization API. */
+/** The monetization API refuses in this shape. */
 export const refusal = (status: number, message: string): Refusal =>
   new Refusal(json({ code: status, message }, status));
 
@@ -105,7 +105,7 @@ export class Counters {
     return () => void this.#inFlight.delete(exchange);
   }
 
-  /** Whether an earlier login of the same user is still being answered. */
+  /** An earlier login of the same user is still being answered. */
   isSecondLogin(exchange: Exchange): boolean {
     const user = fieldOf(exchange, 'username');
     const earlier = [...this.#inFlight.keys()];

@@ -60,7 +60,7 @@ export class Zone {
   }
 
   floor(at: number, unit: CalendarUnit): number {
-    // When an hour happens twice, each is one of its own.
+    // An hour that happens twice is two buckets.
     if (unit === 'hour') return at - ((at + this.offsetMs(at)) % HOUR_MS);
     return this.instantOf(localStart(at + this.offsetMs(at), unit));
   }

@@ -36,7 +36,7 @@ export interface MeterOptions {
   readonly idle?: number;
   /** Until then the last day before the newest is an estimate. Read live. */
   readonly estimate?: { until: number };
-  /** In place of everything above. */
+  /** They replace everything above. */
   readonly events?: ExplicitEvent[];
 }
 
@@ -63,7 +63,7 @@ export class Meter {
   #registerKwh = 0;
   #carriedKwh = 0;
   #carriedDays = 0;
-  /** From when on another meter counts, and the register with which it began; the oldest first. */
+  /** Another meter counts from this moment on, from this register; the oldest first. */
   readonly #exchanges: { readonly at: number; readonly register: number }[] = [];
 
   constructor(options: MeterOptions) {

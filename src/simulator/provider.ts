@@ -72,7 +72,7 @@ export async function startSimulator(options: {
     endSessions: keycloak.endSessions,
     /** The person's step at the verification address of the device grant. */
     device: keycloak.person,
-    /** From now on the property has another id; questions about the old one are refused. */
+    /** The property gets another id; questions about the old one are refused. */
     renumberProperty(from: number, to: number) {
       property(from).id = to;
       retiredIds.add(from);

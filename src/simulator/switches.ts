@@ -51,9 +51,9 @@ export class Switches {
     wrongPasswordStatus: 401 as 400 | 401,
     /** After so many wrong passwords even the right one is wrong, for a quarter of an hour. */
     lockAfterWrongPasswords: Number.POSITIVE_INFINITY,
-    /** For each username the code that the field `totp` or the page for it wants; one that follows the time serves once. */
+    /** Each username has a code that the field `totp` or the page for it wants; one that follows the time serves once. */
     oneTimeCodes: new Map<string, string | (() => string)>(),
-    /** So many sessions for each user: one more is refused, and counted by the lock like a wrong password. */
+    /** Each user gets so many sessions: one more is refused, and counted by the lock like a wrong password. */
     mostSessions: Number.POSITIVE_INFINITY,
     passwordGrantAllowed: true,
     codeFlowAllowed: true,
@@ -69,7 +69,7 @@ export class Switches {
     identityFirst: false,
     /** The login form holds a puzzle, and is shown again without its solution. */
     hasCaptcha: false,
-    /** For each username what the user has to do before the code flow ends. */
+    /** Each username has things that the user has to do before the code flow ends. */
     requiredActions: new Map<string, readonly RequiredAction[]>(),
     /** The metadata names the device endpoint, which Keycloak does whether the client may use it or not. */
     deviceAdvertised: true,

@@ -25,7 +25,7 @@ function searchFault(reason: string, status = 400): Refusal {
 
 const READ_AT = 'event_fields.time_of_read.date';
 const path = z.literal('event_fields');
-/** In the format of the mapping, which a question may name. */
+/** The format of the mapping, which a question may name. */
 const format = z.literal('strict_date_optional_time').optional();
 const instant = z.iso.datetime({ precision: 3 }).transform((text) => Date.parse(text));
 

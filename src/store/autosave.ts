@@ -12,7 +12,7 @@ export function autosave(write: () => Promise<unknown>, clock: Clock) {
   let running: Promise<void> | null = null;
 
   async function writeChanges(): Promise<void> {
-    // What changes at one moment is one write.
+    // Changes of one moment are one write.
     await Promise.resolve();
     while (isChanged) {
       const restMs = throttle.restMs();

@@ -131,7 +131,7 @@ const CODECS: readonly (readonly [RegExp, DecodingCodec])[] = [
 
 const codecOf = (name: string) => CODECS.find(([shape]) => shape.test(name))?.[1];
 
-/** Whether a document may have this name, which is also its path in the state directory. */
+/** The name is also the document's path in the state directory: only these are allowed. */
 export const isDocument = (name: string): boolean => codecOf(name) !== undefined;
 
 export const isTokens = (name: string): boolean => name.endsWith('/tokens');
@@ -155,7 +155,7 @@ export class Survey {
   readonly marks = new Map<string, string>();
   meters = 0;
   days = 0;
-  /** When a reading was received or a poll went well last, epoch milliseconds. */
+  /** The last time that a reading was received or a poll went well, epoch milliseconds. */
   newestAt = 0;
 
   /** False for what this version cannot use. */
@@ -174,7 +174,7 @@ export class Survey {
     return true;
   }
 
-  /** Whether a backup of both would have the same documents. */
+  /** A backup of both would have the same documents. */
   hasSame(marks: ReadonlyMap<string, string>): boolean {
     return (
       marks.size === this.marks.size && [...marks].every(([name, mark]) => this.marks.get(name) === mark)

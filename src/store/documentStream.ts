@@ -5,7 +5,10 @@ export type NamedDocument = readonly [name: string, json: unknown];
 
 const MIB = 1024 * 1024;
 
-/** For both sides, so that what is written can be read: bytes of one document, of all together, and of all when they are in one piece. */
+/**
+ * Both sides have these limits, so that what is written can be read: bytes of one document, of all together, and of all if they
+ * are in one piece.
+ */
 export const LARGEST = { document: 64 * MIB, all: 4096 * MIB, whole: 256 * MIB };
 type Limits = typeof LARGEST;
 

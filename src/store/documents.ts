@@ -62,7 +62,7 @@ const tokenSet = z.object({
 export type TokenSet = Readonly<z.infer<typeof tokenSet>>;
 export const tokensCodec = ownedBy(tokenSet);
 
-/** How a login that needs no person worked last, where it was not by password alone. */
+/** A login by the form needed no person, and was not by password alone. */
 const wayIn = z.object({ way: z.literal('form') });
 export type WayIn = z.infer<typeof wayIn>;
 export const wayInCodec = ownedBy(wayIn);
@@ -82,7 +82,7 @@ const loginBudget = z.object({
   code: z.string().nullable(),
   /** Salted hash of the credentials, to notice when they change; `null`: not known. */
   secretMark: z.string().nullable(),
-  /** When one more attempt after a refusal of the password step was last asked for and granted. */
+  /** The last time that one more attempt after a refusal of the password step was asked for and granted. */
   askedAt: instant.nullable(),
   // Versions up to 0.1 did not write these.
   /** The thing to be done elsewhere, in the words of the refusal; `null`: its code says all. */

@@ -117,7 +117,7 @@ async function acquire(lock: string, kind: string, clock: Clock): Promise<string
 async function holderOf(lock: string): Promise<string | null> {
   const entry = await lstat(lock).catch(() => null);
   if (entry === null) return null;
-  // Earlier versions made a file. Whatever else is in the place of a lock is nobody's either, once it is stale.
+  // Builds before 0.1.0 made a file. Whatever else is in the place of a lock is nobody's either, once it is stale.
   if (!entry.isDirectory()) return lock;
   const [name] = await readdir(lock).catch(() => []);
   return name === undefined ? null : join(lock, name);
@@ -179,7 +179,7 @@ export const askDaemon = (directory: string, clock: Clock): Promise<string | nul
 export interface ClaimedDirectory {
   /** False where there can be no socket: others can be there without anybody noticing. */
   readonly isAlone: boolean;
-  /** From now on `askDaemon` is told these words. */
+  /** `askDaemon` is told these words from now on. */
   answer(words: () => string): void;
   giveUp(): Promise<void>;
 }

@@ -21,7 +21,7 @@ export const PRIVATE_FILE = 0o600;
 /** The name of a document until it is whole. */
 export const TEMPORARY_FILE = /\.(json|gz)\.\d+$/;
 
-/** For log and output: a name, a path, or an error of the system with paths in it. The name of a ledger has a customer number. */
+/** Logs and output get names, paths, and errors of the system with paths in them. The name of a ledger has a customer number. */
 export const withoutCustomer = (text: string): string => text.replace(/\/ledger-[^/\s]*/g, '/ledger-…');
 
 /** Makes the directory and those above it, 0700. Rejects with the system's error. */
@@ -97,7 +97,7 @@ export async function setAside(path: string, ending: string): Promise<void> {
 /** There is something else than a file with something to read, such as a folder, or a pipe on which a reader would wait for ever. */
 export class NoRegularFile extends Error {}
 
-/** To be closed. Rejects with NoRegularFile, or with the system's error. */
+/** The caller closes it. Rejects with NoRegularFile, or with the system's error. */
 export async function openRegularFile(path: string): Promise<FileHandle> {
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((err) => {
     // A socket cannot even be opened.

@@ -93,7 +93,7 @@ export class StateBefore {
     yield* staying;
   }
 
-  /** Whether the restore of such a backup would change nothing that a backup holds. */
+  /** The restore of such a backup would change nothing that a backup holds. */
   isSameAfter(backup: Survey): boolean {
     const marks = new Map(backup.marks);
     for (const [name, json] of this.staying)
@@ -143,7 +143,7 @@ export async function finishRestore(directory: string): Promise<boolean> {
   const file = join(directory, UNDER_WAY);
   const isUnderWay = await lstat(file).then(
     () => true,
-    // In a directory that cannot be looked into, the first document tells that.
+    // This also holds for a directory that cannot be looked into: the first document tells that.
     () => false,
   );
   if (!isUnderWay) return true;

@@ -97,7 +97,7 @@ export async function askIn(
   return words;
 }
 
-/** Whether there can be a socket in the directory, or in the nearest one above it where it is not there yet. */
+/** There can be a socket in the directory, or in the nearest one above it if it is not there yet. */
 export async function canListenIn(directory: string): Promise<boolean> {
   const isMissing = await stat(directory).then(
     () => false,

@@ -83,8 +83,8 @@ export class StateDirectory implements StateStore {
   }
 
   /**
-   * For the daemon: removes what a killed one has left behind, which a command must not do beside it, and finishes an
-   * interrupted restore. Rejects with state_unwritable when that is not possible.
+   * Only the daemon opens it so: this removes what a killed one has left behind, which a command must not do beside it, and
+   * finishes an interrupted restore. Rejects with state_unwritable if that is not possible.
    */
   static async open(path: string, log: Log): Promise<StateDirectory> {
     for (const name of await pathsBelow(path).catch(() => [])) {
@@ -129,7 +129,7 @@ export class StateDirectory implements StateStore {
     );
   }
 
-  /** To be called at the end of the process, whatever is still under way: others need not wait. */
+  /** The process ends, whatever is still under way: others need not wait. */
   async unlock(): Promise<void> {
     for (const file of this.#holder.held) await release(file);
   }
@@ -189,7 +189,7 @@ class DocumentFile<T> implements Document<T> {
   readonly #codec: Codec<T>;
   readonly #parts: FileParts;
   readonly #file: string;
-  // In the order of the calls: the newest value stays, and a damaged file is set aside before it is replaced.
+  // Writes keep the order of the calls: the newest value stays, and a damaged file is set aside before it is replaced.
   readonly #inOrder = concurrencyLimit(1);
   /** The suffix of a file that is of no use. */
   #ending: 'newer' | 'damaged' | null = null;

@@ -13,7 +13,7 @@ export interface Document<T> {
   remove(): Promise<boolean>;
 }
 
-/** How a document is kept: its parsed JSON to a value (throws when it is not one), and back. */
+/** A codec turns a document's parsed JSON into a value (throws if it is not one), and back. */
 export interface Codec<T> {
   decode(json: unknown): T;
   encode(value: T): unknown;

@@ -16,7 +16,7 @@ export interface Listener {
   readonly changed: () => void;
   /** Messages that are not retained. */
   readonly event: (event: Document) => void;
-  /** At once, and at each change. */
+  /** It hears the state at once, and each change. */
   readonly broker: (state: BrokerState) => void;
 }
 
@@ -108,7 +108,7 @@ class Stream {
     this.#waking.abort();
   }
 
-  /** At once, between two documents. False where the reader has no room for more. */
+  /** The event goes out at once, between two documents. False: the reader has no room for more. */
   put(event: string, data: string): boolean {
     const hasRoom = this.#outgoing.write(`event: ${event}\ndata: ${data}\n\n`);
     if (this.#outgoing.writableLength > MOST_UNREAD_BYTES) this.#outgoing.destroy();
@@ -141,7 +141,7 @@ function messageOf({ topic, payload }: Document): string {
   return `{"topic":${JSON.stringify(topic)},"payload":${value || 'null'}}`;
 }
 
-/** From a line of the log, whose other fields follow its sentence. */
+/** A line of the log is its sentence, and the other fields follow. */
 function logLine(line: string): string {
   let fields: Record<string, unknown> = { msg: line };
   try {

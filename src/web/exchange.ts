@@ -23,7 +23,7 @@ export interface Reply {
   readonly stream?: (response: ServerResponse) => Promise<void>;
 }
 
-/** What it throws as a Failure is told, anything else is logged. */
+/** Failures that it throws are told, anything else is logged. */
 export type Handler = (exchange: Exchange) => Reply | Promise<Reply>;
 /** The keys are method and path, in which `:name` stands for any name. */
 export type Routes = Readonly<Record<string, Handler>>;

@@ -14,9 +14,9 @@ export interface Listening {
 
 export interface ServerOptions {
   readonly clock: Clock;
-  /** Whether anything from this address is answered. */
+  /** A request from this address is answered. */
   readonly admits?: (address: string) => boolean;
-  /** Whether many visitors share this address: only the bound of all connections holds for it. */
+  /** Many visitors share this address: only the bound of all connections holds for it. */
   readonly isShared?: (address: string) => boolean;
   readonly limits?: Partial<typeof LIMITS>;
 }
@@ -29,7 +29,7 @@ const LIMITS = {
   extra: 64,
   /** A request has arrived whole by then. */
   requestMs: 10_000,
-  /** How often that is looked at. */
+  /** Connections are looked at so often. */
   checkMs: 1_000,
   /** A visitor who takes nothing of an answer for so long is cut off. */
   unreadMs: 20_000,
@@ -96,7 +96,7 @@ class Visitors {
 
   #sendAway(connection: Connection | undefined): void {
     if (connection === undefined) return;
-    // At once: before its end is told, others may come.
+    // It is forgotten before its end is told: others may come meanwhile.
     this.#open.delete(connection.socket);
     connection.socket.destroy();
   }

@@ -1,4 +1,5 @@
-// Who has typed the password of the page: its sessions, and the routes that open and end one.
+// A visitor who has typed the page's password has a session. This has the sessions, and the routes that open and end
+// one.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';

@@ -20,7 +20,7 @@ export const BRIDGE = '';
 
 // Some milliseconds of work, so that nothing else waits long.
 const ACCOUNTS_AT_ONCE = 20;
-// So many are on their way to the broker at most: what else has changed is composed once it has taken these.
+// No more are on their way to the broker at once: what else has changed is composed when it has taken these.
 const MOST_WAITING = 500;
 
 export class Publisher {

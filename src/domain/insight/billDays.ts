@@ -50,7 +50,7 @@ export interface Bill {
   /** Days without a cost of their own that no reading shows to have in it, and those that a later one carries. */
   readonly missing: number;
   readonly estimated: number;
-  /** So much of the sum is open: readings over an end of the period, and charges that a reading after a gap lacks. */
+  /** The part of the sum that is open: readings over an end of the period, and charges that a reading after a gap lacks. */
   readonly open: Micro;
 }
 
@@ -155,7 +155,7 @@ function costsOf({ origin, days }: MeterDays, judgeGap: GapJudge): MeterCosts {
 
 /** The facts of a period from the days of a meter. */
 interface PeriodCosts extends Pick<Bill, 'sums' | 'step' | 'open'> {
-  /** So many of its days close a reading. */
+  /** Its days that close a reading. */
   readonly closed: number;
   /** Places in the period. */
   readonly missing: readonly number[];

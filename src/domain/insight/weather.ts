@@ -115,9 +115,9 @@ export function openHouse(days: Ledger['days'], { temperatures, base }: Weather)
     lineThrough(heatOver(heatDays, { from: addDays(before, -YEAR_DAYS), to: before }), base);
 
   /**
-   * How much more was used than the year before, at this year's weather, with the 80 % band; percent. Expected is what the same days a year
-   * before used, and for other degree days the slope of the line, as a rule that of the year before the span; kWh. `days`: how many of
-   * the span's are compared.
+   * Use beyond that of the year before, at this year's weather, with the 80 % band; percent. Expected is what the same days a
+   * year before used, and for other degree days the slope of the line, as a rule that of the year before the span; kWh. `days`:
+   * those of the span that are compared.
    */
   function changeOver(span: DaySpan, line = lineBefore(span.from)) {
     const { from, to } = span;

@@ -1,4 +1,5 @@
-// From a customer code to every property with a heat meter, as the account's EntityContext; and the provider's site.
+// A customer code leads to every property with a heat meter, as the account's EntityContext, and to the provider's
+// site.
 import * as z from 'zod';
 import type { Site } from '../../domain/extras.ts';
 import type { EntityContext, Property } from '../../domain/reading.ts';

@@ -72,7 +72,7 @@ async function readMeter(
   const actual = readings.filter(
     (one) => one.isActual && one.readAt <= now + DAY_MS && isOf(one, identifier),
   );
-  // When two readings are of one moment, the one that was booked later is the corrected one.
+  // If two readings are of one moment, the one that was booked later is the corrected one.
   const inOrder = actual.sort((a, b) => a.readAt - b.readAt || a.bookedAt - b.bookedAt);
   const meter = identifier === undefined ? {} : { meter: identifier };
   return [...new Map(inOrder.map(({ energy, readAt }) => [readAt, { energy, readAt, ...meter }])).values()];

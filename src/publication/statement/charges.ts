@@ -60,7 +60,7 @@ function billOf(invoice: Invoice, { checks, zone }: BillFacts, span: DaySpan): T
   if (period_start === null || period_end === null) return null;
   if (period_start >= span.to || period_end < span.from) return null;
   const check = checks.get(id);
-  // With days missing the sum is not that of the bill.
+  // A sum that lacks days is not that of the bill.
   const isWhole = check !== undefined && check.missing === 0 && check.together === null;
   return {
     id,

@@ -11,7 +11,7 @@ interface Size {
   readonly top: number;
   readonly bottom: number;
 }
-/** On a narrow screen there is room for a text only along its bar. */
+/** A narrow screen has room for a text only along its bar. */
 const SIZES: readonly Size[] = [
   { kind: 'wide', width: 680, height: 190, top: 8, bottom: 38 },
   { kind: 'narrow', width: 340, height: 262, top: 8, bottom: 112 },

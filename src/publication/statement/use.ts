@@ -75,7 +75,7 @@ function hasEndGap(use: MeterUse, span: DaySpan): boolean {
   return atStart !== null || atEnd !== null;
 }
 
-/** For each day of the span the reading that shows that it has its heat in it. */
+/** The readings that show that they have the heat of the span's days in them, one for each day. */
 const readingsOf = ({ days, heldBy }: MeterUse, span: DaySpan) =>
   readingOfEachDay('energy', days, span, heldBy);
 
@@ -124,7 +124,7 @@ export function marksOf(use: MeterUse, span: DaySpan): Statement['days'] {
   const { days } = use;
   const all = daysOf(span);
   const readings = readingsOf(use, span);
-  // With the season before, which tells how often readings are equal by chance.
+  // The season before tells how often readings are equal by chance.
   const season = { from: addDays(span.from, -SEASON_DAYS), to: addDays(span.to, LONGEST_SPAN_DAYS) };
   const energies = readingsIn('energy', days, season);
   const estimates = estimatedRuns(energies).flatMap(({ first, next }) => energies.slice(first, next));

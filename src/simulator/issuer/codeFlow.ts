@@ -189,7 +189,7 @@ export class CodeFlow {
     return this.back(request, { session_state: session.id, code });
   }
 
-  /** To the redirect address of the request. */
+  /** The browser goes to the redirect address of the request. */
   private back(
     { redirect_uri = '', response_mode, state = '' }: Form,
     answer: Record<string, string>,
@@ -210,7 +210,7 @@ export class CodeFlow {
     return stepPage(step, { action: this.actionOf(tab, step), sessionCode, username, feedback, hasCaptcha });
   }
 
-  /** That of the consent is relative to the issuer's origin. */
+  /** The consent's address is relative to the issuer's origin. */
   private actionOf(tab: Tab, step: Step): string {
     if (step === 'OAUTH_GRANT') return this.address('consent', tab).replace(this.realm.issuer, REALM_PATH);
     const query = { session_code: tab.sessionCode, execution: executionOf(step) };
@@ -240,7 +240,7 @@ function executionOf(step: string): string {
   return uuidFrom(drawFor(26, 7, step === 'password' ? 'login' : step));
 }
 
-/** Whether the form was on another page than the one that is open; that of the consent has its code in a field. */
+/** The form was on another page than the one that is open; that of the consent has its code in a field. */
 function isStale({ step, sessionCode }: Tab, { query }: Exchange, form: Form): boolean {
   if (step === 'OAUTH_GRANT') return form.code !== sessionCode;
   return query.get('session_code') !== sessionCode || query.get('execution') !== executionOf(step);

@@ -26,7 +26,7 @@ export interface Grant {
   readonly nonce?: string | undefined;
 }
 
-/** In the words of OAuth. */
+/** OAuth's words. */
 export const failed = (status: number, error: string, error_description: string): Refusal =>
   new Refusal(json({ error, error_description }, status));
 
@@ -160,7 +160,7 @@ export function openSessions({ token: switches }: Switches, issuer: string, acco
       ? Number.POSITIVE_INFINITY
       : startedAt + switches.sessionMaxSeconds - Math.floor(now / 1000);
 
-  /** As the simulator that gave this refresh token knew it. */
+  /** Another simulator gave this refresh token: the session is taken from it. */
   function takeOver({ sub, sid, iat, scope }: Claims): Session | undefined {
     const account = accounts.find(({ userId }) => userId === sub);
     if (!switches.trustsOthers || !account) return undefined;
@@ -180,7 +180,7 @@ export function openSessions({ token: switches }: Switches, issuer: string, acco
       sessions.set(session.id, session);
       return session;
     },
-    /** Whether the user may not have one more. */
+    /** The user may not have one more. */
     isFull: (account: Account, now: number): boolean => {
       const lives = (one: Session) => one.account === account && secondsLeft(one, now) > 0;
       return [...sessions.values()].filter(lives).length >= switches.mostSessions;
@@ -233,7 +233,7 @@ function keys() {
   return pair;
 }
 
-/** How JSON Web Tokens write such a signature. */
+/** JSON Web Tokens write a signature so. */
 const IN_TOKENS = { dsaEncoding: 'ieee-p1363' } as const;
 
 /** ES256, which takes a hundredth of the time of RS256, with one pair for the life of the process, known by whatever id the realm gives it at the time. */

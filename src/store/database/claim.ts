@@ -29,7 +29,7 @@ export interface ClaimedRow {
   /** It was imported again: documents that are damaged count as absent. */
   readonly repair: boolean;
   readonly first_history: boolean;
-  /** How many polls are asked for, and how often everything is to be published again. */
+  /** `wanted` polls are asked for; `republish` counts how often everything is to be published again. */
   readonly wanted: number;
   readonly republish: number;
   readonly poll_at: number;
@@ -58,7 +58,7 @@ export interface Tools {
   readonly clock: Clock;
 }
 
-/** To be called when the row has this fence, and all that is stored is in the database. */
+/** The row has this fence now, and all that is stored is in the database. */
 type GivenBack = (stored: StoredAccount, fence: number) => void;
 
 const RETRY_MS = 200;
@@ -72,7 +72,7 @@ export class Claim {
   /** `null` until it is opened. */
   #stored: StoredAccount | null = null;
   readonly #stopping = new AbortController();
-  /** On the monotonic clock. */
+  /** A moment on the monotonic clock. */
   #endsAt: number;
 
   /** `endsAt`: on the monotonic clock. `read`: gives what was read after the claim, when no other process can change it. */
@@ -121,7 +121,7 @@ export class Claim {
     if (this.remainingMs() > 0) this.#endsAt = until;
   }
 
-  /** To be called first. Rejects with damaged_document, or DatabaseTrouble. */
+  /** A run starts with this. Rejects with damaged_document, or DatabaseTrouble. */
   async open(): Promise<void> {
     this.#stored = await this.#readStored();
     this.#stored.writeSession = () => this.#commit(true);
@@ -233,7 +233,7 @@ function commitStatement(
   return { text: `WITH ${parts.join()} SELECT id FROM held`, values: [row.id, row.fence, given] };
 }
 
-/** With a new fence at its end, what the network still holds back of the run is refused when it comes. */
+/** The end of a run raises the fence, so that what the network still holds back of the run is refused when it comes. */
 function updateOfRow({ wanted, republish }: ClaimedRow, columns: Columns, end: End | undefined): string {
   const set = Object.keys(columns).map((name) => `${name} = given.${name}`);
   if (end !== undefined)

@@ -1,11 +1,12 @@
-// Which accounts this process works on: it claims rows that are due, and renews its claims. What it has given back last it remembers.
+// This process works on the accounts that it claims: it claims rows that are due, and renews its claims. It remembers
+// what it has given back last.
 import type { Day } from '../../domain/period.ts';
 import { Claim, type ClaimedRow, type Tools } from './claim.ts';
 import { readRows, StoredAccount, type StoredRow } from './storedAccount.ts';
 
 /** Accounts that are due and that no process has. Their two kinds are asked for apart, so that the index gives each in its order. */
 const DUE = 'NOT paused AND due_at <= now() AND claimed_until <= now() AND retry_after <= now()';
-/** For so long an account is left to the process that remembers it. */
+/** An account is left so long to the process that remembers it. */
 const ANOTHERS_TURN = '2 s';
 const TAKE = `
 WITH fresh AS (SELECT id FROM heat2mqtt.account WHERE first_history AND ${DUE}
@@ -27,7 +28,7 @@ export function openClaims(tools: Tools, process: string, seconds: number) {
   const { database, seal, clock } = tools;
   const memory = new AccountMemory(process);
   const UNTIL = 'clock_timestamp() + make_interval(secs => $2)';
-  // From before the statement is sent: the database's claim ends later than ours.
+  // The time counts from before the statement is sent: the database's claim ends later than ours.
   const nextEnd = () => clock.monotonic() + seconds * 1000;
 
   /** Runs a statement that claims rows; its first values are the process and the seconds. */

@@ -101,7 +101,7 @@ export function openDatabase(url: string, patienceMs: number, log: Log) {
       }
     },
 
-    /** From now on at this address: a password that was changed needs no restart. */
+    /** The next connections go to this address: a password that was changed needs no restart. */
     moveTo(url: string): void {
       if (url === address) return;
       void pool.end().catch(() => undefined);

@@ -6,7 +6,7 @@ import type { DayRow } from '../ledgerDocument.ts';
 
 /** The newest days may still be corrected: they stay out of the block, which is then seldom written. */
 const LEAST_LOOSE_DAYS = 21;
-/** With more of them than this the block is written anew. */
+/** The block is written anew if there are more of them than this. */
 const MOST_LOOSE_DAYS = 52;
 
 /** Days packed together: a list for each column, which is half as long as a list of rows. */

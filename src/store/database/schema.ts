@@ -123,7 +123,7 @@ CREATE OR REPLACE VIEW heat2mqtt_views.account_state AS
   LEFT JOIN heat2mqtt.process p ON p.id = a.claimed_by AND a.claimed_until > now();
 `;
 
-/** How many of the additions the tables have; their first version had no column for it. */
+/** The tables have so many of the additions; their first version had no column for it. */
 const ADDED = `coalesce((to_jsonb(v) ->> 'additions')::int, 0)`;
 /** Whoever waits for a lock of a whole table holds up all that come later: it is tried again instead. */
 const LOCK_PATIENCE = '3s';

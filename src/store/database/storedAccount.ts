@@ -41,7 +41,7 @@ export const readRows = (database: Database, accounts: readonly string[]): Promi
     [accounts],
   );
 
-/** To look at, while another process may work on the account. Rejects with damaged_document, or DatabaseTrouble. */
+/** The caller only looks: another process may work on the account. Rejects with damaged_document, or DatabaseTrouble. */
 export async function readStored(
   account: string,
   { database, seal }: { readonly database: Database; readonly seal: Seal },
@@ -258,7 +258,7 @@ export class StoredAccount implements StateStore {
   #ledgerToWrite(mark: string, ledger: StoredLedger): LedgerToWrite {
     const { days = [], ...rest } = Object(ledger.json);
     const { blockTo, ...toWrite } = daysToWrite(days, ledger.days);
-    // Where it cannot be written the run is over, and nothing of the account is remembered.
+    // If it cannot be written, the run is over and nothing of the account is remembered.
     ledger.days = { rows: days, blockTo };
     const words = { ...rest, ...this.describe(ledger.series) };
     return { mark, ledger: blockTo === null ? words : { ...words, blockTo }, ...toWrite };

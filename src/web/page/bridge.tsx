@@ -44,7 +44,7 @@ export function Status() {
   );
 }
 
-/** When there are many accounts, only those that are not well are shown one by one. */
+/** A page with many accounts shows only those one by one that are not well. */
 function sessionFacts({ auth }: Health): Fact[] {
   const sessions = Object.entries(auth);
   const isWell = (state: string) => state === 'ok' || state === 'refreshing';

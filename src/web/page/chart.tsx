@@ -12,7 +12,7 @@ export function Chart(props: Omit<View, 'interval' | 'what'>) {
   const { history, first } = props;
   const [interval, setInterval] = useState<Interval>('day');
   const [what, setWhat] = useState<What>('kwh');
-  /** So many windows back from the newest one. */
+  /** The chart shows the window so many steps back from the newest one. */
   const [page, setPage] = useState(0);
   const [chosen, setChosen] = useState<number | null>(null);
   const view = { ...props, interval, what };
@@ -25,7 +25,7 @@ export function Chart(props: Omit<View, 'interval' | 'what'>) {
     setPage(to);
     setChosen(null);
   };
-  /** At the end it keeps the focus, which a disabled button would lose. */
+  /** A button at the end stays enabled, so that it keeps the focus. */
   const turnTo = (name: 'earlier' | 'later', label: string, to: number, isEnd: boolean) => {
     const attributes = { label, 'aria-label': say(`chart.${name}`), 'aria-disabled': isEnd };
     return <Button {...attributes} onClick={() => isEnd || turn(to)} />;

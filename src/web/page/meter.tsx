@@ -13,7 +13,7 @@ export function Meter({ info }: { info: MeterInfo }) {
   const document = store.get('meter/<meter>/state', meter);
   const state = document ?? {};
   const history = store.get('meter/<meter>/history', meter);
-  // Earlier days belong to another tenant.
+  // Days before this one belong to another tenant.
   const first = textOf(state, 'history_since') ?? history?.origin ?? '';
   const newest = history?.days.at(-1)?.[0] ?? '';
   const day = textOf(state, 'day');
@@ -134,7 +134,7 @@ function factsOf({ account: id }: MeterInfo, state: State): (Fact | null)[] {
 
 const MOST_MISSING = 3;
 
-/** Which days have no reading, the newest first. */
+/** The days that have no reading, the newest first. */
 function missingWords({ missing_day_list: gaps, missing_days: count }: State): string | null {
   if (!Array.isArray(gaps) || gaps.length === 0) return null;
   const days = gaps.slice(0, MOST_MISSING).flatMap((gap: string) => {
@@ -161,7 +161,7 @@ function changeWords(state: State): [value: string | null, why: null, note?: str
   return [isOpen ? say('change.same') : change(adjusted), null, joined([between, span])];
 }
 
-/** Whether the register has grown by what the days add up to. */
+/** The register and the days add up to the same, or differ by so much. */
 function grownWords(state: State, whose: 'register' | 'witness'): ComponentChildren {
   const difference = numberOf(state, `${whose}_difference`);
   if (difference === null) return null;

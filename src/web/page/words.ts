@@ -20,7 +20,7 @@ function speakerIn(locale: string, dates: DateNames) {
   );
 }
 
-/** To be called before anything is said. `preferred`: the reader's own locales, of which one may be in this language. */
+/** The page calls it before it says anything. `preferred`: the reader's own locales, of which one may be in this language. */
 export function useWords(words: PageWords, preferred: readonly string[], clock = Date.now): void {
   sentences = words.words;
   language = words.language;
@@ -49,7 +49,7 @@ export function sayCount(name: Counted, count: number): string {
   return say((form in sentences ? form : `${name}.other`) as Key, { count });
 }
 
-/** How a session is, by its state on bridge/health. */
+/** `state`: that of a session on bridge/health. */
 export const sessionWords = (state: string): string => sentences[`session.${state}`] ?? state;
 
 /** Without those that are not there. */
@@ -66,7 +66,7 @@ function time(at: string | number): string {
   return `${write('tick', day)}, ${clock}`;
 }
 
-/** To the second. A line of the log may have no time that can be read: a part of it may have been masked. */
+/** It has seconds. A line of the log may have no time that can be read: a part of it may have been masked. */
 function timeOfDay(at: string): string {
   const then = Date.parse(at);
   return Number.isNaN(then)
@@ -74,7 +74,7 @@ function timeOfDay(at: string): string {
     : spoken.made.get(Intl.DateTimeFormat, { timeStyle: 'medium' }).format(then);
 }
 
-// In seconds: the length of each, and from when on it is counted in them.
+// Seconds: the length of each unit, and the span from which on it is used.
 const UNITS = [
   ['day', 86_400, 172_800],
   ['hour', 3_600, 3_600],

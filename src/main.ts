@@ -29,19 +29,19 @@ for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
 
 const isFile = fstatSync(stdout.fd).isFile();
 function out(text: string): void {
-  const told = (err?: NodeJS.ErrnoException | null) => {
+  const onWritten = (err?: NodeJS.ErrnoException | null) => {
     if (!err) return;
     // A reader that has seen enough (`heat2mqtt usage | head`) is not an error.
     if (err.code === 'EPIPE') process.exit(EXIT.fine);
     stderr.write(`The output cannot be written (${err.code}).\n`);
     process.exit(EXIT.unexpected);
   };
-  if (!isFile) return void stdout.write(text, told);
+  if (!isFile) return void stdout.write(text, onWritten);
   try {
     // Node's stream to a file reports no error when a disk that is nearly full takes a part.
     writeFileSync(stdout.fd, text);
   } catch (err) {
-    told(err as NodeJS.ErrnoException);
+    onWritten(err as NodeJS.ErrnoException);
   }
 }
 

@@ -73,14 +73,14 @@ export class AccountExtras {
     return new AccountExtras(account, parts, onlyWanted(stored, context.config.extras), context);
   }
 
-  private constructor(account: string, parts: ExtrasParts, known: Extras, context: AccountContext) {
+  private constructor(account: string, parts: ExtrasParts, stored: Extras, context: AccountContext) {
     this.#account = account;
     this.#parts = parts;
     this.#context = context;
-    this.#known = known;
-    this.#saved = known;
-    this.#news = untoldOf(known);
-    this.#warnOf(known.site.found);
+    this.#known = stored;
+    this.#saved = stored;
+    this.#news = untoldOf(stored);
+    this.#warnOf(stored.site.found);
   }
 
   get known(): Extras {
@@ -285,9 +285,9 @@ export class AccountExtras {
         }),
       ask: async (signal) => {
         const before = get().found;
-        const known = before && namedReadings(before, namesOf(property)[0]);
-        const question = { property, known, now: clock.now(), signal };
-        return withReadings(known, (await provider.register?.(question)) ?? [], zone);
+        const history = before && namedReadings(before, namesOf(property)[0]);
+        const question = { property, known: history, now: clock.now(), signal };
+        return withReadings(history, (await provider.register?.(question)) ?? [], zone);
       },
     };
   }

@@ -45,9 +45,9 @@ export async function openAccounts(
     const upstream = openUpstream(account, ofAccount, {
       issuerMemory,
       ...(gate ? { gate } : {}),
-      onRequest(seen) {
+      onRequest(request) {
         history.countRequest();
-        counters.countRequest(seen);
+        counters.countRequest(request);
       },
       onLogin() {
         history.countLogin();

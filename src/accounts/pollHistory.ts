@@ -132,7 +132,7 @@ export async function openReplyShapes(
   document: Pick<Document<Replies>, 'read' | 'write'>,
   { clock }: Pick<AccountContext, 'clock'>,
 ): Promise<(reply: Reply) => void> {
-  const known = new Map(Object.entries((await document.read())?.replies ?? {}));
+  const shapesByQuestion = new Map(Object.entries((await document.read())?.replies ?? {}));
   const throttles = new Map<string, Throttle>();
   return ({ what, status, json, foreign }) => {
     const throttle = throttles.get(what) ?? new Throttle(clock);
@@ -142,9 +142,9 @@ export async function openReplyShapes(
     const end = throttle.begin();
     const shape = foreign ? [`${foreign.type}, not JSON`] : shapeOf(json);
     end();
-    const shapes = known.get(what) ?? [];
+    const shapes = shapesByQuestion.get(what) ?? [];
     if (shapes.some((each) => each.status === status && each.shape.join() === shape.join())) return;
-    known.set(what, [{ firstSeenAt: clock.now(), status, shape }, ...shapes].slice(0, NEWEST));
-    void document.write({ replies: Object.fromEntries(known) });
+    shapesByQuestion.set(what, [{ firstSeenAt: clock.now(), status, shape }, ...shapes].slice(0, NEWEST));
+    void document.write({ replies: Object.fromEntries(shapesByQuestion) });
   };
 }

@@ -56,7 +56,7 @@ interface Options {
   readonly issuerMemory?: IssuerMemory;
   /** Stands before each request to the one or the other. */
   readonly gate?: (to: 'issuer' | 'provider') => Gate;
-  readonly onRequest?: (seen: { readonly ms: number; readonly ok: boolean }) => void;
+  readonly onRequest?: (request: { readonly ms: number; readonly ok: boolean }) => void;
   readonly onLogin?: () => void;
   readonly onRefresh?: () => void;
   readonly onChange?: () => void;
@@ -328,7 +328,7 @@ const codeOf = ({ totp_secret: secret }: Account, clock: Clock): OneTimeCode | n
 
 /** Tokens that were asked for with other scopes are not used: a correction of provider.scopes takes effect. */
 function askedWith(scopes: readonly string[], tokens: Document<TokenSet>): Document<TokenSet> {
-  const sorted = (some: readonly string[]) => [...some].sort().join(' ');
+  const sorted = (names: readonly string[]) => [...names].sort().join(' ');
   return {
     async read() {
       const set = await tokens.read();

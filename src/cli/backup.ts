@@ -198,13 +198,13 @@ function planRows(file: string, { survey, made_at, made_by }: Read, plan: Plan, 
   const ids = [...survey.names].flatMap((name) => /^accounts\/([^/]+)\//.exec(name)?.[1] ?? []);
   const signingIn = [...new Set(ids)].filter((id) => !before.survey.names.has(`accounts/${id}/tokens`));
   const isEmpty = before.survey.names.size === 0;
-  const kept = isEmpty ? '' : `, in the place of what is there; that is kept as ${BEFORE} in it`;
+  const replacedWords = isEmpty ? '' : `, in the place of what is there; that is kept as ${BEFORE} in it`;
   const moved = stateDirBefore === null ? '' : `, since ${shown(stateDirBefore)} cannot be written here`;
   const replaced = isThere ? `; the one that is there becomes ${configPath}.before-restore` : '';
   const stays = isThere ? `${configPath} stays as it is` : 'there is none';
   return [
     `${file}: made at ${made_at} by heat2mqtt ${shown(made_by)}, ${contentWords(survey)}`,
-    `  state: into ${shown(stateDir)}${moved}${kept}`,
+    `  state: into ${shown(stateDir)}${moved}${replacedWords}`,
     ...[...before.survey.strange].map(
       ([name, ending]) => `  not understood, kept apart: ${withoutCustomer(name)}.json, as .${ending}`,
     ),

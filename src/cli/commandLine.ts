@@ -148,8 +148,8 @@ async function parse(declared: Options, args: readonly string[]) {
         `--${name} has no value, or one that begins with a dash (then --${name}=…); allowed: --${name} ${shown}.`,
       );
     const isUnknown = name !== '' && !Object.hasOwn(declared, name);
-    const other = isUnknown ? await meant(name, Object.keys(declared), '--') : '';
-    throw wrongUsage(`${message || 'Wrong usage'}.${other}`);
+    const advice = isUnknown ? await meant(name, Object.keys(declared), '--') : '';
+    throw wrongUsage(`${message || 'Wrong usage'}.${advice}`);
   }
 }
 

@@ -78,10 +78,10 @@ function cellsOf({ head, decimals }: Column<never>, cells: readonly Cell[]): str
   const texts = cells.map((cell) =>
     typeof cell === 'number' ? cell.toFixed(digits) : printable(String(cell ?? '–')),
   );
-  const all = [head, ...texts];
-  const widest = Math.max(...all.map(({ length }) => length));
+  const lines = [head, ...texts];
+  const widest = Math.max(...lines.map(({ length }) => length));
   const isRight = decimals !== undefined || cells.some((cell) => typeof cell === 'number');
-  return all.map((text) => (isRight ? text.padStart(widest) : text.padEnd(widest)));
+  return lines.map((text) => (isRight ? text.padStart(widest) : text.padEnd(widest)));
 }
 
 /** Amounts have three at most. */

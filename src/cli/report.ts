@@ -59,8 +59,8 @@ function written(sections: Sections, { env: { HOME = '' } }: Io): string {
   const memory = `${Math.round(os.totalmem() / 1024 / 1024)} MiB`;
   const system = `${platform} ${os.release()} on ${arch}, ${os.cpus().length} cores, ${memory}`;
   const versions = [`${about.name} ${about.version}`, `${release.name} ${process.version}`, system];
-  const all: Sections = { Versions: versions, ...sections };
-  const parts = Object.entries(all).map(
+  const everySection: Sections = { Versions: versions, ...sections };
+  const parts = Object.entries(everySection).map(
     ([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`,
   );
   const text = `# ${about.name} report\n\n${parts.join('\n')}`;

@@ -77,7 +77,7 @@ export function secretsOf({ accounts, mqtt, web, home_assistant, fleet }: Config
     [`password of ${id}`, password] as const,
     [`totp_secret of ${id}`, totp_secret] as const,
   ]);
-  const all: (readonly [string, Secret | undefined])[] = [
+  const secrets: (readonly [string, Secret | undefined])[] = [
     ...ofAccounts,
     ['password of the broker', mqtt.password],
     ['password of the own broker', mqtt.embedded ? mqtt.embedded.password : undefined],
@@ -87,7 +87,7 @@ export function secretsOf({ accounts, mqtt, web, home_assistant, fleet }: Config
     ['fleet.database_url', fleet?.database_url],
     ['fleet.key', fleet?.key],
   ];
-  return all.flatMap(([name, secret]): [string, Secret][] => (secret ? [[name, secret]] : []));
+  return secrets.flatMap(([name, secret]): [string, Secret][] => (secret ? [[name, secret]] : []));
 }
 
 /** `auto` is pretty on a terminal and JSON elsewhere. `tail` gets every line, the terminal those that `isPrinted`. */

@@ -100,14 +100,14 @@ async function statementsOf(
   wanted: { readonly month: string | undefined; readonly meter: string | undefined },
 ): Promise<Statement[]> {
   const { config } = settings;
-  const all = await factsOf(settings, io, id);
-  if (all.length === 0) {
+  const factsOfMeters = await factsOf(settings, io, id);
+  if (factsOfMeters.length === 0) {
     const message = `No whole history of ${id} is kept yet: there is nothing to state.`;
     const hint = 'A running bridge writes it with its next poll.';
     throw failure('no_statement', message, { exit: EXIT.usage, retry: 'later', hint });
   }
-  const chosen = all.filter(({ meter }) => (wanted.meter ?? meter.meter) === meter.meter);
-  const names = all.map(({ meter }) => meter.meter).join(', ');
+  const chosen = factsOfMeters.filter(({ meter }) => (wanted.meter ?? meter.meter) === meter.meter);
+  const names = factsOfMeters.map(({ meter }) => meter.meter).join(', ');
   if (chosen.length === 0)
     throw wrongUsage(`--meter: found ${wanted.meter?.slice(0, 40)}; allowed: ${names}.`);
   return chosen.map((facts) => {

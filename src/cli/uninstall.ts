@@ -50,8 +50,8 @@ export const uninstall: Command<'uninstall'> = async (given, io) => {
     const shown = await broker.read();
     if (await broker.isInUse()) throw stillRunning(mqtt.base_topic);
     // A broker that does not let us read still lets the announced devices be cleared. That they cannot be read is told at the end.
-    const kept = await announced.read().catch(() => null);
-    const topics = [...new Set([...(shown ?? []), ...(kept?.topics ?? [])])].sort();
+    const stored = await announced.read().catch(() => null);
+    const topics = [...new Set([...(shown ?? []), ...(stored?.topics ?? [])])].sort();
     if (topics.length === 0) {
       io.out(`Nothing of ${mqtt.base_topic} is retained at ${mqtt.url}.\n`);
     } else {
@@ -151,9 +151,9 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
       return isAnswered;
     },
     /** Rejects with not_cleared. */
-    async clear(all: readonly string[]): Promise<void> {
+    async clear(topics: readonly string[]): Promise<void> {
       // Devices first: without them the states are not missed.
-      const sorted = [...all].sort((a, b) => Number(isDiscovery(b)) - Number(isDiscovery(a)));
+      const sorted = [...topics].sort((a, b) => Number(isDiscovery(b)) - Number(isDiscovery(a)));
       const limit = concurrencyLimit(AT_ONCE);
       await Promise.all(sorted.map((topic) => limit(() => publish(clear(topic)))));
     },

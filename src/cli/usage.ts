@@ -82,9 +82,9 @@ function pricesFrom(text: string | undefined): Prices | null {
 async function readMeters(opened: Opened, period: Period, format: Format, io: Io): Promise<MeterUsage[]> {
   const { provider, context } = opened.upstream;
   const readAll = async (properties: readonly Property[]) => {
-    const all: MeterUsage[] = [];
-    for (const property of properties) all.push(await readMeter(opened, property, period, format, io));
-    return all;
+    const read: MeterUsage[] = [];
+    for (const property of properties) read.push(await readMeter(opened, property, period, format, io));
+    return read;
   };
   const stored = (await context.read())?.properties;
   try {
@@ -107,8 +107,8 @@ async function readMeter(opened: Opened, property: Property, period: Period, for
   const ask: Ask = (asked, interval) => upstream.provider.usage({ ...fixed, span: asked, interval });
   // A week or month can be moved by a day only when it is made of days, and a tariff counts days.
   const interval = closing.closes === 'previous_day' || prices ? 'day' : period.interval;
-  const all = await askInPieces(ask, prices ? withCarried(span, today) : span, interval, io);
-  const buckets = prices ? all.filter(({ day }) => day >= span.from && day < span.to) : all;
+  const received = await askInPieces(ask, prices ? withCarried(span, today) : span, interval, io);
+  const buckets = prices ? received.filter(({ day }) => day >= span.from && day < span.to) : received;
   // The tariff in the table is found in days.
   const days = format === 'table' && interval !== 'day' ? await ask(newestYear(span), 'day') : buckets;
   const meter = seriesName(property);
@@ -116,7 +116,7 @@ async function readMeter(opened: Opened, property: Property, period: Period, for
     meter,
     friendlyName: friendlyNameOf(config.meters, property, meter),
     closing,
-    rows: rowsOf(period, buckets, byDay(all)),
+    rows: rowsOf(period, buckets, byDay(received)),
     tariff: fitTariff(byDay(days)),
     /** The newest day that has been read, for a period that ends today: the days after it are not missing yet. */
     readTo: span.to > today ? (days.at(-1)?.day ?? null) : null,
@@ -126,13 +126,13 @@ async function readMeter(opened: Opened, property: Property, period: Period, for
 /** The provider limits its answers, so that a long span takes several questions. Their progress is told. */
 async function askInPieces(ask: Ask, span: DaySpan, interval: Interval, io: Io): Promise<Bucket[]> {
   const spans = requestSpans(span, interval);
-  const all: Bucket[] = [];
+  const buckets: Bucket[] = [];
   for (const [at, asked] of spans.entries()) {
     const progress = `${at + 1} of ${spans.length}: ${asked.from} to ${addDays(asked.to, -1)}`;
     if (spans.length > 1) io.err(`Asking the provider, ${progress}\n`);
-    all.push(...(await ask(asked, interval)));
+    buckets.push(...(await ask(asked, interval)));
   }
-  return all;
+  return buckets;
 }
 
 /** One question takes so much of the end of the span. */

@@ -119,8 +119,8 @@ function takeLoginOutOfBrokerUrl(source: Source, draft: Draft): void {
   for (const [name, value] of Object.entries(login)) {
     const key = ['mqtt', name];
     if (value === '') continue;
-    const other = [key, ...secretKeysOf(key)].find((each) => source.isGiven(each));
-    if (other) draft.refuseBoth(key, source.nameOf(other), `a ${name} in mqtt.url`);
+    const rival = [key, ...secretKeysOf(key)].find((each) => source.isGiven(each));
+    if (rival) draft.refuseBoth(key, source.nameOf(rival), `a ${name} in mqtt.url`);
     source.put(key, value, origin);
   }
 }

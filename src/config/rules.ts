@@ -72,8 +72,8 @@ function checkBroker(draft: Draft): void {
 function checkPage(draft: Draft): void {
   // Every visitor behind the proxy would count as local.
   if (!draft.isGiven('web.trusted_proxy') || draft.isGiven('web.password')) return;
-  const found = 'a reverse proxy and no password of the page';
-  draft.refuse('web.trusted_proxy', 'a reverse proxy only with web.password or web.password_file', found);
+  const mistake = 'a reverse proxy and no password of the page';
+  draft.refuse('web.trusted_proxy', 'a reverse proxy only with web.password or web.password_file', mistake);
 }
 
 function checkAccountIds(draft: Draft): void {
@@ -84,8 +84,8 @@ function checkAccountIds(draft: Draft): void {
     const first = ids.indexOf(id);
     const isMissing = id === undefined && ids.length > 1 && isMapping(draft.at(account));
     if (first === index && !isMissing) continue;
-    const found = id === undefined ? undefined : `the id of accounts.${first} again`;
-    draft.refuse(`${account}.id`, 'with several accounts, a different id for each', found);
+    const repeatedId = id === undefined ? undefined : `the id of accounts.${first} again`;
+    draft.refuse(`${account}.id`, 'with several accounts, a different id for each', repeatedId);
   }
 }
 

@@ -101,7 +101,7 @@ const MOST_KNOWN_IDS = 1_000;
 
 /** The invoices read, and which of them are news, oldest first: none that is read for the first time. */
 export function takeInvoices(
-  known: Invoices | null,
+  before: Invoices | null,
   { byProfile, notFoundAt }: ReadInvoices,
   fetchedAt: number,
 ): { readonly invoices: Invoices; readonly bills: readonly Invoice[] } {
@@ -110,20 +110,20 @@ export function takeInvoices(
   for (const [profile, invoices] of byProfile) {
     for (const invoice of invoices) {
       byId.set(invoice.id, invoice);
-      if (!known?.profiles.includes(profile)) history.add(invoice.id);
+      if (!before?.profiles.includes(profile)) history.add(invoice.id);
     }
   }
-  const all = newestFirst([...byId.values()]).slice(0, MOST_INVOICES);
-  const oldestFirst = all.toReversed();
-  const ids = new Set(known?.knownIds);
+  const newest = newestFirst([...byId.values()]).slice(0, MOST_INVOICES);
+  const oldestFirst = newest.toReversed();
+  const ids = new Set(before?.knownIds);
   const bills = oldestFirst.filter(({ id }) => !ids.has(id) && !history.has(id));
   for (const { id } of oldestFirst) {
     // Those seen last are the last to be forgotten.
     ids.delete(id);
     ids.add(id);
   }
-  const profiles = [...new Set([...(known?.profiles ?? []), ...byProfile.keys()])];
+  const profiles = [...new Set([...(before?.profiles ?? []), ...byProfile.keys()])];
   const knownIds = [...ids].slice(-MOST_KNOWN_IDS);
-  const untoldIds = [...(known?.untoldIds ?? []), ...bills.map(({ id }) => id)];
-  return { invoices: { all, knownIds, profiles, notFoundAt, fetchedAt, untoldIds }, bills };
+  const untoldIds = [...(before?.untoldIds ?? []), ...bills.map(({ id }) => id)];
+  return { invoices: { all: newest, knownIds, profiles, notFoundAt, fetchedAt, untoldIds }, bills };
 }

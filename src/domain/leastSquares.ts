@@ -46,7 +46,7 @@ function inverted(matrix: Matrix): Matrix | null {
     const pivot = line[at] as number;
     if (!(pivot > SINGULAR * (matrix[at]?.[at] as number))) return null;
     const scaled = line.map((one) => one / pivot);
-    for (const other of lines) addTo(other, -(other[at] as number), scaled);
+    for (const target of lines) addTo(target, -(target[at] as number), scaled);
     lines[at] = scaled;
   }
   return lines.map((line) => line.slice(matrix.length));
@@ -75,5 +75,5 @@ export function median(values: Column): number {
 export const medianDeviation = (values: Column, center: number): number =>
   NORMAL_PER_DEVIATION * median(values.map((value) => Math.abs(value - center)));
 
-export const meanOf = <T>(all: readonly T[], of: (one: T) => number): number =>
-  all.reduce((sum, one) => sum + of(one), 0) / all.length;
+export const meanOf = <T>(items: readonly T[], of: (item: T) => number): number =>
+  items.reduce((sum, one) => sum + of(one), 0) / items.length;

@@ -232,15 +232,15 @@ function reachOf(ledger: Ledger, asked: DaySpan | undefined): Day {
 
 /** The map stays the same object if nothing has changed. */
 function readTimes(
-  known: Ledger['readTimes'],
+  before: Ledger['readTimes'],
   buckets: readonly Bucket[],
   days: Ledger['days'],
 ): Ledger['readTimes'] {
   const news = buckets.filter(
-    ({ day, readAt }) => readAt !== undefined && days.has(day) && known.get(day) !== readAt,
+    ({ day, readAt }) => readAt !== undefined && days.has(day) && before.get(day) !== readAt,
   );
-  if (news.length === 0) return known;
-  const times = new Map([...known, ...news.map(({ day, readAt = 0 }): [Day, number] => [day, readAt])]);
+  if (news.length === 0) return before;
+  const times = new Map([...before, ...news.map(({ day, readAt = 0 }): [Day, number] => [day, readAt])]);
   return new Map([...times].sort(([a], [b]) => compareText(a, b)).slice(-DAYS_LOOKED_AT));
 }
 
@@ -261,12 +261,12 @@ const FEWEST_USUAL_DAYS = 7;
 function plausibility(ledger: Ledger, buckets: readonly Bucket[]): (amounts: Amounts) => boolean {
   const largest = new Map<'energy' | 'cost', Micro>();
   function mostOf(kind: 'energy' | 'cost'): Micro {
-    const known = [...ledger.days.values()].map((record) => record[kind] ?? 0).sort((a, b) => b - a);
+    const largestFirst = [...ledger.days.values()].map((record) => record[kind] ?? 0).sort((a, b) => b - a);
     const unknown = new Map(
       buckets.flatMap((bucket) => (ledger.days.has(bucket.day) ? [] : [[bucket.day, bucket[kind] ?? 0]])),
     );
-    const usual = medianOfUsed([...known, ...unknown.values()]) ?? known[0] ?? 0;
-    const high = known[FEWEST_HIGH_DAYS - 1] ?? 0;
+    const usual = medianOfUsed([...largestFirst, ...unknown.values()]) ?? largestFirst[0] ?? 0;
+    const high = largestFirst[FEWEST_HIGH_DAYS - 1] ?? 0;
     return Math.max(usual * ABSURD_FACTOR, high * ABSURD_FACTOR_OF_HIGH_DAYS);
   }
   const fits = (amount: Micro | null, kind: 'energy' | 'cost') => {
@@ -285,9 +285,9 @@ function medianOfUsed(amounts: readonly Micro[]): Micro | null {
 }
 
 /** A given amount counts; a missing one leaves the amount that was known. */
-export const newerAmounts = (given: Amounts, known: Amounts | undefined): Amounts => ({
-  energy: given.energy ?? known?.energy ?? null,
-  cost: given.cost ?? known?.cost ?? null,
+export const newerAmounts = (given: Amounts, before: Amounts | undefined): Amounts => ({
+  energy: given.energy ?? before?.energy ?? null,
+  cost: given.cost ?? before?.cost ?? null,
 });
 
 const isSame = (one: Amounts, other: Amounts): boolean =>

@@ -144,8 +144,8 @@ export function withFound(
   });
   const others = discovered.filter((one) => !current.some((other) => isSameProperty(one, other)));
   const named = others.map((one) => {
-    const other = elsewhere.find((candidate) => isSameProperty(one, candidate));
-    return { ...one, namedAfter: namesOf(other ?? one) };
+    const sameElsewhere = elsewhere.find((candidate) => isSameProperty(one, candidate));
+    return { ...one, namedAfter: namesOf(sameElsewhere ?? one) };
   });
   return [...current, ...named];
 }

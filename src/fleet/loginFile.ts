@@ -28,8 +28,8 @@ export function readLogins(text: string) {
   const columns = head?.cells.map((cell) => cell.trim().toLowerCase()).join() ?? '';
   if (head === undefined || ![HEADER, `${HEADER},${SINCE}`].includes(columns)) {
     // The first line may be one of an account, in a file without header.
-    const found = head ? `${countWords(head.cells.length, 'cell')} that are something else` : 'nothing';
-    tell(head?.line ?? 1, found, `the header ${HEADER}, with or without ${SINCE} behind it`);
+    const firstLine = head ? `${countWords(head.cells.length, 'cell')} that are something else` : 'nothing';
+    tell(head?.line ?? 1, firstLine, `the header ${HEADER}, with or without ${SINCE} behind it`);
     return { logins, mistakes };
   }
   const width = head.cells.length;

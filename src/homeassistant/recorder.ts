@@ -51,9 +51,9 @@ function slug(name: string, longest: number): string {
 }
 
 /** The first by name of several meters with the same slug has it plain. */
-function uniqueSlug(meter: string, all: readonly string[]): string {
+function uniqueSlug(meter: string, meters: readonly string[]): string {
   const slugOf = (name: string) => slug(name, LONGEST_NAME) || 'meter';
-  const [first = meter] = all.filter((other) => slugOf(other) === slugOf(meter)).sort();
+  const [first = meter] = meters.filter((other) => slugOf(other) === slugOf(meter)).sort();
   if (first === meter) return slugOf(meter);
   return `${slugOf(meter)}_${createHash('sha256').update(meter).digest('hex').slice(0, 8)}`;
 }

@@ -28,15 +28,15 @@ export const UNLIMITED: BrokerLimits = {
 };
 
 /** `known`: from before, since it has refused a will that asked for more. */
-export function limitsOf(announced: Partial<BrokerLimits> = {}, known: BrokerLimits): BrokerLimits {
+export function limitsOf(announced: Partial<BrokerLimits> = {}, earlier: BrokerLimits): BrokerLimits {
   const limits = { ...UNLIMITED, ...announced };
   return {
     ...limits,
     // Zero, which MQTT 5 forbids, would let nothing out for ever.
     receiveMaximum: limits.receiveMaximum || UNLIMITED.receiveMaximum,
     maximumPacketSize: limits.maximumPacketSize || UNLIMITED.maximumPacketSize,
-    maximumQoS: Math.min(limits.maximumQoS, known.maximumQoS),
-    retainAvailable: limits.retainAvailable && known.retainAvailable,
+    maximumQoS: Math.min(limits.maximumQoS, earlier.maximumQoS),
+    retainAvailable: limits.retainAvailable && earlier.retainAvailable,
   };
 }
 

@@ -185,14 +185,14 @@ const ORDINARY_KEY = /^[@_]?[A-Za-z](?!.*\d{3})[\w-]{0,39}$/;
 export function shapeOf(json: unknown): string[] {
   const kinds = new Map<string, Set<string>>();
   collect(json, '', 0, kinds);
-  return [...kinds].map(([path, seen]) => `${path || 'top'}: ${[...seen].sort().join('|')}`).sort();
+  return [...kinds].map(([path, types]) => `${path || 'top'}: ${[...types].sort().join('|')}`).sort();
 }
 
 function collect(value: unknown, path: string, depth: number, kinds: Map<string, Set<string>>): void {
-  const seen = kinds.get(path) ?? new Set();
+  const types = kinds.get(path) ?? new Set();
   if (kinds.size >= MOST_PATHS && !kinds.has(path)) return;
-  kinds.set(path, seen);
-  seen.add(kindOf(value));
+  kinds.set(path, types);
+  types.add(kindOf(value));
   if (typeof value !== 'object' || value === null || depth >= DEEPEST) return;
   if (Array.isArray(value)) {
     for (const row of value.slice(0, MOST_ROWS_SHOWN)) collect(row, `${path}[]`, depth + 1, kinds);

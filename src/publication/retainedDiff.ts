@@ -38,11 +38,11 @@ export class RetainedDiff {
   #gone: readonly string[] | null = null;
 
   /** `onChange` is called when what `kept()` gives has changed, digests apart. */
-  constructor(kept: KeptTopics | null = null, onChange: () => void = () => undefined) {
-    this.#topics = new Set(Object.keys(kept?.topics ?? {}));
-    for (const [topic, digest] of Object.entries(kept?.topics ?? {}))
+  constructor(stored: KeptTopics | null = null, onChange: () => void = () => undefined) {
+    this.#topics = new Set(Object.keys(stored?.topics ?? {}));
+    for (const [topic, digest] of Object.entries(stored?.topics ?? {}))
       if (digest !== '') this.#sent.set(topic, { digest });
-    this.#delivered = new Map(Object.entries(kept?.components ?? {}));
+    this.#delivered = new Map(Object.entries(stored?.components ?? {}));
     this.#onChange = onChange;
   }
 
@@ -137,8 +137,8 @@ export class RetainedDiff {
 }
 
 /** Clears everything that was kept: devices first, without them nothing misses the states. */
-export const withdrawAll = (kept: KeptTopics | null): Message[] =>
-  Object.keys(kept?.topics ?? {})
+export const withdrawAll = (stored: KeptTopics | null): Message[] =>
+  Object.keys(stored?.topics ?? {})
     .sort((one, other) => Number(isDiscovery(other)) - Number(isDiscovery(one)))
     .map(clear);
 

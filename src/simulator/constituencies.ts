@@ -32,7 +32,12 @@ function matching(houses: readonly House[], query: URLSearchParams): House[] {
   );
 }
 
-function answer(all: readonly Row[], houses: readonly House[], query: URLSearchParams, switches: Switches) {
+function answer(
+  everyRow: readonly Row[],
+  houses: readonly House[],
+  query: URLSearchParams,
+  switches: Switches,
+) {
   const { shape, repeatsFirstPage, deepSkip } = switches.constituencies;
   const skip = Number(query.get('skip') ?? 0);
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT);
@@ -40,7 +45,7 @@ function answer(all: readonly Row[], houses: readonly House[], query: URLSearchP
   if (!areCounts || skip >= deepSkip) return json({ message: 'Unprocessable request' }, 422);
   // The older service knows one house per answer.
   const shown = shape === 'older' ? houses.slice(0, 1) : houses;
-  const rows = all.filter(({ house }) => shown.includes(house));
+  const rows = everyRow.filter(({ house }) => shown.includes(house));
   const from = repeatsFirstPage ? 0 : skip;
   const page = rows.slice(from, from + limit);
   if (shape === 'third') return json({ constituencies: page.map(({ row }) => ({ title: row.showAs })) });
@@ -75,8 +80,8 @@ const SEANAD_YEARS = [1922, 1925, 1928, 1931, 1934];
 const FIXED_SIZES: Record<string, number> = { 'dail/34': 43, 'seanad/5': 8 };
 
 function inventedRows(): Row[] {
-  const all = FIRST.flatMap((first) => SECOND.map((second) => `${first} ${second}`));
-  const places = shuffled(all, drawFor(SEED, 0, 'places')).slice(0, 60);
+  const names = FIRST.flatMap((first) => SECOND.map((second) => `${first} ${second}`));
+  const places = shuffled(names, drawFor(SEED, 0, 'places')).slice(0, 60);
   const sided = places.map((name, index) => `${name}${SIDES[index % SIDES.length]}`);
   const numbered = (chamber: 'dail' | 'seanad', count: number) =>
     Array.from({ length: count }, (_, index) => inventedHouse(chamber, index + 1, sided)).flat();

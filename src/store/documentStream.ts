@@ -36,11 +36,11 @@ export async function* textOf(
   documents: AsyncIterable<NamedDocument>,
   limits = LARGEST,
 ): AsyncGenerator<string> {
-  let all = 0;
+  let bytes = 0;
   const counted = (text: string) => {
     refuseTooLarge(text, limits);
-    all += Buffer.byteLength(text);
-    if (all > limits.all) throw new TooLarge('documents', limits.all);
+    bytes += Buffer.byteLength(text);
+    if (bytes > limits.all) throw new TooLarge('documents', limits.all);
     return text;
   };
   yield counted(`${JSON.stringify(head).slice(0, -1)},${JSON.stringify(key)}:{`);

@@ -160,12 +160,12 @@ const underWay = z.object({ [WRITE]: z.object({}), remove: z.array(z.string()) }
 /** Rejects where what is left of a restore cannot be read, is damaged, or is about what is no document. */
 async function namesToRemove(directory: string): Promise<readonly string[]> {
   const names = new Set<string>();
-  let rest: unknown;
+  let head: unknown;
   const documents = documentsUnderWay(directory, (json) => {
-    rest = json;
+    head = json;
   });
   for await (const [name] of documents) names.add(name);
-  const { remove } = underWay.parse(rest, { jitless: true });
+  const { remove } = underWay.parse(head, { jitless: true });
   if (![...names, ...remove].every(isDocument)) throw new TypeError('no document has this name');
   return remove.filter((name) => !names.has(name));
 }

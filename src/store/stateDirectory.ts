@@ -275,10 +275,10 @@ class DocumentFile<T> implements Document<T> {
     const { isOwn, log } = this.#parts;
     const isNewer = err instanceof NewerDocument;
     this.#ending = isNewer ? 'newer' : 'damaged';
-    const found = err instanceof NoRegularFile ? err.message : undefined;
+    const irregularity = err instanceof NoRegularFile ? err.message : undefined;
     const what = isNewer ? 'of a newer version' : 'damaged';
     log.error(
-      { file: withoutCustomer(this.#file), reason: err.name, found },
+      { file: withoutCustomer(this.#file), reason: err.name, found: irregularity },
       `state document is ${what}: set aside as .${this.#ending}, starting without it`,
     );
     // A command has a look: the daemon beside it may be of a newer version, and still needs its file.

@@ -132,9 +132,9 @@ export function createSessions(readPassword: () => Promise<string>, clock: Clock
 }
 
 /** The oldest makes room. */
-function keep<T>(all: Map<string, T>, name: string, value: T, most: number): void {
-  all.delete(name);
-  all.set(name, value);
-  const [oldest] = all.keys();
-  if (all.size > most && oldest !== undefined) all.delete(oldest);
+function keep<T>(map: Map<string, T>, name: string, value: T, most: number): void {
+  map.delete(name);
+  map.set(name, value);
+  const [oldest] = map.keys();
+  if (map.size > most && oldest !== undefined) map.delete(oldest);
 }

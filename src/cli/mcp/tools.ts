@@ -84,10 +84,10 @@ function metersIn(
   accounts: readonly NumberedAccount[],
   wanted: number | undefined,
 ): readonly NumberedMeter[] {
-  const all = accounts.flatMap(({ meters }) => meters);
-  if (all.length === 0) throw noReadings();
-  const meters = wanted === undefined ? all : all.slice(wanted - 1, wanted);
-  if (meters.length === 0) throw refused(`meter: found ${wanted}; allowed: 1 to ${all.length}`);
+  const everyMeter = accounts.flatMap(({ meters }) => meters);
+  if (everyMeter.length === 0) throw noReadings();
+  const meters = wanted === undefined ? everyMeter : everyMeter.slice(wanted - 1, wanted);
+  if (meters.length === 0) throw refused(`meter: found ${wanted}; allowed: 1 to ${everyMeter.length}`);
   return meters;
 }
 

@@ -47,7 +47,7 @@ export class Publisher {
     const announced = context.state.document('announced', announcedCodec);
     const stored = await announced.read();
     // The broker may have lost any of them since: all are sent once.
-    const kept = stored && {
+    const announcedBefore = stored && {
       ...stored,
       topics: Object.fromEntries(stored.topics.map((topic) => [topic, ''])),
     };
@@ -55,7 +55,7 @@ export class Publisher {
       const { topics, components } = broker.kept();
       return announced.write({ topics: Object.keys(topics), components: { ...components } });
     }, context.clock);
-    const broker = new RetainedDiff(kept, () => saving.changed());
+    const broker = new RetainedDiff(announcedBefore, () => saving.changed());
     return new Publisher({ bridgeStatus, constituencies }, broker, saving, context);
   }
 

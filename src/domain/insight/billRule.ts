@@ -235,6 +235,6 @@ function leastSquaresRule(form: Form, points: readonly Point[], count: number, r
     2 * (count - points.length) * Math.log(OUTLIER_RANGE * rounding) +
     parametersOf(form) * Math.log(count);
   const rates = [...form.start];
-  for (const [at, one] of form.fitted.entries()) addTo(rates, coefficients[at] as number, one);
+  for (const [at, terms] of form.fitted.entries()) addTo(rates, coefficients[at] as number, terms);
   return { ...form, rates, inverse, residuals, scatter, freedom, bills: points.length, rounding, criterion };
 }

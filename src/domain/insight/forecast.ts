@@ -102,7 +102,7 @@ function learn(kind: keyof Amounts, { days, today }: ForecastFacts): Expect | nu
   const readings = readingsIn(kind, days, { from, to: addDays(today, 1) });
   if ((readings.at(-1)?.at ?? 0) < LEARNT_FROM_DAYS - LONGEST_CARRIED_DAYS) return null;
   const points = readings.filter(({ missed }) => missed < LONGEST_SPAN_DAYS).map(pointOf);
-  const daysIn = (some: readonly Point[]) => some.reduce((sum, one) => sum + one.days, 0);
+  const daysIn = (points: readonly Point[]) => points.reduce((sum, one) => sum + one.days, 0);
   if (daysIn(points) >= FEWEST_DAYS) return filtered(points, from);
   // Too few days tell no season: the mean of the newest readings goes on.
   const newest = points.slice(-TWO_WEEKS_DAYS);

@@ -100,9 +100,9 @@ function chargesByDaysOf(days: DayLookup, day: Day, others: readonly Day[]): Cha
   if (line === null) return null;
   const { standing: standingCharge, tolerance } = line;
   if (standingCharge < LEAST_CHARGE_IN_TOLERANCES * tolerance) return null;
-  const rest = amounts.cost - line.rate * amounts.energy;
-  const charges = Math.round(rest / standingCharge);
-  const isExplained = charges >= 1 && Math.abs(rest - charges * standingCharge) <= tolerance;
+  const charged = amounts.cost - line.rate * amounts.energy;
+  const charges = Math.round(charged / standingCharge);
+  const isExplained = charges >= 1 && Math.abs(charged - charges * standingCharge) <= tolerance;
   return isExplained ? { charges, standingCharge } : null;
 }
 
@@ -117,8 +117,8 @@ export function standingPart(tariff: Tariff, days: DayLookup, day: Day): Micro |
 }
 
 /** The tariff told before has given way if it does not explain most of the days that the new one stands on. */
-export function hasMoved(told: Tariff, fitted: Tariff, days: Days): boolean {
-  const prices = { ...told, tolerance: Math.max(told.tolerance, fitted.tolerance) };
+export function hasMoved(before: Tariff, fitted: Tariff, days: Days): boolean {
+  const prices = { ...before, tolerance: Math.max(before.tolerance, fitted.tolerance) };
   const stoodOn = billedDays(days).filter(
     (billed) => billed.day >= fitted.from && chargesIn(fitted, billed) !== null,
   );
@@ -126,10 +126,11 @@ export function hasMoved(told: Tariff, fitted: Tariff, days: Days): boolean {
 }
 
 function chargesIn({ unitRate, standingCharge, tolerance }: Prices, day: BilledDay): number | null {
-  const rest = day.cost - unitRate * day.energy;
+  const charged = day.cost - unitRate * day.energy;
   const most = 1 + day.missedBefore + (day.isFollowed ? 0 : 1);
-  const charges = standingCharge === 0 ? 1 : Math.min(most, Math.max(0, Math.round(rest / standingCharge)));
-  return Math.abs(rest - charges * standingCharge) <= tolerance ? charges : null;
+  const charges =
+    standingCharge === 0 ? 1 : Math.min(most, Math.max(0, Math.round(charged / standingCharge)));
+  return Math.abs(charged - charges * standingCharge) <= tolerance ? charges : null;
 }
 
 /** Oldest first: those of the year that ends with the newest one. */

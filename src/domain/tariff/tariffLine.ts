@@ -113,9 +113,9 @@ function newestStretch(days: readonly BilledDay[], weight: (day: BilledDay) => n
 }
 
 /** The line again by all days that agree on it, as far back as they do, where that tells it surely. */
-function refined(all: readonly BilledDay[], agreed: Line, tolerance: Micro): TariffLine | null {
+function refined(billed: readonly BilledDay[], agreed: Line, tolerance: Micro): TariffLine | null {
   const weight = (day: BilledDay) => (isExplained(agreed, day, tolerance) ? 1 : -ODD_DAY_WEIGHT);
-  const days = all.slice(newestStretch(all, weight));
+  const days = billed.slice(newestStretch(billed, weight));
   const [first] = days;
   const onLine = days.filter((day) => isOn(agreed, day, tolerance));
   if (!first || days.length < FEWEST_DAYS || onLine.length * 3 < days.length * 2) return null;
@@ -217,12 +217,12 @@ function possibleRates(days: readonly BilledDay[], distance: Micro): Bounds | nu
   let low = 0;
   let high = Number.POSITIVE_INFINITY;
   // Each with each, which a year makes 67,000 pairs of.
-  for (const one of days) {
-    for (const other of days) {
-      if (other === one) break;
-      const sign = one.energy < other.energy ? -1 : 1;
-      const energy = sign * (one.energy - other.energy);
-      const cost = sign * (one.cost - other.cost);
+  for (const later of days) {
+    for (const earlier of days) {
+      if (earlier === later) break;
+      const sign = later.energy < earlier.energy ? -1 : 1;
+      const energy = sign * (later.energy - earlier.energy);
+      const cost = sign * (later.cost - earlier.cost);
       if (energy === 0 && Math.abs(cost) > 2 * distance) return null;
       if (energy === 0) continue;
       low = Math.max(low, (cost - 2 * distance) / energy);

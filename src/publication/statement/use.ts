@@ -122,17 +122,17 @@ export function heatParts(use: MeterUse, month: string): Pick<Statement, 'heatin
 /** The days of the month that are not plain readings. */
 export function marksOf(use: MeterUse, span: DaySpan): Statement['days'] {
   const { days } = use;
-  const all = daysOf(span);
+  const dates = daysOf(span);
   const readings = readingsOf(use, span);
   // The season before tells how often readings are equal by chance.
   const season = { from: addDays(span.from, -SEASON_DAYS), to: addDays(span.to, LONGEST_SPAN_DAYS) };
   const energies = readingsIn('energy', days, season);
   const estimates = estimatedRuns(energies).flatMap(({ first, next }) => energies.slice(first, next));
   return {
-    of: all.length,
-    missing: all.filter((_, at) => !readings[at]),
-    carried: all.filter((day, at) => readings[at] && !isRead(days, day)),
+    of: dates.length,
+    missing: dates.filter((_, at) => !readings[at]),
+    carried: dates.filter((day, at) => readings[at] && !isRead(days, day)),
     estimated: estimates.map(({ day }) => day).filter((day) => day >= span.from && day < span.to),
-    corrected: all.filter((day) => (days.get(day)?.revision ?? 0) > 0),
+    corrected: dates.filter((day) => (days.get(day)?.revision ?? 0) > 0),
   };
 }

@@ -195,9 +195,9 @@ export class CodeFlow {
     answer: Record<string, string>,
   ): Reply {
     const url = new URL(redirect_uri);
-    const all = new URLSearchParams({ state, iss: this.realm.issuer, ...answer });
-    if (response_mode === 'fragment' || this.token.codeInFragment) url.hash = String(all);
-    else for (const [name, value] of all) url.searchParams.append(name, value);
+    const parameters = new URLSearchParams({ state, iss: this.realm.issuer, ...answer });
+    if (response_mode === 'fragment' || this.token.codeInFragment) url.hash = String(parameters);
+    else for (const [name, value] of parameters) url.searchParams.append(name, value);
     return redirect(url.href);
   }
 

@@ -10,7 +10,7 @@ import * as rule from './loginRule.ts';
 import { LoginRefused } from './refusals.ts';
 import type { Grant } from './tokens.ts';
 
-interface Options {
+interface LoginBudgetOptions {
   readonly store: Document<LoginBudgetRecord>;
   readonly clock: Clock;
   /** Opening it is no start of the bridge, after which a refused client is tried again. */
@@ -30,7 +30,7 @@ export class LoginBudget {
   #unsaved: LoginBudgetRecord | null = null;
   #isAskedFor = false;
 
-  constructor({ store, clock, isOpenedForEachRun = false, scryptCost = SCRYPT_COST }: Options) {
+  constructor({ store, clock, isOpenedForEachRun = false, scryptCost = SCRYPT_COST }: LoginBudgetOptions) {
     this.#store = store;
     this.#clock = clock;
     this.#instants = new Instants(clock);

@@ -26,7 +26,7 @@ import { loadSettings, type Settings } from './settings.ts';
 const NO_FLEET =
   'The configuration has no fleet: its accounts are in the section accounts. docs/fleet.md tells who needs one.';
 
-interface Parts {
+interface AccountsCommand {
   readonly name: string;
   readonly options: Given<'accounts'>['options'];
   /** After the name of the action. */
@@ -40,7 +40,7 @@ interface Parts {
 interface Action {
   readonly options: readonly string[];
   readonly takes: string;
-  readonly run: (parts: Parts, io: Io) => Promise<void>;
+  readonly run: (parts: AccountsCommand, io: Io) => Promise<void>;
 }
 
 const IDS = 'the ID of an account, or several';
@@ -81,7 +81,7 @@ export const accounts: Command<'accounts'> = async (given, io) => {
   }
 };
 
-async function change({ name, words: ids, options, opened: { database } }: Parts, io: Io) {
+async function change({ name, words: ids, options, opened: { database } }: AccountsCommand, io: Io) {
   const unknown = (await unknownIds(ids, database)).map((id) => id.slice(0, 64));
   if (unknown.length > 0)
     throw wrongUsage(`No account of the fleet is called ${unknown.join(', ')}: nothing was changed.`);
@@ -99,7 +99,7 @@ async function change({ name, words: ids, options, opened: { database } }: Parts
   io.out(`${words[name]}\n`);
 }
 
-async function reseal({ opened }: Parts, io: Io) {
+async function reseal({ opened }: AccountsCommand, io: Io) {
   const { changed, damaged } = await resealAll(opened);
   io.out(`sealed again with the first key: ${changed}\n`);
   const left = damaged.map((place) => `Cannot be opened by any key, and was left: ${place}.`);
@@ -107,13 +107,16 @@ async function reseal({ opened }: Parts, io: Io) {
     throw failure('damaged_seal', left.join('\n'), { exit: EXIT.unexpected, retry: 'never' });
 }
 
-async function importAccounts(parts: Parts, io: Io) {
+async function importAccounts(parts: AccountsCommand, io: Io) {
   const { 'from-state': directory, 'dry-run': isDry = false } = parts.options;
   const lines = await (directory ? importHousehold(directory, isDry, parts, io) : importFile(isDry, parts));
   io.out(`${isDry ? 'would be ' : ''}${lines.join('\n')}\n`);
 }
 
-async function importFile(isDry: boolean, { words: [file = ''], opened }: Parts): Promise<string[]> {
+async function importFile(
+  isDry: boolean,
+  { words: [file = ''], opened }: AccountsCommand,
+): Promise<string[]> {
   const text = await readFile(file)
     .then(decodeText)
     .catch((err) => {
@@ -134,7 +137,12 @@ async function importFile(isDry: boolean, { words: [file = ''], opened }: Parts)
   ];
 }
 
-async function importHousehold(directory: string, isDry: boolean, parts: Parts, io: Io): Promise<string[]> {
+async function importHousehold(
+  directory: string,
+  isDry: boolean,
+  parts: AccountsCommand,
+  io: Io,
+): Promise<string[]> {
   const { log, config } = parts.settings;
   const { giveUp } = await claimAlone(directory, parts.options.force ?? false, io.clock, log);
   const household = new StateDirectory(directory, log);
@@ -150,7 +158,7 @@ async function importHousehold(directory: string, isDry: boolean, parts: Parts, 
   return [`moved ${moved}, known ${config.accounts.length - moved}`, ...(isDry ? [] : todo)];
 }
 
-async function printAccounts({ options, settings: { zone }, opened }: Parts, io: Io) {
+async function printAccounts({ options, settings: { zone }, opened }: AccountsCommand, io: Io) {
   const { format = 'table', failing = false } = options;
   const at = (time: number | null) => (time === null ? null : zone.iso(time));
   const short = (time: number | null) => at(time)?.slice(0, 16).replace('T', ' ') ?? null;

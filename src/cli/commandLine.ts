@@ -5,7 +5,7 @@ import { about } from '../foundation/about.ts';
 import { EXIT, Failure, framesOf, kindOf } from '../foundation/failure.ts';
 import { adviceOf, type Io, wrongUsage } from './command.ts';
 import { COMMANDS, type Command, type CommandName, type CommandRow, type Given } from './commands.ts';
-import type { Options } from './options.ts';
+import type { DeclaredOptions } from './options.ts';
 
 /** The code of a command is loaded when it is called. */
 const LOAD: { readonly [Name in CommandName]: () => Promise<Command<Name>> } = {
@@ -130,7 +130,7 @@ async function meant(word: string, words: readonly string[], before = ''): Promi
 }
 
 /** Rejects with wrong_usage. */
-async function parse(declared: Options, args: readonly string[]) {
+async function parse(declared: DeclaredOptions, args: readonly string[]) {
   const kinds = Object.entries(declared).map(([name, { shown }]) => {
     const type: 'string' | 'boolean' = shown === undefined ? 'boolean' : 'string';
     return [name, { type, multiple: true }] as const;
@@ -154,7 +154,7 @@ async function parse(declared: Options, args: readonly string[]) {
 }
 
 /** Throws wrong_usage. */
-const valuesOf = (declared: Options, typed: Awaited<ReturnType<typeof parse>>['values']) =>
+const valuesOf = (declared: DeclaredOptions, typed: Awaited<ReturnType<typeof parse>>['values']) =>
   Object.fromEntries(
     Object.entries(typed).map(([name, given]) => [
       name,

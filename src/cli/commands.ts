@@ -1,12 +1,12 @@
 // The commands: help, types and reading of a command line follow from this table.
 import type { Io } from './command.ts';
-import { flag, number, type Options, oneOf, port, text, type Values } from './options.ts';
+import { type DeclaredOptions, flag, number, oneOf, port, text, type Values } from './options.ts';
 
 export interface CommandRow {
   /** The one word that follows the name; undefined: none may. */
   readonly words?: { readonly shown: string; readonly isOptional?: true; readonly areMany?: true };
   readonly summary: string;
-  readonly options: Options;
+  readonly options: DeclaredOptions;
 }
 
 const config = text('PATH', 'the configuration file');

@@ -9,7 +9,7 @@ interface Option<Value> {
   readonly read: (typed: readonly string[], name: string) => Value;
 }
 
-export type Options = Readonly<Record<string, Option<unknown>>>;
+export type DeclaredOptions = Readonly<Record<string, Option<unknown>>>;
 
 export const flag = (means: string): Option<true> => ({ means, read: () => true });
 

@@ -23,7 +23,7 @@ import type { Command, Given } from './commands.ts';
 import { type Column, type Format, formatFrom, print, printJson, tableLines } from './printing.ts';
 
 type Period = ReturnType<typeof periodOf>;
-type Row = ReturnType<typeof rowsOf>[number];
+type UsageRow = ReturnType<typeof rowsOf>[number];
 type MeterUsage = Awaited<ReturnType<typeof readMeter>>;
 
 export const usage: Command<'usage'> = async (given, io) => {
@@ -176,7 +176,7 @@ function rowsOf(
 
 type Printed = Omit<Period, 'today'> & { readonly currency: string; readonly zone: string };
 
-const totalOf = (rows: readonly Row[]) => ({
+const totalOf = (rows: readonly UsageRow[]) => ({
   ...sumAmounts(rows),
   costAtTariff: sumKnown(rows.map(({ costAtTariff }) => costAtTariff)),
 });
@@ -185,7 +185,7 @@ const CSV = ['meter', 'start', 'energy_kwh', 'cost_eur', 'currency', 'from', 'to
 
 export function printUsage(format: Format, meters: readonly MeterUsage[], period: Printed, io: Io): void {
   const { currency, prices } = period;
-  const amounts = ({ energy, cost, costAtTariff }: Pick<Row, 'energy' | 'cost' | 'costAtTariff'>) => ({
+  const amounts = ({ energy, cost, costAtTariff }: Pick<UsageRow, 'energy' | 'cost' | 'costAtTariff'>) => ({
     energy_kwh: knownUnits(energy),
     cost_eur: knownUnits(cost),
     currency,
@@ -215,8 +215,8 @@ function meterLines({ rows, readTo, ...meter }: MeterUsage, period: Printed, io:
   const { interval, span, currency, zone, prices } = period;
   const { friendlyName, closing } = meter;
   const called = friendlyName === null ? `Meter ${meter.meter}` : `${friendlyName} (meter ${meter.meter})`;
-  const name = ({ start, isPartial }: Row) => `${nameOf(start, interval)}${isPartial ? ' *' : ''}`;
-  const columns: Column<Row>[] = [
+  const name = ({ start, isPartial }: UsageRow) => `${nameOf(start, interval)}${isPartial ? ' *' : ''}`;
+  const columns: Column<UsageRow>[] = [
     { head: interval === 'week' ? 'week of' : interval, value: name },
     { head: 'kWh', value: ({ energy }) => knownUnits(energy), decimals: 2 },
     { head: currency, value: ({ cost }) => knownUnits(cost), decimals: 2 },
@@ -257,17 +257,17 @@ const SHORTEST_ROOM = 10;
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /** A bar where there is room for one. */
-function remarkOn(row: Row, most: Micro, room: number): string {
+function remarkOn(row: UsageRow, most: Micro, room: number): string {
   if (!isRead(row)) return 'no reading';
   if (row.energy === null || row.energy <= 0 || room < SHORTEST_ROOM) return '';
   const eighths = Math.max(1, Math.round((row.energy / most) * Math.min(room, LONGEST_BAR) * 8));
   return `${'█'.repeat(Math.floor(eighths / 8))}${EIGHTHS[eighths % 8]}`;
 }
 
-const isRead = ({ energy, cost }: Row): boolean => energy !== null || cost !== null;
-const isAwaited = ({ from }: Row, readTo: Day | null): boolean => readTo !== null && from > readTo;
+const isRead = ({ energy, cost }: UsageRow): boolean => energy !== null || cost !== null;
+const isAwaited = ({ from }: UsageRow, readTo: Day | null): boolean => readTo !== null && from > readTo;
 
-function notes(rows: readonly Row[], interval: Interval, readTo: Day | null): string[] {
+function notes(rows: readonly UsageRow[], interval: Interval, readTo: Day | null): string[] {
   const lines = rows
     .filter(({ isPartial }) => isPartial)
     .map(({ start, from, to }) => {

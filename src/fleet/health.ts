@@ -68,7 +68,7 @@ const STALE_MS = 25_000;
 /** One count answers all who ask within it. */
 const SAME_MOMENT_MS = 2_000;
 
-interface Parts {
+interface CountParts {
   readonly database: Database;
   readonly fleet: Pick<Fleet, 'claim_seconds'>;
   readonly zone: Zone;
@@ -76,7 +76,7 @@ interface Parts {
 }
 
 /** A command counts once: its count does not stand for those of the processes. Rejects with DatabaseTrouble. */
-export async function countOnce({ database, fleet, zone }: Omit<Parts, 'clock'>): Promise<Counted> {
+export async function countOnce({ database, fleet, zone }: Omit<CountParts, 'clock'>): Promise<Counted> {
   const values = [fleet.claim_seconds, zone.name];
   const [row] = await database.query<{ counted: CountRow }>(COUNT_ONCE, values);
   if (row === undefined) throw new TypeError('a count without a row');
@@ -84,13 +84,13 @@ export async function countOnce({ database, fleet, zone }: Omit<Parts, 'clock'>)
 }
 
 export class FleetCounts {
-  readonly #parts: Parts;
+  readonly #parts: CountParts;
   readonly #watch: TransactionWatch;
   readonly #counting = new SingleFlight<Counted>();
   #last: Counted | null = null;
   #countedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: Parts) {
+  constructor(parts: CountParts) {
     this.#parts = parts;
     this.#watch = new TransactionWatch(parts.clock);
   }

@@ -13,7 +13,7 @@ import type { OpenFleet } from './open.ts';
 import { asItIs } from './publishing.ts';
 import { loginOf, sealLogin } from './roster.ts';
 
-interface Parts {
+interface MovingParts {
   readonly opened: OpenFleet;
   readonly fleet: Fleet;
   readonly household: StateStore;
@@ -26,7 +26,7 @@ const UNTIL_ALL_ARE_MOVED_MS = 3_600_000;
  * No daemon may use the household meanwhile. Its tokens are removed from there: used beside the fleet, they would end the
  * session. Twice is harmless. Resolves to how many were moved; the fleet knew the others. Rejects with a Failure.
  */
-export async function moveHousehold(accounts: readonly Account[], isDry: boolean, parts: Parts) {
+export async function moveHousehold(accounts: readonly Account[], isDry: boolean, parts: MovingParts) {
   const { opened, fleet, household, clock } = parts;
   const { database, seal } = opened;
   const rows = await database.query<{ id: string; login: Buffer; removed: boolean; last_poll_at: number }>(
@@ -78,7 +78,7 @@ export async function moveHousehold(accounts: readonly Account[], isDry: boolean
 async function fill(
   claim: Claim,
   properties: readonly Property[],
-  { household, clock }: Parts,
+  { household, clock }: MovingParts,
 ): Promise<void> {
   const { id } = claim;
   const folder = `accounts/${id}`;

@@ -18,7 +18,7 @@ import { loginOf } from './roster.ts';
 /** Those that are open between two runs: forgotten with what is stored. */
 export type OpenAccounts = WeakMap<StoredAccount, OpenAccount>;
 
-interface Parts {
+interface OpenAccountParts {
   readonly context: Omit<AccountContext, 'state' | 'changed'>;
   readonly opened: Pick<OpenFleet, 'seal'>;
   readonly pace: Pace;
@@ -49,7 +49,7 @@ const MOST_SECRETS = 100;
 /** Runs the step on the account, which stays open where the step resolves to true. Rejects with damaged_login. */
 export async function withAccount(
   claim: Claim,
-  parts: Parts,
+  parts: OpenAccountParts,
   step: (open: OpenAccount) => Promise<boolean>,
 ): Promise<void> {
   const { openAccounts: stillOpen, context } = parts;
@@ -70,7 +70,7 @@ export async function withAccount(
   }
 }
 
-async function openAnew(ties: Ties, parts: Parts): Promise<OpenAccount> {
+async function openAnew(ties: Ties, parts: OpenAccountParts): Promise<OpenAccount> {
   const { shared, pace, claims } = parts;
   const { row, stored } = ties.claim;
   // Once each: it is forgotten once.
@@ -122,7 +122,7 @@ function wordsOf({ meters, extras }: Account, series: string): SeriesWords {
 
 function configured(
   row: ClaimedRow,
-  { opened }: Parts,
+  { opened }: OpenAccountParts,
   scrubber: AccountContext['scrubber'],
 ): ConfiguredAccount {
   const login = loginOf(row, opened.seal);

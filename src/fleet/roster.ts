@@ -13,7 +13,7 @@ export interface AccountLogin {
 }
 
 type SealedLogin = Pick<ClaimedRow, 'id' | 'login'>;
-type Parts = { readonly database: Database; readonly seal: Seal };
+type RosterParts = { readonly database: Database; readonly seal: Seal };
 
 const BATCH = 1_000;
 
@@ -47,7 +47,7 @@ interface ImportedRow extends SealedLogin {
 export async function importLogins(
   logins: readonly AccountLogin[],
   isDry: boolean,
-  { database, seal }: Parts,
+  { database, seal }: RosterParts,
 ) {
   const imported: string[] = [];
   const changed: string[] = [];
@@ -163,7 +163,10 @@ const RESEALED_TOGETHER = 200;
  * Seals everything anew that the first key does not open. A value that changes meanwhile has been sealed by the first key: it
  * is left. Resolves to how many were changed, and the places of those that no key opens. Rejects with DatabaseTrouble.
  */
-export async function resealAll({ database, seal }: Parts): Promise<{ changed: number; damaged: string[] }> {
+export async function resealAll({
+  database,
+  seal,
+}: RosterParts): Promise<{ changed: number; damaged: string[] }> {
   let changed = 0;
   const damaged: string[] = [];
   for (let last: string | null | undefined = ''; last != null; ) {

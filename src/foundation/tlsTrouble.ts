@@ -25,7 +25,7 @@ export interface TlsTrouble {
 /** A text has `{address}` for the key of the address, and `{today}` for the day by the clock of this machine. */
 type Hint = string | ((place: TlsPlace) => string);
 /** The words go on after "The certificate of the broker", or after "The broker". */
-type Row = readonly [words: string, hint: Hint];
+type TroubleRow = readonly [words: string, hint: Hint];
 
 const SHOWN_BY = '`openssl s_client -showcerts -connect HOST:PORT` shows what it is signed by';
 
@@ -64,10 +64,10 @@ function otherKey({ authorities }: TlsPlace): string {
 }
 
 const ANEW = 'It has to be issued anew, for a server, by an authority that may do so.';
-const UNKNOWN: Row = ['is signed by an unknown authority', unknownAuthority];
+const UNKNOWN: TroubleRow = ['is signed by an unknown authority', unknownAuthority];
 
 /** The keys are Node's codes for what OpenSSL finds wrong with a certificate. */
-const CERTIFICATE_FAULTS: Readonly<Record<string, Row>> = {
+const CERTIFICATE_FAULTS: Readonly<Record<string, TroubleRow>> = {
   CERT_HAS_EXPIRED: [
     'has expired',
     'It has to be renewed, or that of the authority that signed it. First look at the clock of this machine, which says {today}: if that is wrong, set it (NTP).',
@@ -93,14 +93,14 @@ const CERTIFICATE_FAULTS: Readonly<Record<string, Row>> = {
   INVALID_CA: ['is signed by a certificate that is not one of an authority', ANEW],
   INVALID_PURPOSE: ['is not one for a server', ANEW],
 };
-const UNVERIFIABLE: Row = ['cannot be verified', ANEW];
+const UNVERIFIABLE: TroubleRow = ['cannot be verified', ANEW];
 const OTHER_CERTIFICATE_FAULTS =
   /^(PATH_LENGTH_EXCEEDED|CERT_(CHAIN_TOO_LONG|UNTRUSTED|REJECTED)|UNABLE_TO_DEC(RYPT_CERT_SIGNATURE|ODE_ISSUER_PUBLIC_KEY)|ERROR_IN_CERT_NOT_(BEFORE|AFTER)_FIELD|HOSTNAME_MISMATCH|UNSPECIFIED)$/;
 
 /** Alerts of TLS have their numbers from here on among the reasons of OpenSSL. */
 const ALERT = 1000;
 /** The reasons are numbers in the message of an error of OpenSSL: their names there differ between versions. */
-const PROTOCOL_FAULTS: readonly (readonly [reasons: readonly number[], ...row: Row])[] = [
+const PROTOCOL_FAULTS: readonly (readonly [reasons: readonly number[], ...row: TroubleRow])[] = [
   [
     [294],
     'ended the connection before it was encrypted',
@@ -137,7 +137,7 @@ const PROTOCOL_FAULTS: readonly (readonly [reasons: readonly number[], ...row: R
   ],
   [[ALERT + 112], 'knows no server of this name', 'Check the host name in {address}.'],
 ];
-const FAILED: Row = [
+const FAILED: TroubleRow = [
   'and this program could not agree on an encrypted connection',
   'Its own log may tell why.',
 ];
@@ -162,7 +162,12 @@ export function beforeTls(err: Error): Error {
 export function tlsTrouble(err: unknown, who: string, place: TlsPlace, now: number): TlsTrouble | null {
   if (!(err instanceof Error)) return null;
   const { code = '' } = err as NodeJS.ErrnoException;
-  const describe = (isDistrust: boolean, subject: string, [words, hint]: Row, mark: string): TlsTrouble => ({
+  const describe = (
+    isDistrust: boolean,
+    subject: string,
+    [words, hint]: TroubleRow,
+    mark: string,
+  ): TlsTrouble => ({
     isDistrust,
     message: `${subject} ${words} (${mark}).`,
     hint: (typeof hint === 'string' ? hint : hint(place))
@@ -179,7 +184,7 @@ export function tlsTrouble(err: unknown, who: string, place: TlsPlace, now: numb
   return describe(false, subject, row, number === undefined ? code : `TLS error ${number}`);
 }
 
-function faultOfCertificate(code: string): Row | undefined {
+function faultOfCertificate(code: string): TroubleRow | undefined {
   if (OTHER_CERTIFICATE_FAULTS.test(code)) return UNVERIFIABLE;
   return Object.hasOwn(CERTIFICATE_FAULTS, code) ? CERTIFICATE_FAULTS[code] : undefined;
 }

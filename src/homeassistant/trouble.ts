@@ -3,7 +3,7 @@ import { EXIT, Failure, IN_A_CONTAINER, type Retry } from '../foundation/failure
 
 const AT_HOME = `Check home_assistant.url and that Home Assistant runs; while it restarts, this passes by itself. ${IN_A_CONTAINER}`;
 
-interface Row {
+interface TroubleRow {
   readonly message: string;
   /** Default: later. */
   readonly retry?: Retry;
@@ -101,7 +101,7 @@ const ROWS = {
     retry: 'soon',
     hint: 'Look again: the change is shown once more.',
   },
-} as const satisfies Readonly<Record<string, Row>>;
+} as const satisfies Readonly<Record<string, TroubleRow>>;
 
 type TroubleKind = keyof typeof ROWS;
 
@@ -111,7 +111,7 @@ export class HomeAssistantTrouble extends Failure {
 
   /** `detail`: a word of our own; never what came in. */
   constructor(kind: TroubleKind, detail: string | number = '', cause?: unknown) {
-    const { message, retry = 'later', hint }: Row = ROWS[kind];
+    const { message, retry = 'later', hint }: TroubleRow = ROWS[kind];
     const options = { exit: EXIT.homeAssistant, retry, hint, cause };
     super(`home_assistant_${kind}`, message.replace('%', String(detail)), options);
     this.kind = kind;

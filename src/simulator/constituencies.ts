@@ -10,7 +10,7 @@ const UNFILTERED = { chamber: 'seanad', houseNo: '5' };
 
 export function constituencyRoutes(switches: Switches): Route[] {
   // Most who start a simulator never ask for these.
-  let rows: readonly Row[] | undefined;
+  let rows: readonly InventedRow[] | undefined;
   const reply = ({ query }: Exchange) => {
     rows ??= inventedRows();
     const houses = [...new Set(rows.map(({ house }) => house))];
@@ -33,7 +33,7 @@ function matching(houses: readonly House[], query: URLSearchParams): House[] {
 }
 
 function answer(
-  everyRow: readonly Row[],
+  everyRow: readonly InventedRow[],
   houses: readonly House[],
   query: URLSearchParams,
   switches: Switches,
@@ -61,8 +61,8 @@ function answer(
   return json({ head, results: { house: { house, constituenciesOrPanels } } });
 }
 
-type Row = ReturnType<typeof inventedHouse>[number];
-type House = Row['house'];
+type InventedRow = ReturnType<typeof inventedHouse>[number];
+type House = InventedRow['house'];
 
 const BASE = 'https://data.oireachtas.ie/ie/oireachtas/house';
 const FIRST = 'Baile Cill Dún Loch Áth Inis Ráth Cnoc Gleann Ard Droim Éadan'.split(' ');
@@ -79,7 +79,7 @@ const SEANAD_YEARS = [1922, 1925, 1928, 1931, 1934];
 /** The newest lower house and the house that an unfiltered call shows have sizes that others rely on. */
 const FIXED_SIZES: Record<string, number> = { 'dail/34': 43, 'seanad/5': 8 };
 
-function inventedRows(): Row[] {
+function inventedRows(): InventedRow[] {
   const names = FIRST.flatMap((first) => SECOND.map((second) => `${first} ${second}`));
   const places = shuffled(names, drawFor(SEED, 0, 'places')).slice(0, 60);
   const sided = places.map((name, index) => `${name}${SIDES[index % SIDES.length]}`);

@@ -13,13 +13,13 @@ const COOKIE = 'heat2mqtt_session';
 const tokenOf = ({ headers }: IncomingMessage): string | undefined =>
   new RegExp(`(?:^|; *)${COOKIE}=([\\w-]+)`).exec(headers.cookie ?? '')?.[1];
 
-interface Options extends Pick<Entrance, 'readPassword'> {
+interface SessionOptions extends Pick<Entrance, 'readPassword'> {
   readonly version: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export function createGate({ readPassword, version, clock, log }: Options) {
+export function createGate({ readPassword, version, clock, log }: SessionOptions) {
   const sessions = readPassword && createSessions(readPassword, clock);
   const isOpen = async (request: IncomingMessage) => sessions?.isOpen(tokenOf(request)) ?? true;
   const sessionOf = (signedIn: boolean): SessionAnswer => ({

@@ -20,7 +20,7 @@ interface Account {
   };
 }
 
-interface Options {
+interface SignInOptions {
   readonly accounts: readonly Account[];
   readonly redirectUri: string | undefined;
   readonly signedIn: (account: string) => void;
@@ -43,7 +43,7 @@ const malformed = (message: string) => refuse(400, 'request_malformed', message)
 const impossible = (code: string, message: string) =>
   failure(code, message, { exit: EXIT.usage, retry: 'never' });
 
-export function createSignIns(options: Options): { readonly routes: Routes; stop(): void } {
+export function createSignIns(options: SignInOptions): { readonly routes: Routes; stop(): void } {
   const attemptsOf = new Map(options.accounts.map((account) => [account.id, new Attempts(account, options)]));
   const by =
     (step: 'typePassword' | 'beginDevice' | 'cancelDevice' | 'goByLink'): Handler =>
@@ -76,12 +76,12 @@ interface DeviceAttempt {
 /** The attempts under way for one account. All rejections are Failures. */
 class Attempts {
   readonly #account: Account;
-  readonly #options: Options;
+  readonly #options: SignInOptions;
   readonly #limit: RateLimit;
   #device: DeviceAttempt | null = null;
   #link: CodeFlow | null = null;
 
-  constructor(account: Account, options: Options) {
+  constructor(account: Account, options: SignInOptions) {
     this.#account = account;
     this.#options = options;
     this.#limit = new RateLimit(options.clock, MOST_ATTEMPTS, ATTEMPTS_WINDOW_MS);

@@ -12,7 +12,7 @@ import type { Statistics } from '../homeAssistant/statistics.ts';
 import type { Household } from '../polling/household.ts';
 import type { Witnesses } from '../witnesses.ts';
 
-interface Parts {
+interface BridgeStatusParts {
   readonly household: Household;
   readonly statistics: Statistics | null;
   readonly witnesses: Pick<Witnesses, 'reasons'>;
@@ -23,13 +23,13 @@ interface Parts {
 const MOST_NAMED = 50;
 
 export class BridgeStatus {
-  readonly #parts: Parts;
+  readonly #parts: BridgeStatusParts;
   readonly #context: Context;
   readonly #startedAt: number;
   /** Faults of the daemon itself, such as a port that is taken. */
   readonly ownReasons: Reason[] = [];
 
-  constructor(parts: Parts, context: Context) {
+  constructor(parts: BridgeStatusParts, context: Context) {
     this.#parts = parts;
     this.#context = context;
     this.#startedAt = context.clock.now();

@@ -23,7 +23,7 @@ import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
 /** A request that was understood, and is not done now; `until`: from when on it would be, epoch milliseconds. */
 export type SkippedRequest = Postponed | (PollRefusal & { readonly request: string });
 
-interface Parts {
+interface HandlerParts {
   readonly household: Pick<Household, 'poll' | 'backfill' | 'acceptRequest'>;
   readonly bridgeStatus: Pick<BridgeStatus, 'health'>;
   /** `null` when Home Assistant is not configured. */
@@ -34,7 +34,7 @@ interface Parts {
 }
 
 export function requestHandlers(
-  { household, bridgeStatus, statistics, constituencies, tellSkipped }: Parts,
+  { household, bridgeStatus, statistics, constituencies, tellSkipped }: HandlerParts,
   { accounts, zone, clock, signals }: Pick<Context, 'accounts' | 'zone' | 'clock' | 'signals'>,
 ): Readonly<Record<'refresh' | 'backfill' | 'health' | 'constituencies', Handler>> {
   /** The answer to give in the place of one that asks the provider; `null`: go on. Both requests share a cooldown. */

@@ -14,7 +14,7 @@ import { addDays } from '../../domain/period.ts';
 import type { AccountView } from '../views.ts';
 import { band, type EntityRow, fieldsOf, LOWER_END, UPPER_END, withAll } from './entityRow.ts';
 
-type Row = EntityRow<AccountView>;
+type AccountRow = EntityRow<AccountView>;
 
 const money = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 } as const;
 const date = { platform: 'sensor', deviceClass: 'date' } as const;
@@ -39,7 +39,7 @@ function newestCheck({ newestInvoice, checks, currency }: AccountView) {
 const overdue = ({ invoices, balance, today, zone }: AccountView): readonly Invoice[] | null =>
   invoices && overdueInvoices(invoices.all, balance?.amount ?? null, today, zone);
 
-const INVOICE_ROWS: readonly Row[] = [
+const INVOICE_ROWS: readonly AccountRow[] = [
   {
     ...money,
     key: 'invoice_amount',
@@ -99,7 +99,7 @@ const INVOICE_ROWS: readonly Row[] = [
 const ofCheck = fieldsOf(newestCheck);
 
 /** The newest invoice against its days. */
-const CHECK_ROWS: readonly Row[] = [
+const CHECK_ROWS: readonly AccountRow[] = [
   {
     ...money,
     key: 'invoice_unexplained',
@@ -158,7 +158,7 @@ const ofNextBill = fieldsOf(
     },
 );
 
-const FORECAST_ROW: Row = {
+const FORECAST_ROW: AccountRow = {
   ...money,
   key: 'invoice_forecast',
   help: 'What the days since the newest invoice will cost by the usual end of a period, of all meters, with what invoices usually have on top; null without invoices that tell their periods.',
@@ -174,7 +174,7 @@ const FORECAST_ROW: Row = {
   ],
 };
 
-export const ACCOUNT_ROWS: readonly Row[] = [
+export const ACCOUNT_ROWS: readonly AccountRow[] = [
   {
     key: 'auth_state',
     help: 'State of the session with the provider.',

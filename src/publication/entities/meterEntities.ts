@@ -17,7 +17,7 @@ import {
   withAll,
 } from './entityRow.ts';
 
-type Row = EntityRow<MeterView>;
+type MeterRow = EntityRow<MeterView>;
 type Attribute = AttributeRow<MeterView>;
 
 // The icon of the device class is a lightning bolt.
@@ -45,8 +45,8 @@ function pair(
   suffix: string,
   words: string,
   when = words,
-  more: Pick<Row, 'enabled'> = {},
-): Row[] {
+  more: Pick<MeterRow, 'enabled'> = {},
+): MeterRow[] {
   return [
     {
       ...energy,
@@ -66,7 +66,7 @@ function pair(
 }
 
 /** The forecast of the running month. */
-const forecast = (kind: 'energy' | 'cost', what: string, shape: typeof energy | typeof money): Row => ({
+const forecast = (kind: 'energy' | 'cost', what: string, shape: typeof energy | typeof money): MeterRow => ({
   ...shape,
   key: `${kind}_month_forecast`,
   help: `${what} in the whole of this month: what is known of it, and what the other days are expected to be.`,
@@ -79,7 +79,7 @@ const forecast = (kind: 'energy' | 'cost', what: string, shape: typeof energy | 
 });
 
 /** Fitted from the days. */
-const TARIFF_ROWS: readonly Row[] = [
+const TARIFF_ROWS: readonly MeterRow[] = [
   {
     key: 'unit_rate',
     help: 'Price of heat, fitted from the days; null until it explains them.',
@@ -188,7 +188,7 @@ function heatPart(
   key: string,
   words: 'Heating' | 'Hot water',
   icon: string,
-): Row {
+): MeterRow {
   const amountOf = ({ heatParts }: MeterView, field: keyof Part): number | null => {
     const parts = unlessSilent(heatParts);
     return parts && toTenths(parts[part][field]);
@@ -207,7 +207,7 @@ function heatPart(
 const ofDegreeDays = fieldsOf(({ degreeDaysMonth }: MeterView) => degreeDaysMonth);
 
 /** Shown where an outdoor temperature is known. */
-const WEATHER_ROWS: readonly Row[] = [
+const WEATHER_ROWS: readonly MeterRow[] = [
   {
     key: 'weather_adjusted_change',
     help: 'How much more heat the newest 90 days used than the same days a year before would have at the temperatures of this year; negative: saved. null with the reason in an attribute.',
@@ -249,7 +249,7 @@ const expectation = ({ use, totals: { newestDay } }: MeterView): Expectation | n
 const ofUnusual = fieldsOf(({ use }: MeterView) => use?.unusual);
 
 /** The expectation of the latest day, and whether the heat used is unusual. */
-const USE_ROWS: readonly Row[] = [
+const USE_ROWS: readonly MeterRow[] = [
   {
     ...energy,
     key: 'energy_day_expected',
@@ -292,7 +292,7 @@ const ofRegister = ofCheck(({ registerCheck }) => registerCheck);
 const registerNow = ({ register, identifiers }: MeterView) =>
   register?.meter === undefined || identifiers.includes(register.meter) ? register : null;
 
-const REGISTER_ROWS: readonly Row[] = [
+const REGISTER_ROWS: readonly MeterRow[] = [
   {
     ...energy,
     key: 'meter_reading',
@@ -320,8 +320,8 @@ const ofWitness = ofCheck(({ witness }) => witness?.compared.check);
 /** It is shown once it has come; `null` while the meter is silent. */
 const beside = (
   field: keyof Telegram['surroundings'],
-  row: Omit<Row, 'read' | 'given' | 'platform'>,
-): Row => ({
+  row: Omit<MeterRow, 'read' | 'given' | 'platform'>,
+): MeterRow => ({
   ...row,
   platform: 'sensor',
   given: ({ witness }) => witness?.[field] !== undefined,
@@ -330,7 +330,7 @@ const beside = (
 const celsius = { unit: '°C', deviceClass: 'temperature', precision: 1 } as const;
 
 /** The meter's own register, where the configuration names a topic for it. */
-const WITNESS_ROWS: readonly Row[] = [
+const WITNESS_ROWS: readonly MeterRow[] = [
   {
     ...energy,
     key: 'witness_register',
@@ -433,7 +433,7 @@ const ABOUT_THE_METER: readonly Attribute[] = [
   },
 ];
 
-export const METER_ROWS: readonly Row[] = [
+export const METER_ROWS: readonly MeterRow[] = [
   {
     ...energy,
     key: 'energy_total',

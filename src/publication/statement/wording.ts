@@ -8,7 +8,7 @@ type Key = keyof (typeof WORDS)['en']['statement'];
 type Basis = Field<unknown>['basis'];
 
 /** `basis`: what the value rests on; '' where that is said in the row above. */
-export interface Row {
+export interface StatementRow {
   readonly label: string;
   readonly value: string;
   readonly basis: string;
@@ -19,11 +19,11 @@ interface Unknown {
   readonly label: string;
   readonly reason: NonNullable<Field<unknown>['reason']>;
 }
-type Entry = Row | Unknown;
+type Entry = StatementRow | Unknown;
 
 export interface Section {
   readonly heading: string;
-  readonly rows: readonly Row[];
+  readonly rows: readonly StatementRow[];
   /** The rows about use and its comparisons: the chart stands below these. */
   readonly isFirst: boolean;
 }
@@ -68,7 +68,7 @@ function wordsOf({ currency }: Statement, language: Language) {
   const manner = { locale: LOCALES[language], unknown: sentences['statement.not_known'], dates };
   const { write, say: speak } = speaker(sentences, manner, {});
   const say = (key: Key, values: object = {}) => speak(key, { currency, ...values });
-  function row(label: string, value: string, basis: Basis = null): Row {
+  function row(label: string, value: string, basis: Basis = null): StatementRow {
     const hasSource = basis?.kind === 'configuration' && basis.source !== null;
     const kind = hasSource ? 'configuration_source' : basis?.kind;
     return { label, value, basis: kind === undefined ? '' : say(`basis.${kind}`, basis ?? {}) };
@@ -128,7 +128,7 @@ function sectionsOf(statement: Statement, words: Words): Section[] {
 }
 
 const isUnknown = (entry: Entry): entry is Unknown => 'reason' in entry;
-const isRow = (entry: Entry): entry is Row => !('reason' in entry);
+const isRow = (entry: Entry): entry is StatementRow => !('reason' in entry);
 
 const useEntries = ({ energy, heating, hot_water, cost }: Statement, { entry }: Words): Entry[] => [
   entry('use.energy', energy, 'use.kwh'),
@@ -230,7 +230,11 @@ const declared = (statement: Statement, { say, entry }: Words): Entry[] => [
 ];
 
 /** One row for each thing that is not known; those that nobody has configured, and those that no provider tells, share one. */
-function unknownRows({ contacts }: Statement, unknown: readonly Unknown[], { say, row }: Words): Row[] {
+function unknownRows(
+  { contacts }: Statement,
+  unknown: readonly Unknown[],
+  { say, row }: Words,
+): StatementRow[] {
   const others = unknown.filter(({ reason }) => reason !== 'not_configured');
   const unconfigured = unknown.filter(({ reason }) => reason === 'not_configured').map(({ label }) => label);
   const owed = contacts.value === null ? [...DUTIES, 'duty.complaints' as const] : DUTIES;

@@ -10,7 +10,7 @@ import { parseUrl, timeZone } from './values.ts';
 /** The next times of a cron expression, `count` of them; `null`: it is none, and `[]`: no time of it ever comes. */
 export type NextTimes = (expression: string, timezone: string, count: number) => readonly number[] | null;
 
-export interface Surroundings {
+interface Surroundings {
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
   readonly nextTimes: NextTimes;

@@ -30,7 +30,7 @@ import {
 
 /** The ways of signing in that use the password of the account, or may. */
 export const WITH_PASSWORD = ['auto', 'password', 'form'] as const;
-export const WAYS_TO_SIGN_IN = [...WITH_PASSWORD, 'device', 'link'] as const;
+const WAYS_TO_SIGN_IN = [...WITH_PASSWORD, 'device', 'link'] as const;
 
 const WEB = ['https:', 'http:'];
 const providerAddress = address(WEB, 'an https:// address without user name or password in it');

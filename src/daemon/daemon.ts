@@ -48,7 +48,7 @@ type Options = Pick<
   'config' | 'clock' | 'log' | 'scrubber' | 'random' | 'openProvider' | 'scryptCost'
 >;
 
-export interface DaemonOptions extends Options {
+interface DaemonOptions extends Options {
   readonly nextTick: NextTick;
   /** The newest lines of `log`. */
   readonly logTail: LogTail;

@@ -15,7 +15,7 @@ function written(cell: Cell): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-export interface CsvRow {
+interface CsvRow {
   /** The row begins on this line of the file; the first is 1. */
   readonly line: number;
   readonly cells: readonly string[];

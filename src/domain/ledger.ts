@@ -17,7 +17,7 @@ export interface DayRecord extends Amounts {
   readonly receivedAt: number;
 }
 
-export interface QuarantinedDay extends Amounts {
+interface QuarantinedDay extends Amounts {
   /** The provider has given other amounts so often since the first ones. */
   readonly timesChanged: number;
   /** First given while the history was read for the first time: it is no news when it is taken later. */

@@ -78,7 +78,7 @@ export type Interval = (typeof INTERVALS)[number];
 const MONTHS = { month: 1, quarter: 3, year: 12 } as const;
 
 /** The part of a span within one interval. */
-export interface Piece extends DaySpan {
+interface Piece extends DaySpan {
   /** First day of the whole interval. */
   readonly start: Day;
   /** The span begins or ends within the interval. */

@@ -6,7 +6,7 @@ export const DUPLICATE_METER = 'duplicate_meter';
 export const LONGEST_FAILURE_MS = 24 * 3_600_000;
 
 /** The state of an account, as far as its meters go. */
-export interface Standing {
+interface Standing {
   /** Epoch milliseconds; `null`: its last poll went well. */
   readonly failingSince: number | null;
   readonly needsPerson: boolean;

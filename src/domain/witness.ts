@@ -4,7 +4,7 @@ import { type Micro, toMicro } from './amount.ts';
 /** One of each unit is so many kWh. */
 const KWH_IN = { kWh: 1, MWh: 1000, MJ: 1 / 3.6, GJ: 1000 / 3.6, Wh: 0.001 } as const;
 
-export type WitnessUnit = keyof typeof KWH_IN;
+type WitnessUnit = keyof typeof KWH_IN;
 const UNITS = Object.keys(KWH_IN) as WitnessUnit[];
 
 export interface WitnessOptions {

@@ -28,13 +28,13 @@ export interface Due {
 }
 
 /** The times that are kept over a restart. Epoch milliseconds; `null`: not known. */
-export interface KeptDue {
+interface KeptDue {
   readonly pollAt: number | null;
   readonly retryAfter: number | null;
 }
 
 /** The outcome of a poll. `retryMs`: until the next try, `null` where waiting does not help. */
-export interface Polled {
+interface Polled {
   readonly fault: unknown;
   readonly retryMs: number | null;
 }

@@ -27,7 +27,7 @@ export function nextTimes(expression: string, timezone: string, count: number): 
 }
 
 /** A time of the schedule, and the milliseconds from it to the one after. */
-export interface Tick {
+interface Tick {
   readonly at: number;
   readonly stepMs: number;
 }

@@ -10,7 +10,7 @@ import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Message } from '../mqtt/message.ts';
 import { type Due, dueAfterPoll, keptDue, momentOf } from './due.ts';
 
-export interface Turn {
+interface Turn {
   /** The next poll of the schedule, epoch milliseconds. */
   readonly slot: () => number;
   readonly signal: AbortSignal;

@@ -133,7 +133,7 @@ export class LogTail {
   }
 }
 
-export interface LogOptions {
+interface LogOptions {
   readonly level: string;
   readonly scrubber: Scrubber;
   /** The sink of finished lines: standard output, or a pretty printer in front of it. */

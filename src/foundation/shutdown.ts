@@ -2,7 +2,7 @@
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
 
-export interface Step {
+interface Step {
   readonly name: string;
   readonly deadlineMs: number;
   readonly run: () => Promise<void> | void;

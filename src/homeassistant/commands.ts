@@ -49,7 +49,7 @@ const LONGEST_QUESTION_MS = 366 * 24 * 3_600_000;
 type AmountType = 'state' | 'sum' | 'mean';
 
 /** Epoch milliseconds, `to` exclusive. */
-export interface Period {
+interface Period {
   readonly from: number;
   readonly to: number;
 }

@@ -1,7 +1,7 @@
 // The gas sources of Home Assistant's Energy dashboard: those that are meters of this installation, and what adding or removing them changes.
 import type { Preferences } from './commands.ts';
 
-export type Source = Preferences['energy_sources'][number];
+type Source = Preferences['energy_sources'][number];
 
 type Way = 'statistics' | 'entity';
 

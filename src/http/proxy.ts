@@ -4,7 +4,7 @@ import { globalAgent } from 'node:https';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** This Node may be able to use a proxy, and may have been told to: both show at the agent of all requests. */
-export interface ProxySupport {
+interface ProxySupport {
   readonly isThere: boolean;
   readonly isOn: boolean;
 }

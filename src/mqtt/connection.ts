@@ -141,7 +141,7 @@ function closingOf(client: MqttClient): Promise<Closing> {
 }
 
 /** The end of a connection. */
-export interface End extends Reason {
+interface End extends Reason {
   /** The first thing that had no answer. */
   readonly unanswered: string | undefined;
   /** It is left out from now on. */

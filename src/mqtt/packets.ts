@@ -9,7 +9,7 @@ const RETAINED_PUBLISH = 0x31;
 const CONTINUES = 0x80;
 const LONGEST_LENGTH = 4;
 
-export interface Piece {
+interface Piece {
   readonly bytes: Buffer;
   /** These are the header of a packet, and so many bytes follow it. `null`: these are some of those. */
   readonly follow: number | null;

@@ -29,7 +29,7 @@ export interface Provider {
 /** Called once for each account. A provider without a sign-in uses none of the requests, and no login is ever made. */
 export type OpenProvider = (given: ProviderParts) => Provider;
 
-export interface ProviderParts {
+interface ProviderParts {
   readonly username: string;
   /** Requests below `provider.api_url` with an access token. A token that is refused is renewed. */
   readonly ask: Ask;

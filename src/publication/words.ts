@@ -2,7 +2,7 @@
 
 type Format = (value: never, currency: string) => string;
 
-export interface Manner {
+interface Manner {
   readonly locale: string;
   readonly unknown: string;
   readonly dates: DateNames;

@@ -15,7 +15,7 @@ export interface PropertyOptions {
   readonly services?: readonly ServiceOptions[];
 }
 
-export interface GroupOptions {
+interface GroupOptions {
   readonly id?: number;
   readonly type?: string;
   /** Default: the account's own. */

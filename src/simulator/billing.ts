@@ -15,7 +15,7 @@ import { Zone } from './localTime.ts';
 import type { Switches } from './switches.ts';
 import { parseUsageRequest, truthAt, usageReport } from './usage.ts';
 
-export interface BillingOptions {
+interface BillingOptions {
   readonly clock: Clock;
   readonly issuer: string;
   readonly accounts: readonly Account[];

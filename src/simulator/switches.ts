@@ -1,14 +1,14 @@
 // Everything a test can turn on the running provider; the defaults are a provider on a good day.
 import type { Exchange, Reply } from './exchange.ts';
 
-export type AccountState = 'active' | 'disabled' | 'not_fully_set_up';
+type AccountState = 'active' | 'disabled' | 'not_fully_set_up';
 export type RequiredAction =
   | 'UPDATE_PASSWORD'
   | 'CONFIGURE_TOTP'
   | 'UPDATE_PROFILE'
   | 'TERMS_AND_CONDITIONS'
   | 'VERIFY_EMAIL';
-export type ConstituencyShape = 'newer' | 'older' | 'third';
+type ConstituencyShape = 'newer' | 'older' | 'third';
 
 /** The faults that can happen on the way. */
 export type Fault =

@@ -176,7 +176,7 @@ export const askDaemon = (directory: string, clock: Clock): Promise<string | nul
   askIn(directory, SOCKET, ASK_MS, clock);
 
 /** A state directory that no other daemon uses meanwhile. */
-export interface ClaimedDirectory {
+interface ClaimedDirectory {
   /** False where there can be no socket: others can be there without anybody noticing. */
   readonly isAlone: boolean;
   /** `askDaemon` is told these words from now on. */

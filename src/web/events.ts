@@ -20,7 +20,7 @@ export interface Listener {
   readonly broker: (state: BrokerState) => void;
 }
 
-export interface Follower {
+interface Follower {
   /** Some documents that have changed since the last call, all of them at first; `null` when there are no more. */
   take(): readonly Document[] | null;
   stop(): void;

@@ -28,7 +28,7 @@ interface NamedMeter {
   readonly friendlyName: string | null;
 }
 
-export interface Dashboard extends Plan {
+interface Dashboard extends Plan {
   readonly gas: readonly GasSource[];
   /** A caveat for the person before the change. */
   readonly cautions: readonly string[];

@@ -22,7 +22,7 @@ export interface SentSeries {
   readonly rows: number;
 }
 
-export interface VisitOptions {
+interface VisitOptions {
   readonly signal: AbortSignal;
   /** Send again what starts on this day or later, different or not. */
   readonly from: Day | undefined;

@@ -21,7 +21,7 @@ import type { Household, PollRefusal } from '../polling/household.ts';
 import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
 
 /** A request that was understood, and is not done now; `until`: from when on it would be, epoch milliseconds. */
-export type SkippedRequest = Postponed | (PollRefusal & { readonly request: string });
+type SkippedRequest = Postponed | (PollRefusal & { readonly request: string });
 
 interface HandlerParts {
   readonly household: Pick<Household, 'poll' | 'backfill' | 'acceptRequest'>;

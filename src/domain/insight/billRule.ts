@@ -18,7 +18,7 @@ const DAYS: Terms = [0, 1, 0];
 const BILLS: Terms = [0, 0, 1];
 
 /** The days of a bill, or of several that are one. */
-export interface BilledDays {
+interface BilledDays {
   /** Their cost by each placing; `null` where that is not known. */
   readonly sums: Readonly<Record<Placing, Micro | null>>;
   readonly days: number;

@@ -5,7 +5,7 @@ import type { Amounts } from '../ledger.ts';
 import { addDays, type Day } from '../period.ts';
 import { chargesByNeighbours, type DayLookup } from '../tariff/tariff.ts';
 
-export interface GapEvidence {
+interface GapEvidence {
   /** `previous`: two readings of one day leave the next day without one. `none`: no reading shows that it has these days. */
   readonly heldBy: 'next' | 'previous' | 'none';
   /** The standing charges of the gap's days that the cost of the reading lacks. */

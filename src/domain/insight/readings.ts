@@ -98,7 +98,7 @@ export function registerStep(amounts: readonly Micro[]): Micro {
   return amounts.length === 0 ? FINEST_STEP : (STEPS.find(isOf) ?? FINEST_STEP);
 }
 
-export interface EstimatedRun {
+interface EstimatedRun {
   /** The run begins with the reading at `first` and ends before that at `next`. */
   readonly first: number;
   readonly next: number;

@@ -73,7 +73,7 @@ const LONG_BEFORE_GAP = 180;
 /** A standing charge that rounding could hide tells nothing. */
 const LEAST_CHARGE_IN_TOLERANCES = 4;
 
-export interface ChargesHeld {
+interface ChargesHeld {
   readonly charges: number;
   readonly standingCharge: Micro;
 }

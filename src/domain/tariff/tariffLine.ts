@@ -21,7 +21,7 @@ interface Line {
   readonly standing: Micro;
 }
 
-export interface TariffLine extends Line {
+interface TariffLine extends Line {
   /** The largest error of the numbers if rounding is all that moves a day. */
   readonly rateMargin: number;
   readonly standingMargin: Micro;

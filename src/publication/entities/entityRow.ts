@@ -1,12 +1,6 @@
 // A row of the tables of entities: a key of a state, what it means, and how Home Assistant shows it. Names are in the languages.
 
-export type Value =
-  | string
-  | number
-  | boolean
-  | null
-  | readonly string[]
-  | Readonly<Record<string, string | number>>;
+type Value = string | number | boolean | null | readonly string[] | Readonly<Record<string, string | number>>;
 
 /** One key of a state object. */
 interface Fact<View> {

@@ -8,7 +8,7 @@ type Key = keyof (typeof WORDS)['en']['statement'];
 type Basis = Field<unknown>['basis'];
 
 /** `basis`: what the value rests on; '' where that is said in the row above. */
-export interface StatementRow {
+interface StatementRow {
   readonly label: string;
   readonly value: string;
   readonly basis: string;

@@ -3,7 +3,7 @@ import type { PayloadByTopic } from '../../publication/payloads/payloads.ts';
 
 type Health = PayloadByTopic['bridge/health'];
 
-export interface Beginning {
+interface Beginning {
   readonly step: 'signingIn' | 'looking' | 'reading';
   /** Days of the history. */
   readonly done: number;

@@ -1,5 +1,5 @@
-// Is something wrong? A day and three days against what a line through the days most like them makes of each, in units of their
-// median deviation.
+// Use that is unusual: a day, or three together, are far from what a line through the days most like them makes of each. Distances
+// are in units of these days' median deviation.
 import { inFull, type Micro, toMicro } from '../amount.ts';
 import { leastSquares, meanOf, median, medianDeviation } from '../leastSquares.ts';
 import type { Ledger } from '../ledger.ts';
@@ -97,9 +97,10 @@ export function judgeUse(
   const span = { from: addDays(before, -YEAR_AND_MONTH_DAYS), to: before };
   const single = singleDays(days, span, tariff);
   const felt = temperatures ? feltOver(temperatures, span) : [];
-  const withWeather = single
-    .map((day) => ({ ...day, by: felt[day.at] ?? Number.NaN }))
-    .filter(({ by }) => !Number.isNaN(by));
+  const withWeather = single.flatMap((day) => {
+    const by = felt[day.at];
+    return by === undefined || Number.isNaN(by) ? [] : [{ ...day, by }];
+  });
   const wait = (single.at(-1)?.at ?? 0) - (withWeather.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
   // Without a temperature for longer the season has to do.
   const by = wait <= TOGETHER_DAYS && withWeather.length > FEWEST_DAYS ? 'weather' : 'season';
@@ -174,9 +175,18 @@ function compared(
   const deviation = Math.max(medianDeviation(residuals, middle), LEAST_DEVIATION, ofStep);
   const off = (day.root - usual) / deviation;
   const counted = Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, off));
-  const apart = Float64Array.from(residuals, (residual) => Math.abs(residual - middle)).sort();
-  const half = apart[Math.min(apart.length, Math.ceil((apart.length + 1) * HELD[by])) - 1] ?? 0;
+  const half = conformalQuantile(
+    residuals.map((residual) => Math.abs(residual - middle)),
+    HELD[by],
+  );
   return { ...day, usual, half, off, counted };
+}
+
+/** The distance within which such a share of them lies, counted as if that of the next day were among them. */
+function conformalQuantile(distances: readonly number[], share: number): number {
+  const sorted = Float64Array.from(distances).sort();
+  const rank = Math.min(sorted.length, Math.ceil((sorted.length + 1) * share));
+  return sorted[rank - 1] ?? 0;
 }
 
 /**

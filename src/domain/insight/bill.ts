@@ -1,4 +1,4 @@
-// Is my bill right? Each is judged by the rule of the bills before it, and a lasting change of the rule is told as one.
+// Each bill is judged by the rule of the bills before it, and a lasting change of the rule is told as one.
 import type { Micro } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { median } from '../leastSquares.ts';
@@ -107,17 +107,16 @@ const SHARE_OFF = 0.31;
 /** Judges the bills in the order of their periods. The verdicts on the first ones stay while their days and totals are the same. */
 export function billJudge() {
   const billsOf = openBills();
-  let judged: readonly { readonly facts: string; readonly past: Past }[] = [];
+  let judged: { readonly facts: string; readonly past: Past }[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
-    const before = judged;
-    let past = NO_PAST;
-    let isSame = true;
-    judged = billsOf(invoices, meters, zone).map((bill, at) => {
-      const facts = JSON.stringify(bill);
-      isSame &&= before[at]?.facts === facts;
-      past = (isSame && before[at]?.past) || judge(past, bill);
-      return { facts, past };
-    });
+    const bills = billsOf(invoices, meters, zone).map((bill) => ({ bill, facts: JSON.stringify(bill) }));
+    const firstOther = bills.findIndex(({ facts }, at) => facts !== judged[at]?.facts);
+    judged = judged.slice(0, firstOther === -1 ? bills.length : firstOther);
+    let past = judged.at(-1)?.past ?? NO_PAST;
+    for (const { bill, facts } of bills.slice(judged.length)) {
+      past = judge(past, bill);
+      judged.push({ facts, past });
+    }
     return past.checks;
   };
 }
@@ -148,10 +147,11 @@ function judge(before: Past, bill: Bill): Past {
     deviations: newest(before.deviations),
   };
   const period = { ...bill, total: totalOf([bill, ...same]), bills: Math.max(1, within.length) };
-  const it: Case = { past, bill, same, within, others, period };
-  const reason = incomparable(it);
+  const current: Case = { past, bill, same, within, others, period };
+  const reason = incomparable(current);
   if (reason !== null) return withCheck(past, bill, { reason });
-  return within.some((check) => check.reason === 'instalments') ? judgeSettlement(it) : judgeByRule(it);
+  const settlesInstalments = within.some((check) => check.reason === 'instalments');
+  return settlesInstalments ? judgeSettlement(current) : judgeByRule(current);
 }
 
 function withCheck(past: Past, bill: Bill, check: Partial<BillCheck>): Past {
@@ -187,30 +187,31 @@ function judgeSettlement({ past, bill, within, period }: Case): Past {
   });
 }
 
-function judgeByRule(it: Case): Past {
-  const { bill, within, period } = it;
+/** The bill becomes one of the newest (`noted`), and may be learnt by (`learnt`) if its days are known exactly. */
+function judgeByRule(current: Case): Past {
+  const { past, bill, within, period } = current;
   const isLonger = within.length > 0;
-  const past: Past = isLonger ? it.past : { ...it.past, newest: [...it.past.newest, period] };
-  const isSharp = !isLonger && bill.open === 0;
-  const learnt: Past = isSharp ? { ...past, lessons: [...past.lessons, period] } : past;
+  const noted: Past = isLonger ? past : { ...past, newest: [...past.newest, period] };
+  const isExact = !isLonger && bill.open === 0;
+  const learnt: Past = isExact ? { ...noted, lessons: [...noted.lessons, period] } : noted;
   const expectation = expectationOf(past.lessons, period);
   if (expectation === null) return withCheck(learnt, bill, { reason: 'no_rule' });
   const { rule } = expectation;
   if (isOfInstalments(rule)) return withCheck(learnt, bill, { reason: 'instalments' });
 
-  const { off, limit, isExpected, isLeftOpen, figures, together } = comparedAsOne(it, expectation);
+  const { off, limit, isExpected, isLeftOpen, figures, together } = comparedAsOne(current, expectation);
   const check: Partial<BillCheck> = { ...figures, changed: past.changed, together };
   if (isExpected) {
-    const deviations = isSharp ? [] : past.deviations;
+    const deviations = isExact ? [] : past.deviations;
     return withCheck({ ...learnt, deviations }, bill, { ...check, verdict: 'as_expected' });
   }
   const deviations = [...past.deviations, { ...period, off, limit }];
   const correction = correctionBy(deviations);
   if (correction !== null)
-    return withCheck({ ...past, deviations: [] }, bill, { ...check, ...correction, verdict: 'as_expected' });
-  if (isLeftOpen || isUnsure(it.past, rule)) return withCheck(learnt, bill, { reason: 'no_rule' });
-  if (period.total < 0 && !isLonger) return withCheck(past, bill, { reason: 'credit_alone' });
-  const differs = withCheck(past, bill, { ...check, verdict: 'differs' });
+    return withCheck({ ...noted, deviations: [] }, bill, { ...check, ...correction, verdict: 'as_expected' });
+  if (isLeftOpen || isUnsure(past, rule)) return withCheck(learnt, bill, { reason: 'no_rule' });
+  if (period.total < 0 && !isLonger) return withCheck(noted, bill, { reason: 'credit_alone' });
+  const differs = withCheck(noted, bill, { ...check, verdict: 'differs' });
   return isLonger ? differs : withDeviations(differs, rule, deviations);
 }
 

@@ -102,8 +102,8 @@ function learn(kind: keyof Amounts, { days, today }: ForecastFacts): Expect | nu
   const readings = readingsIn(kind, days, { from, to: addDays(today, 1) });
   if ((readings.at(-1)?.at ?? 0) < LEARNT_FROM_DAYS - LONGEST_CARRIED_DAYS) return null;
   const points = readings.filter(({ missed }) => missed < LONGEST_SPAN_DAYS).map(pointOf);
-  const daysIn = (points: readonly Point[]) => points.reduce((sum, one) => sum + one.days, 0);
-  if (daysIn(points) >= FEWEST_DAYS) return filtered(points, from);
+  const daysIn = (read: readonly Point[]) => read.reduce((sum, { days }) => sum + days, 0);
+  if (daysIn(points) >= FEWEST_DAYS) return openFilter(points, from);
   // Too few days tell no season: the mean of the newest readings goes on.
   const newest = points.slice(-TWO_WEEKS_DAYS);
   const use = newest.reduce((sum, { days, root }) => sum + days * root ** 2, 0) / Math.max(1, daysIn(newest));
@@ -118,23 +118,58 @@ function pointOf({ at, amount, missed }: Reading) {
   return { at, root: Math.sqrt(Math.max(0, inFull(amount)) / days), days };
 }
 
-/**
- * The filter over all points. What it returns gives the sum of the squares of the roots, and its variance by the expansion of first
- * order. `from`: the day from which the points count.
- */
-function filtered(points: readonly Point[], from: Day): Expect {
-  const usual = meanOf(points, ({ root }) => root);
+/** Variances: of the deviation that lasts, of single days, and of the level from one day to the next. */
+interface Noise {
+  readonly lasting: number;
+  readonly single: number;
+  readonly drift: number;
+}
+
+function noiseOf(points: readonly Point[], usual: number): Noise {
   // An absolute difference, which a holiday spoils less than a square.
   const apart = points.slice(1).map(({ root }, at) => Math.abs(root - (points[at]?.root ?? 0)));
-  const scatter = meanOf(apart, (one) => one);
-  const [lasting, single] = [(LASTING * scatter) ** 2, (SINGLE * scatter) ** 2];
-  const drift = (DRIFT * usual) ** 2 / YEAR_DAYS;
+  const scatter = meanOf(apart, (distance) => distance);
+  return {
+    lasting: (LASTING * scatter) ** 2,
+    single: (SINGLE * scatter) ** 2,
+    drift: (DRIFT * usual) ** 2 / YEAR_DAYS,
+  };
+}
+
+/** The weights of the states for the day at this place, counted from `from`, where that much of the deviation has not faded. */
+function openWeights(from: Day) {
   const dayOfYear = daysBetween(`${from.slice(0, 4)}-01-01`, from);
-  /** The weights of the states for a day, where that much of the deviation has not faded. */
-  const rowOf = (at: number, unfaded: number): number[] => {
+  return (at: number, unfaded: number): number[] => {
     const angle = (2 * Math.PI * (dayOfYear + at - COLDEST_DAY)) / YEAR_DAYS;
     return [1, Math.cos(angle), Math.sin(angle), Math.cos(2 * angle), Math.sin(2 * angle), unfaded];
   };
+}
+
+/** The states as the points have left them. `newest`: the place of the last point. */
+interface Filtered {
+  readonly state: readonly number[];
+  readonly covariance: readonly (readonly number[])[];
+  readonly newest: number;
+}
+
+/** `from`: the day from which the points count. */
+function openFilter(points: readonly Point[], from: Day): Expect {
+  const usual = meanOf(points, ({ root }) => root);
+  const noise = noiseOf(points, usual);
+  const weightsOf = openWeights(from);
+  const now = filter(points, usual, noise, weightsOf);
+  return (left) => {
+    const places = left.map((day) => daysBetween(from, day));
+    return extrapolated(places, now, noise, weightsOf);
+  };
+}
+
+function filter(
+  points: readonly Point[],
+  usual: number,
+  { lasting, single, drift }: Noise,
+  weightsOf: ReturnType<typeof openWeights>,
+): Filtered {
   const state = MEAN.map((share) => share * usual);
   const covariance = UNSURE.map((share, at) =>
     UNSURE.map((_, other) => (at === other ? (share * usual) ** 2 : 0)),
@@ -149,30 +184,39 @@ function filtered(points: readonly Point[], from: Day): Expect {
     deviation[DEVIATION] = (deviation[DEVIATION] as number) + (1 - unfaded ** 2) * lasting;
     level[0] = (level[0] as number) + drift * (at - newest);
     newest = at;
-    const row = rowOf(at, 1);
-    const gain = covariance.map((line) => dot(line, row));
-    const variance = dot(row, gain) + single / days;
-    addTo(state, (root - dot(row, state)) / variance, gain);
-    for (const [at, line] of covariance.entries()) addTo(line, -(gain[at] as number) / variance, gain);
+    const weights = weightsOf(at, 1);
+    const gain = covariance.map((line) => dot(line, weights));
+    const variance = dot(weights, gain) + single / days;
+    addTo(state, (root - dot(weights, state)) / variance, gain);
+    for (const [term, line] of covariance.entries()) addTo(line, -(gain[term] as number) / variance, gain);
   }
+  return { state, covariance, newest };
+}
 
-  return (left) => {
-    const gradient = state.map(() => 0);
-    let [mean, variance, next, shock, moved] = [0, 0, newest, 0, 0];
-    for (const day of left.toReversed()) {
-      const at = daysBetween(from, day);
-      const row = rowOf(at, PERSISTENCE ** Math.abs(at - newest));
-      const root = Math.max(0, dot(row, state));
-      mean +=
-        root ** 2 + quadratic(row, covariance) + (1 - (row[DEVIATION] as number) ** 2) * lasting + single;
-      // The square's slope; and what a shock of this day does to the sum, as it lasts into the days after it.
-      const slope = 2 * root;
-      addTo(gradient, slope, row);
-      shock = slope + PERSISTENCE ** Math.abs(next - at) * shock;
-      moved += slope;
-      next = at;
-      variance += slope ** 2 * single + shock ** 2 * (1 - PERSISTENCE ** 2) * lasting + moved ** 2 * drift;
-    }
-    return { mean, variance: variance + quadratic(gradient, covariance) };
-  };
+/** The sum of the squares of the roots at these places, oldest first, and its variance by the expansion of first order. */
+function extrapolated(
+  places: readonly number[],
+  { state, covariance, newest }: Filtered,
+  { lasting, single, drift }: Noise,
+  weightsOf: ReturnType<typeof openWeights>,
+) {
+  const gradient = state.map(() => 0);
+  let [mean, variance, next, shock, moved] = [0, 0, newest, 0, 0];
+  for (const at of places.toReversed()) {
+    const weights = weightsOf(at, PERSISTENCE ** Math.abs(at - newest));
+    const root = Math.max(0, dot(weights, state));
+    mean +=
+      root ** 2 +
+      quadratic(weights, covariance) +
+      (1 - (weights[DEVIATION] as number) ** 2) * lasting +
+      single;
+    // The square's slope; and what a shock of this day does to the sum, as it lasts into the days after it.
+    const slope = 2 * root;
+    addTo(gradient, slope, weights);
+    shock = slope + PERSISTENCE ** Math.abs(next - at) * shock;
+    moved += slope;
+    next = at;
+    variance += slope ** 2 * single + shock ** 2 * (1 - PERSISTENCE ** 2) * lasting + moved ** 2 * drift;
+  }
+  return { mean, variance: variance + quadratic(gradient, covariance) };
 }

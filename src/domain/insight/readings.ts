@@ -112,12 +112,11 @@ export function estimatedRuns(energies: readonly Reading[], byChance = NAMED_BY_
   const step = registerStep(runs.map(({ first }) => energies[first]?.amount ?? 0));
   return runs.flatMap(({ first, next }, at) => {
     const amount = energies[first]?.amount ?? 0;
-    const fewest = amount % step === 0 ? FEWEST_EQUAL : FEWEST_OFF_STEP;
-    if (next - first < fewest || amount === 0) return [];
-    // A run holds one reading at least.
+    const isOfStep = amount % step === 0;
+    if (amount === 0 || next - first < (isOfStep ? FEWEST_EQUAL : FEWEST_OFF_STEP)) return [];
+    // Only the newest runs are looked at: each has one reading at least.
     const newest = runs.slice(Math.max(0, at - READINGS_COMPARED), at);
     const earlier = newest.filter((run) => first - run.first <= READINGS_COMPARED);
-    const isOfStep = fewest === FEWEST_EQUAL;
     if (isOfStep && next - first < fewestEqual(energies, earlier, step, byChance)) return [];
     let right = next;
     while (energies[right]?.amount === 0 && right - next < FEWEST_EQUAL) right += 1;

@@ -1,4 +1,4 @@
-// The meter's register: whether it has grown by what the days add up to.
+// The meter's register has to grow by what the days add up to.
 import { sumKnown } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, daysBetween, daysOf, type Zone } from '../period.ts';
@@ -31,14 +31,21 @@ export function checkRegister(
   );
   const [oldest, newest] = [ends[0], ends.at(-1)];
   if (!oldest || !newest || oldest === newest) return null;
-  let begun = oldest;
-  let [first, last] = [oldest, oldest];
-  for (const [at, end] of ends.entries()) {
-    if (checkOf(ends[at - 1] ?? end, end, ledger).daysMissing > 0) begun = end;
-    if (daysBetween(begun.day, end.day) > daysBetween(first.day, last.day)) [first, last] = [begun, end];
-  }
+  const [first, last] = longestKnown(ends, oldest, ledger);
   const isLong = daysBetween(first.day, last.day) >= SHORTEST_DAYS;
   return isLong ? checkOf(first, last, ledger) : checkOf(oldest, newest, ledger);
+}
+
+/** The longest span between two of the ends whose days are all known. */
+function longestKnown(ends: readonly End[], oldest: End, ledger: DayReadings): readonly [End, End] {
+  let longest: readonly [End, End] = [oldest, oldest];
+  let [first, before] = longest;
+  for (const end of ends) {
+    if (checkOf(before, end, ledger).daysMissing > 0) first = end;
+    if (daysBetween(first.day, end.day) > daysBetween(longest[0].day, longest[1].day)) longest = [first, end];
+    before = end;
+  }
+  return longest;
 }
 
 export type RegisterCheck = ReturnType<typeof checkOf>;

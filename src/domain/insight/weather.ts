@@ -58,8 +58,8 @@ const LEAST_HEATED = 0.15;
 const degreesBelow = (base: number, mean: number): number => Math.max(0, base - mean);
 
 /** The temperature of each day as a house feels it, °C; not a number where that of the day is not known. */
-export function feltOver(temperatures: Temperatures, { from, to }: DaySpan): number[] {
-  return daysOf({ from, to }).map((day) => {
+export function feltOver(temperatures: Temperatures, span: DaySpan): number[] {
+  return daysOf(span).map((day) => {
     const mean = temperatures.get(day) ?? Number.NaN;
     const before = temperatures.get(addDays(day, -1)) ?? mean;
     return mean + OF_YESTERDAY * (before - mean);
@@ -80,7 +80,7 @@ interface HeatDays {
 /** Each day of a reading with all its days in it has the mean of these. */
 function heatDaysOf(days: Ledger['days'], temperatures: Temperatures): HeatDays {
   const measured = [...temperatures.keys()].sort();
-  // Without any it is the one day.
+  // The span is one day without heat if there are no temperatures.
   const first = measured[0] ?? '1970-01-01';
   const span = { from: first, to: addDays(measured.at(-1) ?? first, 1) };
   const felt = feltOver(temperatures, span);
@@ -212,14 +212,15 @@ function changeBetween(now: readonly HeatDay[], before: readonly HeatDay[], line
   // Credits may outweigh what was used.
   if (expected <= 0 || used < 0) return 'not_sure' as const;
   const ratio = used / expected;
-  const ofNow = longRun(now.map((day) => day.kwh - ratio * expectedOf(day))) / now.length ** 2;
-  const ofBefore = longRun(before.map((day) => day.kwh - expectedOf(day))) / before.length ** 2;
-  const ofSlope = (line.covariance[1]?.[1] ?? 0) * (degrees - degreesBefore) ** 2;
+  const moreDegrees = degrees - degreesBefore;
+  const ofNow = meanVariance(now.map((day) => day.kwh - ratio * expectedOf(day)));
+  const ofBefore = meanVariance(before.map((day) => day.kwh - expectedOf(day)));
+  const ofSlope = (line.covariance[1]?.[1] ?? 0) * moreDegrees ** 2;
   const error = Math.sqrt(ofNow + ratio ** 2 * (ofBefore + ofSlope)) / expected;
   const band = quantile(BAND_BY_LAGS, now.length) * error;
-  if (!(band <= LEAST_SURE)) return 'not_sure' as const;
+  if (band > LEAST_SURE) return 'not_sure' as const;
   // A month has a slope of its own, as sun and wind have seasons, and people bathe as they do.
-  const ofSeason = (SLOPE_STRAYS * line.slope * (degrees - degreesBefore)) / expected;
+  const ofSeason = (SLOPE_STRAYS * line.slope * moreDegrees) / expected;
   const ofWater = (WATER_DIFFERS * line.hotWater) / expected;
   const sureBand = quantile(SURE_BY_LAGS, now.length) * Math.hypot(error, ratio * ofSeason, ratio * ofWater);
   return {
@@ -259,6 +260,9 @@ function longRun(residuals: readonly number[]): number {
     variance += 2 * (1 - lag / (TWO_WEEKS_DAYS + 1)) * common(lag);
   return Math.max(0, variance);
 }
+
+/** The variance of the mean of residuals. */
+const meanVariance = (residuals: readonly number[]): number => longRun(residuals) / residuals.length ** 2;
 
 /**
  * `longRun` is too small for so many lags of so few days: the critical value of a sum makes up for it, in standard deviations.

@@ -136,7 +136,7 @@ class Stream {
 }
 
 function messageOf({ topic, payload }: Document): string {
-  // The only one that is not JSON.
+  // The text of bridge/state alone is not JSON.
   const value = payload !== '' && topic === 'bridge/state' ? JSON.stringify(payload) : payload;
   return `{"topic":${JSON.stringify(topic)},"payload":${value || 'null'}}`;
 }

@@ -173,6 +173,7 @@ function readRequest(connection: Connection): void {
   const { socket } = connection;
   while (!connection.response?.req.complete) {
     const slice = Math.min(SLICE_BYTES, socket.readableLength);
+    // Without a size, as nothing has come, it has Node wait for more.
     if (socket.read(slice || undefined) === null) return;
   }
 }
@@ -227,6 +228,14 @@ export function serveHealth(
     (metricsFor === 'this machine' &&
       isLoopback(nameOf(`http://${headers.host}`) ?? '') &&
       headers['x-forwarded-for'] === undefined);
+  function sendMetrics(send: (status: number, text: string, type?: string) => void): void {
+    try {
+      const { contentType, text } = metrics();
+      send(200, text, contentType);
+    } catch {
+      send(500, 'metrics failed\n');
+    }
+  }
   const answer: RequestListener = (request, response) => {
     const send = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
       response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
@@ -235,24 +244,20 @@ export function serveHealth(
     const tell = (yes: boolean, word: string) => send(yes ? 200 : 503, yes ? `${word}\n` : `not ${word}\n`);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const path = isRead ? request.url?.split('?')[0] : null;
-    if (path === '/metrics')
+    if (path === '/healthz') return tell(healthy(), 'healthy');
+    if (path === '/readyz') return tell(ready(), 'ready');
+    if (path === '/metrics') {
+      if (mayReadMetrics(request)) return sendMetrics(send);
+      // The page refuses them as well, unless the visitor has signed in.
       response.once('finish', () => {
         if (response.statusCode === 401) metricsRefused();
       });
-    if (path === '/healthz') tell(healthy(), 'healthy');
-    else if (path === '/readyz') tell(ready(), 'ready');
-    else if (path === '/metrics' && mayReadMetrics(request)) {
-      try {
-        const { contentType, text } = metrics();
-        send(200, text, contentType);
-      } catch {
-        send(500, 'metrics failed\n');
-      }
-    } else if (page !== null) page(request, response);
-    else if (!isRead) send(405, 'GET only\n');
-    else if (path === '/metrics') send(401, 'set http.metrics: open to let everyone read them\n');
-    else if (path === '/' && whyNoPage !== null) send(403, `${whyNoPage}\n`);
-    else send(404, 'not found: try /healthz, /readyz or /metrics\n');
+    }
+    if (page !== null) return page(request, response);
+    if (!isRead) return send(405, 'GET only\n');
+    if (path === '/metrics') return send(401, 'set http.metrics: open to let everyone read them\n');
+    if (path === '/' && whyNoPage !== null) return send(403, `${whyNoPage}\n`);
+    return send(404, 'not found: try /healthz, /readyz or /metrics\n');
   };
   return openServer(listen, answer, options);
 }

@@ -64,6 +64,7 @@ export function createGate({ readPassword, version, clock, log }: SessionOptions
 
 const LONGEST_SESSION_MS = 14 * 24 * 3_600_000;
 const MOST_SESSIONS = 100;
+const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 const FORGOTTEN_AFTER_MS = 3_600_000;
 const MOST_NETWORKS = 1_000;
@@ -90,7 +91,8 @@ export function createSessions(readPassword: () => Promise<string>, clock: Clock
     const { count = 0, at = 0 } = wrong.get(network) ?? {};
     const age = clock.monotonic() - at;
     if (count === 0 || age >= FORGOTTEN_AFTER_MS) return { count: 0, waitMs: 0 };
-    return { count, waitMs: Math.max(0, Math.min(500 * 2 ** count, LONGEST_WAIT_MS) - age) };
+    const waitMs = Math.min(FIRST_WAIT_MS * 2 ** (count - 1), LONGEST_WAIT_MS);
+    return { count, waitMs: Math.max(0, waitMs - age) };
   }
 
   return {

@@ -150,12 +150,8 @@ class Attempts {
   }
 
   async goByLink(exchange: Exchange): Promise<Reply> {
-    const { issuer } = this.#account.upstream;
     const { pasted } = await fieldsOf(exchange);
-    if (pasted === undefined) {
-      await this.#begin();
-      this.#link = await issuer.withScope((scope) => this.#beginCodeFlow(scope));
-    } else this.#link = await this.#finishLink(pasted.trim());
+    this.#link = pasted === undefined ? await this.#beginLink() : await this.#finishLink(pasted.trim());
     return this.#link === null ? this.#signedIn('link') : json({ address: this.#link.url.href });
   }
 
@@ -192,6 +188,11 @@ class Attempts {
       attempt.view = { ...attempt.view, state: 'failed', error: safeWords(err) };
       this.#options.log.warn({ err, account: this.#account.id }, 'the sign-in on another device has failed');
     }
+  }
+
+  async #beginLink(): Promise<CodeFlow> {
+    await this.#begin();
+    return this.#account.upstream.issuer.withScope((scope) => this.#beginCodeFlow(scope));
   }
 
   #beginCodeFlow(scope: string): Promise<CodeFlow> {

@@ -51,11 +51,12 @@ export function visitorFrom(
   const header = (name: string) => String(headers[name] ?? '');
   // The proxy adds to the end; what stands before may have been made up.
   const last = (name: string) => header(name).split(',').at(-1)?.trim() ?? '';
-  const isEncrypted = (isProxied || isIngress) && last('x-forwarded-proto') === 'https';
+  const isForwarded = isProxied || isIngress;
+  const isEncrypted = isForwarded && last('x-forwarded-proto') === 'https';
   const isOnThisMachine = isLoopback(peer) && !isProxied && headers['x-forwarded-for'] === undefined;
   return {
     address: (isProxied ? addressIn(last('x-forwarded-for')) : null) ?? peer,
-    host: (((isProxied || isIngress) && last('x-forwarded-host')) || header('host')).toLowerCase(),
+    host: ((isForwarded && last('x-forwarded-host')) || header('host')).toLowerCase(),
     isEncrypted,
     mayTypePasswords: isIngress || isEncrypted || isOnThisMachine,
   };

@@ -80,7 +80,7 @@ export function barsOf(
 
 /** The top of the axis and the steps to it: round figures. */
 export function axis(highest: number): { top: number; ticks: number[] } {
-  if (!(highest > 0)) return { top: 1, ticks: [] };
+  if (highest <= 0) return { top: 1, ticks: [] };
   const power = 10 ** Math.floor(Math.log10(highest / 2));
   const factor = [1, 2, 5].find((times) => highest / (times * power) <= 4) ?? 10;
   const step = factor * power;

@@ -155,10 +155,10 @@ function changeWords(state: State): [value: string | null, why: null, note?: str
   const [near, far] = ends.sort((a, b) => Math.abs(a ?? 0) - Math.abs(b ?? 0));
   const span = tell('change.of', state);
   if (near == null || far == null) return [change(adjusted), null, joined([span])];
-  const isOpen = near * far < 0;
-  const nearWords = isOpen ? change(near) : say('change.percent', { percent: Math.abs(near) });
+  const mayBeNone = near * far < 0;
+  const nearWords = mayBeNone ? change(near) : say('change.percent', { percent: Math.abs(near) });
   const between = say('change.between', { near: nearWords, far: change(far) });
-  return [isOpen ? say('change.same') : change(adjusted), null, joined([between, span])];
+  return [mayBeNone ? say('change.same') : change(adjusted), null, joined([between, span])];
 }
 
 /** The register and the days add up to the same, or differ by so much. */

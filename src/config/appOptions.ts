@@ -18,8 +18,9 @@ export async function withAppOptions(
   fetcher: typeof fetch,
 ): Promise<Environment> {
   const token = env.SUPERVISOR_TOKEN;
-  const options = token ? await readOptions(draft, readFile) : undefined;
-  if (!token || options === undefined) return env;
+  if (!token) return env;
+  const options = await readOptions(draft, readFile);
+  if (options === undefined) return env;
   const given = { ...variablesOf(options), ...env };
   if (given.HEAT2MQTT_MQTT_URL) return given;
   return { ...flat({ mqtt: await askForBroker(token, draft, fetcher) }), ...given };

@@ -6,7 +6,7 @@ import { createScrubber, type Scrubber } from '../foundation/log.ts';
 import { didYouMean, type Fault, valueWords } from './faults.ts';
 import {
   allKeys,
-  inFull,
+  asSection,
   mainKeyOf,
   mappingOf,
   type Path,
@@ -33,7 +33,7 @@ export class Draft extends Source {
   /** Takes over what the file gives. */
   take(raw: RawConfig): void {
     this.raw = raw;
-    for (const [path, value] of this.leaves()) this.put(path, inFull(path, value), 'file');
+    for (const [path, value] of this.leaves()) this.put(path, asSection(path, value), 'file');
   }
 
   /** Resolves a path that the key gives: one in the file counts from its folder, one of the environment from the working directory. */
@@ -72,6 +72,7 @@ export class Draft extends Source {
   faults(): Fault[] {
     const faults = new Map<string, Fault>();
     for (const { meant, path, found, allowed } of this.#refusals) {
+      // A misspelt key says more than the key that is missing for it, whichever was noted first.
       const key = meant && !this.isGiven(meant) ? written(mainKeyOf(meant)) : path;
       if (meant || !faults.has(key)) faults.set(key, { path, found: this.scrubber.scrub(found), allowed });
     }

@@ -13,8 +13,9 @@ interface Difference {
 
 /** The smallest parts of a configuration that another one has otherwise. */
 export function differences(before: unknown, after: unknown, path: Path = []): Difference[] {
-  const areSections = isMapping(before) && isMapping(after);
-  if (!areSections && !(isListOfMappings(before) && isListOfMappings(after)))
+  const areMappings = isMapping(before) && isMapping(after);
+  const areListsOfMappings = isListOfMappings(before) && isListOfMappings(after);
+  if (!areMappings && !areListsOfMappings)
     return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ path, value: after }];
   return Object.keys({ ...before, ...after }).flatMap((name) =>
     differences(Object(before)[name], Object(after)[name], [...path, name]),

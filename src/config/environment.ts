@@ -3,7 +3,7 @@
 import type { Draft } from './draft.ts';
 import { didYouMean } from './faults.ts';
 import {
-  inFull,
+  asSection,
   type KeySchema,
   type Path,
   schemaAt,
@@ -23,11 +23,19 @@ export function applyEnvironment(draft: Draft, env: Environment): void {
     if (text && isOurs(variable, text)) putVariable(variables, variable, text, draft);
   takeLoginOutOfBrokerUrl(variables.isGiven('mqtt.url') ? variables : draft, draft);
   draft.lay(variables);
-  // systemd's folder and that of Home Assistant's Supervisor count when nothing else is named.
-  const { STATE_DIRECTORY = '', SUPERVISOR_TOKEN: token } = env;
+  putStateDirectory(draft, env);
+  putHomeAssistant(draft, env);
+}
+
+/** systemd's folder counts if no other is named. */
+function putStateDirectory(draft: Draft, { STATE_DIRECTORY = '' }: Environment): void {
   const [directory] = STATE_DIRECTORY.split(':');
   if (directory && !draft.isGiven('state_dir'))
     draft.put(['state_dir'], directory, 'environment STATE_DIRECTORY');
+}
+
+/** The Supervisor's way to Home Assistant counts if no other is named. */
+function putHomeAssistant(draft: Draft, { SUPERVISOR_TOKEN: token }: Environment): void {
   const isNamed = ['url', 'token', 'token_file'].some((key) => draft.isGiven(['home_assistant', key]));
   if (!token || isNamed || draft.at('home_assistant') === false) return;
   for (const [key, value] of Object.entries({ url: 'ws://supervisor/core/websocket', token }))
@@ -54,7 +62,7 @@ function putVariable(source: Source, variable: string, text: string, draft: Draf
     const allowed = `with ${accountsInFile} accounts, ${variableOf(path)} and so on`;
     draft.refuse([variable], allowed, 'a variable for one account');
   } else if (source.isGiven(path)) draft.refuseBoth(path, source.nameOf(path), variable);
-  else source.put(path, inFull(path, typed(schemaAt(path), text)), `environment ${variable}`);
+  else source.put(path, asSection(path, typed(schemaAt(path), text)), `environment ${variable}`);
 }
 
 let patterns: readonly (readonly [RegExp, Path])[] | undefined;
@@ -73,9 +81,11 @@ export function keyOf(variable: string): Path | undefined {
   const isOfSingleAccount = OF_SINGLE_ACCOUNT.includes(variable);
   const ofKey = isOfSingleAccount ? variable.replace(PREFIX, `${PREFIX}ACCOUNTS_0_`) : variable;
   for (const [pattern, path] of patternsOfVariables()) {
-    const [isOfPath, inName = ''] = pattern.exec(ofKey) ?? [];
+    const match = pattern.exec(ofKey);
+    if (match === null) continue;
+    const [, inName = ''] = match;
     const filling = path.includes('<n>') ? `${Number(inName)}` : inName;
-    if (isOfPath) return path.map((name) => (name.startsWith('<') ? filling : name));
+    return path.map((name) => (name.startsWith('<') ? filling : name));
   }
   return undefined;
 }

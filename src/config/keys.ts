@@ -96,7 +96,7 @@ export const isSecret = (path: Path): boolean =>
 export const mainKeyOf = (path: Path): Path => secretKeysOf(path)[0] ?? path;
 
 /** An empty section, and one that is switched on by `true`, is one with all defaults. */
-export function inFull(path: Path, value: unknown): unknown {
+export function asSection(path: Path, value: unknown): unknown {
   const { anyOf, items, properties, additionalProperties } = schemaAt(path) ?? {};
   if (value === true && anyOf?.some((alternative) => alternative.properties)) return {};
   if (value === null && items?.properties) return [];

@@ -79,18 +79,23 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   if (!parsed.success || mistakes.length > 0) throw new ConfigInvalid(mistakes);
 
   const config: Config = parsed.data;
-  const { mqtt, provider } = config;
+  const { provider } = config;
   // Ahead of expiry, thousands of sessions would be refreshed day and night for a few polls.
   if (config.fleet && provider && !origins.has('provider.keep_alive')) provider.keep_alive = false;
-  const notices: Loaded['notices'][number][] = [];
-  if (mqtt.embedded && !isLoopback(mqtt.embedded.host) && !mqtt.embedded.password && !mqtt.password) {
-    mqtt.embedded.host = '127.0.0.1';
-    notices.push(BROKER_ON_LOOPBACK);
-  }
-  if (mqtt.embedded && origins.has('mqtt.url')) warnings.push(URL_IGNORED);
-  else if (mqtt.embedded) mqtt.url = embeddedUrl(mqtt.embedded) ?? mqtt.url;
+  const notices = settleOwnBroker(config, draft);
   if (config.state_dir.split('/').includes('~')) warnings.push(NO_HOME);
   return { config, origins, path, warnings, notices };
+}
+
+/** Our own broker is the one to connect to. If everybody could use it, it is for this machine only. */
+function settleOwnBroker({ mqtt }: Config, { origins, warnings }: Draft): Loaded['notices'] {
+  const { embedded } = mqtt;
+  if (!embedded) return [];
+  const isOpenToAll = !isLoopback(embedded.host) && !embedded.password && !mqtt.password;
+  if (isOpenToAll) embedded.host = '127.0.0.1';
+  if (origins.has('mqtt.url')) warnings.push(URL_IGNORED);
+  else mqtt.url = embeddedUrl(embedded) ?? mqtt.url;
+  return isOpenToAll ? [BROKER_ON_LOOPBACK] : [];
 }
 
 const URL_IGNORED =

@@ -80,23 +80,26 @@ async function putCertificates(key: keys.Path, given: string, draft: Draft, read
 async function addCredentials(draft: Draft, directory: string): Promise<void> {
   // A folder that is missing or cannot be listed is no fault: each secret that is missing for that is named.
   const entries = await readdir(directory).catch(() => []);
-  const accounts = accountsIn(draft);
-  const byId = new Map<string, keys.Path>();
-  for (const name of ['password', 'totp_secret'])
-    for (const account of accounts)
-      byId.set(plainName(`${draft.textAt(`${account}.id`) ?? 'home'}_${name}`), [
-        ...account.split('.'),
-        name,
-      ]);
+  const byId = secretsOfAccounts(draft);
   // The most particular name counts.
   for (const entry of entries.sort((a, b) => b.length - a.length)) {
     const name = plainName(entry).replace(/^heat2mqtt_/, '');
     const key = keyOf(keys.variableOf([name])) ?? byId.get(name) ?? [];
-    const isAmbiguous = key.at(-1) === name && accounts.length > 1;
+    const isAmbiguous = key.at(-1) === name && accountsIn(draft).length > 1;
     const isUsed = keys.isSecret(key) && isMapping(draft.at(key.slice(0, -1)));
     if (isAmbiguous || !isUsed || keys.secretKeysOf(key).some((either) => draft.isGiven(either))) continue;
     draft.put(keys.fileKeyOf(key), join(directory, entry), 'credentials directory');
   }
+}
+
+/** The keys of accounts' secrets by the names that their files may have, such as `home_password`. */
+function secretsOfAccounts(draft: Draft): ReadonlyMap<string, keys.Path> {
+  const secretsOf = (account: string) =>
+    ['password', 'totp_secret'].map((name): [string, keys.Path] => {
+      const id = draft.textAt(`${account}.id`) ?? 'home';
+      return [plainName(`${id}_${name}`), [...account.split('.'), name]];
+    });
+  return new Map(accountsIn(draft).flatMap(secretsOf));
 }
 
 const plainName = (name: string): string => name.toLowerCase().replace(/[.-]/g, '_');

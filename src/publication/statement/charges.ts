@@ -25,6 +25,7 @@ export function pricesIn(days: Ledger['days'], span: DaySpan): Statement['prices
     const tariff = fitTariff(new Map([...days].filter(([day]) => day < since)));
     if (tariff === null || tariff.to < span.from) break;
     since = tariff.from;
+    // It began after the span: the one before it may explain days of the span.
     if (tariff.from >= span.to) continue;
     prices.unshift({
       from: tariff.from < span.from ? span.from : tariff.from,

@@ -1,6 +1,7 @@
 // The facts of one complete month: use, charges and comparisons, and what is not known and why.
 import { sumKnown, toUnits } from '../../domain/amount.ts';
 import { gapJudge } from '../../domain/insight/gaps.ts';
+import type { HeatLine } from '../../domain/insight/weather.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import { addDays, addMonths, type Day, daysOf, monthStart } from '../../domain/period.ts';
 import { isRead } from '../../domain/totals.ts';
@@ -58,8 +59,10 @@ export function statementOf(month: string, { meter, account }: StatementFacts): 
     house: meter.house,
   };
   const { energy, cost } = usedIn(days, month);
-  const { change, isSure } = weatherAdjusted(use, month, meter.house?.lineBefore(span.from));
-  const months = chartOf(use, month);
+  // One line serves all months: each costs a year of days.
+  const line = meter.house?.lineBefore(span.from);
+  const { change, isSure } = weatherAdjusted(use, month, line);
+  const months = chartOf(use, month, line);
   const bills = billsOf(account, span);
   const marks = marksOf(use, span);
   const shownDays = { from: spanOf(monthBefore(month, MONTHS_SHOWN - 1)).from, to: span.to };
@@ -105,9 +108,7 @@ export function statementOf(month: string, { meter, account }: StatementFacts): 
 }
 
 /** The month and those before it, oldest first. */
-function chartOf(use: MeterUse, month: string): Statement['months'] {
-  // One line for all of them.
-  const line = use.house?.lineBefore(spanOf(month).from);
+function chartOf(use: MeterUse, month: string, line: HeatLine | undefined): Statement['months'] {
   return Array.from({ length: MONTHS_SHOWN }, (_, at) => {
     const shown = monthBefore(month, MONTHS_SHOWN - 1 - at);
     const { energy, cost } = usedIn(use.days, shown);

@@ -4,6 +4,7 @@ import {
   estimatedRuns,
   type HeldBy,
   LONGEST_SPAN_DAYS,
+  type Reading,
   readingOfEachDay,
   readingsIn,
   SEASON_DAYS,
@@ -58,16 +59,21 @@ export interface EndGaps {
 
 export function endGapsOf(use: MeterUse, { from, to }: DaySpan): EndGaps {
   const [before, ...within] = readingsOf(use, { from: addDays(from, -1), to });
-  const [first] = within;
+  return { atStart: gapAtStart(before, within[0], { from, to }), atEnd: gapAtEnd(within, to) };
+}
+
+type MaybeReading = Reading | null | undefined;
+
+function gapAtStart(before: MaybeReading, first: MaybeReading, { from, to }: DaySpan): EndGap | null {
+  // A reading after the end is told there.
+  if (!first || before !== first || first.day >= to) return null;
+  return { days: daysBetween(addDays(first.day, -first.missed), from), reading: first.day };
+}
+
+function gapAtEnd(within: readonly MaybeReading[], to: Day): EndGap | null {
   const last = within.at(-1);
-  const isAtStart = before != null && before === first && first.day < to;
-  const isAtEnd = last != null && last.day >= to;
-  return {
-    atStart: isAtStart
-      ? { days: daysBetween(addDays(first.day, -first.missed), from), reading: first.day }
-      : null,
-    atEnd: isAtEnd ? { days: within.filter((reading) => reading === last).length, reading: last.day } : null,
-  };
+  if (!last || last.day < to) return null;
+  return { days: within.filter((reading) => reading === last).length, reading: last.day };
 }
 
 function hasEndGap(use: MeterUse, span: DaySpan): boolean {

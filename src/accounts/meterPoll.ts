@@ -80,7 +80,7 @@ export class MeterPoll {
     return [];
   }
 
-  /** Before the first history, and when all of it is to be read again. */
+  /** This holds before the first history, and if all of it is to be read again. */
   #isToDecide(today: Day, again?: DaySpan): boolean {
     const { isOpenToReadings, isUndecided, ledger } = this.#store;
     const isOfEverything = again && ledger.complete && again.from <= ledger.origin && again.to > today;

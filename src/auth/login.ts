@@ -96,7 +96,7 @@ export class Login {
       password,
       code: typed?.code == null ? oneTimeCode : async () => typed.code,
     };
-    // Before the attempt is noted: without an issuer nothing is sent.
+    // It is not noted yet: nothing is sent without an issuer.
     const offersDevice = await issuer.offersDevice();
     try {
       return await budget.attempt(secret, () => this.#signIn(credentials, offersDevice));
@@ -158,7 +158,7 @@ export class Login {
     return (await this.#deps.account.password?.caution?.()) ?? null;
   }
 
-  /** Why the password that was sent was refused, as far as that is known. */
+  /** The reason why the password that was sent was refused, as far as that is known. */
   async #explained(refusal: LoginRefused, typed: TypedCredentials | null): Promise<LoginRefused> {
     if (refusal.code !== REFUSALS.badCredentials.code) return refusal;
     if (this.needsPerson) return new LoginRefused(TYPED_REFUSED);

@@ -22,7 +22,7 @@ export interface Field {
 export interface Form {
   /** `null`: not an address. */
   readonly action: URL | null;
-  /** Without those that are disabled. */
+  /** Fields that are disabled are left out. */
   readonly fields: readonly Field[];
   /** Also for one that belongs to no form: a script joins the two. */
   readonly hasCaptcha: boolean;
@@ -40,7 +40,7 @@ export interface Page {
 
 // The parser's time grows with the square of the depth. Honest pages stay below a hundred.
 const DEEPEST = 1000;
-// Below ten seconds: a longer one is the end of a session.
+// A page that goes on within ten seconds is a step: a longer wait is the end of a session.
 const REFRESH = /^\s*\d?\s*[;,]\s*(?:url\s*=\s*)?["']?([^"']+)/i;
 const CAPTCHA = /captcha|turnstile|altcha/i;
 

@@ -4,7 +4,9 @@ import type { Failure } from '../foundation/failure.ts';
 import type { LoginBudgetRecord } from '../store/documents.ts';
 import { type LoginRefused, REFUSALS, type RefusedFor } from './refusals.ts';
 
-/** Why no login may be tried now. `about` is that of a refusal, or `tokens`: those of the last logins were of no use. */
+/**
+ * The reason why no login may be tried now. `about` is that of a refusal, or `tokens`: those of the last logins were of no use.
+ */
 export interface Suspension
   extends Pick<LoginBudgetRecord, 'message' | 'refusals' | 'nextAttemptAt' | 'askedAt'> {
   readonly about: RefusedFor | 'tokens';
@@ -22,7 +24,7 @@ export interface Wanted {
   readonly ageOf: (at: number) => number;
   /** A user has asked for it, and may. */
   readonly isAskedFor: boolean;
-  /** Since the bridge was started; infinite where that is no reason to try again. */
+  /** The time since the bridge was started; infinite if that is no reason to try again. */
   readonly sinceStartMs: number;
 }
 
@@ -186,7 +188,7 @@ export function ofNoUse(
   return { ...record, useless: [...record.useless, { at, code, message, hint }], unprovenAt: null };
 }
 
-/** Without logins whose uselessness limits nothing any more. */
+/** Logins whose uselessness limits nothing any more are left out. */
 export function withoutOld(record: LoginBudgetRecord, ageOf: Wanted['ageOf']): LoginBudgetRecord {
   return { ...record, useless: record.useless.filter(({ at }) => ageOf(at) < DAY_MS) };
 }

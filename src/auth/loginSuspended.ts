@@ -1,4 +1,4 @@
-// Why no login is tried now, until when, and what to do about it, in sentences.
+// The error of a login that is not tried now says why, until when, and what to do about it.
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { EXTRA_TRY_AFTER_MS, type Suspension } from './loginRule.ts';
 import { REFUSALS, rowOf } from './refusals.ts';

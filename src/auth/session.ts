@@ -198,7 +198,7 @@ export class Session {
     return this.#flight.run(() => this.#deps.withLock(step));
   }
 
-  /** After whatever is under way. */
+  /** It waits for whatever is under way. */
   async #alone(step: () => Promise<string>): Promise<void> {
     while (this.#flight.current !== null) await this.#flight.current.catch(() => undefined);
     await this.#locked(step);

@@ -29,7 +29,7 @@ const NO_FLEET =
 interface AccountsCommand {
   readonly name: string;
   readonly options: Given<'accounts'>['options'];
-  /** After the name of the action. */
+  /** They follow the name of the action. */
   readonly words: readonly string[];
   readonly settings: Settings;
   readonly fleet: Fleet;

@@ -10,7 +10,7 @@ import type { Io } from './command.ts';
 import { WAITS_FOR_OPTIONS } from './healthcheck.ts';
 import { untilInterrupted } from './settings.ts';
 
-/** Within a Home Assistant app: a page that names the mistakes, instead of a restart in a loop. */
+/** An app of Home Assistant serves a page that names the mistakes, instead of being restarted in a loop. */
 export async function waitForOptions(invalid: ConfigInvalid, io: Io): Promise<void> {
   const { HEAT2MQTT_HTTP_LISTEN: listen = '0.0.0.0:8099', STATE_DIRECTORY: stateDirectory } = io.env;
   if (stateDirectory) await dropRoot(stateDirectory);

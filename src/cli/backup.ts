@@ -155,7 +155,7 @@ async function planOf({ config, secrets_taken }: BackupHead, { options }: Given<
 
 type Plan = Awaited<ReturnType<typeof planOf>>;
 
-/** Why this user can neither write there nor make it, as the system calls it; `null`: nothing is in the way. */
+/** The reason why this user can neither write there nor make it, as the system calls it; `null`: nothing is in the way. */
 async function obstacleIn(path: string): Promise<string | null> {
   let nearest = resolve(path);
   while (!existsSync(nearest)) nearest = dirname(nearest);

@@ -37,7 +37,7 @@ export const shown = (text: string): string => text.slice(0, 200).replace(/\p{Cc
 export const wrongUsage = (message: string) =>
   refusal('wrong_usage', message, `\`${about.name} --help\` lists commands and options.`);
 
-/** About an option that is there, but not with this value. */
+/** The option is there, but does not take this value. */
 export const wrongOption = (name: string, value: unknown, allowed: string) =>
   wrongUsage(`${name}: found ${String(value).slice(0, 20)}; allowed: ${allowed}.`);
 

@@ -46,7 +46,7 @@ export async function askHealth(config: Config, clock: Clock): Promise<DaemonHea
   }
 }
 
-/** Without HTTP, in the state directory. */
+/** The state directory tells if there is no HTTP. */
 async function askOnSocket({ state_dir, fleet }: Config, clock: Clock): Promise<DaemonHealth> {
   const unhealthy = (words: string) => ({
     isHealthy: false,

@@ -18,7 +18,7 @@ export const columnsOf = <Key extends string>(keys: Readonly<Record<string, Key>
     return { head, value: (row) => row[key], ...(decimals === undefined ? {} : { decimals }) };
   });
 
-/** Without the option: a table on a terminal, JSON elsewhere. */
+/** The default is a table on a terminal, JSON elsewhere. */
 export const formatFrom = (option: Format | undefined, { isTerminal }: Io): Format =>
   option ?? (isTerminal ? 'table' : 'json');
 

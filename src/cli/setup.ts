@@ -126,7 +126,7 @@ interface Offer {
   readonly follow: () => Promise<unknown>;
 }
 
-/** Until the person wants nothing more. */
+/** It goes on until the person wants nothing more. */
 async function offerNext(interview: Interview): Promise<number> {
   const { io } = interview;
   for (let isFirst = true; ; isFirst = false) {

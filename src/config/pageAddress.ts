@@ -20,7 +20,7 @@ export function openTo({ http, web }: Served): {
   };
 }
 
-/** Why there is no page though it is not switched off, and what to do; `null` otherwise. */
+/** The reason why there is no page though it is not switched off, and what to do; `null` otherwise. */
 export function whyNoPage(config: Served): { readonly message: string; readonly hint: string } | null {
   if (config.http === false || config.web === false || openTo(config).hasPage) return null;
   const { listen } = config.http;

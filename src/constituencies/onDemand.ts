@@ -139,7 +139,7 @@ export class Constituencies {
     const views = [...this.#lists.values()].map(({ view }) => view);
     const ofChamber = views.filter((view) => view.question.chamber === question.chamber);
     const houseNo = newestHouse(ofChamber.map((view) => view.question.houseNo));
-    // Without a number, the whole chamber, where it did not tell its sitting house.
+    // A question without a number is about the whole chamber, if that did not tell its sitting house.
     const name = listName({ ...question, houseNo });
     return name !== null && this.#lists.has(name) ? name : null;
   }
@@ -162,7 +162,7 @@ export class Constituencies {
     }
   }
 
-  /** Why the service is not asked now; `null`: it is. */
+  /** The reason why the service is not asked now; `null`: it is. */
   #postponed(): Postponed | null {
     const { clock } = this.#deps;
     const request = 'constituencies';

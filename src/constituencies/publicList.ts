@@ -56,11 +56,14 @@ export function openPublicList(section: ConstituenciesSection, clock: Clock) {
   });
 
   return {
-    /** Without parameters, what the configuration asks. `nameOf`: a parameter, as the user calls it. Throws request_malformed. */
+    /**
+     * The configuration's question is asked if there are no parameters. `nameOf`: a parameter, as the user calls it. Throws
+     * request_malformed.
+     */
     readQuestion(parameters: Parameters, nameOf?: (parameter: string) => string): Asked {
       const given = readParameters(REQUESTS.constituencies, parameters, nameOf);
       const { chamber, house_no, chamber_id = [], skip = null, limit = null, force = false } = given;
-      // Without the host: both forms of the specification's URI are one and the same house.
+      // The host is left out: both forms of the specification's URI are one and the same house.
       const paths = [chamber_id].flat().map((uri) => uri.replace(/^https?:\/\/[^/]+/, ''));
       const chamberIds = [...new Set(paths)].sort();
       const isOpen = chamber === undefined && house_no === undefined && chamberIds.length === 0;

@@ -56,7 +56,7 @@ interface DaemonOptions extends Options {
   readonly report: () => Promise<string>;
   /** Troubles from the start on, which the log has told. */
   readonly notices?: readonly Reason[];
-  /** Within an app of Home Assistant. */
+  /** The daemon runs in an app of Home Assistant. */
   readonly ingress: Ingress | null;
 }
 

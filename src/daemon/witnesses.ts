@@ -90,7 +90,7 @@ class Witness {
   #written: WitnessRecord;
   /** A moment on the monotonic clock. */
   #writtenAt = Number.NEGATIVE_INFINITY;
-  /** Since when the record is ahead of the clock, on the monotonic clock; `null`: it is not. */
+  /** The record is ahead of the clock since then, on the monotonic clock; `null`: it is not. */
   #aheadSince: number | null = null;
 
   constructor(

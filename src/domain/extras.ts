@@ -89,7 +89,7 @@ export function registerOf({ registers }: Extras, property: Property): RegisterH
     : null;
 }
 
-/** Without those of meters that are gone. */
+/** Meters that are gone are left out. */
 export function registersOf({ registers }: Extras, properties: readonly Property[]): Extras['registers'] {
   const present = new Set(properties.map(registerKey));
   return Object.fromEntries(Object.entries(registers).filter(([key]) => present.has(key)));

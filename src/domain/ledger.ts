@@ -191,7 +191,7 @@ const countedFrom = (origin: Day, buckets: readonly Bucket[]): Bucket[] =>
     .filter(({ day, energy, cost }) => day >= origin && (energy !== null || cost !== null))
     .sort((a, b) => compareText(a.day, b.day));
 
-/** Without the days of the span `asked` for that the reply no longer gives. */
+/** Days of the span `asked` for that the reply no longer gives are left out. */
 function withoutWithdrawn(
   quarantined: Ledger['quarantined'],
   buckets: readonly Bucket[],

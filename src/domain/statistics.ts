@@ -57,7 +57,7 @@ function hoursOfReading(day: Day, previous: Day | null, zone: Zone): number[] {
   return Array.from({ length: count }, (_, at) => from + at * HOUR_MS);
 }
 
-// Without the noise of binary fractions.
+// The noise of binary fractions is rounded away.
 const difference = (one: number, other: number): number => toUnits(toMicro(one - other));
 
 /**

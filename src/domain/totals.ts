@@ -5,7 +5,7 @@ import { compareText } from './order.ts';
 import { addDays, type Day, type DaySpan, daysBetween, type Interval, intervalStart } from './period.ts';
 
 export interface Totals {
-  /** Since the origin; `null` while no day is known. */
+  /** They count since the origin; `null` while no day is known. */
   readonly total: Amounts;
   /** The newest day with an energy reading. */
   readonly newestDay: Day | null;

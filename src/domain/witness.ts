@@ -26,7 +26,7 @@ export interface Telegram {
   readonly surroundings: Readonly<Partial<Record<keyof typeof SURROUNDINGS, number>>>;
 }
 
-/** Why something is not taken. `no_register`: a telegram without one, as many meters send between others. */
+/** The reason why something is not taken. `no_register`: a telegram without one, as many meters send between others. */
 export interface WitnessRefusal {
   readonly refused:
     | 'no_register'

@@ -64,7 +64,7 @@ function namedRecord(record: WitnessRecord, meter: string | undefined): WitnessR
   return { ...record, newest: { ...newest, meter }, midnights: midnights && namedReadings(midnights, meter) };
 }
 
-/** Without what lies in the future of a clock that was ahead once; a small step back is waited for. */
+/** Readings in the future of a clock that was ahead once are left out; a small step back is waited for. */
 export function withoutFuture(record: WitnessRecord, now: number): WitnessRecord {
   const { newest, midnights } = record;
   if (newest === null || newest.readAt <= now + HOUR_MS) return record;

@@ -43,7 +43,7 @@ interface Polled {
 const LONGEST_PAUSE_MS = 30 * 60_000;
 const NEVER_ASKED_TO_WAIT = Number.NEGATIVE_INFINITY;
 
-/** After a start. `isRecent`: everything was read so lately that the schedule is soon enough. */
+/** The program has started. `isRecent`: everything was read so lately that the schedule is soon enough. */
 export function dueAtStart(stored: KeptDue, isRecent: boolean, slot: number, moment: Moment): Due {
   const pauseMs = Math.min((stored.retryAfter ?? moment.now) - moment.now, LONGEST_PAUSE_MS);
   return {

@@ -24,7 +24,7 @@ interface FleetOptions extends Pick<AccountContext, 'config' | 'clock' | 'log' |
 const BEAT_MS = 2_000;
 
 export interface FleetProcess {
-  /** Among the processes that live no other has it. */
+  /** No other process that lives has it. */
   readonly number: number;
   /** The same as /healthz says, also while HTTP is off. */
   isHealthy(): boolean;

@@ -65,7 +65,7 @@ export class Keeper {
     }
   }
 
-  /** Without farewell: the will stays with the session that the next one takes over. */
+  /** It leaves without farewell: the will stays with the session that the next one takes over. */
   async stop(): Promise<void> {
     const voice = this.#voice;
     this.#voice = null;

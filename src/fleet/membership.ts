@@ -62,7 +62,7 @@ interface Tools {
   readonly counts: FleetCounts;
 }
 
-/** Why the database did not answer last. */
+/** The reason why the database did not answer last. */
 interface Trouble {
   readonly fault: unknown;
   readonly failuresInARow: number;

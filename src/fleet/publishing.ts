@@ -121,7 +121,7 @@ export async function clearTopics(
   return { isAnswered: refused !== null, isCleared: refused?.size === 0 };
 }
 
-/** Without topics of meters that another account has taken over: that one publishes them. */
+/** Meters that another account has taken over are left out: that one publishes them. */
 function ofOwnMeters(
   { topics, components }: KeptTopics,
   { stored }: Claim,

@@ -1,4 +1,5 @@
-// Why an encrypted connection did not come about, in words and with what to do: the same for issuer, API and broker.
+// The reason why an encrypted connection did not come about, in words and with what to do: the same for issuer, API and
+// broker.
 
 /** The place to which a connection goes, in keys of the configuration. */
 export interface TlsPlace {

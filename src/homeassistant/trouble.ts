@@ -1,4 +1,4 @@
-// Why Home Assistant's statistics could not be written, or its Energy dashboard not changed, each with advice.
+// Home Assistant's statistics could not be written, or its Energy dashboard not changed: the reasons, each with advice.
 import { EXIT, Failure, IN_A_CONTAINER, type Retry } from '../foundation/failure.ts';
 
 const AT_HOME = `Check home_assistant.url and that Home Assistant runs; while it restarts, this passes by itself. ${IN_A_CONTAINER}`;

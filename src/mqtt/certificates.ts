@@ -13,7 +13,7 @@ export async function brokerTls(mqtt: Mqtt): Promise<BrokerTls> {
   return { ca, ...(await ownCertificate(mqtt)), rejectUnauthorized: mqtt.reject_unauthorized };
 }
 
-/** Whatever is in the file, if nothing is verified. */
+/** The file is taken whatever is in it if nothing is verified. */
 async function authoritiesOf({ ca_file, reject_unauthorized }: Mqtt): Promise<Buffer | undefined> {
   if (ca_file === undefined) return undefined;
   if (!reject_unauthorized) return readFile(ca_file);

@@ -66,7 +66,7 @@ export class Link {
   /** The clock is the monotonic one: a Pi that starts in 1970 has not been offline for decades. */
   #offlineSince: number;
   #lastWarning = '';
-  /** Why the broker has ended the last connection, until one lasts. */
+  /** The reason why the broker has ended the last connection, until one lasts. */
   #cut: Failure | null = null;
   /** The limits of the present connection, or of the last one, cost these. */
   #losses: readonly Failure[] = [];

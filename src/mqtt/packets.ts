@@ -107,7 +107,7 @@ export class PacketStream extends Duplex {
     });
   }
 
-  /** Before the filter. */
+  /** They are counted before the filter drops any. */
   get retainedBytes(): number {
     return this.#reader.retainedBytes;
   }

@@ -1,6 +1,6 @@
 // The reason codes of a broker: what each says in words, what to do about it, and what it is about.
 
-/** Why a broker refuses or ends something. */
+/** The reasons for which a broker refuses or ends something. */
 export interface Reason {
   /** A few words that continue "The broker refused the connection:". */
   readonly what: string;

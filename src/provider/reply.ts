@@ -43,7 +43,7 @@ export const meterIdentifier = numberOrText.transform((text) => printable(text))
 
 /** Above this, millionths are no longer exact integers. */
 export const LARGEST_UNITS = 1_000_000_000;
-/** Within the calendar that JavaScript and our day texts can write. */
+/** Later ones are beyond what JavaScript and our day texts can write. */
 export const LAST_INSTANT = Date.UTC(9999, 11, 31);
 
 const decimal = z.union([

@@ -16,7 +16,7 @@ import { mediaTypeIn } from '../http/mediaType.ts';
 
 export interface Exchange {
   readonly method: 'GET' | 'POST';
-  /** Below the base address, with a leading slash. */
+  /** It is below the base address, and begins with a slash. */
   readonly path: string;
   readonly query?: URLSearchParams;
   readonly body?: unknown;

@@ -117,12 +117,12 @@ export const deviceId = (baseTopic: string, kind: Kind, name: string | null): st
   [topicSafe(baseTopic), kind, name].filter((part) => part !== null).join('_');
 
 interface Device {
-  /** Beside its id, maker and model. */
+  /** It has everything beside id, maker and model. */
   readonly device: Body;
   readonly stateTopic: string;
   /** Its events, and where they are published. */
   readonly event: readonly [keyof typeof EVENT_ROWS, string] | null;
-  /** Beside the device, the options and this version, all that the components are written from. */
+  /** The components are written from these, the device, the options and this version alone. */
   readonly sources: unknown;
   /** Each entity but the events, without its name and ids; in order. */
   readonly bodies: (names: Names) => readonly (readonly [key: string, body: Body])[];

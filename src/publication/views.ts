@@ -24,7 +24,7 @@ export interface WitnessView {
   readonly energy: Micro | null;
   /** It was read then, epoch milliseconds; `null` too if nobody knows. */
   readonly at: number | null;
-  /** Since local midnight; `null`: the register at midnight is not known. */
+  /** The growth since local midnight; `null`: the register at midnight is not known. */
   readonly today: Micro | null;
   /** The first register of each day. */
   readonly midnights: RegisterHistory | null;

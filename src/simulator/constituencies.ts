@@ -100,7 +100,7 @@ function inventedHouse(houseCode: 'dail' | 'seanad', number: number, places: rea
   const house = { houseNo: String(number), uri, houseCode, showAs };
   const representType = isDail ? 'constituency' : 'panel';
   return (isDail ? shuffled(places, draw) : PANELS).slice(0, size).map((name) => {
-    // Without accents: Dún Laoghaire is `Dun-Laoghaire`.
+    // Accents are left out: Dún Laoghaire is `Dun-Laoghaire`.
     const plain = name.normalize('NFD').replace(/\p{M}/gu, '');
     const representCode = plain.replace(/[^A-Za-z0-9]+/g, '-');
     const its = `${uri}/${representType}/${representCode}`;

@@ -109,7 +109,7 @@ export class Switches {
 
   readonly constituencies = {
     shape: 'newer' as ConstituencyShape,
-    /** Whatever `skip` says, the first page comes. */
+    /** The first page comes whatever `skip` says. */
     repeatsFirstPage: false,
     /** HTTP 422 for a `skip` at or above this. */
     deepSkip: Number.POSITIVE_INFINITY,

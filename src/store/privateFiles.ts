@@ -51,7 +51,10 @@ export async function refuseLinks(root: string, name: string): Promise<void> {
   for (const part of partsOf(name)) refuseLink(part, entryAt(join(root, part)));
 }
 
-/** Before something is written there: as `refuseLinks`, and what is neither a folder nor a file where one belongs is set aside. */
+/**
+ * Something is about to be written there: links are refused as by `refuseLinks`, and what is neither a folder nor a file where
+ * one belongs is set aside.
+ */
 export async function clearWay(root: string, name: string): Promise<void> {
   for (const part of partsOf(name)) {
     const entry = entryAt(join(root, part));

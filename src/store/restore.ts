@@ -154,7 +154,7 @@ export async function finishRestore(directory: string): Promise<boolean> {
   return isWhole;
 }
 
-/** Without the documents, which pass by one at a time. */
+/** The documents are left out: they pass by one at a time. */
 const underWay = z.object({ [WRITE]: z.object({}), remove: z.array(z.string()) });
 
 /** Rejects where what is left of a restore cannot be read, is damaged, or is about what is no document. */

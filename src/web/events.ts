@@ -5,7 +5,7 @@ import type { Clock } from '../foundation/clock.ts';
 import type { LogTail } from '../foundation/log.ts';
 import type { BrokerState, LogLine } from './page/answers.ts';
 
-/** Without the base topic. An empty payload: the topic was cleared. */
+/** The topic lacks the base topic. An empty payload: the topic was cleared. */
 export interface Document {
   readonly topic: string;
   readonly payload: string;

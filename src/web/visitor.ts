@@ -62,7 +62,7 @@ export function visitorFrom(
   };
 }
 
-/** Why a request is not answered: a name that any page may have pointed here, or another page's request. */
+/** The reason why a request is not answered: a name that any page may have pointed here, or another page's request. */
 export function refusalOf(
   { method, url, headers }: IncomingMessage,
   { host }: Visitor,
@@ -83,11 +83,11 @@ export function refusalOf(
   return here !== null && part(origin) === here ? null : ANOTHER_PAGE;
 }
 
-/** Without brackets and the dot at the end. */
+/** Brackets and the dot at the end are left out. */
 export const nameOf = (address: string): string | null =>
   URL.canParse(address) ? new URL(address).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '') : null;
 
-/** Without the port that the scheme implies: a proxy may leave it out. */
+/** The port that the scheme implies is left out: a proxy may leave it out, too. */
 const hostOf = (address: string): string | null =>
   URL.canParse(address) ? new URL(address).host.replace(/:(80|443)$/, '') : null;
 

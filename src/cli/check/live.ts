@@ -103,7 +103,7 @@ function namesWords(names: Config['meters'], byAccount: PropertiesByAccount, acc
   return `no account has ${strays.join(', ')}, named in meters; there is ${numbersOf(properties)}`;
 }
 
-/** About properties that an account before has too. */
+/** Other accounts that have these properties are named. */
 function duplicateWords(properties: readonly Property[], byAccount: PropertiesByAccount): string {
   const ids = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
   const isShared = ({ propertyCustomerId }: Property) => ids.has(propertyCustomerId);

@@ -12,7 +12,7 @@ import type { Context } from '../context.ts';
 import type { OutdoorTemperatures } from './outdoorTemperatures.ts';
 import { type SentSeries, type SeriesProgress, Visits } from './visits.ts';
 
-/** Since the last visit that went well. */
+/** No visit has gone well since. */
 interface Trouble {
   readonly fault: unknown;
   readonly failures: number;

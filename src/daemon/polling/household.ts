@@ -10,7 +10,7 @@ import { RateLimit } from '../../foundation/limits.ts';
 import type { Context } from '../context.ts';
 import { Seat } from './seat.ts';
 
-/** Why a requested poll is not done now, and from when on it would be; epoch milliseconds. */
+/** The reason why a requested poll is not done now, and the time from which on it would be; epoch milliseconds. */
 export interface PollRefusal {
   readonly reason: 'cool_down' | 'retry_after';
   readonly until: number;
@@ -249,7 +249,7 @@ export class Household {
     return !wasPolling && seat.polling !== null;
   }
 
-  /** Why a requested poll is not done now; `null`: it would be done. */
+  /** The reason why a requested poll is not done now; `null`: it would be done. */
   refusal(): PollRefusal | null {
     const coolDownMs = this.#cooldown.waitMs();
     const pauseMs = this.#seats.length > 0 ? Math.min(...this.#seats.map((seat) => seat.pauseMs)) : 0;

@@ -133,7 +133,7 @@ export class Seat {
     this.due = { ...this.due, retryAt: this.#clock.monotonic() };
   }
 
-  /** After a poll. */
+  /** A poll has ended. */
   took(fault: unknown, due: Due): void {
     this.fault = fault;
     const isAtOnce = this.#isHurried && fault !== null;

@@ -19,7 +19,7 @@ interface BridgeStatusParts {
   readonly baseTopic: Pick<BaseTopicWatch, 'instance' | 'reasons'>;
 }
 
-// Above this, a list on bridge/health names no more: with thousands of accounts it would be megabytes at each change.
+// A list on bridge/health names no more: with thousands of accounts it would be megabytes at each change.
 const MOST_NAMED = 50;
 
 export class BridgeStatus {

@@ -31,7 +31,7 @@ type Reason =
 /** The verdict on a bill, by the bills before it. */
 export interface BillCheck extends Bill {
   readonly verdict: (typeof VERDICTS)[number];
-  /** Why nothing can be told; `null` unless the verdict is unknown. */
+  /** The reason why nothing can be told; `null` unless the verdict is unknown. */
   readonly reason: Reason | null;
   /** The rule by which it was judged, and the one that held until it changed, with the first day of the first bill since. */
   readonly rule: Rule | null;
@@ -68,9 +68,9 @@ interface Past {
   /** Rules are learnt by these; by `settlements`, with what instalments have paid, rules of the bills that settle them. */
   readonly lessons: readonly Period[];
   readonly settlements: readonly Period[];
-  /** Whatever the verdict was. */
+  /** They are here whatever the verdict was. */
   readonly newest: readonly Period[];
-  /** Since the newest period that does not differ. */
+  /** They have come since the newest period that does not differ. */
   readonly deviations: readonly Deviation[];
   readonly changed: BillCheck['changed'];
 }
@@ -160,7 +160,7 @@ function withCheck(past: Past, bill: Bill, check: Partial<BillCheck>): Past {
   return { ...past, checks };
 }
 
-/** Why a bill cannot be compared with its days; `null`: it can be. */
+/** The reason why a bill cannot be compared with its days; `null`: it can be. */
 function incomparable({ bill, same, within, others, period }: Case): Reason | null {
   if (bill.missing > 0) return 'days_missing';
   if (within.length === 0 && others.some((other) => isOver(other, bill))) return 'overlaps';

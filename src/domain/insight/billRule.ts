@@ -60,7 +60,7 @@ const SURE = 0.75 / 0.035;
 /** If the printed days leave no more scatter than so many of rounding, and few outliers, no other placing is tried. */
 const EXACT = 2;
 const SHARE_EXACT = 0.75;
-/** Below this share of what its days cost a bill does not depend on them. */
+/** A bill of a smaller share of what its days cost does not depend on them. */
 const LEAST_SHARE = 0.1;
 
 /** `scatter`: the standard deviation of bills about it; `inverse`: the covariance of what is fitted for a scatter of 1. */

@@ -23,7 +23,7 @@ export interface Weather {
   readonly base: number | null;
 }
 
-/** Why the weather tells nothing. */
+/** The reasons why the weather tells nothing. */
 export const WEATHER_SILENCES = ['days_missing', 'not_heated', 'not_sure'] as const;
 export type WeatherSilence = (typeof WEATHER_SILENCES)[number];
 

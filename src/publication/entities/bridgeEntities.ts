@@ -8,7 +8,7 @@ export interface BridgeRow {
   readonly reads?: 'bridge/constituencies';
   /** The request that a button makes. */
   readonly asks?: 'refresh' | 'constituencies';
-  /** About polling: of no use without an account. */
+  /** It is about polling: of no use without an account. */
   readonly polls?: true;
   readonly body: Readonly<Record<string, unknown>>;
 }

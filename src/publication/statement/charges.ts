@@ -42,7 +42,7 @@ export function pricesIn(days: Ledger['days'], span: DaySpan): Statement['prices
   return valued(prices, { kind: 'fit', from: since, to: last.to, days: explained });
 }
 
-/** Why the provider has not told an extra. */
+/** The reason why the provider has not told an extra. */
 export const untold = ({ asked }: Pick<AccountView, 'asked'>, extra: keyof AccountView['asked']) =>
   unknown(asked[extra] ? 'not_told' : 'switched_off');
 
@@ -77,7 +77,7 @@ function billOf(invoice: Invoice, { checks, zone }: BillFacts, span: DaySpan): T
   };
 }
 
-/** Without those that another bill of the same days was judged together with: that one has the verdict on both. */
+/** Bills that another one of the same days was judged together with are left out: that one has the verdict on both. */
 export function unsettled(bills: readonly ToldBill[], checks: Checks): readonly ToldBill[] {
   const judgedWith = ({ id }: ToldBill): number => {
     const together = checks.get(id)?.together;

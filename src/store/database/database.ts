@@ -6,7 +6,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import { codeOf, EXIT, Failure } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
 
-/** Why a database cannot be used: a sentence, and what to do. Keys are SQLSTATEs, or codes of the system. */
+/** The reasons why a database cannot be used: a sentence, and what to do. Keys are SQLSTATEs, or codes of the system. */
 const SENTENCES: Readonly<Record<string, readonly [sentence: string, hint: string]>> = {
   '28P01': ['PostgreSQL refuses the password of fleet.database_url.', 'Correct the password in it.'],
   '28000': [

@@ -161,7 +161,7 @@ const Footer = ({
   </footer>
 );
 
-/** Why there is no meter to show. */
+/** The reason why there is no meter to show. */
 function waiting(): string {
   if (!store.isReady) return say('loading');
   const health = store.get('bridge/health');

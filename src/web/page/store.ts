@@ -106,6 +106,6 @@ export async function ask<T>(method: 'GET' | 'POST' | 'DELETE', path: string, bo
   // Something in between may have answered, with a page of its own.
   const reply = await response.json().catch(() => null);
   if (response.ok) return reply;
-  // Without its hint: that sends the reader to this page, or to a command.
+  // The hint is left out: it sends the reader to this page, or to a command.
   throw new Error(reply?.error?.message ?? say('trouble.status', { status: response.status }));
 }

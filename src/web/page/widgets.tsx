@@ -184,7 +184,7 @@ export function Sender(props: {
   );
 }
 
-/** Above fields for passwords. Home Assistant itself is often opened without encryption, and its ingress with it. */
+/** It stands above fields for passwords. Home Assistant itself is often opened without encryption, and its ingress with it. */
 export const ReadableWords = ({ instead }: { instead: string }) =>
   isSecureContext ? null : (
     <p class="late">

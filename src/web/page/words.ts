@@ -52,7 +52,7 @@ export function sayCount(name: Counted, count: number): string {
 /** `state`: that of a session on bridge/health. */
 export const sessionWords = (state: string): string => sentences[`session.${state}`] ?? state;
 
-/** Without those that are not there. */
+/** Parts that are not there are left out. */
 export const joined = (parts: readonly (string | false | null)[], separator = ', '): string =>
   parts.filter(Boolean).join(separator);
 

@@ -212,7 +212,7 @@ export class AccountExtras {
     }
   }
 
-  /** Those that the configuration wants, and the provider has. */
+  /** The configuration wants these, and the provider has them. */
   #questions(entities: EntityContext): readonly Question[] {
     const { provider } = this.#parts.upstream;
     const { meter_reading, balance, invoices } = this.#context.config.extras;

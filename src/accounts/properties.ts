@@ -23,7 +23,7 @@ export interface PropertiesParts {
   readonly extras: AccountExtras;
   /** Shared by all accounts. */
   readonly names: SeriesNames;
-  /** Those of all accounts of this process, in the order of the configuration. */
+  /** The properties of all accounts of this process, in the order of the configuration. */
   readonly ofAll: readonly Properties[];
   /** Each meter that is opened is given to it: the meter's history may be kept elsewhere, such as on the broker. */
   readonly restore: (meter: Meter) => Promise<void>;
@@ -48,7 +48,7 @@ export class Properties {
   #meters: readonly Meter[] | null = null;
   /** A poll reads its meters: nobody takes one away meanwhile. */
   #isPolled = false;
-  /** Those that wait for the end of that poll. */
+  /** They wait for the end of that poll. */
   readonly #waiting: (() => void)[] = [];
 
   /** Those that the disk has, which claim the ledgers that it has of them. `openMeters` follows, once all accounts have done so. */

@@ -35,7 +35,7 @@ export function readIdentity(
   return { customerCode: String(customerCode), siteCodes: siteCodes.map(String) };
 }
 
-/** Those of a claim's usual shape: any other name may be a text about a person. */
+/** A claim's name usually has this shape: any other may be a text about a person. */
 const CLAIM_NAME = /^[A-Za-z](?!.*\d{3})[\w.:/-]{0,80}$/;
 const MOST_NAMES = 40;
 

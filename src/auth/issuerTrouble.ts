@@ -23,7 +23,7 @@ export class GrantUnusable extends IssuerUnreachable {
     this.#grant = grant;
   }
 
-  /** Not to be used but for what it tells of the session. */
+  /** It is of use only for what it tells of the session. */
   get grant(): Grant {
     return this.#grant;
   }

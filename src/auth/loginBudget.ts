@@ -153,7 +153,7 @@ const MOST_INSTANTS = 16;
 /** Instants that go to the disk, and their ages as both clocks agree: the wall clock may step ahead. */
 class Instants {
   readonly #clock: Clock;
-  /** Those that this process has noted, with the monotonic time. */
+  /** This process has noted these instants, each at its monotonic time. */
   readonly #noted = new Map<number, number>();
 
   constructor(clock: Clock) {

@@ -24,7 +24,7 @@ export interface Form {
   readonly action: URL | null;
   /** Fields that are disabled are left out. */
   readonly fields: readonly Field[];
-  /** Also for one that belongs to no form: a script joins the two. */
+  /** It counts if the captcha belongs to no form, too: a script joins the two. */
   readonly hasCaptcha: boolean;
 }
 

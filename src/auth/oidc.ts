@@ -36,7 +36,7 @@ export type DeviceFlow = Awaited<ReturnType<Issuer['beginDevice']>>;
 export class Issuer {
   readonly #deps: IssuerDeps;
   readonly #client: IssuerClient;
-  /** Those that a sign-in asks for at first. */
+  /** A sign-in asks for these at first. */
   readonly scopes: readonly string[];
   #refusesOffline = false;
 

@@ -74,7 +74,7 @@ export class RefreshPlan {
     }
   }
 
-  /** Once for each kind of trouble: the issuer may be asked often while it is away. */
+  /** Each kind of trouble is news once: the issuer may be asked often while it is away. */
   #newsOf(fault: unknown): RefreshNews {
     const words = safeWords(fault);
     const isNew = words.message !== this.#trouble;

@@ -312,7 +312,7 @@ export class Session {
 class SessionTokens {
   readonly #deps: Pick<SessionDeps, 'tokens' | 'clock' | 'scrub'>;
   #now: token.CurrentTokens | null | undefined;
-  /** Those that were last read or written: others are news. */
+  /** They were last read or written: others are news. */
   #onDisk: TokenSet | null = null;
 
   constructor(deps: Pick<SessionDeps, 'tokens' | 'clock' | 'scrub'>) {

@@ -118,7 +118,7 @@ export function takeInvoices(
   const ids = new Set(before?.knownIds);
   const bills = oldestFirst.filter(({ id }) => !ids.has(id) && !history.has(id));
   for (const { id } of oldestFirst) {
-    // Those seen last are the last to be forgotten.
+    // The ids seen last are the last to be forgotten.
     ids.delete(id);
     ids.add(id);
   }

@@ -185,7 +185,7 @@ export function merge(ledger: Ledger, buckets: readonly Bucket[], receivedAt: nu
   };
 }
 
-/** Those with an amount, of days that count, oldest first. */
+/** Buckets with an amount, of days that count, oldest first. */
 const countedFrom = (origin: Day, buckets: readonly Bucket[]): Bucket[] =>
   buckets
     .filter(({ day, energy, cost }) => day >= origin && (energy !== null || cost !== null))

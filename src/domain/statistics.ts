@@ -96,7 +96,7 @@ export function withStored(
     });
 }
 
-/** Those of the rows that are not stored as they should be. */
+/** The rows that are not stored as they should be. */
 export function notStored(
   rows: readonly StatisticsRow[],
   stored: readonly StatisticsRow[],

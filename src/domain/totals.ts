@@ -18,7 +18,7 @@ export interface Totals {
   readonly monthLastYear: Amounts;
   /** Days without an energy reading from the origin to the newest one. */
   readonly missingDays: number;
-  /** Those days in a row, the newest first; the newest hundred of the gaps. */
+  /** The missing days as spans, the newest first; the newest hundred of them. */
   readonly gaps: readonly DaySpan[];
 }
 

@@ -22,7 +22,7 @@ export interface Telegram {
   readonly meter: string | undefined;
   /** The meter sends the register of the last midnight all day. */
   readonly isOfMidnight: boolean;
-  /** Those that it has, in °C and m³. */
+  /** The meter's surroundings that it tells, in °C and m³. */
   readonly surroundings: Readonly<Partial<Record<keyof typeof SURROUNDINGS, number>>>;
 }
 

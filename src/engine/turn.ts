@@ -14,7 +14,7 @@ interface Turn {
   /** The next poll of the schedule, epoch milliseconds. */
   readonly slot: () => number;
   readonly signal: AbortSignal;
-  /** Those days instead of what is due. */
+  /** These days are read instead of what is due. */
   readonly again?: DaySpan | undefined;
   /** The poll before this one failed. */
   readonly wasFailing: boolean;

@@ -206,11 +206,11 @@ interface ListedMeter {
   readonly meter: string;
   readonly account: string;
   readonly readingCloses: ReadingCloses;
-  /** Those of now. */
+  /** The identifiers of the present meter. */
   readonly identifiers: readonly string[];
 }
 
-/** Those whose history is complete, as many as bridge/info names. */
+/** The meters whose history is complete, as many as bridge/info names. */
 export const listMeters = (database: Database): Promise<ListedMeter[]> =>
   database.query<ListedMeter>(
     `SELECT name AS meter, account, coalesce(reading_closes, 'same_day') AS "readingCloses",

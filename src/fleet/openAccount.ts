@@ -15,7 +15,7 @@ import type { OpenFleet } from './open.ts';
 import type { Pace } from './pace.ts';
 import { loginOf } from './roster.ts';
 
-/** Those that are open between two runs: forgotten with what is stored. */
+/** Accounts stay open between two runs, and are forgotten with what is stored. */
 export type OpenAccounts = WeakMap<StoredAccount, OpenAccount>;
 
 interface OpenAccountParts {
@@ -65,7 +65,7 @@ export async function withAccount(
     // The right to read the meters of others is looked at only when an account is opened.
     if (isWell && ties.isAlone && secrets.size <= MOST_SECRETS) stillOpen.set(claim.stored, open);
   } finally {
-    // Those of the next accounts come.
+    // The next accounts have secrets of their own.
     for (const secret of secrets) context.scrubber.forget(secret);
   }
 }
@@ -73,7 +73,7 @@ export async function withAccount(
 async function openAnew(ties: Ties, parts: OpenAccountParts): Promise<OpenAccount> {
   const { shared, pace, claims } = parts;
   const { row, stored } = ties.claim;
-  // Once each: it is forgotten once.
+  // Each is registered once: it is forgotten once.
   const register = (secret: string) => {
     if (ties.secrets.has(secret)) return;
     ties.secrets.add(secret);

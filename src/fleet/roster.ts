@@ -99,13 +99,13 @@ export const listAccounts = (database: Database, onlyFailing: boolean): Promise<
     [onlyFailing],
   );
 
-/** Those that are not being removed, in the order of their ids. */
+/** Accounts that are being removed are left out. The order is that of the ids. */
 export const readAccounts = (database: Database) =>
   database.query<{ readonly id: string; readonly history_since: string | null }>(
     'SELECT id, history_since FROM heat2mqtt.account WHERE NOT removed ORDER BY id',
   );
 
-/** Those of the ids that no account has, or one that is being removed. */
+/** The ids that no account has, or one that is being removed. */
 export async function unknownIds(ids: readonly string[], database: Database): Promise<string[]> {
   const text = 'SELECT unnest($1::text[]) AS id EXCEPT SELECT id FROM heat2mqtt.account WHERE NOT removed';
   return (await database.query<{ id: string }>(text, [ids])).map(({ id }) => id);

@@ -26,7 +26,7 @@ export function createScrubber(): Scrubber {
    * forgotten before any is logged.
    */
   const secrets = new Map<string, { users: number; forms: readonly string[] | null }>();
-  /** Those that are tokens, the oldest first. */
+  /** The secrets that are tokens, the oldest first. */
   const tokens = new Set<string>();
 
   /**

@@ -9,7 +9,7 @@ export interface TlsPlace {
   readonly authorities: {
     readonly key: string;
     readonly isGiven: boolean;
-    /** Those of the file count alone, and not besides the public ones. */
+    /** The file's authorities count alone, and not besides the public ones. */
     readonly alone: boolean;
   } | null;
   /** The keys of a certificate of our own. `null`: there are none. */

@@ -82,7 +82,7 @@ export function createHttpClient(
     let ok = false;
     try {
       const headers = { ...request.headers, 'user-agent': about.userAgent };
-      // Also after a success: an aborted response without a Content-Length looks complete.
+      // It is aborted after a success, too: an aborted response without a Content-Length looks complete.
       const response = await exchange(url, { ...request, headers, signal }, trust).finally(() =>
         signal?.throwIfAborted(),
       );

@@ -24,7 +24,7 @@ export const trustIn =
     return agent;
   };
 
-/** Those that count where nothing else is said, also what NODE_EXTRA_CA_CERTS adds. */
+/** The authorities that count if nothing else is said, with those that NODE_EXTRA_CA_CERTS adds. */
 function usualAuthorities(): (string | Buffer)[] {
   // Node has it since 22.15.
   if ('getCACertificates' in tls) return (tls.getCACertificates as (type: string) => string[])('default');

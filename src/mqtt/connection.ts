@@ -15,7 +15,7 @@ export type ProtocolVersion = 5 | 4;
 
 export interface BrokerAddress {
   readonly url: string;
-  /** Those that may be spoken: MQTT 5, where the broker takes it. */
+  /** The versions that may be spoken: MQTT 5, if the broker takes it. */
   readonly versions: readonly ProtocolVersion[];
   readonly clientId: string;
   readonly username?: string | undefined;

@@ -22,7 +22,7 @@ const LONGEST_READ_MS = 60_000;
 interface SubscriberParts {
   readonly subscriptions: readonly Subscription[];
   readonly clock: Clock;
-  /** Those on the present connection, or the last one, by filter. */
+  /** The refusals on the present connection, or the last one, by filter. */
   readonly refusals: RefusalList;
   /** Once it is aborted, nothing that is not whole is given. */
   readonly signal: AbortSignal;

@@ -55,7 +55,7 @@ export interface MeterView {
   readonly house: House | null;
   /** K·d of the running month, and of how many days. */
   readonly degreeDaysMonth: { readonly sum: number; readonly days: number } | null;
-  /** Or why there is none. */
+  /** The change, or the reason why there is none. */
   readonly weatherChange: WeatherChange | WeatherSilence | null;
   /** The running month's heat apart; or why that is not known. */
   readonly heatParts: HeatParts | WeatherSilence | null;
@@ -112,7 +112,7 @@ export interface BridgeView {
   readonly instance: string;
   readonly schedule: string | null;
   readonly zone: Zone;
-  /** Those that have a state. */
+  /** The meters that have a state. */
   readonly meters: readonly Pick<
     MeterView,
     'meter' | 'account' | 'friendlyName' | 'identifiers' | 'readingCloses'

@@ -199,7 +199,7 @@ function paymentGroup({ id, type, name, billingProfileId }: Group, account: Acco
 
 function propertyCustomer({ id, subscriptionId, balanceGroupId, services }: Property) {
   const isHeat = ({ serviceType }: Service) => serviceType === HEAT_SERVICE;
-  // Those of other services first, so that `[0]` is the wrong one.
+  // Supplies of other services come first, so that `[0]` is the wrong one.
   const supplies = [
     { id: subscriptionId + 50_000, name: 'Other services', of: services.filter((one) => !isHeat(one)) },
     { id: subscriptionId, name: 'Heat supply', of: services.filter(isHeat) },

@@ -51,7 +51,7 @@ export async function startSimulator(options: {
     accounts: accounts as readonly { readonly username: string }[],
     /** The newest 1000 requests, oldest first. */
     requests: counters.log as readonly SeenRequest[],
-    /** Those of all accounts, or of this one. */
+    /** The properties of all accounts, or of this one. */
     properties: (username?: string) =>
       accounts
         .filter((account) => username === undefined || account.username === username)

@@ -117,7 +117,7 @@ const inDocument: z.ZodType<Compute> = z.lazy(() =>
   ),
 );
 
-/** Those of the nested event, which has the time of the reading and nothing else. */
+/** The computations of the nested event, which has the time of the reading and nothing else. */
 const inEvent: z.ZodType<Compute> = z.lazy(() =>
   named(
     z

@@ -87,7 +87,7 @@ const loginBudget = z.object({
   // Versions up to 0.1 did not write these.
   /** The thing to be done elsewhere, in the words of the refusal; `null`: its code says all. */
   message: z.string().nullable().default(null),
-  /** Those of the last day, oldest first. */
+  /** The useless logins of the last day, oldest first. */
   useless: z.array(uselessLogin).readonly().default([]),
   /** The newest login that was granted, until the API has accepted or refused its tokens. */
   unprovenAt: instant.nullable().default(null),

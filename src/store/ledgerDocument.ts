@@ -71,7 +71,7 @@ const ledgerSchema = z.object({
   isNew: z.boolean().default(false),
   tariff: tariff.nullable().default(null),
   untold: z.array(z.union([dayChange, tariffChange])).default([]),
-  /** Those of the newest days. Files of 0.1 do not have them. */
+  /** The reading times of the newest days. Files of 0.1 do not have them. */
   readTimes: z.array(z.tuple([calendarDay, instant])).default([]),
   days: z.custom<DayRow[]>((rows) => Array.isArray(rows) && rows.every(isDayRow)),
 });

@@ -12,7 +12,7 @@ const LONGEST_PATH_BYTES = 100;
 
 interface Address {
   readonly path: string;
-  /** Once nobody listens or connects there any more. */
+  /** Resolves when nobody listens or connects there any more. */
   readonly close: () => Promise<void>;
 }
 

@@ -158,7 +158,7 @@ export class StateDirectory implements StateStore {
       // The daemon goes on. A command would take what its user may not see for what is not there.
       if (this.#holder.kind === 'command' && (await this.#isClosed(code)))
         throw stateUnreadable(this.path, err as NodeJS.ErrnoException);
-      // Once for each link: no document in such a folder can be read.
+      // Each link is told once: no document in such a folder can be read.
       if (code === 'ELOOP' && !this.#links.has(message)) {
         this.#links.add(message);
         this.#log.error({ reason: message }, 'state documents cannot be read');
@@ -254,7 +254,7 @@ class DocumentFile<T> implements Document<T> {
     } catch (err) {
       const fault = stateUnwritable(directory, err);
       unfinished.set(this.#name, { fault, again: () => this.#again(step, fault) });
-      // Once for each document until it could be saved: some are written many times a day.
+      // Each document is told once until it could be saved: some are written many times a day.
       if (wasSaved) this.#logUnsaved(fault);
       return false;
     }

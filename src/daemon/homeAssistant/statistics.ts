@@ -49,7 +49,7 @@ export class Statistics {
   #cancelRetry: () => void = () => undefined;
   #trouble: Trouble | null = null;
   #refusedToken: RefusedToken | null = null;
-  /** While a series is written. */
+  /** It is there while a series is written. */
   #progress: SeriesProgress | null = null;
   /** ISO 8601. */
   #lastSuccessAt: string | null = null;

@@ -112,7 +112,7 @@ export class Household {
   #give(): void {
     if (this.#stopping.signal.aborted) return;
     const { config, clock } = this.#context;
-    // Once for all: a thousand accounts are gone through after each of a thousand turns.
+    // One moment serves all: a thousand accounts are gone through after each of a thousand turns.
     const moment = momentOf(clock);
     for (const seat of config.provider?.keep_alive ? this.#seats : [])
       if (!seat.isBusy && !seat.isLookedAt(moment)) this.#begin(seat, () => this.#refreshIfDue(seat));

@@ -17,7 +17,7 @@ import { EXIT, failure } from '../../foundation/failure.ts';
 
 /** A poll that somebody waits for. */
 interface Asked {
-  /** Those days instead of what is due. */
+  /** These days are read instead of what is due. */
   readonly again: DaySpan | undefined;
   readonly outcome: Promise<AccountOutcome | null>;
   readonly end: (outcome: AccountOutcome | null) => void;

@@ -81,7 +81,7 @@ const BACK_DAYS = 3 * 366;
 const AHEAD_DAYS = 366;
 const DAYS_WITHOUT = 7;
 
-/** Those of the last three years; bills where the provider has no invoices, or not for this client. */
+/** The invoices of the last three years; bills if the provider has no invoices, or not for this client. */
 export async function readInvoices(ask: Ask, question: InvoiceQuestion): Promise<ReadInvoices> {
   const { personCustomerId, billingProfileIds, notFoundAt = null, now, signal } = question;
   const isKnownMissing = notFoundAt !== null && Math.abs(now - notFoundAt) < DAYS_WITHOUT * DAY_MS;

@@ -48,7 +48,7 @@ export const untold = ({ asked }: Pick<AccountView, 'asked'>, extra: keyof Accou
 
 type BillFacts = Pick<AccountView, 'invoices' | 'checks' | 'zone' | 'asked'>;
 
-/** Those whose period has days of the span. */
+/** The bills whose period has days of the span. */
 export function billsOf(account: BillFacts, span: DaySpan): Statement['bills'] {
   if (account.invoices === null) return untold(account, 'invoices');
   const bills = account.invoices.all.flatMap((invoice) => billOf(invoice, account, span) ?? []);

@@ -42,7 +42,7 @@ export function checkClient({ client_id }: Form, { token }: Switches): void {
     throw failed(401, 'invalid_client', 'Invalid client or Invalid client credentials');
 }
 
-/** Those of the scopes asked for that are for this client. */
+/** The scopes asked for that are for this client. */
 function scopesIn(scope: string, { token }: Switches): string[] {
   const isRefused = (one: string) => one === 'offline_access' && token.offlineAccess === 'scope_refused';
   return scope.split(' ').filter((one) => token.scopes.includes(one) && !isRefused(one));

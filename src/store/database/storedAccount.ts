@@ -20,7 +20,7 @@ export interface StoredRow {
   /** The meter's name in topics; `null`: it is no ledger. */
   readonly series: string | null;
   readonly block: Block | null;
-  /** Those that the block does not have. */
+  /** The days that the block does not have. */
   readonly days: readonly DayRow[] | null;
 }
 

@@ -15,7 +15,7 @@ export interface SignIn {
   readonly state: AuthState;
   readonly reason: { readonly message: string } | null;
   readonly methods: readonly Method[];
-  /** While a refusal is in force. */
+  /** It is there while a refusal is in force. */
   readonly budget: { readonly refusals: number; readonly nextAttemptAt: string | null } | null;
   /** The sign-in under way: a code, and the address of a link. */
   readonly device: Device | null;

@@ -107,6 +107,8 @@ export const strayNames = (names: Config['meters'], existing: ReadonlySet<string
 /** All that is known of a property that the provider does not list any more. */
 const UNLISTED = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };
 
+export type KnownMeter = Awaited<ReturnType<typeof knownMeters>>[number];
+
 /**
  * The meters that the state directory knows, by account, in the order of the configuration and as the daemon calls them. One that
  * several accounts have is there for each of them.

@@ -1,6 +1,6 @@
 // The account that a command is about, its way to the provider beside the running daemon, and what is known of it there.
 import { currencyOf } from '../accounts/extras.ts';
-import { knownMeters, ledgerFile } from '../accounts/names.ts';
+import { type KnownMeter, ledgerFile } from '../accounts/names.ts';
 import { openUpstream, type Upstream } from '../accounts/upstream.ts';
 import type { Account } from '../config/schema.ts';
 import type { Ledger } from '../domain/ledger.ts';
@@ -13,7 +13,7 @@ import { ledgerCodec } from '../store/ledgerDocument.ts';
 import { type Io, wrongOption } from './command.ts';
 import type { Given } from './commands.ts';
 import { tenancyOf } from './onDisk.ts';
-import { type HouseholdSettings, loadSettings, refuseInFleet, type Settings } from './settings.ts';
+import { loadSettings, refuseInFleet, type Settings } from './settings.ts';
 
 type UpstreamOptions = Omit<Parameters<typeof openUpstream>[2], 'isCommand' | 'gate'>;
 
@@ -70,13 +70,13 @@ export async function findCurrency({ config, upstream }: Opened): Promise<string
 
 /**
  * The days that the bills of an account are about, as the daemon keeps them: of all its meters, since it moved in. None unless all of
- * them are there and complete. One of several accounts that have a meter keeps its ledger.
+ * them are there and complete. One of several accounts that have a meter keeps its ledger. `meters`: all that the state directory knows.
  */
 export async function billedLedgers(
-  { config, state, names, zone }: HouseholdSettings,
+  meters: readonly KnownMeter[],
+  { config, zone }: Pick<Settings, 'config' | 'zone'>,
   id: string,
 ): Promise<readonly Ledger[]> {
-  const meters = await knownMeters(state, config, names);
   const ledgers: Ledger[] = [];
   for (const { property } of meters.filter(({ account, isListed }) => account === id && isListed)) {
     const ofProperty = meters.filter((meter) => isSameProperty(meter.property, property));

@@ -1,4 +1,5 @@
 // heat2mqtt export: the ledgers as CSV, JSON or line protocol, from what is on this disk. No request is made.
+import { knownMeters } from '../accounts/names.ts';
 import { knownInFull } from '../domain/amount.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { periodSums } from '../domain/totals.ts';
@@ -15,9 +16,9 @@ export const exportLedgers: Command<'export'> = async (given, io) => {
   const { options } = given;
   const { interval = 'day', format = 'csv' } = options;
   const settings = await loadHousehold(given, io);
-  const { config } = settings;
+  const { config, state } = settings;
   const only = options.account === undefined ? null : pickAccount(settings, options.account).id;
-  const { ledgers, unreadable } = await ledgersOf(settings, io, only);
+  const { ledgers, unreadable } = await ledgersOf(await knownMeters(state, config), config, io, only);
   const records = ledgers.flatMap(({ account, meter, tenancy, timezone }) => {
     const zone = zoneOf(timezone);
     return periodSums(tenancy, interval, Number.POSITIVE_INFINITY).map((sum) => ({

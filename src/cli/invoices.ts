@@ -1,4 +1,5 @@
 // heat2mqtt invoices: asks the provider for the invoices of the last three years, and prints them beside the days on disk.
+import { knownMeters } from '../accounts/names.ts';
 import { billJudge } from '../domain/insight/bill.ts';
 import { billCheckRecord } from '../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../domain/invoice.ts';
@@ -11,10 +12,10 @@ import { columnsOf, formatFrom, print, tableLines } from './printing.ts';
 export const invoices: Command<'invoices'> = async (given, io) => {
   const format = formatFrom(given.options.format, io);
   const opened = await openAccount(given, io);
-  const { account, zone } = opened;
+  const { account, zone, state, config } = opened;
   const read = await readInvoices(opened, io);
   const currency = await findCurrency(opened);
-  const ledgers = await billedLedgers(opened, account.id);
+  const ledgers = await billedLedgers(await knownMeters(state, config), opened, account.id);
   if (ledgers.length === 0)
     io.err(
       'The invoices are not compared with their days: the history of a running bridge is not in state_dir.\n',

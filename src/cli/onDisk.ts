@@ -1,5 +1,5 @@
 // The disk has this of the meters: their ledgers, and the weather.
-import { knownMeters } from '../accounts/names.ts';
+import type { KnownMeter } from '../accounts/names.ts';
 import type { Config } from '../config/schema.ts';
 import type { Weather } from '../domain/insight/weather.ts';
 import { type Ledger, ledgerSince } from '../domain/ledger.ts';
@@ -9,10 +9,12 @@ import type { LedgerDocument } from '../store/ledgerDocument.ts';
 import { withoutCustomer } from '../store/privateFiles.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import type { Io } from './command.ts';
-import type { HouseholdSettings } from './settings.ts';
 
-/** The ledgers of the `only` account, or of all, under the names that the meters have in topics. `unreadable`: documents, which are told. */
-export async function ledgersOf({ config, state, names }: HouseholdSettings, io: Io, only: string | null) {
+/**
+ * The ledgers of the `only` account, or of all, under the names that the meters have in topics. `meters`: all that the state directory
+ * knows. `unreadable`: documents, which are told.
+ */
+export async function ledgersOf(meters: readonly KnownMeter[], config: Config, io: Io, only: string | null) {
   const ledgers: (LedgerDocument & {
     readonly account: string;
     readonly meter: string;
@@ -21,7 +23,7 @@ export async function ledgersOf({ config, state, names }: HouseholdSettings, io:
     readonly tenancy: Ledger;
   })[] = [];
   const unreadable: string[] = [];
-  for (const { account, name: meter, property, file, ledger } of await knownMeters(state, config, names)) {
+  for (const { account, name: meter, property, file, ledger } of meters) {
     if (ledger === null || (only ?? account) !== account) continue;
     const document = await ledger.read();
     if (document === null) unreadable.push(file);

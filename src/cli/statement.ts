@@ -1,8 +1,9 @@
 // heat2mqtt statement: one page about one complete month, from what is on this disk. No request is made.
 import { join, resolve } from 'node:path';
 import { currencyOf } from '../accounts/extras.ts';
+import { lastAnswer } from '../accounts/lastAnswer.ts';
 import { chosenMonth } from '../accounts/meter.ts';
-import { configuredMeter } from '../accounts/names.ts';
+import { configuredMeter, knownMeters } from '../accounts/names.ts';
 import { openWitnesses } from '../daemon/witnesses.ts';
 import { registerOf } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
@@ -32,10 +33,12 @@ export const statement: Command<'statement'> = async (given, io) => {
     );
   const settings = await loadSettings(given, io);
   const wanted = { month: words[0], meter: options.meter };
+  // A household has one disk for all of its accounts.
+  const read = lastAnswer((household: HouseholdSettings) => readDisk(household, io));
   let worst: number = EXIT.fine;
   for await (const { id, open } of householdsOf(settings, options)) {
     const sheets = await open()
-      .then((household) => statementsOf(household, io, id, wanted))
+      .then((household) => statementsOf(household, read, io, id, wanted))
       .catch((err: unknown) => {
         // One account without a whole month does not take the sheets of the others away.
         if (!(err instanceof Failure) || !all) throw err;
@@ -95,12 +98,13 @@ function documentOf(
 /** Rejects with a Failure when there is none. */
 async function statementsOf(
   settings: HouseholdSettings,
+  read: (settings: HouseholdSettings) => Promise<Disk>,
   io: Io,
   id: string,
   wanted: { readonly month: string | undefined; readonly meter: string | undefined },
 ): Promise<Statement[]> {
   const { config } = settings;
-  const factsOfMeters = await factsOf(settings, io, id);
+  const factsOfMeters = await factsOf(settings, await read(settings), io, id);
   if (factsOfMeters.length === 0) {
     const message = `No whole history of ${id} is kept yet: there is nothing to state.`;
     const hint = 'A running bridge writes it with its next poll.';
@@ -118,17 +122,32 @@ async function statementsOf(
   });
 }
 
+type Disk = Awaited<ReturnType<typeof readDisk>>;
+
+/** All that does not belong to one account. */
+async function readDisk(settings: HouseholdSettings, { clock }: Io) {
+  const { config, state, names } = settings;
+  return {
+    meters: await knownMeters(state, config, names),
+    weather: await weatherOnDisk(state, config),
+    witnesses: await openWitnesses({ ...settings, clock }, () => undefined),
+  };
+}
+
 /** The meters of an account, as the documents on this disk have them. */
-async function factsOf(settings: HouseholdSettings, io: Io, account: string): Promise<StatementFacts[]> {
+async function factsOf(
+  settings: HouseholdSettings,
+  { meters, weather, witnesses }: Disk,
+  io: Io,
+  account: string,
+): Promise<StatementFacts[]> {
   const { config, state } = settings;
-  const { ledgers } = await ledgersOf(settings, io, account);
+  const { ledgers } = await ledgersOf(meters, config, io, account);
   const extras = (await state.document(`accounts/${account}/extras`, extrasCodec).read())?.value;
-  const witnesses = await openWitnesses({ ...settings, clock: io.clock }, () => undefined);
   const complete = ledgers.filter(({ ledger }) => ledger.complete);
   const invoices = extras?.invoices.found ?? null;
-  const weather = await weatherOnDisk(state, config);
   // Without bills the ledgers need not be read once more.
-  const billed = invoices === null ? [] : await billedLedgers(settings, account);
+  const billed = invoices === null ? [] : await billedLedgers(meters, settings, account);
   const facts = {
     account,
     invoices,

@@ -1,5 +1,5 @@
 // heat2mqtt statement, from what is on the disk of a household with several accounts.
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { extras } from '../../src/domain/extras.ts';
 import { extrasCodec } from '../../src/store/documents.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
@@ -60,4 +60,14 @@ test('compares a bill with nothing while the history of one meter of its account
     sum_of_days: null,
     verdict: 'unknown',
   });
+});
+
+test('reads what is known of each account once, however many accounts there are', async () => {
+  const env = await household();
+  const output = await openStack().folder();
+  const reads = vi.spyOn(StateDirectory.prototype, 'document');
+  await typed(['statement', '2025-02', '--all', '--output', output], { env });
+  const contexts = reads.mock.calls.map(([name]) => name).filter((name) => name.endsWith('/context'));
+  reads.mockRestore();
+  expect(contexts).toEqual(['accounts/home/context', 'accounts/flat/context']);
 });

@@ -1,4 +1,5 @@
 // Tells what a meter itself has said so far, as the daemon has written it down: when, and whether the provider's days are the same ones.
+import { lastAnswer } from '../../accounts/lastAnswer.ts';
 import { configuredMeter, knownMeters } from '../../accounts/names.ts';
 import { openWitnesses } from '../../daemon/witnesses.ts';
 import { toUnits } from '../../domain/amount.ts';
@@ -15,11 +16,15 @@ const OTHER_CLOSING = { same_day: 'previous_day', previous_day: 'same_day' } as 
 export function witnessChecks(settings: Settings, clock: Clock): readonly Check[] {
   const { config, state, zone } = settings;
   const configured = Object.entries(config.meters).filter(([, { witness }]) => witness !== undefined);
+  // Read once for all checks, with the first of them.
+  const read = lastAnswer(async () => ({
+    witnesses: await openWitnesses({ ...settings, clock }, () => undefined),
+    meters: await knownMeters(state, config),
+  }));
   return configured.map(([meter, { witness }]) => ({
     name: `witness of ${meter}`,
     async run() {
-      const witnesses = await openWitnesses({ ...settings, clock }, () => undefined);
-      const meters = await knownMeters(state, config);
+      const { witnesses, meters } = await read();
       const series = meters.find(
         ({ property, name }) => configuredMeter(config.meters, property, name)?.key === meter,
       );

@@ -79,13 +79,18 @@ export function billPeriods(invoices: readonly Invoice[], zone: Zone) {
     );
   const gaps = periods.map(({ from }, at) => daysBetween(periods[at - 1]?.to ?? from, from));
   return periods.map((period, at) => {
-    // Most periods follow one another: an end at the beginning of the last day leaves a day between two, and an end within
-    // the first day of the next names that day twice. Once may be another bill for the same days.
-    const before = gaps.slice(1, at + 1);
-    const isUsual = (days: number) =>
-      before.filter((gap) => gap === days).length > Math.max(1, before.length / 2);
-    return { ...period, to: addDays(period.to, [1, -1, 2, -2].find(isUsual) ?? 0) };
+    const correction = endCorrection(gaps.slice(1, at + 1));
+    return { ...period, to: addDays(period.to, correction) };
   });
+}
+
+/**
+ * Most periods follow one another: an end at the beginning of the last day leaves a day between two, and an end within the first
+ * day of the next names that day twice. A gap that is not usual is none of the two: it may be another bill for the same days.
+ */
+function endCorrection(gaps: readonly number[]): number {
+  const isUsual = (days: number) => gaps.filter((gap) => gap === days).length > Math.max(1, gaps.length / 2);
+  return [1, -1, 2, -2].find(isUsual) ?? 0;
 }
 
 /** Opens the bills of an account: the evidence at the gaps of its meters is kept from one time to the next. */

@@ -145,7 +145,7 @@ export class Account {
   /** Its meters that the round has not read. Resolves to what went wrong. */
   async #pollMeters({ signal, again, read, events }: Round): Promise<readonly unknown[]> {
     const faults: unknown[] = [];
-    for (const meter of (this.meters ?? []).filter((one) => !read.has(one))) {
+    for (const meter of (this.meters ?? []).filter((meter) => !read.has(meter))) {
       try {
         const changes = await meter.poll(this.upstream.provider, signal, again);
         read.add(meter);

@@ -33,7 +33,7 @@ export function eventsOfRefresh(account: Account, fault: unknown, context: Needs
 
 function changeEvent(account: Account, name: string, change: MeterEvent['change'], context: Needs): Message {
   const { topics, zone, clock } = context;
-  const meter = account.meters?.find((one) => one.name === name);
+  const meter = account.meters?.find((candidate) => candidate.name === name);
   const message = changeMessage(topics, name, change, zone.iso(clock.now()));
   return { ...message, onAnswered: () => void meter?.store.told([change]) };
 }

@@ -93,7 +93,10 @@ export class AccountExtras {
 
   reasons(): Reason[] {
     const account = this.#account;
-    return siteReasons(this.#context.config, this.#known.site.found).map((one) => ({ ...one, account }));
+    return siteReasons(this.#context.config, this.#known.site.found).map((reason) => ({
+      ...reason,
+      account,
+    }));
   }
 
   register(property: Property): RegisterHistory | null {

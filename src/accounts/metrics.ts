@@ -68,9 +68,9 @@ export function metricLines(kind: Kind, name: string, help: string, samples: rea
 const ofMeters =
   (read: (meter: MetricsSource['meters'][number], now: number) => number | null) =>
   ({ meters, now }: MetricsSource): readonly Sample[] =>
-    meters.flatMap((one): Sample[] => {
-      const value = read(one, now);
-      return value === null ? [] : [[{ meter: one.meter }, value]];
+    meters.flatMap((meter): Sample[] => {
+      const value = read(meter, now);
+      return value === null ? [] : [[{ meter: meter.meter }, value]];
     });
 
 const METRICS: readonly (readonly [

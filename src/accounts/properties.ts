@@ -147,8 +147,8 @@ export class Properties {
 
   async #takeFrom(owner: Properties, property: Property): Promise<void> {
     const { state, log, changed } = this.#context;
-    const meter = owner.meters?.find((one) => isOf(one, property));
-    owner.#meters = owner.meters?.filter((one) => one !== meter) ?? null;
+    const meter = owner.meters?.find((candidate) => isOf(candidate, property));
+    owner.#meters = owner.meters?.filter((candidate) => candidate !== meter) ?? null;
     this.#parts.names.give(property, this.account);
     const ledger = state.document(ledgerFile(this.account, property), ledgerCodec);
     // It is written here before it is removed there: after a crash in between, or a failed write, its owner still has it.
@@ -194,7 +194,8 @@ export class Properties {
     const answer = await upstream.provider.discover(signal);
     history.note({ discoveredAt: this.#context.clock.now() });
     const before = this.#listed?.properties ?? [];
-    const propertiesOf = (one: Properties) => (one.meters ?? []).map(({ property }) => property);
+    const propertiesOf = (properties: Properties) =>
+      (properties.meters ?? []).map(({ property }) => property);
     const unlisted = keepsUnlisted ? propertiesOf(this) : [];
     const properties = withFound(before, answer.properties, unlisted, ofAll.flatMap(propertiesOf));
     const listed = { ...answer, properties };
@@ -210,7 +211,8 @@ export class Properties {
 
   #noteExchanges(before: readonly Property[], now: readonly Property[]): void {
     for (const property of now) {
-      const { meterIdentifiers: was } = before.find((one) => isSameProperty(one, property)) ?? property;
+      const { meterIdentifiers: was } =
+        before.find((earlier) => isSameProperty(earlier, property)) ?? property;
       const is = property.meterIdentifiers;
       if (String(was) === String(is)) continue;
       this.#context.log.info(

@@ -112,7 +112,7 @@ class Visitor {
     const { mayConsent } = this.#options;
     for (const { action } of page.forms) if (action !== null) rejectIfAction(action, mayConsent);
     const questions = page.forms.flatMap(questionIn);
-    const [question] = ANSWERS.flatMap((asked) => questions.filter((one) => one.asked === asked));
+    const [question] = ANSWERS.flatMap((asked) => questions.filter((candidate) => candidate.asked === asked));
     if (question) return this.#fill(page, question);
     const consent = mayConsent && !this.#hasConsented && this.hasGivenPassword ? consentOn(page) : null;
     if (consent === null) return this.#goOn(page, url);

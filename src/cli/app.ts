@@ -18,7 +18,7 @@ export async function waitForOptions(invalid: ConfigInvalid, io: Io): Promise<vo
   io.err(`${invalid.message}\n${NEXT}\n`);
   // It ends with the app; the Supervisor starts it again with other options.
   await untilInterrupted(io);
-  await Promise.all(opened.map((one) => one.stop()));
+  await Promise.all(opened.map((server) => server.stop()));
 }
 
 const NEXT = 'Correct them on the Configuration tab of this app, save, and press Restart.';

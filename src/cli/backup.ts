@@ -56,7 +56,7 @@ export const backup: Command<'backup'> = async (given, io) => {
     `${file}: ${plain === null ? '' : 'the configuration, '}${contentWords(survey)}. Only you can read it.`,
     'Tokens are not in it: after its restore on another machine each account signs in once.',
     ...(leftOut.length === 0 ? [] : ['Left out. Keep apart what another machine will need:']),
-    ...leftOut.map((one) => `  ${one}`),
+    ...leftOut.map((line) => `  ${line}`),
     ...(damaged.length === 0 ? [] : [`Left out, since it cannot be read: ${damaged.join(', ')}.`]),
   ];
   printLines(rows, io);

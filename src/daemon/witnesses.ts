@@ -170,7 +170,9 @@ class Witness {
     const { midnights, newest } = record;
     const today = zone.dayAt(clock.now());
     const current = this.#isFresh(record) ? newest : null;
-    const isOfToday = [midnights, current].every((one) => one && zone.dayAt(one.readAt) === today);
+    const isOfToday = [midnights, current].every(
+      (register) => register && zone.dayAt(register.readAt) === today,
+    );
     const used = current && midnights && isOfToday && !isOfMidnight(record);
     const { flowTemperature, returnTemperature, volume } = newest ?? {};
     /** `null` while silent; what has never come stays undefined. */

@@ -45,7 +45,7 @@ function inverted(matrix: Matrix): Matrix | null {
   for (const [at, line] of lines.entries()) {
     const pivot = line[at] as number;
     if (!(pivot > SINGULAR * (matrix[at]?.[at] as number))) return null;
-    const scaled = line.map((one) => one / pivot);
+    const scaled = line.map((entry) => entry / pivot);
     for (const target of lines) addTo(target, -(target[at] as number), scaled);
     lines[at] = scaled;
   }
@@ -76,4 +76,4 @@ export const medianDeviation = (values: Column, center: number): number =>
   NORMAL_PER_DEVIATION * median(values.map((value) => Math.abs(value - center)));
 
 export const meanOf = <T>(items: readonly T[], of: (item: T) => number): number =>
-  items.reduce((sum, one) => sum + of(one), 0) / items.length;
+  items.reduce((sum, item) => sum + of(item), 0) / items.length;

@@ -115,7 +115,7 @@ function endOfReadings({ days }: Ledger, to: Day): Day {
 }
 
 export const newestDay = (days: Ledger['days']): Day | null =>
-  [...days.keys()].reduce<Day | null>((one, day) => (one === null ? day : later(one, day)), null);
+  [...days.keys()].reduce<Day | null>((newest, day) => (newest === null ? day : later(newest, day)), null);
 
 const earlier = (one: Day, other: Day): Day => (one < other ? one : other);
 const later = (one: Day, other: Day): Day => (one > other ? one : other);

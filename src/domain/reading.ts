@@ -86,18 +86,20 @@ export function withReadings(
   const before = history ? [...history.readings, newestOf(history)] : [];
   const byTime = (a: Register, b: Register) => a.readAt - b.readAt;
   const inOrder = [...before, ...newer].sort(byTime);
-  const lastOfDay = new Map(inOrder.map((one) => [`${zone.dayAt(one.readAt)} ${one.meter}`, one]));
+  const lastOfDay = new Map(
+    inOrder.map((reading) => [`${zone.dayAt(reading.readAt)} ${reading.meter}`, reading]),
+  );
   const daily = [...lastOfDay.values()].sort(byTime);
   const edges = readingsByMeter(daily)
     .slice(-MOST_EXCHANGES)
     .flatMap((ofMeter) => [ofMeter[0], ofMeter.at(-1)]);
   const months = daily.map(({ readAt }) => monthStart(zone.dayAt(readAt)));
   const readings = daily.filter(
-    (one, at) =>
+    (reading, at) =>
       at === 0 ||
       at >= daily.length - NEWEST_READINGS ||
       months[at] !== months[at + 1] ||
-      edges.includes(one),
+      edges.includes(reading),
   );
   const newest = readings.at(-1);
   return newest ? { ...newest, readings } : null;
@@ -108,7 +110,7 @@ const newestOf = ({ readings: _, ...newest }: RegisterHistory): Register => newe
 /** Older files have readings that do not name their meter: all of them are of this one. */
 export function namedReadings(history: RegisterHistory, meter: string | undefined): RegisterHistory {
   if (meter === undefined || history.meter !== undefined) return history;
-  return { ...history, meter, readings: history.readings.map((one) => ({ ...one, meter })) };
+  return { ...history, meter, readings: history.readings.map((reading) => ({ ...reading, meter })) };
 }
 
 const lowest = (identifiers: readonly string[]): string | undefined => [...identifiers].sort()[0];

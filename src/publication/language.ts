@@ -35,8 +35,8 @@ export function visitorsLanguage(configured: Language | 'auto', header: string):
   if (configured !== 'auto') return configured;
   const wanted = header
     .split(',')
-    .map((one) => {
-      const [tag = '', ...parameters] = one.trim().toLowerCase().split(';');
+    .map((choice) => {
+      const [tag = '', ...parameters] = choice.trim().toLowerCase().split(';');
       const quality = parameters.map((parameter) => /^\s*q=([\d.]+)$/.exec(parameter)?.[1]).find(Boolean);
       return { name: tag.split('-')[0] ?? '', quality: Number(quality ?? 1) };
     })

@@ -70,7 +70,7 @@ function settleAccount(options: AccountOptions, index: number, fresh: FreshId) {
 
 function settleGroup(options: GroupOptions, fresh: FreshId) {
   const { id = fresh(), type = 'payment', billingProfileId, properties = [] } = options;
-  const settled = properties.map((one) => settleProperty(one, fresh));
+  const settled = properties.map((property) => settleProperty(property, fresh));
   return { id, type, name: `Group ${id}`, billingProfileId, properties: settled };
 }
 

@@ -130,7 +130,7 @@ const MONEY: Answers = {
     const { account, id, now } = question;
     if (!propertyOf(account, id)) checkCustomer(question, id);
     const issued = bills(account, new URLSearchParams(), now);
-    const bill = issued.find((one) => String(one.id) === question.bill);
+    const bill = issued.find((candidate) => String(candidate.id) === question.bill);
     if (bill) return bill;
     throw refusal(404, 'Bill not found');
   },
@@ -201,7 +201,11 @@ function propertyCustomer({ id, subscriptionId, balanceGroupId, services }: Prop
   const isHeat = ({ serviceType }: Service) => serviceType === HEAT_SERVICE;
   // Supplies of other services come first, so that `[0]` is the wrong one.
   const supplies = [
-    { id: subscriptionId + 50_000, name: 'Other services', of: services.filter((one) => !isHeat(one)) },
+    {
+      id: subscriptionId + 50_000,
+      name: 'Other services',
+      of: services.filter((service) => !isHeat(service)),
+    },
     { id: subscriptionId, name: 'Heat supply', of: services.filter(isHeat) },
   ].filter((supply) => supply.of.length > 0);
   return {

@@ -64,7 +64,7 @@ export async function startSimulator(options: {
     /** The amounts booked by now, per local date in Europe/Dublin. */
     truth: (propertyId: number) => truthAt(property(propertyId), clock.now()),
     changePassword(username: string, password: string) {
-      const account = accounts.find((one) => one.username === username);
+      const account = accounts.find((candidate) => candidate.username === username);
       if (!account) throw new Error('the simulator has no such account');
       account.password = password;
     },

@@ -62,7 +62,7 @@ const clause = z.union([
     })
     .transform(({ nested }) => ({ time: nested.query.range[READ_AT] })),
 ]);
-const clauses = z.union([clause.transform((one) => [one]), z.array(clause)]).default([]);
+const clauses = z.union([clause.transform((single) => [single]), z.array(clause)]).default([]);
 
 const filters = z.object({
   service_type: z.string(),
@@ -210,7 +210,7 @@ export function usageReport(
   { time, resource_name, service_type, aggs }: z.infer<typeof question>,
   now: number,
 ): Json {
-  const services = property?.services.filter((one) => one.serviceType === service_type) ?? [];
+  const services = property?.services.filter((service) => service.serviceType === service_type) ?? [];
   const documents = services
     .flatMap(({ meter }) => (meter?.readingsAt(now) ?? []).flatMap(documentsOf))
     .filter(({ resource, at }) => at >= time.gte && at <= time.lte && resource_name.includes(resource));

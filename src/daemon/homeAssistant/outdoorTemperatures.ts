@@ -107,5 +107,5 @@ export function dailyMeans(hours: ReadonlyMap<number, number>, zone: Zone): Temp
     days.set(day, [...(days.get(day) ?? []), mean]);
   }
   const whole = [...days].filter(([, means]) => means.length >= FEWEST_HOURS);
-  return new Map(whole.map(([day, means]) => [day, Math.round(100 * meanOf(means, (one) => one)) / 100]));
+  return new Map(whole.map(([day, means]) => [day, Math.round(100 * meanOf(means, (mean) => mean)) / 100]));
 }

@@ -71,7 +71,7 @@ export async function startMonitor(
     port,
     async stop() {
       page.stop();
-      await Promise.all(opened.map((one) => one.stop()));
+      await Promise.all(opened.map((server) => server.stop()));
     },
   };
 }

@@ -253,8 +253,8 @@ function expectationOf(lessons: readonly Period[], period: Period) {
     rule,
     expected,
     limit: limit + open,
-    low: Math.min(...predictions.map((one) => one.expected - one.limit)) - open,
-    high: Math.max(...predictions.map((one) => one.expected + one.limit)) + open,
+    low: Math.min(...predictions.map((prediction) => prediction.expected - prediction.limit)) - open,
+    high: Math.max(...predictions.map((prediction) => prediction.expected + prediction.limit)) + open,
   };
 }
 

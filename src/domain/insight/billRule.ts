@@ -94,7 +94,7 @@ export const isOfInstalments = ({ rates }: Pick<Rule, 'rates'>): boolean =>
 export function predict({ placing, rates, fitted, inverse, scatter, freedom }: Prediction, days: BilledDays) {
   const terms = termsOf(placing, days);
   if (terms === null) return null;
-  const row = fitted.map((one) => dot(one, terms));
+  const row = fitted.map((term) => dot(term, terms));
   const variance = 1 + quadratic(row, inverse);
   return { expected: dot(rates, terms), limit: student(LIMIT, freedom) * scatter * Math.sqrt(variance) };
 }
@@ -164,7 +164,7 @@ function robustRule(form: Form, bills: readonly Observation[], rounding: number)
     const terms = termsOf(placing, bill);
     return terms === null
       ? []
-      : [{ row: fitted.map((one) => dot(one, terms)), rest: bill.total - dot(start, terms) }];
+      : [{ row: fitted.map((term) => dot(term, terms)), rest: bill.total - dot(start, terms) }];
   });
   const fewest =
     placing === 'printed'

@@ -84,7 +84,7 @@ export function forecaster(facts: ForecastFacts): Forecaster {
 /** The sum of the span's readings, and its days that none of them has in it. */
 function readSoFar(kind: keyof Amounts, days: Days, span: DaySpan) {
   const readings = readingOfEachDay(kind, days, span);
-  const isLeft = (one: Reading | null | undefined) => !one || one.day >= span.to;
+  const isLeft = (reading: Reading | null | undefined) => !reading || reading.day >= span.to;
   return { sum: sumOf(readings, span), left: daysOf(span).filter((_, at) => isLeft(readings[at])) };
 }
 

@@ -75,9 +75,9 @@ function isOfAllDays(days: DayLookup, day: Day, missed: number): boolean {
   const kind = days.get(day)?.energy == null ? 'cost' : 'energy';
   const amount = days.get(day)?.[kind] ?? 0;
   const compared = Array.from({ length: DAYS_COMPARED }, (_, at) => addDays(day, -missed - 1 - at));
-  const amounts = compared.flatMap((one) => days.get(one)?.[kind] ?? []);
-  if (amount <= 0 || amounts.length < FEWEST_COMPARED || amounts.some((one) => one <= 0)) return false;
-  const logarithms = amounts.map((one) => Math.log(inFull(one)));
+  const amounts = compared.flatMap((earlier) => days.get(earlier)?.[kind] ?? []);
+  if (amount <= 0 || amounts.length < FEWEST_COMPARED || amounts.some((value) => value <= 0)) return false;
+  const logarithms = amounts.map((value) => Math.log(inFull(value)));
   const usual = median(logarithms);
   const ofOneDay = Math.max(LEAST_DEVIATION, medianDeviation(logarithms, usual));
   const deviation = ofOneDay * Math.sqrt(1 + 1 / amounts.length);

@@ -96,7 +96,7 @@ export function chargesByNeighbours(days: DayLookup, day: Day, gap: Day): Charge
 function chargesByDaysOf(days: DayLookup, day: Day, others: readonly Day[]): ChargesHeld | null {
   const amounts = days.get(day);
   if (!isBilled(amounts)) return null;
-  const line = findTariffLine(others.flatMap((one) => billedDay(days, one) ?? []));
+  const line = findTariffLine(others.flatMap((neighbour) => billedDay(days, neighbour) ?? []));
   if (line === null) return null;
   const { standing: standingCharge, tolerance } = line;
   if (standingCharge < LEAST_CHARGE_IN_TOLERANCES * tolerance) return null;

@@ -70,7 +70,7 @@ async function readMeter(
     throw new UnexpectedReply(WHAT, 'readings with meter_value and time_of_read', `${rows.length} without`);
   }
   const actual = readings.filter(
-    (one) => one.isActual && one.readAt <= now + DAY_MS && isOf(one, identifier),
+    (reading) => reading.isActual && reading.readAt <= now + DAY_MS && isOf(reading, identifier),
   );
   // If two readings are of one moment, the one that was booked later is the corrected one.
   const inOrder = actual.sort((a, b) => a.readAt - b.readAt || a.bookedAt - b.bookedAt);
@@ -84,8 +84,8 @@ interface Reading extends Register {
   readonly bookedAt: number;
 }
 
-const isOf = (one: Reading, identifier: string | undefined): boolean =>
-  identifier === undefined || one.identifier === null || one.identifier === identifier;
+const isOf = (reading: Reading, identifier: string | undefined): boolean =>
+  identifier === undefined || reading.identifier === null || reading.identifier === identifier;
 
 const event = z.object({
   created_at: looseInstant,

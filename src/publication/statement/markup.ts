@@ -3,4 +3,4 @@
 const ENTITIES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot' };
 
 export const html = (text: string): string =>
-  text.replace(/[&<>"']/g, (one) => `&${ENTITIES[one] ?? '#39'};`);
+  text.replace(/[&<>"']/g, (character) => `&${ENTITIES[character] ?? '#39'};`);

@@ -37,7 +37,7 @@ function registerAt(
   day: Day,
 ): Statement['register_first'] {
   if (meter.register === null) return untold(account, 'meter_reading');
-  const reading = meter.register.readings.findLast((one) => dayOf(one, meter) === day);
+  const reading = meter.register.readings.findLast((candidate) => dayOf(candidate, meter) === day);
   if (reading === undefined) return unknown('not_recorded');
   const at = meter.zone.iso(reading.readAt);
   return valued({ kwh: toUnits(reading.energy), at }, { kind: 'register', at });

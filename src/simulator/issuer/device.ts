@@ -31,7 +31,7 @@ export function openDevices({ clock, issuer, switches, credentials, sessions }: 
   const devices = new Map<string, Device>();
 
   function waiting(userCode: string): Device {
-    const device = [...devices.values()].find((one) => one.userCode === userCode);
+    const device = [...devices.values()].find((candidate) => candidate.userCode === userCode);
     if (device?.answer !== 'pending') throw new Error('the simulator has no such user code waiting');
     return device;
   }

@@ -44,8 +44,8 @@ export function checkClient({ client_id }: Form, { token }: Switches): void {
 
 /** The scopes asked for that are for this client. */
 function scopesIn(scope: string, { token }: Switches): string[] {
-  const isRefused = (one: string) => one === 'offline_access' && token.offlineAccess === 'scope_refused';
-  return scope.split(' ').filter((one) => token.scopes.includes(one) && !isRefused(one));
+  const isRefused = (name: string) => name === 'offline_access' && token.offlineAccess === 'scope_refused';
+  return scope.split(' ').filter((name) => token.scopes.includes(name) && !isRefused(name));
 }
 
 export function checkScopes(scope: string, switches: Switches): void {
@@ -56,7 +56,7 @@ export function checkScopes(scope: string, switches: Switches): void {
 /** `hasConsent`: the user is asked, and agrees. */
 export function grantedScopes(scope: string, switches: Switches, hasConsent = false): string[] {
   const isIgnored = switches.token.offlineAccess === 'with_consent' && !hasConsent;
-  return scopesIn(scope, switches).filter((one) => !isIgnored || one !== 'offline_access');
+  return scopesIn(scope, switches).filter((name) => !isIgnored || name !== 'offline_access');
 }
 
 /** The challenge of an authorization or device request. */
@@ -88,7 +88,7 @@ export function openCredentials(
   const wrong = new Map<string, { count: number; lockedUntil: number }>();
 
   const accountOf = (username = ''): Account | undefined =>
-    accounts.find((one) => one.username.toLowerCase() === username.toLowerCase());
+    accounts.find((account) => account.username.toLowerCase() === username.toLowerCase());
 
   /** A code that follows the time serves once. */
   function isCode({ username }: Account, given: string | undefined): boolean {
@@ -182,7 +182,7 @@ export function openSessions({ token: switches }: Switches, issuer: string, acco
     },
     /** The user may not have one more. */
     isFull: (account: Account, now: number): boolean => {
-      const lives = (one: Session) => one.account === account && secondsLeft(one, now) > 0;
+      const lives = (session: Session) => session.account === account && secondsLeft(session, now) > 0;
       return [...sessions.values()].filter(lives).length >= switches.mostSessions;
     },
     /** An administrator signs all users out. */

@@ -63,7 +63,7 @@ function Screen({ session }: { session: Session | null }) {
   const [chosen, setChosen] = useState(location.hash.slice(1));
   const info = store.get('bridge/info');
   const meters = info?.meters ?? [];
-  const meter = meters.find((one) => one.meter === chosen) ?? meters[0];
+  const meter = meters.find((candidate) => candidate.meter === chosen) ?? meters[0];
   const onChoose = (name: string) => {
     setChosen(name);
     history.replaceState(null, '', `#${name}`);

@@ -83,7 +83,7 @@ const FACTS_OF_ACCOUNT = ['toPay', 'newestBill', 'nextBill'];
 function factsOf({ account: id }: MeterInfo, state: State): (Fact | null)[] {
   const account = store.get('account/<account>/state', id) ?? {};
   const { meters = [] } = store.get('bridge/info') ?? {};
-  const isShared = meters.filter((one) => one.account === id).length > 1;
+  const isShared = meters.filter((other) => other.account === id).length > 1;
   /** Without the value `why` stands in its place; without either the fact is left out. */
   function fact(key: FactKey, value: string | null, why: string | null, ...notes: ComponentChildren[]) {
     const words = say(`fact.${key}`, state);

@@ -21,7 +21,7 @@ export function SignIns() {
   const isDeviceAwaited = needed.some(({ device }) => device?.state === 'waiting');
   // Its form stays while an attempt from here is under way.
   const isNeeded = (shown: readonly SignIn[], { account, state }: SignIn) =>
-    needsAPerson(state) || shown.some((one) => one.account === account);
+    needsAPerson(state) || shown.some((signIn) => signIn.account === account);
   const look = () =>
     ask<readonly SignIn[]>('GET', 'sign-in').then(
       (signIns) => setNeeded((shown) => signIns.filter((signIn) => isNeeded(shown, signIn))),

@@ -52,10 +52,15 @@ export function pickAccount({ config }: Settings, option?: string): Account {
 /** The first account is meant unless another one is named. Its session is shared with a running daemon. */
 export const openUpstreamBeside = (
   settings: Settings,
-  { clock }: Io,
+  { clock, scryptCost }: Io,
   account = pickAccount(settings),
   more: UpstreamOptions = {},
-): Upstream => openUpstream(account, { ...settings, clock }, { isCommand: true, ...more });
+): Upstream =>
+  openUpstream(
+    account,
+    { ...settings, clock, ...(scryptCost === undefined ? {} : { scryptCost }) },
+    { isCommand: true, ...more },
+  );
 
 /** The configured value, else the stored one, else the provider's present one, if there is one. */
 export async function findCurrency({ config, upstream }: Opened): Promise<string> {

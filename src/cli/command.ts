@@ -24,6 +24,8 @@ export interface Io {
   readonly columns: number;
   /** Aborts at the first SIGINT or SIGTERM; a second one ends the process at once. */
   readonly interrupted: AbortSignal;
+  /** A test lowers what the marks of passwords cost. */
+  readonly scryptCost?: number;
 }
 
 /** A command cannot do what it is asked to, however often: exit code 2. */

@@ -20,7 +20,7 @@ import { openStack, type Stack } from './stack.ts';
 import { StoryBroker } from './storyBroker.ts';
 import { StoryLog } from './storyLog.ts';
 import { laidOver, usualConfig } from './storyRules.ts';
-import { type Typist, typed } from './typed.ts';
+import { CHEAP_SCRYPT_COST, type Typist, typed } from './typed.ts';
 import { waitFor } from './waitFor.ts';
 
 export interface StoryOptions {
@@ -190,7 +190,7 @@ export class Story {
       scrubber,
       random: () => 0.5,
       nextTick: (now) => this.#nextTick(now),
-      ...(hasRealMarks ? {} : { scryptCost: 2 }),
+      ...(hasRealMarks ? {} : { scryptCost: CHEAP_SCRYPT_COST }),
       ...(openProvider ? { openProvider } : {}),
     });
     this.stack.defer(() => this.stop(daemon));

@@ -6,6 +6,9 @@ import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import { openStack } from './stack.ts';
 
+/** What the marks of passwords cost where a test is about something else. A daemon and the commands beside it have to agree. */
+export const CHEAP_SCRYPT_COST = 2;
+
 /** A terminal that notes what is printed, with nobody to answer. */
 export const ioTo = (out: string[], err: string[] = []): Io => ({
   out: (text) => void out.push(text),
@@ -18,6 +21,7 @@ export const ioTo = (out: string[], err: string[] = []): Io => ({
   isInteractive: true,
   columns: 100,
   interrupted: new AbortController().signal,
+  scryptCost: CHEAP_SCRYPT_COST,
 });
 
 /** The pauses of a command are over at once, such as those between two questions whether a person has agreed elsewhere. */

@@ -168,9 +168,13 @@ test('what is no file, or has more than fits into memory, is not read', async ()
   await writeFile(path('large'), '');
   await truncate(path('large'), 3_000_000_000);
   await expect(read(path('large'))).rejects.toThrow('of something else');
-  const member = gzipSync(Buffer.alloc(16 * 1024 * 1024, ' '));
-  await expect(readFileAs(Buffer.concat(Array(17).fill(member)))).rejects.toThrow(
-    'found a line of more than 256 MiB; allowed: at most 256 MiB',
+  // The other limits: documentStream.test.ts.
+  const [head, blank] = ['{"documents":{\n', ' '.repeat(16 * 1024 * 1024)].map((text) => gzipSync(text)) as [
+    Buffer,
+    Buffer,
+  ];
+  await expect(readFileAs(Buffer.concat([head, ...Array<Buffer>(5).fill(blank)]))).rejects.toThrow(
+    'found a document of more than 64 MiB; allowed: at most 64 MiB',
   );
 });
 

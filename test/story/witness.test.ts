@@ -75,22 +75,22 @@ test('what the meter itself says stands beside the days of the provider', async 
   expect(state()).toMatchObject({ witness_today: null, witness_difference: null, witness_day: null });
   expect(state().witness_register).toBe(home.register(story.clock.now()));
   expect(state()).not.toHaveProperty('flow_temperature');
-  await goOnUntil('2025-03-13T13:00:00Z');
+  await goOnUntil('2025-03-12T13:00:00Z');
   changeBy(14);
-  await goOnUntil('2025-03-16T00:30:00Z');
+  await goOnUntil('2025-03-14T00:30:00Z');
   await story.pass(MINUTE_MS, MINUTE_MS);
   await say({ flow_temperature_c: 61.5, total_volume_m3: 301.42 });
   await story.pass(5 * MINUTE_MS, MINUTE_MS);
   const newest = String(state().day) as Day;
   const used = story.simulator.truth(PROPERTY).get(newest)?.kwh ?? 0;
   expect(state()).toMatchObject({
-    witness_at: '2025-03-16T00:31:00+00:00',
+    witness_at: '2025-03-14T00:31:00+00:00',
     witness_day: Number(used.toFixed(3)),
     witness_difference: 14,
     witness_difference_from: '2025-03-11',
     witness_difference_to: newest,
     witness_difference_days_missing: 0,
-    witness_differing_days: ['2025-03-13'],
+    witness_differing_days: ['2025-03-12'],
     flow_temperature: 61.5,
     volume_total: 301.42,
   });
@@ -214,11 +214,11 @@ test('after a restart today goes on from midnight, and what the broker has retai
 
 test('keeps the registers of its midnights when a machine boots a month behind and its clock is set soon', async () => {
   const { story, say, goOnUntil, restart } = await heardHome();
-  await goOnUntil('2025-03-13T13:00:00Z');
+  await goOnUntil('2025-03-12T13:00:00Z');
   const midnights = async () =>
     JSON.parse(await readFile(join(story.stateDir, `witness-${METER}.json`), 'utf8')).value.midnights;
   const before = await midnights();
-  expect(before.readings).toHaveLength(3);
+  expect(before.readings).toHaveLength(2);
   const MONTH_MS = 30 * 24 * HOUR_MS;
   story.clock.jump(-MONTH_MS);
   const daemon = await restart(WITNESS);
@@ -246,7 +246,7 @@ test('a retained number alone is shown, and has no time', async () => {
 test('a register that is silent for two days is not known any more', async () => {
   const { story, say, state } = await heardHome();
   await say({ return_temperature_c: 44 });
-  await story.pass(47 * HOUR_MS, HOUR_MS);
+  await story.pass(47 * HOUR_MS, 4 * HOUR_MS);
   expect(state().witness_register).not.toBeNull();
   await story.pass(2 * HOUR_MS, HOUR_MS);
   expect(state()).toMatchObject({ witness_register: null, witness_at: null, return_temperature: null });

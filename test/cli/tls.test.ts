@@ -21,7 +21,7 @@ const middle = ours.below('Between');
 const direct = ours.server();
 const below = middle.server();
 const whole = { ...below, cert: below.cert + middle.cert };
-const TODAY = new Date().toISOString().slice(0, 10);
+const today = () => new Date().toISOString().slice(0, 10);
 
 let stack: Stack;
 let folder: string;
@@ -104,14 +104,14 @@ const DISTRUSTED: readonly Distrust[] = [
     ours.server({ until: '2024-01-01' }),
     ours.cert,
     'has expired (CERT_HAS_EXPIRED)',
-    () => `the clock of this machine, which says ${TODAY}`,
+    () => `the clock of this machine, which says ${today()}`,
   ],
   [
     'one that is not valid yet',
     ours.server({ from: '2119-01-01' }),
     ours.cert,
     'is not valid yet (CERT_NOT_YET_VALID)',
-    () => `Most likely the clock of this machine is wrong, which says ${TODAY}`,
+    () => `Most likely the clock of this machine is wrong, which says ${today()}`,
   ],
   [
     'another name',

@@ -8,6 +8,8 @@ import { openStream } from './stream.ts';
 type Server = Awaited<ReturnType<typeof openServer>>;
 
 const MOST = 512;
+// Somebody who has to wait for the time of another to be up waits for 10 s. A busy machine takes its time as well.
+const SOON_MS = 5_000;
 const HEAD = 'Host: localhost\r\nContent-Type: application/json\r\n';
 const HALF = {
   nothing: '',
@@ -54,7 +56,7 @@ async function longestWait({ ask }: Server): Promise<number> {
 }
 
 test.each(Object.entries(HALF))(
-  'answers a newcomer within a second when 512 connections from 16 addresses have sent %s',
+  'answers a newcomer before the time of anybody is up when 512 connections from 16 addresses have sent %s',
   async (_, words) => {
     const server = await openServer();
     const settle = async () => {
@@ -64,7 +66,7 @@ test.each(Object.entries(HALF))(
     const stream = server.stack.use(await openStream(server.address, {}, settle));
     await stream.ready();
     await besiege(server, words, 32);
-    expect(await longestWait(server)).toBeLessThan(1_000);
+    expect(await longestWait(server)).toBeLessThan(SOON_MS);
     for (const path of ['/', '/page.js', '/session'])
       expect(await server.ask(path)).toMatchObject({ status: 200 });
     expect(await server.ask('/request/refresh', { method: 'POST', body: 'now' })).toMatchObject({
@@ -81,7 +83,7 @@ test.each(Object.entries(HALF))(
   async (_, words) => {
     const server = await openServer();
     await besiege(server, words, 1);
-    expect(await longestWait(server)).toBeLessThan(1_000);
+    expect(await longestWait(server)).toBeLessThan(SOON_MS);
     server.clock.advance(1_000);
     expect(await server.ask('/')).toMatchObject({ status: 200 });
   },

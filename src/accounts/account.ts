@@ -36,12 +36,8 @@ interface Round {
 const NOTHING_TOLD: Told = { needsPerson: false, late: {}, use: {} };
 const NO_INVOICES: readonly Invoice[] = [];
 
-const clockNotSet = () =>
-  failure('clock_not_set', 'The clock of this machine is not set yet.', {
-    exit: EXIT.unexpected,
-    retry: 'soon',
-    hint: 'Check its time service (NTP).',
-  });
+const clockNotSet = (message: string, hint = 'Check its time service (NTP).') =>
+  failure('clock_not_set', message, { exit: EXIT.unexpected, retry: 'soon', hint });
 
 export class Account {
   readonly id: string;
@@ -101,8 +97,8 @@ export class Account {
   /** Resolves to the first thing that went wrong with a meter, or to `null`. */
   async #attempt(round: Round): Promise<unknown> {
     const { properties, history } = this;
-    const { clock, log } = this.#context;
-    if (!isClockSet(clock.now())) throw clockNotSet();
+    const { log } = this.#context;
+    this.#checkClock();
     if (properties.meters === null) {
       await properties.discover(round.signal);
       await properties.takeOver();
@@ -123,6 +119,21 @@ export class Account {
       faults = await this.#pollMeters(round);
     }
     return faults[0] ?? null;
+  }
+
+  /** Throws clock_not_set. Days that are read by a wrong clock may begin and end wrong. */
+  #checkClock(): void {
+    const { clock, zone, config } = this.#context;
+    const now = clock.now();
+    if (!isClockSet(now)) throw clockNotSet('The clock of this machine is not set yet.');
+    const today = zone.dayAt(now);
+    const ofAccount = config.accounts.find(({ id }) => id === this.id);
+    const since = ofAccount?.history_since ?? config.usage.history_since ?? today;
+    if (since > today)
+      throw clockNotSet(
+        `The clock of this machine is behind, or history_since is wrong: today is ${today}, and the history begins on ${since}.`,
+        'Check its time service (NTP), and history_since.',
+      );
   }
 
   async #lookForMore(signal: AbortSignal): Promise<void> {

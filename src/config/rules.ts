@@ -154,12 +154,15 @@ function checkSchedule(draft: Draft, zone: string, nextTimes: NextTimes): void {
 }
 
 function checkHistory(draft: Draft, zone: string, now: number): void {
-  // Every day lies in the future of a clock that is not set; the daemon waits until it is.
+  // Every day lies in the future of a clock that is not set.
   if (!isClockSet(now)) return;
   const today = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' }).format(now);
+  // Some boards start with the time of their last stop, months behind. The day may be right then, and the daemon waits for the clock.
   for (const section of ['usage', ...accountsIn(draft)])
     if ((draft.textAt(`${section}.history_since`) ?? '') > today)
-      draft.refuse(`${section}.history_since`, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
+      draft.warnings.push(
+        `${section}.history_since lies in the future: this machine has ${today}. Nothing is read until that day. If it is a mistake, put it right; if the clock is wrong, check its time service (NTP).`,
+      );
 }
 
 /** A hint names all ways to give a secret. `short`: its path, or its name if there is a single account. */

@@ -89,7 +89,7 @@ export const cronExpression = matching(
   'a cron expression of 5 or 6 fields, such as "23 */4 * * *"',
 );
 
-const DAY = 'a day as YYYY-MM-DD, from 2000-01-01 until today';
+const DAY = 'a day as YYYY-MM-DD, from 2000-01-01 on';
 export const calendarDate = z.iso.date(DAY).refine((day) => day >= '2000', DAY);
 
 export const hostAndPort = textWhere(

@@ -21,7 +21,6 @@ usage: { schedule: '* * * * *', allow_fast_schedule: sure } | usage.allow_fast_s
 usage: { timezone: Europe/Atlantis } | usage.timezone | IANA
 usage: { jitter_seconds: 14401 } | usage.jitter_seconds | from 0 to 14400
 usage: { history_since: 2025-02-29 } | usage.history_since | YYYY-MM-DD
-usage: { history_since: 2025-06-16 } | usage.history_since | until 2025-06-15
 usage: { history_since: 1925-01-01 } | usage.history_since | from 2000
 usage: { reread_days: '14' } | usage.reread_days | from 1 to 366
 usage: { concurrency: 2.5 } | usage.concurrency | whole number from 1 to 64
@@ -96,7 +95,6 @@ accounts: [{username: u}] | accounts.0.password | HEAT2MQTT_PASSWORD_FILE in the
 accounts: [{username: u, password: p, password_file: /dev/null}] | accounts.0.password | both password and password_file
 accounts: [{username: u, password: p, totp: x}] | accounts.0.totp | did you mean totp_secret
 accounts: [{username: u, password: p, totp_secret: 234567}] | accounts.0.totp_secret | found a text (not shown); allowed: base32
-accounts: [{username: u, password: p, history_since: 2025-06-16}] | accounts.0.history_since | until 2025-06-15
 `;
 
 // The same for keys below provider.
@@ -228,6 +226,16 @@ describe('what is no mistake', () => {
   it('a machine that starts in 1970 takes a day that lies in its future', async () => {
     const { config } = await load(`${BASE}usage: { history_since: 2024-01-01 }\n`, {}, { now: () => 5_000 });
     expect(config.usage.history_since).toBe('2024-01-01');
+  });
+
+  it.each([
+    ['usage.history_since', `${BASE}usage: { history_since: 2025-06-16 }\n`],
+    ['accounts.0.history_since', `${BASE}    history_since: 2025-06-16\n`],
+  ])('warns of %s when it lies in the future', async (key, yaml) => {
+    const { warnings } = await load(yaml);
+    expect(warnings).toEqual([
+      expect.stringContaining(`${key} lies in the future: this machine has 2025-06-15`),
+    ]);
   });
 });
 

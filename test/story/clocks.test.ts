@@ -49,6 +49,19 @@ test('a machine that wakes up in 1970 polls once as soon as its clock is set', a
   expect(story.simulator.counters.requests[USAGE]).toBe(1);
 });
 
+test('a first start with a clock before history_since reads nothing until the clock is right', async () => {
+  const { off, daemonClock } = offBy(-2 * 365 * DAY_MS);
+  const story = await openStory({ daemonClock });
+  const probe = await story.listen();
+  await story.start({ usage: { history_since: '2024-01-01' } });
+  await story.polled(1);
+  expect(story.logged('poll failed')).toMatchObject([{ code: 'clock_not_set' }]);
+  off.ms = 0;
+  await story.pass(2_000);
+  expect(await probe.until(STATE)).toMatchObject({ origin: '2024-01-01' });
+  expect(probe.heard.filter(({ topic }) => /\/meter\/.*\/event$/.test(topic))).toEqual([]);
+});
+
 test('a first start whose clock is three years ahead, then right: the origin is that of the right clock, and nothing is missing', async () => {
   const { off, daemonClock } = offBy(3 * 365 * DAY_MS);
   const story = await openStory({ daemonClock });

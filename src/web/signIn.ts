@@ -135,10 +135,11 @@ class Attempts {
   async beginDevice(): Promise<Reply> {
     const { clock, iso } = this.#options;
     await this.#begin();
-    this.cancelDevice();
     const flow = await this.#account.upstream.issuer.beginDevice();
-    const until = iso(clock.now() + flow.expiresInSeconds * 1000);
-    this.#device = { view: await viewOf(flow, until), ending: new AbortController() };
+    const view = await viewOf(flow, iso(clock.now() + flow.expiresInSeconds * 1000));
+    // Another browser may have begun one meanwhile.
+    this.cancelDevice();
+    this.#device = { view, ending: new AbortController() };
     void this.#finishDevice(flow, this.#device);
     return json(this.#device.view);
   }
@@ -215,7 +216,8 @@ class Attempts {
       return null;
     };
     return issuer.withScope(step).catch((err) => {
-      this.#link = flow;
+      // Another browser may have begun one meanwhile.
+      this.#link ??= flow;
       throw err;
     });
   }

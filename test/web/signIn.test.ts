@@ -99,6 +99,18 @@ test('begins again when a sign-in on another device was declined or cancelled, a
   expect(story.logged('the sign-in on another device has failed')).toHaveLength(1);
 });
 
+test('waits for one device when two browsers ask at the same moment, and for none when that is cancelled', async () => {
+  const { story, ask, device } = await openPage({ sign_in: 'device' });
+  const begun = await Promise.all([ask('POST', '/home/device'), ask('POST', '/home/device')]);
+  const codes = begun.map(({ body }) => body.user_code);
+  expect(codes).toContain((await device()).user_code);
+  await ask('DELETE', '/home/device');
+  for (const code of codes) story.simulator.device.approve(code, ME.username);
+  await story.pass(5_000, 100);
+  expect(story.logged('signed in from the page')).toEqual([]);
+  expect(await ask('GET')).toMatchObject({ body: [{ state: 'login_needed', device: null }] });
+});
+
 test.each([
   ['the QR code is that of the short one', 'https://id.example.org/device', true],
   ['there is no QR code', `https://id.example.org/device?${'x'.repeat(5_000)}`, false],
@@ -141,6 +153,22 @@ test('says what is wrong with a pasted address, without repeating it, when a lin
   await story.pass(1_000, 100);
   expect(story.logged('signed in from the page')).toMatchObject([{ method: 'link' }]);
   await expectWell();
+});
+
+test('keeps the newest link when an older one is refused later', async () => {
+  const { story, ask } = await openPage({ sign_in: 'link', redirect_uri: REDIRECT });
+  const begin = async () => (await ask('POST', '/home/link')).body.address;
+  const older = (await new Browser().signIn(await begin(), ME.username, ME.password)).location;
+  older?.searchParams.set('code', 'made-up');
+  const token = '/auth/realms/energy/protocol/openid-connect/token';
+  story.simulator.switches.fault(token, { kind: 'slow', ms: 1_000 }, { times: 1 });
+  const pasting = ask('POST', '/home/link', { pasted: older?.href });
+  const asked = () => story.simulator.requests.some(({ path }) => path.endsWith('/token'));
+  await untilTrue('the question', async () => asked());
+  const newest = await begin();
+  await story.pass(2_000, 100);
+  expect(await pasting).toMatchObject({ status: 422 });
+  expect(await ask('GET')).toMatchObject({ body: [{ link: newest }] });
 });
 
 test('refuses a link when the configuration has no redirect address', async () => {

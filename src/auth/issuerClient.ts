@@ -69,8 +69,13 @@ export class IssuerClient {
     onReply: (json: unknown) => void = () => undefined,
   ): Promise<T> {
     const library = await import('openid-client');
+    let hasGranted = false;
+    const note = (json: unknown) => {
+      hasGranted = isGranted(json);
+      onReply(json);
+    };
     const attempt = async (metadata: Promise<OpenIdClient.ServerMetadata>) =>
-      step(library, this.#configure(library, await metadata, onReply));
+      step(library, this.#configure(library, await metadata, note));
     try {
       const metadata = this.#discover(library);
       return await attempt(metadata).catch(async (err) => {
@@ -83,7 +88,8 @@ export class IssuerClient {
       if (refusal !== null) throw refusal;
       // The metadata may be out of date: it is asked for again at the next attempt, unless that was just done.
       if (!mayHaveMoved(library, err)) this.#deps.memory.metadata = null;
-      throw err instanceof Failure ? err : unreachable(err, this.#deps.clock.now(), this.#deps.ca_file);
+      if (err instanceof Failure) throw err;
+      throw unreachable(err, this.#deps.clock.now(), this.#deps.ca_file, hasGranted);
     }
   }
 

@@ -38,8 +38,13 @@ const MISFITS: readonly unknown[] = [
 ];
 const NO_ADDRESS: readonly unknown[] = ['OAUTH_MISSING_SERVER_METADATA', 'OAUTH_INVALID_SERVER_METADATA'];
 
-/** The failure tells what the request ended with, never its text. `caFile`: `provider.ca_file`. */
-export function unreachable(err: unknown, now: number, caFile: string | undefined): Failure {
+/** The failure tells what the request ended with, never its text. `caFile`: `provider.ca_file`. `hasGranted`: tokens had come. */
+export function unreachable(
+  err: unknown,
+  now: number,
+  caFile: string | undefined,
+  hasGranted = false,
+): Failure {
   // The innermost error, and the response that one of them carries.
   let root = err;
   let response: Response | undefined;
@@ -53,7 +58,7 @@ export function unreachable(err: unknown, now: number, caFile: string | undefine
   if (trouble !== null) return notEncrypted(trouble, err);
   const [retry, words, hint = 'If this lasts, check provider.issuer and the network'] = response
     ? answeredBy(response)
-    : failedBy(root);
+    : failedBy(root, hasGranted);
   return new IssuerUnreachable(`The issuer ${words}.`, {
     retry,
     hint: `${hint}; the password is not in doubt.`,
@@ -90,11 +95,21 @@ function answeredBy({ status, headers }: Response): Fault {
   return ['later', words, 'It mostly passes by itself. If it lasts, check provider.issuer'];
 }
 
-function failedBy(root: unknown): Fault {
+const misfit = (what: unknown): Fault => [
+  'later',
+  `answered, but its token does not fit (${what})`,
+  'Check provider.issuer and provider.client_id; if they are right, report it to the provider',
+];
+
+function failedBy(root: unknown, hasGranted: boolean): Fault {
   if (root instanceof ReplyTooLarge)
     return ['later', `gave a reply with ${root.excess}, which was refused`, 'Check provider.issuer'];
   const { name = 'unknown error', code, cause } = (root ?? {}) as Partial<Error> & { code?: string };
   const { claim, attribute } = Object(cause) as { claim?: unknown; attribute?: unknown };
+  if (MISFITS.includes(code))
+    return misfit(claim === undefined ? code : `the claim "${claim}" is another one`);
+  // The error of the decoder is another one in each version of Node.
+  if (hasGranted) return misfit('the id_token cannot be read');
   if (name === 'TimeoutError' || name === 'AbortError') return ['soon', 'did not answer in time'];
   if (name === 'SyntaxError') return ['soon', 'answered with something else than JSON'];
   if (code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED')
@@ -108,12 +123,6 @@ function failedBy(root: unknown): Fault {
       'later',
       `names no usable ${attribute ?? 'address'} in its metadata`,
       'Check provider.issuer: what answers there is no issuer that gives out tokens',
-    ];
-  if (MISFITS.includes(code))
-    return [
-      'later',
-      `answered, but its token does not fit (${claim === undefined ? code : `the claim "${claim}" is another one`})`,
-      'Check provider.issuer and provider.client_id; if they are right, report it to the provider',
     ];
   return ['soon', `could not be reached (${faultOf(root)})`];
 }

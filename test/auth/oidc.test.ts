@@ -139,8 +139,11 @@ test.each([
   expect(String(err)).not.toMatch(/elsewhere|somebody/);
 });
 
-test('a token of another type is an answer that does not fit', async () => {
-  account.simulator.switches.fault(TOKEN_PATH, changed({ token_type: 'mac' }));
+test.each([
+  ['a token of another type', { token_type: 'mac' }],
+  ['an id_token that is no JWT', { id_token: 'a.b.c' }],
+])('%s is an answer that does not fit', async (_, over) => {
+  account.simulator.switches.fault(TOKEN_PATH, changed(over));
   const err = await refusalOf(account.issuer().login('me@example.org', 'demo'));
   expect(err).toBeInstanceOf(GrantUnusable);
   expect(String(err)).toContain('The issuer answered, but');

@@ -416,8 +416,8 @@ const statement = section({
   area_m2: optional(positiveNumber(), 62).describe('The heated area in square metres.'),
   heat_source: z
     .array(heatSource, 'a list, each with name and percent')
-    .superRefine((all, context) => {
-      const sum = Number(all.reduce((before, { percent }) => before + percent, 0).toFixed(2));
+    .superRefine((sources, context) => {
+      const sum = Number(sources.reduce((before, { percent }) => before + percent, 0).toFixed(2));
       if (sum > LARGEST_SUM) context.addIssue(`shares that add up to at most 100 percent (these: ${sum})`);
     })
     .optional()
@@ -443,7 +443,7 @@ export const fileSchema = section({
   accounts: z
     .array(account, 'a list')
     // Only one may be without a name (rules.ts).
-    .transform((all) => all.map(({ id = 'home', ...more }) => ({ id, ...more })))
+    .transform((accounts) => accounts.map(({ id = 'home', ...more }) => ({ id, ...more })))
     .default([])
     .describe(
       'The logins at the provider, one or many. May be left out when only constituencies are wanted.',

@@ -148,7 +148,7 @@ const byResource =
   (below: Compute): Compute =>
   (documents) => {
     const buckets = [...grouped(documents, ({ resource }) => resource)]
-      .sort(([a, some], [b, others]) => others.length - some.length || (a < b ? -1 : 1))
+      .sort(([a, inA], [b, inB]) => inB.length - inA.length || (a < b ? -1 : 1))
       .map(([key, inside]) => ({ key, doc_count: inside.length, ...below(inside) }));
     return { doc_count_error_upper_bound: 0, sum_other_doc_count: 0, buckets };
   };

@@ -73,7 +73,7 @@ export function forecaster(facts: ForecastFacts): Forecaster {
     const energy = ahead && banded(sum, ahead);
     if (tariff && ahead) {
       // The cost so far, and the tariff's price of every other day.
-      const unpriced = costs.left.reduce((all, day) => all + (days.get(day)?.energy ?? 0), 0);
+      const unpriced = costs.left.reduce((total, day) => total + (days.get(day)?.energy ?? 0), 0);
       const sure = Math.round(tariff.unitRate * unpriced) + tariff.standingCharge * costs.left.length;
       return { energy, cost: banded(costs.sum + sure, ahead, tariff.unitRate) };
     }

@@ -159,12 +159,12 @@ type Price = NonNullable<Statement['prices']['value']>[number];
 
 function prices({ prices: fitted, currency }: Statement, { say, write, entry }: Words): Entry[] {
   const entryOf = (label: Key, unit: Key, marginOf: (price: Price) => number): Entry =>
-    entry(label, fitted, (all) => {
-      const inWords = all.map((price) => {
+    entry(label, fitted, (priced) => {
+      const inWords = priced.map((price) => {
         const margin = marginOf(price);
         const about = [
           ...(margin >= SMALLEST_MARGIN ? [`± ${write('rate', margin, currency)}`] : []),
-          ...(all.length > 1 ? [say('prices.span', price)] : []),
+          ...(priced.length > 1 ? [say('prices.span', price)] : []),
         ];
         return about.length === 0 ? say(unit, price) : `${say(unit, price)} (${about.join('; ')})`;
       });

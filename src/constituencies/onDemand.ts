@@ -1,7 +1,7 @@
 // Constituencies on demand. The list of a house is kept: retained on the broker, on disk, and the answer for a minute. Any other list
 // is fetched, answered and forgotten.
 import { setMaxListeners } from 'node:events';
-import { type Answered, caveat, newestHouse } from '../domain/constituency.ts';
+import { type Answered, caveat, gapIn, newestHouse } from '../domain/constituency.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
@@ -250,8 +250,8 @@ function refuseWorse(before: Answered, after: Answered): void {
       'another shape',
       'The list from before stays. If this lasts, please report it.',
     );
-  const gap = caveat(after);
-  if (gap === null || caveat(before) !== null) return;
+  const gap = gapIn(after);
+  if (gap === null || gapIn(before) !== null) return;
   throw failure('incomplete_list', `${gap} The whole list from before stays.`, {
     exit: EXIT.provider,
     retry: 'later',

@@ -12,12 +12,13 @@ import {
   ofSittingHouse,
   pageOf,
   rowsAskedFor,
+  withUnreadable,
 } from '../domain/constituency.ts';
-import { listOf } from '../domain/listOf.ts';
+import { mostOf } from '../domain/listOf.ts';
 import { type Clock, deadline } from '../foundation/clock.ts';
 import { createHttpClient } from '../http/client.ts';
 import { type Parameters, readParameters } from '../mqtt/requests.ts';
-import { parseReply, printable } from '../provider/reply.ts';
+import { digestOf, parseReply, printable } from '../provider/reply.ts';
 import { type Ask, createAsk, ProviderRefused, UnexpectedReply } from '../provider/request.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 
@@ -93,6 +94,7 @@ export async function readConstituencies(
   // Without a filter the service answers with one arbitrary house.
   const rows = new Map<string, Constituency>();
   let total: number | null = 0;
+  let unreadable = 0;
   let complete: boolean | null = true;
   for (const each of CHAMBERS) {
     const list = await readPages(ask, { ...question, chamber: each, skip: null, limit: null }, signal);
@@ -100,9 +102,10 @@ export async function readConstituencies(
     for (const row of list.constituencies) rows.set(row.uri, row);
     total = total === null || list.total === null ? null : total + list.total;
     complete &&= list.complete;
+    unreadable += list.unreadable ?? 0;
   }
   if (complete) total = rows.size;
-  return pageOf(question, inOrder(rows.values()), { total, complete });
+  return pageOf(question, inOrder(rows.values()), { total, complete, unreadable });
 }
 
 async function readPages(
@@ -113,6 +116,7 @@ async function readPages(
   const from = question.skip ?? 0;
   const wanted = question.limit ?? LARGEST_LIMIT;
   const rows = new Map<string, Constituency>();
+  const unreadable = new Set<string>();
   let total: number | null = null;
   let received = 0;
   let isAtTheEnd = false;
@@ -138,12 +142,13 @@ async function readPages(
     if (data === undefined) throw new UnexpectedReply(WHAT, 'another page like the first', 'another shape');
     const before = rows.size;
     for (const row of data.rows) if (rows.size < wanted && !rows.has(row.uri)) rows.set(row.uri, row);
-    received += data.rows.length;
+    for (const one of data.unreadable) unreadable.add(digestOf(one));
+    received += data.rows.length + data.unreadable.length;
     isPart ||= data.isOfOneHouse && !asksForOneHouse(question);
     total = data.total ?? total;
     // Fewer than there are: the service counts something else, or has ignored `skip`.
     if (total !== null && rows.size > 0 && total < from + rows.size) total = null;
-    isAtTheEnd = data.rows.length === 0;
+    isAtTheEnd = data.rows.length + data.unreadable.length === 0;
     // The service goes on to hand out the same page if there is nothing new.
     if (rows.size === before || rows.size >= wanted || (total !== null && from + received >= total)) break;
   }
@@ -151,11 +156,12 @@ async function readPages(
     throw new UnexpectedReply(WHAT, `some of the ${total} rows that it speaks of`, 'none');
   }
   const constituencies = inOrder(rows.values());
-  if (isPart) return { constituencies, total: null, complete: null, raw: null };
-  if (total !== null) return { constituencies, total, complete: rows.size >= total, raw: null };
+  const rest = { ...withUnreadable(unreadable.size), raw: null };
+  if (isPart) return { constituencies, total: null, complete: null, ...rest };
+  if (total !== null) return { constituencies, total, complete: rows.size >= total, ...rest };
   // An empty page tells too, behind pages from the first row on that had no row twice.
   const isAll = isAtTheEnd && from === 0 && received === rows.size;
-  return { constituencies, total, complete: isAll || null, raw: null };
+  return { constituencies, total, complete: isAll || null, ...rest };
 }
 
 const asksForOneHouse = ({ chamber, houseNo, chamberIds }: ConstituencyQuestion): boolean =>
@@ -199,21 +205,25 @@ const house = orNull(z.object({ houseCode: text, houseNo: count, showAs: text, u
 const head = orNull(z.object({ counts: orNull(z.object({ resultCount: count })) }));
 
 const newerShape = z
-  .object({ head, results: listOf(z.object({ constituencyOrPanel: row, house }), MOST_ROWS) })
+  .object({ head, results: mostOf(z.object({ constituencyOrPanel: row, house }), MOST_ROWS) })
   .transform(({ head, results }) => ({
-    rows: results.map((each) => toConstituency(each.constituencyOrPanel, each.house)),
+    rows: results.rows.map((each) => toConstituency(each.constituencyOrPanel, each.house)),
+    unreadable: results.unreadable,
     total: head?.counts?.resultCount ?? null,
     isOfOneHouse: false,
   }));
 
 const rowsOfHouse = z.object({
   house,
-  constituenciesOrPanels: listOf(z.object({ constituencyOrPanel: row }), MOST_ROWS),
+  constituenciesOrPanels: mostOf(z.object({ constituencyOrPanel: row }), MOST_ROWS),
 });
 const olderShape = z
   .object({ head, results: z.object({ house: rowsOfHouse }) })
   .transform(({ head, results: { house } }) => ({
-    rows: house.constituenciesOrPanels.map((each) => toConstituency(each.constituencyOrPanel, house.house)),
+    rows: house.constituenciesOrPanels.rows.map((each) =>
+      toConstituency(each.constituencyOrPanel, house.house),
+    ),
+    unreadable: house.constituenciesOrPanels.unreadable,
     total: head?.counts?.resultCount ?? null,
     // It has room for one house, however many match.
     isOfOneHouse: true,

@@ -31,6 +31,8 @@ const list = z.object({
   total: count,
   /** These are all that match; `null` when the service does not tell. */
   complete: z.boolean().nullable(),
+  /** Rows that could not be read, and are left out. Absent: none. */
+  unreadable: z.int().optional(),
   /** The newest reply, unaltered, when its shape was not known. */
   raw: z.record(z.string(), z.unknown()).readonly().nullable(),
 });
@@ -63,27 +65,40 @@ const OLDER_THAN_NUMBERS = 100_000;
 export const rowsAskedFor = ({ skip, limit }: ConstituencyQuestion, total: number): number =>
   Math.min(limit ?? Number.POSITIVE_INFINITY, Math.max(0, total - (skip ?? 0)));
 
-/** A caveat about the list; `null` when there is none. */
-export function caveat({ question, list }: Answered): string | null {
-  const { constituencies, total, complete } = list;
+/** Why rows may be missing that the service has not given; `null`: it has given all of them. */
+export function gapIn({ question, list }: Answered): string | null {
+  const { constituencies, total, complete, unreadable = 0 } = list;
   if (constituencies === null) return 'The reply has a shape that is not known: it is passed on as it came.';
   const asked = total === null ? 0 : rowsAskedFor(question, total);
-  if (constituencies.length < asked)
-    return `The list is not whole: the service gave ${constituencies.length} of ${asked}.`;
+  const given = constituencies.length + unreadable;
+  if (given < asked) return `The list is not whole: the service gave ${given} of ${asked}.`;
   const isPage = question.skip !== null || question.limit !== null;
   const isUnknown = total === null && !complete && !isPage;
   return isUnknown ? 'The service does not tell whether these are all.' : null;
 }
 
+/** A caveat about the list; `null` when there is none. */
+export function caveat(answered: Answered): string | null {
+  const { unreadable = 0 } = answered.list;
+  const leftOut =
+    unreadable === 0
+      ? null
+      : `Left out, as they cannot be read: ${unreadable} of the rows that the service gave.`;
+  return gapIn(answered) ?? leftOut;
+}
+
+export const withUnreadable = (unreadable = 0) => (unreadable === 0 ? {} : { unreadable });
+
 /** The rows that `skip` and `limit` leave of a list, with the figures of the whole list. */
 export function pageOf(
   { skip, limit }: ConstituencyQuestion,
   rows: readonly Constituency[],
-  { total, complete }: Pick<ConstituencyList, 'total' | 'complete'>,
+  { total, complete, unreadable }: Pick<ConstituencyList, 'total' | 'complete' | 'unreadable'>,
 ): ConstituencyList {
   const from = skip ?? 0;
   const constituencies = rows.slice(from, limit === null ? undefined : from + limit);
-  return { constituencies, total, complete: complete && constituencies.length === total, raw: null };
+  const isAll = complete && constituencies.length === total;
+  return { constituencies, total, complete: isAll, ...withUnreadable(unreadable), raw: null };
 }
 
 // The Seanads of the Free State, of 1922 to 1934, have years in place of numbers.
@@ -100,8 +115,11 @@ export function newestHouse(houseNos: readonly (number | null)[]): number | null
 export function ofSittingHouse(question: ConstituencyQuestion, list: ConstituencyList): Answered {
   const rows = list.constituencies ?? [];
   const houseNo = newestHouse(rows.map(({ house }) => house.houseNo));
-  if (!list.complete || houseNo === null) return { question: { ...question, skip: null, limit: null }, list };
+  const { total, unreadable = 0 } = list;
+  const isWhole = list.complete || (total !== null && unreadable > 0 && rows.length + unreadable >= total);
+  if (!isWhole || houseNo === null) return { question: { ...question, skip: null, limit: null }, list };
   const ofHouse = rows.filter(({ house }) => house.houseNo === houseNo);
-  const figures = { total: ofHouse.length, complete: true };
+  // Of which house rows are that cannot be read is not known.
+  const figures = { total: ofHouse.length, complete: list.complete, unreadable };
   return { question: { ...question, houseNo }, list: pageOf(question, ofHouse, figures) };
 }

@@ -119,7 +119,10 @@ const PAGE_ROWS = 50;
 const MOST_PAGES = 100;
 const MOST_ROWS = MOST_PAGES * PAGE_ROWS;
 
-/** A list has at most so many rows on all its pages. */
+/**
+ * A list has at most so many rows on all its pages. One that cannot be read refuses all of them: without a property its meter would be
+ * withdrawn, and without a bucket a day would look unread. Bills and registers do without such rows.
+ */
 export const rowsOf = <T>(row: z.ZodType<T>): z.ZodType<T[]> => listOf(row, MOST_ROWS);
 
 export interface ListQuestion<T> {

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readConstituencies } from '../../src/constituencies/publicList.ts';
-import type { ConstituencyQuestion } from '../../src/domain/constituency.ts';
+import { type ConstituencyQuestion, caveat, ofSittingHouse } from '../../src/domain/constituency.ts';
 import { type Ask, ProviderRefused } from '../../src/provider/request.ts';
 import { RUNS } from '../support/property.ts';
 
@@ -86,6 +86,48 @@ test.each([
   const list = await readConstituencies(ask, ALL);
   expect(list).toEqual({ constituencies: null, total: null, complete: null, raw: body });
   expect(asked).toHaveLength(1);
+});
+
+test.each<[string, (good: readonly object[]) => readonly unknown[]]>([
+  ['lacks its name', (good) => [...good, { constituencyOrPanel: { uri: 'u9' }, house: HOUSE }]],
+  [
+    'has an empty name',
+    (good) => [{ constituencyOrPanel: { uri: 'u9', showAs: '' }, house: HOUSE }, ...good],
+  ],
+  ['lacks its uri', (good) => [...good, { constituencyOrPanel: { showAs: 'Áit' }, house: HOUSE }]],
+  ['has a number for its uri', (good) => [...good, { constituencyOrPanel: { ...record(9), uri: 9 } }]],
+  ['is null', (good) => [null, ...good]],
+  ['is a text', (good) => [...good, 'Áit']],
+])('leaves out one row when it %s', async (_, rowsOf) => {
+  const results = rowsOf(newer([1, 2]).results);
+  const { ask } = service(() => ({ head: { counts: { resultCount: 3 } }, results }));
+  const list = await readConstituencies(ask, ALL);
+  expect(list).toMatchObject({ total: 3, complete: false, unreadable: 1, raw: null });
+  expect(list.constituencies?.map(({ uri }) => uri)).toEqual(['https://x/1', 'https://x/2']);
+  expect(caveat({ question: ALL, list })).toMatch(/^Left out, as they cannot be read: 1 /);
+});
+
+test('leaves out a strange row of the older shape, too', async () => {
+  const rows = [{ constituencyOrPanel: record(1) }, { constituencyOrPanel: { uri: 'u9' } }];
+  const results = { house: { house: HOUSE, constituenciesOrPanels: rows } };
+  const { ask } = service(() => ({ head: { counts: { resultCount: 2 } }, results }));
+  const list = await readConstituencies(ask, { ...ALL, houseNo: 34 });
+  expect(list).toMatchObject({ constituencies: [{ uri: 'https://x/1' }], unreadable: 1 });
+});
+
+test('tells the sitting house beside a row that is left out', async () => {
+  const results = [...newer([1]).results, { constituencyOrPanel: { uri: 'u9' }, house: HOUSE }];
+  const { ask } = service(() => ({ head: { counts: { resultCount: 2 } }, results }));
+  const { question, list } = ofSittingHouse(ALL, await readConstituencies(ask, ALL));
+  expect(question.houseNo).toBe(34);
+  expect(list).toMatchObject({ constituencies: [{ uri: 'https://x/1' }], complete: false, unreadable: 1 });
+});
+
+test('passes on an unknown shape when most rows are strange', async () => {
+  const strange = { constituencyOrPanel: { uri: 'u9' }, house: HOUSE };
+  const body = { results: [...newer([1]).results, strange, strange] };
+  const { ask } = service(() => body);
+  expect(await readConstituencies(ask, ALL)).toMatchObject({ constituencies: null, raw: body });
 });
 
 test('passes on an unknown shape once when both chambers are asked for', async () => {

@@ -8,8 +8,11 @@ export class StoryBroker {
   readonly #stack: Stack;
   readonly #probes: Probe[] = [];
   #broker: EmbeddedBroker;
-  /** No message goes unchecked, and none is remembered: a year of them would fill the memory. */
-  #ear: Probe;
+  /**
+   * No message goes unchecked, and none is remembered: a year of them would fill the memory. `null` where a probe of the test checks
+   * them, since hearing everything twice is a twentieth of a story's time.
+   */
+  #ear: Probe | null;
   isUp = true;
 
   private constructor(stack: Stack, broker: EmbeddedBroker, ear: Probe) {
@@ -32,6 +35,8 @@ export class StoryBroker {
   async listen(): Promise<Probe> {
     const probe = await earAt(this.#broker, this.#stack);
     this.#probes.push(probe);
+    await this.#ear?.stop();
+    this.#ear = null;
     return probe;
   }
 
@@ -54,7 +59,7 @@ export class StoryBroker {
   /** Everything under way in this process has come to rest. */
   async rest(): Promise<void> {
     await untilAtRest();
-    this.#ear.forget();
+    this.#ear?.forget();
   }
 }
 

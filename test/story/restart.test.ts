@@ -52,6 +52,23 @@ test('what is on disk is published again without a question; the next tick asks 
   expect(texts.filter((text) => text.includes('of me'))).toEqual([]);
 });
 
+test.each([
+  ['gone', 0],
+  ['too old', 2 * HOUR_MS],
+])(
+  'a session that is %s is told at the start, without a question, when only a person can bring another',
+  async (_, ageMs) => {
+    const { story, simulator, probe, daemon } = await firstPoll();
+    await story.stop(daemon);
+    if (ageMs === 0) await rm(join(story.stateDir, 'accounts/home/tokens.json'));
+    story.clock.advance(ageMs);
+    const requests = simulator.requests.length;
+    await story.start({ provider: { sign_in: 'device' } });
+    await probe.until(HEALTH, ({ auth }) => Object(auth).home.state === 'login_needed');
+    expect(simulator.requests.length).toBe(requests);
+  },
+);
+
 test('a poll that failed is not forgotten', async () => {
   const { story, probe, restart } = await firstPoll();
   story.simulator.switches.fault('/api/', FAULTS.serverError);

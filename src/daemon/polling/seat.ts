@@ -63,7 +63,14 @@ export class Seat {
     const { lastSuccessAt } = history.record;
     if (lastSuccessAt === null || !meters?.every(({ ledger }) => ledger.complete)) return false;
     const ageMs = this.#clock.now() - lastSuccessAt;
-    return ageMs >= 0 && ageMs < stepMs;
+    return ageMs >= 0 && ageMs < stepMs && !this.#waitsForPerson;
+  }
+
+  /** Only a poll tells that somebody has to sign in, and it asks nothing. */
+  get #waitsForPerson(): boolean {
+    const { login, session } = this.account.upstream;
+    const { accessExpiresAt } = session.status();
+    return login.needsPerson && !session.isRenewable && (accessExpiresAt ?? 0) <= this.#clock.now();
   }
 
   /** The household calls it each second: a due time that is too far away comes from a clock that was wrong. */

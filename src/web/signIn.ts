@@ -1,11 +1,11 @@
 // A person signs in to the provider from the page, with one attempt at a time by each method. Nothing of it is on a topic.
-import type { Login } from '../auth/login.ts';
+import type { Login, TypedCredentials } from '../auth/login.ts';
 import { type CodeFlow, type DeviceFlow, type Issuer, noRedirectUri } from '../auth/oidc.ts';
 import type { Session } from '../auth/session.ts';
 import { needsAPerson } from '../domain/health.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure, safeWords } from '../foundation/failure.ts';
-import { RateLimit } from '../foundation/limits.ts';
+import { concurrencyLimit, RateLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { type Exchange, fieldsOf, type Handler, json, type Reply, type Routes, refuse } from './exchange.ts';
 import type { Device, Method, SignIn } from './page/answers.ts';
@@ -78,6 +78,8 @@ class Attempts {
   readonly #account: Account;
   readonly #options: SignInOptions;
   readonly #limit: RateLimit;
+  // A second click must not send a one-time code again that has served.
+  readonly #passwordsInOrder = concurrencyLimit(1);
   #device: DeviceAttempt | null = null;
   #link: CodeFlow | null = null;
 
@@ -115,20 +117,25 @@ class Attempts {
   }
 
   async typePassword(exchange: Exchange): Promise<Reply> {
-    const { session, login, askForLogin } = this.#account.upstream;
     const { username = '', password = '', code = '' } = await fieldsOf(exchange);
     if (!exchange.visitor.mayTypePasswords) return refuse(403, 'not_encrypted', NOT_ENCRYPTED);
     if (username === '' || password === '') return malformed('User name or password is missing.');
     if ([username, password, code].some(({ length }) => length > LONGEST_TYPED))
       return malformed(`At most ${LONGEST_TYPED} characters are allowed.`);
+    const typed = { username, password, code: code.replace(/\s/g, '') || null };
+    return this.#passwordsInOrder(() => this.#tryPassword(typed));
+  }
+
+  async #tryPassword(typed: TypedCredentials): Promise<Reply> {
+    const { session, login, askForLogin } = this.#account.upstream;
     await this.#rejectIfSignedIn();
     await askForLogin();
     // Only what is sent need be masked: each one costs every line of the log some time.
     const suspension = await login.suspendedBy();
     if (suspension !== null) throw login.suspended(suspension);
-    this.#options.mask(password);
-    if (username.includes('@')) this.#options.mask(username);
-    await session.logIn({ username, password, code: code.replace(/\s/g, '') || null });
+    this.#options.mask(typed.password);
+    if (typed.username.includes('@')) this.#options.mask(typed.username);
+    await session.logIn(typed);
     return this.#signedIn('password');
   }
 

@@ -190,7 +190,11 @@ test('signs in by a typed password and keeps none of it when the way is encrypte
   for (const wrong of [{}, { ...typed, password: '' }, { ...typed, code: 'x'.repeat(257) }])
     expect((await ask('POST', '/home/password', wrong)).status).toBe(400);
   expect(story.simulator.counters.passwordGrants.asked).toBe(0);
-  expect(await ask('POST', '/home/password', typed)).toEqual({ status: 200, body: { state: 'done' } });
+  // A second click, or a second browser, must not send a code again that has served.
+  const typing = [1, 2].map(() => ask('POST', '/home/password', typed));
+  const answers = await story.passing(Promise.all(typing));
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 422]);
+  expect(story.simulator.counters.passwordGrants.asked).toBe(1);
   expect(await ask('POST', '/home/password', typed)).toMatchObject(SIGNED_IN);
   await expectWell();
 });

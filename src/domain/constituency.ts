@@ -119,7 +119,7 @@ export function ofSittingHouse(question: ConstituencyQuestion, list: Constituenc
   const isWhole = list.complete || (total !== null && unreadable > 0 && rows.length + unreadable >= total);
   if (!isWhole || houseNo === null) return { question: { ...question, skip: null, limit: null }, list };
   const ofHouse = rows.filter(({ house }) => house.houseNo === houseNo);
-  // Of which house rows are that cannot be read is not known.
+  // Rows that cannot be read may be of any house.
   const figures = { total: ofHouse.length, complete: list.complete, unreadable };
   return { question: { ...question, houseNo }, list: pageOf(question, ofHouse, figures) };
 }

@@ -23,7 +23,7 @@ export const listOf = <T>(row: z.ZodType<T>, most = Number.POSITIVE_INFINITY): z
       return rows;
     });
 
-/** So many rows that cannot be read are looked at. */
+/** A list with more rows that cannot be read is refused. */
 const MOST_UNREADABLE = 100;
 
 /**

@@ -64,7 +64,8 @@ interface Deviation extends Period {
 
 /** The knowledge after a bill has been judged. */
 interface Past {
-  readonly checks: BillChecks;
+  /** The checks that it has written: its own, and those of earlier bills that it has changed. All of them would be kept for each bill. */
+  readonly written: readonly BillCheck[];
   /** Rules are learnt by these; by `settlements`, with what instalments have paid, rules of the bills that settle them. */
   readonly lessons: readonly Period[];
   readonly settlements: readonly Period[];
@@ -76,7 +77,7 @@ interface Past {
 }
 
 const NO_PAST: Past = {
-  checks: new Map(),
+  written: [],
   lessons: [],
   settlements: [],
   newest: [],
@@ -96,6 +97,8 @@ const UNKNOWN = {
 } as const;
 /** A year of months: more tell no more, and take longer. */
 const BILLS_OF_RULE = 12;
+/** The newest bills that tell how many there are of a period. */
+const BILLS_OF_COUNT = 2 * BILLS_OF_RULE;
 /** Each of fewer bills may have a fee of its own. */
 const BILLS_TO_ACCUSE = 4;
 /** One bill may be wrong, and two may be so by chance. */
@@ -112,19 +115,28 @@ export function billJudge() {
     const bills = billsOf(invoices, meters, zone).map((bill) => ({ bill, facts: JSON.stringify(bill) }));
     const firstOther = bills.findIndex(({ facts }, at) => facts !== judged[at]?.facts);
     judged = judged.slice(0, firstOther === -1 ? bills.length : firstOther);
+    const checks = new Map<string, BillCheck>();
+    for (const { past } of judged) take(past, checks);
     let past = judged.at(-1)?.past ?? NO_PAST;
     for (const { bill, facts } of bills.slice(judged.length)) {
-      past = judge(past, bill);
+      past = judge(past, bill, checks);
+      take(past, checks);
       judged.push({ facts, past });
     }
-    return past.checks;
+    return checks;
   };
+}
+
+function take({ written }: Past, checks: Map<string, BillCheck>): void {
+  for (const check of written) checks.set(check.id, check);
 }
 
 /** A bill among those that were judged before it. */
 interface Case {
   readonly past: Past;
   readonly bill: Bill;
+  /** All that were judged before it. */
+  readonly checks: BillChecks;
   /** Others of the same days, and those within its longer period. */
   readonly same: readonly BillCheck[];
   readonly within: readonly BillCheck[];
@@ -132,10 +144,10 @@ interface Case {
   readonly period: Period;
 }
 
-function judge(before: Past, bill: Bill): Past {
-  const judged = [...before.checks.values()];
-  const same = judged.filter((check) => isSameSpan(check, bill));
-  const others = judged.filter((check) => !isSameSpan(check, bill));
+function judge(before: Past, bill: Bill, checks: BillChecks): Past {
+  const nearest = nearestTo(bill, checks);
+  const same = nearest.filter((check) => isSameSpan(check, bill));
+  const others = nearest.filter((check) => !isSameSpan(check, bill));
   const within = others.filter(({ from, to }) => from >= bill.from && to <= bill.to);
   const newest = <P extends Period>(periods: readonly P[]): readonly P[] =>
     periods.filter((period) => !isSameSpan(period, bill)).slice(-BILLS_OF_RULE);
@@ -147,17 +159,33 @@ function judge(before: Past, bill: Bill): Past {
     deviations: newest(before.deviations),
   };
   const period = { ...bill, total: totalOf([bill, ...same]), bills: Math.max(1, within.length) };
-  const current: Case = { past, bill, same, within, others, period };
+  const current: Case = { past, bill, checks, same, within, others, period };
   const reason = incomparable(current);
   if (reason !== null) return withCheck(past, bill, { reason });
   const settlesInstalments = within.some((check) => check.reason === 'instalments');
   return settlesInstalments ? judgeSettlement(current) : judgeByRule(current);
 }
 
+/** Ends are in order but for what their correction has moved them. */
+const OUT_OF_ORDER_DAYS = 4;
+
+/** Those of the bills before that may have a day in common with it, and enough of the newest others. Of thousands all would be looked at for each. */
+function nearestTo(bill: Bill, checks: BillChecks): readonly BillCheck[] {
+  const judged = [...checks.values()];
+  const endsBefore = addDays(bill.from, -OUT_OF_ORDER_DAYS);
+  let first = judged.length;
+  let others = 0;
+  while (first > 0) {
+    const check = judged[first - 1] as BillCheck;
+    if (check.to <= endsBefore && others >= BILLS_OF_COUNT) break;
+    if (!isSameSpan(check, bill)) others += 1;
+    first -= 1;
+  }
+  return judged.slice(first);
+}
+
 function withCheck(past: Past, bill: Bill, check: Partial<BillCheck>): Past {
-  const checks = new Map(past.checks);
-  checks.set(bill.id, { ...UNKNOWN, ...bill, ...check });
-  return { ...past, checks };
+  return { ...past, written: [{ ...UNKNOWN, ...bill, ...check }] };
 }
 
 /** The reason why a bill cannot be compared with its days; `null`: it can be. */
@@ -212,7 +240,7 @@ function judgeByRule(current: Case): Past {
   if (isLeftOpen || isUnsure(past, rule)) return withCheck(learnt, bill, { reason: 'no_rule' });
   if (period.total < 0 && !isLonger) return withCheck(noted, bill, { reason: 'credit_alone' });
   const differs = withCheck(noted, bill, { ...check, verdict: 'differs' });
-  return isLonger ? differs : withDeviations(differs, rule, deviations);
+  return isLonger ? differs : withDeviations(differs, rule, deviations, current.checks);
 }
 
 /** A longer statement is the bill of all its days, or what the bills within it left open. */
@@ -309,21 +337,28 @@ function correctionBy(deviations: readonly Deviation[]): Pick<BillCheck, 'unexpl
 }
 
 /** The newest bill differs: it may be the one by which a change of the rule is told. */
-function withDeviations(past: Past, rule: Rule, deviations: readonly Deviation[]): Past {
+function withDeviations(past: Past, rule: Rule, deviations: readonly Deviation[], checks: BillChecks): Past {
   const newest = deviations.slice(-BILLS_OF_CHANGE);
   const changed = newest.length === BILLS_OF_CHANGE ? changedRule(rule, newest, deviations) : null;
-  return changed === null ? { ...past, deviations } : withChange(past, rule, changed, deviations);
+  return changed === null
+    ? { ...past, deviations }
+    : withChange(past, { before: rule, rule: changed }, deviations, checks);
 }
 
 /** The bills that keep to the new rule are told so; they differed when they came. */
-function withChange(past: Past, before: Rule, rule: Rule, deviations: readonly Deviation[]): Past {
+function withChange(
+  past: Past,
+  { before, rule }: { readonly before: Rule; readonly rule: Rule },
+  deviations: readonly Deviation[],
+  checks: BillChecks,
+): Past {
   const lessons = deviations.filter((period) => isKept(rule, period));
   const changed = { before, on: lessons[0]?.from ?? '' };
-  const checks = new Map(past.checks);
+  const written = new Map(past.written.map((check) => [check.id, check]));
   for (const period of lessons) {
     const expected = predict(rule, period)?.expected ?? 0;
-    checks.set(period.id, {
-      ...(checks.get(period.id) as BillCheck),
+    written.set(period.id, {
+      ...((written.get(period.id) ?? checks.get(period.id)) as BillCheck),
       verdict: 'rule_changed',
       rule,
       changed,
@@ -332,7 +367,7 @@ function withChange(past: Past, before: Rule, rule: Rule, deviations: readonly D
       unexplained: Math.round(period.total - expected),
     });
   }
-  return { ...past, checks, lessons, newest: lessons, deviations: [], changed };
+  return { ...past, written: [...written.values()], lessons, newest: lessons, deviations: [], changed };
 }
 
 const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other.from && one.to === other.to;
@@ -348,7 +383,7 @@ const togetherWith = (how: 'same_days' | 'before' | 'within', { length: bills }:
 
 /** A period usually has so many bills: flats may be billed apart. */
 function usualCount(bills: readonly Bill[]): number {
-  const newest = bills.slice(-2 * BILLS_OF_RULE);
+  const newest = bills.slice(-BILLS_OF_COUNT);
   // Each period counts once: of bills that are issued again there are many, but of few periods.
   const periods = newest.filter((bill, at) => newest.findIndex((other) => isSameSpan(bill, other)) === at);
   return median(periods.map((bill) => newest.filter((other) => isSameSpan(bill, other)).length));

@@ -6,7 +6,7 @@ import { pathIn } from '../config/draft.ts';
 import { findConfigFile, readConfigText } from '../config/load.ts';
 import { outlineOf, withoutSecrets, withStateDir } from '../config/transfer.ts';
 import { about } from '../foundation/about.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import {
   type BackupHead,
   backupUnreadable,
@@ -18,7 +18,13 @@ import {
 import { TooLarge } from '../store/documentStream.ts';
 import { alreadyRunning, claimAlone, isDaemonRunning, mayBeRunning } from '../store/locks.ts';
 import { type Content, setAside, withoutCustomer } from '../store/privateFiles.ts';
-import { finishRestore, plainDocuments, replaceDocuments, StateBefore } from '../store/restore.ts';
+import {
+  finishRestore,
+  isRestoreUnderWay,
+  plainDocuments,
+  replaceDocuments,
+  StateBefore,
+} from '../store/restore.ts';
 import { canListenIn } from '../store/socket.ts';
 import { stateUnwritable } from '../store/stateDirectory.ts';
 import { isAgreed, mustBeAnswerable } from './agreement.ts';
@@ -85,7 +91,10 @@ async function restoreFrom(opened: FileHandle, given: Given<'restore'>, io: Io):
   const { stateDir } = plan;
   const { force: isForced = false } = given.options;
   if (await isDaemonRunning(stateDir)) throw alreadyRunning(stateDir);
-  await finishRestore(stateDir).catch(() => undefined);
+  // Half of a restore is not what was there before: it must not take the place of the copy of that.
+  await finishRestore(stateDir).catch(async (err) => {
+    throw await restoreFailed(stateDir, err);
+  });
   const before = await readBefore(stateDir, read, given);
   const obstacle = await obstacleIn(stateDir);
   if (obstacle !== null) throw unwritable(stateDir, obstacle);
@@ -238,8 +247,25 @@ async function carryOut(
       await setAside(join(stateDir, `${name}.json`), ending);
     await replaceDocuments(stateDir, before.restored(opened));
   } catch (err) {
-    throw err instanceof Failure ? err : stateUnwritable(stateDir, err);
+    throw err instanceof Failure ? err : await restoreFailed(stateDir, err as NodeJS.ErrnoException);
   }
+}
+
+/** It has failed before anything was changed, or in the middle. */
+async function restoreFailed(stateDir: string, cause: NodeJS.ErrnoException): Promise<Failure> {
+  if (cause.code === undefined) return stateUnwritable(stateDir, cause);
+  const isUnderWay = await isRestoreUnderWay(stateDir);
+  const [code, hint] = isUnderWay
+    ? [
+        'restore_unfinished',
+        'The restore has begun and is not finished. Check free space, owner and permissions. Then the next start of heat2mqtt finishes it, and so does the same restore.',
+      ]
+    : [
+        'state_unwritable',
+        'No document of the state directory was replaced. Check free space, owner and permissions, and restore again.',
+      ];
+  const message = `The state directory cannot be written: ${shown(stateDir)} (${cause.code}).`;
+  return failure(code, message, { exit: EXIT.unexpected, retry: 'never', hint });
 }
 
 /** A copy that could not be restored is none, and without one nothing is changed. */

@@ -135,18 +135,21 @@ async function* withoutLinks(
   }
 }
 
+/** All that a restore writes is on the disk, but not all of it in its place. */
+export const isRestoreUnderWay = (directory: string): Promise<boolean> =>
+  lstat(join(directory, UNDER_WAY)).then(
+    () => true,
+    // This also holds for a directory that cannot be looked into: the first document tells that.
+    () => false,
+  );
+
 /**
  * Brings a restore to its end that a crash has interrupted. False: what it had to do is known in part only, or a link is in its
  * way; then what it should be done from is set aside, as the program has to start. Rejects with the system's error.
  */
 export async function finishRestore(directory: string): Promise<boolean> {
+  if (!(await isRestoreUnderWay(directory))) return true;
   const file = join(directory, UNDER_WAY);
-  const isUnderWay = await lstat(file).then(
-    () => true,
-    // This also holds for a directory that cannot be looked into: the first document tells that.
-    () => false,
-  );
-  if (!isUnderWay) return true;
   const remove = await namesToRemove(directory).catch(() => null);
   const isWhole = remove !== null && (await carryOut(directory, remove));
   if (isWhole) await rm(file, { force: true });

@@ -246,3 +246,29 @@ test('for another user: what was beside the configuration is beside it again, an
     hint: expect.stringContaining('Name a file in a folder that this user may write'),
   });
 });
+
+test('a restore that fails in the middle tells how it is finished, and leaves the copy of what was there alone', async () => {
+  const { path, type, here } = await running();
+  await type('backup', path('b.gz'), ...here);
+  const whole = unpacked(await readFile(path('b.gz')));
+  const [, ledger] = Object.entries(whole.documents).find(([name]) => name.includes('/ledger-')) ?? [];
+  const long = `accounts/home/ledger-${'9'.repeat(200)}`;
+  await writeFile(path('c.gz'), packed({ ...whole, documents: { ...whole.documents, [long]: ledger } }));
+  // The longest path that Linux takes: its file can be there, and the temporary one that is to become it cannot.
+  const left = 4095 - path('').length - `/${long}.json`.length;
+  const state_dir = path(`${`${'x'.repeat(99)}/`.repeat(left / 100 - 1)}${'x'.repeat(100 + (left % 100))}`);
+  const at = (name: string) => join(state_dir, name);
+  await writeFile(path('new.yaml'), `state_dir: ${state_dir}\n`);
+  const restore = (file: string) =>
+    type('restore', path(file), '--config', path('new.yaml'), '--yes', '--force');
+  await mkdir(state_dir, { recursive: true, mode: 0o700 });
+  await writeFile(at('journal.json'), SUSPENDED);
+  const unfinished = {
+    code: 'restore_unfinished',
+    hint: expect.stringMatching(/next start of heat2mqtt finishes it, and so does the same restore/),
+  };
+  await expect(restore('c.gz')).rejects.toMatchObject(unfinished);
+  await writeFile(at('before-restore.gz'), 'what was there');
+  await expect(restore('c.gz')).rejects.toMatchObject(unfinished);
+  expect(await readFile(at('before-restore.gz'), 'utf8')).toBe('what was there');
+});

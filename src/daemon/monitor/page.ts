@@ -24,6 +24,7 @@ import { energyDashboard } from '../homeAssistant/energyDashboard.ts';
 import type { Household } from '../polling/household.ts';
 import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
 import { BRIDGE, composer } from '../publishing/publisher.ts';
+import { sharedDocuments } from './sharedDocuments.ts';
 
 export interface PageParts {
   readonly bridgeStatus: BridgeStatus;
@@ -143,14 +144,16 @@ function dashboardRoutes(context: Context): Routes {
   };
 }
 
-/** The documents are composed for each reader from what is known now, so that no broker is needed. */
+/** The documents are composed for the readers from what is known now, so that no broker is needed. */
 function followDocuments({ bridgeStatus, constituencies }: PageParts, context: Context): DocumentSource {
   const { accounts, signals, topics, link } = context;
-  const retainedOf = composer({ bridgeStatus, constituencies }, null, context);
+  const shared = sharedDocuments(composer({ bridgeStatus, constituencies }, null, context), context.clock);
   /** Each has the owners whose documents may have changed since the reader took them. */
   const readers = new Map<Listener, Set<string>>();
 
   function tell(owner: string): void {
+    shared.forget(owner);
+    shared.forget(BRIDGE);
     for (const [on, changed] of readers) {
       // The bridge's own documents follow from its accounts.
       changed.add(owner).add(BRIDGE);
@@ -185,7 +188,7 @@ function followDocuments({ bridgeStatus, constituencies }: PageParts, context: C
         const [owner] = changed;
         if (owner === undefined) return null;
         changed.delete(owner);
-        const news = reader.take(owner, retainedOf(owner));
+        const news = reader.take(owner, shared.of(owner));
         // Until then a meter may not have been read yet.
         const gone = bridgeStatus.isComplete() ? reader.gone() : [];
         for (const message of gone) reader.delivered(message);

@@ -1,0 +1,36 @@
+// The documents of an owner as all readers of a moment get them: composed once, and each long list written once.
+import type { Clock } from '../../foundation/clock.ts';
+import type { Retained } from '../../publication/retainedDiff.ts';
+
+/** The streams that a change wakes look within this time. After it the documents are composed anew, and their memory is free. */
+const MOMENT_MS = 250;
+
+export function sharedDocuments(compose: (owner: string) => readonly Retained[], clock: Clock) {
+  const composed = new Map<string, readonly Retained[]>();
+  return {
+    of(owner: string): readonly Retained[] {
+      const before = composed.get(owner);
+      if (before !== undefined) return before;
+      const documents = compose(owner).map(writtenOnce);
+      composed.set(owner, documents);
+      clock.after(MOMENT_MS, () => {
+        if (composed.get(owner) === documents) composed.delete(owner);
+      });
+      return documents;
+    },
+    /** Something that they are composed of has changed. */
+    forget: (owner: string): void => void composed.delete(owner),
+  };
+}
+
+function writtenOnce(document: Retained): Retained {
+  if (!('write' in document)) return document;
+  let written: ReturnType<typeof document.write> | undefined;
+  return {
+    ...document,
+    write() {
+      written ??= document.write();
+      return written;
+    },
+  };
+}

@@ -113,12 +113,25 @@ async function untilThrough(interview: Interview, questions = QUESTIONS): Promis
       return;
     }
   }
-  const written = await answers.write();
+  const written = await writeInTheEnd(interview);
   const only = isNew ? ` Only you can read ${written.length > 1 ? 'them' : 'it'}.` : '';
   io.out(`\nWritten: ${written.map(({ file }) => file).join(', ')}.${only}\n`);
   for (const { file, besides } of written)
     if (besides !== null)
       io.out(`${file} has a number because ${besides} was there, which stays as it was.\n`);
+}
+
+/** A full disk, say, does not cost all answers: it is tried again as long as the person wants. Rejects with the last failure. */
+async function writeInTheEnd({ io, answers }: Interview): ReturnType<Answers['write']> {
+  for (;;) {
+    try {
+      return await answers.write();
+    } catch (err) {
+      if (!(err instanceof Failure) || err.code !== 'file_unwritable') throw err;
+      io.out(`${err.message}\nMake room for it, in another window, say: your answers are kept meanwhile.\n`);
+      if (!(await isYes(io, 'Try to write it again?'))) throw err;
+    }
+  }
 }
 
 interface Offer {

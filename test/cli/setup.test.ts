@@ -1,5 +1,5 @@
 // heat2mqtt setup: what it asks, what it tries at once, and the file that it writes.
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -527,10 +527,27 @@ test('names the file when it cannot be written', async () => {
     await mkdir(config);
     return '';
   };
-  await expect(answered({ ...usual(), 'Look at its page': inTheWay })).rejects.toMatchObject({
+  const never = { ...usual(), 'Look at its page': inTheWay, 'Try to write it again': 'n' };
+  await expect(answered(never)).rejects.toMatchObject({
     code: 'file_unwritable',
     message: expect.stringContaining(config),
   });
+});
+
+test('writes the same answers later when the file could not be written at once', async () => {
+  const inTheWay = async () => {
+    await mkdir(config);
+    return '';
+  };
+  const outOfTheWay = async () => {
+    await rm(config, { recursive: true });
+    return 'y';
+  };
+  await answered({ ...usual(), 'Look at its page': inTheWay, 'Try to write it again': outOfTheWay });
+  expect((await stat(config)).isFile()).toBe(true);
+  expect((await readdir(folder)).filter((name) => name.startsWith('heat-password'))).toEqual([
+    'heat-password',
+  ]);
 });
 
 test('writes a service of this program, configuration and user when the package has a unit', async () => {

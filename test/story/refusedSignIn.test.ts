@@ -85,7 +85,7 @@ test('a password file with a byte order mark and a newline too many: sent as it 
   expect(story.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
 });
 
-const CALM_STEP_MS = 30_000;
+const CALM_STEP_MS = 15_000;
 const BRIDGE_EVENT = 'heat2mqtt/bridge/event';
 type Token = Simulator['switches']['token'];
 

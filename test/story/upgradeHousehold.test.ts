@@ -127,7 +127,7 @@ test('totals, histories, statements, entities and owners are those of before, wi
 test('sessions go on by a refresh each', async () => {
   const { story, simulator } = await household();
   const { passwordGrants, refreshGrants } = simulator.counters;
-  await story.pass(30 * MINUTE_MS, 3 * MINUTE_MS);
+  await story.pass(30 * MINUTE_MS, MINUTE_MS);
   expect(refreshGrants).toMatchObject({ asked: 2, ok: 2 });
   await story.pass(5 * HOUR_MS, 5 * MINUTE_MS);
   expect(refreshGrants.ok).toBe(refreshGrants.asked);

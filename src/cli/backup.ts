@@ -251,21 +251,20 @@ async function carryOut(
   }
 }
 
+const UNFINISHED =
+  'The restore has begun and is not finished. Check free space, owner and permissions. Then the next start of heat2mqtt finishes it, and so does the same restore.';
+const NOTHING_REPLACED =
+  'No document of the state directory was replaced. Check free space, owner and permissions, and restore again.';
+
 /** It has failed before anything was changed, or in the middle. */
 async function restoreFailed(stateDir: string, cause: NodeJS.ErrnoException): Promise<Failure> {
-  if (cause.code === undefined) return stateUnwritable(stateDir, cause);
-  const isUnderWay = await isRestoreUnderWay(stateDir);
-  const [code, hint] = isUnderWay
-    ? [
-        'restore_unfinished',
-        'The restore has begun and is not finished. Check free space, owner and permissions. Then the next start of heat2mqtt finishes it, and so does the same restore.',
-      ]
-    : [
-        'state_unwritable',
-        'No document of the state directory was replaced. Check free space, owner and permissions, and restore again.',
-      ];
-  const message = `The state directory cannot be written: ${shown(stateDir)} (${cause.code}).`;
-  return failure(code, message, { exit: EXIT.unexpected, retry: 'never', hint });
+  const fault = stateUnwritable(shown(stateDir), cause);
+  // A fault of ours is found by its stack, and advice about a link is what it takes.
+  if (cause.code === undefined || cause.code === 'ELOOP') return fault;
+  const [code, hint] = (await isRestoreUnderWay(stateDir))
+    ? ['restore_unfinished', UNFINISHED]
+    : [fault.code, NOTHING_REPLACED];
+  return failure(code, fault.message, { exit: EXIT.unexpected, retry: 'never', hint });
 }
 
 /** A copy that could not be restored is none, and without one nothing is changed. */

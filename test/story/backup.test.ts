@@ -1,5 +1,5 @@
 // A backup of a running daemon, restored elsewhere: no reading is lost, and a login is spent only where it has to be.
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
@@ -245,6 +245,19 @@ test('for another user: what was beside the configuration is beside it again, an
     exitCode: 2,
     hint: expect.stringContaining('Name a file in a folder that this user may write'),
   });
+});
+
+test('a restore names the link that is in its way, and changes nothing', async () => {
+  const { path, type, here } = await running();
+  await type('backup', path('b.gz'), ...here);
+  await mkdir(path('elsewhere'));
+  await mkdir(path('fresh'), { mode: 0o700 });
+  await symlink(path('elsewhere'), path('fresh/accounts'));
+  await writeFile(path('new.yaml'), `state_dir: ${path('fresh')}\n`);
+  await expect(
+    type('restore', path('b.gz'), '--config', path('new.yaml'), '--yes', '--force'),
+  ).rejects.toMatchObject({ code: 'state_unwritable', hint: expect.stringContaining('Take the link away') });
+  expect(await readdir(path('elsewhere'))).toEqual([]);
 });
 
 test('a restore that fails in the middle tells how it is finished, and leaves the copy of what was there alone', async () => {

@@ -4,7 +4,7 @@ import type * as OpenIdClient from 'openid-client';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
-import { GrantUnusable, IssuerUnreachable, unreachable } from './issuerTrouble.ts';
+import { GrantUnusable, unreachable } from './issuerTrouble.ts';
 import type { Classify } from './refusals.ts';
 import { soundRetryAfter, withSoundSeconds } from './seconds.ts';
 import type { Grant } from './tokens.ts';
@@ -49,30 +49,15 @@ export class IssuerClient {
 
   /** Rejects with what `classify` makes of a refusal, with GrantUnusable, or with IssuerUnreachable. */
   async grant(step: Step<Reply>, classify: Classify): Promise<Grant> {
+    return toGrant(await this.ask(step, classify));
+  }
+
+  /** Rejects like `grant`. */
+  async ask<T>(step: Step<T>, classify: Classify): Promise<T> {
+    const library = await import('openid-client');
     let reply: unknown;
     const note = (json: unknown) => {
       reply = json;
-    };
-    try {
-      return toGrant(await this.ask(step, classify, note));
-    } catch (err) {
-      // The library refuses what it cannot validate, though the issuer has granted it.
-      if (err instanceof IssuerUnreachable && isGranted(reply)) throw new GrantUnusable(err, toGrant(reply));
-      throw err;
-    }
-  }
-
-  /** `onReply` gets the JSON of each answer. */
-  async ask<T>(
-    step: Step<T>,
-    classify: Classify,
-    onReply: (json: unknown) => void = () => undefined,
-  ): Promise<T> {
-    const library = await import('openid-client');
-    let hasGranted = false;
-    const note = (json: unknown) => {
-      hasGranted = isGranted(json);
-      onReply(json);
     };
     const attempt = async (metadata: Promise<OpenIdClient.ServerMetadata>) =>
       step(library, this.#configure(library, await metadata, note));
@@ -89,7 +74,10 @@ export class IssuerClient {
       // The metadata may be out of date: it is asked for again at the next attempt, unless that was just done.
       if (!mayHaveMoved(library, err)) this.#deps.memory.metadata = null;
       if (err instanceof Failure) throw err;
-      throw unreachable(err, this.#deps.clock.now(), this.#deps.ca_file, hasGranted);
+      // The library refuses what it cannot validate, though the issuer has granted it.
+      const grant = isGranted(reply) ? toGrant(reply) : null;
+      const trouble = unreachable(err, this.#deps.clock.now(), this.#deps.ca_file, grant !== null);
+      throw grant === null ? trouble : new GrantUnusable(trouble, grant);
     }
   }
 

@@ -116,7 +116,7 @@ export function ofSittingHouse(question: ConstituencyQuestion, list: Constituenc
   const rows = list.constituencies ?? [];
   const houseNo = newestHouse(rows.map(({ house }) => house.houseNo));
   const { total, unreadable = 0 } = list;
-  const isWhole = list.complete || (total !== null && unreadable > 0 && rows.length + unreadable >= total);
+  const isWhole = list.complete || (total !== null && rows.length + unreadable >= total);
   if (!isWhole || houseNo === null) return { question: { ...question, skip: null, limit: null }, list };
   const ofHouse = rows.filter(({ house }) => house.houseNo === houseNo);
   // Rows that cannot be read may be of any house.

@@ -11,6 +11,7 @@ import type { Told } from '../store/documents.ts';
 import { openBills } from './bills.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
+import { tenantSince } from './ledgerBook.ts';
 import type { Meter } from './meter.ts';
 import type { PollHistory } from './pollHistory.ts';
 import { Properties, type PropertiesParts } from './properties.ts';
@@ -127,8 +128,7 @@ export class Account {
     const now = clock.now();
     if (!isClockSet(now)) throw clockNotSet('The clock of this machine is not set yet.');
     const today = zone.dayAt(now);
-    const ofAccount = config.accounts.find(({ id }) => id === this.id);
-    const since = ofAccount?.history_since ?? config.usage.history_since ?? today;
+    const since = tenantSince(this.id, config) ?? config.usage.history_since ?? today;
     if (since > today)
       throw clockNotSet(
         `The clock of this machine is behind, or history_since is wrong: today is ${today}, and the history begins on ${since}.`,

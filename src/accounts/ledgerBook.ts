@@ -22,6 +22,10 @@ type Needs = Pick<AccountContext, 'zone' | 'state' | 'clock' | 'log'> & {
 };
 type News = readonly MeterEvent['change'][];
 
+/** `history_since` of the account, as the configuration has it. */
+export const tenantSince = (account: string, { accounts }: Pick<Config, 'accounts'>): Day | undefined =>
+  accounts.find(({ id }) => id === account)?.history_since;
+
 export class LedgerBook {
   readonly #context: Needs;
   readonly #file: Document<LedgerDocument>;

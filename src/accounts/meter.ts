@@ -19,7 +19,7 @@ import type { AccountRecord } from '../store/documents.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
 import { lastAnswer } from './lastAnswer.ts';
-import { LedgerBook } from './ledgerBook.ts';
+import { LedgerBook, tenantSince } from './ledgerBook.ts';
 import { MeterPoll } from './meterPoll.ts';
 import { configuredMeter, friendlyNameOf, ledgerFile } from './names.ts';
 
@@ -67,9 +67,12 @@ export class Meter {
     const { account, property, name } = identity;
     const called = friendlyNameOf(context.config.meters, property, name);
     const log = context.log.child({ meter: name, ...(called === null ? {} : { called }) });
-    const tenantSince = context.config.accounts.find(({ id }) => id === account)?.history_since;
     const named = { ...context, log };
-    const store = await LedgerBook.open(ledgerFile(account, property), named, tenantSince);
+    const store = await LedgerBook.open(
+      ledgerFile(account, property),
+      named,
+      tenantSince(account, context.config),
+    );
     return new Meter(identity, store, ofAccount, named);
   }
 

@@ -79,7 +79,7 @@ export async function keptLedgers(state: StateStore, account: string): Promise<s
 
 const MOST_NAMED = 20;
 
-/** The caller calls it at the start and after each poll. It warns once, when all meters are known, of names that fit none. */
+/** Warns once of names that fit none: as soon as all meters are known, which each poll may bring about. */
 export function strayNamesWarning(
   accounts: readonly { readonly meters: readonly { name: string; property: Property }[] | null }[],
   names: Config['meters'],

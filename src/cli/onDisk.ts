@@ -1,4 +1,5 @@
 // The disk has this of the meters: their ledgers, and the weather.
+import { tenantSince } from '../accounts/ledgerBook.ts';
 import type { KnownMeter } from '../accounts/names.ts';
 import type { Config } from '../config/schema.ts';
 import type { Weather } from '../domain/insight/weather.ts';
@@ -38,9 +39,8 @@ export async function ledgersOf(meters: readonly KnownMeter[], config: Config, i
 }
 
 /** The days since `accounts[].history_since`: all of them where that is not given. */
-export function tenancyOf(ledger: Ledger, account: string, { accounts }: Config): Ledger {
-  const since = accounts.find(({ id }) => id === account)?.history_since;
-  return ledgerSince(ledger, since ?? ledger.origin);
+export function tenancyOf(ledger: Ledger, account: string, config: Config): Ledger {
+  return ledgerSince(ledger, tenantSince(account, config) ?? ledger.origin);
 }
 
 /** The outdoor temperatures that the daemon has read last; `null`: none. */

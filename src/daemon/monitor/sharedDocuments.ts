@@ -1,4 +1,5 @@
 // The documents of an owner as all readers of a moment get them: composed once, and each long list written once.
+import { lastAnswer } from '../../accounts/lastAnswer.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Retained } from '../../publication/retainedDiff.ts';
 
@@ -11,7 +12,9 @@ export function sharedDocuments(compose: (owner: string) => readonly Retained[],
     of(owner: string): readonly Retained[] {
       const before = composed.get(owner);
       if (before !== undefined) return before;
-      const documents = compose(owner).map(writtenOnce);
+      const documents = compose(owner).map((document) =>
+        'write' in document ? { ...document, write: lastAnswer(() => document.write()) } : document,
+      );
       composed.set(owner, documents);
       clock.after(MOMENT_MS, () => {
         if (composed.get(owner) === documents) composed.delete(owner);
@@ -20,17 +23,5 @@ export function sharedDocuments(compose: (owner: string) => readonly Retained[],
     },
     /** Something that they are composed of has changed. */
     forget: (owner: string): void => void composed.delete(owner),
-  };
-}
-
-function writtenOnce(document: Retained): Retained {
-  if (!('write' in document)) return document;
-  let written: ReturnType<typeof document.write> | undefined;
-  return {
-    ...document,
-    write() {
-      written ??= document.write();
-      return written;
-    },
   };
 }

@@ -184,7 +184,18 @@ describe('files', () => {
     const stones = house.map(({ path }) => path).filter((path) => roomOf(path) === 'foundation');
     expect(stones).toEqual(
       [
-        ...['about', 'authorities', 'clock', 'failure', 'json', 'limits', 'log', 'retry', 'shutdown'],
+        ...[
+          'about',
+          'authorities',
+          'clock',
+          'failure',
+          'json',
+          'limits',
+          'log',
+          'retry',
+          'share',
+          'shutdown',
+        ],
         'tlsTrouble',
       ].map((name) => `foundation/${name}.ts`),
     );

@@ -1,4 +1,5 @@
 // One account: a poll of it, which reads all of its meters, and its view at this moment.
+import { RefreshPlan } from '../auth/refreshPlan.ts';
 import { needsAPerson } from '../domain/health.ts';
 import { type Invoice, newestOf } from '../domain/invoice.ts';
 import type { DaySpan } from '../domain/period.ts';
@@ -43,6 +44,7 @@ const clockNotSet = (message: string, hint = 'Check its time service (NTP).') =>
 export class Account {
   readonly id: string;
   readonly upstream: Upstream;
+  readonly refreshPlan: RefreshPlan;
   readonly history: PollHistory;
   readonly extras: AccountExtras;
   readonly properties: Properties;
@@ -60,6 +62,8 @@ export class Account {
   ) {
     this.id = properties.account;
     this.upstream = upstream;
+    const { session } = upstream;
+    this.refreshPlan = new RefreshPlan({ ...context, account: this.id, session, history });
     this.history = history;
     this.told = history.record.told ?? NOTHING_TOLD;
     this.extras = extras;

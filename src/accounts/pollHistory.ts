@@ -27,6 +27,7 @@ const NOTHING_YET: Omit<AccountRecord, 'day'> = {
   failures: 0,
   failingSince: null,
   lastError: null,
+  refresh: null,
   untold: [],
 };
 

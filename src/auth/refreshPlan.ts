@@ -3,8 +3,10 @@
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
+import { shareOf } from '../foundation/share.ts';
+import type { AccountRecord } from '../store/documents.ts';
 import type { Session } from './session.ts';
-import { type CurrentTokens, drawRefreshFraction, msUntilRefresh, msUntilRefreshEnds } from './tokens.ts';
+import { type CurrentTokens, msUntilRefresh, msUntilRefreshEnds } from './tokens.ts';
 
 const FIRST_PAUSE_MS = 2_000;
 // However little is left of the session, pauses may grow to this.
@@ -13,94 +15,106 @@ const LONGEST_PAUSE_MS = 30 * 60_000;
 // However long the pauses have become, some retries are left before the session ends.
 const FRACTION_OF_THE_REST = 0.25;
 
-/** The news after a refresh: the first failure of its kind, or that the trouble is over. */
-export interface RefreshNews {
-  /** `null`: it did not fail, or of what was told before. */
+interface RefreshPlanParts {
+  /** Of two accounts that signed in at the same moment, each refreshes at its own. */
+  readonly account: string;
+  readonly session: Pick<Session, 'current' | 'renew'>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  /** Keeps the failures for the next process that has the account. */
+  readonly history: {
+    readonly record: Pick<AccountRecord, 'refresh'>;
+    note(changes: Pick<AccountRecord, 'refresh'>): void;
+  };
+}
+
+export interface RefreshOutcome {
+  /** `null`: it did not fail, or was not due. */
   readonly fault: unknown;
+  /** The failure is the first of its kind. */
+  readonly isNews: boolean;
   /** There are new tokens after trouble. */
   readonly isOver: boolean;
 }
 
-const NO_NEWS: RefreshNews = { fault: null, isOver: false };
+const NOT_DUE: RefreshOutcome = { fault: null, isNews: false, isOver: false };
 
-/** The plan of one session, for as long as the process has it. */
+/** When the session of one account is refreshed, in a household as in a fleet. */
 export class RefreshPlan {
-  readonly #session: Pick<Session, 'current' | 'renew'>;
-  readonly #clock: Clock;
-  readonly #random: () => number;
-  readonly #log: Log;
-  /** The access token that this plan is about. */
-  #accessToken = '';
-  /** The part of its life after which it is refreshed. */
-  #fraction = 0;
-  #failures = 0;
+  readonly #parts: RefreshPlanParts;
   /** A moment on the monotonic clock. */
-  #notBefore = Number.NEGATIVE_INFINITY;
-  /** The last refresh's failure, in words; empty: none. */
-  #trouble = '';
+  #retryAt: number;
 
-  constructor(
-    session: Pick<Session, 'current' | 'renew'>,
-    { clock, random, log }: { readonly clock: Clock; readonly random: () => number; readonly log: Log },
-  ) {
-    this.#session = session;
-    this.#clock = clock;
-    this.#random = random;
-    this.#log = log;
+  constructor(parts: RefreshPlanParts) {
+    const { clock, history } = parts;
+    const pauseMs = (history.record.refresh?.retryAt ?? 0) - clock.now();
+    this.#parts = parts;
+    // The clock may have been ahead when it was noted.
+    this.#retryAt = clock.monotonic() + Math.min(pauseMs, LONGEST_PAUSE_MS);
   }
 
   /** Milliseconds until the session is to be refreshed, 0 or less: now; `null`: there is nothing to refresh. Never rejects. */
   async msUntilDue(): Promise<number | null> {
     const current = await this.#current();
-    if (current === null) return null;
-    const dueIn = msUntilRefresh(current, this.#fraction, this.#clock);
-    return dueIn === null ? null : Math.max(dueIn, this.#notBefore - this.#clock.monotonic());
+    return current && this.#msUntilDue(current);
+  }
+
+  #msUntilDue(current: CurrentTokens): number | null {
+    const { account, clock } = this.#parts;
+    const dueIn = msUntilRefresh(current, shareOf(`${account} ${current.set.obtainedAt}`), clock);
+    if (dueIn === null || this.#failuresOf(current) === 0) return dueIn;
+    return Math.max(dueIn, this.#retryAt - clock.monotonic());
   }
 
   /** Refreshes, unless something else has done it meanwhile. Never rejects. */
-  async run(): Promise<RefreshNews> {
+  async run(): Promise<RefreshOutcome> {
+    const { session, history } = this.#parts;
     const current = await this.#current();
-    if (current === null || ((await this.msUntilDue()) ?? 1) > 0) return NO_NEWS;
+    if (current === null || (this.#msUntilDue(current) ?? 1) > 0) return NOT_DUE;
     try {
-      const hasTokens = await this.#session.renew();
-      const isOver = this.#trouble !== '' && hasTokens;
-      this.#trouble = '';
-      if (isOver) this.#log.info('the session has new tokens again');
-      return { fault: null, isOver };
+      const hasTokens = await session.renew();
+      const isOver = history.record.refresh !== null && hasTokens;
+      history.note({ refresh: null });
+      if (isOver) this.#parts.log.info('the session has new tokens again');
+      return { ...NOT_DUE, isOver };
     } catch (fault) {
-      this.#failures += 1;
-      this.#notBefore = this.#clock.monotonic() + this.#pauseMs(fault, current);
-      return this.#newsOf(fault);
+      return this.#failed(fault, current);
     }
   }
 
   /** Each kind of trouble is news once: the issuer may be asked often while it is away. */
-  #newsOf(fault: unknown): RefreshNews {
-    const words = safeWords(fault);
-    const isNew = words.message !== this.#trouble;
-    this.#trouble = words.message;
-    if (isNew) this.#log.warn(words, 'refresh ahead of expiry failed');
-    return isNew ? { fault, isOver: false } : NO_NEWS;
+  #failed(fault: unknown, current: CurrentTokens): RefreshOutcome {
+    const { clock, history, log } = this.#parts;
+    const failures = this.#failuresOf(current) + 1;
+    const pauseMs = this.#pauseMs(fault, failures, current);
+    const { message: trouble, ...words } = safeWords(fault);
+    const isNews = trouble !== history.record.refresh?.trouble;
+    const { obtainedAt } = current.set;
+    const retryAt = Math.round(clock.now() + pauseMs);
+    this.#retryAt = clock.monotonic() + pauseMs;
+    history.note({ refresh: { obtainedAt, failures, retryAt, trouble } });
+    if (isNews) log.warn({ ...words, message: trouble }, 'refresh ahead of expiry failed');
+    return { fault, isNews, isOver: false };
   }
 
-  async #current(): Promise<CurrentTokens | null> {
-    const current = await this.#session.current().catch(() => null);
-    // Another refresh token alone is no success: the pauses go on.
-    if (current !== null && current.set.accessToken !== this.#accessToken) {
-      this.#accessToken = current.set.accessToken;
-      this.#fraction = drawRefreshFraction(this.#random);
-      this.#notBefore = Number.NEGATIVE_INFINITY;
-      this.#failures = 0;
-    }
-    return current;
+  /** Another refresh token alone is no success: the pauses go on. */
+  #failuresOf({ set }: CurrentTokens): number {
+    const { refresh } = this.#parts.history.record;
+    return refresh?.obtainedAt === set.obtainedAt ? refresh.failures : 0;
+  }
+
+  #current(): Promise<CurrentTokens | null> {
+    return this.#parts.session.current().catch(() => null);
   }
 
   /** Doubles from two seconds up to half an hour, or to a quarter of what is left of the refresh token's life. */
-  #pauseMs(fault: unknown, current: CurrentTokens): number {
-    const share = msUntilRefreshEnds(current, this.#clock) * FRACTION_OF_THE_REST;
+  #pauseMs(fault: unknown, failures: number, current: CurrentTokens): number {
+    const { clock, random } = this.#parts;
+    const share = msUntilRefreshEnds(current, clock) * FRACTION_OF_THE_REST;
     const longest = Math.min(Math.max(share, LEAST_LONGEST_PAUSE_MS), LONGEST_PAUSE_MS);
-    const doubled = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(this.#failures - 1, 20), longest);
+    const doubled = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 20), longest);
     const askedFor = fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0;
-    return Math.max(doubled * (0.75 + this.#random() / 4), askedFor);
+    return Math.max(doubled * (0.75 + random() / 4), askedFor);
   }
 }

@@ -101,14 +101,13 @@ export function msUntilFraction(current: CurrentTokens, fraction: number, clock:
 const REFRESH_FROM = 0.8;
 const REFRESH_UNTIL = 0.88;
 
-/** The fraction of the access token's life after which it is refreshed: drawn for each pair, so that many accounts spread the load. */
-export const drawRefreshFraction = (random: () => number): number =>
-  REFRESH_FROM + random() * (REFRESH_UNTIL - REFRESH_FROM);
-
-/** Whole milliseconds until the tokens are to be refreshed, as the fraction says; `null`: there is nothing to refresh. */
-export function msUntilRefresh(current: CurrentTokens | null, fraction: number, clock: Clock): number | null {
-  const isWorthTrying = current !== null && refreshIsWorthTrying(current, clock);
-  return isWorthTrying ? msUntilFraction(current, fraction, clock) : null;
+/**
+ * Whole milliseconds until the tokens are to be refreshed; `null`: there is nothing to refresh. `share`, from 0 to 1, says how late of
+ * the times that are in question.
+ */
+export function msUntilRefresh(current: CurrentTokens, share: number, clock: Clock): number | null {
+  const fraction = REFRESH_FROM + share * (REFRESH_UNTIL - REFRESH_FROM);
+  return refreshIsWorthTrying(current, clock) ? msUntilFraction(current, fraction, clock) : null;
 }
 
 /** Milliseconds until the refresh token may have expired; infinite when its end is not known. */

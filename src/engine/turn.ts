@@ -1,7 +1,7 @@
-// A turn of an account: what is done once it is due, in a household as in a fleet, and what log and counters are told of it.
+// A turn of an account, which is a poll or a refresh, in a household as in a fleet, and what log and counters are told of it.
 import type { Account, AccountOutcome } from '../accounts/account.ts';
 import type { AccountContext, MeterEvent } from '../accounts/context.ts';
-import { eventsOfPoll } from '../accounts/events.ts';
+import { eventsOfPoll, eventsOfRefresh } from '../accounts/events.ts';
 import { knownUnits } from '../domain/amount.ts';
 import { type Change, newestDay } from '../domain/ledger.ts';
 import type { DaySpan } from '../domain/period.ts';
@@ -48,6 +48,30 @@ export async function pollTurn(
   if (fault !== null)
     logFailed(account.id, fault, retryMs === null ? null : zone.iso(moment.now + retryMs), log);
   return { outcome, due, events: eventsOfPoll(account, outcome, turn.wasFailing, context) };
+}
+
+export interface Refreshed {
+  /** `null`: it did not fail, or was not due. */
+  readonly fault: unknown;
+  readonly events: readonly Message[];
+  /** A poll would go well again, or is all that is left to be tried. */
+  readonly isPollWanted: boolean;
+}
+
+/** Refreshes the session if that is due. `wasFailing`: the last poll failed. Never rejects. */
+export async function refreshTurn(
+  account: Account,
+  wasFailing: boolean,
+  context: AccountContext,
+): Promise<Refreshed> {
+  const { fault, isNews, isOver } = await account.refreshPlan.run();
+  const { state, accessExpiresAt } = account.upstream.session.status();
+  const isLost = fault !== null && state === 'provider_down' && accessExpiresAt === null;
+  return {
+    fault,
+    events: isNews ? eventsOfRefresh(account, fault, context) : [],
+    isPollWanted: (isOver && wasFailing) || isLost,
+  };
 }
 
 type Log = AccountContext['log'];

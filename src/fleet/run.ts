@@ -2,14 +2,11 @@
 // give the account back. News are written before they are published.
 import type { Account } from '../accounts/account.ts';
 import type { AccountContext } from '../accounts/context.ts';
-import { eventsOfRefresh } from '../accounts/events.ts';
 import type { SharedInFleet } from '../accounts/openAccounts.ts';
 import { duplicateReasons } from '../accounts/reasons.ts';
-import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import { needsAPerson } from '../domain/health.ts';
-import { type Polled, pollTurn } from '../engine/turn.ts';
+import { type Polled, pollTurn, type Refreshed, refreshTurn } from '../engine/turn.ts';
 import { safeWords } from '../foundation/failure.ts';
-import { backOffMs } from '../foundation/retry.ts';
 import type { Link } from '../mqtt/link.ts';
 import type { Claim, ClaimedRow, Columns } from '../store/database/claim.ts';
 import type { Claims } from '../store/database/claims.ts';
@@ -35,8 +32,6 @@ export interface ProcessParts {
   readonly shared: SharedInFleet;
 }
 
-/** No refresh is planned before this share of an access token's life. */
-const EARLIEST_REFRESH = 0.8;
 const PUBLISH_AGAIN_MS = 2_000;
 /** Somebody has to change the rights at the broker first. */
 const REFUSED_AGAIN_MS = 600_000;
@@ -61,45 +56,45 @@ async function withdraw(claim: Claim, { link, context }: ProcessParts): Promise<
 async function workOn({ account, context, ties }: OpenAccount, { link, schedule }: ProcessParts) {
   const { claim } = ties;
   const published = await readPublished(claim, account);
-  const { polled, refreshFault } = await doWhatIsDue(account, claim, context, schedule);
+  const { polled, refreshed } = await doWhatIsDue(account, claim, context, schedule);
   await account.settled();
   claim.check();
 
-  const columns = columnsAfter(account, polled, claim.row, context);
-  const ofRefresh = refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, context);
-  const events = [...(polled?.events ?? []), ...ofRefresh];
+  const columns = {
+    ...columnsAfter(account, polled, claim.row, context),
+    ...(refreshed?.isPollWanted && { poll_at: new Date(context.clock.now()) }),
+  };
+  const { events = [] } = polled ?? refreshed ?? {};
   const ended = { account, published, events, claim, context };
   const isTold = await publishNews(ended, link, () => claim.write(columns));
   const pollAt = columns.poll_at?.getTime() ?? claim.row.poll_at;
-  const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, context));
+  const restsUntil = Math.min(pollAt, await refreshAt(account, context));
   const dueAt = new Date(isTold ? restsUntil : context.clock.now() + PUBLISH_AGAIN_MS);
   await claim.write(columns, { dueAt, isPolled: polled !== null, isPublished: isTold });
-  return (polled?.outcome.fault ?? refreshFault) === null;
+  return (polled?.outcome.fault ?? refreshed?.fault ?? null) === null;
 }
 
-/** A poll, or a refresh of the session, or neither. `polled`: `null` where no poll was due. */
+/** A poll, or where none is due a refresh of the session, if that is. */
 async function doWhatIsDue(
   account: Account,
   { row, signal }: Claim,
   context: AccountContext,
   schedule: Schedule,
-): Promise<{ readonly polled: Polled | null; readonly refreshFault: unknown }> {
+): Promise<{ readonly polled: Polled | null; readonly refreshed: Refreshed | null }> {
   const { clock, config, log } = context;
-  const { session } = account.upstream;
+  const wasFailing = row.failures > 0;
   if (row.wanted > 0) await account.upstream.askForLogin();
   else if (row.poll_at > clock.now()) {
-    const isDue =
-      config.provider?.keep_alive && msUntilRefresh(await session.current(), EARLIEST_REFRESH, clock) === 0;
-    const noFault = () => null;
-    return { polled: null, refreshFault: isDue ? await session.renew().then(noFault, (err) => err) : null };
+    const isKept = config.provider?.keep_alive;
+    return { polled: null, refreshed: isKept ? await refreshTurn(account, wasFailing, context) : null };
   }
   const slot = () => schedule.nextPoll(row.id, clock.now());
   // While others read its meters, no request of its own would show that it is signed in again.
   account.hasToSignIn = row.needs_user && account.meters?.length === 0;
-  const polled = await pollTurn(account, { slot, signal, wasFailing: row.failures > 0 }, context);
+  const polled = await pollTurn(account, { slot, signal, wasFailing }, context);
   if (polled?.outcome.fault === null)
     log.debug({ account: row.id, meters: account.meters?.length ?? 0 }, 'polled');
-  return { polled, refreshFault: null };
+  return { polled, refreshed: null };
 }
 
 /** The row after a run. */
@@ -150,14 +145,7 @@ export function failureColumns(fault: unknown, row: ClaimedRow, now: number): Co
 }
 
 /** Epoch milliseconds; infinite when there is nothing to refresh. */
-async function refreshAt(
-  account: Account,
-  fault: unknown,
-  { clock, random, config }: AccountContext,
-): Promise<number> {
-  if (!config.provider?.keep_alive) return Number.POSITIVE_INFINITY;
-  const tokens = await account.upstream.session.current();
-  const delayMs = msUntilRefresh(tokens, drawRefreshFraction(random), clock);
-  if (delayMs === null) return Number.POSITIVE_INFINITY;
-  return clock.now() + Math.max(LEAST_REST_MS, fault === null ? delayMs : backOffMs(fault, 1, random));
+async function refreshAt(account: Account, { clock, config }: AccountContext): Promise<number> {
+  const delayMs = config.provider?.keep_alive ? await account.refreshPlan.msUntilDue() : null;
+  return delayMs === null ? Number.POSITIVE_INFINITY : clock.now() + Math.max(LEAST_REST_MS, delayMs);
 }

@@ -1,16 +1,12 @@
 // Each account is due at a tick of the schedule, and later by its own share of the shortest time between two ticks, so
 // that the polls of thousands come evenly.
-import { createHash } from 'node:crypto';
 import type { CronTimes } from '../engine/schedule.ts';
+import { shareOf } from '../foundation/share.ts';
 
 const AT_ONCE = 100;
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-
-/** The share of an account, from 0 to 1: always the same. */
-const shareOf = (account: string): number =>
-  createHash('sha1').update(account).digest().readUInt32BE(0) / 2 ** 32;
 
 export type Schedule = ReturnType<typeof openSchedule>;
 

@@ -155,6 +155,17 @@ const told = z.object({
 });
 export type Told = Readonly<z.infer<typeof told>>;
 
+/** The failures of refreshes ahead of expiry since the last one that went well. */
+const refreshFailures = z.object({
+  /** That of the tokens that were to be refreshed. */
+  obtainedAt: instant,
+  /** In a row, with these tokens. */
+  failures: z.number().int(),
+  retryAt: instant,
+  /** The last one, in words. */
+  trouble: z.string(),
+});
+
 /** Counts of one local day, how polls went, and when the next one is due. Earlier versions wrote less. */
 const accountRecord = z.object({
   day: calendarDay,
@@ -175,6 +186,8 @@ const accountRecord = z.object({
   failures: z.number().int().default(0),
   failingSince: instant.nullable().default(null),
   lastError: trouble.nullable().default(null),
+  /** `null`: the last refresh went well. */
+  refresh: refreshFailures.nullable().default(null),
   // A fleet keeps these two with what is published.
   told: told.optional(),
   /** Events that the broker has not answered yet, oldest first; without those of new days and bills. */

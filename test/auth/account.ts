@@ -3,12 +3,12 @@ import { onTestFinished } from 'vitest';
 import { Login, type LoginDeps } from '../../src/auth/login.ts';
 import { LoginBudget } from '../../src/auth/loginBudget.ts';
 import { Issuer, type IssuerDeps } from '../../src/auth/oidc.ts';
-import { type RefreshNews, RefreshPlan } from '../../src/auth/refreshPlan.ts';
+import { type RefreshOutcome, RefreshPlan } from '../../src/auth/refreshPlan.ts';
 import { Session, type SessionDeps } from '../../src/auth/session.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import type { Fault } from '../../src/simulator/switches.ts';
-import type { LoginBudgetRecord, TokenSet, WayIn } from '../../src/store/documents.ts';
+import type { AccountRecord, LoginBudgetRecord, TokenSet, WayIn } from '../../src/store/documents.ts';
 import { look } from '../simulator/visitor.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -111,6 +111,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
     tokens: memoryStore<TokenSet>(),
     budgetStore: memoryStore<LoginBudgetRecord>(),
     wayIn: memoryStore<WayIn>(),
+    history: openHistory(),
     /** As the user has written it down; `null`: the secret file is gone. */
     password: 'demo' as string | null,
     /** `undefined`: none is configured; `null`: its file is gone. */
@@ -148,7 +149,8 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
       return {
         ...opened,
         keepAlive(random = () => 0.5, limit: Limit = (step) => step()) {
-          const plan = new RefreshPlan(opened.session, { clock, random, log });
+          const { session } = opened;
+          const plan = new RefreshPlan({ ...account, account: 'home', session, random, log });
           return keptAlive(plan, limit, clock, () => void events.push('recovered'));
         },
       };
@@ -164,7 +166,17 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
   return account;
 }
 
-type Limit = (step: () => Promise<RefreshNews>) => Promise<RefreshNews>;
+/** The failures of refreshes, which outlive a process. */
+function openHistory() {
+  return {
+    record: { refresh: null as AccountRecord['refresh'] },
+    note(changes: Pick<AccountRecord, 'refresh'>) {
+      this.record = changes;
+    },
+  };
+}
+
+type Limit = (step: () => Promise<RefreshOutcome>) => Promise<RefreshOutcome>;
 const LONGEST_LOOK_MS = 30_000;
 
 /** Looks at a plan as a household does, until the test is over or it is stopped. */

@@ -31,11 +31,10 @@ function drawn(): () => number {
   };
 }
 
-async function loggedIn(random: () => number = drawn()) {
+async function loggedIn() {
   const { session, keepAlive } = account.start();
   await session.accessToken();
-  keepAlive(random);
-  return { session };
+  return { session, ...keepAlive(drawn()) };
 }
 
 describe('when nothing is wrong', () => {
@@ -76,10 +75,10 @@ describe('behind a concurrency limit', () => {
     const limit = concurrencyLimit(1);
     const { session, keepAlive } = account.start();
     await session.accessToken();
-    keepAlive(() => 0, limit);
+    keepAlive(() => 0.5, limit);
     let leave = (): void => undefined;
     void limit(() => new Promise<void>((resolve) => (leave = resolve)));
-    await account.pass(24 * MINUTE);
+    await account.pass(27 * MINUTE);
     expect(limit.pendingCount).toBe(1);
     return { session, leave };
   };
@@ -90,7 +89,7 @@ describe('behind a concurrency limit', () => {
     leave();
     await account.pass(MINUTE);
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
-    await account.pass(24 * MINUTE);
+    await account.pass(27 * MINUTE);
     expect(account.asked().refreshes).toBe(2);
   });
 });
@@ -128,11 +127,28 @@ describe('when the issuer is in trouble', () => {
     expect(account.events.filter((event) => event === 'recovered')).toHaveLength(1);
   });
 
+  test('goes on with the pauses of before when it is started again meanwhile', async () => {
+    lives(1800, 30 * 86_400);
+    const { stop } = await loggedIn();
+    account.simulator.switches.fault('/auth/', FAULTS.serverError);
+    await account.pass(3 * HOUR);
+    await stop();
+    const before = account.asked().refreshes;
+    account.start().keepAlive(drawn());
+    await account.pass(2 * HOUR);
+    expect(account.asked().refreshes - before).toBeLessThan(7);
+    account.simulator.switches.clearFaults();
+    await account.pass(HOUR);
+    expect(account.asked().logins).toBe(1);
+    expect(account.messages('warn')).toEqual(['refresh ahead of expiry failed']);
+    expect(account.events.filter((event) => event === 'recovered')).toHaveLength(1);
+  });
+
   test('waits and keeps the session when it is told Retry-After', async () => {
-    await loggedIn(() => 0);
+    await loggedIn();
     account.simulator.switches.fault(TOKEN_PATH, tooMany(180), { times: 1 });
     await account.pass(HOUR);
-    expect(gaps().slice(0, 2)).toEqual([1440 * SECOND, 180 * SECOND]);
+    expect(gaps()[1]).toBe(180 * SECOND);
     expect(account.asked().logins).toBe(1);
   });
 });

@@ -36,7 +36,7 @@ async function openRun(
   const found = await openAccountRow();
   const { row, clock, database, seal, claims, taken, statements } = found;
   const simulator = openStack().use(await startSimulator({ clock, accounts: [ME] }));
-  const { log, scrubber } = logLines();
+  const { log, scrubber, messages } = logLines();
   const usual = usualConfig(simulator.urls, [ME], 'mqtt://127.0.0.1:1', '/nowhere');
   const text = JSON.stringify(laidOver(usual, { provider }));
   // With a scrubber of its own: a fleet has no accounts in its configuration, whose secrets would stay.
@@ -101,7 +101,7 @@ async function openRun(
     await runAccount(claim, parts);
   }
   return {
-    ...{ ...found, simulator, scrubber, broker, run },
+    ...{ ...found, simulator, scrubber, messages, broker, run },
     /** From now on the database has the documents that were written. */
     keepWritten() {
       const documents = found
@@ -131,7 +131,8 @@ test('writes before it publishes when an account runs for the first time, is due
   expect(row).toMatchObject({ failures: 0, last_error: null, auth_state: 'ok', needs_user: false });
   expect(row).toMatchObject({ first_history: false, logins_today: 1 });
   const inMinutes = (time: string) => (Date.parse(time) - clock.now()) / MINUTE_MS;
-  expect(Math.floor(inMinutes(row.due_at))).toBe(25);
+  expect(inMinutes(row.due_at)).toBeGreaterThan(24);
+  expect(inMinutes(row.due_at)).toBeLessThan(26.4);
   expect(inMinutes(row.poll_at)).toBeGreaterThan(60);
   expect(inMinutes(row.poll_at)).toBeLessThan(120);
   expect(scrubber.scrub(ME.password)).toBe(ME.password);
@@ -143,12 +144,40 @@ test('keeps the count of requests when a refresh comes between two polls', async
   const { requests_today } = last().row;
   keepWritten();
   row.columns = { ...row.columns, poll_at: clock.now() + HOUR_MS };
-  clock.advance(25 * MINUTE_MS);
+  clock.advance(27 * MINUTE_MS);
   await run();
   const { row: after, documents } = last();
   expect(after.requests_today).toBe(requests_today + 1);
   const journal = documents.find(({ name }: { name: string }) => name === 'journal');
   expect(journal.json.accounts.a.requestsToday).toBe(after.requests_today);
+});
+
+test('tries a refresh less and less often while the issuer is away, tells so once, and polls once that is over', async () => {
+  const home = await openRun();
+  const { run, row, simulator, keepWritten, last, clock, messages } = home;
+  simulator.switches.token.refreshSeconds = 30 * 86_400;
+  await run();
+  const poll_at = clock.now() + 24 * HOUR_MS;
+  row.columns = { ...row.columns, poll_at, failures: 1, failing_since: clock.now() };
+  simulator.switches.fault('/auth/', FAULTS.serverError);
+  const pauses: number[] = [];
+  for (let dueAt = Date.parse(last().row.due_at); pauses.length < 13; ) {
+    clock.advance(dueAt - clock.now());
+    keepWritten();
+    await run();
+    dueAt = Date.parse(last().row.due_at);
+    pauses.push((dueAt - clock.now()) / 1_000);
+  }
+  expect(pauses.slice(0, 3)).toEqual([1.75, 3.5, 7]);
+  expect(pauses.at(-1)).toBe(0.875 * 30 * 60);
+  expect(messages('warn')).toEqual(['refresh ahead of expiry failed']);
+  expect(last().row.poll_at).toBeUndefined();
+  simulator.switches.clearFaults();
+  clock.advance(HOUR_MS);
+  keepWritten();
+  await run();
+  const now = new Date(clock.now()).toISOString();
+  expect(last().row).toMatchObject({ auth_state: 'ok', poll_at: now, due_at: now });
 });
 
 describe('an account that this process has had last', () => {

@@ -1,11 +1,11 @@
 // The accounts of a household: one loop looks every second at what is due by the clocks as they are now, and gives each account its
 // turn, a few at a time. Scheduled and requested polls, retries, backfills and refreshes all come this way.
-import type { Account, AccountOutcome } from '../../accounts/account.ts';
-import { eventsLeft, eventsOfRefresh, remembered } from '../../accounts/events.ts';
+import type { AccountOutcome } from '../../accounts/account.ts';
+import { eventsLeft, remembered } from '../../accounts/events.ts';
 import type { DaySpan } from '../../domain/period.ts';
 import { momentOf } from '../../engine/due.ts';
 import { type NextTick, nextSlot } from '../../engine/schedule.ts';
-import { countsOf, logPolled, type Polled, pollTurn } from '../../engine/turn.ts';
+import { countsOf, logPolled, type Polled, pollTurn, refreshTurn } from '../../engine/turn.ts';
 import { RateLimit } from '../../foundation/limits.ts';
 import type { Context } from '../context.ts';
 import { Seat } from './seat.ts';
@@ -58,7 +58,7 @@ export class Household {
     this.#lookedAt = clock.monotonic();
     // Without accounts there is nothing to schedule.
     const next = accounts.length > 0 ? this.#schedule() : { slot: 0, stepMs: 0 };
-    this.#seats = accounts.map((account) => new Seat(account, next, context));
+    this.#seats = accounts.map((account) => new Seat(account, next, clock));
     this.#isCrowd = accounts.length > MOST_NAMED;
     this.#seatOf = new Map(this.#seats.map((seat) => [seat.account.id, seat]));
     context.signals.on('accountChanged', (id) => this.#seatOf.get(id)?.wake());
@@ -177,24 +177,18 @@ export class Household {
 
   async #refreshIfDue(seat: Seat): Promise<void> {
     if (!(await seat.isRefreshDue())) return;
+    const { account } = seat;
+    const { link, signals } = this.#context;
     const { signal } = this.#stopping;
     // Many may have waited for their place when the program stops.
-    const news = await this.#context.limit(async () => (signal.aborted ? null : seat.refreshPlan.run()));
+    const refreshed = await this.#context.limit(async () =>
+      signal.aborted ? null : refreshTurn(account, seat.fault !== null, this.#context),
+    );
     seat.wake();
-    if (news === null || signal.aborted) return;
-    if (news.fault !== null) this.#refreshFailed(seat.account, news.fault);
-    if (news.isOver) this.pollSoon(seat.account.id);
-  }
-
-  #refreshFailed(account: Account, fault: unknown): void {
-    const { id, upstream } = account;
-    const { link, signals } = this.#context;
-    const events = remembered(account, eventsOfRefresh(account, fault, this.#context));
-    link.publish(events);
-    if (events.length > 0) signals.emit('personNeeded', id);
-    const { state, accessExpiresAt } = upstream.session.status();
-    // Nothing is left to be kept alive: the retries of the poll go on.
-    if (state === 'provider_down' && accessExpiresAt === null) this.pollSoon(id, true);
+    if (refreshed === null || signal.aborted) return;
+    link.publish(remembered(account, refreshed.events));
+    if (refreshed.events.length > 0) signals.emit('personNeeded', account.id);
+    if (refreshed.isPollWanted) this.pollSoon(account.id, true);
   }
 
   /** The failure of the account's last poll; `null`: none. */

@@ -1,7 +1,5 @@
 // One account of a household between its turns: when it is due, what is asked of it, and what its last turns failed of.
 import type { Account, AccountOutcome } from '../../accounts/account.ts';
-import type { AccountContext } from '../../accounts/context.ts';
-import { RefreshPlan } from '../../auth/refreshPlan.ts';
 import type { DaySpan } from '../../domain/period.ts';
 import {
   type Due,
@@ -28,7 +26,6 @@ const LONGEST_UNTIL_LOOK_MS = 30_000;
 
 export class Seat {
   readonly account: Account;
-  readonly refreshPlan: RefreshPlan;
   due: Due;
   /** The last poll's failure; `null`: none. */
   fault: unknown;
@@ -47,12 +44,10 @@ export class Seat {
   constructor(
     account: Account,
     { slot, stepMs }: { readonly slot: number; readonly stepMs: number },
-    { clock, random, log }: Pick<AccountContext, 'clock' | 'random' | 'log'>,
+    clock: Clock,
   ) {
     this.account = account;
     this.#clock = clock;
-    const parts = { clock, random, log: log.child({ account: account.id }) };
-    this.refreshPlan = new RefreshPlan(account.upstream.session, parts);
     this.fault = faultBefore(account);
     this.due = dueAtStart(account.history.record, this.#isRecent(stepMs), slot, momentOf(clock));
   }
@@ -108,7 +103,7 @@ export class Seat {
 
   /** The session is to be refreshed now. If not, it is looked at again in time. */
   async isRefreshDue(): Promise<boolean> {
-    const waitMs = (await this.refreshPlan.msUntilDue()) ?? LONGEST_UNTIL_LOOK_MS;
+    const waitMs = (await this.account.refreshPlan.msUntilDue()) ?? LONGEST_UNTIL_LOOK_MS;
     this.#lookAt = this.#clock.monotonic() + Math.min(Math.max(waitMs, 0), LONGEST_UNTIL_LOOK_MS);
     return waitMs <= 0;
   }

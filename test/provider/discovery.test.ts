@@ -81,6 +81,14 @@ const subscription = (id: number, over = {}) => ({
   ...over,
 });
 const services = [heat('A')];
+/** A service of another product has fields of its own. */
+const strange = (type: unknown) => ({
+  service_type: type,
+  identifier: { register: 1 },
+  serial: '',
+  subscription: { id: null },
+});
+const others = [strange(water.service_type), strange('WATER'), strange(null)];
 const closed = subscription(1, { status: 'CLOSED' });
 const THIRD = { subscriptionId: '3', balanceGroupId: '4', meterIdentifiers: ['A'] };
 const property = (over: Given) => openHousehold({ 'payment 1': [{ id: 12, status: 'active', ...over }] });
@@ -104,6 +112,12 @@ test.each<[string, Given, Given]>([
     THIRD,
   ],
   ['no word on which: the active one', { services, subscriptions: [closed, subscription(3)] }, THIRD],
+  ['strange services for something else', { services: [...others, heat('A')] }, { meterIdentifiers: ['A'] }],
+  [
+    'strange services for something else within the subscriptions',
+    { subscriptions: [subscription(1, { services: others }), subscription(3, { services })] },
+    THIRD,
+  ],
   ['no type', { services: [{}, { service_type: null }, heat('A')] }, { meterIdentifiers: ['A'] }],
 ])('understands a property when its shape is another: %s', async (_, over, expected) => {
   expect((await property(over).find()).properties).toMatchObject([expected]);
@@ -112,6 +126,11 @@ test.each<[string, Given, Given]>([
 test.each<[string, Given, string]>([
   ['services as text', { services: 'private' }, 'expected array at objects.0.services, found a string'],
   ['a type of 7', { services: [{ service_type: 7 }] }, 'objects.0.services.0.service_type, found a number'],
+  [
+    'a strange service for heat',
+    { services: [strange(CODE)] },
+    'objects.0.services.0.identifier, found an object',
+  ],
   ['an empty id', { id: '' }, 'objects.0.id'],
   ['an id of 65 characters', { id: '7'.repeat(65) }, 'objects.0.id'],
   ['an id that cannot be printed', { id: '512\u0000001' }, 'objects.0.id'],

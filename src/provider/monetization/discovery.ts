@@ -9,13 +9,27 @@ import { askFor, kindInWords, meterIdentifier, opaqueId, readList, rowsOf, short
 import { type Ask, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
 
-const service = z.object({
-  identifier: meterIdentifier.nullish(),
-  serial: meterIdentifier.nullish(),
-  serial_number: meterIdentifier.nullish(),
+const typed = z.object({
   service_type: z.union([shortText, z.object({ code: shortText })]).nullish(),
-  subscription: z.object({ id: opaqueId }).nullish(),
 });
+
+function isHeatMeter({ service_type }: z.infer<typeof typed>): boolean {
+  return (typeof service_type === 'string' ? service_type : service_type?.code) === NAMES.heatService;
+}
+
+/** Other products have fields of their own, which must not stop the heat meters: such a service is read without its fields. */
+const service = z.preprocess(
+  (row) => {
+    const { data } = typed.safeParse(row);
+    return data !== undefined && !isHeatMeter(data) ? {} : row;
+  },
+  typed.extend({
+    identifier: meterIdentifier.nullish(),
+    serial: meterIdentifier.nullish(),
+    serial_number: meterIdentifier.nullish(),
+    subscription: z.object({ id: opaqueId }).nullish(),
+  }),
+);
 type Service = z.infer<typeof service>;
 
 const subscription = z.object({
@@ -130,10 +144,6 @@ function toProperty(row: z.infer<typeof propertyCustomer>): Property | null {
     balanceGroupId: carrier?.balance_group?.id ?? null,
     meterIdentifiers: [...new Set(identifiers)].sort(),
   };
-}
-
-function isHeatMeter({ service_type }: Service): boolean {
-  return (typeof service_type === 'string' ? service_type : service_type?.code) === NAMES.heatService;
 }
 
 /** The subscription that holds the service: the one it names or stands in, else an active one, else the first. */

@@ -43,6 +43,7 @@ const LIST = {
     ],
     total: 1,
     complete: true,
+    unreadable: 0,
     raw: null,
   },
   fetchedAt: NOW,

@@ -12,7 +12,6 @@ import {
   ofSittingHouse,
   pageOf,
   rowsAskedFor,
-  withUnreadable,
 } from '../domain/constituency.ts';
 import { mostOf } from '../domain/listOf.ts';
 import { type Clock, deadline } from '../foundation/clock.ts';
@@ -102,7 +101,7 @@ export async function readConstituencies(
     for (const row of list.constituencies) rows.set(row.uri, row);
     total = total === null || list.total === null ? null : total + list.total;
     complete &&= list.complete;
-    unreadable += list.unreadable ?? 0;
+    unreadable += list.unreadable;
   }
   if (complete) total = rows.size;
   return pageOf(question, inOrder(rows.values()), { total, complete, unreadable });
@@ -156,7 +155,7 @@ async function readPages(
     throw new UnexpectedReply(WHAT, `some of the ${total} rows that it speaks of`, 'none');
   }
   const constituencies = inOrder(rows.values());
-  const rest = { ...withUnreadable(unreadable.size), raw: null };
+  const rest = { unreadable: unreadable.size, raw: null };
   if (isPart) return { constituencies, total: null, complete: null, ...rest };
   if (total !== null) return { constituencies, total, complete: rows.size >= total, ...rest };
   // An empty page tells too, behind pages from the first row on that had no row twice.
@@ -183,7 +182,7 @@ function passOn(json: unknown): ConstituencyList {
     throw new UnexpectedReply(WHAT, 'a list', 'an unknown shape of more than 256 KiB');
   }
   const raw = parseReply(WHAT, z.record(z.string(), z.unknown()), json);
-  return { constituencies: null, total: null, complete: null, raw };
+  return { constituencies: null, total: null, complete: null, unreadable: 0, raw };
 }
 
 const filled = z.string().min(1);

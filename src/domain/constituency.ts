@@ -31,8 +31,8 @@ const list = z.object({
   total: count,
   /** These are all that match; `null` when the service does not tell. */
   complete: z.boolean().nullable(),
-  /** Rows that could not be read, and are left out. Absent: none. */
-  unreadable: z.int().optional(),
+  /** Rows that could not be read, and are left out. Lists of earlier builds do not tell. */
+  unreadable: z.int().default(0),
   /** The newest reply, unaltered, when its shape was not known. */
   raw: z.record(z.string(), z.unknown()).readonly().nullable(),
 });
@@ -67,7 +67,7 @@ export const rowsAskedFor = ({ skip, limit }: ConstituencyQuestion, total: numbe
 
 /** Why rows may be missing that the service has not given; `null`: it has given all of them. */
 export function gapIn({ question, list }: Answered): string | null {
-  const { constituencies, total, complete, unreadable = 0 } = list;
+  const { constituencies, total, complete, unreadable } = list;
   if (constituencies === null) return 'The reply has a shape that is not known: it is passed on as it came.';
   const asked = total === null ? 0 : rowsAskedFor(question, total);
   const given = constituencies.length + unreadable;
@@ -79,15 +79,13 @@ export function gapIn({ question, list }: Answered): string | null {
 
 /** A caveat about the list; `null` when there is none. */
 export function caveat(answered: Answered): string | null {
-  const { unreadable = 0 } = answered.list;
+  const { unreadable } = answered.list;
   const leftOut =
     unreadable === 0
       ? null
       : `Left out, as they cannot be read: ${unreadable} of the rows that the service gave.`;
   return gapIn(answered) ?? leftOut;
 }
-
-export const withUnreadable = (unreadable = 0) => (unreadable === 0 ? {} : { unreadable });
 
 /** The rows that `skip` and `limit` leave of a list, with the figures of the whole list. */
 export function pageOf(
@@ -98,7 +96,7 @@ export function pageOf(
   const from = skip ?? 0;
   const constituencies = rows.slice(from, limit === null ? undefined : from + limit);
   const isAll = complete && constituencies.length === total;
-  return { constituencies, total, complete: isAll, ...withUnreadable(unreadable), raw: null };
+  return { constituencies, total, complete: isAll, unreadable, raw: null };
 }
 
 // The Seanads of the Free State, of 1922 to 1934, have years in place of numbers.
@@ -115,7 +113,7 @@ export function newestHouse(houseNos: readonly (number | null)[]): number | null
 export function ofSittingHouse(question: ConstituencyQuestion, list: ConstituencyList): Answered {
   const rows = list.constituencies ?? [];
   const houseNo = newestHouse(rows.map(({ house }) => house.houseNo));
-  const { total, unreadable = 0 } = list;
+  const { total, unreadable } = list;
   const isWhole = list.complete || (total !== null && rows.length + unreadable >= total);
   if (!isWhole || houseNo === null) return { question: { ...question, skip: null, limit: null }, list };
   const ofHouse = rows.filter(({ house }) => house.houseNo === houseNo);

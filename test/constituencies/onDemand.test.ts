@@ -21,6 +21,7 @@ const list = {
   constituencies: [{ uri: 'u', name: 'Éadán', code: null, type: null, house }],
   total: 1,
   complete: true,
+  unreadable: 0,
   raw: null,
 };
 

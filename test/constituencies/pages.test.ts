@@ -56,6 +56,7 @@ test('reads the newer shape when only uri and name are there', async () => {
     ],
     total: 2,
     complete: true,
+    unreadable: 0,
     raw: null,
   });
 });
@@ -84,7 +85,7 @@ test.each([
 ])('an unknown shape is passed on as it came: %s', async (_, body) => {
   const { ask, asked } = service(() => body);
   const list = await readConstituencies(ask, ALL);
-  expect(list).toEqual({ constituencies: null, total: null, complete: null, raw: body });
+  expect(list).toEqual({ constituencies: null, total: null, complete: null, unreadable: 0, raw: body });
   expect(asked).toHaveLength(1);
 });
 
@@ -133,7 +134,13 @@ test('passes on an unknown shape when most rows are strange', async () => {
 test('passes on an unknown shape once when both chambers are asked for', async () => {
   const { ask, asked } = service(() => ({ results: 'none' }));
   const list = await readConstituencies(ask, { ...ALL, chamber: null });
-  expect(list).toEqual({ constituencies: null, total: null, complete: null, raw: { results: 'none' } });
+  expect(list).toEqual({
+    constituencies: null,
+    total: null,
+    complete: null,
+    unreadable: 0,
+    raw: { results: 'none' },
+  });
   expect(asked).toHaveLength(1);
 });
 

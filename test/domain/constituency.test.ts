@@ -44,7 +44,13 @@ test('the same name in many houses: by chamber, then by age, not by its digits: 
 });
 
 const ALL = { chamber: 'dail', houseNo: null, chamberIds: [], skip: null, limit: null } as const;
-const three = { constituencies: [row('a'), row('b'), row('c')], total: 3, complete: true, raw: null };
+const three = {
+  constituencies: [row('a'), row('b'), row('c')],
+  total: 3,
+  complete: true,
+  unreadable: 0,
+  raw: null,
+};
 
 test.each<[string, object, Partial<ConstituencyList>, RegExp | null]>([
   ['everything', {}, {}, null],

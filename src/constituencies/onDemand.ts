@@ -240,7 +240,7 @@ function saySame(before: Answered, after: Answered): boolean {
   return words(before) === words(after);
 }
 
-/** Throws where a list with gaps, or a reply of unknown shape, would take the place of a list. */
+/** Throws where a list with gaps or without a row that is there, or a reply of unknown shape, would take the place of a list. */
 function refuseWorse(before: Answered, after: Answered): void {
   if (before.list.constituencies === null) return;
   if (after.list.constituencies === null)
@@ -250,11 +250,18 @@ function refuseWorse(before: Answered, after: Answered): void {
       'another shape',
       'The list from before stays. If this lasts, please report it.',
     );
-  const gap = gapIn(after);
-  if (gap === null || gapIn(before) !== null) return;
-  throw failure('incomplete_list', `${gap} The whole list from before stays.`, {
+  const warning = caveat(after);
+  const isPart = gapIn(before) !== null;
+  if (warning === null || isPart || (gapIn(after) === null && hasRowsOf(after, before))) return;
+  throw failure('incomplete_list', `${warning} The list from before stays.`, {
     exit: EXIT.provider,
     retry: 'later',
     hint: 'Ask again later, or for one house.',
   });
+}
+
+/** A row that cannot be read does no harm where it is none of those that are there: it may be of another house. */
+function hasRowsOf(after: Answered, before: Answered): boolean {
+  const uris = new Set(after.list.constituencies?.map(({ uri }) => uri));
+  return before.list.constituencies?.every(({ uri }) => uris.has(uri)) ?? true;
 }

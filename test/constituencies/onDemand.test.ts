@@ -167,6 +167,18 @@ const halved: Fault = {
   },
 };
 
+const NAMELESS = { constituencyOrPanel: { uri: 'u9' } };
+const withRows = (change: (rows: readonly unknown[]) => readonly unknown[]): Fault => ({
+  kind: 'change',
+  change(body) {
+    const { results, head } = Object(body);
+    const rows = change(results);
+    return { head: { ...head, counts: { resultCount: rows.length } }, results: rows };
+  },
+});
+const nameless = withRows(([, ...others]) => [NAMELESS, ...others]);
+const anotherNameless = withRows((rows) => [...rows, NAMELESS]);
+
 test('postpones a request, by force too, when thirty lists were fetched in five minutes, and gives a fresh list all the same', async () => {
   const { ask, clock, requests, postponed } = await opened();
   for (let n = 0; n < 30; n += 1) expect(await ask({ force: true })).toMatchObject({ status: 'ok' });
@@ -242,6 +254,33 @@ test('passes an unknown shape and a list with gaps on when there is nothing bett
     error,
     data: { count, total, complete: true, stale: true },
   });
+});
+
+test('keeps a whole list when rows of the next one cannot be read, and takes what comes where there is none', async () => {
+  const { ask, switches, list } = await opened();
+  switches.fault('/v1/', nameless);
+  const left = { count: 42, warning: expect.stringContaining('cannot be read: 1 ') };
+  expect(await ask({})).toMatchObject({ status: 'ok', data: left });
+  expect(list()).toMatchObject({ count: 42, total: 43, complete: false });
+  // Another such list is as good.
+  expect(await ask({ force: true })).toMatchObject({ status: 'ok', data: { ...left, changed: false } });
+  switches.clearFaults();
+  expect(await ask({ force: true })).toMatchObject({ data: { count: 43, changed: true } });
+  const good = list();
+  switches.fault('/v1/', nameless);
+  expect(await ask({ force: true })).toMatchObject({
+    status: 'error',
+    error: { code: 'incomplete_list' },
+    data: { count: 43, complete: true, stale: true, fetched_at: good.fetched_at },
+  });
+  expect(list()).toEqual({ ...good, stale: true });
+  switches.clearFaults();
+  switches.fault('/v1/', anotherNameless);
+  const whole = { count: 43, stale: false, warning: expect.stringContaining('cannot be read: 1 ') };
+  expect(await ask({ force: true })).toMatchObject({ status: 'ok', data: whole });
+  switches.clearFaults();
+  switches.fault('/v1/', nameless);
+  expect(await ask({ force: true })).toMatchObject({ status: 'error', data: { count: 43, stale: true } });
 });
 
 test('drops the oldest list when there are more than a hundred beside the configured one', async () => {

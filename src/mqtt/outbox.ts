@@ -42,14 +42,18 @@ export class Outbox {
     this.#entries.set(key, { message, state });
   }
 
-  /** The oldest of that topic gives way, so that a flood drowns no event of another; where it is the only one, the oldest of all. */
+  /**
+   * The oldest of that topic gives way, so that a flood drowns no event of another; where it is the only one, the oldest that is no news
+   * until it is answered, since answers may go to a topic each.
+   */
   #makeRoom(newest: Message): void {
     const events: Message[] = [];
     for (const { message, state } of this.#entries.values())
       if (!message.retain && state !== 'underWay') events.push(message);
     if (events.length <= MOST_EVENTS) return;
     const [oldest = newest] = events;
-    this.#entries.delete(events.find((event) => event.topic === newest.topic && event !== newest) ?? oldest);
+    const alike = events.find((event) => event.topic === newest.topic && event !== newest);
+    this.#entries.delete(alike ?? events.find(({ onAnswered }) => onAnswered === undefined) ?? oldest);
   }
 
   /** The next message that is not on its way yet, oldest first. */

@@ -60,6 +60,16 @@ test('drops the oldest events of the same topic when they come as a flood', () =
   expect([...all.slice(0, 3), all.at(-1)]).toEqual(['a=1', 'eday=new', 'e=301', 'e=799']);
 });
 
+test('keeps what is news until the broker has it when answers to many topics come as a flood', () => {
+  const { outbox, take } = openFilled();
+  const news = { ...message('eday=new'), onAnswered: () => undefined };
+  outbox.put(news);
+  for (let count = 0; count < 800; count += 1) outbox.put(message(`e${count}=answer`));
+  const all = take();
+  expect(all).toHaveLength(500);
+  expect([...all.slice(0, 2), all.at(-1)]).toEqual(['eday=new', 'e301=answer', 'e799=answer']);
+});
+
 test('drops the oldest event of all when a flood has drowned none of the topic of the newest', () => {
   const flood = Array.from({ length: 500 }, (_, count) => `e=${count}`);
   const all = openFilled(...flood, 'eday=new').take();

@@ -172,7 +172,9 @@ export class Requests {
     const tell = (progress: string) => link.publish([{ ...message, payload: progress }]);
     const refused = wanted instanceof Failure ? wanted : null;
     const answer = { ...message, payload: await this.answer(name, payload, tell, refused) };
-    link.publish(wanted === null || refused ? [answer] : [answer, { ...answer, ...wanted }]);
+    if (wanted === null || wanted instanceof Failure) return link.publish([answer]);
+    const wantedAnswer = { ...answer, ...wanted };
+    link.publish(wanted.topic === message.topic ? [wantedAnswer] : [answer, wantedAnswer]);
   }
 
   #kindOf(name: string): string {

@@ -178,6 +178,13 @@ test('answers on our response topic alone when the one of MQTT 5 is empty', asyn
   expect(published.map(({ topic }) => topic)).toEqual([OURS]);
 });
 
+test('answers once, with the correlation data, when the response topic of MQTT 5 is our own', async () => {
+  const { ask, published } = open();
+  const correlationData = Buffer.of(7);
+  expect(await ask('', { responseTopic: OURS, correlationData })).toEqual([DONE]);
+  expect(published).toMatchObject([{ topic: OURS, correlationData }]);
+});
+
 test('refuses a request on our response topic when its correlation data has more than 1,024 bytes', async () => {
   const { ask, asked, published } = open();
   const correlationData = Buffer.alloc(1_025, 7);

@@ -56,7 +56,9 @@ export async function connectOnce(
     clientOptions(version, known, address, options),
   );
   client.on('message', (topic, payload, { retain, properties }) => {
-    const { responseTopic, correlationData } = properties ?? {};
+    // mqtt.js makes a list of what MQTT 5 forbids to come twice, and not every broker looks.
+    const [responseTopic] = [properties?.responseTopic].flat();
+    const [correlationData] = [properties?.correlationData].flat();
     onMessage?.({ topic, payload, retained: retain, responseTopic, correlationData });
   });
   const closed = closingOf(client);

@@ -8,9 +8,11 @@ import { Failure } from '../../src/foundation/failure.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import type { ProtocolVersion } from '../../src/mqtt/connection.ts';
 import { Culprit } from '../../src/mqtt/culprit.ts';
+import type { Incoming } from '../../src/mqtt/message.ts';
 import { openConnection } from '../../src/mqtt/opening.ts';
 import { LOCALHOST } from '../support/certificate.ts';
 import { handClock } from '../support/clock.ts';
+import { text, written } from '../support/packets.ts';
 import { startProbe } from '../support/probe.ts';
 import { settled } from '../support/rest.ts';
 import { openStack } from '../support/stack.ts';
@@ -297,4 +299,17 @@ test('ends the connection when the broker answers one of two filters', async () 
   const asked = connection.subscribe([{ filter: 'a' }, { filter: 'b' }]);
   await expect(asked).rejects.toMatchObject({ code: 'not_acknowledged' });
   expect(await connection.ended).toBeTruthy();
+});
+
+test('takes the first response topic when a message names two', async () => {
+  const place = (name: string) => Buffer.concat([Buffer.of(8), text(name), Buffer.of(9), text(name)]);
+  const properties = Buffer.concat([place('a/reply'), place('b/reply')]);
+  const body = Buffer.concat([text('x/request/a'), Buffer.of(properties.length), properties]);
+  const { url } = await answering((packet) =>
+    packet[0] === 0x10 ? [0x20, 3, 0, 0, 0, ...written({ type: 0x30, body })] : [],
+  );
+  const heard: Incoming[] = [];
+  await connect(url, { versions: [5], onMessage: (incoming) => void heard.push(incoming) });
+  await waitFor('the message', () => heard.length === 1);
+  expect(heard).toMatchObject([{ responseTopic: 'a/reply', correlationData: Buffer.from('a/reply') }]);
 });

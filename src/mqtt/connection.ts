@@ -61,6 +61,10 @@ export async function connectOnce(
     const [correlationData] = [properties?.correlationData].flat();
     onMessage?.({ topic, payload, retained: retain, responseTopic, correlationData });
   });
+  // A broker may ask for hours, after which alone a dead link would show. More pings than it asks for are allowed.
+  client.once('connect', () =>
+    client.keepaliveManager?.setKeepalive(Math.min(client.keepalive, KEEP_ALIVE_SECONDS)),
+  );
   const closed = closingOf(client);
   const connack = await new Promise<IConnackPacket | null>((resolve) => {
     client.on('packetreceive', (packet) => {

@@ -1,5 +1,5 @@
 // Limits that a broker announces: they are kept, and told where something is lost by them.
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { openConnection } from '../../src/mqtt/opening.ts';
 import { settled } from '../support/rest.ts';
@@ -154,3 +154,14 @@ test('pings as often as the broker asks when its keep alive is shorter than ours
   await waitFor('a ping', () => broker.pings > 0);
   expect([broker.connections, link.status().connected]).toEqual([1, true]);
 });
+
+test.each([5, 65_535])(
+  'pings after half a minute at the latest when the broker asks for %i seconds',
+  async (seconds) => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { broker } = await limited({ serverKeepAlive: seconds });
+    vi.advanceTimersByTime(Math.min(seconds, 30) * 1_000);
+    await waitFor('a ping', () => broker.pings > 0);
+  },
+);

@@ -8,7 +8,7 @@ import { about } from '../foundation/about.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { type Log, LogTail } from '../foundation/log.ts';
-import { claimDirectory } from '../store/locks.ts';
+import { type ClaimedDirectory, claimDirectory } from '../store/locks.ts';
 import { healthWords, listenIn, processSocket } from '../store/socket.ts';
 import { type Ingress, SUPERVISORS_INGRESS } from '../web/server.ts';
 import { dropRoot, waitForOptions } from './app.ts';
@@ -57,7 +57,7 @@ export async function startHousehold(
   io: Io,
 ): Promise<Daemon> {
   const { config, notices, scrubber } = settings;
-  const { answer, giveUp } = await claimDirectory(config.state_dir, systemClock, outside.log);
+  const claimed = await claimDirectory(config.state_dir, systemClock, outside.log);
   const daemon = await startDaemon({
     ...outside,
     config,
@@ -71,9 +71,31 @@ export async function startHousehold(
       const { reportText } = await import('./report.ts');
       return reportText(settings, io, 'This report comes from the running daemon.');
     },
-  }).catch((err) => giveUp().then(() => Promise.reject(err)));
-  answer(() => healthWords(daemon.isHealthy()));
-  return { ...daemon, stop: () => daemon.stop().finally(giveUp) };
+  }).catch((err) => claimed.giveUp().then(() => Promise.reject(err)));
+  claimed.answer(() => healthWords(daemon.isHealthy()));
+  const stopping = new AbortController();
+  void guardClaim(claimed, stopping.signal, outside.log);
+  async function stop(): Promise<void> {
+    stopping.abort();
+    await daemon.stop().finally(claimed.giveUp);
+  }
+  return { ...daemon, stop };
+}
+
+const LOOK_AT_CLAIM_EVERY_MS = 20_000;
+
+/** The state directory may be deleted, or moved away, under the running daemon. */
+async function guardClaim({ claimAgain }: ClaimedDirectory, stopping: AbortSignal, log: Log): Promise<void> {
+  for (;;) {
+    await systemClock.sleep(LOOK_AT_CLAIM_EVERY_MS, stopping);
+    if (stopping.aborted) return;
+    await claimAgain().catch((err) => {
+      if (stopping.aborted) return;
+      log.fatal({ err }, 'another heat2mqtt has the state directory by now: exiting');
+      // A graceful end would write into what is the other one's.
+      process.exit(EXIT.usage);
+    });
+  }
 }
 
 const WAIT_FOR_DATABASE_MS = 60_000;

@@ -176,9 +176,14 @@ export const askDaemon = (directory: string, clock: Clock): Promise<string | nul
   askIn(directory, SOCKET, ASK_MS, clock);
 
 /** A state directory that no other daemon uses meanwhile. */
-interface ClaimedDirectory {
+export interface ClaimedDirectory {
   /** False where there can be no socket: others can be there without anybody noticing. */
   readonly isAlone: boolean;
+  /**
+   * Listens again where the directory was taken away meanwhile, or where there could be no socket before. Rejects with
+   * already_running when another daemon has it.
+   */
+  claimAgain(): Promise<void>;
   /** `askDaemon` is told these words from now on. */
   answer(words: () => string): void;
   giveUp(): Promise<void>;
@@ -187,33 +192,58 @@ interface ClaimedDirectory {
 /** Rejects with already_running, and never for a daemon that is dead or a socket that cannot be made: then it goes on without. */
 export async function claimDirectory(directory: string, clock: Clock, log: Log): Promise<ClaimedDirectory> {
   let words = () => '';
+  let isVisited = false;
   let end: (() => Promise<void>) | null = null;
+  let isWarned = false;
   const listen = async () => {
     if (await isDaemonRunning(directory)) throw alreadyRunning(directory);
-    end = await listenIn(directory, SOCKET, () => words());
-  };
-  // Without the lock, two daemons that start together would both remove the socket of a dead one.
-  const start: LockHolder = { kind: 'start', held: new Set() };
-  try {
-    await withLock(join(directory, 'daemon.lock'), clock, start, listen).catch((err) => {
-      // Nobody needs a minute to start: the lock is one that cannot be taken away.
-      if (!(err instanceof Failure) || err.code !== 'state_busy') throw err;
-      return listen();
+    end = await listenIn(directory, SOCKET, () => {
+      isVisited = true;
+      return words();
     });
-  } catch (err) {
-    if (err instanceof Failure) throw err;
-    log.warn(
-      { fault: faultOf(err), directory, hint: NOT_NOTICED },
-      'there can be no socket in the state directory',
-    );
-  }
+  };
+  const claim = async () => {
+    try {
+      await alone(directory, clock, listen);
+    } catch (err) {
+      if (err instanceof Failure) throw err;
+      const about = { fault: faultOf(err), directory, hint: NOT_NOTICED };
+      if (!isWarned) log.warn(about, 'there can be no socket in the state directory');
+      isWarned = true;
+    }
+  };
+  await claim();
   return {
-    isAlone: end !== null,
+    get isAlone() {
+      return end !== null;
+    },
+    async claimAgain() {
+      isVisited = false;
+      const answer = await askDaemon(directory, clock);
+      // One that says nothing is starting, or was suspended: the next look tells.
+      if (isVisited || answer === '') return;
+      if (answer !== null) throw alreadyRunning(directory);
+      await end?.();
+      end = null;
+      await claim();
+      if (end !== null)
+        log.warn({ directory }, 'the socket of the state directory was gone, and is made again');
+    },
     answer(more) {
       words = more;
     },
     giveUp: async () => end?.(),
   };
+}
+
+/** Without the lock, two daemons that start together would both remove the socket of a dead one. */
+async function alone(directory: string, clock: Clock, listen: () => Promise<void>): Promise<void> {
+  const start: LockHolder = { kind: 'start', held: new Set() };
+  await withLock(join(directory, 'daemon.lock'), clock, start, listen).catch((err) => {
+    // Nobody needs a minute to start: the lock is one that cannot be taken away.
+    if (!(err instanceof Failure) || err.code !== 'state_busy') throw err;
+    return listen();
+  });
 }
 
 /** The same for what must not be done beside a daemon: rejects with may_be_running as well, unless forced. */

@@ -1,7 +1,7 @@
 // Sockets in the state directory, by which processes on this machine find one another: a daemon has one, and says on it how it is.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, chown, open, rm, stat } from 'node:fs/promises';
+import { chmod, chown, open, rename, rm, stat } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { type Clock, deadline } from '../foundation/clock.ts';
@@ -42,24 +42,43 @@ export async function listenIn(
   words: () => string,
 ): Promise<() => Promise<void>> {
   await makePrivateDirectory(directory);
-  const file = join(directory, name);
-  await rm(file, { force: true }).catch(() => setAside(file, 'damaged'));
+  // A server removes the path that it was told when it ends, whoever listens there by then.
+  const temporary = `${randomUUID().slice(0, 6)}.sock`;
   const server = createServer((visitor) => {
     // A visitor may break off, or never leave.
     visitor.on('error', () => undefined).end(words(), () => visitor.destroy());
   });
-  const { path, close } = await addressOf(directory, name);
+  const { path, close } = await addressOf(directory, temporary);
+  const end = () => new Promise<void>((resolve) => server.close(() => resolve())).finally(close);
   try {
     await once(server.listen(path), 'listening');
+    server.on('error', () => undefined).unref();
+    const isOurs = await putInPlace(directory, temporary, name);
+    return async () => {
+      if (await isOurs()) await rm(join(directory, name), { force: true }).catch(() => undefined);
+      await end();
+    };
   } catch (err) {
-    await close();
+    await end();
     throw err;
   }
-  server.on('error', () => undefined).unref();
+}
+
+/** Resolves to a function that tells whether it is still there. */
+async function putInPlace(directory: string, temporary: string, name: string) {
+  const file = join(directory, name);
   const { uid, gid } = await stat(directory);
-  await chmod(file, PRIVATE_FILE).catch(() => undefined);
-  await chown(file, uid, gid).catch(() => undefined);
-  return () => new Promise<void>((resolve) => server.close(() => resolve())).finally(close);
+  await chmod(join(directory, temporary), PRIVATE_FILE).catch(() => undefined);
+  await chown(join(directory, temporary), uid, gid).catch(() => undefined);
+  await rm(file, { force: true }).catch(() => setAside(file, 'damaged'));
+  await rename(join(directory, temporary), file);
+  const inode = () =>
+    stat(file).then(
+      ({ ino }) => ino,
+      () => null,
+    );
+  const placed = await inode();
+  return async () => placed === (await inode());
 }
 
 /** `null`: nobody listens there. */

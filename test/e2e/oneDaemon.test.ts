@@ -1,5 +1,5 @@
 // One daemon for one state directory, however long its path is.
-import { mkdir, readFile, symlink } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { STATE } from '../support/homes.ts';
@@ -48,3 +48,23 @@ test.each([88, 1_000])(
     expect((await again.end('SIGTERM')).code).toBe(0);
   },
 );
+
+test('a daemon whose state directory is taken away is still noticed, and gives way to one that took its place', async () => {
+  const { folder, configure, start, listen } = await openHomeWithBroker();
+  const state = join(folder, 'state');
+  const config = await configure({ http: false });
+  const probe = await listen();
+  const first = start(config);
+  await probe.until(STATE, ({ energy_total }) => Number(energy_total) > 0);
+  await rm(state, { recursive: true });
+  await first.says('is made again');
+  expect(await outcome(['run', '--config', config])).toMatchObject({ code: 2 });
+  // The other one has 20 seconds from the last look to take its place.
+  await rename(state, join(folder, 'moved'));
+  const second = start(config);
+  expect(await first.exited).toBe(2);
+  expect(first.output).toContain('"code":"already_running"');
+  await waitFor('online', () => probe.last('heat2mqtt/bridge/state')?.payload === 'online');
+  expect(await outcome(['healthcheck', '--config', config])).toMatchObject({ code: 0 });
+  expect((await second.end('SIGTERM')).code).toBe(0);
+});

@@ -2,7 +2,7 @@
 // start at once.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, rename, symlink, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -194,6 +194,53 @@ test('a second daemon is refused until the first has given the directory up', as
   await giveUp();
   expect(await readdir(path)).toEqual([]);
   await (await claimDirectory(path, systemClock, log)).giveUp();
+});
+
+test.each<[string, () => unknown]>([
+  ['deleted', () => rm(path, { recursive: true })],
+  ['moved away', () => rename(path, `${path}-before`)],
+  ['moved away and made anew', () => rename(path, `${path}-before`).then(() => mkdir(path))],
+  ['left without its socket', () => rm(join(path, 'daemon.sock'))],
+])('a daemon listens again when its directory was %s', async (_, takeAway) => {
+  const { log, lines } = logLines();
+  const claimed = await claimDirectory(path, systemClock, log);
+  claimed.answer(() => 'well');
+  await claimed.claimAgain();
+  expect(lines).toEqual([]);
+  await takeAway();
+  await claimed.claimAgain();
+  expect([claimed.isAlone, await askDaemon(path, systemClock)]).toEqual([true, 'well']);
+  expect(lines).toHaveLength(1);
+  await expect(claimDirectory(path, systemClock, log)).rejects.toMatchObject({ code: 'already_running' });
+  await claimed.giveUp();
+  expect(await readdir(path)).toEqual([]);
+});
+
+test('a daemon gives way, and leaves the socket alone, when another has its directory meanwhile', async () => {
+  const { log } = logLines();
+  const first = await claimDirectory(path, systemClock, log);
+  await rename(path, `${path}-before`);
+  const second = await claimDirectory(path, systemClock, log);
+  // It says nothing while it starts, and may still end.
+  await first.claimAgain();
+  second.answer(() => 'well');
+  await expect(first.claimAgain()).rejects.toMatchObject({ code: 'already_running', exitCode: 2 });
+  await first.giveUp();
+  expect(await askDaemon(path, systemClock)).toBe('well');
+  await second.giveUp();
+});
+
+test('a daemon listens later where there could be no socket at first, and warns once', async () => {
+  const { log, lines } = logLines();
+  const place = join(path, 'place');
+  await writeFile(place, 'a file');
+  const claimed = await claimDirectory(place, systemClock, log);
+  await claimed.claimAgain();
+  expect([claimed.isAlone, lines.length]).toEqual([false, 1]);
+  await rm(place);
+  await claimed.claimAgain();
+  expect([claimed.isAlone, await isDaemonRunning(place)]).toEqual([true, true]);
+  await claimed.giveUp();
 });
 
 test.each<[string, string, (at: string) => unknown]>([

@@ -29,6 +29,16 @@ test('who asks is told how it is at that moment; several share a directory', asy
   expect(await readdir(path)).toEqual([]);
 });
 
+test('the socket of a successor stays when the one before it ends', async () => {
+  const path = await openStack().folder();
+  const end = await listenIn(path, 'one.sock', () => 'before');
+  const endSuccessor = await listenIn(path, 'one.sock', () => 'after');
+  await end();
+  expect(await ask(path)).toBe('after');
+  await endSuccessor();
+  expect(await readdir(path)).toEqual([]);
+});
+
 test('a visitor who never leaves keeps no process from its end', async () => {
   const path = await openStack().folder();
   const end = await listenIn(path, 'one.sock', () => 'words');

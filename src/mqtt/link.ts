@@ -9,7 +9,7 @@ import { lossesBy } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
 import { Opener } from './opening.ts';
 import { RefusalList } from './refusalList.ts';
-import { connectionCut } from './refusals.ts';
+import { BrokerFailure, connectionCut } from './refusals.ts';
 import { type ReadRetained, Subscriber } from './subscriber.ts';
 
 export interface LinkOptions {
@@ -48,6 +48,13 @@ const STABLE_MS = 30_000;
 // Not every broker tells a client why it closes the connection.
 const SHORT_LIVED =
   "If this goes on: another client may use the same client id, or the broker's log tells why it cuts.";
+/** A broker that restarts, or a network that breaks, does so once or twice. */
+const MOST_WORDLESS = 2;
+const CUT_WITHOUT_A_WORD = new BrokerFailure(
+  'broker_cut',
+  'One connection to the broker after the other ends within half a minute, and the broker does not say why.',
+  SHORT_LIVED,
+);
 
 export class Link {
   readonly #options: LinkOptions;
@@ -68,6 +75,8 @@ export class Link {
   #lastWarning = '';
   /** The reason why the broker has ended the last connection, until one lasts. */
   #cut: Failure | null = null;
+  /** Connections in a row that did not last, and ended without a reason while nothing was under way. */
+  #wordless = 0;
   /** The limits of the present connection, or of the last one, cost these. */
   #losses: readonly Failure[] = [];
 
@@ -119,7 +128,10 @@ export class Link {
     }
     if (connection === null) return false;
     const end = await connection.ended;
-    this.#noteCut(connectionCut(end) ?? this.#cut);
+    const isWordless = !isStable && end.code === undefined && end.unanswered === undefined;
+    this.#wordless = isWordless ? this.#wordless + 1 : 0;
+    const cut = this.#wordless > MOST_WORDLESS ? CUT_WITHOUT_A_WORD : connectionCut(end);
+    this.#noteCut(cut ?? this.#cut);
     return isStable || end.nextGetsFurther;
   }
 

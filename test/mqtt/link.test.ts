@@ -130,6 +130,31 @@ test('waits longer and longer when a rival has the client id, and outlives it', 
   expect(link.status().connected).toBe(true);
 });
 
+test('tells that another may have the client id when the third connection in a row ends early without a word', async () => {
+  const { link, pass, lose, isConnected } = await connected();
+  const loseAgain = async () => {
+    await pass(20_000);
+    await isConnected();
+    await waitFor('an empty outbox', () => link.status().waiting === 0);
+    await lose();
+    await settled();
+  };
+  await lose();
+  await loseAgain();
+  expect(link.refusals()).toEqual([]);
+  await loseAgain();
+  const hint = expect.stringContaining('same client id');
+  expect(link.refusals()).toMatchObject([{ code: 'broker_cut', hint }]);
+  await pass(20_000);
+  await isConnected();
+  expect(link.refusals()).toHaveLength(1);
+  await pass(31_000);
+  expect(link.refusals()).toEqual([]);
+  // It has lasted: the next one that ends early is the first again.
+  await lose();
+  expect(link.refusals()).toEqual([]);
+});
+
 test('publishes only the last words when stop has begun', async () => {
   const { stack, broker, wire, link, stop } = await connected();
   wire.turn('muted');

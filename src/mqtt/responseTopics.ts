@@ -9,6 +9,12 @@ export interface ResponseTopics {
 }
 
 const LONGEST = 512;
+/** Brokers end the connection of whoever publishes to more levels: AWS IoT above eight, Mosquitto above two hundred. */
+const MOST_LEVELS = 8;
+/** `bridge/response/mine` below our base. */
+const LEVELS_BELOW_BASE = 3;
+/** MQTT lets a broker end the connection over a character that is none. */
+const UNFIT = /[+#\p{Cc}\p{Noncharacter_Code_Point}]/u;
 /** A level of a topic that is called so says itself that answers come there. */
 const ANSWER_LEVEL = /^(responses?|repl(y|ies)|answers?)$/i;
 
@@ -17,7 +23,9 @@ export function isAnswerPlace(
   baseTopic: string,
   { published, allowed }: ResponseTopics,
 ): boolean {
-  if (topic.length > LONGEST || /[+#\0]/.test(topic) || topic.startsWith('$')) return false;
+  const mostLevels = Math.max(MOST_LEVELS, levelsOf(baseTopic) + LEVELS_BELOW_BASE);
+  if (topic.length > LONGEST || levelsOf(topic) > mostLevels) return false;
+  if (UNFIT.test(topic) || topic.startsWith('$')) return false;
   const isBelow = (prefix: string) => topic.startsWith(`${prefix}/`);
   const isIn = (prefix: string) => topic === prefix || isBelow(prefix);
   if (isBelow(`${baseTopic}/bridge/response`)) return true;
@@ -25,3 +33,5 @@ export function isAnswerPlace(
   if (isBelow(baseTopic) || allowed.some(isIn)) return true;
   return topic.split('/').some((level) => ANSWER_LEVEL.test(level));
 }
+
+const levelsOf = (topic: string): number => topic.split('/').length;

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { failure } from '../../src/foundation/failure.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
 import { type Handler, Requests } from '../../src/mqtt/requests.ts';
+import { isAnswerPlace } from '../../src/mqtt/responseTopics.ts';
 import { transaction } from '../../src/publication/payloads/requests.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -123,6 +124,7 @@ test.each([
   ['a neighbour that begins like us', 'heating/reply'],
   ['what the configuration allows', 'phone/inbox'],
   ['what is below that', 'phone/inbox/7'],
+  ['eight levels', `${'a/'.repeat(7)}reply`],
   ['512 characters', `mine/${'x'.repeat(507)}`],
 ])('MQTT 5: an answer also goes to %s: %.40s', async (_, responseTopic) => {
   const { ask, asked, published } = open();
@@ -152,6 +154,9 @@ test.each([
   ['everything', '#'],
   ["the broker's topics", '$SYS/reply'],
   ['513 characters', `mine/${'x'.repeat(508)}`],
+  ['nine levels', `${'a/'.repeat(8)}reply`],
+  ['nine levels below our responses', `heat/bridge/response/${'/'.repeat(5)}`],
+  ['a character that cannot be printed', 'reply/\u0001'],
   ['513 characters below our responses', `heat/bridge/response/${'x'.repeat(492)}`],
 ])(
   'MQTT 5: a response topic of %s is refused on ours, and nothing is done: %.40s',
@@ -171,6 +176,11 @@ test.each([
     expect(lines.join()).toContain('request refused');
   },
 );
+
+test('lets an answer go below our responses when the base topic has more levels than others may have', () => {
+  const base = 'a/b/c/d/e/f';
+  expect(isAnswerPlace(`${base}/bridge/response/mine`, base, { published: [base], allowed: [] })).toBe(true);
+});
 
 test('answers on our response topic alone when the one of MQTT 5 is empty', async () => {
   const { ask, published } = open();

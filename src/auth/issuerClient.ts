@@ -6,7 +6,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { GrantUnusable, unreachable } from './issuerTrouble.ts';
 import type { Classify } from './refusals.ts';
-import { soundRetryAfter, withSoundSeconds } from './seconds.ts';
+import { soundReply } from './soundReply.ts';
 import type { Grant } from './tokens.ts';
 
 /** The metadata of the issuer; `null` before it is discovered. */
@@ -93,12 +93,13 @@ export class IssuerClient {
   }
 
   async #discover(library: Library): Promise<OpenIdClient.ServerMetadata> {
-    const { memory, issuer, client_id, timeout_seconds } = this.#deps;
+    const { memory, issuer, client_id, timeout_seconds, clock } = this.#deps;
     memory.metadata ??= library
       .discovery(new URL(issuer), client_id, undefined, library.None(), {
         execute: this.#mayBeInsecure ? [library.allowInsecureRequests] : [],
         timeout: timeout_seconds,
-        [library.customFetch]: (url: string, init: unknown) => this.#deps.fetch(url, init as RequestInit),
+        [library.customFetch]: (url: string, init: unknown) =>
+          soundReply(this.#deps.fetch(url, init as RequestInit), () => undefined, clock.now()),
       })
       .then((discovered) => discovered.serverMetadata())
       .catch((err: unknown) => {
@@ -118,7 +119,7 @@ export class IssuerClient {
     const configuration = new library.Configuration(metadata, client_id, tolerance, library.None());
     configuration.timeout = timeout_seconds;
     configuration[library.customFetch] = (url: string, init: unknown) =>
-      sound(this.#deps.fetch(url, init as RequestInit), onReply, clock.now());
+      soundReply(this.#deps.fetch(url, init as RequestInit), onReply, clock.now());
     if (this.#mayBeInsecure) library.allowInsecureRequests(configuration);
     return configuration;
   }
@@ -149,34 +150,3 @@ const toGrant = (reply: Reply): Grant => ({
   expiresInSeconds: Number(reply.expires_in),
   refreshExpiresInSeconds: Number(reply.refresh_expires_in) || null,
 });
-
-/**
- * The answer as openid-client is to see it: it prefers a WWW-Authenticate header to the body, but only the body says what was refused;
- * and it takes every number of seconds for meant. `onReply` gets the JSON.
- */
-async function sound(
-  pending: Promise<Response>,
-  onReply: (json: unknown) => void,
-  now: number,
-): Promise<Response> {
-  const response = await pending;
-  const { status, statusText } = response;
-  const headers = new Headers(response.headers);
-  headers.delete('www-authenticate');
-  const later = soundRetryAfter(headers.get('retry-after'), now);
-  if (later !== null) headers.set('retry-after', later);
-  const text = await response.text();
-  const json = jsonIn(text);
-  const reply = withSoundSeconds(json);
-  onReply(reply);
-  const body = reply === json ? text || null : JSON.stringify(reply);
-  return new Response(body, { status, statusText, headers });
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}

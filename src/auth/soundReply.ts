@@ -1,4 +1,5 @@
-// The numbers of seconds that an issuer gives, within reason: a mistake of its makes nobody ask without a pause, or wait for ever.
+// An answer of the issuer as openid-client is to see it: what can be used is not refused for its spelling, and its numbers of seconds are
+// within reason.
 import { retryAfterMs } from '../foundation/retry.ts';
 
 interface Bounds {
@@ -21,8 +22,41 @@ function bounded(given: unknown, { least, most, usual }: Bounds): number {
   return typeof seconds === 'number' && seconds > 0 ? Math.min(Math.max(seconds, least), most) : usual;
 }
 
+/**
+ * openid-client prefers a WWW-Authenticate header to the body, but only the body says what was refused; and it takes every number of
+ * seconds for meant. `onReply` gets the JSON.
+ */
+export async function soundReply(
+  pending: Promise<Response>,
+  onReply: (json: unknown) => void,
+  now: number,
+): Promise<Response> {
+  const response = await pending;
+  const { status, statusText } = response;
+  const headers = new Headers(response.headers);
+  headers.delete('www-authenticate');
+  const later = soundRetryAfter(headers.get('retry-after'), now);
+  if (later !== null) headers.set('retry-after', later);
+  const text = await response.text();
+  const json = soundJson(jsonIn(text));
+  onReply(json);
+  return new Response(JSON.stringify(json) ?? (text || null), { status, statusText, headers });
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text, withoutEmpty);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Some issuers write a key that has no value, where others leave it out. */
+const withoutEmpty = (_: string, value: unknown): unknown =>
+  value === null || value === '' ? undefined : value;
+
 /** JSON of a token or device authorization endpoint; anything else stays as it is. */
-export function withSoundSeconds(json: unknown): unknown {
+function soundJson(json: unknown): unknown {
   const reply = Object(json) as Record<string, unknown>;
   if (typeof reply.device_code === 'string') {
     const expires_in = bounded(reply.expires_in, CODE_LIFE);
@@ -36,11 +70,13 @@ export function withSoundSeconds(json: unknown): unknown {
     most: Number.MAX_VALUE,
     usual: 0,
   });
-  return { ...reply, expires_in, refresh_expires_in };
+  const { token_type = 'Bearer' } = reply;
+  // Nothing depends on the granted scope, which some write as a list.
+  return { ...reply, token_type, scope: undefined, expires_in, refresh_expires_in };
 }
 
 /** A header `Retry-After` of at most half an hour, in seconds; `null`: there is none that can be read. */
-export function soundRetryAfter(header: string | null, now: number): string | null {
+function soundRetryAfter(header: string | null, now: number): string | null {
   const ms = retryAfterMs(header, now);
   return ms === null ? null : String(Math.ceil(ms / 1000));
 }

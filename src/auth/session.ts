@@ -94,9 +94,9 @@ export class Session {
 
   /** The API has answered: it accepts the access tokens, and no login is needed. */
   async accepted(): Promise<void> {
-    const { budget, clock, withLock } = this.#deps;
+    const { budget, withLock } = this.#deps;
     const isInDoubt = this.#state === 'backoff' || this.#wasRefused;
-    if (isInDoubt && token.usable(this.#tokens.now, [], clock) !== null) this.#enter('ok');
+    if (isInDoubt && this.hasUsableAccess) this.#enter('ok');
     if (this.#since.areUseful) return;
     this.#since = { ...this.#since, areUseful: true };
     if (await budget.isUnproven()) await withLock(() => budget.useful());
@@ -156,6 +156,11 @@ export class Session {
       accessExpiresAt: set?.accessExpiresAt ?? null,
       refreshExpiresAt: set?.refreshExpiresAt ?? null,
     };
+  }
+
+  /** A request that starts now may use the access token. */
+  get hasUsableAccess(): boolean {
+    return token.usable(this.#tokens.now, [], this.#deps.clock) !== null;
   }
 
   /** A refresh may bring the next access token. */

@@ -21,11 +21,9 @@ export function signInNotices({ accounts, config, topics, zone, clock, log }: Co
   const codesTold = new Map<string, string>();
   const idOf = ({ id }: Account) => `${topics.base}/account/${id}/sign_in`;
 
-  /** An untried session also reports ok: check its expiry. */
-  function isSignedIn({ upstream }: Account): boolean {
-    const { state, accessExpiresAt } = upstream.session.status();
-    return state === 'ok' && accessExpiresAt !== null && accessExpiresAt > clock.now();
-  }
+  /** An untried session also reports ok, without a token that could be used. */
+  const isSignedIn = ({ upstream: { session } }: Account): boolean =>
+    session.status().state === 'ok' && session.hasUsableAccess;
 
   function messageFor({ upstream }: Account): string {
     const { fault } = upstream.session;

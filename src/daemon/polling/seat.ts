@@ -64,8 +64,7 @@ export class Seat {
   /** Only a poll tells that somebody has to sign in, and it asks nothing. */
   get #waitsForPerson(): boolean {
     const { login, session } = this.account.upstream;
-    const { accessExpiresAt } = session.status();
-    return login.needsPerson && !session.isRenewable && (accessExpiresAt ?? 0) <= this.#clock.now();
+    return login.needsPerson && !session.isRenewable && !session.hasUsableAccess;
   }
 
   /** The household calls it each second: a due time that is too far away comes from a clock that was wrong. */

@@ -78,8 +78,8 @@ class Attempts {
   readonly #account: Account;
   readonly #options: SignInOptions;
   readonly #limit: RateLimit;
-  // A second click must not send a one-time code again that has served.
-  readonly #passwordsInOrder = concurrencyLimit(1);
+  // A second click must not send a code again that has served.
+  readonly #inOrder = concurrencyLimit(1);
   #device: DeviceAttempt | null = null;
   #link: CodeFlow | null = null;
 
@@ -123,7 +123,7 @@ class Attempts {
     if ([username, password, code].some(({ length }) => length > LONGEST_TYPED))
       return malformed(`At most ${LONGEST_TYPED} characters are allowed.`);
     const typed = { username, password, code: code.replace(/\s/g, '') || null };
-    return this.#passwordsInOrder(() => this.#tryPassword(typed));
+    return this.#inOrder(() => this.#tryPassword(typed));
   }
 
   async #tryPassword(typed: TypedCredentials): Promise<Reply> {
@@ -159,8 +159,7 @@ class Attempts {
 
   async goByLink(exchange: Exchange): Promise<Reply> {
     const { pasted } = await fieldsOf(exchange);
-    this.#link = pasted === undefined ? await this.#beginLink() : await this.#finishLink(pasted.trim());
-    return this.#link === null ? this.#signedIn('link') : json({ address: this.#link.url.href });
+    return pasted === undefined ? this.#beginLink() : this.#inOrder(() => this.#finishLink(pasted.trim()));
   }
 
   /** Attempts by another method are not needed any more. */
@@ -198,34 +197,31 @@ class Attempts {
     }
   }
 
-  async #beginLink(): Promise<CodeFlow> {
+  async #beginLink(): Promise<Reply> {
     await this.#begin();
-    return this.#account.upstream.issuer.withScope((scope) => this.#beginCodeFlow(scope));
+    return this.#account.upstream.issuer.withScope((scope) => this.#offerLink(scope));
   }
 
-  #beginCodeFlow(scope: string): Promise<CodeFlow> {
+  async #offerLink(scope: string): Promise<Reply> {
     const { redirectUri } = this.#options;
     if (redirectUri === undefined) throw noRedirectUri('Signing in by a link');
-    return this.#account.upstream.issuer.beginCodeFlow(redirectUri, scope);
+    this.#link = await this.#account.upstream.issuer.beginCodeFlow(redirectUri, scope);
+    return json({ address: this.#link.url.href });
   }
 
-  /** Resolves to another link where the issuer wants fewer scopes than the first one asked for. */
-  async #finishLink(pasted: string): Promise<CodeFlow | null> {
+  /** Offers another link where the issuer wants fewer scopes than the first one asked for. */
+  async #finishLink(pasted: string): Promise<Reply> {
     const { session, issuer } = this.#account.upstream;
     const flow = this.#link;
     if (flow === null) throw impossible('no_attempt', 'No link was asked for. Begin again.');
     const mistake = flow.mistakeIn(pasted);
     if (mistake !== null) throw impossible('wrong_address', mistake);
-    const step = async (scope: string) => {
-      if (this.#link !== flow) return this.#beginCodeFlow(scope);
-      this.#link = null;
+    let hasServed = false;
+    return issuer.withScope(async (scope) => {
+      if (hasServed) return this.#offerLink(scope);
+      hasServed = true;
       await session.storeGrant(await flow.finish(new URL(pasted)));
-      return null;
-    };
-    return issuer.withScope(step).catch((err) => {
-      // Another browser may have begun one meanwhile.
-      this.#link ??= flow;
-      throw err;
+      return this.#signedIn('link');
     });
   }
 }

@@ -56,9 +56,7 @@ export async function connectOnce(
     clientOptions(version, known, address, options),
   );
   client.on('message', (topic, payload, { retain, properties }) => {
-    // mqtt.js makes a list of what MQTT 5 forbids to come twice, and not every broker looks.
-    const [responseTopic] = [properties?.responseTopic].flat();
-    const [correlationData] = [properties?.correlationData].flat();
+    const { responseTopic, correlationData } = properties ?? {};
     onMessage?.({ topic, payload, retained: retain, responseTopic, correlationData });
   });
   // A broker may ask for hours, after which alone a dead link would show. More pings than it asks for are allowed.
@@ -68,6 +66,7 @@ export async function connectOnce(
   const closed = closingOf(client);
   const connack = await new Promise<IConnackPacket | null>((resolve) => {
     client.on('packetreceive', (packet) => {
+      takeFirst(packet);
       if (packet.cmd === 'connack') resolve(packet);
     });
     void closed.then(() => resolve(null));
@@ -80,6 +79,13 @@ export async function connectOnce(
   const { fault } = await closed;
   client.end(true);
   throw notEncrypted(fault, tls, clock.now()) ?? whyNotConnected(answer, fault, version, address.caution);
+}
+
+/** mqtt.js makes a list of a property that comes twice, and fails over it. MQTT 5 forbids that, but not every broker looks. */
+function takeFirst(packet: object): void {
+  const { properties = {} } = packet as { readonly properties?: object };
+  for (const [name, value] of Object.entries(properties))
+    if (Array.isArray(value)) Object.assign(properties, { [name]: value[0] });
 }
 
 function clientOptions(

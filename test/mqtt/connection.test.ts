@@ -313,3 +313,15 @@ test('takes the first response topic when a message names two', async () => {
   await waitFor('the message', () => heard.length === 1);
   expect(heard).toMatchObject([{ responseTopic: 'a/reply', correlationData: Buffer.from('a/reply') }]);
 });
+
+test('connects when the broker announces something twice', async () => {
+  const keepAlive = [0x13, 0, 5, 0x13, 0, 6];
+  const maximum = [0x21, 0, 3, 0x21, 0, 4];
+  const { url } = await answering((packet) =>
+    packet[0] === 0x10 ? [0x20, 15, 0, 0, 12, ...keepAlive, ...maximum] : [],
+  );
+  const connection = await connect(url, { versions: [5] });
+  expect(connection.limits.receiveMaximum).toBe(3);
+  await settled();
+  expect(connection.isOpen).toBe(true);
+});

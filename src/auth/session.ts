@@ -59,6 +59,19 @@ const AFTER_LOGIN = {
   isUnanswered: false,
 };
 
+interface Standing extends Pick<AuthStatus, 'state' | 'nextAttemptAt'> {
+  readonly fault: Failure | null;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+const WELL: Standing = { state: 'ok', fault: null, nextAttemptAt: null, at: 0 };
+
+/** A refresh got no answer while the clock was ahead, and is not due by the clock as it is now. */
+function isOver({ state, at }: Standing, current: token.CurrentTokens | null, clock: Clock): boolean {
+  if (state !== 'provider_down' || current === null || clock.now() >= at) return false;
+  return (token.msUntilRefresh(current, 0, clock) ?? 0) > 0;
+}
+
 export class Session {
   readonly #deps: SessionDeps;
   readonly #tokens: SessionTokens;
@@ -67,9 +80,7 @@ export class Session {
   // Realms end sessions after hours; some do after minutes.
   readonly #loginsForEndedSession: RateLimit;
   #since = AFTER_LOGIN;
-  #state: AuthState = 'ok';
-  #nextAttemptAt: number | null = null;
-  #fault: Failure | null = null;
+  #entered = WELL;
 
   constructor(deps: SessionDeps) {
     this.#deps = deps;
@@ -95,7 +106,7 @@ export class Session {
   /** The API has answered: it accepts the access tokens, and no login is needed. */
   async accepted(): Promise<void> {
     const { budget, withLock } = this.#deps;
-    const isInDoubt = this.#state === 'backoff' || this.#wasRefused;
+    const isInDoubt = this.#standing.state === 'backoff' || this.#wasRefused;
     if (isInDoubt && this.hasUsableAccess) this.#enter('ok');
     if (this.#since.areUseful) return;
     this.#since = { ...this.#since, areUseful: true };
@@ -149,13 +160,9 @@ export class Session {
   }
 
   status(): AuthStatus {
-    const set = this.#tokens.now?.set;
-    return {
-      state: this.#state,
-      nextAttemptAt: this.#nextAttemptAt,
-      accessExpiresAt: set?.accessExpiresAt ?? null,
-      refreshExpiresAt: set?.refreshExpiresAt ?? null,
-    };
+    const { state, nextAttemptAt } = this.#standing;
+    const { accessExpiresAt = null, refreshExpiresAt = null } = this.#tokens.now?.set ?? {};
+    return { state, nextAttemptAt, accessExpiresAt, refreshExpiresAt };
   }
 
   /** A request that starts now may use the access token. */
@@ -174,9 +181,9 @@ export class Session {
     return this.#deps.wantsRefreshToken && this.#tokens.now?.set.refreshToken === null;
   }
 
-  /** The last failure; `null`: none. */
+  /** The failure that is in the way; `null`: none. */
   get fault(): Failure | null {
-    return this.#fault;
+    return this.#standing.fault;
   }
 
   /** The last login was refused, and the next one waits. */
@@ -184,14 +191,16 @@ export class Session {
     return this.#wasRefused && !this.#deps.login.needsPerson;
   }
 
+  get #standing(): Standing {
+    return isOver(this.#entered, this.#tokens.now, this.#deps.clock) ? WELL : this.#entered;
+  }
+
   get #wasRefused(): boolean {
-    return this.#fault instanceof LoginRefused || this.#fault instanceof LoginSuspended;
+    return this.fault instanceof LoginRefused || this.fault instanceof LoginSuspended;
   }
 
   #enter(state: AuthState, fault: Failure | null = null, nextAttemptAt: number | null = null): void {
-    this.#state = state;
-    this.#fault = fault;
-    this.#nextAttemptAt = nextAttemptAt;
+    this.#entered = { state, fault, nextAttemptAt, at: this.#deps.clock.now() };
     this.#deps.onChange?.();
   }
 
@@ -215,7 +224,7 @@ export class Session {
     const usable = token.usable(current, rejected, this.#deps.clock);
     if (usable !== null) return usable;
     if (current !== null && mayRefresh && this.isRenewable && rejected.length < 2) {
-      this.#enter('refreshing', this.#fault);
+      this.#enter('refreshing', this.fault);
       const refreshed = await this.#refresh(current);
       if (refreshed !== null) return refreshed;
     }
@@ -282,7 +291,7 @@ export class Session {
   async #logIn(typed: TypedCredentials | null = null): Promise<string> {
     const { login, log, onLogin } = this.#deps;
     try {
-      const grant = await login.attempt(typed, () => this.#enter('refreshing', this.#fault));
+      const grant = await login.attempt(typed, () => this.#enter('refreshing', this.fault));
       log.info('logged in');
       this.#since = AFTER_LOGIN;
       onLogin?.();

@@ -1,8 +1,9 @@
 // What a clock may do: not set at boot, years ahead, set back, or a machine that was asleep over a time of the schedule.
 import { expect, test } from 'vitest';
 import type { Clock } from '../../src/foundation/clock.ts';
+import { look } from '../simulator/visitor.ts';
 import { booked, HEALTH, STATE, USAGE } from '../support/homes.ts';
-import { DAY_MS, firstPoll, HOUR_MS, openStory } from '../support/story.ts';
+import { DAY_MS, firstPoll, HOUR_MS, MINUTE_MS, openStory } from '../support/story.ts';
 
 /** A clock of the daemon alone, which is off by so much. */
 function offBy(ms: number) {
@@ -73,4 +74,27 @@ test('a first start whose clock is three years ahead, then right: the origin is 
   await story.nextPoll(4 * HOUR_MS);
   const state = await probe.until(STATE, ({ origin }) => origin === '2023-01-01');
   expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
+});
+
+test('tells no trouble of a refresh when that failed in the year 9999, and the clock is right again', async () => {
+  const { off, daemonClock } = offBy(0);
+  const story = await openStory({ daemonClock });
+  const probe = await story.listen();
+  await story.start();
+  await story.polled(1);
+  await story.pass(10 * MINUTE_MS, 10_000);
+  // Certificates have long ended there.
+  const isAway = story.simulator.switches.fault('/', { kind: 'reset' });
+  off.ms = Date.UTC(9999, 5, 1) - story.clock.now();
+  await story.pass(10_000, 1_000);
+  expect(story.logged('refresh ahead of expiry failed')).toHaveLength(1);
+  await probe.until(HEALTH, ({ auth }) => look(auth, 'home.state') === 'provider_down');
+  isAway.remove();
+  const { refreshGrants } = story.simulator.counters;
+  const { asked } = refreshGrants;
+  off.ms = 0;
+  await story.pass(6 * MINUTE_MS, 10_000);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], auth: { home: { state: 'ok' } } });
+  // No refresh was due meanwhile.
+  expect(refreshGrants.asked).toBe(asked);
 });

@@ -354,6 +354,7 @@ export class Connection {
   #giveUp(fault?: Error): void {
     // mqtt.js ignores a second end() while it waits for acknowledgements; without its socket it ends all the same.
     this.#client.stream.destroy(fault);
-    this.#client.end(true);
+    // mqtt.js throws where the first message that it gives up ends it before it has given up the others.
+    queueMicrotask(() => this.#client.end(true));
   }
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { Failure } from '../../src/foundation/failure.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
@@ -324,4 +324,38 @@ test('connects when the broker announces something twice', async () => {
   expect(connection.limits.receiveMaximum).toBe(3);
   await settled();
   expect(connection.isOpen).toBe(true);
+});
+
+/** Three messages to a broker that answers the first of them so, and no other. */
+async function underWay(answer: readonly number[]) {
+  let publishes = 0;
+  const { url } = await answering((packet) => {
+    if (packet[0] === 0x10) return [0x20, 3, 0, 0, 0];
+    publishes += 1;
+    return publishes === 1 ? answer : [];
+  });
+  const connection = await connect(url, { versions: [5] });
+  const sent = [1, 2, 3].map(() => connection.publish(event('1')));
+  const areRejected = async () => {
+    for (const message of sent) await expect(message).rejects.toMatchObject({ code: 'not_acknowledged' });
+    await connection.ended;
+  };
+  return { areRejected };
+}
+
+test.each([
+  ['a second CONNACK', [0x20, 3, 0, 0, 0]],
+  ['a packet that is none', [0xff, 0xff, 0xff, 0xff, 0xff]],
+])('rejects everything that is under way when the broker answers with %s', async (_, answer) => {
+  const { areRejected } = await underWay(answer);
+  await areRejected();
+});
+
+test('rejects everything that is under way when the broker answers no ping', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { areRejected } = await underWay([]);
+  await settled();
+  vi.advanceTimersByTime(60_000);
+  await areRejected();
 });

@@ -129,7 +129,9 @@ function refusalIn(library: Library, err: unknown, classify: Classify): Failure 
   const isAnswer =
     err instanceof library.AuthorizationResponseError ||
     (isRefusal(library, err) && !ADDRESS_IS_GONE.includes(err.status));
-  return isAnswer ? classify(err.error, err.error_description ?? '') : null;
+  if (!isAnswer) return null;
+  const { error, error_description: words } = err;
+  return classify(error, typeof words === 'string' ? words : '');
 }
 
 const isRefusal = (library: Library, err: unknown): err is OpenIdClient.ResponseBodyError =>

@@ -23,8 +23,8 @@ function bounded(given: unknown, { least, most, usual }: Bounds): number {
 }
 
 /**
- * openid-client prefers a WWW-Authenticate header to the body, but only the body says what was refused; and it takes every number of
- * seconds for meant. `onReply` gets the JSON.
+ * openid-client prefers a WWW-Authenticate header, the status and the media type to the body, but only the body says what was refused;
+ * and it takes every number of seconds for meant. `onReply` gets the JSON.
  */
 export async function soundReply(
   pending: Promise<Response>,
@@ -32,7 +32,7 @@ export async function soundReply(
   now: number,
 ): Promise<Response> {
   const response = await pending;
-  const { status, statusText } = response;
+  const { statusText } = response;
   const headers = new Headers(response.headers);
   headers.delete('www-authenticate');
   const later = soundRetryAfter(headers.get('retry-after'), now);
@@ -40,7 +40,16 @@ export async function soundReply(
   const text = await response.text();
   const json = soundJson(jsonIn(text));
   onReply(json);
+  if (typeof json === 'object') headers.set('content-type', 'application/json');
+  const status = statusOf(json, response.status);
   return new Response(JSON.stringify(json) ?? (text || null), { status, statusText, headers });
+}
+
+/** Some refuse with a status of success: a password that is refused must not be sent again and again. */
+function statusOf(json: unknown, status: number): number {
+  if (typeof json !== 'object' || status < 200 || status > 299) return status;
+  const { error, access_token } = Object(json) as Record<string, unknown>;
+  return typeof error === 'string' && access_token === undefined ? 400 : 200;
 }
 
 function jsonIn(text: string): unknown {

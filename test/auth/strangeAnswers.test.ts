@@ -1,4 +1,4 @@
-// Answers of issuers that write JSON in ways of their own: what can be used is used, by every grant.
+// Answers of issuers that write them in ways of their own: what can be used is used, and what refuses is a refusal.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { signInByForm } from '../../src/auth/form.ts';
 import { createHttpClient } from '../../src/http/client.ts';
@@ -111,4 +111,38 @@ test.each([[null], ['']])('begins a device sign-in when the address with the cod
   const fault = changed({ verification_uri_complete: none, interval: none });
   account.simulator.switches.fault(`${TOKEN_PATH}/openid-connect/auth/device`, fault);
   expect(await account.issuer().beginDevice()).toMatchObject({ completeUri: null });
+});
+
+const REFUSAL = { error: 'invalid_grant' };
+const typed = (type: string) => ({ 'content-type': type });
+const HTML = typed('text/html;charset=utf-8');
+
+test.each<[string, Omit<Extract<Fault, { kind: 'reply' }>, 'kind'>]>([
+  ['as HTML', { status: 401, body: REFUSAL, headers: HTML }],
+  ['as text', { status: 400, body: REFUSAL, headers: typed('text/plain') }],
+  ['as JSON in capitals', { status: 400, body: REFUSAL, headers: typed('Application/JSON') }],
+  ['with a status of success', { status: 200, body: REFUSAL }],
+  ['with a status of success, as HTML', { status: 200, body: REFUSAL, headers: HTML }],
+  ['with a description that is a number', { status: 400, body: { ...REFUSAL, error_description: 5 } }],
+  ['with a description that is a list', { status: 401, body: { ...REFUSAL, error_description: ['no'] } }],
+])('counts a refused password, and takes a session for ended, when that is said %s', async (_, answer) => {
+  account.simulator.switches.fault(TOKEN_ENDPOINT, { kind: 'reply', ...answer });
+  const issuer = account.issuer();
+  const refused = await refusalOf(issuer.login(USERNAME, PASSWORD));
+  expect(refused).toMatchObject({ code: 'bad_credentials_or_locked', about: 'password' });
+  expect(await refusalOf(issuer.refresh('any'))).toMatchObject({ code: 'session_ended' });
+});
+
+test.each([
+  [201, 'application/json'],
+  [203, 'application/json'],
+  [200, 'text/html'],
+  [201, 'text/plain'],
+])('uses tokens when they come with HTTP %d as %s', async (status, type) => {
+  const body = { access_token: 'opaque', token_type: 'Bearer', refresh_token: 'next' };
+  const answer: Fault = { kind: 'reply', status, body, headers: typed(type) };
+  account.simulator.switches.fault(TOKEN_ENDPOINT, answer);
+  const granted = { accessToken: 'opaque', refreshToken: 'next' };
+  expect(await account.issuer().login(USERNAME, PASSWORD)).toMatchObject(granted);
+  expect(await account.issuer().refresh('any')).toMatchObject(granted);
 });

@@ -36,7 +36,14 @@ const MISFITS: readonly unknown[] = [
   'OAUTH_INVALID_RESPONSE',
   'OAUTH_UNSUPPORTED_OPERATION',
 ];
-const NO_ADDRESS: readonly unknown[] = ['OAUTH_MISSING_SERVER_METADATA', 'OAUTH_INVALID_SERVER_METADATA'];
+const NO_ADDRESS: readonly unknown[] = [
+  'OAUTH_MISSING_SERVER_METADATA',
+  'OAUTH_INVALID_SERVER_METADATA',
+  // An issuer behind a proxy may name http: where it is reached by https:.
+  'OAUTH_HTTP_REQUEST_FORBIDDEN',
+  'OAUTH_REQUEST_PROTOCOL_FORBIDDEN',
+  'ERR_INVALID_URL',
+];
 
 /** The failure tells what the request ended with, never its text. `caFile`: `provider.ca_file`. `hasGranted`: tokens had come. */
 export function unreachable(

@@ -115,6 +115,18 @@ test.each([
     'names no usable token_endpoint in its metadata',
     'provider.issuer',
   ],
+  [
+    'a token endpoint of another protocol',
+    { token_endpoint: 'ftp://elsewhere.example.org/token' },
+    'names no usable address in its metadata',
+    'provider.issuer',
+  ],
+  [
+    'a name that is no address',
+    { issuer: 'energy' },
+    'names no usable address in its metadata',
+    'provider.issuer',
+  ],
 ])('metadata with %s: no network trouble, and no password is sent', async (_, over, words, hint) => {
   account.simulator.switches.fault(DISCOVERY_PATH, changed(over));
   const err = await refusalOf(account.issuer().login('me@example.org', 'demo'));

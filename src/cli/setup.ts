@@ -2,7 +2,6 @@
 // configuration and the files of its passwords, and offers what comes next. On a file that is there it changes what is answered
 // otherwise.
 import { existsSync } from 'node:fs';
-import { access, constants } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { ConfigInvalid } from '../config/faults.ts';
 import { readConfigText } from '../config/load.ts';
@@ -21,6 +20,7 @@ import { pageWords } from './setup/page.ts';
 import { STEPS } from './setup/questions.ts';
 import { unitOf, writeService } from './setup/service.ts';
 import { offerWitnesses } from './setup/witness.ts';
+import { tryRoom, unwritable } from './writing.ts';
 
 export const setup: Command<'setup'> = async (given, io) => {
   if (!io.isInteractive)
@@ -43,8 +43,8 @@ export const setup: Command<'setup'> = async (given, io) => {
 async function openAnswers(path: string, io: Io): Promise<Answers> {
   const folder = dirname(resolve(path));
   const text = existsSync(path) ? await readConfigText(path) : null;
-  await access(folder, constants.W_OK).catch((err) => {
-    throw wrongUsage(`${path} cannot be written there (${err.code}).`);
+  await tryRoom(folder).catch((err) => {
+    throw unwritable(path, err.code);
   });
   const answers = new Answers(path, text, seedFor(path, io), io);
   refuseInFleet(answers.at('fleet'), 'setup', 'docs/fleet.md tells what its configuration needs');

@@ -1,6 +1,7 @@
 // The files that commands write: for nobody but the user who types them.
-import { resolve } from 'node:path';
-import { type Content, replace } from '../store/privateFiles.ts';
+import { rm, writeFile as writeOnce } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { type Content, PRIVATE_FILE, replace } from '../store/privateFiles.ts';
 import { refusal, shown } from './command.ts';
 
 /** Rejects with file_unwritable, or with what the content throws; then the file that was there stays. */
@@ -14,5 +15,18 @@ export const unwritable = (path: string, code = 'unknown error') =>
   refusal(
     'file_unwritable',
     `${shown(path)} cannot be written (${code}).`,
-    'Name a file in a folder that this user may write, or give this user the folder.',
+    'Name a file in a folder that this user may write and that has room, or give this user the folder.',
   );
+
+/** A ledger of three years has 50 KB, and is written beside the old one. */
+const ROOM_BYTES = 65_536;
+
+/** Rejects with the system's error where a file cannot be written, or finds no room. */
+export async function tryRoom(directory: string): Promise<void> {
+  const file = join(directory, `check.json.${process.pid}`);
+  try {
+    await writeOnce(file, Buffer.alloc(ROOM_BYTES), { mode: PRIVATE_FILE });
+  } finally {
+    await rm(file, { force: true });
+  }
+}

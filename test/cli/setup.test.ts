@@ -13,6 +13,7 @@ import { systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/broker.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { DISCOVERY_PATH, idTokenWith, TOKEN_PATH } from '../auth/account.ts';
+import { canMount, openSmallDisk } from '../e2e/smallDisk.ts';
 import { openAuthority } from '../support/authority.ts';
 import { LOCALHOST } from '../support/certificate.ts';
 import { home, ME, METER, person, quiet } from '../support/homes.ts';
@@ -520,6 +521,18 @@ test('writes nothing when nobody is at the input, or the end comes early', async
     exitCode: 2,
     message: expect.stringContaining('ENOENT'),
   });
+});
+
+test.skipIf(!canMount())('asks nothing when there is no room in the folder', async () => {
+  const disk = openStack().use(await openSmallDisk());
+  await disk.fill();
+  config = join(disk.path, 'config.yaml');
+  await expect(answered({})).rejects.toMatchObject({
+    code: 'file_unwritable',
+    exitCode: 2,
+    message: expect.stringContaining('ENOSPC'),
+  });
+  expect(await readdir(disk.path)).toEqual(['filler']);
 });
 
 test('names the file when it cannot be written', async () => {

@@ -1,6 +1,5 @@
 // The part of heat2mqtt check that looks at this machine, and asks nobody beyond it: files, secrets, ports, the state directory.
-import { rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { stat } from 'node:fs/promises';
 import { openTo, pageAddress, weaknessOf, whyNoPage } from '../../config/pageAddress.ts';
 import type { Config, Embedded } from '../../config/schema.ts';
 import { keysIn, type Secret, totpParameters } from '../../config/secret.ts';
@@ -9,12 +8,13 @@ import { readAuthorities } from '../../foundation/authorities.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { proxyNotice } from '../../http/proxy.ts';
 import { startEmbedded } from '../../mqtt/broker.ts';
-import { makePrivateDirectory, PRIVATE_FILE, pathsBelow, refuseLinks } from '../../store/privateFiles.ts';
+import { makePrivateDirectory, pathsBelow, refuseLinks } from '../../store/privateFiles.ts';
 import { directoryNotices, stateUnwritable } from '../../store/stateDirectory.ts';
 import { openServer } from '../../web/server.ts';
 import type { Io } from '../command.ts';
 import { askHealth, lookAtFleet } from '../healthcheck.ts';
 import { type Settings, secretsOf } from '../settings.ts';
+import { tryRoom } from '../writing.ts';
 import type { Check, Outcome } from './outcome.ts';
 import { witnessChecks } from './witness.ts';
 
@@ -158,17 +158,4 @@ async function tryStateDirectory({ state_dir }: Config): Promise<string> {
   }
   const unsafe = await directoryNotices(state_dir, process.getuid?.());
   return [state_dir, ...unsafe.map(({ message, hint }) => `${message} ${hint}`)].join('. ');
-}
-
-/** A ledger of three years has 50 KB, and is written beside the old one. */
-const ROOM_BYTES = 65_536;
-
-/** Rejects with the system's error where a document cannot be written, or finds no room. */
-async function tryRoom(directory: string): Promise<void> {
-  const file = join(directory, `check.json.${process.pid}`);
-  try {
-    await writeFile(file, Buffer.alloc(ROOM_BYTES), { mode: PRIVATE_FILE });
-  } finally {
-    await rm(file, { force: true });
-  }
 }

@@ -146,3 +146,13 @@ test.each([
   expect(await account.issuer().login(USERNAME, PASSWORD)).toMatchObject(granted);
   expect(await account.issuer().refresh('any')).toMatchObject(granted);
 });
+
+test('waits on for a sign-in on another device when "not yet" comes with a status of success', async () => {
+  const flow = await account.issuer().beginDevice();
+  const body = { error: 'authorization_pending' };
+  account.simulator.switches.fault(TOKEN_ENDPOINT, { kind: 'reply', status: 200, body }, { times: 1 });
+  account.simulator.device.approve(flow.userCode, USERNAME);
+  const granted = flow.wait(new AbortController().signal);
+  await account.pass(10_000);
+  expect(await granted).toMatchObject({ expiresInSeconds: 1800 });
+});

@@ -161,7 +161,9 @@ export async function replace(file: string, content: Content): Promise<void> {
   await replaceIn(owner, file, content);
   // Otherwise a power cut undoes the rename, and the old pair of tokens would be back.
   const directory = openSync(folder, 'r');
-  await promisify(fsync)(directory).finally(() => closeSync(directory));
+  await promisify(fsync)(directory)
+    .catch(unlessUnsupported)
+    .finally(() => closeSync(directory));
 }
 
 async function ownerOfNew(folder: string): Promise<Stats> {
@@ -178,7 +180,7 @@ async function replaceIn({ uid, gid }: Stats, file: string, content: Content): P
       // It writes until all is written: a disk that is nearly full takes a part first, without an error.
       await writeFile(handle, content);
       giveTo(uid, gid, handle);
-      await handle.sync();
+      await handle.sync().catch(unlessUnsupported);
     } finally {
       await handle.close();
     }
@@ -198,11 +200,16 @@ function targetOf(file: string): string {
   }
 }
 
-/** Only root can give something away, and not on every disk. */
+/** Only root can give something away. */
 function giveTo(uid: number, gid: number, { fd }: FileHandle): void {
   try {
     fchownSync(fd, uid, gid);
   } catch (err) {
-    if (!/^(EPERM|EINVAL|ENOSYS)$/.test((err as NodeJS.ErrnoException).code ?? '')) throw err;
+    unlessUnsupported(err as NodeJS.ErrnoException);
   }
+}
+
+/** Network disks, and folders that virtual machines share, have no owners or no sync: a document is better kept than refused. */
+function unlessUnsupported(err: NodeJS.ErrnoException): void {
+  if (!/^(EPERM|EINVAL|ENOSYS|ENOTSUP)$/.test(err.code ?? '')) throw err;
 }

@@ -13,7 +13,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, faultOf } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { makePrivateDirectory, PRIVATE_FILE } from './privateFiles.ts';
-import { askIn, connectIn, listenIn } from './socket.ts';
+import { askIn, canListenIn, connectIn, listenIn } from './socket.ts';
 
 const stateBusy = () =>
   failure('state_busy', 'Another heat2mqtt on this state directory is signing in at the moment.', {
@@ -223,6 +223,8 @@ export async function claimDirectory(directory: string, clock: Clock, log: Log):
       // One that says nothing is starting, or was suspended: the next look tells.
       if (isVisited || answer === '') return;
       if (answer !== null) throw alreadyRunning(directory);
+      // The lock would be written to a disk that takes no socket, at each look.
+      if (end === null && !(await canListenIn(directory))) return;
       await end?.();
       end = null;
       await claim();

@@ -45,10 +45,12 @@ export async function soundReply(
   return new Response(JSON.stringify(json) ?? (text || null), { status, statusText, headers });
 }
 
-/** Some refuse with a status of success: a password that is refused must not be sent again and again. */
+/** Some refuse with a status of success, or have another one than 200: a refused password must not be sent again and again. */
 function statusOf(json: unknown, status: number): number {
-  if (typeof json !== 'object' || status < 200 || status > 299) return status;
+  if (status < 200 || status > 299) return status;
   const { error, access_token } = Object(json) as Record<string, unknown>;
+  // Keycloak says so of a token to be revoked that is none any more, which is as well (RFC 7009 2.2).
+  if (error === 'invalid_token') return 200;
   return typeof error === 'string' && access_token === undefined ? 400 : 200;
 }
 

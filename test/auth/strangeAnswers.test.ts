@@ -156,3 +156,13 @@ test('waits on for a sign-in on another device when "not yet" comes with a statu
   await account.pass(10_000);
   expect(await granted).toMatchObject({ expiresInSeconds: 1800 });
 });
+
+test('has ended a session when the issuer says so with HTTP 204 and nothing', async () => {
+  const answer: Fault = { kind: 'reply', status: 204, body: '' };
+  account.simulator.switches.fault(`${TOKEN_PATH}/openid-connect/revoke`, answer);
+  await expect(account.issuer().endSession('any')).resolves.toBeUndefined();
+});
+
+test('has ended a session when the issuer does not know it any more', async () => {
+  await expect(account.issuer().endSession('ended long ago')).resolves.toBeUndefined();
+});

@@ -144,10 +144,10 @@ async function importHousehold(
   io: Io,
 ): Promise<string[]> {
   const { log, config } = parts.settings;
-  const { giveUp } = await claimAlone(directory, parts.options.force ?? false, io.clock, log);
+  const claimed = await claimAlone(directory, parts.options.force ?? false, io.clock, log);
   const household = new StateDirectory(directory, log);
   const moved = await moveHousehold(config.accounts, isDry, { ...parts, household, clock: io.clock }).finally(
-    giveUp,
+    () => claimed.giveUp(),
   );
   const todo = [
     'The fleet has them now, with their sessions and readings. What is left to do:',

@@ -101,12 +101,12 @@ async function restoreFrom(opened: FileHandle, given: Given<'restore'>, io: Io):
   if (!isForced && !(await canListenIn(stateDir))) throw mayBeRunning(stateDir);
   printLines(planRows(file, read, plan, before), io);
   if (!(await isAgreed('Restore it?', given, io))) return false;
-  const { giveUp } = await claimAlone(stateDir, isForced, io.clock, silentLog());
+  const claimed = await claimAlone(stateDir, isForced, io.clock, silentLog());
   try {
     // A daemon may have worked while the question was open: its tokens are used up, its login attempts count.
     await carryOut(opened, plan, read, await readBefore(stateDir, read, given), io);
   } finally {
-    await giveUp();
+    await claimed.giveUp();
   }
   return true;
 }

@@ -8,7 +8,7 @@ import { about } from '../foundation/about.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { type Log, LogTail } from '../foundation/log.ts';
-import { type ClaimedDirectory, claimDirectory } from '../store/locks.ts';
+import { ClaimedDirectory } from '../store/locks.ts';
 import { healthWords, listenIn, processSocket } from '../store/socket.ts';
 import { type Ingress, SUPERVISORS_INGRESS } from '../web/server.ts';
 import { dropRoot, waitForOptions } from './app.ts';
@@ -57,7 +57,7 @@ export async function startHousehold(
   io: Io,
 ): Promise<Daemon> {
   const { config, notices, scrubber } = settings;
-  const claimed = await claimDirectory(config.state_dir, systemClock, outside.log);
+  const claimed = await ClaimedDirectory.claim(config.state_dir, systemClock, outside.log);
   const daemon = await startDaemon({
     ...outside,
     config,
@@ -77,7 +77,7 @@ export async function startHousehold(
   void guardClaim(claimed, stopping.signal, outside.log);
   async function stop(): Promise<void> {
     stopping.abort();
-    await daemon.stop().finally(claimed.giveUp);
+    await daemon.stop().finally(() => claimed.giveUp());
   }
   return { ...daemon, stop };
 }
@@ -85,12 +85,14 @@ export async function startHousehold(
 const LOOK_AT_CLAIM_EVERY_MS = 20_000;
 
 /** The state directory may be deleted, or moved away, under the running daemon. */
-async function guardClaim({ claimAgain }: ClaimedDirectory, stopping: AbortSignal, log: Log): Promise<void> {
-  for (;;) {
+async function guardClaim(claimed: ClaimedDirectory, stopping: AbortSignal, log: Log): Promise<void> {
+  while (!stopping.aborted) {
     await systemClock.sleep(LOOK_AT_CLAIM_EVERY_MS, stopping);
     if (stopping.aborted) return;
-    await claimAgain().catch((err) => {
+    await claimed.claimAgain().catch((err) => {
       if (stopping.aborted) return;
+      if (!(err instanceof Failure) || err.code !== 'already_running')
+        return log.warn({ err }, 'it cannot be told whether the state directory is still ours');
       log.fatal({ err }, 'another heat2mqtt has the state directory by now: exiting');
       // A graceful end would write into what is the other one's.
       process.exit(EXIT.usage);

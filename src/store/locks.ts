@@ -176,66 +176,84 @@ export const askDaemon = (directory: string, clock: Clock): Promise<string | nul
   askIn(directory, SOCKET, ASK_MS, clock);
 
 /** A state directory that no other daemon uses meanwhile. */
-export interface ClaimedDirectory {
+export class ClaimedDirectory {
+  readonly #directory: string;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #words = () => '';
+  /** Somebody has been told the words since the last look. */
+  #isVisited = false;
+  /** Ends the socket; `null`: there is none. */
+  #end: (() => Promise<void>) | null = null;
+  #isWarned = false;
+
+  /** Rejects with already_running, and never for a daemon that is dead or a socket that cannot be made: then it goes on without. */
+  static async claim(directory: string, clock: Clock, log: Log): Promise<ClaimedDirectory> {
+    const claimed = new ClaimedDirectory(directory, clock, log);
+    await claimed.#claim();
+    return claimed;
+  }
+
+  private constructor(directory: string, clock: Clock, log: Log) {
+    this.#directory = directory;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
   /** False where there can be no socket: others can be there without anybody noticing. */
-  readonly isAlone: boolean;
+  get isAlone(): boolean {
+    return this.#end !== null;
+  }
+
+  /** `askDaemon` is told these words from now on. */
+  answer(words: () => string): void {
+    this.#words = words;
+  }
+
+  async giveUp(): Promise<void> {
+    await this.#end?.();
+  }
+
   /**
    * Listens again where the directory was taken away meanwhile, or where there could be no socket before. Rejects with
    * already_running when another daemon has it.
    */
-  claimAgain(): Promise<void>;
-  /** `askDaemon` is told these words from now on. */
-  answer(words: () => string): void;
-  giveUp(): Promise<void>;
-}
+  async claimAgain(): Promise<void> {
+    const directory = this.#directory;
+    this.#isVisited = false;
+    const answer = await askDaemon(directory, this.#clock);
+    // One that says nothing is starting, or was suspended: the next look tells.
+    if (this.#isVisited || answer === '') return;
+    if (answer !== null) throw alreadyRunning(directory);
+    // The lock would be written to a disk that takes no socket, at each look.
+    if (!this.isAlone && !(await canListenIn(directory))) return;
+    await this.giveUp();
+    this.#end = null;
+    await this.#claim();
+    if (this.isAlone)
+      this.#log.warn({ directory }, 'the socket of the state directory was gone, and is made again');
+  }
 
-/** Rejects with already_running, and never for a daemon that is dead or a socket that cannot be made: then it goes on without. */
-export async function claimDirectory(directory: string, clock: Clock, log: Log): Promise<ClaimedDirectory> {
-  let words = () => '';
-  let isVisited = false;
-  let end: (() => Promise<void>) | null = null;
-  let isWarned = false;
-  const listen = async () => {
-    if (await isDaemonRunning(directory)) throw alreadyRunning(directory);
-    end = await listenIn(directory, SOCKET, () => {
-      isVisited = true;
-      return words();
-    });
-  };
-  const claim = async () => {
+  async #claim(): Promise<void> {
+    const directory = this.#directory;
     try {
-      await alone(directory, clock, listen);
+      await alone(directory, this.#clock, () => this.#listen());
     } catch (err) {
       if (err instanceof Failure) throw err;
       const about = { fault: faultOf(err), directory, hint: NOT_NOTICED };
-      if (!isWarned) log.warn(about, 'there can be no socket in the state directory');
-      isWarned = true;
+      if (!this.#isWarned) this.#log.warn(about, 'there can be no socket in the state directory');
+      this.#isWarned = true;
     }
-  };
-  await claim();
-  return {
-    get isAlone() {
-      return end !== null;
-    },
-    async claimAgain() {
-      isVisited = false;
-      const answer = await askDaemon(directory, clock);
-      // One that says nothing is starting, or was suspended: the next look tells.
-      if (isVisited || answer === '') return;
-      if (answer !== null) throw alreadyRunning(directory);
-      // The lock would be written to a disk that takes no socket, at each look.
-      if (end === null && !(await canListenIn(directory))) return;
-      await end?.();
-      end = null;
-      await claim();
-      if (end !== null)
-        log.warn({ directory }, 'the socket of the state directory was gone, and is made again');
-    },
-    answer(more) {
-      words = more;
-    },
-    giveUp: async () => end?.(),
-  };
+  }
+
+  async #listen(): Promise<void> {
+    const directory = this.#directory;
+    if (await isDaemonRunning(directory)) throw alreadyRunning(directory);
+    this.#end = await listenIn(directory, SOCKET, () => {
+      this.#isVisited = true;
+      return this.#words();
+    });
+  }
 }
 
 /** Without the lock, two daemons that start together would both remove the socket of a dead one. */
@@ -255,7 +273,7 @@ export async function claimAlone(
   clock: Clock,
   log: Log,
 ): Promise<ClaimedDirectory> {
-  const claimed = await claimDirectory(directory, clock, log);
+  const claimed = await ClaimedDirectory.claim(directory, clock, log);
   if (claimed.isAlone || isForced) return claimed;
   await claimed.giveUp();
   throw mayBeRunning(directory);

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { claimDirectory } from '../../src/store/locks.ts';
+import { ClaimedDirectory } from '../../src/store/locks.ts';
 import { healthWords, listenIn, processSocket } from '../../src/store/socket.ts';
 import { logLines } from '../support/logLines.ts';
 import { openStack } from '../support/stack.ts';
@@ -28,15 +28,15 @@ test('asks a daemon on its socket when it has no HTTP', async () => {
   const { stateDir, healthcheck } = await place();
   const none = { exitCode: 1, out: '', err: `No daemon runs with ${stateDir}.\n` };
   expect(await healthcheck()).toEqual(none);
-  const { answer, giveUp } = await claimDirectory(stateDir, systemClock, logLines().log);
+  const claimed = await ClaimedDirectory.claim(stateDir, systemClock, logLines().log);
   // It starts, or a command works there.
   expect(await healthcheck()).toMatchObject({ exitCode: 1, err: expect.stringContaining('does not say') });
   let isHealthy = true;
-  answer(() => healthWords(isHealthy));
+  claimed.answer(() => healthWords(isHealthy));
   expect(await healthcheck()).toEqual({ exitCode: 0, out: 'healthy\n', err: '' });
   isHealthy = false;
   expect(await healthcheck()).toEqual({ exitCode: 1, out: '', err: 'not healthy\n' });
-  await giveUp();
+  await claimed.giveUp();
   expect(await healthcheck()).toEqual(none);
 });
 

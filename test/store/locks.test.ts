@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { askDaemon, claimAlone, claimDirectory, isDaemonRunning } from '../../src/store/locks.ts';
+import { askDaemon, ClaimedDirectory, claimAlone, isDaemonRunning } from '../../src/store/locks.ts';
 import { pathsBelow } from '../../src/store/privateFiles.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
@@ -119,11 +119,11 @@ test('a lock from the future, or that somebody else goes on touching, is respect
 
 test('a daemon starts all the same when its lock is not given back for a minute', async () => {
   await whileTouched('daemon.lock', async () => {
-    const claiming = claimDirectory(path, clock, logLines().log);
+    const claiming = ClaimedDirectory.claim(path, clock, logLines().log);
     expect(await seconds(claiming)).toBeGreaterThanOrEqual(60);
-    const { isAlone, giveUp } = await claiming;
-    expect(isAlone).toBe(true);
-    await giveUp();
+    const claimed = await claiming;
+    expect(claimed.isAlone).toBe(true);
+    await claimed.giveUp();
   });
 });
 
@@ -169,7 +169,7 @@ test('of two daemons that find the socket of a dead one at the same moment, one 
   await once(killed, 'listening');
   await rename(join(path, 'before.sock'), join(path, 'daemon.sock'));
   await new Promise((resolve) => killed.close(resolve));
-  const starts = Array.from({ length: 4 }, () => claimDirectory(path, systemClock, logLines().log));
+  const starts = Array.from({ length: 4 }, () => ClaimedDirectory.claim(path, systemClock, logLines().log));
   const outcomes = await Promise.allSettled(starts);
   const started = outcomes.filter(({ status }) => status === 'fulfilled');
   expect(started).toHaveLength(1);
@@ -183,17 +183,17 @@ test('of two daemons that find the socket of a dead one at the same moment, one 
 test('a second daemon is refused until the first has given the directory up', async () => {
   const { log } = logLines();
   expect(await isDaemonRunning(path)).toBe(false);
-  const { giveUp } = await claimDirectory(path, systemClock, log);
+  const claimed = await ClaimedDirectory.claim(path, systemClock, log);
   expect(await isDaemonRunning(path)).toBe(true);
   expect(await modeOf(join(path, 'daemon.sock'))).toBe('600');
-  await expect(claimDirectory(path, systemClock, log)).rejects.toMatchObject({
+  await expect(ClaimedDirectory.claim(path, systemClock, log)).rejects.toMatchObject({
     code: 'already_running',
     exitCode: 2,
     message: `heat2mqtt already runs with this state directory: ${path}.`,
   });
-  await giveUp();
+  await claimed.giveUp();
   expect(await readdir(path)).toEqual([]);
-  await (await claimDirectory(path, systemClock, log)).giveUp();
+  await (await ClaimedDirectory.claim(path, systemClock, log)).giveUp();
 });
 
 test.each<[string, () => unknown]>([
@@ -203,7 +203,7 @@ test.each<[string, () => unknown]>([
   ['left without its socket', () => rm(join(path, 'daemon.sock'))],
 ])('a daemon listens again when its directory was %s', async (_, takeAway) => {
   const { log, lines } = logLines();
-  const claimed = await claimDirectory(path, systemClock, log);
+  const claimed = await ClaimedDirectory.claim(path, systemClock, log);
   claimed.answer(() => 'well');
   await claimed.claimAgain();
   expect(lines).toEqual([]);
@@ -211,16 +211,18 @@ test.each<[string, () => unknown]>([
   await claimed.claimAgain();
   expect([claimed.isAlone, await askDaemon(path, systemClock)]).toEqual([true, 'well']);
   expect(lines).toHaveLength(1);
-  await expect(claimDirectory(path, systemClock, log)).rejects.toMatchObject({ code: 'already_running' });
+  await expect(ClaimedDirectory.claim(path, systemClock, log)).rejects.toMatchObject({
+    code: 'already_running',
+  });
   await claimed.giveUp();
   expect(await readdir(path)).toEqual([]);
 });
 
 test('a daemon gives way, and leaves the socket alone, when another has its directory meanwhile', async () => {
   const { log } = logLines();
-  const first = await claimDirectory(path, systemClock, log);
+  const first = await ClaimedDirectory.claim(path, systemClock, log);
   await rename(path, `${path}-before`);
-  const second = await claimDirectory(path, systemClock, log);
+  const second = await ClaimedDirectory.claim(path, systemClock, log);
   // It says nothing while it starts, and may still end.
   await first.claimAgain();
   second.answer(() => 'well');
@@ -234,7 +236,7 @@ test('a daemon listens later where there could be no socket at first, and warns 
   const { log, lines } = logLines();
   const place = join(path, 'place');
   await writeFile(place, 'a file');
-  const claimed = await claimDirectory(place, systemClock, log);
+  const claimed = await ClaimedDirectory.claim(place, systemClock, log);
   await claimed.claimAgain();
   expect([claimed.isAlone, lines.length]).toEqual([false, 1]);
   await rm(place);
@@ -252,27 +254,29 @@ test.each<[string, string, (at: string) => unknown]>([
   ['a full directory for the lock', 'daemon.lock', (at) => mkdir(join(at, 'a/b'), { recursive: true })],
 ])('%s keeps no daemon from starting', async (_, name, put) => {
   await put(join(path, name));
-  const claiming = claimDirectory(path, clock, logLines().log);
+  const claiming = ClaimedDirectory.claim(path, clock, logLines().log);
   expect(await seconds(claiming)).toBeLessThan(12);
-  const { giveUp } = await claiming;
+  const claimed = await claiming;
   expect(await isDaemonRunning(path)).toBe(true);
-  await giveUp();
+  await claimed.giveUp();
 });
 
 test('a directory is claimed whatever its path', async () => {
   const { log, lines } = logLines();
   const long = join(path, 'l'.repeat(200), 'state');
-  const { isAlone, answer, giveUp } = await claimDirectory(long, systemClock, log);
-  expect(isAlone).toBe(true);
-  answer(() => 'well');
+  const claimed = await ClaimedDirectory.claim(long, systemClock, log);
+  expect(claimed.isAlone).toBe(true);
+  claimed.answer(() => 'well');
   // The claim is for the directory itself, not for the words that lead there.
   await symlink(long, join(path, 'short'));
   for (const way of [long, join(path, 'short')]) {
     expect([await isDaemonRunning(way), await askDaemon(way, systemClock)]).toEqual([true, 'well']);
-    await expect(claimDirectory(way, systemClock, log)).rejects.toMatchObject({ code: 'already_running' });
+    await expect(ClaimedDirectory.claim(way, systemClock, log)).rejects.toMatchObject({
+      code: 'already_running',
+    });
   }
   expect(await modeOf(join(long, 'daemon.sock'))).toBe('600');
-  await giveUp();
+  await claimed.giveUp();
   expect([await isDaemonRunning(long), await readdir(long)]).toEqual([false, []]);
   expect(lines).toEqual([]);
 });
@@ -282,9 +286,9 @@ test('where there can be no socket a daemon warns and goes on, and what needs th
   // Root may write everywhere, so a regular file stands where the directory should be.
   const file = join(path, 'file');
   await writeFile(file, 'a file');
-  const { isAlone, giveUp } = await claimDirectory(file, systemClock, log);
-  expect([isAlone, await isDaemonRunning(file)]).toEqual([false, false]);
-  await giveUp();
+  const claimed = await ClaimedDirectory.claim(file, systemClock, log);
+  expect([claimed.isAlone, await isDaemonRunning(file)]).toEqual([false, false]);
+  await claimed.giveUp();
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
     { level: 'warn', hint: expect.stringContaining('A second daemon with it would not be noticed') },
   ]);

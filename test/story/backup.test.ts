@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { Io } from '../../src/cli/command.ts';
 import { documentText } from '../../src/store/documentText.ts';
-import { claimDirectory } from '../../src/store/locks.ts';
+import { ClaimedDirectory } from '../../src/store/locks.ts';
 import { packed, unpacked } from '../support/backups.ts';
 import { ME, STATE } from '../support/homes.ts';
 import { logLines } from '../support/logLines.ts';
@@ -95,13 +95,13 @@ test('each refusal leaves everything as it is', async () => {
 
   const restore = ['restore', path('b.gz'), ...here];
   await refused(restore, 'wrong_usage', /--yes/);
-  const { giveUp } = await claimDirectory(story.stateDir, story.clock, logLines().log);
+  const claimed = await ClaimedDirectory.claim(story.stateDir, story.clock, logLines().log);
   await refused([...restore, '--yes', '--force'], 'already_running', /already runs/);
   await mkdir(path('folder.yaml'));
   await expect(type('restore', path('b.gz'), '--config', path('folder.yaml'), '--yes')).rejects.toMatchObject(
     { exitCode: 3, message: expect.stringMatching(/folder\.yaml: found a directory/) },
   );
-  await giveUp();
+  await claimed.giveUp();
   await story.nextPoll(4 * 3_600_000);
   await story.stop(daemon);
   await refused([...restore, '--yes'], 'state_newer', /was filled at/);

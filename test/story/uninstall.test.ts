@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { claimDirectory } from '../../src/store/locks.ts';
+import { ClaimedDirectory } from '../../src/store/locks.ts';
 import { ME, METER } from '../support/homes.ts';
 import { logLines } from '../support/logLines.ts';
 import { firstPoll, openStory } from '../support/story.ts';
@@ -72,9 +72,9 @@ test('neither beside a running daemon, nor beside one that is away from the brok
   expect(await retained()).toEqual(before);
 
   await story.stop(daemon);
-  const { giveUp } = await claimDirectory(story.stateDir, story.clock, logLines().log);
+  const claimed = await ClaimedDirectory.claim(story.stateDir, story.clock, logLines().log);
   await expect(story.type('uninstall --yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
-  await giveUp();
+  await claimed.giveUp();
   await expect(story.type('uninstall')).rejects.toMatchObject({
     exitCode: 2,
     message: expect.stringContaining('--yes'),

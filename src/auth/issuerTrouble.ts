@@ -98,21 +98,14 @@ function answeredBy({ status, headers }: Response): Fault {
       'does not know this address (HTTP 404): the realm may be mistyped',
       'Compare the end of provider.issuer with the provider (…/realms/<realm>, capitals count)',
     ];
-  const today = originIn(headers.get('location'));
-  if (today !== null && status < 400)
+  if (status >= 300 && status < 400)
     return [
       'later',
-      `redirects to ${today} (HTTP ${status}), where nothing was sent`,
-      'Write the address of today into provider.issuer',
+      `redirects to another address (HTTP ${status}), where nothing was sent`,
+      'Write the address of today into provider.issuer: a browser that opens the one of now shows it',
     ];
   if (status !== 429 && status < 500) return ['later', words];
   return ['later', words, 'It mostly passes by itself. If it lasts, check provider.issuer'];
-}
-
-/** The rest of an address may hold a secret. */
-function originIn(location: string | null): string | null {
-  const isHttp = /^https?:/i.test(location ?? '');
-  return location !== null && isHttp && URL.canParse(location) ? new URL(location).origin : null;
 }
 
 const misfit = (what: unknown): Fault => [

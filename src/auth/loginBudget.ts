@@ -2,7 +2,7 @@
 // another attempt. Other credentials are tried at once. An outage says nothing about them, and changes nothing.
 import { randomBytes, scryptSync } from 'node:crypto';
 import type { Clock } from '../foundation/clock.ts';
-import type { Failure } from '../foundation/failure.ts';
+import { EXIT, type Failure, failure } from '../foundation/failure.ts';
 import type { LoginBudgetRecord } from '../store/documents.ts';
 import type { Document } from '../store/stateStore.ts';
 import { GrantUnusable } from './issuerTrouble.ts';
@@ -56,7 +56,11 @@ export class LoginBudget {
     const isSame = this.#marks.areSame(credentials, stored.secretMark);
     const before = isSame ? { ...stored, askedAt } : rule.NO_ATTEMPTS;
     this.#isAskedFor = false;
-    await this.#write(rule.begun(before, this.#clock.now()));
+    const isKept = await this.#write(rule.begun(before, this.#clock.now()));
+    if (!isKept && rule.isTooSoonUnkept(this.#wanted)) {
+      await this.#write(stored);
+      throw cannotBeKept();
+    }
     try {
       const grant = await step();
       await this.#write(rule.granted(before, this.#clock.now()));
@@ -147,6 +151,13 @@ export class LoginBudget {
     return { ...record, secretMark: record.secretMark ?? (credentials && this.#marks.of(credentials)) };
   }
 }
+
+const cannotBeKept = () =>
+  failure('login_not_kept', 'No login was made, since the state directory could not keep its outcome.', {
+    exit: EXIT.config,
+    retry: 'soon',
+    hint: 'See that the directory can be written and has room. A daemon signs in all the same a quarter of an hour after its start; each restart would try a refused password again.',
+  });
 
 const MOST_INSTANTS = 16;
 

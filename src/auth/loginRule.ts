@@ -34,7 +34,8 @@ const DAY_MS = 24 * HOUR_MS;
 /** A user may ask for one more try so often. */
 export const EXTRA_TRY_AFTER_MS = HOUR_MS;
 export const LONGEST_WAIT_MS = 6 * HOUR_MS;
-const GROWING = [15 * MINUTE_MS, HOUR_MS, LONGEST_WAIT_MS];
+const FIRST_WAIT_MS = 15 * MINUTE_MS;
+const GROWING = [FIRST_WAIT_MS, HOUR_MS, LONGEST_WAIT_MS];
 
 /**
  * The next login waits the first time after one refusal, the second after two, and so on; then always the last. `null`: until a
@@ -67,6 +68,9 @@ export const NO_ATTEMPTS: LoginBudgetRecord = {
   useless: [],
   unprovenAt: null,
 };
+
+/** A login that cannot be kept is forgotten by a restart: so none is tried until the first wait of a refusal has passed. */
+export const isTooSoonUnkept = ({ sinceStartMs }: Wanted): boolean => sinceStartMs < FIRST_WAIT_MS;
 
 /** The reason against a login now; `null`: one may be tried. */
 export function nextLogin(record: LoginBudgetRecord, wanted: Wanted): Suspension | null {

@@ -4,7 +4,7 @@ import type { SignIn } from '../../src/auth/login.ts';
 import { LoginSuspended } from '../../src/auth/loginSuspended.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
 import { look } from '../simulator/visitor.ts';
-import { type Account, DISCOVERY_PATH, HOUR, openAccount, refusalOf, SECOND } from './account.ts';
+import { type Account, DISCOVERY_PATH, HOUR, MINUTE, openAccount, refusalOf, SECOND } from './account.ts';
 
 let account: Account;
 beforeEach(async () => {
@@ -174,9 +174,27 @@ test('names its time, what was asked for and what to do when a login is suspende
 
 test('suspends, and keeps the tokens that were granted, when the budget cannot be written', async () => {
   account.budgetStore.isFull = true;
-  const { login } = await refusedOnce();
+  account.password = 'no';
+  const { login } = account.start();
+  account.clock.advance(15 * MINUTE);
+  expect(await refusalOf(login.attempt())).toMatchObject({ about: 'password' });
   expect(await refusalOf(login.attempt())).toBeInstanceOf(LoginSuspended);
   account.password = 'demo';
+  expect(await login.attempt()).toMatchObject({ expiresInSeconds: 1800 });
+});
+
+test('sends no password when its refusal could not be kept, however often it is started, and sends it once it can', async () => {
+  account.budgetStore.isFull = true;
+  for (let start = 0; start < 4; start += 1) {
+    const { login } = account.start();
+    account.clock.advance(15 * MINUTE - 1);
+    const refusal = await refusalOf(login.attempt());
+    expect(refusal).toMatchObject({ code: 'login_not_kept', retry: 'soon' });
+  }
+  expect(account.asked().logins).toBe(0);
+  const { login } = account.start();
+  await refusalOf(login.attempt());
+  account.budgetStore.isFull = false;
   expect(await login.attempt()).toMatchObject({ expiresInSeconds: 1800 });
 });
 

@@ -22,7 +22,7 @@ import {
   USAGE,
 } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { DAY_MS, firstPoll, HOUR_MS, openStory } from '../support/story.ts';
+import { DAY_MS, firstPoll, HOUR_MS, MINUTE_MS, openStory } from '../support/story.ts';
 
 test('what is on disk is published again without a question; the next tick asks once, an expired access token costs a refresh', async () => {
   const { story, state, daemon, counters } = await firstPoll();
@@ -317,6 +317,12 @@ test('published from memory, health says why, and one beat after the cure everyt
   const probe = await story.listen();
   const reasons = () => (probe.json(HEALTH)?.reasons ?? []) as { code: string; message: string }[];
   const daemon = await story.start({ state_dir });
+  await untilTrue('the reasons', () => reasons().length === 2);
+  expect(reasons().map(({ code }) => code)).toEqual(
+    expect.arrayContaining(['state_unwritable', 'login_not_kept']),
+  );
+  expect(story.simulator.counters.passwordGrants.asked).toBe(0);
+  await story.pass(20 * MINUTE_MS);
   const first = await probe.until(STATE);
   expect(first.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   await untilTrue('the reason', () => reasons().length > 0);

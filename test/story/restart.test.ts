@@ -69,6 +69,21 @@ test.each([
   },
 );
 
+test('a password that a command has tried in vain is told at the start, without a question, when there is no session', async () => {
+  const { story, simulator, probe, daemon } = await firstPoll();
+  await story.stop(daemon);
+  const account = join(story.stateDir, 'accounts/home');
+  await rm(join(account, 'tokens.json'));
+  const code = 'bad_credentials_or_locked';
+  const nextAttemptAt = story.clock.now() + 10 * MINUTE_MS;
+  const refusal = { refusals: 1, nextAttemptAt, state: code, code, secretMark: null, askedAt: null };
+  await writeFile(join(account, 'login-budget.json'), JSON.stringify({ version: 1, ...refusal }));
+  const requests = simulator.requests.length;
+  await story.start();
+  await probe.until(HEALTH, ({ auth }) => Object(auth).home.state === code);
+  expect(simulator.requests.length).toBe(requests);
+});
+
 test('a poll that failed is not forgotten', async () => {
   const { story, probe, restart } = await firstPoll();
   story.simulator.switches.fault('/api/', FAULTS.serverError);

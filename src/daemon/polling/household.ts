@@ -65,17 +65,18 @@ export class Household {
   }
 
   start(beats: readonly Beat[]): void {
-    const { accounts, clock, log } = this.#context;
-    const moment = momentOf(clock);
+    const { accounts, log } = this.#context;
     if (accounts.length === 0) log.info('no account is configured: nothing to poll');
-    else if (!this.#seats.some((seat) => seat.isPollDue(moment)))
-      log.info('skipping the poll at start: the last one is recent');
     for (const account of accounts) this.#context.link.publish(eventsLeft(account, this.#context));
     this.#running = this.#run(beats);
   }
 
   async #run(beats: readonly Beat[]): Promise<void> {
     const { clock, log } = this.#context;
+    for (const seat of this.#seats) if (await seat.isStuck()) seat.hurry();
+    const moment = momentOf(clock);
+    if (this.#seats.length > 0 && !this.#seats.some((seat) => seat.isPollDue(moment)))
+      log.info('skipping the poll at start: the last one is recent');
     const doneAt = new Map(beats.map((beat) => [beat, clock.monotonic()]));
     while (!this.#stopping.signal.aborted) {
       this.#look();

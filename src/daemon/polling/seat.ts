@@ -58,13 +58,15 @@ export class Seat {
     const { lastSuccessAt } = history.record;
     if (lastSuccessAt === null || !meters?.every(({ ledger }) => ledger.complete)) return false;
     const ageMs = this.#clock.now() - lastSuccessAt;
-    return ageMs >= 0 && ageMs < stepMs && !this.#waitsForPerson;
+    return ageMs >= 0 && ageMs < stepMs;
   }
 
-  /** Only a poll tells that somebody has to sign in, and it asks nothing. */
-  get #waitsForPerson(): boolean {
+  /** No login may be tried, and there is no session: a poll tells so, and asks nothing. */
+  async isStuck(): Promise<boolean> {
     const { login, session } = this.account.upstream;
-    return login.needsPerson && !session.isRenewable && !session.hasUsableAccess;
+    await session.current().catch(() => null);
+    if (session.isRenewable || session.hasUsableAccess) return false;
+    return login.needsPerson || (await login.suspendedBy()) !== null;
   }
 
   /** The household calls it each second: a due time that is too far away comes from a clock that was wrong. */

@@ -29,8 +29,8 @@ export function stateUnwritable(path: string, cause: unknown) {
     exit: EXIT.unexpected,
     retry: 'later',
     hint: isLink
-      ? 'Take the link away, or put the real file or folder in its place; until then a restart may cost a login.'
-      : 'Check free space, owner and permissions of state_dir; until then a restart may cost a login.',
+      ? 'Take the link away, or put the real file or folder in its place; until then a new login waits for a quarter of an hour after each start.'
+      : 'Check free space, owner and permissions of state_dir; until then a new login waits for a quarter of an hour after each start.',
     // The system's error has the path of the document. Any other is a fault of ours, to be found by its stack.
     cause: code === undefined ? cause : new Error(withoutCustomer(message)),
   });

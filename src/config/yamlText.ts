@@ -34,6 +34,8 @@ const QUOTES = "valid YAML; a value with odd characters in 'single quotes', a si
 
 const NO_ANCHOR = 'a value starting with * that names no anchor';
 
+const CYCLE = 'a value starting with * that is within what it stands for';
+
 const TWICE = 'a key that is there twice';
 
 const WHAT: Readonly<Record<string, string>> = {
@@ -55,9 +57,11 @@ export function keepAsWritten(document: yaml.Document.Parsed): { offset: number;
   const names = new Set(allKeys().flatMap(({ path, schema }) => (schema.private ? path.slice(-1) : [])));
   let refused: { offset: number; found: string } | undefined;
   yaml.visit(document, {
-    Alias(_, alias) {
-      if (alias.resolve(document) === undefined)
-        refused ??= { offset: alias.range?.[0] ?? 0, found: NO_ANCHOR };
+    Alias(_, alias, ancestors) {
+      const target = alias.resolve(document);
+      const offset = alias.range?.[0] ?? 0;
+      if (target === undefined) refused ??= { offset, found: NO_ANCHOR };
+      else if (ancestors.includes(target)) refused ??= { offset, found: CYCLE };
     },
     Pair(_, { key, value }) {
       if (yaml.isScalar(key) && typeof key.value === 'number') key.value = key.source;

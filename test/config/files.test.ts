@@ -51,6 +51,18 @@ describe('the file', () => {
     [`${BASE}mqtt: { url: [ }\n`, /^config.yaml, line 8, column \d+: found /],
     [`${BASE}---\na: b\n`, /^config.yaml, line 8, column 1: found a second document/],
     [
+      `${BASE}mqtt: &m\n  url: *m\n`,
+      /^config.yaml, line 9, column 8: found a value starting with \* that is within/,
+    ],
+    [
+      `${BASE}http: &h\n  <<: *h\n`,
+      /^config.yaml, line 9, column 7: found a value starting with \* that is within/,
+    ],
+    [
+      `${BASE}x: &x\n  - &y [*x]\n`,
+      /^config.yaml, line 9, column 9: found a value starting with \* that is within/,
+    ],
+    [
       'a: &a [x, x, x, x, x, x, x, x, x]\n'.concat(
         ...[...'bcdefg'].map((c, i) => `${c}: &${c} [${Array(9).fill(`*${'abcdef'[i]}`)}]\n`),
       ),

@@ -1,4 +1,5 @@
 // A conversation with Home Assistant over its WebSocket: sign-in, then one reply for each command, within a deadline.
+import type { ClientRequest } from 'node:http';
 import type { RawData, WebSocket } from 'ws';
 import type * as z from 'zod';
 import { about } from '../foundation/about.ts';
@@ -38,6 +39,7 @@ export async function openHomeAssistant(
     maxPayload: LARGEST_JSON_BYTES,
     perMessageDeflate: false,
     followRedirects: true,
+    finishRequest,
     headers: { 'user-agent': about.userAgent },
   });
   const hangUp = () => ws.terminate();
@@ -51,6 +53,15 @@ export async function openHomeAssistant(
     hangUp();
     throw err;
   }
+}
+
+/** The library would open a redirect to a socket file of this machine, and throw at a space in it where nobody can catch it. */
+function finishRequest(request: ClientRequest): void {
+  request.prependListener('response', ({ headers }) => {
+    const { location = '' } = headers;
+    if (URL.canParse(location) && new URL(location).protocol === 'ws+unix:') delete headers.location;
+  });
+  request.end();
 }
 
 async function inTime<T>(clock: Clock, ms: number, doing: Promise<T>): Promise<T> {
@@ -155,7 +166,8 @@ function signIn(ws: WebSocket, { url, token }: Address): Promise<string> {
     ws.on('message', (bytes) => {
       const said = excessIn(bytesOf(bytes)) === null ? parse(String(bytes)) : undefined;
       if (said?.type === 'auth_required') {
-        version = /^\d{4}\.\d{1,2}\b/.exec(String(said.ha_version))?.[0] ?? 'of unknown version';
+        const full = typeof said.ha_version === 'string' ? said.ha_version : '';
+        version = /^\d{4}\.\d{1,2}\b/.exec(full)?.[0] ?? 'of unknown version';
         // Never send the token to a server that has not asked for it.
         if (isSince(2025, 11, version)) ws.send(JSON.stringify({ type: 'auth', access_token: token }));
         else refuse('too_old', version);

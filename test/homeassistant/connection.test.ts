@@ -46,7 +46,9 @@ test.each([
   ['2025.11.0', 'no failure'],
   ['2026.4.0.dev20260301', 'no failure'],
   ['next', 'no failure'],
-])('version %s: %s', async (version, code) => {
+  [{ toString: null }, 'no failure'],
+  [null, 'no failure'],
+])('version %j: %s', async (version, code) => {
   const { ha, connect } = await open({ version });
   expect(await codeOf(connect())).toBe(code);
   // One that is too old does not even get the token.
@@ -59,6 +61,8 @@ test.each([
   [308, 'https://127.0.0.1:PORT/api/websocket', 'unreachable'],
   [307, 'http://localhost.example.org/api/websocket', 'moved'],
   [302, 'http://[', 'moved'],
+  [302, 'ws+unix:a:b c', 'no_home_assistant'],
+  [302, 'ws+\tunix:a:b c', 'no_home_assistant'],
   [307, null, 'no_home_assistant'],
   [401, null, 'no_home_assistant'],
   [403, null, 'unreachable'],

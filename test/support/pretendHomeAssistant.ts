@@ -18,7 +18,7 @@ export class PretendHomeAssistant {
   readonly switches = {
     token: '',
     isAdmin: true,
-    version: '2026.10.1',
+    version: '2026.10.1' as unknown,
     /** As in its configuration: RUNNING, STARTING… */
     state: 'RUNNING',
     timezone: 'Europe/Dublin',

@@ -177,11 +177,12 @@ const entries = z.record(z.string(), z.unknown()).transform(Object.values).pipe(
 
 /** The messages below the bell of the sidebar, by id. They stand there until they are dismissed, or a restart. */
 export async function standingNotifications(home: HomeAssistant): Promise<ReadonlyMap<string, string>> {
-  const notifications = await home.send({ type: 'persistent_notification/get' }, listOf(fields));
-  return new Map(
-    notifications.map(({ notification_id, message }) => [String(notification_id), String(message)]),
-  );
+  const notifications = await home.send({ type: 'persistent_notification/get' }, listOf(notification));
+  return new Map(notifications.map(({ notification_id, message }) => [notification_id, message]));
 }
+
+/** Other integrations may have given theirs no text. */
+const notification = z.object({ notification_id: z.string().catch(''), message: z.string().catch('') });
 
 /** `create`: one with the same id takes its place. */
 export const callNotification = (home: HomeAssistant, service: 'create' | 'dismiss', service_data: Fields) =>

@@ -308,3 +308,11 @@ test('tells the status when an upgrade is refused with words', async () => {
   log.warn({ err }, 'told');
   expect(`${lines} ${JSON.stringify(safeWords(err))}`).not.toMatch(/canary|4711083599/i);
 });
+
+test('finds its notification when another has no text', async () => {
+  const { ha, connect } = await open();
+  const home = await connect();
+  const strange = { notification_id: { toString: null }, message: { toString: null } };
+  ha.answerNext('persistent_notification/get', [strange, { notification_id: 'a', message: 'b' }]);
+  expect((await standingNotifications(home)).get('a')).toBe('b');
+});

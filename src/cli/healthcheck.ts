@@ -42,6 +42,9 @@ export async function askHealth(config: Config, clock: Clock): Promise<DaemonHea
     const words = (await response.text()).trimEnd();
     return { isHealthy: response.ok, words, isAnswered: WORDS_OF_OURS.includes(words) };
   } catch {
+    // Its port may be another program's.
+    const onSocket = await askOnSocket(config, clock);
+    if (onSocket.isAnswered) return onSocket;
     return { isHealthy: false, isAnswered: false, words: `No daemon answers at ${address}.` };
   }
 }

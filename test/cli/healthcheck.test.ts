@@ -40,6 +40,15 @@ test('asks a daemon on its socket when it has no HTTP', async () => {
   expect(await healthcheck()).toEqual(none);
 });
 
+test('asks a daemon on its socket when another program has its port', async () => {
+  const { stateDir, healthcheck } = await place({ http: { listen: '127.0.0.1:1' } });
+  expect(await healthcheck()).toMatchObject({ exitCode: 1, err: 'No daemon answers at 127.0.0.1:1.\n' });
+  const claimed = await ClaimedDirectory.claim(stateDir, systemClock, logLines().log);
+  claimed.answer(() => healthWords(true));
+  expect(await healthcheck()).toEqual({ exitCode: 0, out: 'healthy\n', err: '' });
+  await claimed.giveUp();
+});
+
 test('asks all living processes of a fleet on one directory', async () => {
   const { stateDir, healthcheck } = await place({ fleet: FLEET, provider: PROVIDER });
   expect(await healthcheck()).toMatchObject({ exitCode: 1, err: `No daemon runs with ${stateDir}.\n` });

@@ -26,7 +26,7 @@ test('metrics follow what happens', async () => {
   expect((await restart({ http: false })).httpPort).toBeNull();
 });
 
-test('a taken port is a reason of its own; the bridge does its work without', async () => {
+test('a taken port is a reason of its own; the bridge does its work without, and listens within a minute once it is free', async () => {
   const story = await openStory();
   const squatter = story.stack.use(await openWire());
   const probe = await story.listen();
@@ -35,6 +35,10 @@ test('a taken port is a reason of its own; the bridge does its work without', as
   expect(daemon.httpPort).toBeNull();
   const health = await probe.until(HEALTH, ({ state }) => state === 'degraded');
   expect(health.reasons).toMatchObject([{ code: 'listen_failed' }]);
+  await squatter.stop();
+  await story.pass(61_000);
+  await probe.until(HEALTH, ({ state }) => state === 'ok');
+  expect((await fetch(`http://${new URL(squatter.url).host}/healthz`)).status).toBe(200);
 });
 
 test('the log names the page as it is reached when it is served over IPv6', async () => {

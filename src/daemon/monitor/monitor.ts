@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import { renderMetrics } from '../../accounts/metrics.ts';
 import { localAddress } from '../../config/listenAddress.ts';
 import { openTo, pageAddress, whyNoPage } from '../../config/pageAddress.ts';
+import type { Reason } from '../../domain/health.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { ThrottledLog } from '../../foundation/limits.ts';
 import { type Ingress, type Listening, serveHealth, serveIngress } from '../../web/server.ts';
@@ -39,15 +40,7 @@ export async function startMonitor(
     );
   const metrics = metricsOf(context);
   const page = lazyPage({ ...parts, metrics }, context);
-  const opened: Listening[] = [];
-  const open = async (what: string, opening: Promise<Listening>) => {
-    try {
-      opened.push(await opening);
-    } catch (err) {
-      log.error({ err }, `no HTTP: ${what}`);
-      parts.bridgeStatus.ownReasons.push(safeWords(err));
-    }
-  };
+  const servers = new Servers(parts.bridgeStatus.ownReasons, context);
   const answers = {
     healthy: () => isHealthy(parts.household, context),
     ready: () => link.status().drained,
@@ -59,21 +52,73 @@ export async function startMonitor(
     whyNoPage: ingress === null ? refused && `${refused.message}\n${refused.hint}` : IN_HOME_ASSISTANT,
   };
   const isShared = within(config.web ? config.web.trusted_proxy : undefined);
-  await open('health and metrics are not served', serveHealth(listen, answers, { clock, isShared }));
-  const port = opened[0]?.port ?? null;
-  if (hasPage && port !== null) {
+  let port: number | null = null;
+  const what = hasPage ? 'the page, health and metrics' : 'health and metrics';
+  await servers.open(`${what} are not served`, async () => {
+    const server = await serveHealth(listen, answers, { clock, isShared });
+    port = server.port;
     const local = localAddress(listen).replace(/\d+$/, String(port));
-    log.info({ page: pageAddress(config) ?? `http://${local}/` }, 'the page is served');
-  }
+    if (hasPage) log.info({ page: pageAddress(config) ?? `http://${local}/` }, 'the page is served');
+    return server;
+  });
   if (ingress !== null && config.web !== false)
-    await open('Home Assistant cannot show the page', serveIngress(ingress, page.on('ingress'), clock));
+    await servers.open('Home Assistant cannot show the page', () =>
+      serveIngress(ingress, page.on('ingress'), clock),
+    );
   return {
     port,
     async stop() {
       page.stop();
-      await Promise.all(opened.map((server) => server.stop()));
+      await servers.stop();
     },
   };
+}
+
+const OPEN_AGAIN_MS = 60_000;
+
+/** Those that cannot listen are tried again each minute: a port may be taken by something that ends. */
+class Servers {
+  readonly #opened: Listening[] = [];
+  readonly #reasons: Reason[];
+  readonly #context: Context;
+  readonly #stopping = new AbortController();
+
+  /** `reasons`: gets one for each that cannot listen, until it does. */
+  constructor(reasons: Reason[], context: Context) {
+    this.#reasons = reasons;
+    this.#context = context;
+  }
+
+  /** Resolves after the first try. Never rejects. */
+  async open(trouble: string, serve: () => Promise<Listening>): Promise<void> {
+    try {
+      this.#opened.push(await serve());
+    } catch (err) {
+      this.#context.log.error({ err }, `no HTTP: ${trouble}`);
+      const reason = safeWords(err);
+      this.#reasons.push(reason);
+      void this.#openLater(serve, reason);
+    }
+  }
+
+  async #openLater(serve: () => Promise<Listening>, reason: Reason): Promise<void> {
+    const { clock, signals } = this.#context;
+    const { signal } = this.#stopping;
+    for (let server: Listening | null = null; server === null; ) {
+      await clock.sleep(OPEN_AGAIN_MS, signal);
+      if (signal.aborted) return;
+      server = await serve().catch(() => null);
+      if (signal.aborted) return server?.stop();
+      if (server !== null) this.#opened.push(server);
+    }
+    this.#reasons.splice(this.#reasons.indexOf(reason), 1);
+    signals.emit('bridgeChanged');
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#opened.map((server) => server.stop()));
+  }
 }
 
 /** The page, which is loaded with the first request. */

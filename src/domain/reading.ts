@@ -1,10 +1,10 @@
 // The provider's facts about one property: its meters, and one bucket for each day.
 import * as z from 'zod';
 import type { Micro } from './amount.ts';
-import { DAY_SHAPE, type Day, isInstant, monthStart, type Zone } from './period.ts';
+import { type Day, isDay, isInstant, monthStart, type Zone } from './period.ts';
 
 /** A `Day` in a document; not in period.ts, which the page in the browser loads without zod. */
-export const calendarDay = z.string().regex(DAY_SHAPE);
+export const calendarDay = z.string().refine(isDay);
 
 /** Epoch milliseconds in a document. */
 export const instant = z.int().refine(isInstant);

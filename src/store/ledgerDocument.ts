@@ -1,7 +1,7 @@
 // A ledger as it is kept on disk: its days as short rows, and how they were cut.
 import * as z from 'zod';
 import type { Change, Ledger } from '../domain/ledger.ts';
-import { DAY_SHAPE, isInstant } from '../domain/period.ts';
+import { isDay, isInstant } from '../domain/period.ts';
 import { calendarDay, instant } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { type Tariff, type TariffChange, tariff } from '../domain/tariff/tariff.ts';
@@ -41,7 +41,7 @@ function isDayRow(row: unknown): boolean {
   const isAmount = (amount: unknown) => amount === null || Number.isSafeInteger(amount);
   return (
     typeof date === 'string' &&
-    DAY_SHAPE.test(date) &&
+    isDay(date) &&
     isAmount(energy) &&
     isAmount(cost) &&
     Number.isSafeInteger(revision) &&

@@ -97,6 +97,8 @@ test('a ledger comes back as it was; quarantined days of 0.1.0 count as of the f
 
 test.each([
   [['2025-3-9', 1, 1, 0, 7]],
+  [['2025-99-99', 1, 1, 0, 7]],
+  [['2025-02-30', 1, 1, 0, 7]],
   [['2025-03-09', '1', 1, 0, 7]],
   [['2025-03-09', 1, 0.5, 0, 7]],
   [['2025-03-09', 1, 1, null, 7]],
@@ -105,6 +107,11 @@ test.each([
 ])('a ledger with the row %j is damaged', (row) => {
   const written = ledgerCodec.encode(LEDGER) as object;
   expect(() => ledgerCodec.decode({ ...written, days: [row] })).toThrow();
+});
+
+test.each(['origin', 'readTo', 'sweptOn'])('refuses a ledger when no calendar has its %s', (key) => {
+  const written = ledgerCodec.encode(LEDGER) as object;
+  expect(() => ledgerCodec.decode({ ...written, [key]: '2025-99-99' })).toThrow();
 });
 
 test('half a millisecond, a time in words, or one that no calendar has, is no instant', () => {

@@ -13,7 +13,7 @@ const execute = promisify(execFile);
 // A fifth of it is for a fleet.
 const LARGEST_PACK_BYTES = 700_000;
 const NEEDED =
-  /^package\/(dist\/(page\/(index\.html|page\.css|page\.js)|chunks\/[\w.-]+\.js|heat2mqtt\.js|sbom\.cdx\.json|THIRD-PARTY-LICENCES\.txt)|systemd\/heat2mqtt\.service|package\.json|README\.md|LICENSE|config\.example\.yaml)$/;
+  /^package\/(dist\/(page\/(index\.html|page\.css|page\.js)|chunks\/[\w.-]+\.js|heat2mqtt\.js|sbom\.cdx\.json|THIRD-PARTY-LICENCES\.txt)|systemd\/heat2mqtt\.service|package\.json|README\.md|LICENSE|docs\/[\w-]+\.md|examples\/[\w/.-]+|config\.example\.yaml)$/;
 
 /** `npm pack` in a folder of its own, and what `npm install --global` makes of it without any network. */
 async function installed() {

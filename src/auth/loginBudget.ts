@@ -153,8 +153,8 @@ export class LoginBudget {
 }
 
 const cannotBeKept = () =>
-  failure('login_not_kept', 'No login was made, since the state directory could not keep its outcome.', {
-    exit: EXIT.config,
+  failure('state_unwritable', 'No login was made, since the state directory could not keep its outcome.', {
+    exit: EXIT.unexpected,
     retry: 'soon',
     hint: 'See that the directory can be written and has room. A daemon signs in all the same a quarter of an hour after its start; each restart would try a refused password again.',
   });

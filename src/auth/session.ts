@@ -391,6 +391,8 @@ const areSame = (set: TokenSet, other: TokenSet | null): boolean =>
 function stateAfter(err: unknown): AuthState {
   if (err instanceof LoginSuspended) return err.suspension.state;
   if (err instanceof LoginRefused || err instanceof RefusedForNow) return err.state;
-  // The secret cannot be read: the issuer was not asked.
-  return err instanceof Failure && err.exitCode === EXIT.config ? 'needs_user_action' : 'provider_down';
+  if (!(err instanceof Failure)) return 'provider_down';
+  // The secret cannot be read, or the outcome not be kept: the issuer was not asked.
+  const isOurs = err.exitCode === EXIT.config || err.code === 'state_unwritable';
+  return isOurs ? 'needs_user_action' : 'provider_down';
 }

@@ -189,7 +189,7 @@ test('sends no password when its refusal could not be kept, however often it is 
     const { login } = account.start();
     account.clock.advance(15 * MINUTE - 1);
     const refusal = await refusalOf(login.attempt());
-    expect(refusal).toMatchObject({ code: 'login_not_kept', retry: 'soon' });
+    expect(refusal).toMatchObject({ code: 'state_unwritable', retry: 'soon' });
   }
   expect(account.asked().logins).toBe(0);
   const { login } = account.start();

@@ -321,7 +321,7 @@ export const currencyOf = ({ provider }: Config, site: Site | null): string =>
   provider?.currency ?? site?.currency ?? USUAL_CURRENCY;
 
 /** Differences are worth a look; whether they are mistakes only a person can tell. */
-function siteReasons({ provider, usage }: Config, site: Site | null): Reason[] {
+export function siteReasons({ provider, usage }: Config, site: Site | null): Reason[] {
   const reasons: Reason[] = [];
   if (site?.timezone && !isSameZone(site.timezone, usage.timezone)) {
     reasons.push({

@@ -68,6 +68,12 @@ test('asks one usage question with check --live, which tells days and hours', as
   expect(intervals()).toEqual(['hour']);
 });
 
+test('says with check --live that the zone of the flat is not that of the configuration', async () => {
+  readDaily(30_000);
+  const out = await type('check --live', { HEAT2MQTT_USAGE_TIMEZONE: 'UTC' });
+  expect(out).toContain("; The provider's site is in Europe/Dublin, usage.timezone is UTC.\n");
+});
+
 test('asks for days with check --live when it is settled, and names a meter that two accounts have', async () => {
   readDaily(12 * 3_600_000);
   const account = (n: number, id: string) => ({

@@ -1,4 +1,5 @@
 // The part of heat2mqtt check that asks others: the provider for each account, the public list, the broker and Home Assistant.
+import { siteReasons } from '../../accounts/extras.ts';
 import { strayNames } from '../../accounts/names.ts';
 import type { Account, Config } from '../../config/schema.ts';
 import { openPublicList } from '../../constituencies/publicList.ts';
@@ -64,6 +65,8 @@ async function tryProvider(
   if (upstream.session.lacksRefreshToken)
     signedIn += ' without a refresh token, though provider.offline_access is on: the issuer gave none';
   const meters = `${properties.length} heat meter(s): ${numbersOf(properties)}${duplicateWords(properties, byAccount)}`;
+  const site = settings.config.extras.site ? await upstream.provider.site?.().catch(() => null) : null;
+  const cautions = siteReasons(settings.config, site ?? null).map(({ message }) => `; ${message}`);
   const words = `${signedIn}, ${meters}`;
   byAccount.set(account.id, properties);
   const [property] = properties;
@@ -71,7 +74,7 @@ async function tryProvider(
   const { zone } = settings;
   const closing = await findClosing({ ...settings, account, upstream }, property, io);
   const withDays = (days: number, of: number) =>
-    `${words}, ${days} day(s) with readings in ${of}, ${closingWords(closing)}`;
+    `${words}, ${days} day(s) with readings in ${of}, ${closingWords(closing)}${cautions.join('')}`;
   // The query for the hours is made of the same parts as the one for days.
   if (closing.days !== null) return withDays(closing.days, DAYS_LOOKED_AT);
   const today = zone.dayAt(io.clock.now());

@@ -90,6 +90,8 @@ class Stream {
   constructor(outgoing: ServerResponse, ending: AbortSignal | undefined) {
     this.#outgoing = outgoing;
     const leave = () => this.leave();
+    // The reader may have left while the password was read.
+    if (outgoing.destroyed) leave();
     outgoing.once('close', leave);
     ending?.addEventListener('abort', leave, { signal: this.#gone.signal });
   }

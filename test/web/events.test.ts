@@ -1,5 +1,6 @@
 // GET /events on the wire: the log, how long a stream lives, and readers that do not read. What is told by a daemon: documents.test.ts.
-import { expect, test } from 'vitest';
+import { get } from 'node:http';
+import { expect, test, vi } from 'vitest';
 import { createLog, createScrubber, LogTail } from '../../src/foundation/log.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { cookieOf, openServer, PASSWORD } from './served.ts';
@@ -49,6 +50,25 @@ test('sends no more lines when a reader has left', async () => {
   expect(followers.size).toBe(1);
   stream.stop();
   await waitFor('its end', () => followers.size === 0);
+});
+
+test('ends a stream when its reader leaves before it has begun', async () => {
+  const leaving: (() => void)[] = [];
+  const readPassword = async () => {
+    const leave = leaving.pop();
+    leave?.();
+    if (leave) await turn(50);
+    return PASSWORD;
+  };
+  const logTail = new LogTail();
+  const begun = vi.spyOn(logTail, 'follow');
+  const server = await openServer({ readPassword, logTail });
+  const cookie = cookieOf(await server.signIn(PASSWORD));
+  const reader = get(`${server.address}/events`, { headers: { cookie }, agent: false });
+  reader.on('error', () => undefined);
+  leaving.push(() => reader.destroy());
+  await waitFor('its beginning', () => begun.mock.calls.length === 1);
+  await waitFor('its end', () => server.documents.readers === 0);
 });
 
 test("cuts a reader off, at nobody else's cost, when they read nothing or too much gathers for them", async () => {

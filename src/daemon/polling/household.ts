@@ -73,10 +73,7 @@ export class Household {
 
   async #run(beats: readonly Beat[]): Promise<void> {
     const { clock, log } = this.#context;
-    for (const seat of this.#seats) if (await seat.isStuck()) seat.hurry();
-    const moment = momentOf(clock);
-    if (this.#seats.length > 0 && !this.#seats.some((seat) => seat.isPollDue(moment)))
-      log.info('skipping the poll at start: the last one is recent');
+    await this.#skipRecent();
     const doneAt = new Map(beats.map((beat) => [beat, clock.monotonic()]));
     while (!this.#stopping.signal.aborted) {
       this.#look();
@@ -87,6 +84,15 @@ export class Household {
       }
       await this.#untilNextLook();
     }
+  }
+
+  /** An account that waits for a login is polled at the start, which tells so and asks nothing. */
+  async #skipRecent(): Promise<void> {
+    const { clock, log } = this.#context;
+    const isDue = (seat: Seat) => seat.isPollDue(momentOf(clock));
+    for (const seat of this.#seats) if (!isDue(seat) && (await seat.waitsForLogin())) seat.hurry();
+    if (this.#seats.length > 0 && !this.#seats.some(isDue))
+      log.info('skipping the poll at start: the last one is recent');
   }
 
   /** A listener at a signal, each second, would cost as much as the look. */

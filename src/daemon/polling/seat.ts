@@ -61,12 +61,12 @@ export class Seat {
     return ageMs >= 0 && ageMs < stepMs;
   }
 
-  /** No login may be tried, and there is no session: a poll tells so, and asks nothing. */
-  async isStuck(): Promise<boolean> {
+  /** There is no session, and no login may be tried now. */
+  async waitsForLogin(): Promise<boolean> {
     const { login, session } = this.account.upstream;
     await session.current().catch(() => null);
     if (session.isRenewable || session.hasUsableAccess) return false;
-    return login.needsPerson || (await login.suspendedBy()) !== null;
+    return login.needsPerson || (await login.suspendedBy().catch(() => null)) !== null;
   }
 
   /** The household calls it each second: a due time that is too far away comes from a clock that was wrong. */

@@ -193,9 +193,12 @@ export class Household {
     );
     seat.wake();
     if (refreshed === null || signal.aborted) return;
-    link.publish(remembered(account, refreshed.events));
-    if (refreshed.events.length > 0) signals.emit('personNeeded', account.id);
-    if (refreshed.isPollWanted) this.pollSoon(account.id, true);
+    const { events, isPollWanted } = refreshed;
+    if (events.length > 0) {
+      link.publish(remembered(account, events));
+      signals.emit('personNeeded', account.id);
+    }
+    if (isPollWanted) this.pollSoon(account.id, true);
   }
 
   /** The failure of the account's last poll; `null`: none. */

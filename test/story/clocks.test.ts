@@ -50,6 +50,20 @@ test('a machine that wakes up in 1970 polls once as soon as its clock is set', a
   expect(story.simulator.counters.requests[USAGE]).toBe(1);
 });
 
+test('what is retained of meters and accounts stays as it was when a machine that starts again lives in 1970', async () => {
+  const { off, daemonClock } = offBy(0);
+  const { story, probe, daemon } = await firstPoll({ daemonClock });
+  await story.stop(daemon);
+  probe.forget();
+  off.ms = -55 * 365 * DAY_MS;
+  await story.start();
+  await probe.until(HEALTH, ({ reasons }) => look(reasons, '0.code') === 'clock_not_set');
+  expect(probe.heard.map(({ topic }) => topic).filter((topic) => !/bridge/.test(topic))).toEqual([]);
+  off.ms = 0;
+  await story.pass(2_000);
+  await probe.until(STATE, ({ energy_total }) => energy_total === booked(story.simulator).kwh);
+});
+
 test('a first start with a clock before history_since reads nothing until the clock is right', async () => {
   const { off, daemonClock } = offBy(-2 * 365 * DAY_MS);
   const story = await openStory({ daemonClock });

@@ -73,7 +73,7 @@ export class Household {
 
   async #run(beats: readonly Beat[]): Promise<void> {
     const { clock, log } = this.#context;
-    await this.#skipRecent();
+    await skipRecent(this.#seats, this.#context);
     const doneAt = new Map(beats.map((beat) => [beat, clock.monotonic()]));
     while (!this.#stopping.signal.aborted) {
       this.#look();
@@ -84,15 +84,6 @@ export class Household {
       }
       await this.#untilNextLook();
     }
-  }
-
-  /** An account that waits for a login is polled at the start, which tells so and asks nothing. */
-  async #skipRecent(): Promise<void> {
-    const { clock, log } = this.#context;
-    const isDue = (seat: Seat) => seat.isPollDue(momentOf(clock));
-    for (const seat of this.#seats) if (!isDue(seat) && (await seat.waitsForLogin())) seat.hurry();
-    if (this.#seats.length > 0 && !this.#seats.some(isDue))
-      log.info('skipping the poll at start: the last one is recent');
   }
 
   /** A listener at a signal, each second, would cost as much as the look. */
@@ -279,4 +270,11 @@ export class Household {
     for (const seat of this.#seats) seat.stop();
     await Promise.all([this.#running, ...this.#turns]);
   }
+}
+
+/** An account that waits for a login is polled at the start, which tells so and asks nothing. */
+async function skipRecent(seats: readonly Seat[], { clock, log }: Context): Promise<void> {
+  const isDue = (seat: Seat) => seat.isPollDue(momentOf(clock));
+  for (const seat of seats) if (!isDue(seat) && (await seat.waitsForLogin())) seat.hurry();
+  if (seats.length > 0 && !seats.some(isDue)) log.info('skipping the poll at start: the last one is recent');
 }

@@ -2,6 +2,7 @@
 import { metricLines, renderMetrics } from '../accounts/metrics.ts';
 import { openTo } from '../config/pageAddress.ts';
 import { serveHealth } from '../web/server.ts';
+import { Servers } from '../web/servers.ts';
 import type { Member } from './member.ts';
 
 const BROKER_GRACE_MS = 5 * 60_000;
@@ -9,7 +10,7 @@ const BROKER_GRACE_MS = 5 * 60_000;
 export const isHealthy = ({ parts: { link, membership } }: Member): boolean =>
   link.status().offlineMs < BROKER_GRACE_MS && !membership.isDatabaseGone();
 
-/** `present`: its number may change. Resolves to `null` when HTTP is off, or its port is taken. */
+/** `present`: its number may change. Resolves to `null` when HTTP is off. */
 export async function serveFleetHealth(present: () => Member) {
   const { config, clock, counters, log } = present().parts.context;
   if (config.http === false) return null;
@@ -28,10 +29,10 @@ export async function serveFleetHealth(present: () => Member) {
     metricsRefused: () => log.debug('metrics were asked for and refused'),
     page: null,
   };
-  return serveHealth(config.http.listen, answers, { clock }).catch((err) => {
-    log.error({ err }, 'no HTTP: health and metrics are not served');
-    return null;
-  });
+  const { listen } = config.http;
+  const servers = new Servers([], { clock, log });
+  await servers.open('health and metrics are not served', () => serveHealth(listen, answers, { clock }));
+  return servers;
 }
 
 /** The database's counts are the same in each process, and some seconds old. */

@@ -3,10 +3,9 @@ import type { RequestListener } from 'node:http';
 import { renderMetrics } from '../../accounts/metrics.ts';
 import { localAddress } from '../../config/listenAddress.ts';
 import { openTo, pageAddress, whyNoPage } from '../../config/pageAddress.ts';
-import type { Reason } from '../../domain/health.ts';
-import { safeWords } from '../../foundation/failure.ts';
 import { ThrottledLog } from '../../foundation/limits.ts';
-import { type Ingress, type Listening, serveHealth, serveIngress } from '../../web/server.ts';
+import { type Ingress, serveHealth, serveIngress } from '../../web/server.ts';
+import { Servers } from '../../web/servers.ts';
 import { within } from '../../web/visitor.ts';
 import type { Context } from '../context.ts';
 import type { Household } from '../polling/household.ts';
@@ -28,7 +27,7 @@ export async function startMonitor(
   { ingress, ...parts }: Omit<PageParts, 'metrics'> & { readonly ingress: Ingress | null },
   context: Context,
 ): Promise<{ readonly port: number | null; stop(): Promise<void> } | null> {
-  const { config, clock, log, link } = context;
+  const { config, clock, log, link, signals } = context;
   if (config.http === false) return null;
   const { listen } = config.http;
   const { hasPage, metricsFor } = openTo(config);
@@ -40,7 +39,8 @@ export async function startMonitor(
     );
   const metrics = metricsOf(context);
   const page = lazyPage({ ...parts, metrics }, context);
-  const servers = new Servers(parts.bridgeStatus.ownReasons, context);
+  const { ownReasons } = parts.bridgeStatus;
+  const servers = new Servers(ownReasons, { ...context, onChange: () => signals.emit('bridgeChanged') });
   const answers = {
     healthy: () => isHealthy(parts.household, context),
     ready: () => link.status().drained,
@@ -72,53 +72,6 @@ export async function startMonitor(
       await servers.stop();
     },
   };
-}
-
-const OPEN_AGAIN_MS = 60_000;
-
-/** Those that cannot listen are tried again each minute: a port may be taken by something that ends. */
-class Servers {
-  readonly #opened: Listening[] = [];
-  readonly #reasons: Reason[];
-  readonly #context: Context;
-  readonly #stopping = new AbortController();
-
-  /** `reasons`: gets one for each that cannot listen, until it does. */
-  constructor(reasons: Reason[], context: Context) {
-    this.#reasons = reasons;
-    this.#context = context;
-  }
-
-  /** Resolves after the first try. Never rejects. */
-  async open(trouble: string, serve: () => Promise<Listening>): Promise<void> {
-    try {
-      this.#opened.push(await serve());
-    } catch (err) {
-      this.#context.log.error({ err }, `no HTTP: ${trouble}`);
-      const reason = safeWords(err);
-      this.#reasons.push(reason);
-      void this.#openLater(serve, reason);
-    }
-  }
-
-  async #openLater(serve: () => Promise<Listening>, reason: Reason): Promise<void> {
-    const { clock, signals } = this.#context;
-    const { signal } = this.#stopping;
-    for (let server: Listening | null = null; server === null; ) {
-      await clock.sleep(OPEN_AGAIN_MS, signal);
-      if (signal.aborted) return;
-      server = await serve().catch(() => null);
-      if (signal.aborted) return server?.stop();
-      if (server !== null) this.#opened.push(server);
-    }
-    this.#reasons.splice(this.#reasons.indexOf(reason), 1);
-    signals.emit('bridgeChanged');
-  }
-
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await Promise.all(this.#opened.map((server) => server.stop()));
-  }
 }
 
 /** The page, which is loaded with the first request. */

@@ -23,8 +23,8 @@ export const healthcheck: Command<'healthcheck'> = async (given, io) => {
 interface DaemonHealth {
   readonly isHealthy: boolean;
   readonly words: string;
-  /** The answer has words that only heat2mqtt has. */
-  readonly isAnswered: boolean;
+  /** heat2mqtt itself has answered there; `null`: nowhere. */
+  readonly answersOn: 'http' | 'socket' | null;
 }
 
 /** The answer of an app whose options are wrong. */
@@ -36,25 +36,32 @@ export async function askHealth(config: Config, clock: Clock): Promise<DaemonHea
   const { http } = config;
   if (http === false) return askOnSocket(config, clock);
   const address = localAddress(http.listen);
+  const overHttp = await askOverHttp(address);
+  if (overHttp !== null) return overHttp;
+  // Its port may be another program's.
+  const onSocket = await askOnSocket(config, clock);
+  if (onSocket.answersOn !== null) return onSocket;
+  return { isHealthy: false, words: `No daemon answers at ${address}.`, answersOn: null };
+}
+
+/** `null`: no heat2mqtt answers there. */
+async function askOverHttp(address: string): Promise<DaemonHealth | null> {
   try {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(`http://${address}/healthz`, { signal });
     const words = (await response.text()).trimEnd();
-    return { isHealthy: response.ok, words, isAnswered: WORDS_OF_OURS.includes(words) };
+    return WORDS_OF_OURS.includes(words) ? { isHealthy: response.ok, words, answersOn: 'http' } : null;
   } catch {
-    // Its port may be another program's.
-    const onSocket = await askOnSocket(config, clock);
-    if (onSocket.isAnswered) return onSocket;
-    return { isHealthy: false, isAnswered: false, words: `No daemon answers at ${address}.` };
+    return null;
   }
 }
 
-/** The state directory tells if there is no HTTP. */
+/** The state directory tells if HTTP does not. */
 async function askOnSocket({ state_dir, fleet }: Config, clock: Clock): Promise<DaemonHealth> {
-  const unhealthy = (words: string) => ({
+  const unhealthy = (words: string): DaemonHealth => ({
     isHealthy: false,
-    isAnswered: WORDS_OF_OURS.includes(words),
     words,
+    answersOn: WORDS_OF_OURS.includes(words) ? 'socket' : null,
   });
   const isHidden = await access(state_dir, constants.R_OK | constants.X_OK).then(
     () => false,
@@ -65,13 +72,13 @@ async function askOnSocket({ state_dir, fleet }: Config, clock: Clock): Promise<
   const answer = fleet ? await askProcesses(state_dir, clock) : await askDaemon(state_dir, clock);
   if (answer !== null) {
     return answer === HEALTHY
-      ? { isHealthy: true, isAnswered: true, words: answer }
+      ? { isHealthy: true, words: answer, answersOn: 'socket' }
       : unhealthy(answer || `What runs with ${state_dir} does not say how it is.`);
   }
   if (await canListenIn(state_dir)) return unhealthy(`No daemon runs with ${state_dir}.`);
   // A container would be restarted again and again, and nothing would change.
   const words = `The daemon cannot be asked: HTTP is off, and there can be no socket in ${state_dir}. Set http.listen.`;
-  return { isHealthy: true, isAnswered: false, words };
+  return { isHealthy: true, words, answersOn: null };
 }
 
 /** One process that is not well speaks for all that share the directory. `null`: none answers. */

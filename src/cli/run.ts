@@ -74,10 +74,10 @@ export async function startHousehold(
   }).catch((err) => claimed.giveUp().then(() => Promise.reject(err)));
   claimed.answer(() => healthWords(daemon.isHealthy()));
   const stopping = new AbortController();
-  void guardClaim(claimed, stopping.signal, outside.log);
+  const guarding = guardClaim(claimed, stopping.signal, outside.log);
   async function stop(): Promise<void> {
     stopping.abort();
-    await daemon.stop().finally(() => claimed.giveUp());
+    await daemon.stop().finally(() => guarding.then(() => claimed.giveUp()));
   }
   return { ...daemon, stop };
 }
@@ -119,7 +119,7 @@ async function startFleetProcess(
     try {
       const machine = { clock: systemClock, random: Math.random, cron };
       const started = await startFleet({ ...machine, config, log, scrubber, fleet });
-      const end = config.http === false ? await answerHealth(config.state_dir, started, log) : null;
+      const end = await answerHealth(config.state_dir, started, log);
       return { stop: () => started.stop().finally(end) };
     } catch (err) {
       // PostgreSQL may start later than its workers; whatever supervises this process tries again later still.
@@ -133,7 +133,7 @@ async function startFleetProcess(
   }
 }
 
-/** `healthcheck` asks on a socket where HTTP is off. Resolves to the function that ends that. */
+/** `healthcheck` asks on a socket where HTTP is off, or its port is another program's. Resolves to the function that ends that. */
 async function answerHealth(stateDir: string, { number, isHealthy }: FleetProcess, log: Log) {
   const words = () => healthWords(isHealthy());
   return listenIn(stateDir, processSocket(number), words).catch((err) => {

@@ -1,10 +1,12 @@
 // heat2mqtt healthcheck where HTTP is off: asked on a socket in the state directory. Over HTTP: test/web/health.test.ts.
 import { writeFile } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { ClaimedDirectory } from '../../src/store/locks.ts';
 import { healthWords, listenIn, processSocket } from '../../src/store/socket.ts';
+import { openServer } from '../../src/web/server.ts';
 import { logLines } from '../support/logLines.ts';
 import { openStack } from '../support/stack.ts';
 import { ISSUER, typed } from '../support/typed.ts';
@@ -40,14 +42,20 @@ test('asks a daemon on its socket when it has no HTTP', async () => {
   expect(await healthcheck()).toEqual(none);
 });
 
-test('asks a daemon on its socket when another program has its port', async () => {
-  const { stateDir, healthcheck } = await place({ http: { listen: '127.0.0.1:1' } });
-  expect(await healthcheck()).toMatchObject({ exitCode: 1, err: 'No daemon answers at 127.0.0.1:1.\n' });
-  const claimed = await ClaimedDirectory.claim(stateDir, systemClock, logLines().log);
-  claimed.answer(() => healthWords(true));
-  expect(await healthcheck()).toEqual({ exitCode: 0, out: 'healthy\n', err: '' });
-  await claimed.giveUp();
-});
+test.each([200, 404])(
+  'asks a daemon on its socket when another program has its port and answers %i',
+  async (status) => {
+    const answer: RequestListener = (_, response) => response.writeHead(status).end('welcome');
+    const squatter = openStack().use(await openServer('127.0.0.1:0', answer, { clock: systemClock }));
+    const listen = `127.0.0.1:${squatter.port}`;
+    const { stateDir, healthcheck } = await place({ http: { listen } });
+    expect(await healthcheck()).toEqual({ exitCode: 1, out: '', err: `No daemon answers at ${listen}.\n` });
+    const claimed = await ClaimedDirectory.claim(stateDir, systemClock, logLines().log);
+    claimed.answer(() => healthWords(true));
+    expect(await healthcheck()).toEqual({ exitCode: 0, out: 'healthy\n', err: '' });
+    await claimed.giveUp();
+  },
+);
 
 test('asks all living processes of a fleet on one directory', async () => {
   const { stateDir, healthcheck } = await place({ fleet: FLEET, provider: PROVIDER });

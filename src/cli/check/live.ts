@@ -70,7 +70,7 @@ async function tryProvider(
   const words = `${signedIn}, ${meters}`;
   byAccount.set(account.id, properties);
   const [property] = properties;
-  if (!property) return words;
+  if (!property) return `${words}${cautions.join('')}`;
   const { zone } = settings;
   const closing = await findClosing({ ...settings, account, upstream }, property, io);
   const withDays = (days: number, of: number) =>

@@ -32,10 +32,10 @@ export async function* machineChecks(settings: Settings, { clock, env }: Io): As
   if (fleet || config.accounts.length > 0)
     yield { name: 'schedule', run: async () => scheduleOutcome(settings) };
   const ownBroker = !fleet && mqtt.embedded;
-  const isBesideDaemon = (http || ownBroker) && (await askHealth(config, clock)).isAnswered;
-  if (http) yield { name: 'page', run: () => tryPage(config, http.listen, isBesideDaemon, clock) };
+  const { answersOn } = http || ownBroker ? await askHealth(config, clock) : { answersOn: null };
+  if (http) yield { name: 'page', run: () => tryPage(config, http.listen, answersOn === 'http', clock) };
   if (ownBroker)
-    yield { name: 'own broker', run: () => tryOwnBroker(mqtt, ownBroker, isBesideDaemon, clock) };
+    yield { name: 'own broker', run: () => tryOwnBroker(mqtt, ownBroker, answersOn !== null, clock) };
   if (fleet)
     yield {
       name: 'database of the fleet',
@@ -116,16 +116,16 @@ function scheduleOutcome({ config: { usage, fleet }, zone }: Settings): Outcome 
 async function tryPage(
   config: Config,
   listen: string,
-  isBesideDaemon: boolean,
+  isServed: boolean,
   clock: Clock,
 ): Promise<string | Outcome> {
-  // The listener there is that daemon.
-  if (!isBesideDaemon)
+  // The listener there is the daemon that runs.
+  if (!isServed)
     await openServer(listen, (_, response) => response.end(), { clock }).then((opened) => opened.stop());
   const refused = config.fleet ? null : whyNoPage(config);
   if (refused !== null) return refused;
   const place = config.fleet ? 'health and metrics' : placeOfPage(config, listen);
-  return isBesideDaemon ? `${place}, served by the daemon that runs` : place;
+  return isServed ? `${place}, served by the daemon that runs` : place;
 }
 
 function placeOfPage(config: Config, listen: string): string {

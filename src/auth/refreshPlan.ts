@@ -16,7 +16,7 @@ const LONGEST_PAUSE_MS = 30 * 60_000;
 const FRACTION_OF_THE_REST = 0.25;
 
 interface RefreshPlanParts {
-  /** Of two accounts that signed in at the same moment, each refreshes at its own. */
+  /** Two that sign in at the same moment are refreshed at different ones. */
   readonly account: string;
   readonly session: Pick<Session, 'current' | 'renew'>;
   readonly clock: Clock;
@@ -89,7 +89,8 @@ export class RefreshPlan {
     const failures = this.#failuresOf(current) + 1;
     const pauseMs = this.#pauseMs(fault, failures, current);
     const { message: trouble, ...words } = safeWords(fault);
-    const isNews = trouble !== history.record.refresh?.trouble;
+    // With other tokens the trouble of before was over.
+    const isNews = failures === 1 || trouble !== history.record.refresh?.trouble;
     const { obtainedAt } = current.set;
     const retryAt = Math.round(clock.now() + pauseMs);
     this.#retryAt = clock.monotonic() + pauseMs;

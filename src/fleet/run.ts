@@ -85,8 +85,8 @@ async function doWhatIsDue(
   const wasFailing = row.failures > 0;
   if (row.wanted > 0) await account.upstream.askForLogin();
   else if (row.poll_at > clock.now()) {
-    const isKept = config.provider?.keep_alive;
-    return { polled: null, refreshed: isKept ? await refreshTurn(account, wasFailing, context) : null };
+    const { keep_alive: isKeptAlive = false } = config.provider ?? {};
+    return { polled: null, refreshed: isKeptAlive ? await refreshTurn(account, wasFailing, context) : null };
   }
   const slot = () => schedule.nextPoll(row.id, clock.now());
   // While others read its meters, no request of its own would show that it is signed in again.

@@ -157,12 +157,12 @@ export type Told = Readonly<z.infer<typeof told>>;
 
 /** The failures of refreshes ahead of expiry since the last one that went well. */
 const refreshFailures = z.object({
-  /** That of the tokens that were to be refreshed. */
+  /** It says which tokens were to be refreshed. */
   obtainedAt: instant,
-  /** In a row, with these tokens. */
+  /** So many came in a row, with these tokens. */
   failures: z.number().int(),
   retryAt: instant,
-  /** The last one, in words. */
+  /** The words of the last one. */
   trouble: z.string(),
 });
 

@@ -1,5 +1,6 @@
 // A session that never lapses: refreshed between 80 % and 95 % of its life, through outages, suspended machines and stops.
 import { beforeEach, describe, expect, test } from 'vitest';
+import { RefreshPlan } from '../../src/auth/refreshPlan.ts';
 import { concurrencyLimit } from '../../src/foundation/limits.ts';
 import { look } from '../simulator/visitor.ts';
 import { FAULTS, tooMany } from '../support/faults.ts';
@@ -151,6 +152,22 @@ describe('when the issuer is in trouble', () => {
     expect(gaps()[1]).toBe(180 * SECOND);
     expect(account.asked().logins).toBe(1);
   });
+});
+
+test('tells the same trouble again when a person has signed in meanwhile, and not before', async () => {
+  const { session } = account.start();
+  await session.accessToken();
+  const plan = new RefreshPlan({ ...account, account: 'home', session, random: () => 0.5 });
+  account.simulator.switches.fault('/auth/', FAULTS.serverError);
+  const isNews = async (ms: number) => {
+    account.clock.advance(ms);
+    return (await plan.run()).isNews;
+  };
+  expect([await isNews(27 * MINUTE), await isNews(10 * SECOND)]).toEqual([true, false]);
+  account.simulator.switches.clearFaults();
+  await session.logIn();
+  account.simulator.switches.fault('/auth/', FAULTS.serverError);
+  expect(await isNews(27 * MINUTE)).toBe(true);
 });
 
 test('leaves a session alone until the next poll when it ends at its first refresh', async () => {

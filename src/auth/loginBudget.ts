@@ -56,8 +56,8 @@ export class LoginBudget {
     const isSame = this.#marks.areSame(credentials, stored.secretMark);
     const before = isSame ? { ...stored, askedAt } : rule.NO_ATTEMPTS;
     this.#isAskedFor = false;
-    const isKept = await this.#write(rule.begun(before, this.#clock.now()));
-    if (!isKept && rule.isTooSoonUnkept(this.#wanted)) {
+    const isWritten = await this.#write(rule.begun(before, this.#clock.now()));
+    if (!isWritten && rule.isTooSoonUnkept(this.#wanted)) {
       await this.#write(stored);
       throw cannotBeKept();
     }

@@ -392,7 +392,7 @@ function stateAfter(err: unknown): AuthState {
   if (err instanceof LoginSuspended) return err.suspension.state;
   if (err instanceof LoginRefused || err instanceof RefusedForNow) return err.state;
   if (!(err instanceof Failure)) return 'provider_down';
-  // The secret cannot be read, or the outcome not be kept: the issuer was not asked.
-  const isOurs = err.exitCode === EXIT.config || err.code === 'state_unwritable';
-  return isOurs ? 'needs_user_action' : 'provider_down';
+  // The issuer was not asked: the outcome could not be kept, or the secret not be read.
+  if (err.code === 'state_unwritable') return 'backoff';
+  return err.exitCode === EXIT.config ? 'needs_user_action' : 'provider_down';
 }

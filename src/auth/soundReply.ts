@@ -45,7 +45,7 @@ export async function soundReply(
   return new Response(JSON.stringify(json) ?? (text || null), { status, statusText, headers });
 }
 
-/** Some refuse with a status of success, or have another one than 200: a refused password must not be sent again and again. */
+/** Some refuse with a status of success, or grant with another one than 200. A refused password must not be sent again and again. */
 function statusOf(json: unknown, status: number): number {
   if (status < 200 || status > 299) return status;
   const { error, access_token } = Object(json) as Record<string, unknown>;

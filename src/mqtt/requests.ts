@@ -6,7 +6,7 @@ import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { PacedQueue, ThrottledLog } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Incoming, Message } from './message.ts';
-import { isAnswerPlace, type ResponseTopics } from './responseTopics.ts';
+import { isAnswerPlace, LARGEST_ANSWER_TOPIC, type ResponseTopics } from './responseTopics.ts';
 
 /** The outcome of a handler. `skipped`: understood, but not done now. */
 export interface Answer {
@@ -203,8 +203,12 @@ function answerPlaceOf(
   if (!isAnswerPlace(topic, baseTopic, topics)) {
     const below = `one below ${baseTopic}, such as ${baseTopic}/bridge/response/mine`;
     const elsewhere = 'one with a level response, reply or answer, such as node-red/reply';
-    const words = mistake('response topic', topic, `${below}, but none of our own; elsewhere ${elsewhere}`);
-    return responseTopicRefused(words, 'mqtt.response_topics in the configuration allows more.');
+    const words = mistake(
+      'response topic',
+      topic,
+      `${below}, but none of our own; elsewhere ${elsewhere}; ${LARGEST_ANSWER_TOPIC}`,
+    );
+    return responseTopicRefused(words, 'mqtt.response_topics in the configuration allows other places.');
   }
   return correlationData ? { topic, correlationData: Buffer.from(correlationData) } : { topic };
 }

@@ -11,8 +11,10 @@ export interface ResponseTopics {
 const LONGEST = 512;
 /** Brokers end the connection of whoever publishes to more levels: AWS IoT above eight, Mosquitto above two hundred. */
 const MOST_LEVELS = 8;
-/** `bridge/response/mine` below our base. */
+/** The levels of bridge/response/mine. */
 const LEVELS_BELOW_BASE = 3;
+/** Part of what is allowed, in words. */
+export const LARGEST_ANSWER_TOPIC = `at most ${MOST_LEVELS} levels and ${LONGEST} characters`;
 /** MQTT lets a broker end the connection over a character that is none. */
 const UNFIT = /[+#\p{Cc}\p{Noncharacter_Code_Point}]/u;
 /** A level of a topic that is called so says itself that answers come there. */

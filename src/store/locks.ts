@@ -186,6 +186,7 @@ export class ClaimedDirectory {
   /** Ends the socket; `null`: there is none. */
   #end: (() => Promise<void>) | null = null;
   #isWarned = false;
+  #isGoneTold = false;
 
   /** Rejects with already_running, and never for a daemon that is dead or a socket that cannot be made: then it goes on without. */
   static async claim(directory: string, clock: Clock, log: Log): Promise<ClaimedDirectory> {
@@ -230,8 +231,10 @@ export class ClaimedDirectory {
     await this.giveUp();
     this.#end = null;
     await this.#claim();
-    if (this.isAlone)
-      this.#log.warn({ directory }, 'the socket of the state directory was gone, and is made again');
+    if (!this.isAlone || this.#isGoneTold) return;
+    // Two machines on one network disk would tell so at each look.
+    this.#isGoneTold = true;
+    this.#log.warn({ directory }, 'the socket of the state directory was gone, and is made again');
   }
 
   async #claim(): Promise<void> {

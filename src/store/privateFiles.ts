@@ -19,7 +19,7 @@ import { LARGEST } from './documentStream.ts';
 const PRIVATE_DIRECTORY = 0o700;
 export const PRIVATE_FILE = 0o600;
 /** The name of a document until it is whole, and of a socket until it is in its place. */
-export const TEMPORARY_FILE = /\.(json|gz)\.\d+$|^[\da-f]{6}\.sock$/;
+export const TEMPORARY_FILE = /\.(json|gz)\.\d+$|^[\da-f]{6,8}\.sock$/;
 
 /** Logs and output get names, paths, and errors of the system with paths in them. The name of a ledger has a customer number. */
 export const withoutCustomer = (text: string): string => text.replace(/\/ledger-[^/\s]*/g, '/ledger-…');

@@ -72,13 +72,13 @@ async function putInPlace(directory: string, temporary: string, name: string) {
   await chown(join(directory, temporary), uid, gid).catch(() => undefined);
   await rm(file, { force: true }).catch(() => setAside(file, 'damaged'));
   await rename(join(directory, temporary), file);
-  const inode = () =>
+  const identity = () =>
     stat(file).then(
-      ({ ino }) => ino,
+      ({ dev, ino }) => `${dev} ${ino}`,
       () => null,
     );
-  const placed = await inode();
-  return async () => placed === (await inode());
+  const placed = await identity();
+  return async () => placed === (await identity());
 }
 
 /** `null`: nobody listens there. */

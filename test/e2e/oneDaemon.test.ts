@@ -59,9 +59,15 @@ test('a daemon whose state directory is taken away is still noticed, and gives w
   await rm(state, { recursive: true });
   await first.says('is made again');
   expect(await outcome(['run', '--config', config])).toMatchObject({ code: 2 });
-  // The other one has 20 seconds from the last look to take its place.
+  // Its next look comes after the other one has taken its place.
+  first.signal('SIGSTOP');
   await rename(state, join(folder, 'moved'));
   const second = start(config);
+  await waitFor(
+    'the second one',
+    async () => (await outcome(['healthcheck', '--config', config])).code === 0,
+  );
+  first.signal('SIGCONT');
   expect(await first.exited).toBe(2);
   expect(first.output).toContain('"code":"already_running"');
   await waitFor('online', () => probe.last('heat2mqtt/bridge/state')?.payload === 'online');

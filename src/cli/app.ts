@@ -1,7 +1,7 @@
 // An app of Home Assistant runs `run` as root at first, and tells options that are wrong on a page.
-import { lchown, mkdir } from 'node:fs/promises';
+import { chmod, lchown, mkdir, stat } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ConfigInvalid } from '../config/faults.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { pathsBelow } from '../store/privateFiles.ts';
@@ -54,6 +54,7 @@ export async function serveMistakes({ message }: ConfigInvalid, listen: string, 
 
 /** The user of the container image. */
 const USER = 10_001;
+const MAY_PASS = 0o001;
 
 /**
  * Home Assistant starts its app as root, because /data and the options in it belong to root.
@@ -62,6 +63,10 @@ const USER = 10_001;
 export async function dropRoot(stateDirectory: string): Promise<void> {
   if (process.getuid?.() !== 0) return;
   await mkdir(stateDirectory, { recursive: true });
+  const around = dirname(stateDirectory);
+  const { mode } = await stat(around);
+  // The folder around it may be for root alone.
+  await chmod(around, mode | MAY_PASS);
   for (const path of ['', ...(await pathsBelow(stateDirectory))])
     await lchown(join(stateDirectory, path), USER, USER);
   process.setgroups?.([USER]);

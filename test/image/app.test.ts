@@ -72,7 +72,9 @@ test('publishes on the broker of the Supervisor, and goes on as the user of the 
   expect(status).toMatch(/^Groups:\s+10001\s*$/m);
   for (const set of ['Prm', 'Eff']) expect(status).toMatch(new RegExp(`^Cap${set}:\\s+0+$`, 'm'));
   expect((await stat(join(container.data, 'options.json'))).uid).toBe(0);
-  for (const name of await readdir(join(container.data, 'state'))) {
+  const files = await readdir(join(container.data, 'state'));
+  expect(files).toContain('journal.json');
+  for (const name of files) {
     expect([name, (await stat(join(container.data, 'state', name))).uid]).toEqual([name, 10_001]);
   }
   expect(container.output).not.toContain(ME.password);

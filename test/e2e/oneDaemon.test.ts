@@ -56,7 +56,10 @@ test('a daemon whose state directory is taken away is still noticed, and gives w
   const probe = await listen();
   const first = start(config);
   await probe.until(STATE, ({ energy_total }) => Number(energy_total) > 0);
+  // It would write into a directory that is being deleted.
+  first.signal('SIGSTOP');
   await rm(state, { recursive: true });
+  first.signal('SIGCONT');
   await first.says('is made again');
   expect(await outcome(['run', '--config', config])).toMatchObject({ code: 2 });
   // Its next look comes after the other one has taken its place.

@@ -93,13 +93,12 @@ export class IssuerClient {
   }
 
   async #discover(library: Library): Promise<OpenIdClient.ServerMetadata> {
-    const { memory, issuer, client_id, timeout_seconds, clock } = this.#deps;
+    const { memory, issuer, client_id, timeout_seconds } = this.#deps;
     memory.metadata ??= library
       .discovery(new URL(issuer), client_id, undefined, library.None(), {
         execute: this.#mayBeInsecure ? [library.allowInsecureRequests] : [],
         timeout: timeout_seconds,
-        [library.customFetch]: (url: string, init: unknown) =>
-          soundReply(this.#deps.fetch(url, init as RequestInit), () => undefined, clock.now()),
+        [library.customFetch]: this.#fetchTelling(() => undefined),
       })
       .then((discovered) => discovered.serverMetadata())
       .catch((err: unknown) => {
@@ -114,14 +113,19 @@ export class IssuerClient {
     metadata: OpenIdClient.ServerMetadata,
     onReply: (json: unknown) => void,
   ): Configuration {
-    const { client_id, timeout_seconds, clock } = this.#deps;
+    const { client_id, timeout_seconds } = this.#deps;
     const tolerance = { [library.clockTolerance]: ANY_CLOCK_SECONDS };
     const configuration = new library.Configuration(metadata, client_id, tolerance, library.None());
     configuration.timeout = timeout_seconds;
-    configuration[library.customFetch] = (url: string, init: unknown) =>
-      soundReply(this.#deps.fetch(url, init as RequestInit), onReply, clock.now());
+    configuration[library.customFetch] = this.#fetchTelling(onReply);
     if (this.#mayBeInsecure) library.allowInsecureRequests(configuration);
     return configuration;
+  }
+
+  /** `onReply` gets the JSON of each answer. */
+  #fetchTelling(onReply: (json: unknown) => void) {
+    return (url: string, init: unknown) =>
+      soundReply(this.#deps.fetch(url, init as RequestInit), onReply, this.#deps.clock.now());
   }
 }
 

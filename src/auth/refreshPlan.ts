@@ -88,14 +88,15 @@ export class RefreshPlan {
     const { clock, history, log } = this.#parts;
     const failures = this.#failuresOf(current) + 1;
     const pauseMs = this.#pauseMs(fault, failures, current);
-    const { message: trouble, ...words } = safeWords(fault);
+    const words = safeWords(fault);
+    const trouble = words.message;
     // With other tokens the trouble of before was over.
     const isNews = failures === 1 || trouble !== history.record.refresh?.trouble;
     const { obtainedAt } = current.set;
     const retryAt = Math.round(clock.now() + pauseMs);
     this.#retryAt = clock.monotonic() + pauseMs;
     history.note({ refresh: { obtainedAt, failures, retryAt, trouble } });
-    if (isNews) log.warn({ ...words, message: trouble }, 'refresh ahead of expiry failed');
+    if (isNews) log.warn(words, 'refresh ahead of expiry failed');
     return { fault, isNews, isOver: false };
   }
 

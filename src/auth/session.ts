@@ -167,7 +167,8 @@ export class Session {
 
   /** A request that starts now may use the access token. */
   get hasUsableAccess(): boolean {
-    return token.usable(this.#tokens.now, [], this.#deps.clock) !== null;
+    const { now } = this.#tokens;
+    return now !== null && token.accessIsUsable(now, this.#deps.clock);
   }
 
   /** A refresh may bring the next access token. */

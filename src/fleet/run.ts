@@ -85,8 +85,8 @@ async function doWhatIsDue(
   const wasFailing = row.failures > 0;
   if (row.wanted > 0) await account.upstream.askForLogin();
   else if (row.poll_at > clock.now()) {
-    const { keep_alive: isKeptAlive = false } = config.provider ?? {};
-    return { polled: null, refreshed: isKeptAlive ? await refreshTurn(account, wasFailing, context) : null };
+    const refreshed = config.provider?.keep_alive ? await refreshTurn(account, wasFailing, context) : null;
+    return { polled: null, refreshed };
   }
   const slot = () => schedule.nextPoll(row.id, clock.now());
   // While others read its meters, no request of its own would show that it is signed in again.

@@ -21,6 +21,9 @@ import {
 import { finishRestore, stateUnreadable } from './restore.ts';
 import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
 
+const MEND_LINK = 'Take the link away, or put the real file or folder in its place';
+const MEND_RIGHTS = 'Check free space, owner and permissions of state_dir';
+
 export function stateUnwritable(path: string, cause: unknown) {
   const { code, message } = cause as NodeJS.ErrnoException;
   const isLink = code === 'ELOOP';
@@ -28,9 +31,7 @@ export function stateUnwritable(path: string, cause: unknown) {
   return failure('state_unwritable', `The state directory cannot be written: ${path} (${reason}).`, {
     exit: EXIT.unexpected,
     retry: 'later',
-    hint: isLink
-      ? 'Take the link away, or put the real file or folder in its place; until then a new login waits for a quarter of an hour after each start.'
-      : 'Check free space, owner and permissions of state_dir; until then a new login waits for a quarter of an hour after each start.',
+    hint: `${isLink ? MEND_LINK : MEND_RIGHTS}; until then a new login waits for a quarter of an hour after each start.`,
     // The system's error has the path of the document. Any other is a fault of ours, to be found by its stack.
     cause: code === undefined ? cause : new Error(withoutCustomer(message)),
   });

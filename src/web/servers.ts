@@ -41,13 +41,14 @@ export class Servers {
   async #openLater(serve: () => Promise<Listening>, reason: Reason): Promise<void> {
     const { clock, onChange } = this.#options;
     const { signal } = this.#stopping;
-    for (let server: Listening | null = null; server === null; ) {
+    let server: Listening | null = null;
+    while (server === null) {
       await clock.sleep(OPEN_AGAIN_MS, signal);
       if (signal.aborted) return;
       server = await serve().catch(() => null);
-      if (signal.aborted) return server?.stop();
-      if (server !== null) this.#opened.push(server);
     }
+    if (signal.aborted) return server.stop();
+    this.#opened.push(server);
     this.#reasons.splice(this.#reasons.indexOf(reason), 1);
     onChange?.();
   }

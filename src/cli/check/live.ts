@@ -66,15 +66,16 @@ async function tryProvider(
     signedIn += ' without a refresh token, though provider.offline_access is on: the issuer gave none';
   const meters = `${properties.length} heat meter(s): ${numbersOf(properties)}${duplicateWords(properties, byAccount)}`;
   const site = settings.config.extras.site ? await upstream.provider.site?.().catch(() => null) : null;
-  const cautions = siteReasons(settings.config, site ?? null).map(({ message }) => `; ${message}`);
+  const reasons = siteReasons(settings.config, site ?? null);
+  const cautions = reasons.map(({ message }) => `; ${message}`).join('');
   const words = `${signedIn}, ${meters}`;
   byAccount.set(account.id, properties);
   const [property] = properties;
-  if (!property) return `${words}${cautions.join('')}`;
+  if (!property) return `${words}${cautions}`;
   const { zone } = settings;
   const closing = await findClosing({ ...settings, account, upstream }, property, io);
   const withDays = (days: number, of: number) =>
-    `${words}, ${days} day(s) with readings in ${of}, ${closingWords(closing)}${cautions.join('')}`;
+    `${words}, ${days} day(s) with readings in ${of}, ${closingWords(closing)}${cautions}`;
   // The query for the hours is made of the same parts as the one for days.
   if (closing.days !== null) return withDays(closing.days, DAYS_LOOKED_AT);
   const today = zone.dayAt(io.clock.now());

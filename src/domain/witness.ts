@@ -67,7 +67,12 @@ const refuse = (refused: WitnessRefusal['refused'], message: string): WitnessRef
   refused,
   message,
 });
-const shown = (value: unknown): string => JSON.stringify(value)?.slice(0, LONGEST_SHOWN) ?? 'nothing';
+
+/** What has values in it is not quoted: writing thousands of them within one another takes more stack than there is. */
+function shown(value: unknown): string {
+  if (isObject(value)) return Array.isArray(value) ? 'a list' : 'an object';
+  return JSON.stringify(value)?.slice(0, LONGEST_SHOWN) ?? 'nothing';
+}
 
 export function readRegister(payload: Buffer, { field, unit }: WitnessOptions): Telegram | WitnessRefusal {
   if (payload.length > LARGEST_BYTES) return refuse('no_register', 'it has more than 64 KiB');
@@ -102,7 +107,9 @@ export function readRegister(payload: Buffer, { field, unit }: WitnessOptions): 
 
 /** A text that is no JSON stays a text: Home Assistant publishes `unavailable`. Some programs in C send the NUL at the end of theirs. */
 function parsed(payload: Buffer): unknown {
-  const text = payload.toString('utf8').replace(/\0+$/, '');
+  let end = payload.length;
+  while (payload[end - 1] === 0) end -= 1;
+  const text = payload.toString('utf8', 0, end);
   try {
     return JSON.parse(text);
   } catch {

@@ -18,6 +18,10 @@ const telegram = (fields: object = {}) => ({
 });
 const withRegister = (fields: object) => telegram({ total_energy_consumption_kwh: undefined, ...fields });
 
+/** More levels than a program that calls itself for each of them can go through. */
+const nested = (open: string, close: string, innermost = '') =>
+  open.repeat(10_000) + innermost + close.repeat(10_000);
+
 test.each<[string, unknown, number, WitnessOptions?]>([
   ['a telegram of wmbusmeters', telegram(), 6891],
   ['total_kwh', withRegister({ total_kwh: 12.5 }), 12.5],
@@ -84,6 +88,8 @@ test.each<[string, unknown, string, WitnessOptions?]>([
     { field: 'total_kwh' },
   ],
   ['a long text', 'x'.repeat(70_000), 'no_register'],
+  ['lists in lists that fill a telegram', `{"total_kwh":${nested('[', ']')}}`, 'no_register'],
+  ['objects in objects that fill a telegram', `{"total_kwh":${nested('{"a":', '}', '1')}}`, 'no_register'],
   ['electricity', telegram({ media: 'electricity' }), 'not_heat'],
   ['gas', telegram({ media: 'gas' }), 'not_heat'],
   ['warm water', telegram({ media: 'warm water' }), 'not_heat'],
@@ -99,6 +105,12 @@ test.each<[string, unknown, string, WitnessOptions?]>([
   ['an impossible one by its unit', '6891000', 'nonsense', { unit: 'MWh' }],
 ])('refuses %s', (_, payload, code, options) => {
   expect(read(payload, options)).toMatchObject({ refused: code, message: expect.any(String) });
+});
+
+test('refuses a telegram of NULs without looking at each of them again and again', () => {
+  const began = performance.now();
+  expect(read(`${'\0'.repeat(65_000)}6891`)).toMatchObject({ refused: 'no_register' });
+  expect(performance.now() - began).toBeLessThan(1_000);
 });
 
 test('names the field, and what came in its place', () => {

@@ -8,28 +8,28 @@ import { COMMANDS, type Command, type CommandName, type CommandRow, type Given }
 import type { DeclaredOptions } from './options.ts';
 
 /** The code of a command is loaded when it is called. */
-const LOAD: { readonly [Name in CommandName]: () => Promise<Command<Name>> } = {
-  demo: async () => (await import('./simulate.ts')).demo,
-  setup: async () => (await import('./setup.ts')).setup,
-  check: async () => (await import('./check.ts')).check,
-  run: async () => (await import('./run.ts')).run,
-  usage: async () => (await import('./usage.ts')).usage,
-  invoices: async () => (await import('./invoices.ts')).invoices,
-  constituencies: async () => (await import('./constituencies.ts')).constituencies,
-  export: async () => (await import('./export.ts')).exportLedgers,
-  statement: async () => (await import('./statement.ts')).statement,
-  backup: async () => (await import('./backup.ts')).backup,
-  restore: async () => (await import('./backup.ts')).restore,
-  report: async () => (await import('./report.ts')).report,
-  mcp: async () => (await import('./mcp.ts')).mcp,
-  healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
-  login: async () => (await import('./login.ts')).login,
-  logout: async () => (await import('./login.ts')).logout,
-  simulate: async () => (await import('./simulate.ts')).simulate,
-  uninstall: async () => (await import('./uninstall.ts')).uninstall,
-  'energy-dashboard': async () => (await import('./energyDashboard.ts')).energyDashboard,
-  accounts: async () => (await import('./accounts.ts')).accounts,
-  config: async () => (await import('./config.ts')).config,
+const LOAD: { readonly [Name in CommandName]: () => Promise<{ readonly [Own in Name]: Command<Own> }> } = {
+  demo: () => import('./simulate.ts'),
+  setup: () => import('./setup.ts'),
+  check: () => import('./check.ts'),
+  run: () => import('./run.ts'),
+  usage: () => import('./usage.ts'),
+  invoices: () => import('./invoices.ts'),
+  constituencies: () => import('./constituencies.ts'),
+  export: () => import('./export.ts'),
+  statement: () => import('./statement.ts'),
+  backup: () => import('./backup.ts'),
+  restore: () => import('./backup.ts'),
+  report: () => import('./report.ts'),
+  mcp: () => import('./mcp.ts'),
+  healthcheck: () => import('./healthcheck.ts'),
+  login: () => import('./login.ts'),
+  logout: () => import('./login.ts'),
+  simulate: () => import('./simulate.ts'),
+  uninstall: () => import('./uninstall.ts'),
+  'energy-dashboard': () => import('./energyDashboard.ts'),
+  accounts: () => import('./accounts.ts'),
+  config: () => import('./config.ts'),
 };
 
 const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name);
@@ -103,7 +103,8 @@ async function runCommand<Name extends CommandName>(
   const { values, positionals: words } = await parse(row.options, args);
   refuseWords(name, row, words);
   const options = valuesOf(row.options, values) as Given<Name>['options'];
-  return (await LOAD[name]())({ options, words }, io);
+  const loaded = await LOAD[name]();
+  return loaded[name]({ options, words }, io);
 }
 
 /** Throws wrong_usage. */

@@ -57,3 +57,5 @@ function changeFrom(given: Given<'energy-dashboard'>, io: Io): 'add' | 'remove' 
   mustBeAnswerable('energy-dashboard', given, io);
   return add ? 'add' : 'remove';
 }
+
+export { energyDashboard as 'energy-dashboard' };

@@ -12,7 +12,7 @@ import { print } from './printing.ts';
 const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'];
 const REVISIONS = ['revision', 'received_at'];
 
-export const exportLedgers: Command<'export'> = async (given, io) => {
+const exportLedgers: Command<'export'> = async (given, io) => {
   const { options } = given;
   const { interval = 'day', format = 'csv' } = options;
   const settings = await loadHousehold(given, io);
@@ -51,3 +51,5 @@ function lineOf({ account, meter, start, energy_kwh, cost }: Exported): string {
   const values = fields.map(([key, value]) => `${key}=${value}`).join(',');
   return `heat,account=${account},meter=${meter} ${values} ${Date.parse(start)}000000\n`;
 }
+
+export { exportLedgers as export };

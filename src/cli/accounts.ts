@@ -20,7 +20,7 @@ import { StateDirectory } from '../store/stateDirectory.ts';
 import { isAgreed, mustBeAnswerable } from './agreement.ts';
 import { type Io, refusal, wrongUsage } from './command.ts';
 import type { Command, Given } from './commands.ts';
-import { columnsOf, print, tableLines } from './printing.ts';
+import { print, tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
 const NO_FLEET =
@@ -170,7 +170,7 @@ async function printAccounts({ options, settings: { zone }, opened }: AccountsCo
       next_run_at: write(account.next_run_at),
       failing_since: write(account.failing_since),
     }));
-  const columns = columnsOf({
+  const columns = {
     Id: 'id',
     State: 'state',
     'Last success': 'last_success_at',
@@ -178,7 +178,7 @@ async function printAccounts({ options, settings: { zone }, opened }: AccountsCo
     'Failing since': 'failing_since',
     'Last error': 'last_error',
     ...(failing && { 'What to do': 'advice' }),
-  });
+  } as const;
   const rows = () => [...tableLines(columns, timed(short)), `${listed.length} in all; times in ${zone.name}`];
   const table = () => (failing && listed.length === 0 ? ['No account fails.'] : rows());
   const names = 'id state last_success_at next_run_at failing_since failures last_error auth_state advice';

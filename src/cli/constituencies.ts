@@ -3,7 +3,7 @@ import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { Command, Given } from './commands.ts';
-import { columnsOf, formatFrom, print, printJson, tableLines } from './printing.ts';
+import { formatFrom, print, printJson, tableLines } from './printing.ts';
 import { loadSettings } from './settings.ts';
 
 export const constituencies: Command<'constituencies'> = async (given, io) => {
@@ -48,4 +48,4 @@ function parametersFrom(options: Given<'constituencies'>['options']): Record<str
 }
 
 const CSV = ['uri', 'name', 'code', 'type', 'chamber', 'house_no', 'house_name', 'house_uri'];
-const COLUMNS = columnsOf({ Name: 'name', Type: 'type', House: 'house_name', Code: 'code' });
+const COLUMNS = { Name: 'name', Type: 'type', House: 'house_name', Code: 'code' } as const;

@@ -5,7 +5,7 @@ import { EXIT, failure } from '../foundation/failure.ts';
 import { isAgreed, mustBeAnswerable } from './agreement.ts';
 import { type Io, wrongUsage } from './command.ts';
 import type { Command, Given } from './commands.ts';
-import { columnsOf, printLines, tableLines } from './printing.ts';
+import { printLines, tableLines } from './printing.ts';
 import { loadSettings, refuseInFleet } from './settings.ts';
 
 const noHomeAssistant = () =>
@@ -15,7 +15,7 @@ const noHomeAssistant = () =>
     hint: 'It needs url and token_file there: docs/home-assistant.md tells how to get a token.',
   });
 
-const COLUMNS = columnsOf({ Name: 'name', Energy: 'energy', Cost: 'cost', Meter: 'meter', By: 'way' });
+const COLUMNS = { Name: 'name', Energy: 'energy', Cost: 'cost', Meter: 'meter', By: 'way' } as const;
 
 export const energyDashboard: Command<'energy-dashboard'> = async (given, io) => {
   const change = changeFrom(given, io);

@@ -7,7 +7,7 @@ import { EXIT } from '../foundation/failure.ts';
 import { billedLedgers, findCurrency, type Opened, openAccount } from './account.ts';
 import type { Io } from './command.ts';
 import type { Command } from './commands.ts';
-import { columnsOf, formatFrom, print, tableLines } from './printing.ts';
+import { formatFrom, print, tableLines } from './printing.ts';
 
 export const invoices: Command<'invoices'> = async (given, io) => {
   const format = formatFrom(given.options.format, io);
@@ -29,13 +29,18 @@ export const invoices: Command<'invoices'> = async (given, io) => {
   const sentences = records.flatMap(({ check, period_start, period_end }) =>
     check ? [`${period_start} to ${period_end}: ${check.sentence}`] : [],
   );
-  const columns = [
-    ...columnsOf({ Issued: 'issued', From: 'period_start', To: 'period_end', Due: 'due', Status: 'status' }),
-    ...columnsOf({ [currency]: 'amount', 'Still due': 'amount_due' }, 2),
-    ...columnsOf({ Invoice: 'id' }),
-  ];
+  const columns = {
+    Issued: 'issued',
+    From: 'period_start',
+    To: 'period_end',
+    Due: 'due',
+    Status: 'status',
+    [currency]: 'amount',
+    'Still due': 'amount_due',
+    Invoice: 'id',
+  } as const;
   const table = () => [
-    ...tableLines(columns, records),
+    ...tableLines(columns, records, { amounts: ['amount', 'amount_due'] }),
     `${records.length} in all`,
     ...(sentences.length === 0 ? [] : ['', ...sentences]),
   ];

@@ -5,18 +5,9 @@ import type { ValueOf } from './commands.ts';
 
 export type Format = ValueOf<'usage', 'format'>;
 
-export interface Column<Row> {
-  readonly head: string;
-  readonly value: (row: Row) => Cell;
-  /** Decimals of the numbers in a table, which stand right; without it, as many as that number has which needs most. */
-  readonly decimals?: number;
-}
-
-/** Columns of keys of the rows, by their heads. */
-export const columnsOf = <Key extends string>(keys: Readonly<Record<string, Key>>, decimals?: number) =>
-  Object.entries(keys).map(([head, key]): Column<Readonly<Record<Key, Cell>>> => {
-    return { head, value: (row) => row[key], ...(decimals === undefined ? {} : { decimals }) };
-  });
+/** The keys of the rows, by the heads of their columns. */
+export type Columns<Key extends string> = Readonly<Record<string, Key>>;
+type Row<Key extends string> = Readonly<Record<Key, Cell>>;
 
 /** The default is a table on a terminal, JSON elsewhere. */
 export const formatFrom = (option: Format | undefined, { isTerminal }: Io): Format =>
@@ -46,47 +37,54 @@ export const printLines = (lines: readonly string[], { out }: Io): void =>
   out(lines.map((line) => `${line}\n`).join(''));
 
 /** The head, and a line for each row. Numbers of a column have equally many decimals, so that they can be compared. */
-export function tableLines<Row>(
-  columns: readonly Column<Row>[],
-  rows: readonly Row[],
+export function tableLines<Key extends string, Given extends Row<Key>>(
+  columns: Columns<Key>,
+  rows: readonly Given[],
   more: {
-    /** Cells for a last line, below a rule. */
-    readonly total?: readonly Cell[];
+    /** These have two decimals, and stand right; without it, as many as that number has which needs most. */
+    readonly amounts?: readonly Key[];
+    /** A last row, below a rule. */
+    readonly total?: Row<Key>;
     /** Follows a row; `room` is what the columns leave of `width`. */
-    readonly remark?: (row: Row, room: number) => string;
+    readonly remark?: (row: Given, room: number) => string;
     readonly width?: number;
   } = {},
 ): string[] {
-  const { total = [], remark = () => '', width = 0 } = more;
-  const written = columns.map((column, at) =>
-    cellsOf(column, [...rows.map(column.value), ...total.slice(at, at + 1)]),
+  const { amounts = [], total, remark = () => '', width = 0 } = more;
+  const everyRow: readonly Row<Key>[] = total === undefined ? rows : [...rows, total];
+  const written = Object.entries(columns).map(([head, key]) =>
+    cellsOf(
+      head,
+      everyRow.map((row) => row[key]),
+      amounts.includes(key),
+    ),
   );
-  const line = (at: number, end = '') => [...written.map((cells) => cells.at(at)), end].join('  ').trimEnd();
+  const line = (at: number, end = '') => [...written.map((cells) => cells[at]), end].join('  ').trimEnd();
   const widths = written.map(([head = '']) => head.length);
   const room = width - widths.reduce((sum, widest) => sum + widest + 2, 0);
-  const rule = widths.map((widest) => '─'.repeat(widest)).join('  ');
-  return [
-    line(0),
-    ...rows.map((row, at) => line(at + 1, remark(row, room))),
-    ...(total.length > 0 ? [rule, line(-1)] : []),
-  ];
+  const lines = [line(0), ...rows.map((row, at) => line(at + 1, remark(row, room)))];
+  if (total === undefined) return lines;
+  return [...lines, widths.map((widest) => '─'.repeat(widest)).join('  '), line(everyRow.length)];
 }
 
 /** The head and the cells of one column, equally wide. */
-function cellsOf({ head, decimals }: Column<never>, cells: readonly Cell[]): string[] {
-  const digits = decimals ?? Math.max(0, ...cells.map(decimalsOf));
+function cellsOf(head: string, cells: readonly Cell[], areAmounts: boolean): string[] {
+  const digits = areAmounts ? 2 : Math.max(0, ...cells.map(decimalsOf));
   const texts = cells.map((cell) =>
     typeof cell === 'number' ? cell.toFixed(digits) : printable(String(cell ?? '–')),
   );
   const lines = [head, ...texts];
   const widest = Math.max(...lines.map(({ length }) => length));
-  const isRight = decimals !== undefined || cells.some((cell) => typeof cell === 'number');
+  const isRight = areAmounts || cells.some((cell) => typeof cell === 'number');
   return lines.map((text) => (isRight ? text.padStart(widest) : text.padEnd(widest)));
 }
 
 /** Amounts have three at most. */
 const decimalsOf = (cell: Cell): number =>
   typeof cell === 'number' ? (/\.(\d+)$/.exec(String(cell))?.[1] ?? '').length : 0;
+
+/** A sentence of these words. */
+export const capital = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** Text from outside must not contain control sequences of the terminal. */
 const printable = (text: string): string => text.replace(/\p{Cc}/gu, ' ');

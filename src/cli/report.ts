@@ -15,7 +15,7 @@ import type { Codec } from '../store/stateStore.ts';
 import type { Io } from './command.ts';
 import type { Command } from './commands.ts';
 import { askHealth, lookAtFleet } from './healthcheck.ts';
-import { columnsOf, tableLines } from './printing.ts';
+import { tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
 /** Lines by their heading. */
@@ -155,13 +155,13 @@ function extrasLine({ registers, ...rest }: Extras): string {
 }
 
 const NEWEST_DAYS = 14;
-const COLUMNS = columnsOf({
+const COLUMNS = {
   day: 'day',
   kWh: 'kWh',
   cost: 'cost',
   revision: 'revision',
   received: 'received',
-});
+} as const;
 
 function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Zone, today: Day): string[] {
   const { days, quarantined } = ledger;

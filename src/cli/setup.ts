@@ -11,6 +11,7 @@ import { check } from './check.ts';
 import { adviceOf, type Io, typedAs, wrongUsage } from './command.ts';
 import type { Command } from './commands.ts';
 import { energyDashboard } from './energyDashboard.ts';
+import { capital } from './printing.ts';
 import { run } from './run.ts';
 import { refuseInFleet } from './settings.ts';
 import { Answers } from './setup/answers.ts';
@@ -214,5 +215,3 @@ async function changeOne(interview: Interview): Promise<void> {
       STEPS.flatMap((step) => (step.title === title ? step.questions : [])),
     );
 }
-
-const capital = (words: string): string => words.slice(0, 1).toUpperCase() + words.slice(1);

@@ -1,7 +1,7 @@
 // heat2mqtt usage: asks the provider for a period, in the interval that was asked for, and prints it: for people a table with
 // bars for each meter, for programs JSON or CSV.
 import { friendlyNameOf } from '../accounts/names.ts';
-import { inFull, knownUnits, type Micro, sumKnown, toMicro } from '../domain/amount.ts';
+import { inFull, knownUnits, sumKnown, toMicro } from '../domain/amount.ts';
 import { costAt, type Prices } from '../domain/insight/anotherTariff.ts';
 import { LONGEST_CARRIED_DAYS, LONGEST_QUESTION_DAYS } from '../domain/ledger.ts';
 import {
@@ -20,7 +20,7 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import { closingWords, findClosing, findCurrency, type Opened, openAccount } from './account.ts';
 import { type Io, wrongOption, wrongUsage } from './command.ts';
 import type { Command, Given } from './commands.ts';
-import { type Column, type Format, formatFrom, print, printJson, tableLines } from './printing.ts';
+import { capital, type Format, formatFrom, print, printJson, tableLines } from './printing.ts';
 
 type Period = ReturnType<typeof periodOf>;
 type UsageRow = ReturnType<typeof rowsOf>[number];
@@ -175,69 +175,75 @@ function rowsOf(
 }
 
 type Printed = Omit<Period, 'today'> & { readonly currency: string; readonly zone: string };
+type Sums = Pick<UsageRow, 'energy' | 'cost' | 'costAtTariff'>;
 
-const totalOf = (rows: readonly UsageRow[]) => ({
+const totalOf = (rows: readonly UsageRow[]): Sums => ({
   ...sumAmounts(rows),
   costAtTariff: sumKnown(rows.map(({ costAtTariff }) => costAtTariff)),
 });
 
+const amountsOf = ({ energy, cost, costAtTariff }: Sums, { currency, prices }: Printed) => ({
+  energy_kwh: knownUnits(energy),
+  cost_eur: knownUnits(cost),
+  currency,
+  ...(prices && { cost_at_tariff: knownUnits(costAtTariff) }),
+});
+
+type UsageRecord = ReturnType<typeof recordsOf>[number];
+
+const recordsOf = ({ meter, closing, rows }: MeterUsage, period: Printed) =>
+  rows.map((row) => ({
+    meter,
+    start: row.start,
+    ...amountsOf(row, period),
+    from: row.from,
+    to: addDays(row.to, -1),
+    partial: row.isPartial,
+    reading_closes: closing.closes,
+  }));
+
 const CSV = ['meter', 'start', 'energy_kwh', 'cost_eur', 'currency', 'from', 'to', 'partial'];
 
 export function printUsage(format: Format, meters: readonly MeterUsage[], period: Printed, io: Io): void {
-  const { currency, prices } = period;
-  const amounts = ({ energy, cost, costAtTariff }: Pick<UsageRow, 'energy' | 'cost' | 'costAtTariff'>) => ({
-    energy_kwh: knownUnits(energy),
-    cost_eur: knownUnits(cost),
-    currency,
-    ...(prices ? { cost_at_tariff: knownUnits(costAtTariff) } : {}),
-  });
-  const records = meters.flatMap(({ meter, closing, rows }) =>
-    rows.map((row) => ({
-      meter,
-      start: row.start,
-      ...amounts(row),
-      from: row.from,
-      to: addDays(row.to, -1),
-      partial: row.isPartial,
-      reading_closes: closing.closes,
-    })),
-  );
-  if (format === 'json' && prices) {
-    printJson({ rows: records, total: amounts(totalOf(meters.flatMap(({ rows }) => rows))) }, io);
+  const records = meters.flatMap((meter) => recordsOf(meter, period));
+  if (format === 'json' && period.prices) {
+    const total = amountsOf(totalOf(meters.flatMap(({ rows }) => rows)), period);
+    printJson({ rows: records, total }, io);
     return;
   }
-  const csv = [...CSV, ...(prices ? ['cost_at_tariff'] : [])];
+  const csv = [...CSV, ...(period.prices ? ['cost_at_tariff'] : [])];
   const table = () => meters.flatMap((meter) => meterLines(meter, period, io));
   print(format, { records, csv, table }, io);
 }
 
-function meterLines({ rows, readTo, ...meter }: MeterUsage, period: Printed, io: Io): string[] {
+function meterLines(usage: MeterUsage, period: Printed, io: Io): string[] {
   const { interval, span, currency, zone, prices } = period;
-  const { friendlyName, closing } = meter;
-  const called = friendlyName === null ? `Meter ${meter.meter}` : `${friendlyName} (meter ${meter.meter})`;
-  const name = ({ start, isPartial }: UsageRow) => `${nameOf(start, interval)}${isPartial ? ' *' : ''}`;
-  const columns: Column<UsageRow>[] = [
-    { head: interval === 'week' ? 'week of' : interval, value: name },
-    { head: 'kWh', value: ({ energy }) => knownUnits(energy), decimals: 2 },
-    { head: currency, value: ({ cost }) => knownUnits(cost), decimals: 2 },
-    { head: 'At tariff', value: ({ costAtTariff }) => knownUnits(costAtTariff), decimals: 2 },
-  ];
-  const { energy, cost, costAtTariff } = totalOf(rows);
-  const most = Math.max(0, ...rows.map((row) => row.energy ?? 0));
-  const words = closingWords(closing);
-  const table = tableLines(prices ? columns : columns.slice(0, 3), rows, {
-    total: ['total', ...[energy, cost, costAtTariff].map(knownUnits)],
-    remark: (row, room) => (isAwaited(row, readTo) ? 'no reading yet' : remarkOn(row, most, room)),
-    width: io.isTerminal ? io.columns : 0,
-  });
+  const { meter, friendlyName, readTo, rows, tariff, closing } = usage;
+  const called = friendlyName === null ? `Meter ${meter}` : `${friendlyName} (meter ${meter})`;
+  const columns = {
+    [interval === 'week' ? 'week of' : interval]: 'name',
+    kWh: 'energy_kwh',
+    [currency]: 'cost_eur',
+    ...(prices && { 'At tariff': 'cost_at_tariff' }),
+  } as const;
+  const records = recordsOf(usage, period).map((record) => ({
+    ...record,
+    name: `${nameOf(record.start, interval)}${record.partial ? ' *' : ''}`,
+  }));
+  const most = Math.max(0, ...records.map(({ energy_kwh }) => energy_kwh ?? 0));
   return [
     `${called}, ${span.from} to ${addDays(span.to, -1)}, ${zone}`,
     '',
-    ...table,
+    ...tableLines(columns, records, {
+      amounts: ['energy_kwh', 'cost_eur', 'cost_at_tariff'],
+      total: { name: 'total', ...amountsOf(totalOf(rows), period) },
+      remark: (record, room) => (isAwaited(record, readTo) ? 'no reading yet' : remarkOn(record, most, room)),
+      width: io.isTerminal ? io.columns : 0,
+    }),
     '',
-    ...notes(rows, interval, readTo),
-    `${words.charAt(0).toUpperCase()}${words.slice(1)}.`,
-    tariffLine(meter.tariff, currency),
+    ...notes(records, interval, readTo),
+    `${capital(closingWords(closing))}.`,
+    tariffLine(tariff, currency),
     ...(prices ? [`At tariff: ${pricesInWords(prices, currency)}, ${COUNTED_DAYS}`] : []),
     '',
   ];
@@ -257,29 +263,31 @@ const SHORTEST_ROOM = 10;
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /** A bar where there is room for one. */
-function remarkOn(row: UsageRow, most: Micro, room: number): string {
-  if (!isRead(row)) return 'no reading';
-  if (row.energy === null || row.energy <= 0 || room < SHORTEST_ROOM) return '';
-  const eighths = Math.max(1, Math.round((row.energy / most) * Math.min(room, LONGEST_BAR) * 8));
+function remarkOn(record: UsageRecord, most: number, room: number): string {
+  const { energy_kwh: energy } = record;
+  if (!isRead(record)) return 'no reading';
+  if (energy === null || energy <= 0 || room < SHORTEST_ROOM) return '';
+  const eighths = Math.max(1, Math.round((energy / most) * Math.min(room, LONGEST_BAR) * 8));
   return `${'█'.repeat(Math.floor(eighths / 8))}${EIGHTHS[eighths % 8]}`;
 }
 
-const isRead = ({ energy, cost }: UsageRow): boolean => energy !== null || cost !== null;
-const isAwaited = ({ from }: UsageRow, readTo: Day | null): boolean => readTo !== null && from > readTo;
+const isRead = ({ energy_kwh, cost_eur }: UsageRecord): boolean => energy_kwh !== null || cost_eur !== null;
+const isAwaited = ({ from }: UsageRecord, readTo: Day | null): boolean => readTo !== null && from > readTo;
 
-function notes(rows: readonly UsageRow[], interval: Interval, readTo: Day | null): string[] {
-  const lines = rows
-    .filter(({ isPartial }) => isPartial)
-    .map(({ start, from, to }) => {
-      const last = addDays(to, -1);
-      const isReadTo = readTo !== null && from <= readTo && readTo < last;
-      return `* ${nameOf(start, interval)}: only ${from} to ${isReadTo ? readTo : last}.`;
-    });
-  const due = rows.filter((row) => !isAwaited(row, readTo));
-  const unread = due.filter((row) => !isRead(row)).length;
-  if (unread > 0)
-    lines.push(`${unread} of ${due.length} ${interval}s without a reading: not known, which is not 0.`);
-  return lines;
+function notes(records: readonly UsageRecord[], interval: Interval, readTo: Day | null): string[] {
+  const due = records.filter((record) => !isAwaited(record, readTo));
+  const unread = due.filter((record) => !isRead(record)).length;
+  return [
+    ...records
+      .filter(({ partial }) => partial)
+      .map((record) => {
+        const isReadTo = readTo !== null && !isAwaited(record, readTo) && readTo < record.to;
+        return `* ${nameOf(record.start, interval)}: only ${record.from} to ${isReadTo ? readTo : record.to}.`;
+      }),
+    ...(unread > 0
+      ? [`${unread} of ${due.length} ${interval}s without a reading: not known, which is not 0.`]
+      : []),
+  ];
 }
 
 function tariffLine(tariff: Tariff | null, currency: string): string {

@@ -1,6 +1,6 @@
 // Tables on a terminal, and what usage prints: aligned, with bars where there is room, and honest about what is not known.
 import { expect, test } from 'vitest';
-import { type Column, tableLines } from '../../src/cli/printing.ts';
+import { tableLines } from '../../src/cli/printing.ts';
 import { printUsage } from '../../src/cli/usage.ts';
 import { addDays, type Interval, piecesOf } from '../../src/domain/period.ts';
 import { amounts } from '../domain/ledgers.ts';
@@ -134,14 +134,11 @@ test('prints null or an empty cell for what is not known, all decimals, and what
 });
 
 test('prints the amounts of a column with equally many decimals, and no control character', () => {
-  type Cells = readonly (string | number | null)[];
-  const columns = ['Status', 'EUR', 'Days', 'Invoice'].map(
-    (head, at): Column<Cells> => ({ head, value: (row) => row[at] ?? null }),
-  );
+  const columns = { Status: 'status', EUR: 'amount', Days: 'days', Invoice: 'id' } as const;
   const rows = [
-    ['open', 1000, null, '18'],
-    ['paid', 79.1, 0, 'a\nb'],
-    [null, -12.25, 3, '\u001b[2J'],
+    { status: 'open', amount: 1000, days: null, id: '18' },
+    { status: 'paid', amount: 79.1, days: 0, id: 'a\nb' },
+    { status: null, amount: -12.25, days: 3, id: '\u001b[2J' },
   ];
   expect(tableLines(columns, rows)).toEqual([
     'Status      EUR  Days  Invoice',

@@ -25,15 +25,17 @@ export function readIdentity(
       'Check provider.issuer and provider.client_id: this issuer gives out another kind of token.',
     );
   const customerCode = payload[claims.customer_code];
-  if (customerCode === '' || (typeof customerCode !== 'string' && typeof customerCode !== 'number'))
+  if (!isCode(customerCode))
     throw claimMissing(
       `The access token has no claim "${claims.customer_code}" with text; its claims are: ${namesOf(payload)}. It was asked for with the scopes: ${scopes.join(', ')}.`,
       'Name the claim that holds the customer code in provider.claims.customer_code, or add the scope that brings it to provider.scopes.',
     );
-  const sites = payload[claims.site_code];
-  const siteCodes = [sites ?? []].flat();
+  const siteCodes = [payload[claims.site_code]].flat().filter(isCode);
   return { customerCode: String(customerCode), siteCodes: siteCodes.map(String) };
 }
+
+const isCode = (claim: unknown): boolean =>
+  typeof claim === 'number' || (typeof claim === 'string' && claim !== '');
 
 /** A claim's name usually has this shape: any other may be a text about a person. */
 const CLAIM_NAME = /^[A-Za-z](?!.*\d{3})[\w.:/-]{0,80}$/;

@@ -110,7 +110,11 @@ export function createHttpClient(
       value === undefined || name === 'content-encoding' ? [] : [[name, [value].flat().join(', ')]],
     );
     const mayHaveBody = status !== 204 && status !== 205 && status !== 304;
-    return new Response(mayHaveBody ? new Uint8Array(response.body) : null, { status, headers: received });
+    return new Response(mayHaveBody ? new Uint8Array(response.body) : null, {
+      // It refuses any beyond, which are trouble of the server as well.
+      status: Math.min(status, 599),
+      headers: received,
+    });
   };
   return { send, fetch };
 }

@@ -61,7 +61,7 @@ const UNREACHABLE = 'provider_unreachable';
 const unreachable = (message: string, options: Omit<FailureOptions, 'exit'>): Failure =>
   failure(UNREACHABLE, message, { exit: EXIT.provider, ...options });
 
-/** A search engine's complaint about a query: text of the other side, which is never told. */
+/** A search engine's complaint about a query: text of the other side, which is never told, and empty where it gave none. */
 export interface Complaint {
   readonly type: string;
   readonly reason: string;
@@ -71,15 +71,15 @@ export interface Complaint {
 export class ProviderRefused extends Failure {
   readonly status: number;
   // Private, so that no log writes it.
-  readonly #complaint: Complaint | null;
+  readonly #complaint: Complaint;
 
-  constructor(status: number, words: { message: string; hint: string }, complaint: Complaint | null = null) {
+  constructor(status: number, words: { message: string; hint: string }, complaint = complaintIn(null)) {
     super('provider_refused', words.message, { exit: EXIT.provider, retry: 'later', hint: words.hint });
     this.status = status;
     this.#complaint = complaint;
   }
 
-  get complaint(): Complaint | null {
+  get complaint(): Complaint {
     return this.#complaint;
   }
 }
@@ -214,10 +214,9 @@ function read(headers: HttpResponse['headers'], body: Uint8Array): Pick<Reply, '
 }
 
 /** Elasticsearch and OpenSearch put it at `error.root_cause[0]`. */
-function complaintIn(json: unknown): Complaint | null {
-  const { error } = Object(json) as { error?: { root_cause?: readonly unknown[] } };
-  const { type, reason } = Object(error?.root_cause?.[0]) as { type?: unknown; reason?: unknown };
-  return type === undefined && reason === undefined ? null : { type: String(type), reason: String(reason) };
+function complaintIn(json: unknown): Complaint {
+  const { type, reason } = Object(Object(json).error?.root_cause?.[0]);
+  return { type: typeof type === 'string' ? type : '', reason: typeof reason === 'string' ? reason : '' };
 }
 
 function networkFault(err: unknown): string {

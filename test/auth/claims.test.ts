@@ -13,6 +13,7 @@ test.each<[{ customer_code: unknown; sites?: unknown; sub?: string }, string, st
   [{ customer_code: 'c-17' }, 'c-17', []],
   [{ customer_code: 4711, sites: [1, 2], sub: 'someone-else' }, '4711', ['1', '2']],
   [{ customer_code: 'Zoë ☃', sites: null }, 'Zoë ☃', []],
+  [{ customer_code: 'c-17', sites: [{ toString: 1 }, { id: 1 }, null, '/north'] }, 'c-17', ['/north']],
 ])('%o, and under other names', (claims, customerCode, siteCodes) => {
   expect(read(jwt(claims))).toEqual({ customerCode, siteCodes });
   const renamed = { cust: claims.customer_code, place: claims.sites, customer_code: 'not this one' };

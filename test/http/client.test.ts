@@ -168,6 +168,12 @@ test.each([
   ]);
 });
 
+test('fetch gives the last status that it knows for one beyond it', async () => {
+  const { url } = await serve((_, response) => response.writeHead(999).end('no'));
+  const response = await fetch(url('/'));
+  expect([response.status, await response.text()]).toEqual([599, 'no']);
+});
+
 test('ends with the sixth redirect when they lead in a circle', async () => {
   const { url, asked } = await serve((_, response) => {
     response.writeHead(302, { location: '/again' }).end();

@@ -119,6 +119,11 @@ test.each<[string, Given, Given]>([
     THIRD,
   ],
   ['no type', { services: [{}, { service_type: null }, heat('A')] }, { meterIdentifiers: ['A'] }],
+  [
+    'a type without a code',
+    { services: [strange({ code: null }), strange({ id: 7 }), heat('A')] },
+    { meterIdentifiers: ['A'] },
+  ],
 ])('understands a property when its shape is another: %s', async (_, over, expected) => {
   expect((await property(over).find()).properties).toMatchObject([expected]);
 });

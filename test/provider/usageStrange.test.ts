@@ -221,6 +221,7 @@ test.each<[string, unknown, string]>([
   ['names of the query', because('private [aggs] and [private] for 512001'), 'parsing_exception aggs'],
   ['a type that is none', complaint('private_exception', 'unknown key [nested]'), 'unknown nested'],
   ['no text', complaint({ private: 1 }, { private: 1 }), 'unknown'],
+  ['what cannot be made a text', complaint({ toString: 'private' }, { toString: 'private' }), 'unknown'],
   ['another shape', { error: 'private' }, 'unknown'],
   ['nothing', null, 'unknown'],
 ])(

@@ -36,8 +36,7 @@ const TYPES: ReadonlySet<string> = new Set([
 ]);
 
 /** `names`: what it mentions of the query, such as `interval`. */
-export function complaintWords(complaint: Complaint | null, query: unknown) {
-  const { type, reason } = complaint ?? { type: '', reason: '' };
+export function complaintWords({ type, reason }: Complaint, query: unknown) {
   return {
     type: TYPES.has(type) ? type : 'unknown',
     // Engines write names in brackets.

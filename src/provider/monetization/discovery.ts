@@ -10,7 +10,7 @@ import { type Ask, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
 
 const typed = z.object({
-  service_type: z.union([shortText, z.object({ code: shortText })]).nullish(),
+  service_type: z.union([shortText, z.object({ code: shortText.nullish() })]).nullish(),
 });
 
 function isHeatMeter({ service_type }: z.infer<typeof typed>): boolean {

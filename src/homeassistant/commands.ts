@@ -43,6 +43,10 @@ export const importStatistics = (home: HomeAssistant, metadata: Fields, stats: r
   home.send({ type: 'recorder/import_statistics', metadata, stats }, z.unknown());
 
 const EARLIEST = Date.UTC(1990, 0, 1);
+/** Home Assistant writes years with four digits. */
+const LATEST = Date.UTC(9999, 11, 31);
+/** October has an hour more than its days. */
+const LONGEST_MONTH_MS = 32 * 24 * 3_600_000;
 /** An answer has 900 kB for all hours of a year. */
 const LONGEST_QUESTION_MS = 366 * 24 * 3_600_000;
 
@@ -111,7 +115,11 @@ const amount = z
   .number()
   .nullish()
   .transform((value) => value ?? Number.NaN);
-const row = z.object({ start: z.number(), end: z.number(), state: amount, sum: amount, mean: amount });
+// What is asked for next begins and ends at such times, and one question is asked for each year between them.
+const time = z.number().min(0).max(LATEST);
+const row = z
+  .object({ start: time, end: time, state: amount, sum: amount, mean: amount })
+  .refine(({ start, end }) => start < end && end - start <= LONGEST_MONTH_MS);
 
 /** Home Assistant insists on an offset. Seconds are enough. */
 export const instant = (epochMs: number): string => `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;

@@ -72,6 +72,20 @@ test('three years of hours are read in answers of bearable size, and nothing whe
   ]);
 });
 
+test.each<[string, object]>([
+  ['begin at no time', { start: 1e300, end: 1e300 }],
+  ['begin before all times', { start: -1e300, end: 0 }],
+  ['end in a year of five digits', { start: Date.UTC(2024, 0), end: 8e15 }],
+  ['end thousands of years after they begin', { start: Date.UTC(2024, 0), end: Date.UTC(9000, 0) }],
+  ['end before they begin', { start: Date.UTC(2024, 1), end: Date.UTC(2024, 0) }],
+])('rows that %s are no answer, and one question is all that they cost', async (_, months) => {
+  const { ha, bring, read } = await opened();
+  ha.answerNext('recorder/statistics_during_period', { [ENERGY]: [months] });
+  const trouble = await bring(YEAR, { thorough: true }).catch((err) => err);
+  expect(trouble).toMatchObject({ kind: 'strange' });
+  expect(read()).toHaveLength(1);
+});
+
 test('a sum that differs in the newest rows leads to the first row that does', async () => {
   const { ha, bring, read } = await opened();
   await bring(YEAR);

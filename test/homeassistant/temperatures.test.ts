@@ -28,6 +28,13 @@ test('leaves an hour out when its mean is not known', async () => {
   expect([...means]).toEqual([[FROM + 3_600_000, 5]]);
 });
 
+test('refuses an answer when its hours are at no time', async () => {
+  const { ha, connect } = await open();
+  ha.answerNext('recorder/statistics_during_period', { [SENSOR]: [{ start: 1e300, end: 1e300, mean: 5 }] });
+  const trouble = await hourlyTemperatures(await connect(), SENSOR, FROM, FROM + DAY_MS).catch((err) => err);
+  expect(trouble).toMatchObject({ kind: 'strange' });
+});
+
 test.each([
   ['there are none of it', 'no_temperatures', []],
   ['it is counted, not measured', 'no_temperatures', [{ statistic_id: SENSOR, has_mean: false }]],

@@ -9,6 +9,7 @@ import { addDays, type Day, type Zone } from '../domain/period.ts';
 import { totals } from '../domain/totals.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
+import type { Health } from '../publication/messages.ts';
 import * as codecs from '../store/documents.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import type { Codec } from '../store/stateStore.ts';
@@ -21,10 +22,15 @@ import { loadSettings, type Settings } from './settings.ts';
 /** Lines by their heading. */
 type Sections = Readonly<Record<string, readonly string[]>>;
 
+/** That it is well says nothing of the provider. */
+const OF_THE_DAEMON =
+  'This is about its event loop and its broker. How the polls go is told with each account.';
+
 export const report: Command<'report'> = async (given, io) => {
   try {
     const settings = await loadSettings(given, io);
-    io.out(await reportText(settings, io, (await askHealth(settings.config, io.clock)).words));
+    const { words } = await askHealth(settings.config, io.clock);
+    io.out(await reportText(settings, io, [words, OF_THE_DAEMON]));
     return EXIT.fine;
   } catch (err) {
     if (!(err instanceof ConfigInvalid)) throw err;
@@ -38,28 +44,44 @@ export const report: Command<'report'> = async (given, io) => {
 };
 
 /** `daemon`: how the running daemon is. */
-export async function reportText(settings: Settings, io: Io, daemon: string): Promise<string> {
+export async function reportText(settings: Settings, io: Io, daemon: readonly string[]): Promise<string> {
   const { config, zone, scrubber } = settings;
   const now = io.clock.now();
   const machine = new Date(now).toString().replace(/ \(.*/, '');
+  const kept = config.fleet ? fleetSections(config.fleet, settings) : householdSections(settings, now);
   const sections: Sections = {
     Clock: [
       `${zone.iso(now)} in ${zone.name}; this machine: ${machine}`,
       `up for ${Math.round(os.uptime() / 60)} minutes`,
     ],
-    Daemon: [daemon],
+    Daemon: daemon,
     Configuration: showConfig(settings, 'stranger').trimEnd().split('\n'),
-    ...(await (config.fleet ? fleetSections(config.fleet, settings) : householdSections(settings, now))),
+    ...(await kept.catch((err) => {
+      if (!(err instanceof Failure)) throw err;
+      return { [config.fleet ? 'Fleet' : 'State directory']: [err.message, err.hint ?? ''] };
+    })),
   };
   return scrubber.scrub(written(sections, io));
 }
 
+/** The health of the running daemon, for its own report. */
+export const healthLines = ({ state, reasons }: Pick<Health, 'state' | 'reasons'>): string[] => [
+  `This report comes from the running daemon, whose health is ${state}.`,
+  // Their messages may name a meter.
+  ...reasons.map(({ code }) => `  ${code}`),
+];
+
 function written(sections: Sections, { env: { HOME = '' } }: Io): string {
   const { release, arch, platform } = process;
   const memory = `${Math.round(os.totalmem() / 1024 / 1024)} MiB`;
-  const system = `${platform} ${os.release()} on ${arch}, ${os.cpus().length} cores, ${memory}`;
-  const versions = [`${about.name} ${about.version}`, `${release.name} ${process.version}`, system];
-  const everySection: Sections = { Versions: versions, ...sections };
+  const everySection: Sections = {
+    Versions: [
+      `${about.name} ${about.version}`,
+      `${release.name} ${process.version}`,
+      `${platform} ${os.release()} on ${arch}, ${os.cpus().length} cores, ${memory}`,
+    ],
+    ...sections,
+  };
   const parts = Object.entries(everySection).map(
     ([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`,
   );
@@ -69,40 +91,22 @@ function written(sections: Sections, { env: { HOME = '' } }: Io): string {
   return (isNamed ? text.replaceAll(HOME, '~') : text).replace(/\/(home|Users)\/[^/\s]+/g, '/$1/…');
 }
 
-/**
- * The report has the health of the fleet; the details of its accounts are in the database. A database that cannot be used is
- * told.
- */
+/** The report has the health of the fleet; the details of its accounts are in the database. */
 async function fleetSections(fleet: Fleet, settings: Settings): Promise<Sections> {
-  const { zone } = settings;
-  try {
-    const { health, replies } = await lookAtFleet(fleet, settings);
-    const { accounts, paused, failing, overdue, oldest_due_at, processes } = health.fleet;
-    const lines = [
-      `${accounts} account(s): ${paused} paused, ${failing} failing, ${overdue} overdue`,
-      ...(oldest_due_at === null ? [] : [`the oldest since ${oldest_due_at}`]),
-      ...processes.map(
-        ({ number, version, started_at }) => `process ${number}: ${version}, since ${started_at}`,
-      ),
-      ...health.reasons.map(({ message }) => message),
-    ];
-    return { Fleet: lines, ...shapesOf(replies, zone) };
-  } catch (err) {
-    if (!(err instanceof Failure)) throw err;
-    return { Fleet: [err.message] };
-  }
+  const { health, replies } = await lookAtFleet(fleet, settings);
+  const { accounts, paused, failing, overdue, oldest_due_at, processes } = health.fleet;
+  const lines = [
+    `${accounts} account(s): ${paused} paused, ${failing} failing, ${overdue} overdue`,
+    ...(oldest_due_at === null ? [] : [`the oldest since ${oldest_due_at}`]),
+    ...processes.map(
+      ({ number, version, started_at }) => `process ${number}: ${version}, since ${started_at}`,
+    ),
+    ...health.reasons.map(({ message }) => message),
+  ];
+  return { Fleet: lines, ...shapesOf(replies, settings.zone) };
 }
 
 async function householdSections(settings: Settings, now: number): Promise<Sections> {
-  try {
-    return await keptSections(settings, now);
-  } catch (err) {
-    if (!(err instanceof Failure)) throw err;
-    return { 'State directory': [err.message, err.hint ?? ''] };
-  }
-}
-
-async function keptSections(settings: Settings, now: number): Promise<Sections> {
   const { config, state, zone } = settings;
   const sections: Record<string, readonly string[]> = {};
   for (const { id } of config.accounts) {
@@ -120,21 +124,21 @@ async function keptSections(settings: Settings, now: number): Promise<Sections> 
 
 /** Polls, session, login budget and extras. */
 async function accountLines({ state, zone }: Settings, account: string): Promise<string[]> {
-  const folder = `accounts/${account}`;
   const at = (time: number | null, otherwise = 'never') => (time === null ? otherwise : zone.iso(time));
+  const read = <T>(name: string, codec: Codec<T>) =>
+    state.document(`accounts/${account}/${name}`, codec).read();
   const journal = (await state.document('journal', codecs.journalCodec).read())?.accounts[account];
-  const read = <T>(name: string, codec: Codec<T>) => state.document(`${folder}/${name}`, codec).read();
   const tokens = (await read('tokens', codecs.tokensCodec))?.value;
   const budget = await read('login-budget', codecs.loginBudgetCodec);
   const context = (await read('context', codecs.contextCodec))?.value;
   const extras = (await read('extras', codecs.extrasCodec))?.value;
-  const polls = (journal?.polls ?? []).map(([time, code]) => `  ${at(time)} ${code ?? 'ok'}`);
   const nextTry = at(budget?.nextAttemptAt ?? null, 'once the password changes or a poll is requested');
   return [
     journal
       ? `last good poll ${at(journal.lastSuccessAt)}; on ${journal.day}: ${journal.requestsToday} requests, ${journal.loginsToday} logins`
       : 'never polled',
-    ...(polls.length > 0 ? ['last polls:', ...polls] : []),
+    ...(journal?.polls.length ? ['last polls:'] : []),
+    ...(journal?.polls ?? []).map(([time, code]) => `  ${at(time)} ${code ?? 'ok'}`),
     tokens
       ? `access token until ${at(tokens.accessExpiresAt)}, refresh token until ${at(tokens.refreshExpiresAt, 'unknown')}`
       : 'no tokens kept',

@@ -67,9 +67,9 @@ export async function startHousehold(
     random: Math.random,
     nextTick: ticksOf(cronTimes(config.usage.schedule, config.usage.timezone)),
     // The report is seldom wanted, and loaded then.
-    async report() {
-      const { reportText } = await import('./report.ts');
-      return reportText(settings, io, 'This report comes from the running daemon.');
+    async report(health) {
+      const { healthLines, reportText } = await import('./report.ts');
+      return reportText(settings, io, healthLines(health));
     },
   }).catch((err) => claimed.giveUp().then(() => Promise.reject(err)));
   claimed.answer(() => healthWords(daemon.isHealthy()));

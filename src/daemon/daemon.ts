@@ -29,6 +29,7 @@ import { type Context, Signals } from './context.ts';
 import { openOutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';
 import { openStatistics, type Statistics } from './homeAssistant/statistics.ts';
 import { isHealthy, startMonitor } from './monitor/monitor.ts';
+import type { PageParts } from './monitor/page.ts';
 import { beatsOf } from './polling/beats.ts';
 import { Household } from './polling/household.ts';
 import { watchBaseTopic } from './publishing/baseTopic.ts';
@@ -53,7 +54,7 @@ interface DaemonOptions extends Options {
   /** The newest lines of `log`. */
   readonly logTail: LogTail;
   /** The text of `heat2mqtt report`. */
-  readonly report: () => Promise<string>;
+  readonly report: PageParts['report'];
   /** Troubles from the start on, which the log has told. */
   readonly notices?: readonly Reason[];
   /** The daemon runs in an app of Home Assistant. */

@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { healthLines } from '../../src/cli/report.ts';
 import { openStack } from '../support/stack.ts';
 import { environmentAt, ISSUER, typed } from '../support/typed.ts';
 
@@ -40,4 +41,14 @@ test('prints no number of a meter when the configuration is invalid', async () =
   const mistyped = await typed(['report'], { env: { HEAT2MQTT_METERS_70418235_NMAE: 'x' } });
   expect(mistyped.out).toContain('HEAT2MQTT_METERS_…');
   expect(mistyped.out).not.toContain('70418235');
+});
+
+test('says what a healthy daemon is when it asks one, and what is wrong besides when it comes from the daemon', async () => {
+  const { out } = await typed(['report'], { env: environmentAt(await openStack().folder()) });
+  expect(out).toMatch(/## Daemon\n\n {4}No daemon [^\n]*\n {4}This is about its event loop and its broker\./);
+  const reasons = [{ code: 'witness_refused', message: 'Nothing of 70418235 can be used.' }];
+  expect(healthLines({ state: 'degraded', reasons })).toEqual([
+    'This report comes from the running daemon, whose health is degraded.',
+    '  witness_refused',
+  ]);
 });

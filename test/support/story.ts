@@ -185,7 +185,7 @@ export class Story {
       clock: daemonClock(this.clock),
       log: createLog({ level: 'trace', scrubber, write, tail: logTail }),
       logTail,
-      report: async () => 'the report\n',
+      report: async ({ state }) => `the report of a daemon whose health is ${state}\n`,
       ingress,
       scrubber,
       random: () => 0.5,

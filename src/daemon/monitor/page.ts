@@ -9,6 +9,7 @@ import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
 import type { Requests } from '../../mqtt/requests.ts';
+import type { Health } from '../../publication/messages.ts';
 import { RetainedDiff } from '../../publication/retainedDiff.ts';
 import { STATEMENT_STYLE_HASH, statementPage } from '../../publication/statement/page.ts';
 import { statementOf } from '../../publication/statement/statement.ts';
@@ -31,7 +32,7 @@ export interface PageParts {
   readonly constituencies: Constituencies | null;
   readonly requests: Requests;
   readonly logTail: LogTail;
-  readonly report: () => Promise<string>;
+  readonly report: (health: Health) => Promise<string>;
   readonly household: Household;
   readonly metrics: () => { readonly contentType: string; readonly text: string };
 }
@@ -71,7 +72,7 @@ export function openPage(parts: PageParts, context: Context) {
   };
 }
 
-function routesOf({ requests, report, metrics }: PageParts, context: Context): Routes {
+function routesOf({ requests, report, metrics, bridgeStatus }: PageParts, context: Context): Routes {
   return {
     'POST /request/:name': async (exchange) => ({
       body: await requests.answer(exchange.name, await bodyOf(exchange), () => {}),
@@ -82,7 +83,8 @@ function routesOf({ requests, report, metrics }: PageParts, context: Context): R
       const { contentType, text: body } = metrics();
       return { headers: { 'content-type': contentType }, body };
     },
-    'GET /report.txt': async () => download('heat2mqtt-report.txt', await report(), 'text/plain'),
+    'GET /report.txt': async () =>
+      download('heat2mqtt-report.txt', await report(bridgeStatus.health()), 'text/plain'),
     'GET /ledger.csv': ({ query }) => {
       const meter = metersOf(context).find(({ name }) => name === query.get('meter'));
       const view = meter?.view();

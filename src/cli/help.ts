@@ -1,6 +1,7 @@
 // The help, from the table of commands.
 import { about } from '../foundation/about.ts';
 import { COMMANDS, type CommandName, type CommandRow } from './commands.ts';
+import { wrapped } from './printing.ts';
 
 /** Any terminal has so many columns, and a page of the help no more of them. */
 const WIDTH = 80;
@@ -58,16 +59,4 @@ function columns(rows: readonly (readonly [string, string])[], width: number): s
       return isWide ? `  ${left}\n${indent}${text}` : `${`  ${left}`.padEnd(indent.length)}${text}`;
     })
     .join('\n');
-}
-
-/** Lines are broken between words. */
-function wrapped(text: string, width: number): string {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1);
-    if (line !== undefined && line.length + 1 + word.length <= width)
-      lines[lines.length - 1] = `${line} ${word}`;
-    else lines.push(word);
-  }
-  return lines.join('\n');
 }

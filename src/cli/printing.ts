@@ -83,6 +83,14 @@ function cellsOf(head: string, cells: readonly Cell[], areAmounts: boolean): str
 const decimalsOf = (cell: Cell): number =>
   typeof cell === 'number' ? (/\.(\d+)$/.exec(String(cell))?.[1] ?? '').length : 0;
 
+/** Lines are broken between words, and go on below where their words begin: behind the blanks and the number of a list. */
+export const wrapped = (text: string, width: number): string =>
+  text.replace(/^( *(?:\d+ {2})?)(.*)$/gm, (_, start: string, words: string) => {
+    const room = Math.max(1, width - start.length);
+    const fitting = new RegExp(`(?!.{1,${room}}$)(.{1,${room}}) (?=\\S)`, 'g');
+    return start + words.replace(fitting, `$1\n${' '.repeat(start.length)}`);
+  });
+
 /** A sentence of these words. */
 export const capital = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 

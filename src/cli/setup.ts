@@ -11,7 +11,7 @@ import { check } from './check.ts';
 import { adviceOf, type Io, typedAs, wrongUsage } from './command.ts';
 import type { Command } from './commands.ts';
 import { energyDashboard } from './energyDashboard.ts';
-import { capital } from './printing.ts';
+import { capital, wrapped } from './printing.ts';
 import { run } from './run.ts';
 import { refuseInFleet } from './settings.ts';
 import { Answers } from './setup/answers.ts';
@@ -28,18 +28,25 @@ export const setup: Command<'setup'> = async (given, io) => {
     throw wrongUsage('setup asks questions and needs a terminal. `config example` prints a file to fill in.');
   const { config: path = 'config.yaml' } = given.options;
   const answers = await openAnswers(path, io);
-  const interview: Interview = { io, answers, tries: new Map() };
-  io.out(introduction(answers, io));
+  const interview: Interview = { io: readable(io), answers, tries: new Map() };
+  interview.io.out(introduction(answers, io));
   if (answers.isNew) await untilThrough(interview);
   else {
     // It may have worked for years: only what is changed is tried.
     for (const step of STEPS)
       interview.tries.set(step, { answers: answers.fingerprint(step.about), fault: null });
-    if (await isYes(io, 'Go through all questions? (n: to what can be done with it)'))
+    if (await isYes(interview.io, 'Go through all questions? (n: to what can be done with it)'))
       await untilThrough(interview);
   }
-  return offerNext(interview);
+  return offerNext(interview, io);
 };
+
+/** A terminal would break words at its edge. */
+const readable = (io: Io): Io => ({
+  ...io,
+  out: (text) => io.out(wrapped(text, io.columns)),
+  ask: (question, isHidden) => io.ask(wrapped(question, io.columns), isHidden),
+});
 
 async function openAnswers(path: string, io: Io): Promise<Answers> {
   const folder = dirname(resolve(path));
@@ -140,11 +147,11 @@ interface Offer {
   readonly follow: () => Promise<unknown>;
 }
 
-/** It goes on until the person wants nothing more. */
-async function offerNext(interview: Interview): Promise<number> {
+/** It goes on until the person wants nothing more. `plain`: for what other commands print, and what is to be copied. */
+async function offerNext(interview: Interview, plain: Io): Promise<number> {
   const { io } = interview;
   for (let isFirst = true; ; isFirst = false) {
-    const offers = offersFor(interview);
+    const offers = offersFor(interview, plain);
     const last = offers.length + 1;
     const chosen = await choose(
       io,
@@ -162,7 +169,7 @@ async function offerNext(interview: Interview): Promise<number> {
   }
 }
 
-function offersFor(interview: Interview): readonly Offer[] {
+function offersFor(interview: Interview, plain: Io): readonly Offer[] {
   const { io, answers, tries } = interview;
   const { path } = answers;
   const options = { config: path };
@@ -173,16 +180,16 @@ function offersFor(interview: Interview): readonly Offer[] {
   const offers: (Offer | false)[] = [
     {
       words: `check it: ${typed('check --live')}${doubt}`,
-      follow: () => check({ options: { ...options, live: true }, words: [] }, io),
+      follow: () => check({ options: { ...options, live: true }, words: [] }, plain),
     },
-    { words: `try it now, until Ctrl-C: ${typed('run')}`, follow: () => run({ options, words: [] }, io) },
+    { words: `try it now, until Ctrl-C: ${typed('run')}`, follow: () => run({ options, words: [] }, plain) },
     unit !== null && {
       words: 'have it start with this machine, as a service',
-      follow: async () => io.out(await writeService(resolve(path), unit)),
+      follow: async () => plain.out(await writeService(resolve(path), unit)),
     },
     answers.at('home_assistant') !== undefined && {
       words: "add the meters to Home Assistant's Energy dashboard, once a first poll has found them",
-      follow: () => energyDashboard({ options: { ...options, add: true }, words: [] }, io),
+      follow: () => energyDashboard({ options: { ...options, add: true }, words: [] }, plain),
     },
     !answers.at('mqtt.embedded') && {
       words: 'look on the broker for what the meters themselves say, such as by radio (docs/witness.md)',

@@ -47,6 +47,7 @@ async function answered(answers: Script, more = {}) {
   const script: Script = { [NEXT]: 'q', ...answers };
   const left = new Map(Object.entries(script).map(([start, some]) => [start, [some].flat()]));
   const result = await typed(['setup', '--config', config], {
+    columns: 1_000,
     hear: (text) => {
       told += text;
     },
@@ -152,6 +153,20 @@ test('asks a refused answer again alone, and never offers the mistake', async ()
   expect(await kept('mqtt-password')).toBe('broker word\n');
   expect(await kept('ha-token')).toBe('a-long-lived-token\n');
   expect(simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
+});
+
+test('breaks no word at the edge of the terminal, and goes on below the words of a list', async () => {
+  expect(await answered(usual(), { columns: 40 })).toBe(0);
+  const [head = ''] = told.split('Writt');
+  const isWhole = (line: string) =>
+    line.length <= 40 ||
+    !line
+      .trim()
+      .replace(/^\d+ {2}/, '')
+      .includes(' ');
+  expect(head.split(/(?<=: )|\n/).filter((line) => !isWhole(line))).toEqual([]);
+  expect(told).toMatch(/ {2}\d {2}another one: its portal shows the\n {5}addresses, as/);
+  expect(told).toMatch(/MQTT broker, such as 192\.168\.1\.5 \("none":\nheat2mqtt brings its own\)/);
 });
 
 test('goes back a question at a time, and leaves what may be empty empty', async () => {

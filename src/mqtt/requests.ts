@@ -35,7 +35,16 @@ const LONGEST_ECHO = 60;
 
 /** One mistake of a request_malformed. */
 export const mistake = (parameter: string, value: unknown, allowed: string): string =>
-  `${parameter}: found ${(JSON.stringify(value) ?? 'nothing').slice(0, LONGEST_ECHO)}; allowed: ${allowed}.`;
+  `${parameter}: found ${echoOf(value)}; allowed: ${allowed}.`;
+
+function echoOf(value: unknown): string {
+  try {
+    return (JSON.stringify(value) ?? 'nothing').slice(0, LONGEST_ECHO);
+  } catch {
+    // Writing thousands of values within one another takes more stack than there is.
+    return 'too many values within one another';
+  }
+}
 
 /**
  * Checks the parameters of a request; each message of the schema says what is allowed. Throws request_malformed with

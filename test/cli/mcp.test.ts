@@ -244,6 +244,18 @@ test('answers with the values that a daemon beside it publishes, and names nobod
   expect(probe.json(STATE)).toEqual(state);
 });
 
+test('costs the days that are known, at once, when the span is every day of the calendar', async () => {
+  const { ask } = await beside();
+  const given = { unit_rate: 0, standing_charge: 1 };
+  const known = await ask('what_would_it_cost', { from: '2025-01-01', to: '2025-03-10', ...given });
+  const began = performance.now();
+  const all = await ask('what_would_it_cost', { from: '0000-01-01', to: '9999-12-31', ...given });
+  expect(performance.now() - began).toBeLessThan(5_000);
+  expect(all.structuredContent).toEqual(known.structuredContent);
+  const later = await ask('what_would_it_cost', { from: '9999-12-30', to: '9999-12-31', ...given });
+  expect(later.structuredContent).toMatchObject({ meters: [{ did_cost: null, would_cost: null }] });
+});
+
 test('an argument that has a default is not required, and each question says what its answer is made of', async () => {
   const tools = toolsOf(async () => []);
   expect(
@@ -283,6 +295,14 @@ test.each<[string, object, string]>([
   const { ask } = await beside();
   const { isError, content } = await ask(name, given);
   expect([isError, content[0].text]).toEqual([true, expect.stringContaining(words)]);
+});
+
+test('names the argument when it has more values within one another than can be written', async () => {
+  const [tool] = toolsOf(async () => []).filter(({ name }) => name === 'statement');
+  const month = JSON.parse('['.repeat(20_000) + ']'.repeat(20_000));
+  await expect(tool?.call({ month })).rejects.toThrow(
+    'month: found too many values within one another; allowed: a month as YYYY-MM',
+  );
 });
 
 test.each<[string, object]>([

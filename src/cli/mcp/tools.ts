@@ -7,7 +7,8 @@ import { costAt } from '../../domain/insight/anotherTariff.ts';
 import { billCheckRecord } from '../../domain/insight/billWords.ts';
 import type { Forecast } from '../../domain/insight/forecast.ts';
 import { invoiceRecord } from '../../domain/invoice.ts';
-import { addDays, DAY_SHAPE, type Day, isDay } from '../../domain/period.ts';
+import type { Ledger } from '../../domain/ledger.ts';
+import { addDays, DAY_SHAPE, type DaySpan, isDay } from '../../domain/period.ts';
 import { periodSums } from '../../domain/totals.ts';
 import { EXIT, failure } from '../../foundation/failure.ts';
 import { readParameters } from '../../mqtt/requests.ts';
@@ -98,8 +99,19 @@ const noReadings = () =>
     hint: 'A running bridge writes it with its next poll.',
   });
 
-function checkSpan({ from, to }: { readonly from: Day; readonly to: Day }): void {
+function checkSpan({ from, to }: DaySpan): void {
   if (from > to) throw refused(`from: found ${from}; allowed: a day not after ${to}`);
+}
+
+/**
+ * The part of the span that may have readings, `to` exclusive then; `null`: none has. For everything an assistant says 9999-12-31, and each
+ * of those days would be looked at.
+ */
+function knownSpan(days: Ledger['days'], { from, to }: DaySpan): DaySpan | null {
+  const known = [...days.keys()].sort();
+  const [first, last] = [known[0], known.at(-1)];
+  if (first === undefined || last === undefined || to < first || from > last) return null;
+  return { from: from < first ? first : from, to: addDays(to > last ? last : to, 1) };
 }
 
 const usageTool = tool({
@@ -257,17 +269,18 @@ const costTool = tool({
   answer: costAnswer,
   reply(accounts, { from, to, unit_rate, standing_charge, meter: wanted }) {
     checkSpan({ from, to });
-    const days = { from, to: addDays(to, 1) };
     const prices = { unitRate: unit_rate, standingCharge: toMicro(standing_charge) };
     const meters = metersIn(accounts, wanted).map(({ number, view }) => {
-      const read = [...view.tenancy.days].filter(([day]) => day >= from && day <= to);
+      const { days } = view.tenancy;
+      const read = [...days].filter(([day]) => day >= from && day <= to);
+      const known = knownSpan(days, { from, to });
       const costs = read.flatMap(([, { cost }]) => cost ?? []);
       return {
         meter: number,
         currency: view.currency,
         days_with_a_reading: read.length,
         did_cost: costs.length === 0 ? null : knownUnits(costs.reduce((sum, cost) => sum + cost, 0)),
-        would_cost: knownUnits(costAt(prices, view.tenancy.days, days)),
+        would_cost: known && knownUnits(costAt(prices, days, known)),
       };
     });
     return { sentence: `By ${unit_rate} a kWh and ${standing_charge} a day.`, data: { meters } };

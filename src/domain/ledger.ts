@@ -82,7 +82,6 @@ export function questions(ledger: Ledger, today: Day, rereadDays: number, again?
   const to = addDays(today, 1);
   const { origin, readTo, complete } = ledger;
   if (again && complete) return questionsOver({ from: later(again.from, origin), to: earlier(again.to, to) });
-  if (!complete && readTo === origin) return questionsOver({ from: origin, to });
   const isSweep = sweepIsDue(ledger, today);
   const window = isSweep ? Math.max(SWEEP_DAYS, rereadDays) : rereadDays;
   const oldestQuarantined = daysToAskAgain(ledger).sort()[0] ?? to;

@@ -68,7 +68,7 @@ export class RefreshPlan {
   }
 
   /** Refreshes, unless something else has done it meanwhile. Never rejects. */
-  async run(): Promise<RefreshOutcome> {
+  async run(signal: AbortSignal): Promise<RefreshOutcome> {
     const { session, history } = this.#parts;
     const current = await this.#current();
     if (current === null || (this.#msUntilDue(current) ?? 1) > 0) return NOT_DUE;
@@ -79,7 +79,8 @@ export class RefreshPlan {
       if (isOver) this.#parts.log.info('the session has new tokens again');
       return { ...NOT_DUE, isOver };
     } catch (fault) {
-      return this.#failed(fault, current);
+      // A stop in the middle of it says nothing about the issuer.
+      return signal.aborted ? NOT_DUE : this.#failed(fault, current);
     }
   }
 

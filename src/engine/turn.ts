@@ -58,13 +58,13 @@ export interface Refreshed {
   readonly isPollWanted: boolean;
 }
 
-/** Refreshes the session if that is due. `wasFailing`: the last poll failed. Never rejects. */
+/** Refreshes the session if that is due. Never rejects. */
 export async function refreshTurn(
   account: Account,
-  wasFailing: boolean,
+  { signal, wasFailing }: Pick<Turn, 'signal' | 'wasFailing'>,
   context: AccountContext,
 ): Promise<Refreshed> {
-  const { fault, isNews, isOver } = await account.refreshPlan.run();
+  const { fault, isNews, isOver } = await account.refreshPlan.run(signal);
   const { state, accessExpiresAt } = account.upstream.session.status();
   const isLost = fault !== null && state === 'provider_down' && accessExpiresAt === null;
   return {

@@ -102,7 +102,11 @@ function namesIn(ties: Ties): SeriesNames {
   let readers: ReadonlyMap<string, string> = new Map();
   return Object.assign(new SeriesNames(), {
     claim: async (properties: readonly Property[]) => {
-      readers = await ties.claim.takeSeries(properties);
+      // A poll that went on would take it for a failure of the account.
+      readers = await ties.claim.takeSeries(properties).catch((err) => {
+        ties.claim.stop(err);
+        throw err;
+      });
       ties.isAlone = readers.size === 0;
     },
     ownerOf: ({ propertyCustomerId }: Property, claimant: string) =>

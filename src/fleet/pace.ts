@@ -8,9 +8,11 @@ import type { Claim } from '../store/database/claim.ts';
 import type { Claims } from '../store/database/claims.ts';
 import type { Database, SharedClock } from '../store/database/database.ts';
 
+export const FLEET_PAUSED = 'fleet_paused';
+
 /** The provider has asked for a pause of all accounts. */
 const fleetPaused = (retryAfterMs: number) =>
-  failure('fleet_paused', 'The provider has asked for a pause.', {
+  failure(FLEET_PAUSED, 'The provider has asked for a pause.', {
     exit: EXIT.provider,
     retry: 'later',
     retryAfterMs,
@@ -66,7 +68,8 @@ export class Pace {
         // A refusal during a pause is no failure of the account's own.
         if (this.pausedMs() > 0) claim.stop(fleetPaused(this.pausedMs()));
         // A token is asked for while the account is ours, by the database, and stays so for a whole claim.
-        else if (to === 'issuer') await claims.renew([claim]);
+        // Where the database cannot say, the account must not pay for it: to the session it would look like an issuer that is away.
+        else if (to === 'issuer') await claims.renew([claim]).catch((err) => claim.stop(err));
         claim.check();
         return claim.signal;
       },

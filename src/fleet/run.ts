@@ -85,7 +85,8 @@ async function doWhatIsDue(
   const wasFailing = row.failures > 0;
   if (row.wanted > 0) await account.upstream.askForLogin();
   else if (row.poll_at > clock.now()) {
-    const refreshed = config.provider?.keep_alive ? await refreshTurn(account, wasFailing, context) : null;
+    const isKeptAlive = config.provider?.keep_alive;
+    const refreshed = isKeptAlive ? await refreshTurn(account, { signal, wasFailing }, context) : null;
     return { polled: null, refreshed };
   }
   const slot = () => schedule.nextPoll(row.id, clock.now());

@@ -4,6 +4,7 @@ import { ThrottledLog } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import type { Claim, Columns, End } from '../store/database/claim.ts';
 import { DatabaseTrouble } from '../store/database/database.ts';
+import { FLEET_PAUSED } from './pace.ts';
 import { failureColumns, type ProcessParts, runAccount } from './run.ts';
 
 const LOOK_MS = 500;
@@ -63,11 +64,11 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
   }
 
   function logDropped(claim: Claim, err: unknown): void {
-    const { id: account, signal } = claim;
+    const { id: account } = claim;
     if (claim.remainingMs() <= 0) log.debug({ account }, 'run dropped: the account is no longer ours');
-    else if (signal.aborted) log.debug({ account }, 'run dropped: the provider asks for a pause');
-    else if (err instanceof Failure) tell(err, account);
-    else log.error({ account, err }, 'run failed unexpectedly');
+    else if (!(err instanceof Failure)) log.error({ account, err }, 'run failed unexpectedly');
+    else if (err.code === FLEET_PAUSED) log.debug({ account }, 'run dropped: the provider asks for a pause');
+    else tell(err, account);
   }
 
   function tell(err: unknown, account?: string): void {
@@ -100,7 +101,7 @@ export function afterFailedRun(
 ): { columns: Columns; end: End } {
   const now = clock.now();
   const isOwn = !signal.aborted && !(err instanceof DatabaseTrouble);
-  const otherMs = signal.aborted ? signal.reason.retryAfterMs : AGAIN_MS;
+  const otherMs = signal.reason?.retryAfterMs ?? AGAIN_MS;
   // A run between two polls, such as one that only publishes again, meets the same fault: it is counted already.
   const isAgain = row.failures > 0 && row.wanted === 0 && row.poll_at > now;
   const before = isAgain ? { ...row, failures: row.failures - 1 } : row;

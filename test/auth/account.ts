@@ -186,7 +186,7 @@ function keptAlive(plan: RefreshPlan, limit: Limit, clock: HandClock, onRecovery
     while (!stopping.signal.aborted) {
       const waitMs = (await plan.msUntilDue()) ?? LONGEST_LOOK_MS;
       if (waitMs > 0) await clock.sleep(Math.min(waitMs, LONGEST_LOOK_MS), stopping.signal);
-      else if ((await limit(() => plan.run())).isOver) onRecovery();
+      else if ((await limit(() => plan.run(stopping.signal))).isOver) onRecovery();
     }
   }
   const running = run();

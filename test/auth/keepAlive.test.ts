@@ -161,7 +161,7 @@ test('tells the same trouble again when a person has signed in meanwhile, and no
   account.simulator.switches.fault('/auth/', FAULTS.serverError);
   const isNews = async (ms: number) => {
     account.clock.advance(ms);
-    return (await plan.run()).isNews;
+    return (await plan.run(new AbortController().signal)).isNews;
   };
   expect([await isNews(27 * MINUTE), await isNews(10 * SECOND)]).toEqual([true, false]);
   account.simulator.switches.clearFaults();

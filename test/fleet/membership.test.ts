@@ -112,7 +112,11 @@ test("counts a fault as the account's own when it comes neither of a pause nor o
     columns: { failures: 1, last_error: 'of_its_own' },
     end: { isPolled: true, isPublished: true },
   });
-  expect(after(new DatabaseTrouble({ code: '08006' }))).toEqual(noFailure(2_000));
+  const trouble = new DatabaseTrouble({ code: '08006' });
+  expect(after(trouble)).toEqual(noFailure(2_000));
+  expect(
+    afterFailedRun({ ...claim, signal: AbortSignal.abort(trouble) }, trouble, { clock, random: () => 0.5 }),
+  ).toEqual(noFailure(2_000));
   for (const to of ['provider', 'issuer'] as const)
     await expect(gate(to).enter()).rejects.toMatchObject({ code: 'fleet_paused' });
   expect(after(fault)).toEqual(noFailure(600_000));

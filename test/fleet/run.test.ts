@@ -274,6 +274,30 @@ test('is not due before the time that the provider asks for when it is told to w
   expect(last().row).toMatchObject({ retry_after: until, poll_at: until, failures: 1 });
 });
 
+describe('a run during which the database goes', () => {
+  test.each([
+    ['before a login', /mine\.fence/],
+    ['when meters were found', /succeeding/],
+  ])('is dropped, and is no failure of the account, %s', async (_, statement) => {
+    const { run, row, messages } = await openRun();
+    row.kept = [];
+    row.refusesOnly = { statement, sqlState: '57P01' };
+    await expect(run()).rejects.toMatchObject({ code: 'database_trouble' });
+    expect(messages('warn')).toEqual([]);
+  });
+
+  test('is dropped, and is no trouble of the issuer, before a refresh', async () => {
+    const { run, row, keepWritten, messages, clock } = await openRun();
+    await run();
+    keepWritten();
+    row.columns = { ...row.columns, poll_at: clock.now() + 24 * HOUR_MS };
+    clock.advance(27 * MINUTE_MS);
+    row.refusesOnly = { statement: /mine\.fence/, sqlState: '57P01' };
+    await expect(run()).rejects.toMatchObject({ code: 'database_trouble' });
+    expect(messages('warn')).toEqual([]);
+  });
+});
+
 test('tries no login when it was sealed for another account', async () => {
   const { run, row, seal, simulator } = await openRun();
   row.columns = { ...row.columns, login: sealLogin('b', ME.username, ME.password, seal) };

@@ -47,6 +47,8 @@ const usualRow = () => ({
   sealed: [] as readonly Row[],
   /** SQLSTATE with which every statement is refused. */
   refuses: null as string | null,
+  /** The same, for one kind of statement. */
+  refusesOnly: null as { readonly statement: RegExp; readonly sqlState: string } | null,
 });
 
 /** Each statement finds the account, or not, by how the statement compares the fence. */
@@ -76,7 +78,9 @@ export async function openAccountRow() {
   const statements: { readonly text: string; readonly values: readonly string[] }[] = [];
   const port = await startPostgresWire(stack, (text, values) => {
     statements.push({ text, values });
-    return row.refuses ?? rowsFor(text, values, row, clock);
+    const { refuses, refusesOnly } = row;
+    if (refusesOnly?.statement.test(text)) return refusesOnly.sqlState;
+    return refuses ?? rowsFor(text, values, row, clock);
   });
   const database = openDatabase(`postgresql://worker@127.0.0.1:${port}/heat`, 10_000, logLines().log);
   stack.defer(() => database.close());

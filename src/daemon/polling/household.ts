@@ -179,8 +179,9 @@ export class Household {
     const { link, signals } = this.#context;
     const { signal } = this.#stopping;
     // Many may have waited for their place when the program stops.
+    const turn = { signal, wasFailing: seat.fault !== null };
     const refreshed = await this.#context.limit(async () =>
-      signal.aborted ? null : refreshTurn(account, seat.fault !== null, this.#context),
+      signal.aborted ? null : refreshTurn(account, turn, this.#context),
     );
     seat.wake();
     if (refreshed === null || signal.aborted) return;

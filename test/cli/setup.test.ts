@@ -166,7 +166,7 @@ test('breaks no word at the edge of the terminal, and goes on below the words of
       .includes(' ');
   expect(head.split(/(?<=: )|\n/).filter((line) => !isWhole(line))).toEqual([]);
   expect(told).toMatch(/ {2}\d {2}another one: its portal shows the\n {5}addresses, as/);
-  expect(told).toMatch(/MQTT broker, such as 192\.168\.1\.5 \("none":\nheat2mqtt brings its own\)/);
+  expect(told).toMatch(/MQTT broker, such as 192\.168\.1\.5\n\("none": heat2mqtt brings its own\)/);
 });
 
 test('goes back a question at a time, and leaves what may be empty empty', async () => {

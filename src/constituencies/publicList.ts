@@ -189,58 +189,44 @@ const filled = z.string().min(1);
 const shown = filled.transform((text) => printable(text));
 const uri = filled.transform((text) => printable(text, LONGEST_URI));
 /** Only what identifies a row is needed: everything else may be missing. */
-const orNull = <T extends z.ZodType>(kind: T) =>
-  kind
-    .nullish()
-    .catch(null)
-    .transform((value) => value ?? null);
+const orNull = <T extends z.ZodType>(kind: T) => kind.nullable().catch(null);
 const text = orNull(shown);
 // Numbers come as text here, and might one day not.
 const digits = z.string().regex(/^\d{1,9}$/);
 const count = orNull(z.union([z.int().min(0), digits.transform(Number)]));
 
+const house = z
+  .object({ houseCode: text, houseNo: count, showAs: text, uri: orNull(uri) })
+  .transform(({ houseCode: chamber, houseNo, showAs: name, uri }) => ({ chamber, houseNo, name, uri }))
+  .catch({ chamber: null, houseNo: null, name: null, uri: null });
 const row = z.object({ uri, showAs: shown, representCode: text, representType: text });
-const house = orNull(z.object({ houseCode: text, houseNo: count, showAs: text, uri: orNull(uri) }));
-const head = orNull(z.object({ counts: orNull(z.object({ resultCount: count })) }));
+const rows = mostOf(
+  z
+    .object({ constituencyOrPanel: row, house })
+    .transform(({ constituencyOrPanel: { showAs: name, representCode, representType, uri }, house }) => ({
+      uri,
+      name,
+      code: representCode,
+      type: representType,
+      house,
+    })),
+  MOST_ROWS,
+);
+const head = z
+  .object({ counts: z.object({ resultCount: count }) })
+  .transform(({ counts }) => counts.resultCount)
+  .catch(null);
 
 const newerShape = z
-  .object({ head, results: mostOf(z.object({ constituencyOrPanel: row, house }), MOST_ROWS) })
-  .transform(({ head, results }) => ({
-    rows: results.rows.map((each) => toConstituency(each.constituencyOrPanel, each.house)),
-    unreadable: results.unreadable,
-    total: head?.counts?.resultCount ?? null,
-    isOfOneHouse: false,
-  }));
-
-const rowsOfHouse = z.object({
-  house,
-  constituenciesOrPanels: mostOf(z.object({ constituencyOrPanel: row }), MOST_ROWS),
-});
+  .object({ head, results: rows })
+  .transform(({ head: total, results }) => ({ ...results, total, isOfOneHouse: false }));
+/** It has room for one house, however many match. */
 const olderShape = z
-  .object({ head, results: z.object({ house: rowsOfHouse }) })
-  .transform(({ head, results: { house } }) => ({
-    rows: house.constituenciesOrPanels.rows.map((each) =>
-      toConstituency(each.constituencyOrPanel, house.house),
-    ),
+  .object({ head, results: z.object({ house: z.object({ house, constituenciesOrPanels: rows }) }) })
+  .transform(({ head: total, results: { house } }) => ({
+    rows: house.constituenciesOrPanels.rows.map((row) => ({ ...row, house: house.house })),
     unreadable: house.constituenciesOrPanels.unreadable,
-    total: head?.counts?.resultCount ?? null,
-    // It has room for one house, however many match.
+    total,
     isOfOneHouse: true,
   }));
-
 const page = z.union([newerShape, olderShape]);
-
-type House = z.infer<typeof house>;
-
-const toConstituency = (of: z.infer<typeof row>, at: House): Constituency => ({
-  uri: of.uri,
-  name: of.showAs,
-  code: of.representCode,
-  type: of.representType,
-  house: {
-    chamber: at?.houseCode ?? null,
-    houseNo: at?.houseNo ?? null,
-    name: at?.showAs ?? null,
-    uri: at?.uri ?? null,
-  },
-});

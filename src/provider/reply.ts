@@ -59,21 +59,15 @@ const isExact = (units: number) => Math.abs(units) <= LARGEST_UNITS;
 export const looseAmount: z.ZodType<Micro | null> = decimal
   .refine(isExact)
   .transform(toMicro)
-  .nullish()
-  .transform((amount) => amount ?? null)
+  .nullable()
   .catch(null);
 
 /** Epoch milliseconds, also written as text; anything else is not known. */
 export const looseInstant: z.ZodType<number | null> = decimal
   .refine((ms) => ms > 0 && ms <= LAST_INSTANT)
   .transform(Math.round)
-  .nullish()
-  .transform((ms) => ms ?? null)
+  .nullable()
   .catch(null);
-
-/** One row of many, which must not lose the others: `null` when it is not as expected. */
-export const parseRow = <T>(schema: z.ZodType<T>, row: unknown): T | null =>
-  schema.safeParse(row).data ?? null;
 
 /** Resolves to the answer, which has this shape; rejects with UnexpectedReply, which names what was asked for. */
 export const askFor = async <T>(ask: Ask, exchange: Exchange, shape: z.ZodType<T>): Promise<T> =>
@@ -131,7 +125,6 @@ export interface ListQuestion<T> {
   readonly query: Readonly<Record<string, string>>;
   /** The needed part of a row alone, since all are in memory until the last page has come. */
   readonly row: z.ZodType<T>;
-  readonly identity: (row: T) => string;
   readonly signal?: AbortSignal | undefined;
   /** Told what is missing. Absent where that does no harm. */
   readonly log?: Log;
@@ -144,13 +137,16 @@ export const digestOf = (given: unknown): string =>
     .digest('base64');
 
 /**
- * All rows, each identity once. Ends at `total_num`, or with a page that brings nothing new; a server that gives the
+ * All rows, each id once. Ends at `total_num`, or with a page that brings nothing new; a server that gives the
  * same page whatever is asked is asked for everything in one. What is missing after that is told to the log.
  */
-export async function readList<T>(ask: Ask, question: ListQuestion<T>): Promise<T[]> {
-  const { what, path, query, row, identity, signal, log } = question;
+export async function readList<T extends { readonly id: unknown }>(
+  ask: Ask,
+  question: ListQuestion<T>,
+): Promise<T[]> {
+  const { what, path, query, row, signal, log } = question;
   const page = z.object({ objects: rowsOf(row), total_num: z.int().min(0).nullish() });
-  const rows = new Map<string, T>();
+  const rows = new Map<unknown, T>();
   let total: number | null = null;
 
   /** The page had `given` rows, and `fresh` of them were new. */
@@ -159,7 +155,7 @@ export async function readList<T>(ask: Ask, question: ListQuestion<T>): Promise<
     const json = await ask({ method: 'GET', path, query: paged, what, signal });
     const { objects, total_num } = parseReply(what, page, Array.isArray(json) ? { objects: json } : json);
     const before = rows.size;
-    for (const object of objects) rows.set(identity(object), object);
+    for (const object of objects) rows.set(object.id, object);
     total = total_num ?? null;
     return { given: objects.length, fresh: rows.size - before };
   }
@@ -176,6 +172,23 @@ export async function readList<T>(ask: Ask, question: ListQuestion<T>): Promise<
   }
   if (isShort()) log?.warn({ what, rows: rows.size, total }, 'the list is not whole');
   return [...rows.values()];
+}
+
+/** A list without the rows that cannot be read, unless none can. `needed`: what each has to have, in words. */
+export async function readKnown<T extends object>(
+  ask: Ask,
+  question: ListQuestion<T | null>,
+  needed: string,
+): Promise<T[]> {
+  const row = z.unknown().transform((given) => {
+    const known = question.row.safeParse(given).data ?? null;
+    return { known, id: known !== null && 'id' in known ? known.id : digestOf(given) };
+  });
+  const rows = await readList(ask, { ...question, row });
+  const known = rows.flatMap((each) => each.known ?? []);
+  if (rows.length > 0 && known.length === 0)
+    throw new UnexpectedReply(question.what, needed, `${rows.length} without`);
+  return known;
 }
 
 const MOST_PATHS = 250;

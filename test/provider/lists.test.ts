@@ -35,7 +35,6 @@ function listOf(rows: number, { pageRows = 10, bareArrays, ignoresPage, change }
       path: '/things',
       query: { 'parent-group': '901' },
       row: z.object({ id: z.number() }),
-      identity: ({ id }) => String(id),
       signal,
       log: told.log,
     });

@@ -8,11 +8,10 @@ import {
   askFor,
   digestOf,
   kindInWords,
-  type ListQuestion,
   looseAmount,
   looseInstant,
   numberOrText,
-  parseRow,
+  readKnown,
   readList,
 } from '../reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
@@ -46,7 +45,6 @@ export async function readCredit(
       path: PATHS.credit,
       query: { customer: personCustomerId, ...profile },
       row: creditRow,
-      identity: ({ key }) => key,
       signal,
     });
     amounts.push(...rows.map(({ amount }) => amount));
@@ -56,7 +54,7 @@ export async function readCredit(
 
 const creditRow = z
   .looseObject({ amount: z.unknown().optional() })
-  .transform((row) => ({ amount: amountIn(CREDIT, 'amount', row.amount), key: digestOf(row) }));
+  .transform((row) => ({ amount: amountIn(CREDIT, 'amount', row.amount), id: digestOf(row) }));
 
 /** The filter for each billing profile; one without, where the provider has named none. */
 const profilesOf = (ids: readonly string[]): readonly { readonly 'billing-profile'?: string }[] =>
@@ -64,7 +62,7 @@ const profilesOf = (ids: readonly string[]): readonly { readonly 'billing-profil
 
 /** Throws for an amount that cannot be read: it must not be counted as none. */
 function amountIn(what: string, where: string, given: unknown): Micro | null {
-  const amount = parseRow(looseAmount, given);
+  const amount = looseAmount.parse(given);
   if (amount === null && given !== null)
     throw new UnexpectedReply(what, `a number or null at ${where}`, kindInWords(given));
   return amount;
@@ -99,8 +97,11 @@ export async function readInvoices(ask: Ask, question: InvoiceQuestion): Promise
           ...profile,
           'invoice-status': NAMES.invoice,
         };
-        const list = { what: INVOICES, path: PATHS.invoices, query, signal };
-        byProfile.set(profile['billing-profile'] ?? '', newestFirst(await readRows(ask, list)));
+        const list = { what: INVOICES, path: PATHS.invoices, query, row: invoice, signal };
+        byProfile.set(
+          profile['billing-profile'] ?? '',
+          newestFirst(await readKnown(ask, list, 'rows with an id')),
+        );
       }
       return { byProfile, notFoundAt: null };
     } catch (err) {
@@ -108,7 +109,8 @@ export async function readInvoices(ask: Ask, question: InvoiceQuestion): Promise
     }
   }
   const path = PATHS.bills(personCustomerId);
-  const bills = await readRows(ask, { what: BILLS, path, query: period, signal });
+  const list = { what: BILLS, path, query: period, row: invoice, signal };
+  const bills = await readKnown(ask, list, 'rows with an id');
   const final = newestFirst(bills.filter((bill) => isFinal(bill, now)));
   return { byProfile: new Map([[ALL_BILLS, final]]), notFoundAt: isKnownMissing ? notFoundAt : now };
 }
@@ -120,19 +122,6 @@ const RUNNING = new Set<string>(NAMES.runningBills);
 const isFinal = ({ status, endAt }: Invoice, now: number): boolean =>
   !RUNNING.has(status?.toLowerCase() ?? '') && (endAt === null || endAt <= now);
 
-/** Rows without a usable id are left out; the others stay. */
-async function readRows(
-  ask: Ask,
-  list: Pick<ListQuestion<unknown>, 'what' | 'path' | 'query' | 'signal'>,
-): Promise<Invoice[]> {
-  const rows = await readList(ask, { ...list, row: invoiceRow, identity: ({ key }) => key });
-  const invoices = rows.flatMap(({ invoice }) => invoice ?? []);
-  if (rows.length > 0 && invoices.length === 0) {
-    throw new UnexpectedReply(list.what, 'rows with an id', `${rows.length} without`);
-  }
-  return invoices;
-}
-
 // Both are published as they are: anything that looks like neither id nor status might be personal data.
 const id = numberOrText.refine((text) => /^[\p{L}\p{N}][\p{L}\p{N}_./-]{0,63}$/u.test(text));
 const status = z
@@ -141,34 +130,27 @@ const status = z
   .nullish()
   .catch(null);
 
-const invoice = z.object({
-  id,
-  status,
-  start_time: looseInstant,
-  end_time: looseInstant,
-  // The period of a bill, which tells no day by which it is to be paid.
-  valid_from: looseInstant,
-  valid_to: looseInstant,
-  payment_due: looseInstant,
-  total_amount: looseAmount,
-  due_amount: looseAmount,
-});
-
-const invoiceRow = z.unknown().transform((row) => {
-  const invoice = toInvoice(row);
-  return { invoice, key: invoice?.id ?? digestOf(row) };
-});
-
-function toInvoice(row: unknown): Invoice | null {
-  const data = parseRow(invoice, row);
-  if (data === null) return null;
-  return {
-    id: data.id,
-    status: data.status ?? null,
-    startAt: data.start_time ?? data.valid_from,
-    endAt: data.end_time ?? data.valid_to,
-    dueAt: data.payment_due,
-    total: data.total_amount,
-    open: data.due_amount,
-  };
-}
+const invoice = z
+  .object({
+    id,
+    status,
+    start_time: looseInstant,
+    end_time: looseInstant,
+    // The period of a bill, which tells no day by which it is to be paid.
+    valid_from: looseInstant,
+    valid_to: looseInstant,
+    payment_due: looseInstant,
+    total_amount: looseAmount,
+    due_amount: looseAmount,
+  })
+  .transform(
+    (row): Invoice => ({
+      id: row.id,
+      status: row.status ?? null,
+      startAt: row.start_time ?? row.valid_from,
+      endAt: row.end_time ?? row.valid_to,
+      dueAt: row.payment_due,
+      total: row.total_amount,
+      open: row.due_amount,
+    }),
+  );

@@ -84,7 +84,6 @@ export async function discover(
     path: PATHS.groups(personCustomerId),
     query: { type: NAMES.paymentGroup },
     row: group,
-    identity: ({ id }) => id,
     signal,
     log,
   });
@@ -97,7 +96,6 @@ export async function discover(
       path: PATHS.properties,
       query: { 'parent-group': id },
       row: propertyCustomer,
-      identity: (row) => row.id,
       signal,
       log,
     });

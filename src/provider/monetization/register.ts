@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import type { Register } from '../../domain/reading.ts';
 import type { RegisterQuestion } from '../provider.ts';
-import { digestOf, looseAmount, looseInstant, meterIdentifier, parseRow, readList } from '../reply.ts';
+import { looseAmount, looseInstant, meterIdentifier, readKnown } from '../reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
 import { NAMES, PATHS } from './names.ts';
 
@@ -49,7 +49,7 @@ async function readMeter(
   identifier: string | undefined,
   since: number,
 ): Promise<readonly Register[]> {
-  const rows = await readList(ask, {
+  const list = {
     what: WHAT,
     path: PATHS.readings(property.propertyCustomerId),
     query: {
@@ -61,14 +61,10 @@ async function readMeter(
       // Should there be too many, the newest ones are among those that are read.
       'order-dir': 'desc',
     },
-    row: eventRow,
-    identity: ({ key }) => key,
+    row: reading,
     signal,
-  });
-  const readings = rows.flatMap(({ reading }) => reading ?? []);
-  if (rows.length > 0 && readings.length === 0) {
-    throw new UnexpectedReply(WHAT, 'readings with meter_value and time_of_read', `${rows.length} without`);
-  }
+  };
+  const readings = await readKnown(ask, list, 'readings with meter_value and time_of_read');
   const actual = readings.filter(
     (reading) => reading.isActual && reading.readAt <= now + DAY_MS && isOf(reading, identifier),
   );
@@ -87,31 +83,27 @@ interface Reading extends Register {
 const isOf = (reading: Reading, identifier: string | undefined): boolean =>
   identifier === undefined || reading.identifier === null || reading.identifier === identifier;
 
-const event = z.object({
-  created_at: looseInstant,
-  fields: z.object({
-    identifier: meterIdentifier.nullish(),
-    meter_value: looseAmount,
-    time_of_read: looseInstant,
-    reading_type: z.string().nullish(),
-    meter_value_unit: z.string().nullish(),
-  }),
-});
-
-const eventRow = z.unknown().transform((row) => ({ reading: toReading(row), key: digestOf(row) }));
-
 /** `null` for whatever cannot be read as kWh at a time. */
-function toReading(row: unknown): Reading | null {
-  const data = parseRow(event, row);
-  if (data === null) return null;
-  const { identifier, meter_value, time_of_read, reading_type, meter_value_unit } = data.fields;
-  const factor = KWH_IN[(meter_value_unit ?? 'kWh').toLowerCase()];
-  if (meter_value === null || meter_value < 0 || time_of_read === null || factor === undefined) return null;
-  return {
-    energy: Math.round(meter_value * factor),
-    readAt: time_of_read,
-    identifier: identifier ?? null,
-    isActual: (reading_type ?? NAMES.actualReading) === NAMES.actualReading,
-    bookedAt: data.created_at ?? 0,
-  };
-}
+const reading = z
+  .object({
+    created_at: looseInstant,
+    fields: z.object({
+      identifier: meterIdentifier.nullish(),
+      meter_value: looseAmount,
+      time_of_read: looseInstant,
+      reading_type: z.string().nullish(),
+      meter_value_unit: z.string().nullish(),
+    }),
+  })
+  .transform(({ created_at, fields }): Reading | null => {
+    const { identifier, meter_value, time_of_read, reading_type, meter_value_unit } = fields;
+    const factor = KWH_IN[(meter_value_unit ?? 'kWh').toLowerCase()];
+    if (meter_value === null || meter_value < 0 || time_of_read === null || factor === undefined) return null;
+    return {
+      energy: Math.round(meter_value * factor),
+      readAt: time_of_read,
+      identifier: identifier ?? null,
+      isActual: (reading_type ?? NAMES.actualReading) === NAMES.actualReading,
+      bookedAt: created_at ?? 0,
+    };
+  });

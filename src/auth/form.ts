@@ -1,11 +1,11 @@
 // Signs in on the issuer's login page without a browser: from the authorization address to the redirect with the code.
 // Execution ids, field names and types decide, never words: themes and languages differ. The only door to tough-cookie.
 import { CookieJar } from 'tough-cookie';
-import { type Clock, deadline } from '../foundation/clock.ts';
+import { type Clock, withDeadline } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { HttpRequest, HttpResponse } from '../http/client.ts';
-import { IssuerUnreachable, unreachable } from './issuerTrouble.ts';
+import { issuerUnreachable, unreachable } from './issuerTrouble.ts';
 import { type Field, type Form, isButton, type Page, readPage, successful, words } from './loginPage.ts';
 import { withQuery } from './oidc.ts';
 import { classifyRedirectError, LoginRefused, REFUSALS } from './refusals.ts';
@@ -64,7 +64,7 @@ const ACTIONS = new Map([
 
 /**
  * Posts the password at most once, and only to the issuer's origin. Resolves to the redirect address as the issuer
- * completed it: code and state are in its query. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable.
+ * completed it: code and state are in its query. Rejects with LoginRefused, RefusedForNow or issuer_unreachable.
  */
 export async function signInByForm(options: FormSignIn): Promise<URL> {
   const { authorizationUrl, redirectUri, mayConsent } = options;
@@ -127,17 +127,16 @@ class Visitor {
     if (cookie !== '') headers.cookie = cookie;
     if (body !== null) headers['content-type'] = 'application/x-www-form-urlencoded';
     const method = body === null ? 'GET' : 'POST';
-    const limit = deadline(clock, timeoutSeconds * 1000);
+    const request = { method, headers, body, followRedirects: false };
     try {
-      const { signal } = limit;
-      const response = await send(url, { method, headers, body, signal, followRedirects: false });
+      const response = await withDeadline(clock, timeoutSeconds * 1000, undefined, (signal) =>
+        send(url, { ...request, signal }),
+      );
       for (const line of [response.headers['set-cookie'] ?? []].flat())
         this.#cookies.setCookieSync(line, url.href, { ignoreError: true });
       return response;
     } catch (err) {
       throw err instanceof Failure ? err : unreachable(err, clock.now(), caFile);
-    } finally {
-      limit.clear();
     }
   }
 
@@ -303,7 +302,7 @@ function unsupported(step: string | null): LoginRefused {
 
 /** Nothing is known about the credentials. */
 const trouble = (what: string, waitMs: number | null = null) =>
-  new IssuerUnreachable(`The issuer's login page ${what}.`, {
+  issuerUnreachable(`The issuer's login page ${what}.`, {
     retry: 'later',
     hint: 'It usually passes by itself, and says nothing about the password. If it lasts, check provider.issuer.',
     retryAfterMs: waitMs,

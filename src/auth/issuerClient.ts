@@ -47,7 +47,7 @@ export class IssuerClient {
     this.#mayBeInsecure = new URL(deps.issuer).protocol === 'http:';
   }
 
-  /** Rejects with what `classify` makes of a refusal, with GrantUnusable, or with IssuerUnreachable. */
+  /** Rejects with what `classify` makes of a refusal, with GrantUnusable, or with issuer_unreachable. */
   async grant(step: Step<Reply>, classify: Classify): Promise<Grant> {
     return toGrant(await this.ask(step, classify));
   }

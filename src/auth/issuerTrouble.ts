@@ -1,25 +1,22 @@
 // The meaning of no answer from the issuer, or of one that is not OpenID Connect.
-import { EXIT, Failure, type FailureOptions, faultOf, type Retry } from '../foundation/failure.ts';
+import { EXIT, Failure, type FailureOptions, failure, faultOf, type Retry } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
-import { type TlsPlace, type TlsTrouble, tlsTrouble } from '../foundation/tlsTrouble.ts';
+import { type TlsPlace, tlsTrouble } from '../foundation/tlsTrouble.ts';
 import { ReplyTooLarge } from '../http/client.ts';
 import { mediaTypeIn } from '../http/mediaType.ts';
 import type { Grant } from './tokens.ts';
 
 /** The issuer could not be reached, or its answer was not OpenID Connect: nothing is known about the credentials. */
-export class IssuerUnreachable extends Failure {
-  constructor(message: string, options: Omit<FailureOptions, 'exit'>, code = 'issuer_unreachable') {
-    super(code, message, { exit: EXIT.provider, ...options });
-  }
-}
+export const issuerUnreachable = (message: string, options: Omit<FailureOptions, 'exit'>): Failure =>
+  failure('issuer_unreachable', message, { exit: EXIT.provider, ...options });
 
 /** The issuer has granted something, and the tokens cannot be used: they are those of another issuer or client. */
-export class GrantUnusable extends IssuerUnreachable {
+export class GrantUnusable extends Failure {
   // Private, so that no log writes it.
   readonly #grant: Grant;
 
-  constructor({ message, hint = '', cause }: IssuerUnreachable, grant: Grant) {
-    super(message, { retry: 'later', hint, cause }, 'tokens_unusable');
+  constructor({ message, hint, cause }: Failure, grant: Grant) {
+    super('tokens_unusable', message, { exit: EXIT.provider, retry: 'later', hint, cause });
     this.#grant = grant;
   }
 
@@ -61,12 +58,12 @@ export function unreachable(
   }
   // Nothing was asked: a file of the configuration is at fault.
   if (root instanceof Failure && root.exitCode === EXIT.config) return root;
-  const trouble = tlsTrouble(root, 'the issuer', placeOfIssuer(caFile), now);
-  if (trouble !== null) return notEncrypted(trouble, err);
+  const trouble = tlsTrouble(root, placeOfIssuer(caFile), now);
+  if (trouble !== null) return trouble;
   const [retry, words, hint = 'If this lasts, check provider.issuer and the network'] = response
     ? answeredBy(response)
     : failedBy(root, hasGranted);
-  return new IssuerUnreachable(`The issuer ${words}.`, {
+  return issuerUnreachable(`The issuer ${words}.`, {
     retry,
     hint: `${hint}; the password is not in doubt.`,
     cause: err,
@@ -75,16 +72,15 @@ export function unreachable(
 }
 
 const placeOfIssuer = (caFile: string | undefined): TlsPlace => ({
+  who: 'the issuer',
+  code: 'issuer',
+  exit: EXIT.provider,
+  retry: 'later',
   address: 'provider.issuer',
   authorities: { key: 'provider.ca_file', isGiven: caFile !== undefined, alone: false },
   ownCertificate: null,
+  assurance: ' Nothing was sent, and the password is not in doubt.',
 });
-
-function notEncrypted({ isDistrust, message, hint }: TlsTrouble, cause: unknown): IssuerUnreachable {
-  const code = isDistrust ? 'issuer_not_trusted' : undefined;
-  const more = `${hint} Nothing was sent, and the password is not in doubt.`;
-  return new IssuerUnreachable(message, { retry: 'later', hint: more, cause }, code);
-}
 
 /** The words say what the issuer did; the hint, what to do about it where that is anything special. */
 type Fault = readonly [retry: Retry, words: string, hint?: string];

@@ -34,7 +34,7 @@ export interface Credentials {
 export interface LoginDeps {
   readonly issuer: Pick<Issuer, 'login' | 'refresh' | 'offersDevice'>;
   /**
-   * Signs in through the login page. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable. `null`: no address
+   * Signs in through the login page. Rejects with LoginRefused, RefusedForNow or issuer_unreachable. `null`: no address
    * to come back to is configured.
    */
   readonly form: ((credentials: Credentials) => Promise<Grant>) | null;
@@ -80,7 +80,7 @@ export class Login {
 
   /**
    * `onAttempt` is called when one may be tried. Rejects with LoginSuspended, LoginRefused, RefusedForNow,
-   * IssuerUnreachable, or the reason why a secret cannot be read.
+   * issuer_unreachable, or the reason why a secret cannot be read.
    */
   async attempt(typed: TypedCredentials | null = null, onAttempt = () => {}): Promise<Grant> {
     const { issuer, account, oneTimeCode, budget, log } = this.#deps;

@@ -1,6 +1,6 @@
 // The questions to the issuer over OpenID Connect: the grants, sign-ins of a person, and the end of a session.
 import type { Config } from '../config/schema.ts';
-import { deadline } from '../foundation/clock.ts';
+import { withDeadline } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { untilAgreed } from './deviceWait.ts';
@@ -63,7 +63,7 @@ export class Issuer {
     return step(scopes.join(' '));
   }
 
-  /** Resource Owner Password Credentials grant. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable. */
+  /** Resource Owner Password Credentials grant. Rejects with LoginRefused, RefusedForNow or issuer_unreachable. */
   login(
     username: string,
     password: string,
@@ -79,7 +79,7 @@ export class Issuer {
     });
   }
 
-  /** Refresh grant. Rejects with SessionEnded, RefusedForNow or IssuerUnreachable. */
+  /** Refresh grant. Rejects with SessionEnded, RefusedForNow or issuer_unreachable. */
   refresh(refreshToken: string): Promise<Grant> {
     return this.#client.grant(
       (library, configuration) => library.refreshTokenGrant(configuration, refreshToken),
@@ -162,12 +162,13 @@ export class Issuer {
     signal: AbortSignal,
     step: (signal: AbortSignal) => Promise<Grant>,
   ): Promise<Grant> {
-    const limit = deadline(this.#deps.clock, seconds * 1000, signal);
-    const isOver = new Promise<never>((_, reject) => {
-      const end = () => reject(signal.aborted ? signal.reason : classifyCodeError('expired_token', ''));
-      limit.signal.addEventListener('abort', end, { once: true });
+    return withDeadline(this.#deps.clock, seconds * 1000, signal, (limit) => {
+      const isOver = new Promise<never>((_, reject) => {
+        const end = () => reject(signal.aborted ? signal.reason : classifyCodeError('expired_token', ''));
+        limit.addEventListener('abort', end, { once: true });
+      });
+      return Promise.race([step(limit), isOver]);
     });
-    return Promise.race([step(limit.signal), isOver]).finally(limit.clear);
   }
 
   /** A person could sign in on another device. */
@@ -175,7 +176,7 @@ export class Issuer {
     return this.#client.ask(async (_, configuration) => hasDeviceEndpoint(configuration), classifyLoginError);
   }
 
-  /** Ends the session that the refresh token belongs to (RFC 7009). Rejects with RefusedForNow or IssuerUnreachable. */
+  /** Ends the session that the refresh token belongs to (RFC 7009). Rejects with RefusedForNow or issuer_unreachable. */
   endSession(refreshToken: string): Promise<void> {
     return this.#client.ask(async (library, configuration) => {
       if (configuration.serverMetadata().revocation_endpoint === undefined)

@@ -14,7 +14,7 @@ import {
   rowsAskedFor,
 } from '../domain/constituency.ts';
 import { mostOf } from '../domain/listOf.ts';
-import { type Clock, deadline } from '../foundation/clock.ts';
+import { type Clock, withDeadline } from '../foundation/clock.ts';
 import { createHttpClient } from '../http/client.ts';
 import { type Parameters, readParameters } from '../mqtt/requests.ts';
 import { digestOf, parseReply, printable } from '../provider/reply.ts';
@@ -74,9 +74,10 @@ export function openPublicList(section: ConstituenciesSection, clock: Clock) {
     },
     /** Rejects with the failures of the provider's requests. */
     async read({ question, isOfSittingHouse }: Asked, signal?: AbortSignal): Promise<Answered> {
-      const limit = deadline(clock, LONGEST_FETCH_MS, signal);
       const toAsk = isOfSittingHouse ? { ...question, skip: null, limit: null } : question;
-      const list = await readConstituencies(ask, toAsk, limit.signal).finally(() => limit.clear());
+      const list = await withDeadline(clock, LONGEST_FETCH_MS, signal, (limit) =>
+        readConstituencies(ask, toAsk, limit),
+      );
       return isOfSittingHouse ? ofSittingHouse(question, list) : { question, list };
     },
   };

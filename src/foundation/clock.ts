@@ -14,24 +14,24 @@ export interface Clock {
 /** A Raspberry Pi has no clock battery: until the network has told it the time, it lives in 1970. */
 export const isClockSet = (now: number): boolean => now >= Date.UTC(2020, 0, 1);
 
-/** A signal that aborts with a TimeoutError after `ms` on this clock, or with `other`, unless cleared before. */
-export function deadline(
+/** Runs a step with a signal that aborts with a TimeoutError after `ms` on this clock, or as `other` does. */
+export async function withDeadline<T>(
   clock: Clock,
   ms: number,
-  other?: AbortSignal,
-): { readonly signal: AbortSignal; clear(): void } {
+  other: AbortSignal | undefined,
+  step: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const late = new AbortController();
   const cancel = clock.after(ms, () => late.abort(new DOMException('time ran out', 'TimeoutError')));
   const follow = () => late.abort(other?.reason);
   if (other?.aborted) follow();
   other?.addEventListener('abort', follow);
-  return {
-    signal: late.signal,
-    clear() {
-      cancel();
-      other?.removeEventListener('abort', follow);
-    },
-  };
+  try {
+    return await step(late.signal);
+  } finally {
+    cancel();
+    other?.removeEventListener('abort', follow);
+  }
 }
 
 // Node's timers overflow above 2^31 - 1 ms and would then fire at once.

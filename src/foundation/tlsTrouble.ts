@@ -1,8 +1,13 @@
 // The reason why an encrypted connection did not come about, in words and with what to do: the same for issuer, API and
 // broker.
+import { type Failure, type FailureOptions, failure } from './failure.ts';
 
 /** The place to which a connection goes, in keys of the configuration. */
-export interface TlsPlace {
+export interface TlsPlace extends Pick<FailureOptions, 'exit' | 'retry'> {
+  /** The other side in words, such as `the broker`. */
+  readonly who: string;
+  /** The code is this with `_not_trusted` or `_unreachable` behind it. */
+  readonly code: string;
   /** The key of the address. */
   readonly address: string;
   /** The key of the file with authorities, and whether it is given. `null`: there is no such key. */
@@ -14,13 +19,8 @@ export interface TlsPlace {
   } | null;
   /** The keys of a certificate of our own. `null`: there are none. */
   readonly ownCertificate: string | null;
-}
-
-export interface TlsTrouble {
-  /** The certificate of the other side is not trusted; otherwise it does not speak TLS as we do. */
-  readonly isDistrust: boolean;
-  readonly message: string;
-  readonly hint: string;
+  /** It follows the advice. */
+  readonly assurance?: string;
 }
 
 /** A text has `{address}` for the key of the address, and `{today}` for the day by the clock of this machine. */
@@ -157,32 +157,31 @@ export function beforeTls(err: Error): Error {
 }
 
 /**
- * `who` is such as `the broker`; `now`: milliseconds since the Unix epoch. Nothing of the certificate is repeated. `null`: the
- * error is about something else than TLS.
+ * `now`: milliseconds since the Unix epoch. Nothing of the certificate is repeated. `null`: the error is about something else than
+ * TLS.
  */
-export function tlsTrouble(err: unknown, who: string, place: TlsPlace, now: number): TlsTrouble | null {
+export function tlsTrouble(err: unknown, place: TlsPlace, now: number): Failure | null {
   if (!(err instanceof Error)) return null;
+  const { who, exit, retry, address, assurance = '' } = place;
   const { code = '' } = err as NodeJS.ErrnoException;
-  const describe = (
-    isDistrust: boolean,
-    subject: string,
-    [words, hint]: TroubleRow,
-    mark: string,
-  ): TlsTrouble => ({
-    isDistrust,
-    message: `${subject} ${words} (${mark}).`,
-    hint: (typeof hint === 'string' ? hint : hint(place))
-      .replace('{address}', place.address)
-      .replace('{today}', new Date(now).toISOString().slice(0, 10)),
-  });
+  const describe = (kind: string, subject: string, [words, hint]: TroubleRow, mark: string) =>
+    failure(`${place.code}_${kind}`, `${subject} ${words} (${mark}).`, {
+      exit,
+      retry,
+      hint: (typeof hint === 'string' ? hint : hint(place))
+        .replace('{address}', address)
+        .replace('{today}', new Date(now).toISOString().slice(0, 10))
+        .concat(assurance),
+      cause: err,
+    });
   const fault = faultOfCertificate(code);
-  if (fault) return describe(true, `The certificate of ${who}`, fault, code);
+  if (fault) return describe('not_trusted', `The certificate of ${who}`, fault, code);
   const [, number] = OF_OPENSSL.exec(err.message) ?? [];
   if (number === undefined && !err.message.includes(WITHOUT_TLS)) return null;
   const reason = Number.parseInt(number ?? EARLY_END, 16) & REASON_BITS;
   const [, ...row] = PROTOCOL_FAULTS.find(([reasons]) => reasons.includes(reason)) ?? [[], ...FAILED];
   const subject = who.replace(/^./, (first) => first.toUpperCase());
-  return describe(false, subject, row, number === undefined ? code : `TLS error ${number}`);
+  return describe('unreachable', subject, row, number === undefined ? code : `TLS error ${number}`);
 }
 
 function faultOfCertificate(code: string): TroubleRow | undefined {

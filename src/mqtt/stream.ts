@@ -1,7 +1,7 @@
 // The byte stream to a broker over TCP, TLS or WebSocket. Of a packet that is too large only the beginning comes through.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { EXIT, type Failure, failure } from '../foundation/failure.ts';
+import { EXIT, type Failure } from '../foundation/failure.ts';
 import { beforeTls, tlsTrouble } from '../foundation/tlsTrouble.ts';
 import { PacketStream, packetCutter } from './packets.ts';
 
@@ -59,15 +59,17 @@ function inTime<S extends Socket>(socket: S): S {
 }
 
 /** Says what an error of the stream means for TLS; `null`: it is about something else. */
-export function notEncrypted(fault: Error | undefined, { ca }: BrokerTls, now: number): Failure | null {
-  const place = {
-    address: 'mqtt.url',
-    authorities: { key: 'mqtt.ca_file', isGiven: ca !== undefined, alone: true },
-    ownCertificate: 'mqtt.cert_file and mqtt.key_file',
-  };
-  const trouble = tlsTrouble(fault, 'the broker', place, now);
-  if (trouble === null) return null;
-  const { isDistrust, message, hint } = trouble;
-  const options = { exit: EXIT.broker, retry: 'soon', hint, cause: fault } as const;
-  return failure(isDistrust ? 'broker_not_trusted' : 'broker_unreachable', message, options);
-}
+export const notEncrypted = (fault: Error | undefined, { ca }: BrokerTls, now: number): Failure | null =>
+  tlsTrouble(
+    fault,
+    {
+      who: 'the broker',
+      code: 'broker',
+      exit: EXIT.broker,
+      retry: 'soon',
+      address: 'mqtt.url',
+      authorities: { key: 'mqtt.ca_file', isGiven: ca !== undefined, alone: true },
+      ownCertificate: 'mqtt.cert_file and mqtt.key_file',
+    },
+    now,
+  );

@@ -1,6 +1,6 @@
 // A link hears through its subscriptions, which are asked for anew on each connection, and reads once what is retained
 // on a topic.
-import { type Clock, deadline } from '../foundation/clock.ts';
+import { type Clock, withDeadline } from '../foundation/clock.ts';
 import type { Connection } from './connection.ts';
 import type { Incoming, Subscription } from './message.ts';
 import type { RefusalList } from './refusalList.ts';
@@ -86,8 +86,9 @@ export class Subscriber {
       this.#readers.delete(filter);
       return null;
     }
-    const patience = deadline(clock, LONGEST_READ_MS, AbortSignal.any([heard.signal, signal]));
-    await untilSilent(connection, clock, patience.signal).finally(() => patience.clear());
+    await withDeadline(clock, LONGEST_READ_MS, AbortSignal.any([heard.signal, signal]), (patience) =>
+      untilSilent(connection, clock, patience),
+    );
     // An end may have cut it short.
     signal.throwIfAborted();
     const end = () => {

@@ -1,5 +1,5 @@
 // One HTTP exchange with the provider: access token, deadline, what a refusal means, JSON or a clear complaint.
-import { type Clock, deadline } from '../foundation/clock.ts';
+import { type Clock, withDeadline } from '../foundation/clock.ts';
 import {
   EXIT,
   Failure,
@@ -55,11 +55,9 @@ export interface Reply {
 /** Resolves to the parsed JSON of a 2xx answer. */
 export type Ask = (exchange: Exchange) => Promise<unknown>;
 
-const UNREACHABLE = 'provider_unreachable';
-
 /** No answer, or one that says "not now". */
 const unreachable = (message: string, options: Omit<FailureOptions, 'exit'>): Failure =>
-  failure(UNREACHABLE, message, { exit: EXIT.provider, ...options });
+  failure('provider_unreachable', message, { exit: EXIT.provider, ...options });
 
 /** A search engine's complaint about a query: text of the other side, which is never told, and empty where it gave none. */
 export interface Complaint {
@@ -108,7 +106,6 @@ export function createAsk(options: AskOptions): Ask {
     const { method, path, query, body, what } = exchange;
     const url = new URL(baseUrl + path);
     if (query) url.search = query.toString();
-    const limit = deadline(clock, timeoutSeconds * 1000, exchange.signal);
     const headers = {
       accept: 'application/json',
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
@@ -116,12 +113,13 @@ export function createAsk(options: AskOptions): Ask {
     };
     try {
       const text = body === undefined ? null : JSON.stringify(body);
-      return await options.send(url, { method, headers, body: text, signal: limit.signal, onlyReads: true });
+      const request = { method, headers, body: text, onlyReads: true };
+      return await withDeadline(clock, timeoutSeconds * 1000, exchange.signal, (signal) =>
+        options.send(url, { ...request, signal }),
+      );
     } catch (err) {
       if (err instanceof ReplyTooLarge) throw new ReplyTooLarge(err.excess, `reply to the ${what}`);
       throw noAnswer(what, err, options);
-    } finally {
-      limit.clear();
     }
   }
 
@@ -188,15 +186,16 @@ function noAnswer(
   if (err instanceof Failure) return err;
   const isProvider = setting === PROVIDER_SETTING;
   const place = {
+    who: isProvider ? 'the API' : 'the service',
+    code: 'provider',
+    exit: EXIT.provider,
+    retry: 'later',
     address: setting,
     authorities: isProvider ? { key: 'provider.ca_file', isGiven: caFile !== undefined, alone: false } : null,
     ownCertificate: null,
-  };
-  const trouble = tlsTrouble(err, isProvider ? 'the API' : 'the service', place, clock.now());
-  if (trouble !== null) {
-    const options = { exit: EXIT.provider, retry: 'later', hint: trouble.hint, cause: err } as const;
-    return failure(trouble.isDistrust ? 'provider_not_trusted' : UNREACHABLE, trouble.message, options);
-  }
+  } as const;
+  const trouble = tlsTrouble(err, place, clock.now());
+  if (trouble !== null) return trouble;
   return unreachable(`No answer to the ${what}: ${networkFault(err)}.`, {
     retry: 'soon',
     hint: `If this lasts, check the network and ${setting}.`,

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { chmod, chown, open, rename, rm, stat } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
-import { type Clock, deadline } from '../foundation/clock.ts';
+import { type Clock, withDeadline } from '../foundation/clock.ts';
 import { makePrivateDirectory, PRIVATE_FILE, setAside } from './privateFiles.ts';
 
 // Systems take 104 bytes at least, and older versions of Node cut a longer path off without a word.
@@ -105,14 +105,14 @@ export async function askIn(
 ): Promise<string | null> {
   const socket = await connectIn(directory, name);
   if (socket === null) return null;
-  const { signal, clear } = deadline(clock, timeoutMs);
-  signal.addEventListener('abort', () => socket.destroy());
   let words = '';
   socket.setEncoding('utf8').on('data', (text: string) => {
     words += text;
   });
-  await once(socket, 'close');
-  clear();
+  await withDeadline(clock, timeoutMs, undefined, (signal) => {
+    signal.addEventListener('abort', () => socket.destroy());
+    return once(socket, 'close');
+  });
   return words;
 }
 

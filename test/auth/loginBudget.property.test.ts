@@ -1,7 +1,7 @@
 // In any order of events the issuer never sees more refused logins, nor grants more useless ones, than the budget allows.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { GrantUnusable, IssuerUnreachable } from '../../src/auth/issuerTrouble.ts';
+import { GrantUnusable, issuerUnreachable } from '../../src/auth/issuerTrouble.ts';
 import { LoginRefused, REFUSALS, SessionEnded } from '../../src/auth/refusals.ts';
 import type { Grant } from '../../src/auth/tokens.ts';
 import type { LoginBudgetRecord, TokenSet } from '../../src/store/documents.ts';
@@ -69,7 +69,7 @@ async function run(steps: readonly Step[]) {
     expiresInSeconds: 1800,
     refreshExpiresInSeconds: 3600,
   });
-  const away = new IssuerUnreachable('Away.', { retry: 'soon' });
+  const away = issuerUnreachable('Away.', { retry: 'soon' });
   const issuer = {
     offersDevice: async () => false,
     endSession: async () => undefined,

@@ -1,6 +1,6 @@
 // How often a login may be tried: waits, restarts, another secret, clocks that jump, crashes, one more attempt, useless logins.
 import { expect, test } from 'vitest';
-import { GrantUnusable, IssuerUnreachable } from '../../src/auth/issuerTrouble.ts';
+import { GrantUnusable, issuerUnreachable } from '../../src/auth/issuerTrouble.ts';
 import { LoginBudget } from '../../src/auth/loginBudget.ts';
 import { accessTokenRejected, LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
 import type { Failure } from '../../src/foundation/failure.ts';
@@ -12,7 +12,7 @@ import { HOUR, MINUTE } from './account.ts';
 const MINE = 'me / my password';
 const OTHER = 'me / my new password';
 const DAY = 24 * HOUR;
-const away = new IssuerUnreachable('Away.', { retry: 'soon' });
+const away = issuerUnreachable('Away.', { retry: 'soon' });
 const useless = accessTokenRejected();
 const GRANT = { accessToken: 'a', refreshToken: 'r', expiresInSeconds: 9, refreshExpiresInSeconds: null };
 

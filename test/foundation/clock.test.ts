@@ -1,6 +1,6 @@
 // The system clock's interruptible sleep, and deadlines on any clock.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { deadline, systemClock } from '../../src/foundation/clock.ts';
+import { type Clock, systemClock, withDeadline } from '../../src/foundation/clock.ts';
 import { handClock } from '../support/clock.ts';
 
 const LONGEST_NODE_TIMER_MS = 2 ** 31 - 1;
@@ -55,12 +55,29 @@ describe('the system clock', () => {
   });
 });
 
+/** A step that has begun, and the function that ends it. */
+async function begin(clock: Clock, other?: AbortSignal) {
+  let end = (): void => undefined;
+  let given = AbortSignal.abort();
+  const ended = withDeadline(clock, 30_000, other, (signal) => {
+    given = signal;
+    return new Promise<void>((resolve) => {
+      end = resolve;
+    });
+  });
+  const clear = () => {
+    end();
+    return ended;
+  };
+  return { signal: given, clear };
+}
+
 describe('a deadline', () => {
   test.each(['2026-03-10T12:00:00Z', '1970-01-01T00:00:10Z'])(
     'aborts with a TimeoutError when its time is over, not before, whatever a wall clock at %s does',
     async (start) => {
       const clock = handClock(start);
-      const limit = deadline(clock, 30_000);
+      const limit = await begin(clock);
       clock.jump(Date.parse('2026-03-10T12:00:00Z') - clock.now());
       await clock.pass(29_999, async () => undefined);
       expect(limit.signal.aborted).toBe(false);
@@ -73,19 +90,19 @@ describe('a deadline', () => {
   test.each([
     ['before', true],
     ['after', false],
-  ])('aborts as another signal does, also one that did %s', (_, isBefore) => {
+  ])('aborts as another signal does, also one that did %s', async (_, isBefore) => {
     const other = new AbortController();
     if (isBefore) other.abort('the end');
-    const limit = deadline(handClock('2026-03-10T12:00:00Z'), 30_000, other.signal);
+    const limit = await begin(handClock('2026-03-10T12:00:00Z'), other.signal);
     expect(limit.signal.aborted).toBe(isBefore);
     other.abort('the end');
     expect(limit.signal.reason).toBe('the end');
   });
 
-  test('never aborts once cleared, and leaves nobody asleep', async () => {
+  test('never aborts once the step has ended, and leaves nobody asleep', async () => {
     const clock = handClock('2026-03-10T12:00:00Z');
-    const limit = deadline(clock, 30_000);
-    limit.clear();
+    const limit = await begin(clock);
+    await limit.clear();
     expect(clock.sleepers).toBe(0);
     await clock.pass(60_000, async () => undefined);
     expect(limit.signal.aborted).toBe(false);

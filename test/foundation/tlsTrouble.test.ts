@@ -1,11 +1,20 @@
 // What errors of TLS are told as, beside those that test/cli/tls.test.ts meets on the wire.
 import { expect, test } from 'vitest';
+import { EXIT } from '../../src/foundation/failure.ts';
 import { beforeTls, type TlsPlace, tlsTrouble } from '../../src/foundation/tlsTrouble.ts';
 
 const NOW = Date.UTC(2026, 10, 27, 23);
-const PUBLIC: TlsPlace = { address: 'constituencies.base_url', authorities: null, ownCertificate: null };
+const PUBLIC: TlsPlace = {
+  who: 'the service',
+  code: 'provider',
+  exit: EXIT.provider,
+  retry: 'later',
+  address: 'constituencies.base_url',
+  authorities: null,
+  ownCertificate: null,
+};
 const failed = (code: string, message = code) => Object.assign(new Error(message), { code });
-const told = (err: unknown, place = PUBLIC) => tlsTrouble(err, 'the service', place, NOW);
+const told = (err: unknown, place = PUBLIC) => tlsTrouble(err, place, NOW);
 /** As OpenSSL writes it: the names between the colons are those of one version. */
 const openssl = (number: string, names = 'ssl3_read_bytes:sslv3 alert something') =>
   failed('EPROTO', `write EPROTO 809CA9CDBB7F0000:error:${number}:SSL routines:${names}:../deps/x.c:1600:\n`);
@@ -13,7 +22,7 @@ const openssl = (number: string, names = 'ssl3_read_bytes:sslv3 alert something'
 test('names the environment of Node when no key names authorities', () => {
   for (const code of ['SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])
     expect(told(failed(code))).toMatchObject({
-      isDistrust: true,
+      code: 'provider_not_trusted',
       hint: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
     });
 });
@@ -29,7 +38,10 @@ test.each([
   ['INVALID_PURPOSE', 'is not one for a server'],
   ['UNSPECIFIED', 'cannot be verified (UNSPECIFIED)'],
 ])('%s: %s', (code, words) => {
-  expect(told(failed(code))).toMatchObject({ isDistrust: true, message: expect.stringContaining(words) });
+  expect(told(failed(code))).toMatchObject({
+    code: 'provider_not_trusted',
+    message: expect.stringContaining(words),
+  });
 });
 
 test.each([
@@ -46,7 +58,7 @@ test.each([
   ],
 ])('the number decides, and not the names beside it: %s', (number, message) => {
   for (const names of ['ssl3_read_bytes:sslv3 alert x', 'tls_validate_record_header:ssl/tls alert x'])
-    expect(told(openssl(number, names))).toMatchObject({ isDistrust: false, message });
+    expect(told(openssl(number, names))).toMatchObject({ code: 'provider_unreachable', message });
 });
 
 test('says nothing when the error is about something else than TLS', () => {
@@ -61,12 +73,12 @@ test('says nothing when the error is about something else than TLS', () => {
     expect(told(err)).toBeNull();
   const refused = failed('ECONNREFUSED');
   expect(beforeTls(refused)).toBe(refused);
-  expect(told(beforeTls(failed('ECONNRESET')))).toMatchObject({ isDistrust: false });
+  expect(told(beforeTls(failed('ECONNRESET')))).toMatchObject({ code: 'provider_unreachable' });
 });
 
 test('advises to look into the file of authorities when one is given', () => {
   const authorities = { key: 'mqtt.ca_file', isGiven: true, alone: true };
-  const given = { address: 'mqtt.url', authorities, ownCertificate: 'mqtt.cert_file and mqtt.key_file' };
+  const given = { ...PUBLIC, authorities, ownCertificate: 'mqtt.cert_file and mqtt.key_file' };
   const codes = [
     'SELF_SIGNED_CERT_IN_CHAIN',
     'DEPTH_ZERO_SELF_SIGNED_CERT',

@@ -127,11 +127,8 @@ export class Publisher {
     if (this.#context.link.status().waiting >= MOST_WAITING) return;
     const owners = this.#takeAccounts();
     const isBridgesTurn = this.#changed.size === 1 && this.#bridgeThrottle.restMs() <= 0;
-    if (isBridgesTurn && this.#changed.delete(BRIDGE)) {
-      const end = this.#bridgeThrottle.begin();
-      this.#publish([BRIDGE, ...owners]);
-      end();
-    } else this.#publish(owners);
+    if (isBridgesTurn && this.#changed.delete(BRIDGE)) this.#publish([BRIDGE, ...owners]);
+    else this.#publish(owners);
     this.#goOn();
   }
 
@@ -160,7 +157,7 @@ export class Publisher {
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */
   #compose(owners: readonly string[]): Message[] {
     const stateTopic = this.#context.topics.of('bridge/state');
-    const news = owners.flatMap((owner) => this.#broker.take(owner, this.#retainedOf(owner)));
+    const news = owners.flatMap((owner) => (owner === BRIDGE ? this.#bridgeNews() : this.#newsOf(owner)));
     const comesFirst = ({ topic }: Message) => isDiscovery(topic) || topic === stateTopic;
     const isWhole = this.#broker.owners === this.#byId.size + 1;
     const isComplete = owners.includes(BRIDGE) && isWhole && this.#bridgeStatus.isComplete();
@@ -169,6 +166,18 @@ export class Publisher {
       ...news.filter((message) => !comesFirst(message)),
       ...(isComplete ? this.#broker.gone() : []),
     ];
+  }
+
+  #newsOf(owner: string): Message[] {
+    return this.#broker.take(owner, this.#retainedOf(owner));
+  }
+
+  /** Its own work is measured: an account that takes long to compose is no reason to hold health back. */
+  #bridgeNews(): Message[] {
+    const end = this.#bridgeThrottle.begin();
+    const news = this.#newsOf(BRIDGE);
+    end();
+    return news;
   }
 
   /** The answer holds the messages of the first accounts; those of the others follow. */

@@ -12,6 +12,8 @@ const LARGEST_CONNECT_BYTES = 16 * 1024;
 const CONNECT_WITHIN_MS = 5_000;
 /** A client is one for some milliseconds only. */
 const MOST_STRANGERS = 64;
+/** A link that is slow takes some of it meanwhile. What a client does not take holds up the messages to all others. */
+const TAKE_WITHIN_MS = 15_000;
 
 interface AdmissionParts {
   /** Gives the broker a connection whose CONNECT has come whole. */
@@ -68,7 +70,8 @@ export class Admission {
       socket.pause();
       if (heard.length > length) socket.unshift(heard.subarray(length));
       const onOversized = () => this.#warnOfOversized();
-      this.#parts.handle(new GuardedStream(socket, heard.subarray(0, length), onOversized));
+      const connect = heard.subarray(0, length);
+      this.#parts.handle(new GuardedStream(socket, connect, this.#parts.clock, onOversized));
     };
     socket.on('data', onData);
   }
@@ -84,11 +87,15 @@ export class Admission {
   }
 }
 
-/** The broker reads the CONNECT of it, and the rest once that is taken. A packet that is too large ends it. */
+/**
+ * The broker reads the CONNECT of it, and the rest once that is taken. A packet that is too large ends it, and so does a client that takes
+ * nothing.
+ */
 class GuardedStream extends PacketStream {
+  readonly #clock: Clock;
   #isOpen = false;
 
-  constructor(socket: Socket, connect: Buffer, onOversized: () => void) {
+  constructor(socket: Socket, connect: Buffer, clock: Clock, onOversized: () => void) {
     super(socket, ({ bytes, follow }) => {
       if (follow !== null && bytes.length + follow > LARGEST_PACKET_BYTES) {
         onOversized();
@@ -96,6 +103,7 @@ class GuardedStream extends PacketStream {
       }
       return bytes;
     });
+    this.#clock = clock;
     this.push(connect);
   }
 
@@ -106,5 +114,13 @@ class GuardedStream extends PacketStream {
 
   override _read(): void {
     if (this.#isOpen) super._read();
+  }
+
+  override _writev(...[waiting, done]: Parameters<PacketStream['_writev']>): void {
+    const cancel = this.#clock.after(TAKE_WITHIN_MS, () => this.destroy());
+    super._writev(waiting, (err) => {
+      cancel();
+      done(err);
+    });
   }
 }

@@ -18,6 +18,7 @@ const ACCEPTED = Buffer.of(0x20, 2, 0, 0).toString('hex');
 const BAD_LOGIN = Buffer.of(0x20, 2, 0, 4).toString('hex');
 const LOGIN = { username: 'home', password: 'broker word' };
 const LONGEST_WAIT_MS = 5_000;
+const TAKE_WITHIN_MS = 15_000;
 
 const CLEAN = 0x02;
 const WITH_LOGIN = 0xc0;
@@ -62,6 +63,8 @@ async function open(options: Parameters<typeof startBroker>[0] = {}) {
     return {
       say: (...bytes: readonly Buffer[]) => void socket.write(Buffer.concat(bytes)),
       end: () => void socket.destroy(),
+      /** Takes nothing more. */
+      pause: () => void socket.pause(),
       answer,
       isClosed: () => isClosed,
       isAnswered: (hex: string) => waitFor('an answer', () => answer().startsWith(hex), { diagnose: answer }),
@@ -206,6 +209,26 @@ describe('a client', () => {
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
       { level: 'warn', msg: expect.stringContaining('1 MiB') },
     ]);
+  });
+
+  test('loses its connection when it takes nothing for a quarter of a minute, and the others get all that it held up', async () => {
+    const { knock, broker, stack, clock } = await open();
+    const stalled = knock();
+    stalled.say(connectPacket('stalled'), subscribePacket('#'));
+    await stalled.isAnswered(`${ACCEPTED}90`);
+    stalled.pause();
+    const probe = stack.use(await startProbe(broker.url, {}));
+    const payload = 'x'.repeat(200 * KIB);
+    const MESSAGES = 300;
+    for (let at = 0; at < MESSAGES; at += 1) await probe.publish(`a/${at}`, payload);
+    await settled();
+    await waitFor('the broker to wait for the stalled one only', () => clock.sleepers === 1);
+    clock.advance(TAKE_WITHIN_MS - 1);
+    await settled();
+    expect(probe.heard.length).toBeLessThan(MESSAGES);
+    clock.advance(1);
+    await waitFor('all messages', () => probe.heard.length === MESSAGES);
+    expect(clock.sleepers).toBe(0);
   });
 
   test('gets the longest history of ours', async () => {

@@ -106,7 +106,7 @@ function written(value: unknown, indent: string, before: string): string {
 
 function shownAs({ key, attribute, entity }: StateKey<never>): string {
   if (attribute === null) {
-    const { platform, category, enabled } = entity;
+    const { platform = 'sensor', category, enabled } = entity;
     const notes = [...(category ? [category] : []), ...(enabled === false ? ['disabled'] : [])];
     return [platform.replace('_', ' '), ...notes].join(', ');
   }
@@ -149,7 +149,7 @@ function bridgeTable(rows: readonly BridgeRow[]): string {
       `\`${key}\``,
       NAMES[`bridge.${key}`] ?? '',
       [
-        String(body.platform).replace('_', ' '),
+        String(body.platform ?? 'sensor').replace('_', ' '),
         ...(body.entity_category ? [String(body.entity_category)] : []),
         ...(body.enabled_by_default === false ? ['disabled'] : []),
       ].join(', '),

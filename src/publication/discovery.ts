@@ -5,7 +5,6 @@ import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './entities/accountEntities.ts';
 import {
   BRIDGE_ROWS,
-  type BridgeRow,
   CONSTITUENCY_ROWS,
   EVENT_KEY,
   EVENT_ROWS,
@@ -65,19 +64,9 @@ export const meterUniqueIds = (baseTopic: string, meter: string): ReadonlyMap<st
   new Map(METER_ROWS.map(({ key }) => [key, `${deviceId(baseTopic, 'meter', meter)}_${key}`]));
 
 export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
-  const { topics } = options;
-  const { accounts = true, constituencies = false } = options;
-  const rows = [...BRIDGE_ROWS, ...(constituencies ? CONSTITUENCY_ROWS : [])].filter(
-    ({ polls }) => accounts || !polls,
-  );
-  const bodyOf = ({ key, reads, asks, body }: BridgeRow): Body => ({
-    command_topic: asks && topics.of(`bridge/request/${asks}`),
-    value_template: asks ? undefined : `{{ value_json.${key} }}`,
-    state_topic: reads && topics.of(reads),
-    json_attributes_topic: body.json_attributes_template && topics.of(reads ?? 'bridge/health'),
-    ...body,
-  });
-  return documentOf(options, 'bridge', null, {
+  const { topics, accounts = true, constituencies = false } = options;
+  const rows = [...BRIDGE_ROWS, ...(constituencies ? CONSTITUENCY_ROWS : [])];
+  return documentOf(options, 'bridge', [], {
     device: {
       // Several installations at one broker differ in their base topic.
       name: topics.base === about.name ? about.name : `${about.name} (${topics.base})`,
@@ -86,8 +75,14 @@ export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
     },
     stateTopic: topics.of('bridge/health'),
     event: ['bridge/event', topics.of('bridge/event')],
-    sources: rows.map(({ key }) => key),
-    bodies: () => rows.map((row) => [row.key, bodyOf(row)]),
+    rows: rows.filter(({ polls }) => accounts || !polls),
+    bodyOf: ({ key, reads, asks, body }) => ({
+      command_topic: asks && topics.of(`bridge/request/${asks}`),
+      value_template: asks ? undefined : `{{ value_json.${key} }}`,
+      state_topic: reads && topics.of(reads),
+      json_attributes_topic: body.json_attributes_template && topics.of(reads ?? 'bridge/health'),
+      ...body,
+    }),
   });
 }
 
@@ -112,42 +107,42 @@ export function announce(doc: DiscoveryDocument, before: Readonly<Record<string,
 export const platformsOf = (doc: DiscoveryDocument): Record<string, string> =>
   Object.fromEntries(Object.entries(doc.components).map(([key, body]) => [key, String(body.platform)]));
 
-/** The id of a device; those of its entities begin with it. */
-export const deviceId = (baseTopic: string, kind: Kind, name: string | null): string =>
-  [topicSafe(baseTopic), kind, name].filter((part) => part !== null).join('_');
+/** The id of a device; those of its entities begin with it. `names`: of the meter or account. */
+export const deviceId = (baseTopic: string, kind: Kind, ...names: readonly string[]): string =>
+  [topicSafe(baseTopic), kind, ...names].join('_');
 
-interface Device {
+interface Device<Row> {
   /** It has everything beside id, maker and model. */
   readonly device: Body;
   readonly stateTopic: string;
   /** Its events, and where they are published. */
   readonly event: readonly [keyof typeof EVENT_ROWS, string] | null;
-  /** The components are written from these, the device, the options and this version alone. */
-  readonly sources: unknown;
-  /** Each entity but the events, without its name and ids; in order. */
-  readonly bodies: (names: Names) => readonly (readonly [key: string, body: Body])[];
+  readonly currency?: string;
+  readonly rows: readonly Row[];
+  /** An entity without its name and ids, written from the row, the currency, the options and this version alone. */
+  readonly bodyOf: (row: Row) => Body;
 }
 
-/** `name`: of the meter or account, in ids. */
-function documentOf(
+/** `ofDevice`: the meter or account, in ids. */
+function documentOf<Row extends { readonly key: string }>(
   options: DiscoveryOptions,
   kind: Kind,
-  name: string | null,
-  { device, stateTopic, event, sources, bodies }: Device,
+  ofDevice: readonly string[],
+  { device, stateTopic, event, currency, rows, bodyOf }: Device<Row>,
 ): DiscoveryDocument {
   const { base } = options.topics;
-  const id = deviceId(base, kind, name);
+  const id = deviceId(base, kind, ...ofDevice);
   const names: Names = namesIn(options);
   let components: Readonly<Record<string, Body>> | null = null;
   function write(): Readonly<Record<string, Body>> {
-    const entities = [...bodies(names)];
-    if (event !== null) entities.push([EVENT_KEY, eventBody(...event)]);
-    const components = entities.map(([key, { platform, ...body }]): [string, Body] => {
-      const entityId = [base, name, key].filter((part) => part !== null).join('_');
-      const ids = { unique_id: `${id}_${key}`, default_entity_id: `${platform}.${slug(entityId)}` };
+    const bodies = rows.map((row): [string, Body] => [row.key, bodyOf(row)]);
+    if (event !== null) bodies.push([EVENT_KEY, eventBody(...event)]);
+    const entities = bodies.map(([key, { platform = 'sensor', ...body }]): [string, Body] => {
+      const entityId = `${platform}.${slug([base, ...ofDevice, key].join('_'))}`;
+      const ids = { unique_id: `${id}_${key}`, default_entity_id: entityId };
       return [key, { platform, name: names[`${kind}.${key}`], ...ids, ...body }];
     });
-    return Object.fromEntries(components);
+    return Object.fromEntries(entities);
   }
   const frame = {
     device: { identifiers: [id], manufacturer: about.name, model: names[`model.${kind}`], ...device },
@@ -159,7 +154,7 @@ function documentOf(
   };
   return {
     topic: `${options.prefix}/device/${id}/config`,
-    stamp: JSON.stringify([frame, options.language, event, sources]),
+    stamp: JSON.stringify([frame, options.language, event, currency, rows.map(({ key }) => key)]),
     frame,
     get components() {
       components ??= write();
@@ -195,29 +190,29 @@ function stateDocument<View extends { readonly currency: string }>(
   device: Body,
 ): DiscoveryDocument {
   const { topics, page } = options;
+  const { currency } = view;
   const [state, event] = TOPICS_OF[kind];
   const stateTopic = topics.of(state, name);
-  const shown = rows.filter(({ given }) => given?.(view) ?? true);
-  const bodyOf = (row: EntityRow<View>, names: Names): Body => {
-    const words = row.options && optionWords(row.options, `${kind}.${row.key}`, names);
-    return {
-      platform: row.platform,
-      value_template: templateOf(row, words),
-      ...looksOf(row, view.currency),
-      options: words && Object.values(words),
-      ...attributesBody(row, rows, stateTopic),
-    };
-  };
-  return documentOf(options, kind, name, {
+  return documentOf(options, kind, [name], {
     device: {
       ...device,
-      via_device: deviceId(topics.base, 'bridge', null),
+      via_device: deviceId(topics.base, 'bridge'),
       configuration_url: page ?? undefined,
     },
     stateTopic,
     event: hasEvents ? [event, topics.of(event, name)] : null,
-    sources: [view.currency, shown.map(({ key }) => key)],
-    bodies: (names) => shown.map((row) => [row.key, bodyOf(row, names)]),
+    currency,
+    rows: rows.filter(({ given }) => given?.(view) ?? true),
+    bodyOf(row) {
+      const words = row.options && optionWords(row.options, `${kind}.${row.key}`, namesIn(options));
+      return {
+        platform: row.platform,
+        value_template: templateOf(row, words),
+        ...looksOf(row, currency),
+        options: words && Object.values(words),
+        ...attributesBody(row, rows, stateTopic),
+      };
+    },
   });
 }
 

@@ -16,9 +16,9 @@ import { band, type EntityRow, fieldsOf, LOWER_END, UPPER_END, withAll } from '.
 
 type AccountRow = EntityRow<AccountView>;
 
-const money = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 } as const;
-const date = { platform: 'sensor', deviceClass: 'date' } as const;
-const diagnostic = { platform: 'sensor', category: 'diagnostic', enabled: false } as const;
+const money = { deviceClass: 'monetary', unit: '{currency}', precision: 2 } as const;
+const date = { deviceClass: 'date' } as const;
+const diagnostic = { category: 'diagnostic', enabled: false } as const;
 const inMoney = { unit: '{currency}' };
 const inDays = { unit: 'd' };
 const inKwh = { unit: 'kWh' };
@@ -56,7 +56,6 @@ const INVOICE_ROWS: readonly AccountRow[] = [
   {
     key: 'invoice_payment',
     help: 'Whether the newest invoice is paid; null when the provider does not tell.',
-    platform: 'sensor',
     deviceClass: 'enum',
     icon: 'mdi:file-document-check-outline',
     options: PAYMENTS,
@@ -65,7 +64,6 @@ const INVOICE_ROWS: readonly AccountRow[] = [
   {
     key: 'invoice_status',
     help: "Status of the newest invoice, in the provider's own words.",
-    platform: 'sensor',
     icon: 'mdi:file-document-outline',
     enabled: false,
     read: (view) => newest(view)?.status ?? null,
@@ -112,7 +110,6 @@ const CHECK_ROWS: readonly AccountRow[] = [
   {
     key: 'invoice_verdict',
     help: 'The newest invoice against its days, by the rule of the invoices before it: a tax, a fee, a charge. `rule_changed`: it is the third in a row that keeps to another one.',
-    platform: 'sensor',
     deviceClass: 'enum',
     icon: 'mdi:scale-balance',
     options: VERDICTS,
@@ -178,7 +175,6 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
   {
     key: 'auth_state',
     help: 'State of the session with the provider.',
-    platform: 'sensor',
     deviceClass: 'enum',
     category: 'diagnostic',
     icon: 'mdi:account-key',

@@ -10,6 +10,7 @@ export interface BridgeRow {
   readonly asks?: 'refresh' | 'constituencies';
   /** It is about polling: of no use without an account. */
   readonly polls?: true;
+  /** Without a platform it is a sensor. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -32,20 +33,19 @@ export const BRIDGE_ROWS: readonly BridgeRow[] = [
     key: 'last_success_at',
     help: 'When the provider was last read without a fault.',
     polls: true,
-    body: { ...diagnostic, platform: 'sensor', device_class: 'timestamp' },
+    body: { ...diagnostic, device_class: 'timestamp' },
   },
   {
     key: 'next_poll_at',
     help: 'When the provider is asked next.',
     polls: true,
-    body: { ...diagnostic, platform: 'sensor', device_class: 'timestamp', enabled_by_default: false },
+    body: { ...diagnostic, device_class: 'timestamp', enabled_by_default: false },
   },
   {
     key: 'last_error',
     help: 'What is wrong now, in one sentence; none while nothing is.',
     body: {
       ...diagnostic,
-      platform: 'sensor',
       icon: 'mdi:alert-circle-outline',
       value_template: "{{ value_json.last_error or 'none' }}",
     },
@@ -72,7 +72,6 @@ export const CONSTITUENCY_ROWS: readonly BridgeRow[] = [
     help: 'How many constituencies the configured list has; unknown until it was asked for. Names are attributes.',
     reads: 'bridge/constituencies',
     body: {
-      platform: 'sensor',
       icon: 'mdi:map-marker-multiple-outline',
       // Makes it a number for Home Assistant, which then takes "None" for unknown.
       suggested_display_precision: 0,
@@ -87,7 +86,6 @@ export const CONSTITUENCY_ROWS: readonly BridgeRow[] = [
     reads: 'bridge/constituencies',
     body: {
       ...diagnostic,
-      platform: 'sensor',
       device_class: 'timestamp',
       enabled_by_default: false,
       value_template: '{{ value_json.fetched_at }}',

@@ -29,7 +29,8 @@ export interface EntityRow<View> extends Fact<View> {
   readonly given?: (view: View) => boolean;
   /** The state lacks its keys while it is not given. */
   readonly optional?: true;
-  readonly platform: 'sensor' | 'binary_sensor';
+  /** Default: a sensor. */
+  readonly platform?: 'binary_sensor';
   readonly stateClass?: 'total' | 'total_increasing';
   readonly precision?: number;
   readonly category?: 'diagnostic';

@@ -22,13 +22,12 @@ type Attribute = AttributeRow<MeterView>;
 
 // The icon of the device class is a lightning bolt.
 const energy = {
-  platform: 'sensor',
   deviceClass: 'energy',
   unit: 'kWh',
   precision: 1,
   icon: 'mdi:radiator',
 } as const;
-const money = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 } as const;
+const money = { deviceClass: 'monetary', unit: '{currency}', precision: 2 } as const;
 const inKwh = { unit: 'kWh' };
 const asDate = { deviceClass: 'date' };
 const asInstant = { deviceClass: 'timestamp' };
@@ -83,7 +82,6 @@ const TARIFF_ROWS: readonly MeterRow[] = [
   {
     key: 'unit_rate',
     help: 'Price of heat, fitted from the days; null until it explains them.',
-    platform: 'sensor',
     unit: '{currency}/kWh',
     precision: 3,
     icon: 'mdi:tag-outline',
@@ -111,7 +109,6 @@ const TARIFF_ROWS: readonly MeterRow[] = [
   {
     key: 'standing_charge',
     help: 'Price of a day, fitted together with the unit rate.',
-    platform: 'sensor',
     unit: '{currency}/d',
     precision: 3,
     icon: 'mdi:calendar-today-outline',
@@ -211,7 +208,6 @@ const WEATHER_ROWS: readonly MeterRow[] = [
   {
     key: 'weather_adjusted_change',
     help: 'How much more heat the newest 90 days used than the same days a year before would have at the temperatures of this year; negative: saved. null with the reason in an attribute.',
-    platform: 'sensor',
     unit: '%',
     precision: 1,
     icon: 'mdi:home-thermometer-outline',
@@ -233,7 +229,6 @@ const WEATHER_ROWS: readonly MeterRow[] = [
   {
     key: 'degree_days_month',
     help: 'How far the mean outdoor temperatures of the days of this month lie below the base temperature, added up: home_assistant.degree_day_base, else that of the house.',
-    platform: 'sensor',
     unit: 'K·d',
     precision: 0,
     icon: 'mdi:thermometer-low',
@@ -323,7 +318,6 @@ const beside = (
   row: Omit<MeterRow, 'read' | 'given' | 'platform'>,
 ): MeterRow => ({
   ...row,
-  platform: 'sensor',
   given: ({ witness }) => witness?.[field] !== undefined,
   read: ({ witness }) => witness?.[field] ?? null,
 });
@@ -341,7 +335,6 @@ const WITNESS_ROWS: readonly MeterRow[] = [
   {
     key: 'witness_at',
     help: 'When it was heard; null too where a retained number does not tell.',
-    platform: 'sensor',
     deviceClass: 'timestamp',
     category: 'diagnostic',
     read: (view) => instant(view, view.witness?.at ?? null),
@@ -452,7 +445,6 @@ export const METER_ROWS: readonly MeterRow[] = [
   {
     key: 'day',
     help: 'The newest day that has a reading.',
-    platform: 'sensor',
     deviceClass: 'date',
     read: ({ totals }) => totals.newestDay,
   },
@@ -465,7 +457,6 @@ export const METER_ROWS: readonly MeterRow[] = [
   {
     key: 'reading_at',
     help: 'When the newest reading was taken, where the provider tells it, else the end of its day.',
-    platform: 'sensor',
     deviceClass: 'timestamp',
     category: 'diagnostic',
     read: (view) => instant(view, view.readingAt),
@@ -487,14 +478,12 @@ export const METER_ROWS: readonly MeterRow[] = [
   {
     key: 'statement_month',
     help: 'The newest complete month, of which there is a statement, `2026-10`.',
-    platform: 'sensor',
     icon: 'mdi:file-document-outline',
     read: ({ statementMonth }) => statementMonth,
   },
   {
     key: 'missing_days',
     help: 'Days without a reading between the origin and the newest reading.',
-    platform: 'sensor',
     category: 'diagnostic',
     icon: 'mdi:calendar-question',
     read: ({ totals }) => totals.missingDays,

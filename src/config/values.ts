@@ -1,16 +1,23 @@
-// Kinds of values in the configuration. Each check's message completes "allowed: …" in an error; `usual` is a default.
+// Kinds of values in the configuration. Each check's message completes "allowed: …" in an error.
 import * as z from 'zod';
 import { splitHostAndPort } from './listenAddress.ts';
 import { formOf, Secret } from './secret.ts';
 import { isTimeZone, properTimeZone } from './timeZoneName.ts';
 
 /** A key that has to be there, and what it may look like. */
-export const required = <T extends z.ZodType>(schema: T, example: unknown) =>
-  schema.meta({ examples: [example] });
+export const required = <T extends z.ZodType>(schema: T, example: unknown, description: string) =>
+  schema.meta({ examples: [example], description });
 
 /** A key that may be left out, and what it may look like. */
-export const optional = <T extends z.ZodType>(schema: T, example: unknown) =>
-  required(schema.optional(), example);
+export const optional = <T extends z.ZodType>(schema: T, example: unknown, description: string) =>
+  required(schema.optional(), example, description);
+
+/** A key that has a value of its own where it is left out. */
+export const usual = <T extends z.ZodType>(
+  schema: T,
+  value: z.util.NoUndefined<z.output<T>>,
+  description: string,
+) => schema.default(value).describe(description);
 
 /** A mapping with these keys and no others. */
 export function section<S extends z.core.$ZodLooseShape>(keys: S) {
@@ -32,7 +39,8 @@ export const textWhere = (isValid: (value: string) => boolean, allowed: string) 
 
 export const matching = (pattern: RegExp, allowed: string) => z.string(allowed).regex(pattern, allowed);
 
-export const flag = (usual: boolean) => z.boolean('true or false').default(usual);
+export const flag = (value: boolean, description: string) =>
+  usual(z.boolean('true or false'), value, description);
 
 export function wholeNumber(from: number, to: number) {
   const allowed = `a whole number from ${from} to ${to}`;
@@ -46,9 +54,13 @@ export function positiveUpTo(most: number) {
   return positiveNumber(allowed).max(most, allowed);
 }
 
-export function choice<const T extends readonly string[]>(words: T, usual: NoInfer<T[number]>) {
+export function choice<const T extends readonly string[]>(
+  words: T,
+  value: NoInfer<T[number]>,
+  description: string,
+) {
   const allowed = words.map((word) => (word === '' ? '""' : word)).join(', ');
-  return z.enum(words, allowed).default(usual);
+  return usual(z.enum(words, allowed), value, description);
 }
 
 export function parseUrl(value: string, protocols: readonly string[]): URL | undefined {
@@ -116,10 +128,14 @@ export function secretKeys<N extends string>(name: N, what: string, exampleFile:
   const secret = z
     .custom<Secret>((value) => value instanceof Secret, allowed)
     .meta({ type: 'string', minLength: 1, private: true });
-  const inline = optional(secret, example).describe(
+  const inline = optional(
+    secret,
+    example,
     `${what}, written here. Single quotes keep every character as it is. Better: ${name}_file.`,
   );
-  const file = optional(filePath, exampleFile).describe(
+  const file = optional(
+    filePath,
+    exampleFile,
     `A file that holds ${what.charAt(0).toLowerCase()}${what.slice(1)}; one newline at its end is ignored. Read again whenever needed, so a changed file counts without a restart.`,
   );
   // Nobody sees the name of the file once the secret is there.

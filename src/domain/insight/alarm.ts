@@ -42,15 +42,7 @@ interface SingleDay {
   readonly by: number;
 }
 
-/** A day beside what is expected of it, in roots. */
-interface ComparedDay extends SingleDay {
-  readonly usual: number;
-  /** Half of the band that holds 95 of 100 usual days. */
-  readonly half: number;
-  /** The day is so many deviations off; `counted`: three at most. */
-  readonly off: number;
-  readonly counted: number;
-}
+type ComparedDay = ReturnType<typeof compared>;
 
 /** A fault is to be found by its third day: docs/method.md has what is found. */
 const TOGETHER_DAYS = 3;
@@ -72,20 +64,10 @@ const LEAST_DEVIATION = 0.1;
  */
 const HELD = { weather: 0.96, season: 0.98 };
 
-/** The expectation of the newest day from the days before: energies, with the ends of the band that holds 95 of 100 usual days. */
-export interface Expectation {
-  readonly day: Day;
-  readonly energy: Micro;
-  readonly expected: Micro;
-  readonly low: Micro;
-  readonly high: Micro;
-  readonly by: (typeof EXPECTED_BY)[number];
-}
+type ExpectedBy = (typeof EXPECTED_BY)[number];
+export type Expectation = Readonly<ReturnType<typeof expectationOf>>;
 
-export interface UseJudgement {
-  readonly newest: Expectation;
-  readonly unusual: UnusualUse | null;
-}
+export type UseJudgement = NonNullable<ReturnType<typeof judgeUse>>;
 
 /** Judges the newest days before `before`. `null`: fewer than 30 days can be judged by. */
 export function judgeUse(
@@ -93,7 +75,7 @@ export function judgeUse(
   before: Day,
   temperatures: Temperatures | null,
   tariff: Tariff | null,
-): UseJudgement | null {
+) {
   const span = { from: addDays(before, -YEAR_AND_MONTH_DAYS), to: before };
   const single = singleDays(days, span, tariff);
   const felt = temperatures ? feltOver(temperatures, span) : [];
@@ -116,7 +98,7 @@ export function judgeUse(
 }
 
 /** The alarm that is on after the newest of the days. */
-function alarmOn(watched: readonly ComparedDay[], mean: number, by: Expectation['by']): UnusualUse | null {
+function alarmOn(watched: readonly ComparedDay[], mean: number, by: ExpectedBy): UnusualUse | null {
   let unusual: UnusualUse | null = null;
   for (const { day, at } of watched) {
     const together = watched.filter((other) => other.at <= at && at - other.at < TOGETHER_DAYS);
@@ -129,7 +111,8 @@ function alarmOn(watched: readonly ComparedDay[], mean: number, by: Expectation[
   return unusual;
 }
 
-function expectationOf({ day, root, usual, half }: ComparedDay, by: Expectation['by']): Expectation {
+/** The expectation of a day from the days before: energies, with the ends of the band that holds 95 of 100 usual days. */
+function expectationOf({ day, root, usual, half }: ComparedDay, by: ExpectedBy) {
   const energyOf = (ofRoot: number): Micro => toMicro(Math.max(0, ofRoot) ** 2);
   return {
     day,
@@ -142,7 +125,7 @@ function expectationOf({ day, root, usual, half }: ComparedDay, by: Expectation[
 }
 
 /** The rule, for the last of three days of which some may not be known. Without the weather three cold days look like a fault. */
-function findingOn(together: readonly ComparedDay[], mean: number, by: Expectation['by']): Finding | null {
+function findingOn(together: readonly ComparedDay[], mean: number, by: ExpectedBy): Finding | null {
   // Some houses use nothing on many a day of summer.
   const hasFailed = ({ root, usual, counted }: ComparedDay) =>
     root === 0 ? counted < -NEAR : root ** 2 < FAILED_SHARE * usual ** 2 && usual ** 2 > mean;
@@ -154,15 +137,10 @@ function findingOn(together: readonly ComparedDay[], mean: number, by: Expectati
 }
 
 /**
- * Local regression: the line of least squares through the roots of the days most alike, and how many of their median deviations the
- * day lies off it. `step`: of the register, kWh, by which days differ that are alike.
+ * A day beside what is expected of it, in roots. Local regression: the line of least squares through the roots of the days most alike,
+ * and how many of their median deviations the day lies off it. `step`: of the register, kWh, by which days differ that are alike.
  */
-function compared(
-  day: SingleDay,
-  days: readonly SingleDay[],
-  by: Expectation['by'],
-  step: number,
-): ComparedDay {
+function compared(day: SingleDay, days: readonly SingleDay[], by: ExpectedBy, step: number) {
   const alike = nearest(day, days, by);
   const roots = alike.map(({ root }) => root);
   const columns = [roots.map(() => 1), alike.map((other) => other.by - day.by)];
@@ -175,11 +153,9 @@ function compared(
   const deviation = Math.max(medianDeviation(residuals, middle), LEAST_DEVIATION, ofStep);
   const off = (day.root - usual) / deviation;
   const counted = Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, off));
-  const half = conformalQuantile(
-    residuals.map((residual) => Math.abs(residual - middle)),
-    HELD[by],
-  );
-  return { ...day, usual, half, off, counted };
+  const distances = residuals.map((residual) => Math.abs(residual - middle));
+  /** `half`: of the band that holds 95 of 100 usual days. `off`: in deviations; `counted`: three at most. */
+  return { ...day, usual, half: conformalQuantile(distances, HELD[by]), off, counted };
 }
 
 /** The distance within which such a share of them lies, counted as if that of the next day were among them. */
@@ -193,7 +169,7 @@ function conformalQuantile(distances: readonly number[], share: number): number 
  * Half of the days of the season, those nearest in temperature; without the weather the newest days. Three months away the sun and
  * the windows are others.
  */
-function nearest(day: SingleDay, days: readonly SingleDay[], by: Expectation['by']): readonly SingleDay[] {
+function nearest(day: SingleDay, days: readonly SingleDay[], by: ExpectedBy): readonly SingleDay[] {
   const earlier = days.filter(({ at }) => {
     const ago = day.at - at;
     const isOfSeason = Math.min(ago % YEAR_DAYS, YEAR_DAYS - (ago % YEAR_DAYS)) <= SEASON_DAYS;

@@ -1,8 +1,7 @@
 // The cost of days by another tariff.
 import type { Micro } from '../amount.ts';
-import type { Amounts } from '../ledger.ts';
-import type { Day, DaySpan } from '../period.ts';
-import type { Tariff } from '../tariff/tariff.ts';
+import type { DaySpan } from '../period.ts';
+import type { Days, Tariff } from '../tariff/tariff.ts';
 import { readingOfEachDay, sumOf } from './readings.ts';
 
 /** Currency units per kWh; of one day, in millionths of a currency unit. */
@@ -12,11 +11,7 @@ export type Prices = Pick<Tariff, 'unitRate' | 'standingCharge'>;
  * The days of the span that have a reading, and those that a later reading carries, each with a standing charge.
  * `days`: with those around the span, by which gaps at its ends are judged. `null` when nothing of the span is known.
  */
-export function costAt(
-  { unitRate, standingCharge }: Prices,
-  days: ReadonlyMap<Day, Pick<Amounts, 'energy'>>,
-  span: DaySpan,
-): Micro | null {
+export function costAt({ unitRate, standingCharge }: Prices, days: Days, span: DaySpan): Micro | null {
   const readings = readingOfEachDay('energy', days, span).filter((reading) => reading !== null);
   if (readings.length === 0) return null;
   return Math.round(unitRate * sumOf(readings, span)) + readings.length * standingCharge;

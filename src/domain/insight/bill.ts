@@ -110,41 +110,26 @@ const SHARE_OFF = 0.31;
 /** Judges the bills in the order of their periods. The verdicts on the first ones stay while their days and totals are the same. */
 export function billJudge() {
   const billsOf = openBills();
-  let judged: { readonly facts: string; readonly past: Past }[] = [];
+  const judged: { readonly facts: string; readonly past: Past }[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
-    const bills = billsOf(invoices, meters, zone).map((bill) => ({ bill, facts: JSON.stringify(bill) }));
-    const firstOther = bills.findIndex(({ facts }, at) => facts !== judged[at]?.facts);
-    judged = judged.slice(0, firstOther === -1 ? bills.length : firstOther);
     const checks = new Map<string, BillCheck>();
-    for (const { past } of judged) take(past, checks);
-    let past = judged.at(-1)?.past ?? NO_PAST;
-    for (const { bill, facts } of bills.slice(judged.length)) {
-      past = judge(past, bill, checks);
-      take(past, checks);
-      judged.push({ facts, past });
+    let past = NO_PAST;
+    for (const [at, bill] of billsOf(invoices, meters, zone).entries()) {
+      const facts = JSON.stringify(bill);
+      const before = judged[at];
+      past = before?.facts === facts ? before.past : judge(past, bill, checks);
+      // What followed another bill is judged anew.
+      if (past !== before?.past) judged.splice(at, judged.length, { facts, past });
+      for (const check of past.written) checks.set(check.id, check);
     }
     return checks;
   };
 }
 
-function take({ written }: Past, checks: Map<string, BillCheck>): void {
-  for (const check of written) checks.set(check.id, check);
-}
+type Case = ReturnType<typeof caseOf>;
 
-/** A bill among those that were judged before it. */
-interface Case {
-  readonly past: Past;
-  readonly bill: Bill;
-  /** All that were judged before it. */
-  readonly checks: BillChecks;
-  /** Others of the same days, and those within its longer period. */
-  readonly same: readonly BillCheck[];
-  readonly within: readonly BillCheck[];
-  readonly others: readonly BillCheck[];
-  readonly period: Period;
-}
-
-function judge(before: Past, bill: Bill, checks: BillChecks): Past {
+/** A bill among those that were judged before it. `checks`: all of these. */
+function caseOf(before: Past, bill: Bill, checks: BillChecks) {
   const nearest = nearestTo(bill, checks);
   const same = nearest.filter((check) => isSameSpan(check, bill));
   const others = nearest.filter((check) => !isSameSpan(check, bill));
@@ -158,11 +143,15 @@ function judge(before: Past, bill: Bill, checks: BillChecks): Past {
     newest: newest(before.newest),
     deviations: newest(before.deviations),
   };
-  const period = { ...bill, total: totalOf([bill, ...same]), bills: Math.max(1, within.length) };
-  const current: Case = { past, bill, checks, same, within, others, period };
+  const period: Period = { ...bill, total: totalOf([bill, ...same]), bills: Math.max(1, within.length) };
+  return { past, bill, checks, same, within, others, period };
+}
+
+function judge(before: Past, bill: Bill, checks: BillChecks): Past {
+  const current = caseOf(before, bill, checks);
   const reason = incomparable(current);
-  if (reason !== null) return withCheck(past, bill, { reason });
-  const settlesInstalments = within.some((check) => check.reason === 'instalments');
+  if (reason !== null) return withCheck(current.past, bill, { reason });
+  const settlesInstalments = current.within.some((check) => check.reason === 'instalments');
   return settlesInstalments ? judgeSettlement(current) : judgeByRule(current);
 }
 
@@ -336,22 +325,19 @@ function correctionBy(deviations: readonly Deviation[]): Pick<BillCheck, 'unexpl
   return { unexplained: Math.round(left), together: togetherWith('before', [estimate]) };
 }
 
-/** The newest bill differs: it may be the one by which a change of the rule is told. */
-function withDeviations(past: Past, rule: Rule, deviations: readonly Deviation[], checks: BillChecks): Past {
-  const newest = deviations.slice(-BILLS_OF_CHANGE);
-  const changed = newest.length === BILLS_OF_CHANGE ? changedRule(rule, newest, deviations) : null;
-  return changed === null
-    ? { ...past, deviations }
-    : withChange(past, { before: rule, rule: changed }, deviations, checks);
-}
-
-/** The bills that keep to the new rule are told so; they differed when they came. */
-function withChange(
+/**
+ * The newest bill differs: it may be the one by which a change of the rule is told. The bills that keep to the new rule are told so then;
+ * they differed when they came.
+ */
+function withDeviations(
   past: Past,
-  { before, rule }: { readonly before: Rule; readonly rule: Rule },
+  before: Rule,
   deviations: readonly Deviation[],
   checks: BillChecks,
 ): Past {
+  const newest = deviations.slice(-BILLS_OF_CHANGE);
+  const rule = newest.length === BILLS_OF_CHANGE ? changedRule(before, newest, deviations) : null;
+  if (rule === null) return { ...past, deviations };
   const lessons = deviations.filter((period) => isKept(rule, period));
   const changed = { before, on: lessons[0]?.from ?? '' };
   const written = new Map(past.written.map((check) => [check.id, check]));

@@ -134,20 +134,14 @@ function billOf(
   };
 }
 
-/** The costs of a meter's days from its origin on. */
-interface MeterCosts {
-  readonly origin: Day;
-  /** The reading that each day is in; `null`: in none that shows it. */
-  readonly readings: readonly (Reading | null)[];
-  /** Standing charges that the reading of a day lacks. */
-  readonly unbilled: ReadonlyMap<Day, Micro>;
-  readonly estimates: readonly Estimate[];
-  readonly step: Micro;
-}
+type MeterCosts = ReturnType<typeof costsOf>;
 
-function costsOf({ origin, days }: MeterDays, judgeGap: GapJudge): MeterCosts {
+/** The costs of a meter's days from its origin on. */
+function costsOf({ origin, days }: MeterDays, judgeGap: GapJudge) {
   const span = { from: origin, to: addDays(newestDay(days) ?? origin, 1) };
+  /** Standing charges that the reading of a day lacks. */
   const unbilled = new Map<Day, Micro>();
+  /** The reading that each day is in; `null`: in none that shows it. */
   const readings = readingOfEachDay('cost', days, span, ({ day, missed }) => {
     const evidence = judgeGap(days, day, missed);
     unbilled.set(day, evidence.unbilled);
@@ -158,16 +152,8 @@ function costsOf({ origin, days }: MeterDays, judgeGap: GapJudge): MeterCosts {
   return { origin, readings, unbilled, estimates: estimatesIn(days, span), step };
 }
 
-/** The facts of a period from the days of a meter. */
-interface PeriodCosts extends Pick<Bill, 'sums' | 'step' | 'open'> {
-  /** Its days that close a reading. */
-  readonly closed: number;
-  /** Places in the period. */
-  readonly missing: readonly number[];
-  readonly carried: readonly number[];
-}
-
-function costsOver(meter: MeterCosts, from: Day, count: number): PeriodCosts {
+/** The facts of a period from the days of a meter. `closed`: its days that close a reading; `missing`, `carried`: places in it. */
+function costsOver(meter: MeterCosts, from: Day, count: number) {
   const { readings, unbilled, estimates, step } = meter;
   const first = daysBetween(meter.origin, from);
   const end = first + count;

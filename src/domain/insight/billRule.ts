@@ -63,19 +63,7 @@ const SHARE_EXACT = 0.75;
 /** A bill of a smaller share of what its days cost does not depend on them. */
 const LEAST_SHARE = 0.1;
 
-/** `scatter`: the standard deviation of bills about it; `inverse`: the covariance of what is fitted for a scatter of 1. */
-export interface Rule extends Form {
-  readonly rates: Terms;
-  readonly inverse: readonly Terms[];
-  readonly scatter: number;
-  readonly freedom: number;
-  /** It was learnt by so many bills: the others are outliers. */
-  readonly bills: number;
-  /** The standard deviation by rounding, which all limits are measured in. */
-  readonly rounding: number;
-  /** Schwarz's: the less the likelier. */
-  readonly criterion: number;
-}
+export type Rule = Readonly<Omit<NonNullable<ReturnType<typeof leastSquaresRule>>, 'residuals'>>;
 
 /** The part of a rule that foretells bills. */
 export type Prediction = Pick<Rule, 'placing' | 'rates' | 'fitted' | 'inverse' | 'scatter' | 'freedom'>;
@@ -218,7 +206,10 @@ function choices<T>(from: readonly T[], count: number): T[][] {
   );
 }
 
-/** The rule by these bills, and how likely it is; the others of `count` are outliers. */
+/**
+ * The rule by these bills, and how likely it is; the others of `count` are outliers. `rounding`: the standard deviation by it, which all
+ * limits are measured in.
+ */
 function leastSquaresRule(form: Form, points: readonly Point[], count: number, rounding: number) {
   const line = lineThrough(form, points);
   if (line === null) return null;
@@ -236,5 +227,19 @@ function leastSquaresRule(form: Form, points: readonly Point[], count: number, r
     parametersOf(form) * Math.log(count);
   const rates = [...form.start];
   for (const [at, terms] of form.fitted.entries()) addTo(rates, coefficients[at] as number, terms);
-  return { ...form, rates, inverse, residuals, scatter, freedom, bills: points.length, rounding, criterion };
+  return {
+    ...form,
+    rates: rates as Terms,
+    /** The covariance of what is fitted, for a scatter of 1. */
+    inverse,
+    residuals,
+    /** The standard deviation of bills about it. */
+    scatter,
+    freedom,
+    /** It was learnt by so many bills. */
+    bills: points.length,
+    rounding,
+    /** Schwarz's: the less the likelier. */
+    criterion,
+  };
 }

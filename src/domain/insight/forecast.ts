@@ -118,14 +118,10 @@ function pointOf({ at, amount, missed }: Reading) {
   return { at, root: Math.sqrt(Math.max(0, inFull(amount)) / days), days };
 }
 
-/** Variances: of the deviation that lasts, of single days, and of the level from one day to the next. */
-interface Noise {
-  readonly lasting: number;
-  readonly single: number;
-  readonly drift: number;
-}
+type Noise = ReturnType<typeof noiseOf>;
 
-function noiseOf(points: readonly Point[], usual: number): Noise {
+/** Variances: of the deviation that lasts, of single days, and of the level from one day to the next. */
+function noiseOf(points: readonly Point[], usual: number) {
   // An absolute difference, which a holiday spoils less than a square.
   const apart = points.slice(1).map(({ root }, at) => Math.abs(root - (points[at]?.root ?? 0)));
   const scatter = meanOf(apart, (distance) => distance);
@@ -145,13 +141,6 @@ function openWeights(from: Day) {
   };
 }
 
-/** The states as the points have left them. `newest`: the place of the last point. */
-interface Filtered {
-  readonly state: readonly number[];
-  readonly covariance: readonly (readonly number[])[];
-  readonly newest: number;
-}
-
 /** `from`: the day from which the points count. */
 function openFilter(points: readonly Point[], from: Day): Expect {
   const usual = meanOf(points, ({ root }) => root);
@@ -164,12 +153,13 @@ function openFilter(points: readonly Point[], from: Day): Expect {
   };
 }
 
+/** The states as the points have left them. `newest`: the place of the last point. */
 function filter(
   points: readonly Point[],
   usual: number,
   { lasting, single, drift }: Noise,
   weightsOf: ReturnType<typeof openWeights>,
-): Filtered {
+) {
   const state = MEAN.map((share) => share * usual);
   const covariance = UNSURE.map((share, at) =>
     UNSURE.map((_, other) => (at === other ? (share * usual) ** 2 : 0)),
@@ -196,7 +186,7 @@ function filter(
 /** The sum of the squares of the roots at these places, oldest first, and its variance by the expansion of first order. */
 function extrapolated(
   places: readonly number[],
-  { state, covariance, newest }: Filtered,
+  { state, covariance, newest }: ReturnType<typeof filter>,
   { lasting, single, drift }: Noise,
   weightsOf: ReturnType<typeof openWeights>,
 ) {

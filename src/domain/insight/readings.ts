@@ -2,6 +2,7 @@
 import { type Micro, toMicro } from '../amount.ts';
 import { type Amounts, LONGEST_CARRIED_DAYS } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysOf } from '../period.ts';
+import type { Days } from '../tariff/tariff.ts';
 
 export interface Reading {
   readonly day: Day;
@@ -42,14 +43,8 @@ const FINEST_STEP = toMicro(0.001);
 /** Estimates and readings that were put right are no multiples. */
 const SHARE_OF_STEP = 0.8;
 
-type Days<Kind extends keyof Amounts> = ReadonlyMap<Day, Pick<Amounts, Kind>>;
-
 /** Oldest first. */
-export function readingsIn<Kind extends keyof Amounts>(
-  kind: Kind,
-  days: Days<Kind>,
-  span: DaySpan,
-): Reading[] {
+export function readingsIn(kind: keyof Amounts, days: Days, span: DaySpan): Reading[] {
   const readings: Reading[] = [];
   let missed = 0;
   for (const [at, day] of daysOf(span).entries()) {
@@ -64,9 +59,9 @@ export function readingsIn<Kind extends keyof Amounts>(
 export type HeldBy = (reading: Reading) => 'next' | 'previous' | 'none';
 
 /** Each day of the span has a reading that it is in: its own, or that of a gap, as a rule the next one. `null`: none. */
-export function readingOfEachDay<Kind extends keyof Amounts>(
-  kind: Kind,
-  days: Days<Kind>,
+export function readingOfEachDay(
+  kind: keyof Amounts,
+  days: Days,
   span: DaySpan,
   heldBy: HeldBy = () => 'next',
 ): readonly (Reading | null)[] {

@@ -71,33 +71,29 @@ interface HeatDay {
   readonly felt: number;
 }
 
-/** Heat and felt temperature of the days from the first one on; `null` where one of the two is not known. */
-interface HeatDays {
-  readonly first: Day;
-  readonly heat: readonly (HeatDay | null)[];
-}
+/** The days of which heat and felt temperature are known, oldest first. Those of one reading have the mean of them. */
+type HeatDays = ReadonlyMap<Day, HeatDay>;
 
-/** Each day of a reading with all its days in it has the mean of these. */
 function heatDaysOf(days: Ledger['days'], temperatures: Temperatures): HeatDays {
   const measured = [...temperatures.keys()].sort();
   // The span is one day without heat if there are no temperatures.
-  const first = measured[0] ?? '1970-01-01';
-  const span = { from: first, to: addDays(measured.at(-1) ?? first, 1) };
+  const from = measured[0] ?? '1970-01-01';
+  const span = { from, to: addDays(measured.at(-1) ?? from, 1) };
   const felt = feltOver(temperatures, span);
-  const heat = felt.map((): HeatDay | null => null);
+  const heat = new Map<Day, HeatDay>();
   // The days in the first one are not known.
-  for (const { at, amount, missed } of readingsIn('energy', days, span).slice(1)) {
+  for (const { day, at, amount, missed } of readingsIn('energy', days, span).slice(1)) {
     const feltThen = meanOf(felt.slice(at - missed, at + 1), (temperature) => temperature);
+    if (missed >= LONGEST_SPAN_DAYS || Number.isNaN(feltThen)) continue;
     const mean = { kwh: inFull(amount) / (missed + 1), felt: feltThen };
-    if (missed < LONGEST_SPAN_DAYS && !Number.isNaN(feltThen)) heat.fill(mean, at - missed, at + 1);
+    for (const ofReading of daysOf({ from: addDays(day, -missed), to: addDays(day, 1) }))
+      heat.set(ofReading, mean);
   }
-  return { first, heat };
+  return heat;
 }
 
-function heatOver({ first, heat }: HeatDays, { from, to }: DaySpan): HeatDay[] {
-  const placeOf = (day: Day) => Math.max(0, daysBetween(first, day));
-  return heat.slice(placeOf(from), placeOf(to)).filter((day) => day !== null);
-}
+const heatOver = (heat: HeatDays, span: DaySpan): HeatDay[] =>
+  daysOf(span).flatMap((day) => heat.get(day) ?? []);
 
 export type House = ReturnType<typeof openHouse>;
 export type HeatLine = ReturnType<typeof lineThrough>;
@@ -137,9 +133,9 @@ export function openHouse(days: Ledger['days'], { temperatures, base }: Weather)
     changeOver,
     /** Compares the newest 90 days with reading and temperature. */
     newestChange() {
-      const newest = heatDays.heat.findLastIndex((day) => day !== null);
-      const to = addDays(heatDays.first, newest + 1);
-      return newest === -1 ? 'days_missing' : changeOver({ from: addDays(to, -SEASON_DAYS), to });
+      const newest = [...heatDays.keys()].at(-1);
+      if (newest === undefined) return 'days_missing';
+      return changeOver({ from: addDays(newest, 1 - SEASON_DAYS), to: addDays(newest, 1) });
     },
     /** K·d of the days of the span whose temperature is known, and how many these are; `null`: none. */
     degreeDays(span: DaySpan, line = lineBefore(span.to)) {

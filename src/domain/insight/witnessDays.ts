@@ -4,7 +4,7 @@ import { meanOf } from '../leastSquares.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type Zone } from '../period.ts';
 import type { RegisterHistory } from '../reading.ts';
-import { checkRegister, type RegisterCheck } from './registerCheck.ts';
+import { checkRegister } from './registerCheck.ts';
 
 /** The provider reads at another hour than midnight: less than these is no difference. */
 const SMALLEST_DIFFERENCE = toMicro(1);
@@ -13,18 +13,9 @@ const SMALLEST_SHARE = 0.25;
 const FEWEST_DAYS = 7;
 const CLEARLY = 0.5;
 
-export interface WitnessDays {
-  /** The growth of the register between two midnights. */
-  readonly days: ReadonlyMap<Day, number>;
-  /** Over the longest span that both have. */
-  readonly check: RegisterCheck | null;
-  /** Days on which the two differ, oldest first. */
-  readonly differing: readonly Day[];
-  /** The provider's day is this many days after the meter's own; `null`: too few days tell. */
-  readonly daysLate: number | null;
-}
+export type WitnessDays = Readonly<ReturnType<typeof compareWitness>>;
 
-export function compareWitness(midnights: RegisterHistory | null, ledger: Ledger, zone: Zone): WitnessDays {
+export function compareWitness(midnights: RegisterHistory | null, ledger: Ledger, zone: Zone) {
   const readings = midnights?.readings ?? [];
   const days = new Map(
     readings.flatMap(({ energy, readAt }, at): [Day, number][] => {
@@ -46,9 +37,13 @@ export function compareWitness(midnights: RegisterHistory | null, ledger: Ledger
   // The first register of a day closes the day before it, and no other reading of the ledger is to be compared with it.
   const withoutTimes = { ...ledger, readTimes: new Map() };
   return {
+    /** The growth of the register between two midnights. */
     days,
+    /** Over the longest span that both have. */
     check: midnights && checkRegister(midnights, withoutTimes, 'previous_day', zone),
+    /** Days on which the two differ, oldest first. */
     differing,
+    /** The provider's day is this many days after the meter's own; `null`: too few days tell. */
     daysLate: daysLate(days, energyOn),
   };
 }

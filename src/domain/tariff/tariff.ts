@@ -73,16 +73,11 @@ const LONG_BEFORE_GAP = 180;
 /** A standing charge that rounding could hide tells nothing. */
 const LEAST_CHARGE_IN_TOLERANCES = 4;
 
-interface ChargesHeld {
-  readonly charges: number;
-  readonly standingCharge: Micro;
-}
-
 /**
  * The standing charges that the cost of a day holds, by the tariff of the two months before `gap`, or else of those after the
  * day, or of half a year before. `null`: none of them explains the cost, or has a standing charge that can be told apart.
  */
-export function chargesByNeighbours(days: DayLookup, day: Day, gap: Day): ChargesHeld | null {
+export function chargesByNeighbours(days: DayLookup, day: Day, gap: Day) {
   const before = (count: number) => daysOf({ from: addDays(gap, -count), to: gap });
   const after = daysOf({ from: addDays(day, 1), to: addDays(day, 1 + DAYS_AROUND_GAP) });
   return (
@@ -93,7 +88,7 @@ export function chargesByNeighbours(days: DayLookup, day: Day, gap: Day): Charge
 }
 
 /** `others`: the days whose tariff it is; where that changes among them, the last ones count. */
-function chargesByDaysOf(days: DayLookup, day: Day, others: readonly Day[]): ChargesHeld | null {
+function chargesByDaysOf(days: DayLookup, day: Day, others: readonly Day[]) {
   const amounts = days.get(day);
   if (!isBilled(amounts)) return null;
   const line = findTariffLine(others.flatMap((neighbour) => billedDay(days, neighbour) ?? []));

@@ -9,7 +9,7 @@ const START = '2025-03-01';
 const daysOf = (kwh: readonly (number | null)[]) =>
   new Map(
     kwh.flatMap((one, at) =>
-      one === null ? [] : [[addDays(START, at), { energy: Math.round(one * 1e6) }] as const],
+      one === null ? [] : [[addDays(START, at), { energy: Math.round(one * 1e6), cost: null }] as const],
     ),
   );
 const spanOf = (count: number) => ({ from: START, to: addDays(START, count) });

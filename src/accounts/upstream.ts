@@ -1,6 +1,6 @@
 // One account's way to the provider: session, client and identity, from the configuration. Shared with the commands.
 import { createHash } from 'node:crypto';
-import { type Identity, readIdentity } from '../auth/claims.ts';
+import { readIdentity } from '../auth/claims.ts';
 import type { IssuerMemory } from '../auth/issuerClient.ts';
 import { type Credentials, codeAt, Login, type OneTimeCode, type SignIn } from '../auth/login.ts';
 import { LoginBudget } from '../auth/loginBudget.ts';
@@ -18,6 +18,7 @@ import { createHttpClient, type Gate } from '../http/client.ts';
 import { trustIn } from '../http/trust.ts';
 import { openMonetization } from '../provider/monetization/monetization.ts';
 import { PATHS } from '../provider/monetization/names.ts';
+import type { Identity } from '../provider/provider.ts';
 import { type Ask, createAsk, ProviderRefused, type Reply, UnexpectedReply } from '../provider/request.ts';
 import {
   contextCodec,

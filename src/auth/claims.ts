@@ -2,11 +2,6 @@
 import { EXIT, failure } from '../foundation/failure.ts';
 import { parseJson } from '../foundation/json.ts';
 
-export interface Identity {
-  readonly customerCode: string;
-  readonly siteCodes: readonly string[];
-}
-
 /** Throws claim_missing. The token comes straight from the issuer over TLS and is only read, so its signature is the API's business. */
 export function readIdentity(
   accessToken: string,
@@ -17,7 +12,7 @@ export function readIdentity(
     readonly claims: { readonly customer_code: string; readonly site_code: string };
     readonly scopes: readonly string[];
   },
-): Identity {
+) {
   const payload = claimsIn(accessToken);
   if (payload === null)
     throw claimMissing(

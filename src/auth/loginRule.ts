@@ -2,7 +2,7 @@
 import type { AuthState } from '../domain/health.ts';
 import type { Failure } from '../foundation/failure.ts';
 import type { LoginBudgetRecord } from '../store/documents.ts';
-import { type LoginRefused, REFUSALS, type RefusedFor } from './refusals.ts';
+import { type LoginRefused, type RefusedFor, rowOf } from './refusals.ts';
 
 /**
  * The reason why no login may be tried now. `about` is that of a refusal, or `tokens`: those of the last logins were of no use.
@@ -84,18 +84,9 @@ function refusalInForce(record: LoginBudgetRecord, now: number): Suspension | nu
   const { state, code, nextAttemptAt, message, refusals, askedAt } = record;
   if (state === null) return null;
   if (nextAttemptAt !== null && nextAttemptAt <= now) return null;
-  const about = aboutOf(state, code, nextAttemptAt);
-  return { about, state, code: code ?? state, message, refusals, nextAttemptAt, askedAt };
-}
-
-const OTHERWISE: readonly (string | null)[] = [REFUSALS.sessionLimit.code, REFUSALS.refusedOtherwise.code];
-
-function aboutOf(state: AuthState, code: string | null, nextAttemptAt: number | null): RefusedFor {
-  if (OTHERWISE.includes(code)) return 'otherwise';
   // A login that was not finished may have been one with a wrong password.
-  if (state === 'backoff' || state === REFUSALS.badCredentials.state) return 'password';
-  // A refusal that only a person can cure has no time.
-  return nextAttemptAt === null ? 'person' : 'client';
+  const about = rowOf(code, state)?.about ?? 'password';
+  return { about, state, code: code ?? state, message, refusals, nextAttemptAt, askedAt };
 }
 
 function isOfEarlierStart({ about, nextAttemptAt }: Suspension, { now, sinceStartMs }: Wanted): boolean {

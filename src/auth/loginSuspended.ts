@@ -11,12 +11,7 @@ export class LoginSuspended extends Failure {
   readonly suspension: Suspension;
 
   /** `isByItself`: the next login needs no person. `caution`: what is odd about the password. */
-  constructor(
-    suspension: Suspension,
-    timeWords: TimeWords,
-    isByItself = true,
-    caution: string | null = null,
-  ) {
+  constructor(suspension: Suspension, timeWords: TimeWords, isByItself: boolean, caution: string | null) {
     const hint = hintFor(suspension, timeWords, isByItself);
     super(suspension.code, wordsFor(suspension, timeWords), {
       exit: suspension.about === 'tokens' ? EXIT.provider : EXIT.credentials,

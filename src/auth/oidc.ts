@@ -108,7 +108,6 @@ export class Issuer {
       const checks = { pkceCodeVerifier, expectedState: state, ...ofNonce };
       return {
         url,
-        state,
         /** `callback`: the address that the issuer sends the browser back to. */
         finish: (callback: URL): Promise<Grant> =>
           this.#client.grant(

@@ -2,6 +2,7 @@
 // answers a wrong password with 401 up to 26.5 and with 400 from 26.6 on.
 import type { AuthState } from '../domain/health.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
+import type { LoginBudgetRecord } from '../store/documents.ts';
 
 /**
  * The subject of a refusal, which decides when the next login is tried. `password`: counted by the lock of the account,
@@ -10,15 +11,15 @@ import { EXIT, Failure, failure } from '../foundation/failure.ts';
  */
 export type RefusedFor = 'password' | 'otherwise' | 'client' | 'person';
 
-interface RefusalRow {
+interface Words {
   readonly code: string;
-  readonly state: Extract<
-    AuthState,
-    'bad_credentials_or_locked' | 'needs_user_action' | 'method_disabled' | 'login_needed' | 'backoff'
-  >;
-  readonly about: RefusedFor;
   readonly message: string;
   readonly hint: string;
+}
+
+interface RefusalRow extends Words {
+  readonly state: NonNullable<LoginBudgetRecord['state']>;
+  readonly about: RefusedFor;
 }
 
 /** The login was refused. `state` is what gets published. */
@@ -46,9 +47,9 @@ export class SessionEnded extends Failure {
 
 /** The issuer refuses at present, for a reason that is neither the password nor the end of the session: both are kept. */
 export class RefusedForNow extends Failure {
-  readonly state: Extract<AuthState, 'provider_down' | 'needs_user_action'>;
+  readonly state: AuthState;
 
-  constructor({ code, message, hint }: Pick<RefusalRow, 'code' | 'message' | 'hint'>) {
+  constructor({ code, message, hint }: Words) {
     const isForOwner = code === REFUSALS.accountDisabled.code;
     super(code, message, { exit: isForOwner ? EXIT.credentials : EXIT.provider, retry: 'later', hint });
     this.state = isForOwner ? 'needs_user_action' : 'provider_down';
@@ -161,7 +162,7 @@ export const REFUSALS = {
   },
 } as const satisfies Record<string, RefusalRow>;
 
-export const rowOf = (code: string, state: string): RefusalRow | undefined =>
+export const rowOf = (code: string | null, state: string): RefusalRow | undefined =>
   Object.values(REFUSALS).find((row) => row.code === code && row.state === state);
 
 /** Not in the table of logins: the issuer as a whole refuses. */
@@ -191,8 +192,8 @@ const CODE_REFUSED = {
   hint: 'Begin again. A code lives for about a minute and works once.',
 };
 
-/** A row; or the issuer as a whole refuses; or it is in trouble, and nothing was refused. */
-type Meaning = RefusalRow | 'issuer' | 'trouble';
+/** The login is refused, or everything is; or the issuer is in trouble, and nothing was refused. */
+type Meaning = RefusalRow | typeof ISSUER_REFUSES | 'trouble';
 
 /** The errors of OAuth that say enough by themselves. Any other one, such as `invalid_grant`, needs its description. */
 const BY_ERROR: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
@@ -202,8 +203,8 @@ const BY_ERROR: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['invalid_scope', REFUSALS.wrongScope],
   // Keycloak's answer to offline_access for a user who may not have it.
   ['not_allowed', REFUSALS.wrongScope],
-  ['access_denied', 'issuer'],
-  ['invalid_request', 'issuer'],
+  ['access_denied', ISSUER_REFUSES],
+  ['invalid_request', ISSUER_REFUSES],
   ['server_error', 'trouble'],
   ['temporarily_unavailable', 'trouble'],
   ['unknown_error', 'trouble'],
@@ -254,18 +255,17 @@ export function classifyRefreshError(
       : new SessionEnded(words.includes('token reuse exceeded'));
   const meaning = meaningWithoutPassword(error);
   if (meaning === 'trouble') return null;
-  const row = meaning === 'issuer' ? ISSUER_REFUSES : meaning;
-  return new RefusedForNow({ ...row, hint: row.hint.replace(IN_SIX_HOURS, AT_EACH_POLL) });
+  return new RefusedForNow({ ...meaning, hint: meaning.hint.replace(IN_SIX_HOURS, AT_EACH_POLL) });
 }
 
 function refusalFor(meaning: Meaning): LoginRefused | RefusedForNow | null {
   if (meaning === 'trouble') return null;
-  return meaning === 'issuer' ? new RefusedForNow(ISSUER_REFUSES) : new LoginRefused(meaning);
+  return 'about' in meaning ? new LoginRefused(meaning) : new RefusedForNow(meaning);
 }
 
 /** If no password was sent, the client as a whole is refused, not one of its ways. */
 function meaningWithoutPassword(error: string): Meaning {
-  const meaning = BY_ERROR.get(error) ?? 'issuer';
+  const meaning = BY_ERROR.get(error) ?? ISSUER_REFUSES;
   return meaning === REFUSALS.methodDisabled ? REFUSALS.wrongClient : meaning;
 }
 

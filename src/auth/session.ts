@@ -167,8 +167,7 @@ export class Session {
 
   /** A request that starts now may use the access token. */
   get hasUsableAccess(): boolean {
-    const { now } = this.#tokens;
-    return now !== null && token.accessIsUsable(now, this.#deps.clock);
+    return token.usable(this.#tokens.now, [], this.#deps.clock) !== null;
   }
 
   /** A refresh may bring the next access token. */

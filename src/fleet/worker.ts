@@ -23,7 +23,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
   const running = new Map<Claim, Promise<void>>();
   const stopping = new AbortController();
   const { signal } = stopping;
-  const throttledLog = new ThrottledLog(clock);
+  const throttledLog = new ThrottledLog(clock, log);
 
   async function work(): Promise<void> {
     while (!signal.aborted) {
@@ -73,9 +73,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
 
   function tell(err: unknown, account?: string): void {
     const words = { ...(account && { account }), ...safeWords(err) };
-    throttledLog.write(words.code, (more) =>
-      log.warn({ ...more, ...words }, 'the fleet met a fault: tried again'),
-    );
+    throttledLog.write('warn', words.code, words, 'the fleet met a fault: tried again');
   }
 
   const loops = Promise.all([work(), renew()]);

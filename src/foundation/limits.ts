@@ -1,6 +1,7 @@
 // Limits of rate and concurrency, kept in memory and measured on the monotonic clock. The only door to p-limit.
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { Clock } from './clock.ts';
+import type { Log } from './log.ts';
 
 export type ConcurrencyLimit = LimitFunction;
 
@@ -156,20 +157,22 @@ const QUIET_MS = 3_600_000;
 /** Log lines about what others send, or what fails again and again: the first of a kind at once, then one an hour with the count of the others. */
 export class ThrottledLog {
   readonly #clock: Clock;
+  readonly #log: Log | undefined;
   readonly #written = new Map<string, { readonly at: number; repeated: number }>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, log: Log | undefined) {
     this.#clock = clock;
+    this.#log = log;
   }
 
   /** `kind` comes from a short list of our own, never from the input: each kind is remembered. */
-  write(kind: string, line: (more: { readonly repeated?: number }) => void): void {
+  write(level: 'warn' | 'error', kind: string, fields: object, words: string): void {
     const last = this.#written.get(kind);
     if (last && this.#clock.monotonic() - last.at < QUIET_MS) {
       last.repeated += 1;
       return;
     }
     this.#written.set(kind, { at: this.#clock.monotonic(), repeated: 0 });
-    line(last && last.repeated > 0 ? { repeated: last.repeated } : {});
+    this.#log?.[level](last?.repeated ? { ...fields, repeated: last.repeated } : fields, words);
   }
 }

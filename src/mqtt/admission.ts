@@ -30,7 +30,7 @@ export class Admission {
 
   constructor(parts: AdmissionParts) {
     this.#parts = parts;
-    this.#throttledLog = new ThrottledLog(parts.clock);
+    this.#throttledLog = new ThrottledLog(parts.clock, parts.log);
   }
 
   /** The server gives it each new connection. */
@@ -78,12 +78,9 @@ export class Admission {
 
   #warnOfOversized(): void {
     const hint = 'Nothing that belongs on this broker is that large; find the program that publishes it.';
-    this.#throttledLog.write('oversized', (more) =>
-      this.#parts.log?.warn(
-        { hint, ...more },
-        'a client of the embedded broker sent a packet of more than 1 MiB, and its connection was closed',
-      ),
-    );
+    const words =
+      'a client of the embedded broker sent a packet of more than 1 MiB, and its connection was closed';
+    this.#throttledLog.write('warn', 'oversized', { hint }, words);
   }
 }
 

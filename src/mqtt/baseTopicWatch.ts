@@ -62,9 +62,9 @@ export class BaseTopicWatch {
   #isStopped = false;
 
   constructor(parts: WatchParts) {
-    const { clock, instance } = parts;
+    const { clock, log, instance } = parts;
     this.#parts = parts;
-    this.#throttledLog = new ThrottledLog(clock);
+    this.#throttledLog = new ThrottledLog(clock, log);
     this.#ownInstance = Buffer.from(JSON.stringify(instance));
     this.#rightState = new Paced(clock, REST_MS, () => this.#sayOnline());
     this.#lookAtInfo = new Paced(clock, LOOK_REST_MS, () => this.#look());
@@ -116,9 +116,8 @@ export class BaseTopicWatch {
     if (!this.#parts.isConnected()) return;
     const isAll = this.#isOverwritten;
     this.#isOverwritten = false;
-    this.#throttledLog.write('state', (more) =>
-      this.#parts.log.warn(more, 'bridge/state was not online on the broker any more, and is put right'),
-    );
+    const words = 'bridge/state was not online on the broker any more, and is put right';
+    this.#throttledLog.write('warn', 'state', {}, words);
     this.#parts.sayOnline(isAll);
   }
 

@@ -2,22 +2,20 @@
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import type { BrokerAddress, Connection } from './connection.ts';
+import type { BrokerAddress, Connection, ConnectOptions, ProtocolVersion } from './connection.ts';
 import { Culprit, publicationOf } from './culprit.ts';
 import { Delivery } from './delivery.ts';
 import { lossesBy } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
-import { Opener } from './opening.ts';
+import { openConnection } from './opening.ts';
 import { RefusalList } from './refusalList.ts';
 import { BrokerFailure, connectionCut } from './refusals.ts';
 import { type ReadRetained, Subscriber } from './subscriber.ts';
 
-export interface LinkOptions {
+export interface LinkOptions extends Pick<ConnectOptions, 'willAfterSeconds'> {
   /** Asked before each attempt, so that changed secrets and certificates are picked up. */
   readonly address: () => Promise<BrokerAddress>;
   readonly will: Message;
-  /** MQTT 5: the will waits so long for a connection that goes on with the session of this client id. */
-  readonly willAfterSeconds?: number;
   readonly subscriptions: readonly Subscription[];
   readonly clock: Clock;
   readonly log: Log;
@@ -58,7 +56,6 @@ const CUT_WITHOUT_A_WORD = new BrokerFailure(
 
 export class Link {
   readonly #options: LinkOptions;
-  readonly #opener = new Opener();
   readonly #culprit: Culprit;
   /** Filters that were refused on the present connection, or the last one. */
   readonly #refusedFilters: RefusalList;
@@ -70,6 +67,8 @@ export class Link {
   #consumers: LinkConsumers = { announcement: () => [] };
   #running: Promise<void> = Promise.resolve();
   #hasConnected = false;
+  /** The version of the last connection, until an attempt fails. */
+  #spoken: ProtocolVersion | undefined;
   /** The clock is the monotonic one: a Pi that starts in 1970 has not been offline for decades. */
   #offlineSince: number;
   #lastWarning = '';
@@ -145,16 +144,20 @@ export class Link {
 
   /** Rejects as `openConnection` does, or with a fault of a secret file. */
   async #open(): Promise<Connection> {
-    const { address, clock, will, willAfterSeconds = 0 } = this.#options;
-    return this.#opener.open(await address(), clock, {
-      onMessage: (incoming) => {
+    const { address, clock } = this.#options;
+    const options = {
+      ...this.#options,
+      onMessage: (incoming: Incoming) => {
         this.#subscriber.hear(incoming);
         this.#consumers.onMessage?.(incoming);
       },
-      will,
-      willAfterSeconds,
       culprit: this.#culprit,
-    });
+    };
+    const spoken = this.#spoken;
+    this.#spoken = undefined;
+    const connection = await openConnection(await address(), clock, options, spoken);
+    this.#spoken = connection.version;
+    return connection;
   }
 
   /** Restores and subscribes. Rejects when the connection ends, or the link stops. */

@@ -13,21 +13,6 @@ import { BrokerSilent, ConnectRefused, SpeaksNoMqtt5 } from './refusals.ts';
 
 const CLOSE_MS = 1_000;
 
-/** Opens one connection after the other to a broker, and remembers which version it speaks. */
-export class Opener {
-  /** The version of the last connection, until an attempt fails. */
-  #spoken: ProtocolVersion | undefined;
-
-  /** Rejects as `openConnection` does. */
-  async open(...[address, clock, options]: Parameters<typeof openConnection>): Promise<Connection> {
-    const spoken = this.#spoken;
-    this.#spoken = undefined;
-    const connection = await openConnection(address, clock, options, spoken);
-    this.#spoken = connection.version;
-    return connection;
-  }
-}
-
 /**
  * `spoken`: the last connection was of this version, so that silence says nothing about the version. Rejects with a Failure:
  * ConnectRefused, or one with the code `broker_unreachable`, `broker_not_trusted` or `broker_speaks_no_mqtt5`.

@@ -1,4 +1,5 @@
 // Requests over MQTT: `<base>/bridge/request/<name>` in, an answer on `<base>/bridge/response/<name>` out.
+import { isUtf8 } from 'node:buffer';
 import * as z from 'zod';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -105,12 +106,12 @@ export class Requests {
   readonly #queues: ReadonlyMap<string, PacedQueue>;
 
   constructor(parts: RequestParts) {
-    const { clock, handlers, branches } = parts;
+    const { clock, log, handlers, branches } = parts;
     const { base_topic, discovery_prefix: prefix, response_topics: allowed } = parts.mqtt;
     this.#parts = parts;
     this.#baseTopic = base_topic;
     this.#responseTopics = { published: prefix === false ? branches : [...branches, prefix], allowed };
-    this.#throttledLog = new ThrottledLog(clock);
+    this.#throttledLog = new ThrottledLog(clock, log);
     const kinds = [...Object.keys(handlers), UNKNOWN];
     this.#queues = new Map(kinds.map((kind) => [kind, new PacedQueue(clock, FLOOD)]));
   }
@@ -129,7 +130,7 @@ export class Requests {
     tell: (progress: string) => void,
     refused: Failure | null = null,
   ): Promise<string> {
-    const { handlers, log } = this.#parts;
+    const { handlers } = this.#parts;
     const asked = parse(payload);
     const { transaction: given, ...parameters } = asked ?? {};
     const { data: transaction } = this.#parts.transaction.safeParse(given);
@@ -146,9 +147,7 @@ export class Requests {
       return written(await handler(parameters, (data) => tell(written({ status: 'progress', data }))));
     } catch (err) {
       if (!(err instanceof Failure))
-        this.#throttledLog.write(`failed ${name}`, (more) =>
-          log.error({ err, request: name, ...more }, 'request failed'),
-        );
+        this.#throttledLog.write('error', `failed ${name}`, { err, request: name }, 'request failed');
       return written({ status: 'error', error: safeWords(err) });
     }
   }
@@ -191,9 +190,8 @@ export class Requests {
   }
 
   #warn(name: string, words: string): void {
-    this.#throttledLog.write(`${words} ${this.#kindOf(name)}`, (more) =>
-      this.#parts.log.warn({ request: name.slice(0, LONGEST_SHOWN_REQUEST), ...more }, words),
-    );
+    const request = name.slice(0, LONGEST_SHOWN_REQUEST);
+    this.#throttledLog.write('warn', `${words} ${this.#kindOf(name)}`, { request }, words);
   }
 }
 
@@ -224,12 +222,11 @@ function answerPlaceOf(
 
 const NO_REQUEST = `The request is not a JSON object of at most ${LARGEST_REQUEST_BYTES} bytes; allowed is an empty payload or an object.`;
 
-/** `null`: neither empty nor a JSON object, or too large. */
+/** `null`: neither empty nor a JSON object, or too large. A text that is no UTF-8 must not come through with other characters in it. */
 function parse(payload: Buffer): Parameters | null {
-  if (payload.length > LARGEST_REQUEST_BYTES) return null;
+  if (payload.length > LARGEST_REQUEST_BYTES || !isUtf8(payload)) return null;
+  const text = payload.toString('utf8').trim();
   try {
-    // A text that is no UTF-8 must not come through with replacement characters in it.
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(payload).trim();
     return text === '' ? {} : z.record(z.string(), z.unknown()).parse(JSON.parse(text));
   } catch {
     return null;

@@ -33,7 +33,7 @@ const PAGE_ALLOWS =
 export function createPage(options: PageOptions): RequestListener {
   const { language, isIngress, clock, log } = options;
   const gate = createGate(options);
-  const throttledLog = new ThrottledLog(clock);
+  const throttledLog = new ThrottledLog(clock, log);
   const forEveryone: Routes = { ...filesOf(options.folder), ...gate.routes };
   const forSignedIn: Routes = { 'GET /events': streamOf(options, gate), ...options.routes };
 
@@ -60,9 +60,7 @@ export function createPage(options: PageOptions): RequestListener {
       if (err instanceof Failure) return json({ error: safeWords(err) }, err.code === TOO_LARGE ? 413 : 422);
       // A visitor who breaks off in the middle of a body is no fault.
       if (request.complete || !request.destroyed)
-        throttledLog.write(route, (more) =>
-          log.error({ err, route, ...more }, 'the page could not be served'),
-        );
+        throttledLog.write('error', route, { err, route }, 'the page could not be served');
       return json({ error: safeWords(err) }, 500);
     }
   }

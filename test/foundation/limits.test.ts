@@ -9,6 +9,7 @@ import {
   ThrottledLog,
 } from '../../src/foundation/limits.ts';
 import { handClock } from '../support/clock.ts';
+import { logLines } from '../support/logLines.ts';
 
 test('a rate limit allows a start when the oldest one leaves the window', () => {
   const clock = handClock('2025-03-10T12:00:00Z');
@@ -97,14 +98,19 @@ test('a single flight gives its result to all who call while it is under way, an
 
 test('a throttled log writes the first line of a kind, then one an hour with the number left out', () => {
   const clock = handClock('2025-03-10T12:00:00Z');
-  const log = new ThrottledLog(clock);
-  const lines: unknown[] = [];
-  const write = () => log.write('kind', (more) => lines.push(more));
+  const { log, lines } = logLines();
+  const throttled = new ThrottledLog(clock, log);
+  const write = (kind = 'kind') => throttled.write('warn', kind, { kind }, 'words');
   write();
   write();
   write();
-  log.write('other', (more) => lines.push(['other', more]));
+  write('other');
   clock.advance(3_600_000);
   write();
-  expect(lines).toEqual([{}, ['other', {}], { repeated: 2 }]);
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { kind: 'kind', msg: 'words' },
+    { kind: 'other' },
+    { kind: 'kind', repeated: 2 },
+  ]);
+  expect(lines[0]).not.toContain('repeated');
 });

@@ -95,11 +95,9 @@ function lazyPage(parts: PageParts, context: Context) {
 }
 
 function metricsRefusedLog({ clock, log }: Context): () => void {
-  const throttled = new ThrottledLog(clock);
+  const throttledLog = new ThrottledLog(clock, log);
   return () =>
-    throttled.write('metrics', (more) =>
-      log.warn({ ...more, hint: METRICS_HINT }, 'metrics were asked for and refused'),
-    );
+    throttledLog.write('warn', 'metrics', { hint: METRICS_HINT }, 'metrics were asked for and refused');
 }
 
 function metricsOf({ accounts, clock, counters, link }: Context): PageParts['metrics'] {

@@ -273,6 +273,11 @@ describe('offline_access', () => {
 });
 
 describe('check --live and the login budget', () => {
+  test('says when the next login is tried when the password was refused', async () => {
+    expect(await type('check --live', WRONG)).toBe(4);
+    expect(told).toMatch(/FAILED provider for home: .*\n.*the next one waits until (\S+ )?\d\d:\d\d\./);
+  });
+
   test('does not forget the one extra try an hour beside a login under way', async () => {
     let checking: ReturnType<typeof type> | null = null;
     const ask = async () => {

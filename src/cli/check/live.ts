@@ -1,6 +1,8 @@
 // The part of heat2mqtt check that asks others: the provider for each account, the public list, the broker and Home Assistant.
 import { siteReasons } from '../../accounts/extras.ts';
 import { strayNames } from '../../accounts/names.ts';
+import type { Upstream } from '../../accounts/upstream.ts';
+import { LoginRefused } from '../../auth/refusals.ts';
 import type { Account, Config } from '../../config/schema.ts';
 import { openPublicList } from '../../constituencies/publicList.ts';
 import { caveat } from '../../domain/constituency.ts';
@@ -8,9 +10,10 @@ import { addDays, isSameZone } from '../../domain/period.ts';
 import { type Property, seriesName, withFound } from '../../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../../domain/readingCloses.ts';
 import type { Clock } from '../../foundation/clock.ts';
+import { failure } from '../../foundation/failure.ts';
 import { visitHomeAssistant } from '../../homeassistant/commands.ts';
 import { checkTemperature } from '../../homeassistant/recorder.ts';
-import { closingWords, findClosing, openUpstreamBeside } from '../account.ts';
+import { closingWords, findClosing, type Opened, openUpstreamBeside } from '../account.ts';
 import type { Io } from '../command.ts';
 import type { Settings } from '../settings.ts';
 import { brokerChecks } from './broker.ts';
@@ -59,30 +62,50 @@ async function tryProvider(
     signedIn = 'signed in';
   };
   const upstream = openUpstreamBeside(settings, io, account, { onLogin });
+  const { provider, session } = upstream;
   await upstream.askForLogin();
   const stored = (await upstream.context.read())?.properties ?? [];
-  const properties = withFound(stored, (await upstream.provider.discover()).properties, []);
-  if (upstream.session.lacksRefreshToken)
+  const discovered = await provider.discover().catch(async (err) => {
+    throw await withNextLogin(err, upstream);
+  });
+  const properties = withFound(stored, discovered.properties, []);
+  if (session.lacksRefreshToken)
     signedIn += ' without a refresh token, though provider.offline_access is on: the issuer gave none';
-  const meters = `${properties.length} heat meter(s): ${numbersOf(properties)}${duplicateWords(properties, byAccount)}`;
-  const site = settings.config.extras.site ? await upstream.provider.site?.().catch(() => null) : null;
-  const reasons = siteReasons(settings.config, site ?? null);
-  const cautions = reasons.map(({ message }) => `; ${message}`).join('');
-  const words = `${signedIn}, ${meters}`;
+  const duplicates = duplicateWords(properties, byAccount);
   byAccount.set(account.id, properties);
+  const site = settings.config.extras.site ? await provider.site?.().catch(() => null) : null;
+  const cautions = siteReasons(settings.config, site ?? null).map(({ message }) => `; ${message}`);
   const [property] = properties;
-  if (!property) return `${words}${cautions}`;
-  const { zone } = settings;
-  const closing = await findClosing({ ...settings, account, upstream }, property, io);
+  const readings = property ? await readingWords({ ...settings, account, upstream }, property, io) : '';
+  const meters = `${properties.length} heat meter(s): ${numbersOf(properties)}${duplicates}`;
+  return `${signedIn}, ${meters}${readings}${cautions.join('')}`;
+}
+
+/** A password that was refused is not tried again at once: its failure says when. */
+async function withNextLogin(err: unknown, { login }: Upstream): Promise<unknown> {
+  if (!(err instanceof LoginRefused) || err.about !== 'password') return err;
+  const { code, message, hint, retry, exitCode: exit } = err;
+  const suspension = await login.suspendedBy();
+  const next = suspension === null ? [] : login.suspended(suspension).message;
+  return failure(code, message, { exit, retry, hint: [hint ?? [], next].flat().join(' ') });
+}
+
+/** How many of the newest days have readings, and which days these close. */
+async function readingWords(opened: Opened, property: Property, io: Io): Promise<string> {
+  const { zone, upstream } = opened;
+  const closing = await findClosing(opened, property, io);
   const withDays = (days: number, of: number) =>
-    `${words}, ${days} day(s) with readings in ${of}, ${closingWords(closing)}${cautions}`;
+    `, ${days} day(s) with readings in ${of}, ${closingWords(closing)}`;
   // The query for the hours is made of the same parts as the one for days.
   if (closing.days !== null) return withDays(closing.days, DAYS_LOOKED_AT);
-  const today = zone.dayAt(io.clock.now());
-  const { propertyCustomerId } = property;
-  const span = { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) };
-  const question = { propertyCustomerId, span, zone, readingCloses: closing.closes };
-  const buckets = await upstream.provider.usage({ ...question, interval: 'day' });
+  const to = addDays(zone.dayAt(io.clock.now()), 1);
+  const buckets = await upstream.provider.usage({
+    propertyCustomerId: property.propertyCustomerId,
+    span: { from: addDays(to, -LOOK_BACK_DAYS - 1), to },
+    zone,
+    readingCloses: closing.closes,
+    interval: 'day',
+  });
   const times = buckets.flatMap(({ readAt }) => readAt ?? []);
   const isDoubtful = closing.from === 'state' && isContradicted(closing.closes, times, zone);
   const doubt = '; the newest readings contradict that: a backfill from the first day on decides it again';

@@ -61,9 +61,9 @@ export const backup: Command<'backup'> = async (given, io) => {
   const rows = [
     `${file}: ${plain === null ? '' : 'the configuration, '}${contentWords(survey)}. Only you can read it.`,
     'Tokens are not in it: after its restore on another machine each account signs in once.',
-    ...(leftOut.length === 0 ? [] : ['Left out. Keep apart what another machine will need:']),
+    leftOut.length > 0 && 'Left out. Keep apart what another machine will need:',
     ...leftOut.map((line) => `  ${line}`),
-    ...(damaged.length === 0 ? [] : [`Left out, since it cannot be read: ${damaged.join(', ')}.`]),
+    damaged.length > 0 && `Left out, since it cannot be read: ${damaged.join(', ')}.`,
   ];
   printLines(rows, io);
   return EXIT.fine;
@@ -148,13 +148,15 @@ async function planOf({ config, secrets_taken }: BackupHead, { options }: Given<
   if (hasFleet)
     refuseInFleet({}, 'restore', '`heat2mqtt accounts import --from-state DIR` moves a household into it');
   const missing = files.filter((each) => !existsSync(pathIn(configPath, each)));
+  const replaced = there === null ? '' : `; the one that is there becomes ${configPath}.before-restore`;
+  const stays = there === null ? 'there is none' : `${configPath} stays as it is`;
   return {
     stateDir,
-    /** The folder of the backup, in which this user cannot write. */
-    stateDirBefore: isMoved ? usualDir : null,
+    /** Why it is not the folder of the backup, in words. */
+    moved: isMoved ? `, since ${shown(usualDir)} cannot be written here` : '',
     configPath,
-    /** A configuration is there already. */
-    isThere: there !== null,
+    /** What becomes of the configuration, in words. */
+    configuration: text === null ? stays : `${configPath}, without secrets${replaced}`,
     /** The configuration to be written; `null`: none is. */
     text,
     /** Missing files that the configuration names: passwords and certificates. */
@@ -203,25 +205,21 @@ const BEFORE = 'before-restore.gz';
 type Read = Awaited<ReturnType<typeof surveyBackup>>;
 
 function planRows(file: string, { survey, made_at, made_by }: Read, plan: Plan, before: StateBefore) {
-  const { stateDir, stateDirBefore, configPath, isThere, text, missing } = plan;
+  const { stateDir, moved, configPath, configuration, missing } = plan;
+  const { names, strange } = before.survey;
   const ids = [...survey.names].flatMap((name) => /^accounts\/([^/]+)\//.exec(name)?.[1] ?? []);
-  const signingIn = [...new Set(ids)].filter((id) => !before.survey.names.has(`accounts/${id}/tokens`));
-  const isEmpty = before.survey.names.size === 0;
-  const replacedWords = isEmpty ? '' : `, in the place of what is there; that is kept as ${BEFORE} in it`;
-  const moved = stateDirBefore === null ? '' : `, since ${shown(stateDirBefore)} cannot be written here`;
-  const replaced = isThere ? `; the one that is there becomes ${configPath}.before-restore` : '';
-  const stays = isThere ? `${configPath} stays as it is` : 'there is none';
+  const signingIn = [...new Set(ids)].filter((id) => !names.has(`accounts/${id}/tokens`));
+  const replaced = names.size === 0 ? '' : `, in the place of what is there; that is kept as ${BEFORE} in it`;
   return [
     `${file}: made at ${made_at} by heat2mqtt ${shown(made_by)}, ${contentWords(survey)}`,
-    `  state: into ${shown(stateDir)}${moved}${replacedWords}`,
-    ...[...before.survey.strange].map(
+    `  state: into ${shown(stateDir)}${moved}${replaced}`,
+    ...[...strange].map(
       ([name, ending]) => `  not understood, kept apart: ${withoutCustomer(name)}.json, as .${ending}`,
     ),
-    `  configuration: ${text === null ? stays : `${configPath}, without secrets${replaced}`}`,
+    `  configuration: ${configuration}`,
     ...missing.map((each) => `  to be brought from the old machine, it is not there: ${shown(each)}`),
-    ...(missing.some((each) => each.startsWith('/'))
-      ? [`  (or to be put elsewhere, and the path changed in ${configPath})`]
-      : []),
+    missing.some((each) => each.startsWith('/')) &&
+      `  (or to be put elsewhere, and the path changed in ${configPath})`,
     ...signingIn.map((id) => `  signs in once: ${id} (with its password, or by \`heat2mqtt login\`)`),
   ];
 }

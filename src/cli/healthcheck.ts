@@ -40,8 +40,7 @@ export async function askHealth(config: Config, clock: Clock): Promise<DaemonHea
   if (overHttp !== null) return overHttp;
   // Its port may be another program's.
   const onSocket = await askOnSocket(config, clock);
-  if (onSocket.answersOn !== null) return onSocket;
-  return { isHealthy: false, words: `No daemon answers at ${address}.`, answersOn: null };
+  return onSocket.answersOn === null ? silent(`No daemon answers at ${address}.`) : onSocket;
 }
 
 /** `null`: no heat2mqtt answers there. */
@@ -58,28 +57,25 @@ async function askOverHttp(address: string): Promise<DaemonHealth | null> {
 
 /** The state directory tells if HTTP does not. */
 async function askOnSocket({ state_dir, fleet }: Config, clock: Clock): Promise<DaemonHealth> {
-  const unhealthy = (words: string): DaemonHealth => ({
-    isHealthy: false,
-    words,
-    answersOn: WORDS_OF_OURS.includes(words) ? 'socket' : null,
-  });
   const isHidden = await access(state_dir, constants.R_OK | constants.X_OK).then(
     () => false,
     ({ code }) => code === 'EACCES',
   );
-  if (isHidden)
-    return unhealthy(`This user may not look into ${state_dir}, where the daemon could be asked.`);
-  const answer = fleet ? await askProcesses(state_dir, clock) : await askDaemon(state_dir, clock);
-  if (answer !== null) {
-    return answer === HEALTHY
-      ? { isHealthy: true, words: answer, answersOn: 'socket' }
-      : unhealthy(answer || `What runs with ${state_dir} does not say how it is.`);
-  }
-  if (await canListenIn(state_dir)) return unhealthy(`No daemon runs with ${state_dir}.`);
+  if (isHidden) return silent(`This user may not look into ${state_dir}, where the daemon could be asked.`);
+  const answer = await (fleet ? askProcesses : askDaemon)(state_dir, clock);
+  if (answer !== null)
+    return {
+      isHealthy: answer === HEALTHY,
+      words: answer || `What runs with ${state_dir} does not say how it is.`,
+      answersOn: WORDS_OF_OURS.includes(answer) ? 'socket' : null,
+    };
+  if (await canListenIn(state_dir)) return silent(`No daemon runs with ${state_dir}.`);
   // A container would be restarted again and again, and nothing would change.
   const words = `The daemon cannot be asked: HTTP is off, and there can be no socket in ${state_dir}. Set http.listen.`;
-  return { isHealthy: true, words, answersOn: null };
+  return { ...silent(words), isHealthy: true };
 }
+
+const silent = (words: string): DaemonHealth => ({ isHealthy: false, words, answersOn: null });
 
 /** One process that is not well speaks for all that share the directory. `null`: none answers. */
 async function askProcesses(directory: string, clock: Clock): Promise<string | null> {

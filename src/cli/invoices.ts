@@ -42,7 +42,8 @@ export const invoices: Command<'invoices'> = async (given, io) => {
   const table = () => [
     ...tableLines(columns, records, { amounts: ['amount', 'amount_due'] }),
     `${records.length} in all`,
-    ...(sentences.length === 0 ? [] : ['', ...sentences]),
+    sentences.length > 0 && '',
+    ...sentences,
   ];
   const rows = records.map(({ check, ...row }) => ({ ...check, ...row }));
   print(format, { records, rows, csv: CSV, table }, io);

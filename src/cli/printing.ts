@@ -20,7 +20,7 @@ export function print(
     records: readonly object[];
     rows?: readonly object[];
     csv: readonly string[];
-    table: () => string[];
+    table: () => Lines;
   },
   io: Io,
 ): void {
@@ -33,8 +33,13 @@ export function print(
 
 export const printJson = (value: unknown, io: Io): void => io.out(`${JSON.stringify(value, null, 2)}\n`);
 
-export const printLines = (lines: readonly string[], { out }: Io): void =>
-  out(lines.map((line) => `${line}\n`).join(''));
+/** What is no text is left out: a condition says whether a line is told. */
+export type Lines = readonly (string | false | null | undefined)[];
+
+export const textOf = (lines: Lines, indent = ''): string =>
+  lines.flatMap((line) => (typeof line === 'string' ? `${indent}${line}\n` : [])).join('');
+
+export const printLines = (lines: Lines, { out }: Io): void => out(textOf(lines));
 
 /** The head, and a line for each row. Numbers of a column have equally many decimals, so that they can be compared. */
 export function tableLines<Key extends string, Given extends Row<Key>>(

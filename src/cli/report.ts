@@ -16,11 +16,11 @@ import type { Codec } from '../store/stateStore.ts';
 import type { Io } from './command.ts';
 import type { Command } from './commands.ts';
 import { askHealth, lookAtFleet } from './healthcheck.ts';
-import { tableLines } from './printing.ts';
+import { type Lines, tableLines, textOf } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
 
 /** Lines by their heading. */
-type Sections = Readonly<Record<string, readonly string[]>>;
+type Sections = Readonly<Record<string, Lines>>;
 
 /** That it is well says nothing of the provider. */
 const OF_THE_DAEMON =
@@ -58,7 +58,7 @@ export async function reportText(settings: Settings, io: Io, daemon: readonly st
     Configuration: showConfig(settings, 'stranger').trimEnd().split('\n'),
     ...(await kept.catch((err) => {
       if (!(err instanceof Failure)) throw err;
-      return { [config.fleet ? 'Fleet' : 'State directory']: [err.message, err.hint ?? ''] };
+      return { [config.fleet ? 'Fleet' : 'State directory']: [err.message, err.hint] };
     })),
   };
   return scrubber.scrub(written(sections, io));
@@ -82,9 +82,7 @@ function written(sections: Sections, { env: { HOME = '' } }: Io): string {
     ],
     ...sections,
   };
-  const parts = Object.entries(everySection).map(
-    ([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`,
-  );
+  const parts = Object.entries(everySection).map(([head, lines]) => `## ${head}\n\n${textOf(lines, '    ')}`);
   const text = `# ${about.name} report\n\n${parts.join('\n')}`;
   // The path of a home directory contains a name. In a container it is `/`, or there is none.
   const isNamed = /^\/[^/]/.test(HOME);
@@ -97,7 +95,7 @@ async function fleetSections(fleet: Fleet, settings: Settings): Promise<Sections
   const { accounts, paused, failing, overdue, oldest_due_at, processes } = health.fleet;
   const lines = [
     `${accounts} account(s): ${paused} paused, ${failing} failing, ${overdue} overdue`,
-    ...(oldest_due_at === null ? [] : [`the oldest since ${oldest_due_at}`]),
+    oldest_due_at && `the oldest since ${oldest_due_at}`,
     ...processes.map(
       ({ number, version, started_at }) => `process ${number}: ${version}, since ${started_at}`,
     ),
@@ -108,7 +106,7 @@ async function fleetSections(fleet: Fleet, settings: Settings): Promise<Sections
 
 async function householdSections(settings: Settings, now: number): Promise<Sections> {
   const { config, state, zone } = settings;
-  const sections: Record<string, readonly string[]> = {};
+  const sections: Record<string, Lines> = {};
   for (const { id } of config.accounts) {
     const folder = `accounts/${id}`;
     sections[`Account ${id}`] = await accountLines(settings, id);
@@ -123,7 +121,7 @@ async function householdSections(settings: Settings, now: number): Promise<Secti
 }
 
 /** Polls, session, login budget and extras. */
-async function accountLines({ state, zone }: Settings, account: string): Promise<string[]> {
+async function accountLines({ state, zone }: Settings, account: string): Promise<Lines> {
   const at = (time: number | null, otherwise = 'never') => (time === null ? otherwise : zone.iso(time));
   const read = <T>(name: string, codec: Codec<T>) =>
     state.document(`accounts/${account}/${name}`, codec).read();
@@ -137,7 +135,7 @@ async function accountLines({ state, zone }: Settings, account: string): Promise
     journal
       ? `last good poll ${at(journal.lastSuccessAt)}; on ${journal.day}: ${journal.requestsToday} requests, ${journal.loginsToday} logins`
       : 'never polled',
-    ...(journal?.polls.length ? ['last polls:'] : []),
+    journal && journal.polls.length > 0 && 'last polls:',
     ...(journal?.polls ?? []).map(([time, code]) => `  ${at(time)} ${code ?? 'ok'}`),
     tokens
       ? `access token until ${at(tokens.accessExpiresAt)}, refresh token until ${at(tokens.refreshExpiresAt, 'unknown')}`

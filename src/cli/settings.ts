@@ -72,22 +72,21 @@ export function refuseInFleet(fleet: unknown, command: string, instead: string):
 }
 
 /** Every secret of the configuration, each with what it is, for a person. */
-export function secretsOf({ accounts, mqtt, web, home_assistant, fleet }: Config): [string, Secret][] {
-  const ofAccounts = (fleet ? [] : accounts).flatMap(({ id, password, totp_secret }) => [
-    [`password of ${id}`, password] as const,
-    [`totp_secret of ${id}`, totp_secret] as const,
-  ]);
-  const secrets: (readonly [string, Secret | undefined])[] = [
-    ...ofAccounts,
-    ['password of the broker', mqtt.password],
-    ['password of the own broker', mqtt.embedded ? mqtt.embedded.password : undefined],
-    ['password of mqtt.key_file', mqtt.key_password],
-    ['password of the page', web ? web.password : undefined],
-    ['token of Home Assistant', home_assistant?.token],
-    ['fleet.database_url', fleet?.database_url],
-    ['fleet.key', fleet?.key],
-  ];
-  return secrets.flatMap(([name, secret]): [string, Secret][] => (secret ? [[name, secret]] : []));
+export function secretsOf({ accounts, mqtt, web, home_assistant, fleet }: Config) {
+  const ofAccounts = (fleet ? [] : accounts).map(({ id, password, totp_secret }) => ({
+    [`password of ${id}`]: password,
+    [`totp_secret of ${id}`]: totp_secret,
+  }));
+  const secrets: Readonly<Record<string, Secret | undefined>> = Object.assign({}, ...ofAccounts, {
+    'password of the broker': mqtt.password,
+    'password of the own broker': mqtt.embedded ? mqtt.embedded.password : undefined,
+    'password of mqtt.key_file': mqtt.key_password,
+    'password of the page': web ? web.password : undefined,
+    'token of Home Assistant': home_assistant?.token,
+    'fleet.database_url': fleet?.database_url,
+    'fleet.key': fleet?.key,
+  });
+  return Object.entries(secrets).flatMap(([name, secret]) => (secret ? [[name, secret] as const] : []));
 }
 
 /** `auto` is pretty on a terminal and JSON elsewhere. `tail` gets every line, the terminal those that `isPrinted`. */

@@ -11,7 +11,7 @@ import { check } from './check.ts';
 import { adviceOf, type Io, typedAs, wrongUsage } from './command.ts';
 import type { Command } from './commands.ts';
 import { energyDashboard } from './energyDashboard.ts';
-import { capital, wrapped } from './printing.ts';
+import { capital, printLines, textOf, wrapped } from './printing.ts';
 import { run } from './run.ts';
 import { refuseInFleet } from './settings.ts';
 import { Answers } from './setup/answers.ts';
@@ -83,19 +83,16 @@ function seedFor(path: string, { env }: Io) {
 function introduction(answers: Answers, { env }: Io): string {
   const accounts = Object.keys(Object(answers.at('accounts'))).length;
   const variables = Object.keys(env).filter((name) => /^HEAT2MQTT_(?!CONFIG$)/.test(name));
-  const lines = [
+  return textOf([
     answers.isNew
       ? `This writes ${answers.path}. Each answer is tried at once.`
       : `${answers.path} is there: what it says stands in brackets, and only what you answer otherwise is written.`,
     'Enter takes what is in brackets, "none" empties what may be empty, "back" goes to the question before, and Ctrl-C ends it.',
-    ...(accounts > 1
-      ? [`It has ${accounts} accounts: the questions are about the first one, and the others stay.`]
-      : []),
-    ...(variables.length > 0
-      ? [`The environment wins over the file, and sets ${variables.join(', ')}.`]
-      : []),
-  ];
-  return `${lines.join('\n')}\n\n`;
+    accounts > 1 &&
+      `It has ${accounts} accounts: the questions are about the first one, and the others stay.`,
+    variables.length > 0 && `The environment wins over the file, and sets ${variables.join(', ')}.`,
+    '',
+  ]);
 }
 
 /** Asks these questions, then writes what was answered. */
@@ -115,7 +112,7 @@ async function untilThrough(interview: Interview, questions = QUESTIONS): Promis
   }
   const { isNew } = answers;
   if (!isNew) {
-    io.out([`Changed in ${answers.path}: ${changes.join(', ')}.`, ...answers.losses(), ''].join('\n'));
+    printLines([`Changed in ${answers.path}: ${changes.join(', ')}.`, ...answers.losses()], io);
     if (!(await isYes(io, 'Write it?'))) {
       io.out('Not written. What you answered is kept until setup ends.\n');
       return;

@@ -9,14 +9,14 @@ import { registerOf } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
 import { openHouse } from '../domain/insight/weather.ts';
 import { zone as zoneOf } from '../domain/period.ts';
-import { EXIT, Failure, failure } from '../foundation/failure.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import { homeLanguage } from '../publication/language.ts';
 import type { Statement } from '../publication/statement/fields.ts';
 import { statementPage, statementText } from '../publication/statement/page.ts';
 import { completeMonths, type StatementFacts, statementOf } from '../publication/statement/statement.ts';
 import { extrasCodec } from '../store/documents.ts';
 import { billedLedgers, pickAccount } from './account.ts';
-import { type Io, wrongUsage } from './command.ts';
+import { type Io, refusal, wrongUsage } from './command.ts';
 import type { Command, Given, ValueOf } from './commands.ts';
 import { ledgersOf, weatherOnDisk } from './onDisk.ts';
 import { type Household, type HouseholdSettings, loadSettings, type Settings } from './settings.ts';
@@ -107,8 +107,7 @@ async function statementsOf(
   const factsOfMeters = await factsOf(settings, await read(settings), io, id);
   if (factsOfMeters.length === 0) {
     const message = `No whole history of ${id} is kept yet: there is nothing to state.`;
-    const hint = 'A running bridge writes it with its next poll.';
-    throw failure('no_statement', message, { exit: EXIT.usage, retry: 'later', hint });
+    throw refusal('no_statement', message, 'A running bridge writes it with its next poll.');
   }
   const chosen = factsOfMeters.filter(({ meter }) => (wanted.meter ?? meter.meter) === meter.meter);
   const names = factsOfMeters.map(({ meter }) => meter.meter).join(', ');

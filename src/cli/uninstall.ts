@@ -15,6 +15,7 @@ import { canListenIn } from '../store/socket.ts';
 import { isAgreed, mustBeAnswerable } from './agreement.ts';
 import { refusal } from './command.ts';
 import type { Command } from './commands.ts';
+import { type Lines, printLines } from './printing.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 
 const stillRunning = (where: string) =>
@@ -40,7 +41,7 @@ export const uninstall: Command<'uninstall'> = async (given, io) => {
   const { mqtt, state_dir, fleet } = settings.config;
   if (mqtt.embedded !== false) {
     io.out('The broker is part of heat2mqtt and keeps nothing when it stops: there is nothing to clear.\n');
-    io.out(whatIsLeft(settings));
+    printLines(whatIsLeft(settings), io);
     return EXIT.fine;
   }
   if (!fleet) await refuseDaemon(state_dir, given.options.force ?? false);
@@ -71,7 +72,7 @@ export const uninstall: Command<'uninstall'> = async (given, io) => {
   } finally {
     await broker.close();
   }
-  io.out(whatIsLeft(settings));
+  printLines(whatIsLeft(settings), io);
   return EXIT.fine;
 };
 
@@ -81,33 +82,31 @@ async function refuseDaemon(stateDir: string, isForced: boolean): Promise<void> 
   if (!isForced && existsSync(stateDir) && !(await canListenIn(stateDir))) throw mayBeRunning(stateDir);
 }
 
-function whatIsLeft({ config, path }: Settings): string {
+function whatIsLeft({ config, path }: Settings): Lines {
   const { accounts, fleet, state_dir, home_assistant } = config;
-  const rows = [
+  return [
+    'What is left, and does nothing by itself:',
     !fleet &&
       accounts.length > 0 &&
-      'the session at the provider, unless you have signed out: heat2mqtt logout ends it, before the state directory is deleted',
-    ...(home_assistant
-      ? [
-          "the meters in Home Assistant's Energy dashboard: heat2mqtt energy-dashboard --remove takes them out",
-          "what is in Home Assistant's statistics: Developer tools (since 2026.2 below Settings), Statistics",
-          'the access token in Home Assistant: your profile there, Security, deletes it',
-        ]
-      : []),
+      '  the session at the provider, unless you have signed out: heat2mqtt logout ends it, before the state directory is deleted',
+    ...(home_assistant ? LEFT_IN_HOME_ASSISTANT : []),
     fleet
-      ? 'accounts, sessions and readings: the database of fleet.database_url'
-      : `tokens and readings: the folder ${state_dir}`,
-    path && `the configuration: ${path}`,
-    ...secretsOf(config).map(([name, secret]) => secret.path && `${name}: ${secret.path}`),
-    'the backups that you have made',
+      ? '  accounts, sessions and readings: the database of fleet.database_url'
+      : `  tokens and readings: the folder ${state_dir}`,
+    path && `  the configuration: ${path}`,
+    ...secretsOf(config).map(([name, secret]) => secret.path && `  ${name}: ${secret.path}`),
+    '  the backups that you have made',
   ];
-  const lines = rows.filter(Boolean).map((row) => `  ${row}\n`);
-  return `What is left, and does nothing by itself:\n${lines.join('')}`;
 }
+
+const LEFT_IN_HOME_ASSISTANT = [
+  "  the meters in Home Assistant's Energy dashboard: heat2mqtt energy-dashboard --remove takes them out",
+  "  what is in Home Assistant's statistics: Developer tools (since 2026.2 below Settings), Statistics",
+  '  the access token in Home Assistant: your profile there, Security, deletes it',
+];
 
 const AT_ONCE = 32;
 const LONGEST_ANSWER_MS = 2_000;
-const LOOK_MS = 100;
 
 /** The retained topics of this installation. Rejects as `openBroker` does. */
 async function openRetained(mqtt: Mqtt, clock: Clock) {
@@ -115,11 +114,11 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
   const filters = filtersOf(topics, mqtt.discovery_prefix);
   const retainedTopics = new Set<string>();
   let state = '';
-  let isAnswered = false;
+  const answered = new AbortController();
   const onMessage = (incoming: Incoming): void => {
     const { topic, payload, retained } = incoming;
     if (topic === topics.of('bridge/state')) state = payload.toString('utf8');
-    if (topic === topics.of('bridge/response/health') && !retained) isAnswered = true;
+    if (topic === topics.of('bridge/response/health') && !retained) answered.abort();
     if (retained && payload.length > 0 && isOurs(topics, incoming)) retainedTopics.add(topic);
   };
   const connection = await openBroker(mqtt, 'uninstall', clock, { onMessage });
@@ -146,9 +145,8 @@ async function openRetained(mqtt: Mqtt, clock: Clock) {
     async isInUse(): Promise<boolean> {
       if (state !== 'online') return false;
       await publish({ topic: topics.of('bridge/request/health'), payload: '', retain: false });
-      for (let waited = 0; waited < LONGEST_ANSWER_MS && !isAnswered; waited += LOOK_MS)
-        await clock.sleep(LOOK_MS);
-      return isAnswered;
+      await clock.sleep(LONGEST_ANSWER_MS, answered.signal);
+      return answered.signal.aborted;
     },
     /** Rejects with not_cleared. */
     async clear(topics: readonly string[]): Promise<void> {

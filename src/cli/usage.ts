@@ -20,7 +20,7 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import { closingWords, findClosing, findCurrency, type Opened, openAccount } from './account.ts';
 import { type Io, wrongOption, wrongUsage } from './command.ts';
 import type { Command, Given } from './commands.ts';
-import { capital, type Format, formatFrom, print, printJson, tableLines } from './printing.ts';
+import { capital, type Format, formatFrom, type Lines, print, printJson, tableLines } from './printing.ts';
 
 type Period = ReturnType<typeof periodOf>;
 type UsageRow = ReturnType<typeof rowsOf>[number];
@@ -216,7 +216,7 @@ export function printUsage(format: Format, meters: readonly MeterUsage[], period
   print(format, { records, csv, table }, io);
 }
 
-function meterLines(usage: MeterUsage, period: Printed, io: Io): string[] {
+function meterLines(usage: MeterUsage, period: Printed, io: Io): Lines {
   const { interval, span, currency, zone, prices } = period;
   const { meter, friendlyName, readTo, rows, tariff, closing } = usage;
   const called = friendlyName === null ? `Meter ${meter}` : `${friendlyName} (meter ${meter})`;
@@ -244,7 +244,7 @@ function meterLines(usage: MeterUsage, period: Printed, io: Io): string[] {
     ...notes(records, interval, readTo),
     `${capital(closingWords(closing))}.`,
     tariffLine(tariff, currency),
-    ...(prices ? [`At tariff: ${pricesInWords(prices, currency)}, ${COUNTED_DAYS}`] : []),
+    prices && `At tariff: ${pricesInWords(prices, currency)}, ${COUNTED_DAYS}`,
     '',
   ];
 }
@@ -274,7 +274,7 @@ function remarkOn(record: UsageRecord, most: number, room: number): string {
 const isRead = ({ energy_kwh, cost_eur }: UsageRecord): boolean => energy_kwh !== null || cost_eur !== null;
 const isAwaited = ({ from }: UsageRecord, readTo: Day | null): boolean => readTo !== null && from > readTo;
 
-function notes(records: readonly UsageRecord[], interval: Interval, readTo: Day | null): string[] {
+function notes(records: readonly UsageRecord[], interval: Interval, readTo: Day | null): Lines {
   const due = records.filter((record) => !isAwaited(record, readTo));
   const unread = due.filter((record) => !isRead(record)).length;
   return [
@@ -284,9 +284,7 @@ function notes(records: readonly UsageRecord[], interval: Interval, readTo: Day 
         const isReadTo = readTo !== null && !isAwaited(record, readTo) && readTo < record.to;
         return `* ${nameOf(record.start, interval)}: only ${record.from} to ${isReadTo ? readTo : record.to}.`;
       }),
-    ...(unread > 0
-      ? [`${unread} of ${due.length} ${interval}s without a reading: not known, which is not 0.`]
-      : []),
+    unread > 0 && `${unread} of ${due.length} ${interval}s without a reading: not known, which is not 0.`,
   ];
 }
 

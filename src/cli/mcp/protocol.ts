@@ -39,13 +39,11 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** An error of the protocol. */
 class ProtocolError extends Error {
-  readonly code: number;
-  readonly data: object | undefined;
+  readonly error: object;
 
   constructor(code: number, message: string, data?: object) {
     super(message);
-    this.code = code;
-    this.data = data;
+    this.error = { code, message, data };
   }
 }
 
@@ -88,11 +86,7 @@ async function answerTo(message: Fields, tools: readonly Tool[]): Promise<object
   }
 }
 
-const errorAnswer = (id: string | number | null, { code, message, data }: ProtocolError) => ({
-  jsonrpc: '2.0',
-  id,
-  error: { code, message, data },
-});
+const errorAnswer = (id: string | number | null, { error }: ProtocolError) => ({ jsonrpc: '2.0', id, error });
 
 const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -2,7 +2,7 @@
 // name, and any number of a customer, meter or invoice.
 import * as z from 'zod';
 import { chosenMonth } from '../../accounts/meter.ts';
-import { knownUnits, toMicro } from '../../domain/amount.ts';
+import { knownUnits, sumKnown, toMicro } from '../../domain/amount.ts';
 import { costAt } from '../../domain/insight/anotherTariff.ts';
 import { billCheckRecord } from '../../domain/insight/billWords.ts';
 import type { Forecast } from '../../domain/insight/forecast.ts';
@@ -10,7 +10,6 @@ import { invoiceRecord } from '../../domain/invoice.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import { addDays, DAY_SHAPE, type DaySpan, isDay } from '../../domain/period.ts';
 import { periodSums } from '../../domain/totals.ts';
-import { EXIT, failure } from '../../foundation/failure.ts';
 import { readParameters } from '../../mqtt/requests.ts';
 import type { Fixed } from '../../publication/payloads/payloads.ts';
 import { statementOf } from '../../publication/statement/statement.ts';
@@ -45,10 +44,8 @@ const meter = z
   .optional()
   .describe('One meter by its number; default: all.');
 
-interface Question<T extends z.ZodRawShape, A extends z.ZodObject> {
-  readonly name: string;
-  /** The model reads it. */
-  readonly description: string;
+interface Question<T extends z.ZodRawShape, A extends z.ZodObject>
+  extends Pick<Tool, 'name' | 'description'> {
   /** The arguments; each message says what is allowed. */
   readonly shape: T;
   readonly answer: A;
@@ -81,23 +78,18 @@ function tool<T extends z.ZodRawShape, A extends z.ZodObject>(question: Question
 const refused = (mistake: string) => refusal('wrong_argument', `${mistake}.`);
 
 /** Throws wrong_argument, or no_readings. */
-function metersIn(
-  accounts: readonly NumberedAccount[],
-  wanted: number | undefined,
-): readonly NumberedMeter[] {
+function metersIn(accounts: readonly NumberedAccount[], wanted?: number): readonly NumberedMeter[] {
   const everyMeter = accounts.flatMap(({ meters }) => meters);
-  if (everyMeter.length === 0) throw noReadings();
+  if (everyMeter.length === 0)
+    throw refusal(
+      'no_readings',
+      'No whole history is on the disk yet.',
+      'A running bridge writes it with its next poll.',
+    );
   const meters = wanted === undefined ? everyMeter : everyMeter.slice(wanted - 1, wanted);
   if (meters.length === 0) throw refused(`meter: found ${wanted}; allowed: 1 to ${everyMeter.length}`);
   return meters;
 }
-
-const noReadings = () =>
-  failure('no_readings', 'No whole history is on the disk yet.', {
-    exit: EXIT.usage,
-    retry: 'later',
-    hint: 'A running bridge writes it with its next poll.',
-  });
 
 function checkSpan({ from, to }: DaySpan): void {
   if (from > to) throw refused(`from: found ${from}; allowed: a day not after ${to}`);
@@ -171,7 +163,7 @@ const billsTool = tool({
       });
       return { account: number, currency, bills };
     });
-    const count = records.reduce((sum, { bills }) => sum + bills.length, 0);
+    const count = records.flatMap(({ bills }) => bills).length;
     return {
       sentence: count === 1 ? 'One bill is known.' : `${count} bills are shown.`,
       data: { accounts: records },
@@ -231,7 +223,7 @@ const forecastTool = tool({
   shape: {},
   answer: forecastAnswer,
   reply(accounts) {
-    if (accounts.every(({ meters }) => meters.length === 0)) throw noReadings();
+    metersIn(accounts);
     const records = accounts.map(({ number, view, meters }) => ({
       account: number,
       currency: view.currency,
@@ -274,12 +266,11 @@ const costTool = tool({
       const { days } = view.tenancy;
       const read = [...days].filter(([day]) => day >= from && day <= to);
       const known = knownSpan(days, { from, to });
-      const costs = read.flatMap(([, { cost }]) => cost ?? []);
       return {
         meter: number,
         currency: view.currency,
         days_with_a_reading: read.length,
-        did_cost: costs.length === 0 ? null : knownUnits(costs.reduce((sum, cost) => sum + cost, 0)),
+        did_cost: knownUnits(sumKnown(read.map(([, { cost }]) => cost))),
         would_cost: known && knownUnits(costAt(prices, days, known)),
       };
     });

@@ -9,6 +9,7 @@ import { mainKeyOf } from '../../config/keys.ts';
 import { type RawConfig, Source } from '../../config/source.ts';
 import { readYaml } from '../../config/yamlText.ts';
 import { type Io, refusal } from '../command.ts';
+import type { Lines } from '../printing.ts';
 import { openSettings, type Settings } from '../settings.ts';
 import { writeFile } from '../writing.ts';
 
@@ -185,11 +186,13 @@ export class Answers {
   }
 
   /** The changes cost this besides; a sentence each. */
-  losses(): string[] {
+  losses(): Lines {
     const { lostComments = [], keepsLayout = true } = this.#edited() ?? {};
-    const comments = `These comments go with what they stand beside:\n  ${lostComments.join('\n  ')}`;
-    const layout = 'Blanks and indentation are written anew.';
-    return [lostComments.length > 0 && comments, !keepsLayout && layout].filter((words) => words !== false);
+    return [
+      lostComments.length > 0 &&
+        `These comments go with what they stand beside:\n  ${lostComments.join('\n  ')}`,
+      !keepsLayout && 'Blanks and indentation are written anew.',
+    ];
   }
 
   /** `null`: there is no file to edit. Throws ConfigInvalid. */

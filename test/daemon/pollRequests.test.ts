@@ -62,7 +62,7 @@ function open(fault: unknown = null) {
   const nextTick = (now: number) => ({ at: now + 4 * 3_600_000, stepMs: 4 * 3_600_000 });
   const household = new Household(nextTick, 0, context);
   const nothingElse = { statistics: null, constituencies: null, tellSkipped: () => undefined };
-  const bridgeStatus = { health: () => ({}) as never };
+  const bridgeStatus = { health: () => ({ state: 'ok' }) as never };
   const handlers = requestHandlers({ household, bridgeStatus, ...nothingElse }, context);
   const handle = (parameters: Parameters, name: Request = 'backfill') =>
     handlers[name](parameters, () => undefined);
@@ -104,6 +104,12 @@ test('reads the span again, its last day included and once within five minutes, 
     { from: '2026-03-01', to: '2026-03-05' },
     { from: '2026-03-09', to: '2026-03-11' },
   ]);
+});
+
+test('publishes health again before it answers when health is asked for and has not changed', async () => {
+  const { handle, published } = open();
+  expect(await handle({}, 'health')).toMatchObject({ status: 'ok', data: { state: 'ok' } });
+  expect(published).toMatchObject([{ topic: 'heat2mqtt/bridge/health', retain: true }]);
 });
 
 test('waits for the poll under way when a backfill is asked for meanwhile', async () => {

@@ -35,7 +35,14 @@ interface HandlerParts {
 
 export function requestHandlers(
   { household, bridgeStatus, statistics, constituencies, tellSkipped }: HandlerParts,
-  { accounts, zone, clock, signals }: Pick<Context, 'accounts' | 'zone' | 'clock' | 'signals'>,
+  {
+    accounts,
+    zone,
+    clock,
+    signals,
+    topics,
+    link,
+  }: Pick<Context, 'accounts' | 'zone' | 'clock' | 'signals' | 'topics' | 'link'>,
 ): Readonly<Record<'refresh' | 'backfill' | 'health' | 'constituencies', Handler>> {
   /** The answer to give in the place of one that asks the provider; `null`: go on. Both requests share a cooldown. */
   function skip(request: string): Answer | null {
@@ -74,8 +81,11 @@ export function requestHandlers(
     },
     async health(parameters) {
       readParameters(REQUESTS.health, parameters);
+      const health = bridgeStatus.health();
+      // Whoever asks waits for it on its topic, also when it is as it was.
+      link.publish([topics.message('bridge/health', [], health)]);
       signals.emit('bridgeChanged');
-      const { state, failures_in_a_row, reasons } = bridgeStatus.health();
+      const { state, failures_in_a_row, reasons } = health;
       return { status: 'ok', data: { state, failures_in_a_row, reasons } };
     },
     async constituencies(parameters) {

@@ -36,12 +36,12 @@ such a variable in lower case without \`HEAT2MQTT_\`. The environment wins over 
 
 **Secrets.** Each can be given in three ways: written in the configuration, as the path of a file (\`…_file\`, \`…_FILE\`), or as a
 file in \`$CREDENTIALS_DIRECTORY\` (systemd). Give a secret or its file, not both. Either one in the environment
-replaces what the configuration file has. One newline at the end of a file is ignored. Any character works, and nothing is expanded.
+replaces what the configuration file has. One newline at the end of a file is ignored, also that of Windows. Any character works, and nothing is expanded.
 A changed file counts without a restart. \`mqtt.url\` may contain a user name and password.
 
 The files in \`$CREDENTIALS_DIRECTORY\` are called \`password\` and \`totp_secret\` (with one account), \`<account id>_password\`,
 \`<account id>_totp_secret\`, \`accounts_<n>_password\`, \`accounts_<n>_totp_secret\`, \`mqtt_password\`, \`mqtt_embedded_password\`,
-\`mqtt_key_password\`, \`home_assistant_token\` and \`web_password\`. Case does not matter, \`.\` and \`-\` count as \`_\`, and \`heat2mqtt_\` may stand in front.
+\`mqtt_key_password\`, \`home_assistant_token\`, \`web_password\`, \`fleet_database_url\` and \`fleet_key\`. Case does not matter, \`.\` and \`-\` count as \`_\`, and \`heat2mqtt_\` may stand in front.
 
 **Mistakes.** All are told together, one line each, and nothing is started (exit code 3).`;
 

@@ -20,6 +20,9 @@ export interface DaySpan {
   readonly to: Day;
 }
 
+/** No meter has a day before or after it. Whatever goes from day to day would take minutes for ten thousand years. */
+export const METERED: DaySpan = { from: '1900-01-01', to: '2200-01-01' };
+
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { toMicro } from './amount.ts';
 import { type Amounts, type DayRecord, type Ledger, newerAmounts, openLedger } from './ledger.ts';
 import { listOf } from './listOf.ts';
-import type { Day } from './period.ts';
+import { type Day, METERED } from './period.ts';
 import type { ReadingCloses } from './readingCloses.ts';
 
 /** Every day of a ledger as it was published last, and how its days were cut. */
@@ -29,7 +29,7 @@ const history = z
     origin: z.iso.date(),
     days: listOf(z.tuple([z.iso.date(), amount, amount])),
   })
-  .refine(({ origin, days }) => days.every(([day]) => day >= origin));
+  .refine(({ origin, days }) => origin >= METERED.from && days.every(([day]) => day >= origin));
 
 /** `null` for anything that is not a history of ours: every client of the broker may publish there. */
 export function readRetainedHistory(payload: Buffer): RetainedHistory | null {

@@ -1,7 +1,7 @@
 // A ledger as it is kept on disk: its days as short rows, and how they were cut.
 import * as z from 'zod';
-import type { Change, Ledger } from '../domain/ledger.ts';
-import { isDay, isInstant } from '../domain/period.ts';
+import type { Change, DayRecord, Ledger } from '../domain/ledger.ts';
+import { type Day, isDay, isInstant, METERED } from '../domain/period.ts';
 import { calendarDay, instant } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { type Tariff, type TariffChange, tariff } from '../domain/tariff/tariff.ts';
@@ -42,6 +42,7 @@ function isDayRow(row: unknown): boolean {
   return (
     typeof date === 'string' &&
     isDay(date) &&
+    date < METERED.to &&
     isAmount(energy) &&
     isAmount(cost) &&
     Number.isSafeInteger(revision) &&
@@ -60,7 +61,8 @@ const tariffChange = z.object({ kind: z.literal('tariff_changed'), before: tarif
 const ledgerSchema = z.object({
   timezone: z.string(),
   readingCloses: z.enum(['same_day', 'previous_day']).nullable(),
-  origin: calendarDay,
+  // A clock that was years ahead has opened it later than any day of a meter.
+  origin: calendarDay.refine((day) => day >= METERED.from),
   readTo: calendarDay,
   complete: z.boolean(),
   sweptOn: calendarDay.nullable(),
@@ -87,12 +89,9 @@ export const ledgerCodec: Codec<LedgerDocument> = {
         return [date, { energy, cost, timesChanged, isHistory }];
       }),
     );
-    const records = new Map(
-      days.map(([date, energy, cost, revision, receivedAt]) => [
-        date,
-        { energy, cost, revision, receivedAt },
-      ]),
-    );
+    const records = new Map<Day, DayRecord>();
+    for (const [date, energy, cost, revision, receivedAt] of days)
+      if (date >= rest.origin) records.set(date, { energy, cost, revision, receivedAt });
     const ledger = { ...rest, readTimes: new Map(readTimes), quarantined, days: records };
     return { timezone, readingCloses, ledger, isNew, tariff, untold };
   },

@@ -32,6 +32,7 @@ test('days of net credit come back from the retained history too, and what is no
 test.each([
   ['of ours', ORIGIN, true],
   ['of nobody: a day lies before its origin', SECOND[0], false],
+  ['of nobody: it begins before there were meters', '0001-01-01', false],
 ])('a history %s', (_name, origin, isOurs) => {
   const days = [FIRST, SECOND];
   const json = { schema: 1, timezone: 'Europe/Dublin', reading_closes: 'same_day', origin, days };

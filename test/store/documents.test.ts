@@ -104,6 +104,7 @@ test.each([
   [['2025-03-09', 1, 1, null, 7]],
   [['2025-03-09', 1, 1, 0]],
   [['2025-03-09', 1, 1, 0, 9e15]],
+  [['9999-12-31', 1, 1, 0, 7]],
 ])('a ledger with the row %j is damaged', (row) => {
   const written = ledgerCodec.encode(LEDGER) as object;
   expect(() => ledgerCodec.decode({ ...written, days: [row] })).toThrow();
@@ -112,6 +113,17 @@ test.each([
 test.each(['origin', 'readTo', 'sweptOn'])('refuses a ledger when no calendar has its %s', (key) => {
   const written = ledgerCodec.encode(LEDGER) as object;
   expect(() => ledgerCodec.decode({ ...written, [key]: '2025-99-99' })).toThrow();
+});
+
+test('refuses a ledger when it begins before there were meters', () => {
+  const written = ledgerCodec.encode(LEDGER) as object;
+  expect(() => ledgerCodec.decode({ ...written, origin: '0001-01-01' })).toThrow();
+});
+
+test('keeps no day of a ledger when its origin is later', () => {
+  const written = ledgerCodec.encode(LEDGER) as { days: unknown[] };
+  const days = [['2024-12-31', 1, 1, 0, 7], ...written.days];
+  expect(ledgerCodec.decode({ ...written, days })).toEqual(LEDGER);
 });
 
 test('half a millisecond, a time in words, or one that no calendar has, is no instant', () => {

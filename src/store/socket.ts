@@ -32,6 +32,8 @@ export const HEALTHY = 'healthy';
 export const processSocket = (number: number): string => `process-${number}.sock`;
 export const PROCESS_SOCKET = /^process-\d+\.sock$/;
 
+const drawnName = () => `${randomUUID().slice(0, 6)}.sock`;
+
 /**
  * Whoever connects is told these words. It takes the place of a socket of this name, and does not keep the process alive. Resolves
  * to the function that ends it; rejects with the system's error where there can be no socket.
@@ -43,7 +45,7 @@ export async function listenIn(
 ): Promise<() => Promise<void>> {
   await makePrivateDirectory(directory);
   // A server removes the path that it was told when it ends, whoever listens there by then.
-  const temporary = `${randomUUID().slice(0, 6)}.sock`;
+  const temporary = drawnName();
   const server = createServer((visitor) => {
     // A visitor may break off, or never leave.
     visitor.on('error', () => undefined).end(words(), () => visitor.destroy());
@@ -123,7 +125,7 @@ export async function canListenIn(directory: string): Promise<boolean> {
     ({ code }) => code === 'ENOENT',
   );
   if (isMissing && dirname(directory) !== directory) return canListenIn(dirname(directory));
-  return listenIn(directory, `${randomUUID().slice(0, 8)}.sock`, () => '').then(
+  return listenIn(directory, drawnName(), () => '').then(
     (end) => end().then(() => true),
     () => false,
   );

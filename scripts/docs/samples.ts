@@ -49,7 +49,7 @@ const LIST = {
   fetchedAt: NOW,
   stale: false,
 } as const;
-const list = bodyOf(listMessage(topics, DUBLIN, 'dail/34', LIST)) as unknown as Omit<
+const list = bodyOf(listMessage({ topics, zone: DUBLIN }, 'dail/34', LIST)) as unknown as Omit<
   PayloadByTopic['constituencies/<chamber>/<house_no>'],
   'query'
 >;
@@ -74,7 +74,7 @@ export const SAMPLES: Readonly<Record<TopicName, readonly unknown[]>> = {
       account: 'home',
     },
   ],
-  'bridge/constituencies': [bodyOf(summaryMessage(topics, DUBLIN, 'dail/34', LIST))],
+  'bridge/constituencies': [bodyOf(summaryMessage({ topics, zone: DUBLIN }, 'dail/34', LIST))],
   'meter/<meter>/state': [said(`meter/${meter}/state`)],
   'meter/<meter>/usage/<interval>': [said(`meter/${meter}/usage/day`)],
   'meter/<meter>/history': [said(`meter/${meter}/history`)],

@@ -7,6 +7,7 @@ import {
 } from '../domain/constituency.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Message } from '../mqtt/message.ts';
+import type { Answer } from '../mqtt/requests.ts';
 import type { ConstituencyRecord } from '../publication/payloads/payloads.ts';
 import type { Topics } from '../publication/topics.ts';
 
@@ -23,10 +24,16 @@ export function listName({ chamber, houseNo, chamberIds, skip, limit }: Constitu
   return `${chamber ?? 'all'}/${houseNo ?? 'all'}`;
 }
 
+/** A list is put into words for these topics and in this time zone. */
+interface Setting {
+  readonly topics: Topics;
+  readonly zone: Zone;
+}
+
 const levelsOf = (name: string) => name.split('/') as [string, string];
 
 /** The answer to a request for a list. `name`: under which it is retained; `view`: `null` while there is none. */
-export function listAnswer(topics: Topics, zone: Zone, name: string | null, view: ConstituenciesView | null) {
+export function listAnswer({ topics, zone }: Setting, name: string | null, view: ConstituenciesView | null) {
   const { constituencies = null, total = null, complete = null } = view?.list ?? {};
   return {
     topic: name === null ? null : topics.of('constituencies/<chamber>/<house_no>', ...levelsOf(name)),
@@ -39,10 +46,22 @@ export function listAnswer(topics: Topics, zone: Zone, name: string | null, view
   };
 }
 
-export function listMessage(topics: Topics, zone: Zone, name: string, view: ConstituenciesView): Message {
+/** The answer to a request that is answered by this list. */
+export function answerWith(
+  setting: Setting,
+  name: string | null,
+  view: ConstituenciesView,
+  news: { readonly fetched: boolean; readonly changed: boolean },
+): Answer {
+  const warning = caveat(view) ?? undefined;
+  return { status: 'ok', data: { ...listAnswer(setting, name, view), ...news, warning } };
+}
+
+export function listMessage(setting: Setting, name: string, view: ConstituenciesView): Message {
+  const { topics, zone } = setting;
   const { chamber, houseNo, chamberIds, skip, limit } = view.question;
   const { raw } = view.list;
-  const { count, total, complete, constituencies } = listAnswer(topics, zone, name, view);
+  const { count, total, complete, constituencies } = listAnswer(setting, name, view);
   return topics.message('constituencies/<chamber>/<house_no>', levelsOf(name), {
     fetched_at: zone.iso(view.fetchedAt),
     stale: view.stale,
@@ -57,16 +76,15 @@ export function listMessage(topics: Topics, zone: Zone, name: string, view: Cons
 
 /** The configured list as Home Assistant shows it, there even before the first request. */
 export function summaryMessage(
-  topics: Topics,
-  zone: Zone,
+  setting: Setting,
   name: string | null,
   view: ConstituenciesView | null,
 ): Message {
-  const { topic, count, fetched_at, stale, constituencies } = listAnswer(topics, zone, name, view);
+  const { topic, count, fetched_at, stale, constituencies } = listAnswer(setting, name, view);
   const names = constituencies && [...new Set(constituencies.map((row) => row.name))];
   const areListed = names !== null && fits({ topic, fetched_at, stale, names });
   const notes = [view && caveat(view), names && remark(names.length, count, areListed)].filter(Boolean);
-  return topics.message('bridge/constituencies', [], {
+  return setting.topics.message('bridge/constituencies', [], {
     count,
     topic,
     fetched_at,

@@ -5,7 +5,6 @@ import { type Answered, caveat, gapIn, newestHouse } from '../domain/constituenc
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
-import { RateLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Message } from '../mqtt/message.ts';
 import type { Answer, Parameters } from '../mqtt/requests.ts';
@@ -13,15 +12,20 @@ import { UnexpectedReply } from '../provider/request.ts';
 import type { Topics } from '../publication/topics.ts';
 import { constituenciesCodec } from '../store/documents.ts';
 import { owned, type StateStore } from '../store/stateStore.ts';
-import { type ConstituenciesView, listAnswer, listMessage, listName, summaryMessage } from './lists.ts';
+import {
+  answerWith,
+  type ConstituenciesView,
+  listAnswer,
+  listMessage,
+  listName,
+  summaryMessage,
+} from './lists.ts';
 import { type Asked, type ConstituenciesSection, openPublicList } from './publicList.ts';
 
 const FRESH_MS = 60_000;
 const FOLDER = 'constituencies';
 // Every house there is, each chamber as a whole, and room for houses to come.
 const MOST_KEPT = 100;
-const WINDOW_MS = 5 * 60_000;
-const MOST_IN_WINDOW = 30;
 
 /** A request that the service is not asked for now. */
 export interface Postponed {
@@ -52,7 +56,6 @@ export class Constituencies {
   readonly #deps: Deps;
   readonly #baseUrl: string;
   readonly #publicList: ReturnType<typeof openPublicList>;
-  readonly #rate: RateLimit;
   readonly #stopping = new AbortController();
   readonly #underWay = new Map<string, Promise<Answer>>();
   /** The keys are names of lists, oldest first. */
@@ -70,7 +73,6 @@ export class Constituencies {
     this.#deps = deps;
     this.#baseUrl = section.base_url;
     this.#publicList = openPublicList(section, deps.clock);
-    this.#rate = new RateLimit(deps.clock, MOST_IN_WINDOW, WINDOW_MS);
     // Each request under way listens to it: Node would warn of a leak from the eleventh on.
     setMaxListeners(0, this.#stopping.signal);
   }
@@ -86,13 +88,12 @@ export class Constituencies {
     const underWay = this.#underWay.get(key);
     if (underWay !== undefined) return underWay;
     const view = this.#viewOf(name);
-    if (view !== null && !force && isFresh(view, clock.now()))
-      return this.#done(name, view, { fetched: false, changed: false });
+    if (view !== null && !force && isFresh(view, clock.now())) return this.#done(name, view, false, false);
     const postponed = this.#postponed();
     if (postponed !== null) {
       onPostponed(postponed);
       const why = { reason: postponed.reason, next_at: zone.iso(postponed.until) };
-      return { status: 'skipped', data: this.#dataOf(name, view, why) };
+      return { status: 'skipped', data: { ...listAnswer(this.#deps, name, view), ...why } };
     }
     const fetching = this.#ask(asked, name).finally(() => void this.#underWay.delete(key));
     this.#underWay.set(key, fetching);
@@ -101,10 +102,9 @@ export class Constituencies {
 
   /** Everything retained. */
   messages(): Message[] {
-    const { topics, zone } = this.#deps;
     const configured = this.#configuredName();
     const lists = [...this.#lists.values()].map(({ message }) => message);
-    return [...lists, summaryMessage(topics, zone, configured, this.#viewOf(configured))];
+    return [...lists, summaryMessage(this.#deps, configured, this.#viewOf(configured))];
   }
 
   async stop(): Promise<void> {
@@ -145,10 +145,9 @@ export class Constituencies {
   }
 
   #remember(view: ConstituenciesView): void {
-    const { topics, zone } = this.#deps;
     const name = listName(view.question) ?? '';
     this.#lists.delete(name);
-    this.#lists.set(name, { view, message: listMessage(topics, zone, name, view) });
+    this.#lists.set(name, { view, message: listMessage(this.#deps, name, view) });
   }
 
   async #keep(name: string, view: ConstituenciesView): Promise<void> {
@@ -168,13 +167,13 @@ export class Constituencies {
     const request = 'constituencies';
     const patienceMs = this.#retryAfter - clock.monotonic();
     if (patienceMs > 0) return { request, reason: 'retry_after', until: clock.now() + patienceMs };
-    const waitMs = this.#rate.waitMs();
+    const waitMs = this.#publicList.fetches.waitMs();
     return waitMs > 0 ? { request, reason: 'rate_limit', until: clock.now() + waitMs } : null;
   }
 
   /** `expected`: the name of the list as far as it is known before the fetch. */
   async #ask(asked: Asked, expected: string | null): Promise<Answer> {
-    this.#rate.tryStart();
+    this.#publicList.fetches.tryStart();
     try {
       return await this.#take(await this.#publicList.read(asked, this.#stopping.signal));
     } catch (err) {
@@ -196,15 +195,13 @@ export class Constituencies {
     else log.warn({ list: name, count, warning }, 'constituencies fetched');
     // A house that does not exist has no rows: its topic would stay for ever.
     const isOfNoHouse = before === null && warning === null && count === 0;
-    if (name === null || isOfNoHouse) return this.#done(null, view, { fetched: true, changed: false });
+    if (name === null || isOfNoHouse) return this.#done(null, view, true, false);
     await this.#keep(name, view);
-    return this.#done(name, view, { fetched: true, changed: before === null || !saySame(before, view) });
+    return this.#done(name, view, true, before === null || !saySame(before, view));
   }
 
-  #done(name: string | null, view: ConstituenciesView, more: Parameters): Answer {
-    const warning = caveat(view);
-    const data = this.#dataOf(name, view, { ...more, ...(warning === null ? {} : { warning }) });
-    return { status: 'ok', data };
+  #done(name: string | null, view: ConstituenciesView, fetched: boolean, changed: boolean): Answer {
+    return answerWith(this.#deps, name, view, { fetched, changed });
   }
 
   /** A list that is kept stays, and is marked as stale. Rejects when the daemon stops. */
@@ -218,12 +215,8 @@ export class Constituencies {
     } else log.error({ list: name, err }, 'constituencies not fetched');
     const view = this.#viewOf(name);
     if (name !== null && view !== null && !view.stale) await this.#keep(name, { ...view, stale: true });
-    const data = this.#dataOf(name, this.#viewOf(name), { fetched: false, changed: false });
+    const data = { ...listAnswer(this.#deps, name, this.#viewOf(name)), fetched: false, changed: false };
     return { status: 'error', error: safeWords(err), data };
-  }
-
-  #dataOf(name: string | null, view: ConstituenciesView | null, more: Parameters): Parameters {
-    return { ...listAnswer(this.#deps.topics, this.#deps.zone, name, view), ...more };
   }
 }
 

@@ -15,6 +15,7 @@ import {
 } from '../domain/constituency.ts';
 import { mostOf } from '../domain/listOf.ts';
 import { type Clock, withDeadline } from '../foundation/clock.ts';
+import { RateLimit } from '../foundation/limits.ts';
 import { createHttpClient } from '../http/client.ts';
 import { type Parameters, readParameters } from '../mqtt/requests.ts';
 import { digestOf, parseReply, printable } from '../provider/reply.ts';
@@ -24,6 +25,8 @@ import { REQUESTS } from '../publication/payloads/requests.ts';
 const TIMEOUT_SECONDS = 30;
 // The time limit for all pages together.
 const LONGEST_FETCH_MS = 120_000;
+const MOST_FETCHES = 30;
+const FETCHES_WITHIN_MS = 5 * 60_000;
 const WHAT = 'list of constituencies';
 const MOST_PAGES = 100;
 // The specification's limit when none is asked for.
@@ -56,6 +59,8 @@ export function openPublicList(section: ConstituenciesSection, clock: Clock) {
   });
 
   return {
+    /** The service is asked for so many lists. */
+    fetches: new RateLimit(clock, MOST_FETCHES, FETCHES_WITHIN_MS),
     /**
      * The configuration's question is asked if there are no parameters. `nameOf`: a parameter, as the user calls it. Throws
      * request_malformed.

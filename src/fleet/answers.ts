@@ -1,16 +1,12 @@
 // The answers of a fleet's process to requests over MQTT.
-import { listAnswer, listMessage, listName } from '../constituencies/lists.ts';
+import { answerWith, listMessage, listName } from '../constituencies/lists.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { safeWords } from '../foundation/failure.ts';
-import { RateLimit } from '../foundation/limits.ts';
 import { type Handler, notConfigured, readParameters } from '../mqtt/requests.ts';
 import { withReasons } from '../publication/messages.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 import type { ProcessParts } from './run.ts';
-
-const MOST_FETCHES = 30;
-const FETCHES_WITHIN_MS = 5 * 60_000;
 
 interface HandlerParts {
   readonly counts: Pick<ProcessParts['counts'], 'now'>;
@@ -22,9 +18,8 @@ interface HandlerParts {
 /** The handlers of requests over MQTT. */
 export function fleetHandlers(parts: HandlerParts): Readonly<Record<string, Handler>> {
   const { counts, opened, link, context } = parts;
-  const { zone, config, clock, topics } = context;
+  const { zone, config, clock } = context;
   const publicList = config.constituencies ? openPublicList(config.constituencies, clock) : null;
-  const fetches = new RateLimit(clock, MOST_FETCHES, FETCHES_WITHIN_MS);
   const skipped = (reason: string, next_at: string) =>
     ({ status: 'skipped', data: { reason, next_at } }) as const;
   return {
@@ -55,16 +50,15 @@ export function fleetHandlers(parts: HandlerParts): Readonly<Record<string, Hand
       if (publicList === null)
         throw notConfigured('No constituencies are configured: the section constituencies is missing.');
       const asked = publicList.readQuestion(parameters);
+      const { fetches } = publicList;
       if (!fetches.tryStart()) return skipped('rate_limit', zone.iso(clock.now() + fetches.waitMs()));
       const answered = await publicList.read(asked);
       const view = { ...answered, fetchedAt: clock.now(), stale: false };
-      const warning = caveat(answered);
-      const isWhole = warning === null && (view.list.constituencies ?? []).length > 0;
+      const isWhole = caveat(view) === null && (view.list.constituencies ?? []).length > 0;
       const name = isWhole ? listName(view.question) : null;
-      if (name !== null) link.publish([listMessage(topics, zone, name, view)]);
+      if (name !== null) link.publish([listMessage(context, name, view)]);
       // This process does not know earlier publications.
-      const more = { ...(warning === null ? {} : { warning }), fetched: true, changed: name !== null };
-      return { status: 'ok', data: { ...listAnswer(topics, zone, name, view), ...more } };
+      return answerWith(context, name, view, { fetched: true, changed: name !== null });
     },
   };
 }

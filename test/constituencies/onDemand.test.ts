@@ -329,7 +329,10 @@ function summaryOf(names: readonly string[]) {
   const rows = names.map((name) => ({ uri: name, name, code: null, type: null, house }));
   const view = { ...list, constituencies: rows, total: rows.length };
   const shown = { question, list: view, fetchedAt: 0, stale: false };
-  return JSON.parse(summaryMessage(new Topics('heat2mqtt'), zone('Europe/Dublin'), 'dail/34', shown).payload);
+  return JSON.parse(
+    summaryMessage({ topics: new Topics('heat2mqtt'), zone: zone('Europe/Dublin') }, 'dail/34', shown)
+      .payload,
+  );
 }
 
 test('puts every name once into the summary for Home Assistant, and none when they would be over 16 KiB', () => {

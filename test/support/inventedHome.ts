@@ -190,7 +190,7 @@ export const statesOf = (topics: Topics, meter: MeterView = FULL): Message[] => 
   infoMessage(topics, bridgeView([meter])),
   topics.message('bridge/health', [], healthOf(WELL, true)),
   ...accountMessages(topics, ACCOUNT, [meter]),
-  summaryMessage(topics, DUBLIN, 'dail/34', null),
+  summaryMessage({ topics, zone: DUBLIN }, 'dail/34', null),
 ];
 
 export const bodyOf = (message: Message | undefined): Record<string, unknown> =>

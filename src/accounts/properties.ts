@@ -55,7 +55,8 @@ export class Properties {
   static async open(account: string, parts: PropertiesParts, context: AccountContext): Promise<Properties> {
     const properties = new Properties(account, parts, context);
     const stored = await parts.upstream.context.read();
-    if (stored !== null) await properties.#know(stored);
+    // A list of nothing would take back whatever is published of its meters, until the next discovery in a week.
+    if (stored !== null && stored.properties.length > 0) await properties.#know(stored);
     return properties;
   }
 

@@ -114,6 +114,19 @@ test('without keep_alive the session lapses between polls, though it is known fr
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
 });
 
+test('asks for the meters again, and takes nothing back, when the disk has a list of none', async () => {
+  const { story, probe, daemon, state } = await firstPoll();
+  await story.stop(daemon);
+  const file = join(story.stateDir, 'accounts/home/context.json');
+  const { check, ...context } = JSON.parse(await readFile(file, 'utf8'));
+  await writeFile(file, JSON.stringify({ ...context, value: { ...context.value, properties: [] } }));
+  probe.forget();
+  await story.start();
+  await story.nextPoll();
+  expect(probe.on(STATE).map(({ payload }) => payload)).not.toContain('');
+  expect(probe.json(STATE)?.energy_total).toBe(state.energy_total);
+});
+
 const USAGE_CONFIG = { usage: { history_since: '2022-06-01' } };
 
 const HISTORY_TOPIC = `heat2mqtt/meter/${METER}/history`;

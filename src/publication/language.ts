@@ -6,17 +6,13 @@ import ga from './languages/ga.json' with { type: 'json' };
 export type Language = 'en' | 'ga' | 'de';
 
 export const WORDS: Readonly<Record<Language, typeof en>> = { en, ga, de };
-/** The language as the page in the browser gets it. */
-export interface PageWords {
-  readonly language: string;
-  /** The language is written so if the browser has no region for it. */
-  readonly locale: string;
-  readonly words: (typeof en)['page'];
-  readonly dates: (typeof en)['dates'];
-}
 
-export const pageWords = (language: Language): PageWords => ({
+export type PageWords = Readonly<ReturnType<typeof pageWords>>;
+
+/** The language as the page in the browser gets it. */
+export const pageWords = (language: Language) => ({
   language,
+  /** The language is written so if the browser has no region for it. */
   locale: LOCALES[language],
   words: WORDS[language].page,
   dates: WORDS[language].dates,

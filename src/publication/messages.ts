@@ -116,12 +116,13 @@ export function changeMessage(
   }
   const { kind, day, before, after } = change;
   const now = { at, day, energy_kwh: knownUnits(after.energy), cost_eur: knownUnits(after.cost) };
-  const old = { old_energy_kwh: knownUnits(before?.energy), old_cost_eur: knownUnits(before?.cost) };
-  return topics.message(
-    'meter/<meter>/event',
-    [meter],
-    kind === 'new_day' ? { event_type: kind, ...now } : { event_type: kind, ...now, ...old },
-  );
+  if (kind === 'new_day') return topics.message('meter/<meter>/event', [meter], { event_type: kind, ...now });
+  return topics.message('meter/<meter>/event', [meter], {
+    event_type: kind,
+    ...now,
+    old_energy_kwh: knownUnits(before?.energy),
+    old_cost_eur: knownUnits(before?.cost),
+  });
 }
 
 const termsOf = ({ unitRate, standingCharge, from, to }: Tariff) => ({
@@ -147,10 +148,18 @@ export function unusualUseMessage(
   { direction, reason }: UnusualUse,
   at: string,
 ): Message {
-  const used = { energy_kwh: toUnits(energy), expected: toUnits(expected) };
-  const band = { low: toUnits(low), high: toUnits(high), by, direction, reason };
-  const payload = { event_type: 'unusual_use', at, day, ...used, ...band } as const;
-  return topics.message('meter/<meter>/event', [meter], payload);
+  return topics.message('meter/<meter>/event', [meter], {
+    event_type: 'unusual_use',
+    at,
+    day,
+    energy_kwh: toUnits(energy),
+    expected: toUnits(expected),
+    low: toUnits(low),
+    high: toUnits(high),
+    by,
+    direction,
+    reason,
+  });
 }
 
 /** `at`: ISO 8601. */

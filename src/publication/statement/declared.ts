@@ -1,9 +1,7 @@
 // The fields that the configuration declares: area, heat source, carbon dioxide, the average user, contacts.
 import { toTenths } from '../../domain/amount.ts';
 import type { MeterView, StatementConfig } from '../views.ts';
-import { type Field, type Statement, unknown, valued } from './fields.ts';
-
-type DeclaredFields = Pick<Statement, 'energy_per_m2' | 'heat_source' | 'co2' | 'average_user' | 'contacts'>;
+import { type Field, unknown, valued } from './fields.ts';
 
 /** `energy`: of the month; `ofYear`: of the twelve months that end with it; both in kWh. */
 export function declaredFields(
@@ -11,7 +9,7 @@ export function declaredFields(
   meter: Pick<MeterView, 'meter' | 'area'>,
   energy: number | null,
   ofYear: number | null,
-): DeclaredFields {
+) {
   const { co2_g_per_kwh: co2, average_kwh_m2_year: average } = config;
   const area = meter.area ?? config.area_m2;
   const areaKey = meter.area === undefined ? 'statement.area_m2' : `meters.${meter.meter}.area_m2`;

@@ -10,7 +10,6 @@ import { type Statement, unknown, valued } from './fields.ts';
 export type RegisterFacts = Pick<MeterView, 'identifiers' | 'register' | 'readingCloses' | 'zone'> & {
   readonly witness?: Pick<WitnessView, 'midnights'> | undefined;
 };
-type RegisterFields = Pick<Statement, 'register_first' | 'register_last' | 'exchanges' | 'witness'>;
 
 /** `provider`: what the provider says was used, kWh. */
 export function registerFields(
@@ -18,7 +17,7 @@ export function registerFields(
   account: Pick<AccountView, 'asked'>,
   span: DaySpan,
   provider: number | null,
-): RegisterFields {
+) {
   return {
     register_first: registerAt(meter, account, addDays(span.from, -1)),
     register_last: registerAt(meter, account, addDays(span.to, -1)),

@@ -12,7 +12,6 @@ import { monthBefore, type Statement, spanOf, valued } from './fields.ts';
 import { identifiersAt, type RegisterFacts, registerFields } from './register.ts';
 import {
   comparedIn,
-  type EndGaps,
   endGapsOf,
   heatParts,
   type MeterUse,
@@ -79,13 +78,13 @@ export function statementOf(month: string, { meter, account }: StatementFacts): 
     meter_name: meter.friendlyName,
     meter_identifiers: identifiersAt(meter, span.to),
     revision: recordsIn(days, shownDays).reduce((sum, { revision }) => sum + revision, 0),
-    conclusion: conclusionOf({
-      missing: marks.missing.length,
-      gaps: endGapsOf(use, span),
-      bills: unsettled(bills.value ?? [], account.checks),
-      change: change.value,
+    conclusion: conclusionOf(
+      marks.missing.length,
+      endGapsOf(use, span),
+      unsettled(bills.value ?? [], account.checks),
+      change.value,
       isSure,
-    }),
+    ),
     energy,
     cost,
     month_before: comparedIn(use, monthBefore(month, 1)),
@@ -121,17 +120,14 @@ function chartOf(use: MeterUse, month: string, line: HeatLine | undefined): Stat
   });
 }
 
-interface ConclusionFacts {
-  readonly missing: number;
-  readonly gaps: EndGaps;
-  readonly bills: NonNullable<Statement['bills']['value']>;
-  readonly change: Statement['weather_adjusted']['value'];
-  readonly isSure: boolean;
-}
-
 /** First what makes the figures incomplete, then the bill, then the use. */
-function conclusionOf(facts: ConclusionFacts): Statement['conclusion'] {
-  const { missing, gaps, bills, change, isSure } = facts;
+function conclusionOf(
+  missing: number,
+  gaps: ReturnType<typeof endGapsOf>,
+  bills: NonNullable<Statement['bills']['value']>,
+  change: Statement['weather_adjusted']['value'],
+  isSure: boolean,
+): Statement['conclusion'] {
   const conclude = (
     code: Statement['conclusion']['code'],
     amount: number | null = null,

@@ -46,31 +46,24 @@ export function comparedIn(use: MeterUse, month: string): MonthUse {
   return { month, energy: silent, cost: silent };
 }
 
-/** A gap over an end of a month, and the reading that has its days in it. */
-interface EndGap {
-  readonly days: number;
-  readonly reading: Day;
-}
-export interface EndGaps {
-  /** Days of the month before in the first reading, and days of the month in a reading after it. */
-  readonly atStart: EndGap | null;
-  readonly atEnd: EndGap | null;
-}
-
-export function endGapsOf(use: MeterUse, { from, to }: DaySpan): EndGaps {
+/**
+ * Gaps over the ends of a month, and the reading that has the days of each in it: days of the month before in the first reading, and days of
+ * the month in a reading after it.
+ */
+export function endGapsOf(use: MeterUse, { from, to }: DaySpan) {
   const [before, ...within] = readingsOf(use, { from: addDays(from, -1), to });
   return { atStart: gapAtStart(before, within[0], { from, to }), atEnd: gapAtEnd(within, to) };
 }
 
 type MaybeReading = Reading | null | undefined;
 
-function gapAtStart(before: MaybeReading, first: MaybeReading, { from, to }: DaySpan): EndGap | null {
+function gapAtStart(before: MaybeReading, first: MaybeReading, { from, to }: DaySpan) {
   // A reading after the end is told there.
   if (!first || before !== first || first.day >= to) return null;
   return { days: daysBetween(addDays(first.day, -first.missed), from), reading: first.day };
 }
 
-function gapAtEnd(within: readonly MaybeReading[], to: Day): EndGap | null {
+function gapAtEnd(within: readonly MaybeReading[], to: Day) {
   const last = within.at(-1);
   if (!last || last.day < to) return null;
   return { days: within.filter((reading) => reading === last).length, reading: last.day };

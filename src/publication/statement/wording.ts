@@ -7,28 +7,17 @@ import type { Field, Statement } from './fields.ts';
 type Key = keyof (typeof WORDS)['en']['statement'];
 type Basis = Field<unknown>['basis'];
 
-/** `basis`: what the value rests on; '' where that is said in the row above. */
-interface StatementRow {
+interface Entry {
   readonly label: string;
   readonly value: string;
+  /** What the value rests on; '' where that is said in the row above. */
   readonly basis: string;
-}
-
-/** A field without a value, and why: these make a section of their own. */
-interface Unknown {
-  readonly label: string;
-  readonly reason: NonNullable<Field<unknown>['reason']>;
-}
-type Entry = StatementRow | Unknown;
-
-export interface Section {
-  readonly heading: string;
-  readonly rows: readonly StatementRow[];
-  /** The rows about use and its comparisons: the chart stands below these. */
-  readonly isFirst: boolean;
+  /** Why there is no value: such fields make a section of their own. */
+  readonly reason: Field<unknown>['reason'];
 }
 
 export type Wording = ReturnType<typeof wordingOf>;
+export type Section = Wording['sections'][number];
 type Words = ReturnType<typeof wordsOf>;
 
 /** Conclusions whose amount is a number of days. */
@@ -68,10 +57,11 @@ function wordsOf({ currency }: Statement, language: Language) {
   const manner = { locale: LOCALES[language], unknown: sentences['statement.not_known'], dates };
   const { write, say: speak } = speaker(sentences, manner, {});
   const say = (key: Key, values: object = {}) => speak(key, { currency, ...values });
-  function row(label: string, value: string, basis: Basis = null): StatementRow {
+  function row(label: string, value: string, basis: Basis = null): Entry {
     const hasSource = basis?.kind === 'configuration' && basis.source !== null;
     const kind = hasSource ? 'configuration_source' : basis?.kind;
-    return { label, value, basis: kind === undefined ? '' : say(`basis.${kind}`, basis ?? {}) };
+    const rests = kind === undefined ? '' : say(`basis.${kind}`, basis ?? {});
+    return { label, value, basis: rests, reason: null };
   }
   /** `inWords`: a sentence about the value, or about what it consists of. */
   function entry<T>(
@@ -81,7 +71,7 @@ function wordsOf({ currency }: Statement, language: Language) {
     about: object = {},
   ): Entry {
     const label = say(key, about);
-    if (value === null) return { label, reason: reason ?? 'not_told' };
+    if (value === null) return { ...row(label, ''), reason: reason ?? 'not_told' };
     const values = typeof value === 'object' ? value : { value };
     return row(label, typeof inWords === 'string' ? say(inWords, values) : inWords(value), basis);
   }
@@ -107,7 +97,7 @@ function conclusionOf({ conclusion, days }: Statement, { say }: Words): string {
   return `${headline} ${carried}`;
 }
 
-function sectionsOf(statement: Statement, words: Words): Section[] {
+function sectionsOf(statement: Statement, words: Words) {
   const entries: readonly [Key, readonly Entry[]][] = [
     ['heading.use', useEntries(statement, words)],
     ['heading.compare', comparisons(statement, words)],
@@ -116,19 +106,17 @@ function sectionsOf(statement: Statement, words: Words): Section[] {
     ['heading.readings', readings(statement, words)],
     ['heading.declared', declared(statement, words)],
   ];
-  const unknown = entries.flatMap(([, ofSection]) => ofSection.filter(isUnknown));
+  const unknown = entries.flatMap(([, ofSection]) => ofSection.filter(({ reason }) => reason !== null));
   const sections: typeof entries = [...entries, ['heading.unknown', unknownRows(statement, unknown, words)]];
   return sections
     .map(([heading, ofSection], at) => ({
       heading: words.say(heading),
-      rows: ofSection.filter(isRow),
+      rows: ofSection.filter(({ reason }) => reason === null),
+      /** The rows about use and its comparisons: the chart stands below these. */
       isFirst: at < 2,
     }))
     .filter(({ rows }) => rows.length > 0);
 }
-
-const isUnknown = (entry: Entry): entry is Unknown => 'reason' in entry;
-const isRow = (entry: Entry): entry is StatementRow => !('reason' in entry);
 
 const useEntries = ({ energy, heating, hot_water, cost }: Statement, { entry }: Words): Entry[] => [
   entry('use.energy', energy, 'use.kwh'),
@@ -230,11 +218,7 @@ const declared = (statement: Statement, { say, entry }: Words): Entry[] => [
 ];
 
 /** One row for each thing that is not known; those that nobody has configured, and those that no provider tells, share one. */
-function unknownRows(
-  { contacts }: Statement,
-  unknown: readonly Unknown[],
-  { say, row }: Words,
-): StatementRow[] {
+function unknownRows({ contacts }: Statement, unknown: readonly Entry[], { say, row }: Words): Entry[] {
   const others = unknown.filter(({ reason }) => reason !== 'not_configured');
   const unconfigured = unknown.filter(({ reason }) => reason === 'not_configured').map(({ label }) => label);
   const owed = contacts.value === null ? [...DUTIES, 'duty.complaints' as const] : DUTIES;

@@ -2,9 +2,12 @@
 import * as z from 'zod';
 import { type EntityRow, keysOf, type StateKey } from '../entities/entityRow.ts';
 
-/** A JSON object on a topic. Keys that are not named here are refused by the tests. */
+/** A JSON object. Keys that are not named are refused by the tests. */
+export const object = z.strictObject;
+
+/** A JSON object on a topic. */
 export const payload = <S extends z.ZodRawShape>(shape: S) =>
-  z.strictObject({
+  object({
     schema: z.literal(1).describe('Grows when a key changes its meaning or goes away.'),
     ...shape,
   });
@@ -40,7 +43,7 @@ export const energyKwh = z.number().nullable().describe('kWh; null = not known.'
 export const costEur = z.number().nullable().describe("In the provider's currency; null = not known.");
 
 /** The published words of a fault; they hold neither secrets nor personal data. */
-export const faultWords = z.strictObject({
+export const faultWords = object({
   code: text.describe('Stable: what a flow branches on.'),
   message: text,
   hint: text.optional().describe('What the person at home can do.'),

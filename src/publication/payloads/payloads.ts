@@ -18,6 +18,7 @@ import {
   instant,
   known,
   name,
+  object,
   payload,
   readingCloses,
   stateOf,
@@ -35,34 +36,33 @@ const accountState = stateOf(ACCOUNT_ROWS, {
   logins_today: count,
 }).describe('Everything that is known of an account now.');
 
-const check = z
-  .strictObject({
-    verdict: z
-      .enum(VERDICTS)
-      .describe('By the invoices before it. `rule_changed`: three in a row keep to another rule.'),
-    sum_of_days: z.number().describe('Cost of the days of its period, of all meters.'),
-    difference: z.number().describe('`amount` less `sum_of_days`.'),
-    difference_percent: known.describe('Of the sum; null where that is 0.'),
-    expected: known.describe('What the rule of the invoices before makes of the days.'),
-    unexplained: known.describe('The total less that; null while the verdict is unknown.'),
-    doubt: z
-      .number()
-      .describe(
-        'How far off a right invoice may be: by readings at the ends of its period, and by what few invoices leave open.',
-      ),
-    explained_percent: known.describe(
-      'What invoices have on top of their days, where the rule is a percentage, an amount or both.',
+const check = object({
+  verdict: z
+    .enum(VERDICTS)
+    .describe('By the invoices before it. `rule_changed`: three in a row keep to another rule.'),
+  sum_of_days: z.number().describe('Cost of the days of its period, of all meters.'),
+  difference: z.number().describe('`amount` less `sum_of_days`.'),
+  difference_percent: known.describe('Of the sum; null where that is 0.'),
+  expected: known.describe('What the rule of the invoices before makes of the days.'),
+  unexplained: known.describe('The total less that; null while the verdict is unknown.'),
+  doubt: z
+    .number()
+    .describe(
+      'How far off a right invoice may be: by readings at the ends of its period, and by what few invoices leave open.',
     ),
-    explained_amount: known.describe('The same amount on each of them besides.'),
-    rest: known.describe('`unexplained`, where the rule has that form.'),
-    days_missing: count.describe('Days without a cost: they are not in the sum, and nothing is concluded.'),
-    days_estimated: count.describe('Days whose cost came with a later reading.'),
-    sentence: text.describe('All of it in words.'),
-  })
+  explained_percent: known.describe(
+    'What invoices have on top of their days, where the rule is a percentage, an amount or both.',
+  ),
+  explained_amount: known.describe('The same amount on each of them besides.'),
+  rest: known.describe('`unexplained`, where the rule has that form.'),
+  days_missing: count.describe('Days without a cost: they are not in the sum, and nothing is concluded.'),
+  days_estimated: count.describe('Days whose cost came with a later reading.'),
+  sentence: text.describe('All of it in words.'),
+})
   .nullable()
   .describe('The invoice against the days of its period; null where these are not known.');
 
-const invoice = z.strictObject({
+const invoice = object({
   id: text,
   status: text.nullable().describe("In the provider's own words."),
   period_start: day.nullable().describe('First day of its period.'),
@@ -91,7 +91,7 @@ const accountEvent = payload({
 
 const meterState = stateOf(METER_ROWS, {
   currency,
-  tariff: z.strictObject({ from: day, to: day, days_explained: count, days_seen: count }).nullable(),
+  tariff: object({ from: day, to: day, days_explained: count, days_seen: count }).nullable(),
   weather_adjusted_change_days: count.nullable(),
   degree_days_month_days: count.nullable(),
   statement_month: month.nullable(),
@@ -105,7 +105,7 @@ const meterState = stateOf(METER_ROWS, {
   'Everything that is known of a heat meter now. A sum over days is that of its days with a reading since the origin; without any it is null.',
 );
 
-const usageBucket = z.strictObject({
+const usageBucket = object({
   start: instant.describe('First instant.'),
   end: instant.describe('First instant after the end.'),
   energy_kwh: energyKwh,
@@ -133,7 +133,7 @@ const meterHistory = payload({
 
 const kwh = z.number().describe('kWh.');
 
-const tariff = z.strictObject({
+const tariff = object({
   unit_rate: z.number().describe('EUR/kWh.'),
   standing_charge: z.number().describe('EUR/d.'),
   from: day.describe('First and last day that it explains.'),
@@ -191,7 +191,7 @@ const bridgeInfo = payload({
   timezone: text,
   base_topic: text,
   meters: z.array(
-    z.strictObject({
+    object({
       meter: name,
       name: text.nullable().describe('What the configuration calls it (`meters`); null without.'),
       account: name,
@@ -203,7 +203,7 @@ const bridgeInfo = payload({
   links: z.record(z.string(), z.url()),
 }).describe('What runs here and since when.');
 
-const auth = z.strictObject({
+const auth = object({
   state: z.enum(AUTH_STATES),
   next_attempt_at: instant.nullable(),
   access_expires_at: instant.nullable(),
@@ -212,7 +212,7 @@ const auth = z.strictObject({
 
 const reason = faultWords.extend({ account: name.optional(), meter: name.optional() });
 
-const statistics = z.strictObject({
+const statistics = object({
   state: z.enum(['waiting', 'importing', 'ok', 'failing']),
   hours: z
     .enum(['midnight', 'even'])
@@ -230,7 +230,7 @@ const bridgeHealth = payload({
   reasons: z.array(reason).describe('What is wrong now, the worst first.'),
   auth: z.record(name, auth).describe('The session of each account.'),
   progress: z
-    .array(z.strictObject({ account: name, meter: name, days_read: count, days_total: count }))
+    .array(object({ account: name, meter: name, days_read: count, days_total: count }))
     .describe('While the history is read for the first time.'),
   statistics: statistics
     .nullable()
@@ -243,15 +243,14 @@ const bridgeHealth = payload({
   requests_today: count,
   logins_today: count.describe('Successful logins of the running bridge, all accounts together.'),
   last_error: text.max(255).nullable(),
-  fleet: z
-    .strictObject({
-      processes: z.array(z.strictObject({ number: count, version: text, started_at: instant })),
-      accounts: count,
-      paused: count,
-      failing: count.describe('Their last poll failed.'),
-      overdue: count.describe('Due for longer than a claim lasts.'),
-      oldest_due_at: instant.nullable().describe('Of those that are overdue.'),
-    })
+  fleet: object({
+    processes: z.array(object({ number: count, version: text, started_at: instant })),
+    accounts: count,
+    paused: count,
+    failing: count.describe('Their last poll failed.'),
+    overdue: count.describe('Due for longer than a claim lasts.'),
+    oldest_due_at: instant.nullable().describe('Of those that are overdue.'),
+  })
     .optional()
     .describe('Only of a fleet: `auth` and `progress` are empty there.'),
 }).describe('Whether the bridge does its work, and what keeps it from doing so.');
@@ -295,12 +294,12 @@ const constituenciesSummary = payload({
 const words = z.string().nullable();
 const number = z.int().nullable();
 
-const constituencyRecord = z.strictObject({
+const constituencyRecord = object({
   uri: text,
   name: z.string(),
   code: words,
   type: words,
-  house: z.strictObject({ chamber: words, house_no: number, name: words, uri: words }),
+  house: object({ chamber: words, house_no: number, name: words, uri: words }),
 });
 
 const constituencies = z.array(constituencyRecord).nullable();
@@ -308,7 +307,7 @@ const constituencies = z.array(constituencyRecord).nullable();
 const constituencyList = payload({
   fetched_at: instant,
   stale: z.boolean().describe('A later fetch has failed.'),
-  query: z.strictObject({
+  query: object({
     chamber: z.enum(CHAMBERS).nullable(),
     house_no: number,
     chamber_id: z.array(text),
@@ -327,7 +326,7 @@ const constituencyList = payload({
     .describe('The reply, when its shape is unknown and no list is known.'),
 }).describe('The list of a house or a chamber, published on request. `all` stands for a missing part.');
 
-const skipped = z.strictObject({
+const skipped = object({
   reason: z.enum(['cool_down', 'retry_after']),
   next_at: instant.describe('When the same request will be accepted.'),
 });
@@ -347,7 +346,7 @@ const response = (done: z.ZodType, notDone: z.ZodType, more?: z.ZodRawShape) =>
   ]);
 
 const accounts = z.array(
-  z.strictObject({
+  object({
     account: name,
     changes: count.describe('Days that are new or corrected.'),
     error: faultWords.optional(),
@@ -367,7 +366,7 @@ const cached = {
   stale: z.boolean().nullable(),
   constituencies: constituencies.describe('The list itself.'),
 };
-const fetched = z.strictObject({
+const fetched = object({
   ...cached,
   fetched: z.boolean().describe('false: answered from the cached list.'),
   changed: z.boolean().describe('The list differs from the one before.'),
@@ -375,18 +374,18 @@ const fetched = z.strictObject({
 });
 
 const readAgain = { from: day, to: day, accounts };
-const backfilled = z.strictObject({
+const backfilled = object({
   ...readAgain,
   statistics: z
-    .array(z.strictObject({ series: text, rows: count }))
+    .array(object({ series: text, rows: count }))
     .optional()
     .describe('What was sent to Home Assistant and read back there; absent when it is not configured.'),
 });
 const backfillProgress = payload({
   status: z.literal('progress'),
   data: z.discriminatedUnion('step', [
-    z.strictObject({ step: z.literal('read'), ...readAgain }),
-    z.strictObject({ step: z.literal('statistics'), series: text, stored: count, total: count }),
+    object({ step: z.literal('read'), ...readAgain }),
+    object({ step: z.literal('statistics'), series: text, stored: count, total: count }),
   ]),
   transaction,
 }).describe('How far it is, before the answer; not said to an MQTT 5 response topic.');
@@ -416,20 +415,18 @@ export const TOPICS = {
   'bridge/request/backfill': REQUESTS.backfill,
   'bridge/request/constituencies': REQUESTS.constituencies,
   'bridge/request/health': REQUESTS.health,
-  'bridge/response/refresh': response(z.strictObject({ accounts }), skipped).describe(
-    answer('What came of a poll.'),
-  ),
+  'bridge/response/refresh': response(object({ accounts }), skipped).describe(answer('What came of a poll.')),
   'bridge/response/backfill': z
     .union([response(backfilled, skipped, { data: backfilled.optional() }), backfillProgress])
     .describe(answer('What came of reading days again, and of writing them to Home Assistant again.')),
   'bridge/response/constituencies': response(
     fetched,
-    z.strictObject({ ...cached, reason: z.enum(['rate_limit', 'retry_after']), next_at: instant }),
+    object({ ...cached, reason: z.enum(['rate_limit', 'retry_after']), next_at: instant }),
     { data: fetched.optional() },
   ).describe(answer('The list, where it is retained, and how it came there.')),
   'bridge/response/health': z
     .discriminatedUnion('status', [
-      ok(z.strictObject({ state: healthState, failures_in_a_row: count, reasons: z.array(reason) })),
+      ok(object({ state: healthState, failures_in_a_row: count, reasons: z.array(reason) })),
       failed(),
     ])
     .describe(answer('Given once bridge/health is current.')),

@@ -12,7 +12,7 @@ import {
 } from './entities/bridgeEntities.ts';
 import { attributesOf, type EntityRow } from './entities/entityRow.ts';
 import { METER_ROWS } from './entities/meterEntities.ts';
-import { filled, type Language, WORDS } from './language.ts';
+import { type Language, WORDS } from './language.ts';
 import type { Topics } from './topics.ts';
 import type { AccountView, MeterView } from './views.ts';
 
@@ -57,7 +57,7 @@ export const accountDocument = (options: DiscoveryOptions, view: AccountView): D
   });
 
 const deviceName = (options: DiscoveryOptions, kind: 'meter' | 'account', name: string): string =>
-  filled(namesIn(options)[`device.${kind}`], { [kind]: name });
+  namesIn(options)[`device.${kind}`].replace(`{${kind}}`, () => name);
 
 /** The unique ids of a meter's entities, by the key of each. */
 export const meterUniqueIds = (baseTopic: string, meter: string): ReadonlyMap<string, string> =>

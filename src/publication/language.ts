@@ -40,7 +40,3 @@ export function visitorsLanguage(configured: Language | 'auto', header: string):
     .sort((one, other) => other.quality - one.quality);
   return wanted.map(({ name }) => name).find(isLanguage) ?? 'en';
 }
-
-/** `values` in the places of `{name}`. */
-export const filled = (text: string, values: Readonly<Record<string, string | number>>): string =>
-  text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));

@@ -18,31 +18,29 @@ export interface KeptTopics {
   readonly components: Readonly<Record<string, Components>>;
 }
 
-interface Sent {
-  readonly digest: string;
-  readonly sources?: readonly unknown[] | undefined;
+/** What the reader may have of a topic. */
+interface ReaderTopic {
+  /** Undefined: it has to be told again. */
+  digest?: string | undefined;
+  sources?: readonly unknown[] | undefined;
+  /** The components of a device: as they were sent last, and as the reader has them. */
+  announced?: Components;
+  delivered?: Components | undefined;
 }
 
 export class RetainedDiff {
   /** Topics that the reader may have. They stay until their clearing is delivered. */
-  readonly #topics: Set<string>;
-  /** The keys are topics. */
-  readonly #sent = new Map<string, Sent>();
+  readonly #topics = new Map<string, ReaderTopic>();
   /** The keys are owners: an account, or the bridge. */
   readonly #current = new Map<string, readonly string[]>();
-  /** The keys are discovery topics: as the reader has them, and as they were sent last. */
-  readonly #delivered: Map<string, Components>;
-  readonly #announced = new Map<string, Components>();
   readonly #onChange: () => void;
   /** They are computed once: that takes a look at every topic. */
   #gone: readonly string[] | null = null;
 
   /** `onChange` is called when what `kept()` gives has changed, digests apart. */
   constructor(stored: KeptTopics | null = null, onChange: () => void = () => undefined) {
-    this.#topics = new Set(Object.keys(stored?.topics ?? {}));
     for (const [topic, digest] of Object.entries(stored?.topics ?? {}))
-      if (digest !== '') this.#sent.set(topic, { digest });
-    this.#delivered = new Map(Object.entries(stored?.components ?? {}));
+      this.#topics.set(topic, { digest: digest || undefined, delivered: stored?.components[topic] });
     this.#onChange = onChange;
   }
 
@@ -61,7 +59,7 @@ export class RetainedDiff {
       this.#current.set(owner, topics);
       this.#gone = null;
       const before = this.#topics.size;
-      for (const topic of topics) this.#topics.add(topic);
+      for (const topic of topics) this.#topicOf(topic);
       if (this.#topics.size !== before) this.#onChange();
     }
     return retained.flatMap((document) => this.#news(document, areSourcesSame));
@@ -71,14 +69,14 @@ export class RetainedDiff {
   gone(): Message[] {
     if (this.#gone === null) {
       const current = new Set([...this.#current.values()].flat());
-      this.#gone = [...this.#topics].filter((topic) => !current.has(topic));
+      this.#gone = [...this.#topics.keys()].filter((topic) => !current.has(topic));
     }
     return this.#gone.flatMap((topic) => this.#unlessSent(clear(topic)));
   }
 
   /** The reader has to be told these topics again, whether they have changed or not. */
   forget(isForgotten: (topic: string) => boolean = () => true): void {
-    for (const topic of this.#sent.keys()) if (isForgotten(topic)) this.#sent.delete(topic);
+    for (const [topic, known] of this.#topics) if (isForgotten(topic)) known.digest = undefined;
   }
 
   /** The reader has the message for certain. */
@@ -87,39 +85,43 @@ export class RetainedDiff {
     const isCleared =
       retain && payload === '' && ![...this.#current.values()].some((topics) => topics.includes(topic));
     if (isCleared && this.#topics.delete(topic)) {
-      this.#sent.delete(topic);
-      this.#delivered.delete(topic);
-      this.#announced.delete(topic);
       this.#gone = null;
       this.#onChange();
     }
-    const components = this.#announced.get(topic);
-    if (step || components === undefined || isSame(components, this.#delivered.get(topic))) return;
-    this.#delivered.set(topic, components);
+    const known = this.#topics.get(topic);
+    if (step || !known?.announced || isSame(known.announced, known.delivered)) return;
+    known.delivered = known.announced;
     this.#onChange();
   }
 
   kept(): KeptTopics {
+    const known = [...this.#topics];
     return {
-      topics: Object.fromEntries(
-        [...this.#topics].map((topic) => [topic, this.#sent.get(topic)?.digest ?? '']),
+      topics: Object.fromEntries(known.map(([topic, { digest = '' }]) => [topic, digest])),
+      components: Object.fromEntries(
+        known.flatMap(([topic, { delivered }]) => (delivered ? [[topic, delivered]] : [])),
       ),
-      components: Object.fromEntries(this.#delivered),
     };
   }
 
+  #topicOf(topic: string): ReaderTopic {
+    const known = this.#topics.get(topic) ?? {};
+    this.#topics.set(topic, known);
+    return known;
+  }
+
   #news(document: Retained, areSourcesSame: boolean): Message[] {
-    const { topic } = document;
     if ('payload' in document) return this.#unlessSent(document);
+    const known = this.#topicOf(document.topic);
     if ('stamp' in document) {
-      if (!this.#isNew(topic, document.stamp)) return [];
-      this.#announced.set(topic, platformsOf(document));
-      return announce(document, this.#delivered.get(topic));
+      if (!this.#isNew(document.topic, document.stamp)) return [];
+      known.announced = platformsOf(document);
+      return announce(document, known.delivered);
     }
     const { write, sources } = document;
-    const sent = this.#sent.get(topic);
-    const isSameSource = (source: unknown, at: number) => source === sent?.sources?.[at];
-    if (sources && sent && (areSourcesSame || (sent.sources && sources.every(isSameSource)))) return [];
+    const isSameSource = (source: unknown, at: number) => source === known.sources?.[at];
+    const isUnchanged = areSourcesSame || (known.sources && sources?.every(isSameSource));
+    if (sources && known.digest !== undefined && isUnchanged) return [];
     return this.#unlessSent(write(), sources);
   }
 
@@ -129,10 +131,11 @@ export class RetainedDiff {
 
   /** It counts as sent from now on. */
   #isNew(topic: string, text: string, sources?: readonly unknown[]): boolean {
-    const digest = createHash('sha1').update(text).digest('base64');
-    const isNew = this.#sent.get(topic)?.digest !== digest;
-    this.#sent.set(topic, { digest, sources });
-    return isNew;
+    const known = this.#topicOf(topic);
+    const before = known.digest;
+    known.digest = createHash('sha1').update(text).digest('base64');
+    known.sources = sources;
+    return known.digest !== before;
   }
 }
 

@@ -42,21 +42,17 @@ const MOST_DIFFERING = 62;
 function pair(
   span: 'day' | 'week' | 'month' | 'year' | 'lastMonth' | 'monthLastYear',
   suffix: string,
-  words: string,
-  when = words,
-  more: Pick<MeterRow, 'enabled'> = {},
+  when: string,
 ): MeterRow[] {
   return [
     {
       ...energy,
-      ...more,
       key: `energy_${suffix}`,
       help: `Heat used ${when}.`,
       read: ({ totals }) => knownUnits(totals[span].energy),
     },
     {
       ...money,
-      ...more,
       key: `cost_${suffix}`,
       help: `The provider's cost of the heat used ${when}, standing charge included.`,
       read: ({ totals }) => knownUnits(totals[span].cost),
@@ -448,12 +444,12 @@ export const METER_ROWS: readonly MeterRow[] = [
     deviceClass: 'date',
     read: ({ totals }) => totals.newestDay,
   },
-  ...pair('day', 'day', 'latest day', 'on the latest day'),
-  ...pair('week', 'week', 'this week', 'this week', { enabled: false }),
+  ...pair('day', 'day', 'on the latest day'),
+  ...withAll({ enabled: false }, pair('week', 'week', 'this week')),
   ...pair('month', 'month', 'this month'),
   ...pair('year', 'year', 'this year'),
   ...pair('lastMonth', 'last_month', 'last month'),
-  ...pair('monthLastYear', 'month_last_year', 'a year ago', 'in the whole of this month a year ago'),
+  ...pair('monthLastYear', 'month_last_year', 'in the whole of this month a year ago'),
   {
     key: 'reading_at',
     help: 'When the newest reading was taken, where the provider tells it, else the end of its day.',

@@ -3,18 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { isLoopback } from '../config/listenAddress.ts';
 
-export interface Visitor {
-  /** The client's, as far as a trusted proxy tells it. */
-  readonly address: string;
-  /** `host:port` as the browser has it; empty when the request names none. */
-  readonly host: string;
-  readonly isEncrypted: boolean;
-  /**
-   * A typed password cannot be read on the way, as far as the bridge can tell. Under ingress only the browser knows
-   * whether Home Assistant was opened with HTTPS: the page warns where it was not.
-   */
-  readonly mayTypePasswords: boolean;
-}
+export type Visitor = Readonly<ReturnType<typeof visitorFrom>>;
 
 export interface Entrance {
   /** Host names that are answered besides IP addresses and localhost, in lower case. */
@@ -42,10 +31,7 @@ const UNKNOWN_NAME: Refusal = [
   'This bridge does not know itself by that name. Use its IP address, or add the name to web.hosts in its configuration.',
 ];
 
-export function visitorFrom(
-  { socket, headers }: IncomingMessage,
-  { isTrustedProxy, isIngress }: Entrance,
-): Visitor {
+export function visitorFrom({ socket, headers }: IncomingMessage, { isTrustedProxy, isIngress }: Entrance) {
   const peer = withoutPrefix(socket.remoteAddress ?? '');
   const isProxied = isTrustedProxy(peer);
   const header = (name: string) => String(headers[name] ?? '');
@@ -55,9 +41,15 @@ export function visitorFrom(
   const isEncrypted = isForwarded && last('x-forwarded-proto') === 'https';
   const isOnThisMachine = isLoopback(peer) && !isProxied && headers['x-forwarded-for'] === undefined;
   return {
+    /** The client's, as far as a trusted proxy tells it. */
     address: (isProxied ? addressIn(last('x-forwarded-for')) : null) ?? peer,
+    /** `host:port` as the browser has it; empty when the request names none. */
     host: ((isForwarded && last('x-forwarded-host')) || header('host')).toLowerCase(),
     isEncrypted,
+    /**
+     * A typed password cannot be read on the way, as far as the bridge can tell. Under ingress only the browser knows
+     * whether Home Assistant was opened with HTTPS: the page warns where it was not.
+     */
     mayTypePasswords: isIngress || isEncrypted || isOnThisMachine,
   };
 }

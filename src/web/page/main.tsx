@@ -109,31 +109,23 @@ function Screen({ session }: { session: Session | null }) {
 function Folds({ meter, hasAccounts }: { meter: MeterInfo | undefined; hasAccounts: boolean }) {
   const hasStatistics = store.get('bridge/health')?.statistics != null;
   const hasConstituencies = store.get('bridge/constituencies') !== null;
+  const folds = {
+    bill: meter && billsOf(meter.account).length > 0 && <Bills {...meter} />,
+    readAgain: hasAccounts && <ReadAgain />,
+    dashboard: hasStatistics && <EnergyDashboard />,
+    constituencies: hasConstituencies && <ConstituencyTable />,
+    log: <Log />,
+  };
   return (
     <div class="more">
-      {meter && billsOf(meter.account).length > 0 && (
-        <Fold title={say('bill.title')}>
-          <Bills {...meter} />
-        </Fold>
+      {Object.entries(folds).map(
+        ([name, inside]) =>
+          inside && (
+            <Fold key={name} title={say(`${name as keyof typeof folds}.title`)}>
+              {inside}
+            </Fold>
+          ),
       )}
-      {hasAccounts && (
-        <Fold title={say('readAgain.title')}>
-          <ReadAgain />
-        </Fold>
-      )}
-      {hasStatistics && (
-        <Fold title={say('dashboard.title')}>
-          <EnergyDashboard />
-        </Fold>
-      )}
-      {hasConstituencies && (
-        <Fold title={say('constituencies.title')}>
-          <ConstituencyTable />
-        </Fold>
-      )}
-      <Fold title={say('log.title')}>
-        <Log />
-      </Fold>
     </div>
   );
 }

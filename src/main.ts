@@ -54,7 +54,8 @@ const io: Io = {
   env: process.env,
   isTerminal: stdout.isTTY === true,
   isInteractive: process.stdin.isTTY === true,
-  columns: stdout.columns ?? 100,
+  // A serial console says 0: it does not know.
+  columns: stdout.columns || 100,
   interrupted: interrupted.signal,
 };
 process.exitCode = await exitCodeOf(process.argv.slice(2), io);

@@ -12,9 +12,9 @@ import type { Told } from '../store/documents.ts';
 import { openBills } from './bills.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
+import type { AccountJournal } from './journal.ts';
 import { tenantSince } from './ledgerBook.ts';
 import type { Meter } from './meter.ts';
-import type { PollHistory } from './pollHistory.ts';
 import { Properties, type PropertiesParts } from './properties.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -45,7 +45,7 @@ export class Account {
   readonly id: string;
   readonly upstream: Upstream;
   readonly refreshPlan: RefreshPlan;
-  readonly history: PollHistory;
+  readonly journal: AccountJournal;
   readonly extras: AccountExtras;
   readonly properties: Properties;
   /** The facts that its events have told. */
@@ -57,15 +57,15 @@ export class Account {
 
   private constructor(
     properties: Properties,
-    { upstream, history, extras }: PropertiesParts,
+    { upstream, journal, extras }: PropertiesParts,
     context: AccountContext,
   ) {
     this.id = properties.account;
     this.upstream = upstream;
     const { session } = upstream;
-    this.refreshPlan = new RefreshPlan({ ...context, account: this.id, session, history });
-    this.history = history;
-    this.told = history.record.told ?? NOTHING_TOLD;
+    this.refreshPlan = new RefreshPlan({ ...context, account: this.id, session, journal });
+    this.journal = journal;
+    this.told = journal.record.told ?? NOTHING_TOLD;
     this.extras = extras;
     this.properties = properties;
     this.#context = context;
@@ -101,7 +101,7 @@ export class Account {
 
   /** Resolves to the first thing that went wrong with a meter, or to `null`. */
   async #attempt(round: Round): Promise<unknown> {
-    const { properties, history } = this;
+    const { properties, journal } = this;
     const { log } = this.#context;
     this.#checkClock();
     if (properties.meters === null) {
@@ -112,14 +112,14 @@ export class Account {
     await properties.takeOver();
     await this.#signInIfNeeded(round.signal);
     let faults = await this.#pollMeters(round);
-    if (faults.some(isRefusal) && history.tryOnceADay('rediscoveredAt')) {
+    if (faults.some(isRefusal) && journal.tryOnceADay('rediscoveredAt')) {
       log.info('the provider refuses a known property: discovering again');
       await properties.discover(round.signal);
       faults = await this.#pollMeters(round);
       // It helped: the next refusal is a new one.
-      if (faults.length === 0) history.note({ rediscoveredAt: null });
+      if (faults.length === 0) journal.note({ rediscoveredAt: null });
     }
-    if (faults.length === 0 && properties.areDoubtful && history.tryOnceADay('searchedAt')) {
+    if (faults.length === 0 && properties.areDoubtful && journal.tryOnceADay('searchedAt')) {
       await this.#lookForMore(round.signal);
       faults = await this.#pollMeters(round);
     }
@@ -176,7 +176,7 @@ export class Account {
 
   view(): AccountView {
     const { zone, clock, config } = this.#context;
-    const { requests, logins } = this.history.today();
+    const { requests, logins } = this.journal.today();
     const { balance, credit, invoices } = this.extras.known;
     const bills = invoices.found?.all ?? NO_INVOICES;
     const today = zone.dayAt(clock.now());
@@ -214,7 +214,7 @@ export class Account {
   /** Resolves once nothing is under way, and everything is on the disk. */
   async settled(): Promise<void> {
     await this.extras.settled();
-    await this.history.saved();
+    await this.journal.saved();
   }
 }
 

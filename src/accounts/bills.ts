@@ -4,8 +4,8 @@ import { type BillForecast, forecastBill, nextBillSpan } from '../domain/insight
 import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';
-import { lastAnswer } from './lastAnswer.ts';
 import type { Meter } from './meter.ts';
+import { rememberLast } from './rememberLast.ts';
 
 const NO_BILLS = { checks: new Map<string, never>(), nextBill: null };
 
@@ -19,12 +19,12 @@ interface BillView {
 
 export function openBills(zone: Zone) {
   const judge = billJudge();
-  const judged = lastAnswer((bills: readonly Invoice[], ...ledgers: readonly Ledger[]) =>
+  const judged = rememberLast((bills: readonly Invoice[], ...ledgers: readonly Ledger[]) =>
     judge(bills, ledgers, zone),
   );
   function nextBill(bills: readonly Invoice[], checks: BillChecks, meters: readonly Meter[], today: Day) {
     const span = nextBillSpan(bills, today, zone);
-    if (!span || meters.some(({ store }) => store.tenancy.origin > span.from)) return null;
+    if (!span || meters.some(({ book }) => book.tenancy.origin > span.from)) return null;
     const rules = bills.map(({ id }) => checks.get(id)?.rule ?? null);
     const forecasts = meters.map((meter) => meter.forecastOver(span));
     return forecastBill(span, forecasts, rules.find((rule) => rule !== null) ?? null);
@@ -33,7 +33,7 @@ export function openBills(zone: Zone) {
   return (bills: readonly Invoice[], meters: readonly Meter[], today: Day): BillView => {
     // The days that each reading is about are looked up first, which takes as long as reading them.
     if (bills.length === 0) return NO_BILLS;
-    const checks = judged(bills, ...meters.map(({ store }) => store.tenancy));
+    const checks = judged(bills, ...meters.map(({ book }) => book.tenancy));
     return { checks, nextBill: nextBill(bills, checks, meters, today) };
   };
 }

@@ -38,8 +38,10 @@ export interface AccountContext {
   readonly limit: ConcurrencyLimit;
 }
 
-/** A change of a meter that is worth an event. */
+/** A change that is worth an event. */
+export type MeterChange = Change | TariffChange;
+
 export interface MeterEvent {
   readonly meter: string;
-  readonly change: Change | TariffChange;
+  readonly change: MeterChange;
 }

@@ -7,7 +7,7 @@ import { billMessage, changeMessage, lateMessage, unusualUseMessage } from '../p
 import type { PayloadByTopic } from '../publication/payloads/payloads.ts';
 import type { MeterView } from '../publication/views.ts';
 import type { Account, AccountOutcome } from './account.ts';
-import type { AccountContext, MeterEvent } from './context.ts';
+import type { AccountContext, MeterChange } from './context.ts';
 
 type Needs = Pick<AccountContext, 'topics' | 'zone' | 'clock' | 'config'>;
 type BridgeEvent = Pick<PayloadByTopic['bridge/event'], 'event_type' | 'code' | 'message'>;
@@ -31,11 +31,11 @@ export function eventsOfRefresh(account: Account, fault: unknown, context: Needs
   return [troubleMessage(account, fault, context)];
 }
 
-function changeEvent(account: Account, name: string, change: MeterEvent['change'], context: Needs): Message {
+function changeEvent(account: Account, name: string, change: MeterChange, context: Needs): Message {
   const { topics, zone, clock } = context;
   const meter = account.meters?.find((candidate) => candidate.name === name);
   const message = changeMessage(topics, name, change, zone.iso(clock.now()));
-  return { ...message, onAnswered: () => void meter?.store.told([change]) };
+  return { ...message, onAnswered: () => void meter?.book.told([change]) };
 }
 
 /** `wasFailing`: the poll before this one failed. */
@@ -106,29 +106,29 @@ const MOST_UNTOLD = 20;
 
 /** Events that are about to be published: they are on the disk, with the facts that they tell, until the broker has answered. */
 export function remembered(account: Account, events: readonly Message[]): Message[] {
-  const { history, told } = account;
-  const { record } = history;
+  const { journal, told } = account;
+  const { record } = journal;
   // New days and bills are remembered where they are kept.
   const others = events.filter(({ onAnswered }) => onAnswered === undefined);
   if (others.length > 0 || !isDeepStrictEqual(told, record.told)) {
-    history.note({ told, untold: [...record.untold, ...others].slice(-MOST_UNTOLD) });
-    history.save();
+    journal.note({ told, untold: [...record.untold, ...others].slice(-MOST_UNTOLD) });
+    journal.save();
   }
   return events.map((event) => (event.onAnswered ? event : forgottenOnceAnswered(account, event)));
 }
 
-function forgottenOnceAnswered({ history }: Account, event: Message): Message {
+function forgottenOnceAnswered({ journal }: Account, event: Message): Message {
   function onAnswered(): void {
-    history.note({ untold: history.record.untold.filter((other) => other !== event) });
-    history.save();
+    journal.note({ untold: journal.record.untold.filter((other) => other !== event) });
+    journal.save();
   }
   return { ...event, onAnswered };
 }
 
 /** The events that a process has not told before its end. */
 export const eventsLeft = (account: Account, context: Needs): Message[] => [
-  ...(account.meters ?? []).flatMap(({ name, store }) =>
-    store.untold.map((change) => changeEvent(account, name, change, context)),
+  ...(account.meters ?? []).flatMap(({ name, book }) =>
+    book.untold.map((change) => changeEvent(account, name, change, context)),
   ),
-  ...account.history.record.untold.map((event) => forgottenOnceAnswered(account, event)),
+  ...account.journal.record.untold.map((event) => forgottenOnceAnswered(account, event)),
 ];

@@ -28,12 +28,12 @@ import { Failure, safeWords } from '../foundation/failure.ts';
 import type { ConcurrencyLimit } from '../foundation/limits.ts';
 import { ProviderRefused, UnexpectedReply } from '../provider/request.ts';
 import type { AccountContext } from './context.ts';
-import type { PollHistory } from './pollHistory.ts';
+import type { AccountJournal } from './journal.ts';
 import type { Upstream } from './upstream.ts';
 
 interface ExtrasParts {
   readonly upstream: Upstream;
-  readonly history: PollHistory;
+  readonly journal: AccountJournal;
   /** One round at a time, for all accounts. */
   readonly queue: ConcurrencyLimit;
 }
@@ -182,7 +182,7 @@ export class AccountExtras {
     await this.#save();
     if (signal.aborted) return;
     changed(this.#account);
-    this.#parts.history.save();
+    this.#parts.journal.save();
     log.debug('extras asked for');
   }
 

@@ -1,14 +1,9 @@
-// The recent work for each account: requests and logins of the local day, and the newest polls; and the shapes of replies, for
-// `heat2mqtt report`. Kept over restarts.
-
+// The journal of an account, its part of the document of that name: due times, failures, the newest polls, requests and logins of the
+// local day, and what events have told. Kept over restarts.
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { Throttle } from '../foundation/limits.ts';
-import { shapeOf } from '../provider/reply.ts';
-import type { Reply } from '../provider/request.ts';
 import { type Autosave, autosave } from '../store/autosave.ts';
-import { type AccountRecord, journalCodec, type Replies } from '../store/documents.ts';
-import type { Document } from '../store/stateStore.ts';
+import { type AccountRecord, journalCodec } from '../store/documents.ts';
 import type { AccountContext } from './context.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -31,24 +26,24 @@ const NOTHING_YET: Omit<AccountRecord, 'day'> = {
   untold: [],
 };
 
-/** Opens the history of one account after the other. All are one document: a poll of a thousand accounts writes one file. */
-export async function openPollHistories(context: Pick<AccountContext, 'state' | 'zone' | 'clock'>) {
+/** Opens the journal of one account after the other. All are one document: a poll of a thousand accounts writes one file. */
+export async function openJournals(context: Pick<AccountContext, 'state' | 'zone' | 'clock'>) {
   const { state, clock } = context;
   const document = state.document('journal', journalCodec);
   const stored = (await document.read())?.accounts ?? {};
-  const histories = new Map<string, PollHistory>();
-  const recordsNow = () => [...histories].map(([account, { record }]) => [account, record]);
-  const journal = autosave(() => document.write({ accounts: Object.fromEntries(recordsNow()) }), clock);
-  return (account: string): PollHistory => {
+  const journals = new Map<string, AccountJournal>();
+  const recordsNow = () => [...journals].map(([account, { record }]) => [account, record]);
+  const saving = autosave(() => document.write({ accounts: Object.fromEntries(recordsNow()) }), clock);
+  return (account: string): AccountJournal => {
     const before = Object.hasOwn(stored, account) ? stored[account] : undefined;
-    const history = new PollHistory(before, journal, context);
-    histories.set(account, history);
-    return history;
+    const journal = new AccountJournal(before, saving, context);
+    journals.set(account, journal);
+    return journal;
   };
 }
 
-export class PollHistory {
-  readonly #journal: Autosave;
+export class AccountJournal {
+  readonly #saving: Autosave;
   readonly #zone: Zone;
   readonly #clock: Clock;
   #record: AccountRecord;
@@ -56,10 +51,10 @@ export class PollHistory {
   /** `before`: as an earlier process has left it. */
   constructor(
     before: AccountRecord | undefined,
-    journal: Autosave,
+    saving: Autosave,
     { zone, clock }: Pick<AccountContext, 'zone' | 'clock'>,
   ) {
-    this.#journal = journal;
+    this.#saving = saving;
     this.#zone = zone;
     this.#clock = clock;
     this.#record = before ?? { ...NOTHING_YET, day: zone.dayAt(clock.now()) };
@@ -116,36 +111,12 @@ export class PollHistory {
 
   /** Writes down soon what has been noted: counts alone, such as that of a refresh, are not worth a write. */
   save(): void {
-    this.#journal.changed();
+    this.#saving.changed();
   }
 
   /** Resolves once everything is on the disk, counts too, or could not be written. */
   saved(): Promise<void> {
-    this.#journal.changed();
-    return this.#journal.saved();
+    this.#saving.changed();
+    return this.#saving.saved();
   }
-}
-
-const NEWEST = 3;
-
-/** A strange reply is kept although good ones follow; the file is written only when a new shape is seen. */
-export async function openReplyShapes(
-  document: Pick<Document<Replies>, 'read' | 'write'>,
-  { clock }: Pick<AccountContext, 'clock'>,
-): Promise<(reply: Reply) => void> {
-  const shapesByQuestion = new Map(Object.entries((await document.read())?.replies ?? {}));
-  const throttles = new Map<string, Throttle>();
-  return ({ what, status, json, foreign }) => {
-    const throttle = throttles.get(what) ?? new Throttle(clock);
-    throttles.set(what, throttle);
-    // A reply that is passed over and was not understood will be asked for again.
-    if (throttle.restMs() > 0) return;
-    const end = throttle.begin();
-    const shape = foreign ? [`${foreign.type}, not JSON`] : shapeOf(json);
-    end();
-    const shapes = shapesByQuestion.get(what) ?? [];
-    if (shapes.some((each) => each.status === status && each.shape.join() === shape.join())) return;
-    shapesByQuestion.set(what, [{ firstSeenAt: clock.now(), status, shape }, ...shapes].slice(0, NEWEST));
-    void document.write({ replies: Object.fromEntries(shapesByQuestion) });
-  };
 }

@@ -1,4 +1,5 @@
-// The ledger of one meter in memory and on disk: what is published is what a restart would find, and what is untold stays written down.
+// The ledger of one meter, in memory and in its document. Only what the state store has taken is published: on the disk of a household,
+// or with the claim of a fleet, which writes before it publishes. What is untold stays written down.
 import type { Config } from '../config/schema.ts';
 import { type Change, type Ledger, ledgerSince, newestDay, openLedger } from '../domain/ledger.ts';
 import { type Day, isSameZone } from '../domain/period.ts';
@@ -8,8 +9,8 @@ import { fitTariff, hasMoved, type Tariff } from '../domain/tariff/tariff.ts';
 import { isClockSet } from '../foundation/clock.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import type { Document } from '../store/stateStore.ts';
-import type { AccountContext, MeterEvent } from './context.ts';
-import { lastAnswer } from './lastAnswer.ts';
+import type { AccountContext, MeterChange } from './context.ts';
+import { rememberLast } from './rememberLast.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const EARLIEST_ORIGIN = '2000-01-01';
@@ -20,7 +21,6 @@ const MOST_UNTOLD = 100;
 type Needs = Pick<AccountContext, 'zone' | 'state' | 'clock' | 'log'> & {
   readonly config: Pick<Config, 'usage'>;
 };
-type News = readonly MeterEvent['change'][];
 
 /** `history_since` of the account, as the configuration has it. */
 export const tenantSince = (account: string, { accounts }: Pick<Config, 'accounts'>): Day | undefined =>
@@ -36,9 +36,9 @@ export class LedgerBook {
   /** It is ahead of the disk until it is written. */
   #document: LedgerDocument;
   #saved: Ledger;
-  readonly #tenancyOf = lastAnswer(ledgerSince);
+  readonly #tenancyOf = rememberLast(ledgerSince);
   // The search takes milliseconds, and a state is written far more often than a day changes.
-  readonly #tariffOfDays = lastAnswer(fitTariff);
+  readonly #tariffOfDays = rememberLast(fitTariff);
 
   /** `file`: the name of the document in the state directory. `tenantSince`: `history_since` of the account. */
   static async open(file: string, context: Needs, tenantSince?: Day): Promise<LedgerBook> {
@@ -90,7 +90,7 @@ export class LedgerBook {
     this.#document = { ...this.#document, ...changes };
   }
 
-  /** A disk that does not take it is no reason to publish nothing. */
+  /** A disk that does not take it is told in health, and is no reason to publish nothing: the state directory tries it again. */
   async #save(): Promise<void> {
     const { ledger } = this;
     await this.#file.write(this.#document);
@@ -108,8 +108,8 @@ export class LedgerBook {
   }
 
   /**
-   * The ledger as a restart would find it: only this one is published. A total that is published before it is on the disk could fall
-   * after a crash.
+   * The ledger as it was when it was last written: only this one is published. A total that is published before it is on the disk
+   * could fall after a crash.
    */
   get saved(): Ledger {
     return this.#saved;
@@ -147,7 +147,7 @@ export class LedgerBook {
   }
 
   /** Changes that the broker has not answered yet, oldest first. */
-  get untold(): News {
+  get untold(): readonly MeterChange[] {
     return this.#document.untold;
   }
 
@@ -209,7 +209,7 @@ export class LedgerBook {
   }
 
   /** Takes and saves the next ledger with what has changed in it. Resolves to that, and the change of the tariff. */
-  async update(next: Ledger, changes: readonly Change[] = []): Promise<News> {
+  async update(next: Ledger, changes: readonly Change[] = []): Promise<readonly MeterChange[]> {
     const { tariff: before, ledger } = this.#document;
     const after = (next.complete ? this.tariffOf(next) : null) ?? before;
     const isOther = before !== null && after !== null && after !== before;
@@ -225,7 +225,7 @@ export class LedgerBook {
   }
 
   /** The broker has answered these. */
-  async told(changes: News): Promise<void> {
+  async told(changes: readonly MeterChange[]): Promise<void> {
     const untold = this.untold.filter((change) => !changes.includes(change));
     if (untold.length === this.untold.length) return;
     this.#change({ untold });

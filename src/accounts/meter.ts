@@ -16,12 +16,12 @@ import type { Health } from '../publication/messages.ts';
 import { completeMonths } from '../publication/statement/statement.ts';
 import type { MeterView } from '../publication/views.ts';
 import type { AccountRecord } from '../store/documents.ts';
-import type { AccountContext, MeterEvent } from './context.ts';
+import type { AccountContext, MeterChange } from './context.ts';
 import type { AccountExtras } from './extras.ts';
-import { lastAnswer } from './lastAnswer.ts';
 import { LedgerBook, tenantSince } from './ledgerBook.ts';
 import { MeterPoll } from './meterPoll.ts';
 import { configuredMeter, friendlyNameOf, ledgerFile } from './names.ts';
+import { rememberLast } from './rememberLast.ts';
 
 interface Identity {
   readonly account: string;
@@ -36,7 +36,7 @@ type Needs = Pick<
 /** The account's facts beside the usage of its meters. */
 interface OfAccount {
   readonly extras: Pick<AccountExtras, 'currency' | 'register'>;
-  readonly history: { readonly record: Pick<AccountRecord, 'lastSuccessAt'> };
+  readonly journal: { readonly record: Pick<AccountRecord, 'lastSuccessAt'> };
 }
 
 const HOUR_MS = 3_600_000;
@@ -45,19 +45,19 @@ export class Meter {
   readonly account: string;
   /** The name of its series in topics. */
   readonly name: string;
-  readonly store: LedgerBook;
+  readonly book: LedgerBook;
   /** The newest discovery gave it: the meter may have been exchanged since. */
   property: Property;
   readonly #ofAccount: OfAccount;
   readonly #context: Needs;
   readonly #poll: MeterPoll;
-  readonly #figuresOf = lastAnswer(figures);
-  readonly #houseOf = lastAnswer(
+  readonly #figuresOf = rememberLast(figures);
+  readonly #houseOf = rememberLast(
     (days: Ledger['days'], weather: Weather | null) => weather && openHouse(days, weather),
   );
-  readonly #forecastOf = lastAnswer((from: Day, to: Day, forecast: Forecaster) => forecast({ from, to }));
-  readonly #checkRegister = lastAnswer(checkRegister);
-  readonly #isContradictedBy = lastAnswer(
+  readonly #forecastOf = rememberLast((from: Day, to: Day, forecast: Forecaster) => forecast({ from, to }));
+  readonly #checkRegister = rememberLast(checkRegister);
+  readonly #isContradictedBy = rememberLast(
     (closes: ReadingCloses, readTimes: Ledger['readTimes'], zone: Zone) =>
       isContradicted(closes, [...readTimes.values()], zone),
   );
@@ -84,7 +84,7 @@ export class Meter {
   ) {
     this.account = account;
     this.name = name;
-    this.store = store;
+    this.book = store;
     this.property = property;
     this.#ofAccount = ofAccount;
     this.#context = context;
@@ -97,36 +97,32 @@ export class Meter {
   }
 
   get ledger(): Ledger {
-    return this.store.ledger;
+    return this.book.ledger;
   }
 
   /** The history is complete and saved: there is something to publish. */
   get isComplete(): boolean {
-    return this.store.saved.complete;
+    return this.book.saved.complete;
   }
 
   /** The newest readings were taken at other hours than those it was decided by once. */
   get isContradicted(): boolean {
-    const { isOpenToReadings, readingCloses, saved } = this.store;
+    const { isOpenToReadings, readingCloses, saved } = this.book;
     return isOpenToReadings && this.#isContradictedBy(readingCloses, saved.readTimes, this.#context.zone);
   }
 
   /** Reads what the provider has; `again`: those days instead of what is due. Rejects with the provider's failures. */
-  async poll(
-    provider: Provider,
-    signal: AbortSignal,
-    again?: DaySpan,
-  ): Promise<readonly MeterEvent['change'][]> {
+  async poll(provider: Provider, signal: AbortSignal, again?: DaySpan): Promise<readonly MeterChange[]> {
     const wasComplete = this.ledger.complete;
     const changes = await this.#poll.run(provider, signal, again);
     if (!wasComplete && this.ledger.complete) this.#logHistory();
     return changes;
   }
 
-  /** Part of the view. */
+  /** The newest reading, as the view has it: without all that is computed of the days. */
   reading(): Pick<MeterView, 'meter' | 'readingAt' | 'late'> | null {
     const { clock, config } = this.#context;
-    const ledger = this.store.saved;
+    const ledger = this.book.saved;
     if (!ledger.complete) return null;
     const { newestDay } = this.#figures().totals;
     const readingAt = newestDay === null ? null : this.#readAt(ledger, newestDay);
@@ -139,11 +135,11 @@ export class Meter {
   view(): MeterView | null {
     const newest = this.reading();
     if (newest === null) return null;
-    const { account, friendlyName, name, store } = this;
+    const { account, friendlyName, name, book } = this;
     const { config, zone, witnessOf } = this.#context;
-    const { readingCloses } = store;
+    const { readingCloses } = book;
     const { forecast: _forecast, ...sums } = this.#figures();
-    const { extras, history } = this.#ofAccount;
+    const { extras, journal } = this.#ofAccount;
     const register = extras.register(this.property);
     const configured = configuredMeter(config.meters, this.property, name);
     return {
@@ -160,7 +156,7 @@ export class Meter {
       witness: witnessOf?.(configured?.key, sums.ledger),
       statementMonth: this.completeMonths().next().value ?? null,
       readingCloses,
-      updatedAt: Math.max(this.#poll.updatedAt, history.record.lastSuccessAt ?? 0) || null,
+      updatedAt: Math.max(this.#poll.updatedAt, journal.record.lastSuccessAt ?? 0) || null,
     };
   }
 
@@ -168,7 +164,7 @@ export class Meter {
   completeMonths() {
     const { zone, clock, config } = this.#context;
     const { late_after_hours: lateAfterHours } = config.usage;
-    return completeMonths(this.store.tenancy, { zone, now: clock.now(), lateAfterHours });
+    return completeMonths(this.book.tenancy, { zone, now: clock.now(), lateAfterHours });
   }
 
   /** The forecast of other days than those of the month. */
@@ -195,9 +191,9 @@ export class Meter {
   }
 
   #figures() {
-    const { saved, tenancy } = this.store;
+    const { saved, tenancy } = this.book;
     const house = this.#houseOf(tenancy.days, this.#context.outdoor.weather);
-    return this.#figuresOf(saved, tenancy, this.#today(), this.store.tariffOf(saved), house);
+    return this.#figuresOf(saved, tenancy, this.#today(), this.book.tariffOf(saved), house);
   }
 
   /** A time that the provider does not tell is taken for the end of the day, but for nothing later than its arrival here. */

@@ -6,11 +6,10 @@ import type { Bucket } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT } from '../domain/readingCloses.ts';
 import type { Provider } from '../provider/provider.ts';
 import { ProviderRefused } from '../provider/request.ts';
-import type { AccountContext, MeterEvent } from './context.ts';
+import type { AccountContext, MeterChange } from './context.ts';
 import type { LedgerBook } from './ledgerBook.ts';
 
 type Needs = Pick<AccountContext, 'config' | 'zone' | 'clock' | 'log'>;
-type Changes = readonly MeterEvent['change'][];
 
 const DECISIONS = {
   same_day: 'a reading counts for the day on which it is taken',
@@ -19,7 +18,7 @@ const DECISIONS = {
 
 export class MeterPoll {
   readonly #propertyCustomerId: string;
-  readonly #store: LedgerBook;
+  readonly #book: LedgerBook;
   readonly #context: Needs;
   /** Called after each part of a history that is read for the first time. */
   readonly #onHistory: () => void;
@@ -28,24 +27,24 @@ export class MeterPoll {
   /** Epoch milliseconds; 0: nothing was read yet. */
   updatedAt: number;
 
-  constructor(propertyCustomerId: string, store: LedgerBook, context: Needs, onHistory: () => void) {
+  constructor(propertyCustomerId: string, book: LedgerBook, context: Needs, onHistory: () => void) {
     this.#propertyCustomerId = propertyCustomerId;
-    this.#store = store;
+    this.#book = book;
     this.#context = context;
     this.#onHistory = onHistory;
-    this.updatedAt = Math.max(0, ...[...store.ledger.days.values()].map(({ receivedAt }) => receivedAt));
+    this.updatedAt = Math.max(0, ...[...book.ledger.days.values()].map(({ receivedAt }) => receivedAt));
   }
 
   /** Reads what the provider has; `again`: those days instead of what is due. Rejects with the provider's failures. */
-  async run(provider: Provider, signal: AbortSignal, again?: DaySpan): Promise<Changes> {
-    const store = this.#store;
+  async run(provider: Provider, signal: AbortSignal, again?: DaySpan): Promise<readonly MeterChange[]> {
+    const store = this.#book;
     const { config, zone, clock } = this.#context;
     store.begin();
     const today = zone.dayAt(clock.now());
     if (this.#isToDecide(today, again)) await this.#decide(provider, today, signal);
     const { readingCloses } = store;
     const { origin } = store.ledger;
-    const changes: MeterEvent['change'][] = [];
+    const changes: MeterChange[] = [];
     for (const span of questions(store.ledger, today, config.usage.reread_days, again)) {
       const propertyCustomerId = this.#propertyCustomerId;
       const question = { propertyCustomerId, span, interval: 'day', zone, readingCloses, signal } as const;
@@ -64,8 +63,8 @@ export class MeterPoll {
   }
 
   /** Resolves to what is worth an event: nothing of a first history is. */
-  async #take(buckets: readonly Bucket[], span: DaySpan, today: Day): Promise<Changes> {
-    const store = this.#store;
+  async #take(buckets: readonly Bucket[], span: DaySpan, today: Day): Promise<readonly MeterChange[]> {
+    const store = this.#book;
     const { clock, log } = this.#context;
     const isFirstTime = !store.ledger.complete;
     const merged = merge(store.ledger, buckets, clock.now(), span);
@@ -82,14 +81,14 @@ export class MeterPoll {
 
   /** This holds before the first history, and if all of it is to be read again. */
   #isToDecide(today: Day, again?: DaySpan): boolean {
-    const { isOpenToReadings, isUndecided, ledger } = this.#store;
+    const { isOpenToReadings, isUndecided, ledger } = this.#book;
     const isOfEverything = again && ledger.complete && again.from <= ledger.origin && again.to > today;
     return isOpenToReadings && (isOfEverything || (isUndecided && ledger.readTo === ledger.origin));
   }
 
   /** Looks at when the readings up to the day were taken. Without any, nothing is decided. */
   async #decide(provider: Provider, last: Day, signal: AbortSignal): Promise<void> {
-    const store = this.#store;
+    const store = this.#book;
     const { zone, log } = this.#context;
     const wasUndecided = store.isUndecided;
     const span = { from: addDays(last, 1 - DAYS_LOOKED_AT), to: addDays(last, 1) };

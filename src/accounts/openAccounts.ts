@@ -7,10 +7,11 @@ import { repliesCodec } from '../store/documents.ts';
 import { Account } from './account.ts';
 import type { AccountContext } from './context.ts';
 import { AccountExtras } from './extras.ts';
+import { openJournals } from './journal.ts';
 import type { Meter } from './meter.ts';
 import { SeriesNames } from './names.ts';
-import { openPollHistories, openReplyShapes } from './pollHistory.ts';
 import type { Properties } from './properties.ts';
+import { openReplyShapes } from './replyShapes.ts';
 import { openUpstream } from './upstream.ts';
 
 /** Shared by the accounts of a fleet beyond the process. */
@@ -34,23 +35,23 @@ export async function openAccounts(
   const extrasQueue = concurrencyLimit(1);
   const replies = context.state.document('replies', repliesCodec);
   const onReply = shared.onReply ?? (await openReplyShapes(replies, context));
-  const historyOf = await openPollHistories(context);
+  const journalOf = await openJournals(context);
   const accounts: Account[] = [];
   const ofAll: Properties[] = [];
   // Not all at once: of two properties with the same meter the first keeps its name.
   for (const account of config.accounts) {
     const { id } = account;
     const ofAccount = { ...context, log: context.log.child({ account: id }) };
-    const history = historyOf(id);
+    const journal = journalOf(id);
     const upstream = openUpstream(account, ofAccount, {
       issuerMemory,
       ...(gate ? { gate } : {}),
       onRequest(request) {
-        history.countRequest();
+        journal.countRequest();
         counters.countRequest(request);
       },
       onLogin() {
-        history.countLogin();
+        journal.countLogin();
         counters.logins += 1;
       },
       onRefresh() {
@@ -59,8 +60,8 @@ export async function openAccounts(
       onReply,
       onChange: () => changed(id),
     });
-    const extras = await AccountExtras.open(id, { upstream, history, queue: extrasQueue }, ofAccount);
-    const parts = { upstream, history, extras, names, ofAll, restore };
+    const extras = await AccountExtras.open(id, { upstream, journal, queue: extrasQueue }, ofAccount);
+    const parts = { upstream, journal, extras, names, ofAll, restore };
     const opened = await Account.open(id, parts, ofAccount);
     accounts.push(opened);
     ofAll.push(opened.properties);

@@ -12,14 +12,14 @@ import { cannotRead } from '../domain/sharedMeter.ts';
 import { ledgerCodec } from '../store/ledgerDocument.ts';
 import type { AccountContext } from './context.ts';
 import type { AccountExtras } from './extras.ts';
+import type { AccountJournal } from './journal.ts';
 import { Meter } from './meter.ts';
 import { keptLedgers, ledgerFile, type SeriesNames } from './names.ts';
-import type { PollHistory } from './pollHistory.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface PropertiesParts {
   readonly upstream: Upstream;
-  readonly history: PollHistory;
+  readonly journal: AccountJournal;
   readonly extras: AccountExtras;
   /** Shared by all accounts. */
   readonly names: SeriesNames;
@@ -54,7 +54,7 @@ export class Properties {
   /** Those that the disk has, which claim the ledgers that it has of them. `openMeters` follows, once all accounts have done so. */
   static async open(account: string, parts: PropertiesParts, context: AccountContext): Promise<Properties> {
     const properties = new Properties(account, parts, context);
-    const stored = await parts.upstream.context.read();
+    const stored = await parts.upstream.listed.read();
     // A list of nothing would take back whatever is published of its meters, until the next discovery in a week.
     if (stored !== null && stored.properties.length > 0) await properties.#know(stored);
     return properties;
@@ -78,8 +78,8 @@ export class Properties {
 
   /** Waiting for the account would leave its meters unread. */
   get cannotBeRead(): boolean {
-    const { history, upstream } = this.#parts;
-    const { failingSince } = history.record;
+    const { journal, upstream } = this.#parts;
+    const { failingSince } = journal.record;
     const needsPerson = needsAPerson(upstream.session.status().state);
     return cannotRead({ failingSince, needsPerson }, this.#context.clock.now());
   }
@@ -153,7 +153,7 @@ export class Properties {
     this.#parts.names.give(property, this.account);
     const ledger = state.document(ledgerFile(this.account, property), ledgerCodec);
     // It is written here before it is removed there: after a crash in between, or a failed write, its owner still has it.
-    if (meter && !(await ledger.write(meter.store.document))) {
+    if (meter && !(await ledger.write(meter.book.document))) {
       // It would be written later, and be out of date by then.
       await ledger.remove();
       this.#parts.names.give(property, owner.account);
@@ -169,7 +169,7 @@ export class Properties {
 
   /** Properties may have appeared, or a meter may have been exchanged, since the last discovery. */
   get areDoubtful(): boolean {
-    const { discoveredAt } = this.#parts.history.record;
+    const { discoveredAt } = this.#parts.journal.record;
     // A clock that was far ahead must not put it off for long.
     const ageMs = discoveredAt === null ? Number.POSITIVE_INFINITY : this.#context.clock.now() - discoveredAt;
     return Math.abs(ageMs) >= DISCOVERY_IS_OLD_MS || this.#isSomeRegisterSilent(discoveredAt ?? 0);
@@ -191,9 +191,9 @@ export class Properties {
 
   /** Asks the provider. `keepsUnlisted`: what is read stays although the provider leaves it out. */
   async discover(signal: AbortSignal, keepsUnlisted = false): Promise<void> {
-    const { upstream, history, extras, names, ofAll } = this.#parts;
+    const { upstream, journal, extras, names, ofAll } = this.#parts;
     const answer = await upstream.provider.discover(signal);
-    history.note({ discoveredAt: this.#context.clock.now() });
+    journal.note({ discoveredAt: this.#context.clock.now() });
     const before = this.#listed?.properties ?? [];
     const propertiesOf = (properties: Properties) =>
       (properties.meters ?? []).map(({ property }) => property);
@@ -201,7 +201,7 @@ export class Properties {
     const properties = withFound(before, answer.properties, unlisted, ofAll.flatMap(propertiesOf));
     const listed = { ...answer, properties };
     this.#context.log.info({ properties: properties.length }, 'heat meters found');
-    await upstream.context.write(listed);
+    await upstream.listed.write(listed);
     this.#noteExchanges(before, properties);
     await extras.askSite(signal);
     await names.claim(properties);
@@ -252,7 +252,7 @@ export class Properties {
 
   async #openMeter(property: Property, name: string, predecessor?: Meter): Promise<Meter> {
     const meter = await Meter.open({ account: this.account, property, name }, this.#parts, this.#context);
-    if (predecessor?.ledger.complete) await meter.store.restore(predecessor.store.history);
+    if (predecessor?.ledger.complete) await meter.book.restore(predecessor.book.history);
     return meter;
   }
 }

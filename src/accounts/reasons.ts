@@ -19,7 +19,7 @@ export function meterReasons(
       hint: 'They count once the provider reports the same amounts again.',
     });
   if (meter.isContradicted) {
-    const isSame = meter.store.readingCloses === 'same_day';
+    const isSame = meter.book.readingCloses === 'same_day';
     const [taken, counted] = isSame ? ['the first hours', 'that day'] : ['the second half', 'the day before'];
     const request = JSON.stringify({ from: ledger.origin });
     reasons.push({

@@ -1,7 +1,7 @@
 // A function that remembers its last answer: states are composed far more often than what they are computed of changes.
 
 /** The same answer for the same arguments, by identity. */
-export function lastAnswer<Args extends readonly unknown[], Answer>(
+export function rememberLast<Args extends readonly unknown[], Answer>(
   compute: (...args: Args) => Answer,
 ): (...args: Args) => Answer {
   let last: { readonly args: Args; readonly answer: Answer } | null = null;

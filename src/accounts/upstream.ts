@@ -7,7 +7,7 @@ import { LoginBudget } from '../auth/loginBudget.ts';
 import { asksForOffline, Issuer } from '../auth/oidc.ts';
 import { Session } from '../auth/session.ts';
 import type { Grant } from '../auth/tokens.ts';
-import type { Account, Config } from '../config/schema.ts';
+import type { Config, Account as ConfiguredAccount } from '../config/schema.ts';
 import { totpParameters } from '../config/secret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import type { EntityContext } from '../domain/reading.ts';
@@ -42,7 +42,7 @@ type Needs = Pick<
 > &
   Partial<Pick<AccountContext, 'limit'>>;
 type HttpClient = ReturnType<typeof createHttpClient>;
-type Provider = NonNullable<Config['provider']>;
+type ProviderSection = NonNullable<Config['provider']>;
 
 interface Options {
   /** A command may run beside a daemon: it refreshes only what it can store for the daemon. */
@@ -64,29 +64,29 @@ interface Options {
   readonly onReply?: (reply: Reply) => void;
 }
 
-export function openUpstream(account: Account, context: Needs, options: Options) {
+export function openUpstream(account: ConfiguredAccount, context: Needs, options: Options) {
   const { config, state, clock, log, scrubber, openProvider = openMonetization } = context;
   const inPlace = placesOf(context.limit ?? concurrencyLimit(1));
-  const { provider } = config;
-  if (!provider) throw new TypeError('an account without a provider passed the configuration');
+  const { provider: section } = config;
+  if (!section) throw new TypeError('an account without a provider passed the configuration');
   const { id, username } = account;
   // An e-mail address is personal; a plain user name may be a common word in the log.
   if (username.includes('@')) scrubber.register(username);
-  const documentOf = ownDocuments(account, provider, state);
+  const documentOf = ownDocuments(account, section, state);
   /** Its holder may read, use and replace the account's tokens. */
   const withLock = <T>(step: (isHeld: boolean) => Promise<T>) =>
     state.withLock(`accounts/${id}/session`, clock, step);
-  const { toIssuer, toApi } = openClients(provider, clock, options);
-  const parts = { provider, toIssuer, documentOf, withLock };
+  const { toIssuer, toApi } = openClients(section, clock, options);
+  const parts = { section, toIssuer, documentOf, withLock };
   const { issuer, login, budget, session } = openSession(account, context, options, parts);
-  const { ask, askExtra, reachApi } = openApi(provider, {
+  const { ask, askExtra, reachApi } = openApi(section, {
     ...options,
     send: toApi.send,
     session,
     inPlace,
     clock,
   });
-  const identity = (signal?: AbortSignal) => inPlace(signal, () => identityOf(session, provider, scrubber));
+  const identity = (signal?: AbortSignal) => inPlace(signal, () => identityOf(session, section, scrubber));
   return {
     issuer,
     login,
@@ -99,27 +99,27 @@ export function openUpstream(account: Account, context: Needs, options: Options)
     reachApi,
     // The provider that this program reads: another one is a folder beside `monetization`.
     provider: openProvider({ username, ask, askExtra, identity, log }),
-    context: documentOf('context', contextCodec) as Document<EntityContext>,
+    listed: documentOf('context', contextCodec) as Document<EntityContext>,
     extras: documentOf('extras', extrasCodec),
   };
 }
 
 type DocumentOf = ReturnType<typeof ownDocuments>;
 
-const provenanceOf = ({ issuer, client_id, api_url }: Provider): string =>
+const provenanceOf = ({ issuer, client_id, api_url }: ProviderSection): string =>
   JSON.stringify([issuer, client_id, api_url]);
 
 /** Other tokens under the same account id must not be used: those of another user, client or address. */
-function ownDocuments({ id, username }: Account, provider: Provider, state: Needs['state']) {
+function ownDocuments({ id, username }: ConfiguredAccount, section: ProviderSection, state: Needs['state']) {
   const owner = createHash('sha256')
-    .update(JSON.stringify([provenanceOf(provider), username]))
+    .update(JSON.stringify([provenanceOf(section), username]))
     .digest('base64url');
   return <T>(name: string, codec: Codec<Owned<T>>): Document<T> =>
     owned(state.document(`accounts/${id}/${name}`, codec), owner);
 }
 
 interface SessionParts {
-  readonly provider: Provider;
+  readonly section: ProviderSection;
   readonly toIssuer: HttpClient;
   readonly documentOf: DocumentOf;
   readonly withLock: <T>(step: (isHeld: boolean) => Promise<T>) => Promise<T>;
@@ -127,13 +127,13 @@ interface SessionParts {
 
 /** The session, and the ways in which the account signs in for it. */
 function openSession(
-  account: Account,
+  account: ConfiguredAccount,
   { config, state, clock, log, scrubber, scryptCost }: Needs,
   options: Options,
-  { provider, toIssuer, documentOf, withLock }: SessionParts,
+  { section, toIssuer, documentOf, withLock }: SessionParts,
 ) {
   const issuer = new Issuer({
-    ...provider,
+    ...section,
     codeSeconds: account.totp_secret ? LONGEST_CODE_SECONDS : null,
     fetch: toIssuer.fetch,
     clock,
@@ -150,11 +150,11 @@ function openSession(
   const zone = zoneOf(config.usage.timezone);
   const login = new Login({
     issuer,
-    form: openForm(provider, issuer, toIssuer, clock),
-    signIn: options.signIn ?? provider.sign_in,
+    form: openForm(section, issuer, toIssuer, clock),
+    signIn: options.signIn ?? section.sign_in,
     account,
     oneTimeCode: codeOf(account, clock) ?? options.askCode ?? null,
-    context: JSON.stringify([provenanceOf(provider), ...loginMarks(provider)]),
+    context: JSON.stringify([provenanceOf(section), ...loginMarks(section)]),
     budget,
     timeWords: (instant) => timeWords(zone, instant, clock.now()),
     wayIn: documentOf('way-in', wayInCodec),
@@ -165,7 +165,7 @@ function openSession(
     issuer,
     login,
     budget,
-    wantsRefreshToken: provider.offline_access,
+    wantsRefreshToken: section.offline_access,
     tokens: options.anyScopes ? tokens : askedWith(issuer.scopes, tokens),
     clock,
     log,
@@ -180,7 +180,7 @@ function openSession(
 }
 
 function openClients(
-  { ca_file: caFile }: Provider,
+  { ca_file: caFile }: ProviderSection,
   clock: Clock,
   { gate, onRequest }: Options,
 ): { readonly toApi: HttpClient; readonly toIssuer: HttpClient } {
@@ -191,7 +191,7 @@ function openClients(
 }
 
 /** Defaults are left out, so that marks on a disk still match that were made before there was such a key. */
-const loginMarks = ({ scopes, redirect_uri, sign_in, claims }: Provider): unknown[] => [
+const loginMarks = ({ scopes, redirect_uri, sign_in, claims }: ProviderSection): unknown[] => [
   scopes,
   ...(redirect_uri ? [redirect_uri] : []),
   ...(sign_in === 'auto' ? [] : [sign_in]),
@@ -200,7 +200,7 @@ const loginMarks = ({ scopes, redirect_uri, sign_in, claims }: Provider): unknow
 
 /** `null`: none is registered for the client. */
 function openForm(
-  { redirect_uri: redirectUri, timeout_seconds: timeoutSeconds, ca_file: caFile }: Provider,
+  { redirect_uri: redirectUri, timeout_seconds: timeoutSeconds, ca_file: caFile }: ProviderSection,
   issuer: Issuer,
   { send }: HttpClient,
   clock: Clock,
@@ -244,12 +244,12 @@ interface ApiParts extends Pick<Options, 'onReply' | 'isCommand'>, Pick<HttpClie
   readonly clock: Clock;
 }
 
-function openApi(provider: Provider, { send, session, inPlace, clock, onReply, isCommand }: ApiParts) {
+function openApi(section: ProviderSection, { send, session, inPlace, clock, onReply, isCommand }: ApiParts) {
   const api = {
-    baseUrl: provider.api_url,
-    timeoutSeconds: provider.timeout_seconds,
+    baseUrl: section.api_url,
+    timeoutSeconds: section.timeout_seconds,
     send,
-    caFile: provider.ca_file,
+    caFile: section.ca_file,
     clock,
     accessToken: (rejected: readonly string[]) => session.accessToken(rejected),
     onReply,
@@ -299,17 +299,17 @@ const NO_API = {
 /** The customer of the session, for a provider that reads by it. */
 async function identityOf(
   session: Session,
-  provider: Provider,
+  section: ProviderSection,
   scrubber: AccountContext['scrubber'],
 ): Promise<Identity> {
   const accessToken = await session.accessToken();
   try {
-    const identity = readIdentity(accessToken, provider);
+    const identity = readIdentity(accessToken, section);
     scrubber.register(identity.customerCode);
     return identity;
   } catch (err) {
     // A claim that the provider reads by is no fault of the session: as long as it is renewed, no login follows.
-    const isKept = provider.keep_alive && session.isRenewable;
+    const isKept = section.keep_alive && session.isRenewable;
     if (err instanceof Failure && !isKept) await session.useless(err);
     throw err;
   }
@@ -319,7 +319,7 @@ const areUsual = ({ customer_code, site_code }: { customer_code: string; site_co
   customer_code === 'customer_code' && site_code === 'sites';
 
 /** `null`: no secret makes its one-time codes. */
-const codeOf = ({ totp_secret: secret }: Account, clock: Clock): OneTimeCode | null =>
+const codeOf = ({ totp_secret: secret }: ConfiguredAccount, clock: Clock): OneTimeCode | null =>
   secret
     ? async () => {
         const parameters = totpParameters(await secret.read());

@@ -23,7 +23,7 @@ interface RefreshPlanParts {
   readonly random: () => number;
   readonly log: Log;
   /** Keeps the failures for the next process that has the account. */
-  readonly history: {
+  readonly journal: {
     readonly record: Pick<AccountRecord, 'refresh'>;
     note(changes: Pick<AccountRecord, 'refresh'>): void;
   };
@@ -47,8 +47,8 @@ export class RefreshPlan {
   #retryAt: number;
 
   constructor(parts: RefreshPlanParts) {
-    const { clock, history } = parts;
-    const pauseMs = (history.record.refresh?.retryAt ?? 0) - clock.now();
+    const { clock, journal } = parts;
+    const pauseMs = (journal.record.refresh?.retryAt ?? 0) - clock.now();
     this.#parts = parts;
     // The clock may have been ahead when it was noted.
     this.#retryAt = clock.monotonic() + Math.min(pauseMs, LONGEST_PAUSE_MS);
@@ -69,13 +69,13 @@ export class RefreshPlan {
 
   /** Refreshes, unless something else has done it meanwhile. Never rejects. */
   async run(signal: AbortSignal): Promise<RefreshOutcome> {
-    const { session, history } = this.#parts;
+    const { session, journal } = this.#parts;
     const current = await this.#current();
     if (current === null || (this.#msUntilDue(current) ?? 1) > 0) return NOT_DUE;
     try {
       const hasTokens = await session.renew();
-      const isOver = history.record.refresh !== null && hasTokens;
-      history.note({ refresh: null });
+      const isOver = journal.record.refresh !== null && hasTokens;
+      journal.note({ refresh: null });
       if (isOver) this.#parts.log.info('the session has new tokens again');
       return { ...NOT_DUE, isOver };
     } catch (fault) {
@@ -86,24 +86,24 @@ export class RefreshPlan {
 
   /** Each kind of trouble is news once: the issuer may be asked often while it is away. */
   #failed(fault: unknown, current: CurrentTokens): RefreshOutcome {
-    const { clock, history, log } = this.#parts;
+    const { clock, journal, log } = this.#parts;
     const failures = this.#failuresOf(current) + 1;
     const pauseMs = this.#pauseMs(fault, failures, current);
     const words = safeWords(fault);
     const trouble = words.message;
     // With other tokens the trouble of before was over.
-    const isNews = failures === 1 || trouble !== history.record.refresh?.trouble;
+    const isNews = failures === 1 || trouble !== journal.record.refresh?.trouble;
     const { obtainedAt } = current.set;
     const retryAt = Math.round(clock.now() + pauseMs);
     this.#retryAt = clock.monotonic() + pauseMs;
-    history.note({ refresh: { obtainedAt, failures, retryAt, trouble } });
+    journal.note({ refresh: { obtainedAt, failures, retryAt, trouble } });
     if (isNews) log.warn(words, 'refresh ahead of expiry failed');
     return { fault, isNews, isOver: false };
   }
 
   /** Another refresh token alone is no success: the pauses go on. */
   #failuresOf({ set }: CurrentTokens): number {
-    const { refresh } = this.#parts.history.record;
+    const { refresh } = this.#parts.journal.record;
     return refresh?.obtainedAt === set.obtainedAt ? refresh.failures : 0;
   }
 

@@ -52,7 +52,7 @@ export const invoices: Command<'invoices'> = async (given, io) => {
 
 /** The invoices of all billing profiles. */
 async function readInvoices({ upstream }: Opened, { clock, interrupted: signal }: Io): Promise<Invoice[]> {
-  const { provider, context } = upstream;
+  const { provider, listed: context } = upstream;
   const { personCustomerId, billingProfileIds } = (await context.read()) ?? (await provider.discover(signal));
   const asked = { personCustomerId, billingProfileIds, now: clock.now(), signal };
   const { byProfile } = (await provider.invoices?.(asked)) ?? {};

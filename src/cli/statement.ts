@@ -1,9 +1,9 @@
 // heat2mqtt statement: one page about one complete month, from what is on this disk. No request is made.
 import { join, resolve } from 'node:path';
 import { currencyOf } from '../accounts/extras.ts';
-import { lastAnswer } from '../accounts/lastAnswer.ts';
 import { chosenMonth } from '../accounts/meter.ts';
 import { configuredMeter, knownMeters } from '../accounts/names.ts';
+import { rememberLast } from '../accounts/rememberLast.ts';
 import { openWitnesses } from '../daemon/witnesses.ts';
 import { registerOf } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
@@ -34,7 +34,7 @@ export const statement: Command<'statement'> = async (given, io) => {
   const settings = await loadSettings(given, io);
   const wanted = { month: words[0], meter: options.meter };
   // A household has one disk for all of its accounts.
-  const read = lastAnswer((household: HouseholdSettings) => readDisk(household, io));
+  const read = rememberLast((household: HouseholdSettings) => readDisk(household, io));
   let worst: number = EXIT.fine;
   for await (const { id, open } of householdsOf(settings, options)) {
     const sheets = await open()

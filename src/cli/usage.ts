@@ -80,7 +80,7 @@ function pricesFrom(text: string | undefined): Prices | null {
 
 /** Asks for the properties that the daemon has found; for those found now if there are none yet, or if the provider no longer knows them. */
 async function readMeters(opened: Opened, period: Period, format: Format, io: Io): Promise<MeterUsage[]> {
-  const { provider, context } = opened.upstream;
+  const { provider, listed: context } = opened.upstream;
   const readAll = async (properties: readonly Property[]) => {
     const read: MeterUsage[] = [];
     for (const property of properties) read.push(await readMeter(opened, property, period, format, io));

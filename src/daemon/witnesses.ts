@@ -1,6 +1,6 @@
 // The meters' own registers: heard on the daemon's own connection, kept on the disk, and shown beside the provider's days.
 import type { AccountContext } from '../accounts/context.ts';
-import { lastAnswer } from '../accounts/lastAnswer.ts';
+import { rememberLast } from '../accounts/rememberLast.ts';
 import type { Micro } from '../domain/amount.ts';
 import type { Reason } from '../domain/health.ts';
 import { compareWitness } from '../domain/insight/witnessDays.ts';
@@ -82,7 +82,7 @@ class Witness {
   readonly #options: WitnessOptions;
   readonly #context: Needs;
   readonly #document: Document<WitnessRecord>;
-  readonly #compare = lastAnswer(compareWitness);
+  readonly #compare = rememberLast(compareWitness);
   /** Refusals that the log has told. */
   readonly #logged = new Set<string>();
   #now: Shown;

@@ -34,14 +34,13 @@ interface KeptDue {
 }
 
 /** The outcome of a poll. `retryMs`: until the next try, `null` where waiting does not help. */
-interface Polled {
+interface PollEnd {
   readonly fault: unknown;
   readonly retryMs: number | null;
 }
 
 // A mistake of the clock, or of the other side, must not silence an account for longer.
 const LONGEST_PAUSE_MS = 30 * 60_000;
-const NEVER_ASKED_TO_WAIT = Number.NEGATIVE_INFINITY;
 
 /** The program has started. `isRecent`: everything was read so lately that the schedule is soon enough. */
 export function dueAtStart(stored: KeptDue, isRecent: boolean, slot: number, moment: Moment): Due {
@@ -49,7 +48,7 @@ export function dueAtStart(stored: KeptDue, isRecent: boolean, slot: number, mom
   return {
     slotAt: isRecent ? Math.min(stored.pollAt ?? slot, slot) : moment.now,
     retryAt: null,
-    notBefore: pauseMs > 0 ? moment.monotonic + pauseMs : NEVER_ASKED_TO_WAIT,
+    notBefore: moment.monotonic + pauseMs,
   };
 }
 
@@ -58,12 +57,12 @@ export function notAfter(slot: number, due: Due): Due {
   return due.slotAt > slot ? { ...due, slotAt: slot } : due;
 }
 
-export function dueAfterPoll({ fault, retryMs }: Polled, slot: number, { monotonic }: Moment): Due {
+export function dueAfterPoll({ fault, retryMs }: PollEnd, slot: number, { monotonic }: Moment): Due {
   const pauseMs = fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0;
   return {
     slotAt: slot,
     retryAt: fault === null || retryMs === null ? null : monotonic + retryMs,
-    notBefore: pauseMs > 0 ? monotonic + pauseMs : NEVER_ASKED_TO_WAIT,
+    notBefore: monotonic + pauseMs,
   };
 }
 

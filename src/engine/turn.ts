@@ -37,14 +37,14 @@ export async function pollTurn(
   // A stop in the middle of a poll says nothing about the provider.
   if (turn.signal.aborted) return null;
   const { fault } = outcome;
-  const { history } = account;
+  const { journal } = account;
   const { clock, counters, log, zone } = context;
   counters.countPoll(fault);
-  history.notePoll(fault === null ? null : safeWords(fault));
-  const retryMs = fault === null ? null : account.retryDelayMs(fault, history.record.failures);
+  journal.notePoll(fault === null ? null : safeWords(fault));
+  const retryMs = fault === null ? null : account.retryDelayMs(fault, journal.record.failures);
   const moment = momentOf(clock);
   const due = dueAfterPoll({ fault, retryMs }, turn.slot(), moment);
-  history.note(keptDue(due, moment));
+  journal.note(keptDue(due, moment));
   if (fault !== null)
     logFailed(account.id, fault, retryMs === null ? null : zone.iso(moment.now + retryMs), log);
   return { outcome, due, events: eventsOfPoll(account, outcome, turn.wasFailing, context) };
@@ -66,6 +66,7 @@ export async function refreshTurn(
 ): Promise<Refreshed> {
   const { fault, isNews, isOver } = await account.refreshPlan.run(signal);
   const { state, accessExpiresAt } = account.upstream.session.status();
+  // The issuer has ended the session, and the login got no answer: a poll tries that again, as after any failure.
   const isLost = fault !== null && state === 'provider_down' && accessExpiresAt === null;
   return {
     fault,
@@ -105,7 +106,7 @@ export function logPolled({ id, meters, extras }: Account, { events }: AccountOu
 
 /** The newest day that any of the meters has, and what all of them used on it. */
 function newestOf(meters: NonNullable<Account['meters']>) {
-  const ledgers = meters.filter(({ isComplete }) => isComplete).map(({ store }) => store.saved);
+  const ledgers = meters.filter(({ isComplete }) => isComplete).map(({ book }) => book.saved);
   const newest = ledgers
     .flatMap(({ days }) => newestDay(days) ?? [])
     .sort()

@@ -1,7 +1,7 @@
 // One process of a fleet: wires it together, starts it and stops it, and begins again under another number where its own was taken.
 import type { AccountContext } from '../accounts/context.ts';
 import { Counters } from '../accounts/metrics.ts';
-import { openReplyShapes } from '../accounts/pollHistory.ts';
+import { openReplyShapes } from '../accounts/replyShapes.ts';
 import type { Config, Fleet } from '../config/schema.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import type { CronTimes } from '../engine/schedule.ts';

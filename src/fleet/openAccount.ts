@@ -87,7 +87,7 @@ async function openAnew(ties: Ties, parts: OpenAccountParts): Promise<OpenAccoun
     changed: () => undefined,
     state: stored,
   };
-  const [account] = await openAccounts(context, (meter) => meter.store.restore(null), {
+  const [account] = await openAccounts(context, (meter) => meter.book.restore(null), {
     ...shared,
     names: namesIn(ties),
     gate: (to) => pace.gateTo(to, () => ties.claim, claims),

@@ -43,7 +43,7 @@ const NOTHING = { topics: {}, components: {}, lists: null, events: [] };
 /** The account goes on from what the turn before has left. */
 export async function readPublished(claim: Claim, account: Account): Promise<Published> {
   // A household that was moved here may have left some untold.
-  const ofHousehold = { ...NOTHING, told: account.told, events: account.history.record.untold };
+  const ofHousehold = { ...NOTHING, told: account.told, events: account.journal.record.untold };
   const published = (await documentOf(claim).read()) ?? ofHousehold;
   account.told = published.told;
   return published;
@@ -71,6 +71,7 @@ export async function publishNews(ended: Ended, link: Sender, writeDown: () => P
   const before = { ...published, ...ofOwnMeters(published, claim, context) };
   const meters = account.meterViews();
   const events = [...before.events, ...ended.events, ...eventsOfStates(account, meters, context)];
+  // From here on this document remembers them, and those of the account need not.
   for (const { onAnswered } of events) onAnswered?.();
   const hasNews = claim.stored.hasNews();
   const lists = `${about.version} ${account.extras.currency}`;

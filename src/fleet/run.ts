@@ -1,5 +1,5 @@
-// One run of one account under a claim: open what is stored, do what is due, publish, write everything in one statement and
-// give the account back. News are written before they are published.
+// One run of one account under a claim: open what is stored, do what is due, write what is new, publish, and give the account back with
+// everything else, in one statement. A run without news writes once.
 import type { Account } from '../accounts/account.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import type { SharedInFleet } from '../accounts/openAccounts.ts';
@@ -106,7 +106,7 @@ function columnsAfter(
   { clock, zone }: AccountContext,
 ): Columns & { readonly poll_at?: Date } {
   const { state } = account.upstream.session.status();
-  const { requests, logins } = account.history.today();
+  const { requests, logins } = account.journal.today();
   const now = clock.now();
   const columns = {
     requests_today: requests,
@@ -118,7 +118,7 @@ function columnsAfter(
   };
   if (polled === null) return columns;
   const { fault } = polled.outcome;
-  const { pollAt, retryAfter } = account.history.record;
+  const { pollAt, retryAfter } = account.journal.record;
   // An account that is well may still be one too many.
   const [duplicate] = duplicateReasons(account);
   return {

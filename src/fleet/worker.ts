@@ -30,10 +30,10 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
       const free = concurrency - running.size;
       // Unpublished messages would keep the account from others.
       const mayWork = free > 0 && link.status().connected && pace.pausedMs() === 0;
-      const fresh = [...running.keys()].filter(({ row }) => row.first_history).length;
-      const firstHistories = Math.min(free, Math.max(0, share - fresh));
+      const underWay = [...running.keys()].filter(({ row }) => row.first_history).length;
+      const firstHistories = Math.min(free, Math.max(0, share - underWay));
       const taken = mayWork ? ((await claims.take(free, firstHistories).catch(tell)) ?? []) : [];
-      // Only now: a renewal does not see the claim of a statement that has not ended.
+      // A renewal that came before the end of the statement would not find these rows, and end their claims.
       for (const claim of taken) running.set(claim, run(claim));
       await clock.sleep(taken.length > 0 || free === 0 ? GATHER_MS : LOOK_MS, signal);
     }
@@ -48,7 +48,7 @@ export function startWorker(claimSeconds: number, parts: ProcessParts) {
       logDropped(claim, err);
       const { columns, end } = afterFailedRun(claim, err, context);
       // A claim that cannot be given back ends by itself.
-      await claim.giveBack(columns, end).catch(() => undefined);
+      await claim.abandon(columns, end).catch(() => undefined);
     } finally {
       claim.end();
       running.delete(claim);

@@ -6,8 +6,9 @@ export interface Document<T> {
   /** `null` when there is none, or none that can be understood. Rejects with state_unreadable where a command's user may not read. */
   read(): Promise<T | null>;
   /**
-   * Resolves to true once the document will survive the process; to false where it could not be kept, which the store tells and
-   * tries again. Rejects only where the process may not go on.
+   * Resolves to true once the document will survive the process, or is in the claim of a fleet, which writes it before anything is
+   * published; to false where it could not be kept, which the store tells and tries again. Rejects only where the process may not go
+   * on.
    */
   write(value: T): Promise<boolean>;
   remove(): Promise<boolean>;

@@ -1,6 +1,7 @@
 // The poll history of all accounts: one document, with a place for whatever an account may be called.
 import { expect, test } from 'vitest';
-import { openPollHistories, openReplyShapes } from '../../src/accounts/pollHistory.ts';
+import { openJournals } from '../../src/accounts/journal.ts';
+import { openReplyShapes } from '../../src/accounts/replyShapes.ts';
 import { zone } from '../../src/domain/period.ts';
 import { place } from '../store/directory.ts';
 import { handClock } from '../support/clock.ts';
@@ -11,7 +12,7 @@ const DAY_MS = 24 * 3_600_000;
 async function openHome(id = 'home', home?: Awaited<ReturnType<typeof place>>) {
   const clock = handClock('2026-03-10T12:00:00Z');
   const { open } = home ?? (await place());
-  const historyOf = await openPollHistories({ state: await open(), zone: zone('Europe/Dublin'), clock });
+  const historyOf = await openJournals({ state: await open(), zone: zone('Europe/Dublin'), clock });
   return { clock, history: historyOf(id) };
 }
 

@@ -179,7 +179,7 @@ async function meterOf(usage: object) {
   const property = { propertyCustomerId: '600001', meterIdentifiers: ['70418235'], ...own };
   const meter = await Meter.open(
     { account: 'home', property, name: '70418235' },
-    { extras: { currency: 'EUR', register: () => null }, history: { record: { lastSuccessAt: null } } },
+    { extras: { currency: 'EUR', register: () => null }, journal: { record: { lastSuccessAt: null } } },
     {
       config: fileSchema.parse({ usage: { history_since: '2025-01-01', ...usage } }),
       zone: zone('Europe/Dublin'),
@@ -202,7 +202,7 @@ test('asks again from its origin on when a history comes back from the broker du
   await poll({
     async usage({ span }) {
       asked.push(span.from);
-      if (asked.length === 1) await meter.store.restore({ ...retained, days: new Map() });
+      if (asked.length === 1) await meter.book.restore({ ...retained, days: new Map() });
       return [];
     },
   });

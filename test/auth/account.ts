@@ -111,7 +111,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
     tokens: memoryStore<TokenSet>(),
     budgetStore: memoryStore<LoginBudgetRecord>(),
     wayIn: memoryStore<WayIn>(),
-    history: openHistory(),
+    journal: openJournal(),
     /** As the user has written it down; `null`: the secret file is gone. */
     password: 'demo' as string | null,
     /** `undefined`: none is configured; `null`: its file is gone. */
@@ -167,7 +167,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
 }
 
 /** The failures of refreshes, which outlive a process. */
-function openHistory() {
+function openJournal() {
   return {
     record: { refresh: null as AccountRecord['refresh'] },
     note(changes: Pick<AccountRecord, 'refresh'>) {

@@ -23,14 +23,14 @@ const HISTORY = {
 /** A new ledger, about which a broker has been silent, and what that says later. */
 async function open() {
   const { open: openState, log, lines } = await place();
-  const store = await LedgerBook.open('ledger', {
+  const book = await LedgerBook.open('ledger', {
     config: fileSchema.parse({}),
     zone: zone('Europe/Dublin'),
     state: await openState(),
     clock: handClock('2025-02-01T12:00:00Z'),
     log,
   });
-  const meter = { name: '70418235', store } as Meter;
+  const meter = { name: '70418235', book } as Meter;
   const reopened: Meter[] = [];
   let sayLate = (_incoming: Incoming) => {};
   const history = new HistoryOnBroker(new Topics('heat2mqtt'), log);
@@ -41,7 +41,7 @@ async function open() {
   history.open({ readRetained }, (one) => reopened.push(one));
   await history.restore(meter);
   return {
-    store,
+    store: book,
     meter,
     reopened,
     lines,

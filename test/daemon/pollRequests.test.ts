@@ -25,7 +25,7 @@ function open(fault: unknown = null) {
   const { log } = logLines();
   const spans: unknown[] = [];
   const record = { polls: [], failures: 0, lastSuccessAt: null, pollAt: null, retryAfter: null, untold: [] };
-  const history = {
+  const journal = {
     record,
     notePoll: () => undefined,
     note: () => undefined,
@@ -38,7 +38,7 @@ function open(fault: unknown = null) {
     properties: { duplicates: () => [] },
     extras: { currency: 'EUR' },
     upstream: { session: { status: () => ({ state: 'ok' }), current: async () => null } },
-    history,
+    journal,
     retryDelayMs: () => 60_000,
     async poll(_signal: AbortSignal, span: unknown) {
       spans.push(span);

@@ -121,7 +121,7 @@ test("counts a fault as the account's own when it comes neither of a pause nor o
     await expect(gate(to).enter()).rejects.toMatchObject({ code: 'fleet_paused' });
   expect(after(fault)).toEqual(noFailure(600_000));
   // The run has stopped, and the account is still ours to give back.
-  await claim.giveBack({}, after(fault).end);
+  await claim.abandon({}, after(fault).end);
 });
 
 test.each<[string, Partial<ClaimedRow> & { readonly inMs: number }, number]>([

@@ -88,7 +88,7 @@ test('keeps what is known of the login, and nothing else of the run, when a clai
   const { claim, put, names } = await openClaim();
   for (const name of ['journal', 'login-budget', 'way-in', 'extras', 'context'])
     await put(name, { code: 'c' });
-  await claim.giveBack({}, END);
+  await claim.abandon({}, END);
   expect(names()).toEqual([['login-budget', 'way-in']]);
 });
 
@@ -284,7 +284,7 @@ describe('what is stored of an account that was given back', () => {
     const dropped = await openGivenBack();
     const { claimed } = await dropped.next();
     await claimed.stored.document('accounts/a/extras', AS_IT_IS).write({ value: {} });
-    await claimed.giveBack({}, END);
+    await claimed.abandon({}, END);
     expect(await dropped.next()).toMatchObject(FRESH);
 
     const { next, row } = await openGivenBack();
@@ -301,7 +301,7 @@ describe('what is stored of an account that was given back', () => {
     row.kept = [{ ...kept[0], sealed: Buffer.from('damaged') }];
     const damaged = await taken();
     await expect(damaged.open()).rejects.toMatchObject({ code: 'damaged_document' });
-    await damaged.giveBack({}, END);
+    await damaged.abandon({}, END);
     row.kept = kept;
     expect(await next()).toMatchObject(FRESH);
   });

@@ -64,7 +64,7 @@ async function tryProvider(
   const upstream = openUpstreamBeside(settings, io, account, { onLogin });
   const { provider, session } = upstream;
   await upstream.askForLogin();
-  const stored = (await upstream.context.read())?.properties ?? [];
+  const stored = (await upstream.listed.read())?.properties ?? [];
   const discovered = await provider.discover().catch(async (err) => {
     throw await withNextLogin(err, upstream);
   });

@@ -1,6 +1,7 @@
 // Tells what a meter itself has said so far, as the daemon has written it down: when, and whether the provider's days are the same ones.
-import { lastAnswer } from '../../accounts/lastAnswer.ts';
+
 import { configuredMeter, knownMeters } from '../../accounts/names.ts';
+import { rememberLast } from '../../accounts/rememberLast.ts';
 import { openWitnesses } from '../../daemon/witnesses.ts';
 import { toUnits } from '../../domain/amount.ts';
 import { openLedger } from '../../domain/ledger.ts';
@@ -17,7 +18,7 @@ export function witnessChecks(settings: Settings, clock: Clock): readonly Check[
   const { config, state, zone } = settings;
   const configured = Object.entries(config.meters).filter(([, { witness }]) => witness !== undefined);
   // Read once for all checks, with the first of them.
-  const read = lastAnswer(async () => ({
+  const read = rememberLast(async () => ({
     witnesses: await openWitnesses({ ...settings, clock }, () => undefined),
     meters: await knownMeters(state, config),
   }));

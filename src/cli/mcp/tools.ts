@@ -286,7 +286,7 @@ const healthTool = tool({
   answer: healthAnswer,
   reply(accounts) {
     const records = accounts.map(({ number, account, view, meters }) => {
-      const { lastPollAt, lastSuccessAt, failures, lastError } = account.history.record;
+      const { lastPollAt, lastSuccessAt, failures, lastError } = account.journal.record;
       const { zone } = view;
       const instant = (at: number | null) => (at === null ? null : zone.iso(at));
       return {

@@ -1,5 +1,5 @@
 // The documents of an owner as all readers of a moment get them: composed once, and each long list written once.
-import { lastAnswer } from '../../accounts/lastAnswer.ts';
+import { rememberLast } from '../../accounts/rememberLast.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Retained } from '../../publication/retainedDiff.ts';
 
@@ -13,7 +13,7 @@ export function sharedDocuments(compose: (owner: string) => readonly Retained[],
       const before = composed.get(owner);
       if (before !== undefined) return before;
       const documents = compose(owner).map((document) =>
-        'write' in document ? { ...document, write: lastAnswer(() => document.write()) } : document,
+        'write' in document ? { ...document, write: rememberLast(() => document.write()) } : document,
       );
       composed.set(owner, documents);
       clock.after(MOMENT_MS, () => {

@@ -22,7 +22,7 @@ export interface Beat {
   readonly run: () => Promise<void>;
 }
 
-const LOOK_MS = 1_000;
+const TICK_MS = 1_000;
 const COOLDOWN_MS = 5 * 60_000;
 // A poll also waits for disk and broker, while others may ask. More at once would keep refreshes waiting for their place.
 const POLLS_PER_PLACE = 8;
@@ -41,7 +41,7 @@ export class Household {
   readonly #turns = new Set<Promise<void>>();
   /** The outcomes of the polls since no poll was under way. */
   #outcomes: AccountOutcome[] = [];
-  #lookedAt: number;
+  #tickedAt: number;
   #running: Promise<void> | null = null;
   /** Ends the wait for the next look. */
   #wake: () => void = () => undefined;
@@ -55,7 +55,7 @@ export class Household {
       return { slot: nextSlot(tick, jitterMs), stepMs: tick.stepMs };
     };
     this.#cooldown = new RateLimit(clock, 1, COOLDOWN_MS);
-    this.#lookedAt = clock.monotonic();
+    this.#tickedAt = clock.monotonic();
     // Without accounts there is nothing to schedule.
     const next = accounts.length > 0 ? this.#schedule() : { slot: 0, stepMs: 0 };
     this.#seats = accounts.map((account) => new Seat(account, next, clock));
@@ -73,24 +73,24 @@ export class Household {
 
   async #run(beats: readonly Beat[]): Promise<void> {
     const { clock, log } = this.#context;
-    await skipRecent(this.#seats, this.#context);
+    await hurryThoseWithoutSession(this.#seats, this.#context);
     const doneAt = new Map(beats.map((beat) => [beat, clock.monotonic()]));
     while (!this.#stopping.signal.aborted) {
-      this.#look();
+      this.#tick();
       for (const [beat, at] of doneAt) {
         if (clock.monotonic() - at < beat.everyMs) continue;
         doneAt.set(beat, clock.monotonic());
         await beat.run().catch((err) => log.error({ err }, 'heartbeat fault'));
       }
-      await this.#untilNextLook();
+      await this.#untilNextTick();
     }
   }
 
   /** A listener at a signal, each second, would cost as much as the look. */
-  #untilNextLook(): Promise<void> {
+  #untilNextTick(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#stopping.signal.aborted) return resolve();
-      const cancel = this.#context.clock.after(LOOK_MS, resolve);
+      const cancel = this.#context.clock.after(TICK_MS, resolve);
       this.#wake = () => {
         cancel();
         resolve();
@@ -98,11 +98,11 @@ export class Household {
     });
   }
 
-  #look(): void {
-    this.#lookedAt = this.#context.clock.monotonic();
+  #tick(): void {
+    this.#tickedAt = this.#context.clock.monotonic();
     if (this.#seats.length === 0) return;
     const { slot } = this.#schedule();
-    for (const seat of this.#seats) seat.look(slot);
+    for (const seat of this.#seats) seat.keepWithin(slot);
     this.#give();
   }
 
@@ -113,7 +113,7 @@ export class Household {
     // One moment serves all: a thousand accounts are gone through after each of a thousand turns.
     const moment = momentOf(clock);
     for (const seat of config.provider?.keep_alive ? this.#seats : [])
-      if (!seat.isBusy && !seat.isLookedAt(moment)) this.#begin(seat, () => this.#refreshIfDue(seat));
+      if (!seat.isBusy && !seat.canRefreshWait(moment)) this.#begin(seat, () => this.#refreshIfDue(seat));
     const most = this.#context.limit.concurrency * POLLS_PER_PLACE;
     for (const seat of this.#seats) {
       if (this.#turns.size >= most) return;
@@ -151,7 +151,7 @@ export class Household {
     const { log, link, signals } = this.#context;
     const { account } = seat;
     seat.took(outcome.fault, due);
-    account.history.save();
+    account.journal.save();
     const news = remembered(account, events);
     if (outcome.fault === null && this.#isCrowd) log.debug({ account: account.id }, 'polled');
     else if (outcome.fault === null) logPolled(account, outcome, log);
@@ -204,7 +204,7 @@ export class Household {
 
   /** Milliseconds since the last look: proof that the event loop is alive. */
   ageMs(): number {
-    return this.#context.clock.monotonic() - this.#lookedAt;
+    return this.#context.clock.monotonic() - this.#tickedAt;
   }
 
   /** Epoch milliseconds of the next poll that is planned; `null` without accounts. */
@@ -232,10 +232,7 @@ export class Household {
     return (await outcomes).filter((outcome) => outcome !== null);
   }
 
-  /**
-   * The account's trouble may be over: its retry is due now. `always`: also after a poll that went well. What a person has done
-   * while a poll is under way is polled for afterwards. Tells whether a poll begins at once.
-   */
+  /** The account's trouble may be over: its retry is due now. `always`: also after a poll that went well. Tells whether a poll begins at once. */
   pollSoon(id: string, always = false): boolean {
     const seat = this.#seatOf.get(id);
     if (!seat || (seat.fault === null && !always)) return false;
@@ -274,7 +271,7 @@ export class Household {
 }
 
 /** An account that waits for a login is polled at the start, which tells so and asks nothing. */
-async function skipRecent(seats: readonly Seat[], { clock, log }: Context): Promise<void> {
+async function hurryThoseWithoutSession(seats: readonly Seat[], { clock, log }: Context): Promise<void> {
   const isDue = (seat: Seat) => seat.isPollDue(momentOf(clock));
   for (const seat of seats) if (!isDue(seat) && (await seat.waitsForLogin())) seat.hurry();
   if (seats.length > 0 && !seats.some(isDue)) log.info('skipping the poll at start: the last one is recent');

@@ -35,10 +35,10 @@ export class Seat {
   polling: Asked | null = null;
   readonly #clock: Clock;
   readonly #asked: Asked[] = [];
-  /** The trouble of the poll under way may be over. */
+  /** If the poll under way fails, the next one is due at once. */
   #isHurried = false;
-  /** The tokens are looked at then; on the monotonic clock. */
-  #lookAt = Number.NEGATIVE_INFINITY;
+  /** The tokens need not be looked at before; on the monotonic clock. */
+  #refreshLookAt = Number.NEGATIVE_INFINITY;
 
   /** `slot`: the next poll of the schedule; `stepMs`: from one to the next. */
   constructor(
@@ -49,13 +49,13 @@ export class Seat {
     this.account = account;
     this.#clock = clock;
     this.fault = faultBefore(account);
-    this.due = dueAtStart(account.history.record, this.#isRecent(stepMs), slot, momentOf(clock));
+    this.due = dueAtStart(account.journal.record, this.#isRecent(stepMs), slot, momentOf(clock));
   }
 
   /** Everything was read so lately that the schedule is soon enough. */
   #isRecent(stepMs: number): boolean {
-    const { meters, history } = this.account;
-    const { lastSuccessAt } = history.record;
+    const { meters, journal } = this.account;
+    const { lastSuccessAt } = journal.record;
     if (lastSuccessAt === null || !meters?.every(({ ledger }) => ledger.complete)) return false;
     const ageMs = this.#clock.now() - lastSuccessAt;
     return ageMs >= 0 && ageMs < stepMs;
@@ -69,8 +69,8 @@ export class Seat {
     return login.needsPerson || (await login.suspendedBy().catch(() => null)) !== null;
   }
 
-  /** The household calls it each second: a due time that is too far away comes from a clock that was wrong. */
-  look(slot: number): void {
+  /** A due time after the next one of the schedule comes from a clock that was wrong. */
+  keepWithin(slot: number): void {
     this.due = notAfter(slot, this.due);
   }
 
@@ -93,19 +93,19 @@ export class Seat {
     return this.#clock.now() + msUntilPoll(this.due, momentOf(this.#clock));
   }
 
-  isLookedAt({ monotonic }: Moment): boolean {
-    return monotonic < this.#lookAt;
+  canRefreshWait({ monotonic }: Moment): boolean {
+    return monotonic < this.#refreshLookAt;
   }
 
   /** The session may have other tokens. */
   wake(): void {
-    this.#lookAt = Number.NEGATIVE_INFINITY;
+    this.#refreshLookAt = Number.NEGATIVE_INFINITY;
   }
 
   /** The session is to be refreshed now. If not, it is looked at again in time. */
   async isRefreshDue(): Promise<boolean> {
     const waitMs = (await this.account.refreshPlan.msUntilDue()) ?? LONGEST_UNTIL_LOOK_MS;
-    this.#lookAt = this.#clock.monotonic() + Math.min(Math.max(waitMs, 0), LONGEST_UNTIL_LOOK_MS);
+    this.#refreshLookAt = this.#clock.monotonic() + Math.min(Math.max(waitMs, 0), LONGEST_UNTIL_LOOK_MS);
     return waitMs <= 0;
   }
 
@@ -130,7 +130,7 @@ export class Seat {
     return asked;
   }
 
-  /** It is due at once, or as soon as the poll under way has failed. */
+  /** It is due at once, or where a poll is under way that fails, after it: a person may have put right what it failed of. */
   hurry(): void {
     this.#isHurried = this.polling !== null;
     this.due = { ...this.due, retryAt: this.#clock.monotonic() };
@@ -165,7 +165,7 @@ function openAsked(again: DaySpan | undefined): Asked {
 }
 
 /** The failure of the last poll before this start, which is told until one succeeds. */
-function faultBefore({ history: { record } }: Account): unknown {
+function faultBefore({ journal: { record } }: Account): unknown {
   const code = record.polls.at(-1)?.[1] ?? null;
   if (code === null) return null;
   const message = `The last poll before heat2mqtt was started again failed (${code}).`;

@@ -39,8 +39,8 @@ export class BridgeStatus {
     const { household, statistics } = this.#parts;
     const { accounts, zone } = this.#context;
     const instant = (at: number | null) => (at === null ? null : zone.iso(at));
-    const records = accounts.map(({ history }) => history.record);
-    const today = accounts.map(({ history }) => history.today());
+    const records = accounts.map(({ journal }) => journal.record);
+    const today = accounts.map(({ journal }) => journal.today());
     const progress = metersOf(this.#context).flatMap((meter) => meter.progress() ?? []);
     const auth = authWorthNaming(accounts).map(([id, status]) => [id, authRecord(status, instant)]);
     const isSomeAccountWell = accounts.some(
@@ -71,7 +71,7 @@ export class BridgeStatus {
       zone,
       meters: metersOf(this.#context)
         .filter(({ isComplete }) => isComplete)
-        .map(({ account, name, friendlyName, property, store: { readingCloses } }) => ({
+        .map(({ account, name, friendlyName, property, book: { readingCloses } }) => ({
           meter: name,
           friendlyName,
           account,

@@ -41,7 +41,7 @@ export class HistoryOnBroker {
   /** Meters that were opened without a connection are looked up at the next one, before anything is published. */
   async atConnection(accounts: readonly Account[], read: ReadRetained): Promise<void> {
     for (const meter of accounts.flatMap((account) => account.meters ?? [])) {
-      if (!meter.store.isNew) continue;
+      if (!meter.book.isNew) continue;
       await this.#look(meter, read);
       if (!meter.ledger.complete) this.#onReopened(meter);
     }
@@ -51,17 +51,17 @@ export class HistoryOnBroker {
     meter: Meter,
     read: (...question: Parameters<ReadRetained>) => Promise<Incoming | null | undefined>,
   ): Promise<void> {
-    if (!meter.store.isNew) return;
+    if (!meter.book.isNew) return;
     const topic = retainedHistory(this.#topics, meter.name);
     const incoming = await read(topic, (late) => void this.#takeLate(meter, late));
-    if (incoming !== undefined) await meter.store.restore(incoming && this.#understood(meter, incoming));
+    if (incoming !== undefined) await meter.book.restore(incoming && this.#understood(meter, incoming));
   }
 
   /** It was longer on its way than the silence after which nothing was thought to be there. */
   async #takeLate(meter: Meter, late: Incoming): Promise<void> {
     const history = this.#understood(meter, late);
     if (history === null) return;
-    await meter.store.restoreLate(history);
+    await meter.book.restoreLate(history);
     this.#onReopened(meter);
   }
 

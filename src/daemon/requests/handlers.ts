@@ -88,6 +88,7 @@ export function requestHandlers(
       const { state, failures_in_a_row, reasons } = health;
       return { status: 'ok', data: { state, failures_in_a_row, reasons } };
     },
+    // Its parameters are the question, which is read where the service is asked.
     async constituencies(parameters) {
       if (constituencies !== null) return constituencies.answer(parameters);
       throw notConfigured('No constituencies are configured: the section constituencies is missing.');

@@ -1,6 +1,7 @@
 // An account that a process has claimed. The claim raised a number in the account's row, the fence, and every write names it, so that
-// a write that comes late is refused. What is stored of the account is changed in memory and written in one statement at the end of
-// the run. Only tokens, and that a login begins, are written at once: they have to be kept before they are used.
+// a write that comes late is refused. What is stored of the account is changed in memory, and written in one statement: before
+// something new is published, and with the end of the claim. Only tokens, and that a login begins, are written at once: they have to be
+// kept before they are used.
 import type { Day } from '../../domain/period.ts';
 import { type Property, seriesName, topicSafe } from '../../domain/reading.ts';
 import { cannotRead, LONGEST_FAILURE_MS } from '../../domain/sharedMeter.ts';
@@ -171,13 +172,13 @@ export class Claim {
     return this.#tools.seal.mark(propertyCustomerId);
   }
 
-  /** Writes everything that has changed, or nothing; twice is once. `end`: ends the claim. Rejects with fence_lost. */
+  /** Writes everything that has changed, or nothing; twice is once. `end`: the account is given back. Rejects with fence_lost. */
   write(columns: Columns, end?: End): Promise<void> {
     return this.#commit(false, columns, end);
   }
 
-  /** Ends the claim without what has changed, but for the session. Rejects with fence_lost. */
-  giveBack(columns: Columns, end: End): Promise<void> {
+  /** Gives the account back without what has changed, but for the session. Rejects with fence_lost. */
+  abandon(columns: Columns, end: End): Promise<void> {
     return this.#commit(true, columns, end);
   }
 

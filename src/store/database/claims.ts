@@ -8,18 +8,23 @@ import { readRows, StoredAccount, type StoredRow } from './storedAccount.ts';
 const DUE = 'NOT paused AND due_at <= now() AND claimed_until <= now() AND retry_after <= now()';
 /** An account is left so long to the process that remembers it. */
 const ANOTHERS_TURN = '2 s';
+/**
+ * First histories have places of their own, since one takes minutes. All others come next, and further first histories only where places
+ * are left: accounts that are overdue do not wait for them.
+ */
 const TAKE = `
-WITH fresh AS (SELECT id FROM heat2mqtt.account WHERE first_history AND ${DUE}
+WITH reserved AS (SELECT id FROM heat2mqtt.account WHERE first_history AND ${DUE}
   ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED),
-known AS (SELECT id FROM heat2mqtt.account WHERE NOT first_history AND ${DUE}
+usual AS (SELECT id FROM heat2mqtt.account WHERE NOT first_history AND ${DUE}
     AND (kept_by IS NULL OR kept_by = $1 OR due_at <= now() - interval '${ANOTHERS_TURN}')
-  ORDER BY due_at LIMIT $3 - (SELECT count(*) FROM fresh) FOR UPDATE SKIP LOCKED),
-more AS (SELECT id FROM heat2mqtt.account WHERE first_history AND ${DUE} AND id <> ALL (ARRAY(SELECT id FROM fresh))
-  ORDER BY due_at LIMIT $3 - (SELECT count(*) FROM fresh) - (SELECT count(*) FROM known) FOR UPDATE SKIP LOCKED)`;
+  ORDER BY due_at LIMIT $3 - (SELECT count(*) FROM reserved) FOR UPDATE SKIP LOCKED),
+further AS (SELECT id FROM heat2mqtt.account WHERE first_history AND ${DUE} AND id <> ALL (ARRAY(SELECT id FROM reserved))
+  ORDER BY due_at LIMIT $3 - (SELECT count(*) FROM reserved) - (SELECT count(*) FROM usual) FOR UPDATE SKIP LOCKED)`;
 /** The process that had it last did not give it back: what it has published nobody knows. */
 const UNKNOWN = 'republish = a.republish + (a.claimed_by IS NOT NULL)::int';
 /** The ids are one list, known before the update begins: a join with what is found is planned as a look at every row. */
-const TAKEN = 'ARRAY(SELECT id FROM fresh UNION ALL SELECT id FROM known UNION ALL SELECT id FROM more)';
+const TAKEN =
+  'ARRAY(SELECT id FROM reserved UNION ALL SELECT id FROM usual UNION ALL SELECT id FROM further)';
 
 export type Claims = ReturnType<typeof openClaims>;
 

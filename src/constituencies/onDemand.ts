@@ -1,7 +1,7 @@
 // Constituencies on demand. The list of a house is kept: retained on the broker, on disk, and the answer for a minute. Any other list
 // is fetched, answered and forgotten.
 import { setMaxListeners } from 'node:events';
-import { type Answered, caveat, gapIn, newestHouse } from '../domain/constituency.ts';
+import { type Answered, caveat, gapIn, inOrder, newestHouse } from '../domain/constituency.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
@@ -187,8 +187,7 @@ export class Constituencies {
     const { clock, log } = this.#deps;
     const name = listName(answered.question);
     const before = this.#viewOf(name);
-    if (before !== null) refuseWorse(before, answered);
-    const view = { ...answered, fetchedAt: clock.now(), stale: false };
+    const view = { ...asGood(before, answered), fetchedAt: clock.now(), stale: false };
     const warning = caveat(view);
     const count = view.list.constituencies?.length ?? null;
     if (warning === null) log.info({ list: name, count }, 'constituencies fetched');
@@ -233,28 +232,28 @@ function saySame(before: Answered, after: Answered): boolean {
   return words(before) === words(after);
 }
 
-/** Throws where a list with gaps or without a row that is there, or a reply of unknown shape, would take the place of a list. */
-function refuseWorse(before: Answered, after: Answered): void {
-  if (before.list.constituencies === null) return;
-  if (after.list.constituencies === null)
+/**
+ * The list to be kept: a row that cannot be read any more stays as it was. Throws where a list with gaps, or a reply of unknown shape,
+ * would take the place of a list.
+ */
+function asGood(before: Answered | null, after: Answered): Answered {
+  const { constituencies: rows, unreadable } = after.list;
+  if (!before?.list.constituencies) return after;
+  if (rows === null)
     throw new UnexpectedReply(
       'list of constituencies',
       'a list',
       'another shape',
       'The list from before stays. If this lasts, please report it.',
     );
-  const warning = caveat(after);
-  const isPart = gapIn(before) !== null;
-  if (warning === null || isPart || (gapIn(after) === null && hasRowsOf(after, before))) return;
-  throw failure('incomplete_list', `${warning} The list from before stays.`, {
-    exit: EXIT.provider,
-    retry: 'later',
-    hint: 'Ask again later, or for one house.',
-  });
-}
-
-/** A row that cannot be read does no harm where it is none of those that are there: it may be of another house. */
-function hasRowsOf(after: Answered, before: Answered): boolean {
-  const uris = new Set(after.list.constituencies?.map(({ uri }) => uri));
-  return before.list.constituencies?.every(({ uri }) => uris.has(uri)) ?? true;
+  const gap = gapIn(after);
+  if (gap !== null && gapIn(before) === null)
+    throw failure('incomplete_list', `${gap} The list from before stays.`, {
+      exit: EXIT.provider,
+      retry: 'later',
+      hint: 'Ask again later, or for one house.',
+    });
+  const uris = new Set(rows.map(({ uri }) => uri));
+  const kept = unreadable > 0 ? before.list.constituencies.filter(({ uri }) => !uris.has(uri)) : [];
+  return { ...after, list: { ...after.list, constituencies: inOrder([...rows, ...kept]) } };
 }

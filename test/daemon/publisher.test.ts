@@ -21,7 +21,7 @@ async function opened(composeMs: number) {
     id: 'home',
     told: { late: {}, use: {} },
     extras: { takeNews: () => [] },
-    history: { record: { told: { late: {}, use: {} } } },
+    journal: { record: { told: { late: {}, use: {} } } },
     meterViews: () => [],
     view() {
       clock.advance(composeMs);

@@ -33,7 +33,7 @@ export interface AccountContext {
   /** Default: that of provider/monetization. */
   readonly openProvider?: OpenProvider;
   /** Default: that of auth/loginBudget.ts. Only tests have a reason to lower it. */
-  readonly scryptCost?: number;
+  readonly scryptCost?: number | undefined;
   /** `usage.concurrency`: how many requests to issuer and provider may be under way, of all accounts. */
   readonly limit: ConcurrencyLimit;
 }

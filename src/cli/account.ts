@@ -55,12 +55,7 @@ export const openUpstreamBeside = (
   { clock, scryptCost }: Io,
   account = pickAccount(settings),
   more: UpstreamOptions = {},
-): Upstream =>
-  openUpstream(
-    account,
-    { ...settings, clock, ...(scryptCost === undefined ? {} : { scryptCost }) },
-    { isCommand: true, ...more },
-  );
+): Upstream => openUpstream(account, { ...settings, clock, scryptCost }, { isCommand: true, ...more });
 
 /** The configured value, else the stored one, else the provider's present one, if there is one. */
 export async function findCurrency({ config, upstream }: Opened): Promise<string> {

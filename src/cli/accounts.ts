@@ -88,15 +88,16 @@ async function change({ name, words: ids, options, opened: { database } }: Accou
   const count = new Set(ids).size;
   const question = `Remove ${countWords(count, 'account')} from the fleet, with all readings and topics?`;
   if (name === 'remove' && !(await isAgreed(question, { options }, io))) return;
-  const changed = await changeAccounts(name as Deed, ids, database);
+  const deed = name as Deed;
+  const changed = await changeAccounts(deed, ids, database);
   const unchanged = count - changed;
   const wereSo = unchanged === 0 ? '' : `, ${unchanged} ${unchanged === 1 ? 'was' : 'were'} so already`;
-  const words: Readonly<Record<string, string>> = {
+  const words = {
     pause: `paused ${changed}${wereSo}`,
     resume: `resumed ${changed}: polled at once`,
     remove: `removed ${changed}: the next process that works clears the topics`,
   };
-  io.out(`${words[name]}\n`);
+  io.out(`${words[deed]}\n`);
 }
 
 async function reseal({ opened }: AccountsCommand, io: Io) {

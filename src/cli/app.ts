@@ -23,12 +23,10 @@ export async function waitForOptions(invalid: ConfigInvalid, io: Io): Promise<vo
 
 const NEXT = 'Correct them on the Configuration tab of this app, save, and press Restart.';
 
-const ESCAPED: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-
 /** `/healthz` on `listen` is fine, so that the Supervisor does not restart the app; the page is for Home Assistant only. */
 export async function serveMistakes({ message }: ConfigInvalid, listen: string, ingress: Ingress) {
   const lines = message.split('\n');
-  const items = lines.map((line) => `<li>${line.replace(/[&<>"]/g, (odd) => ESCAPED[odd] ?? odd)}</li>`);
+  const items = lines.map((line) => `<li>${line.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</li>`);
   const page = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <title>heat2mqtt</title><h1>${WAITS_FOR_OPTIONS}</h1>

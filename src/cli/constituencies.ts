@@ -1,4 +1,5 @@
 // heat2mqtt constituencies: asks for the public list and prints it. Needs neither account nor broker.
+import { constituencyRecord } from '../constituencies/lists.ts';
 import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { EXIT } from '../foundation/failure.ts';
@@ -22,10 +23,7 @@ export const constituencies: Command<'constituencies'> = async (given, io) => {
     printJson(list.raw, io);
     return format === 'json' ? EXIT.fine : EXIT.provider;
   }
-  const records = list.constituencies.map(({ house: { houseNo: house_no, ...house }, ...row }) => ({
-    ...row,
-    house: { ...house, house_no },
-  }));
+  const records = list.constituencies.map(constituencyRecord);
   const rows = records.map(({ house: { chamber, house_no, name: house_name, uri: house_uri }, ...row }) => {
     return { ...row, chamber, house_no, house_name, house_uri };
   });

@@ -16,7 +16,7 @@ export function helpText(name: CommandName | null, room: number): string {
 
 const overview = (
   width: number,
-): string => `${about.name} ${about.version}: heat meter readings to MQTT, Home Assistant and Node-RED
+) => `${about.name} ${about.version}: heat meter readings to MQTT, Home Assistant and Node-RED
 
 Usage: ${about.name} [command] [options]
 
@@ -54,9 +54,9 @@ function columns(rows: readonly (readonly [string, string])[], width: number): s
   const indent = ' '.repeat(Math.max(0, ...lefts) + 4);
   return rows
     .map(([left, right]) => {
-      const text = wrapped(right, width - indent.length).replaceAll('\n', `\n${indent}`);
-      const isWide = left.length + 4 > indent.length;
-      return isWide ? `  ${left}\n${indent}${text}` : `${`  ${left}`.padEnd(indent.length)}${text}`;
+      const text = wrapped(indent + right, width);
+      const start = `  ${left}`.padEnd(indent.length);
+      return start.length > indent.length ? `${start}\n${text}` : start + text.slice(start.length);
     })
     .join('\n');
 }

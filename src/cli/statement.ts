@@ -23,7 +23,7 @@ import { type Household, type HouseholdSettings, loadSettings, type Settings } f
 import { writeFile } from './writing.ts';
 
 export const statement: Command<'statement'> = async (given, io) => {
-  const { options, words } = given;
+  const { options } = given;
   const { output, all, format = output === undefined ? 'text' : 'html' } = options;
   if (all && options.account !== undefined)
     throw wrongUsage('--all and --account: found both; allowed: one of them.');
@@ -32,13 +32,14 @@ export const statement: Command<'statement'> = async (given, io) => {
       '--all: found no --output; allowed: with --output DIR, where a sheet for each meter goes.',
     );
   const settings = await loadSettings(given, io);
-  const wanted = { month: words[0], meter: options.meter };
   // A household has one disk for all of its accounts.
   const read = rememberLast((household: HouseholdSettings) => readDisk(household, io));
   let worst: number = EXIT.fine;
   for await (const { id, open } of householdsOf(settings, options)) {
     const sheets = await open()
-      .then((household) => statementsOf(household, read, io, id, wanted))
+      .then(async (household) =>
+        statementsOf(await factsOf(id, await read(household), io), given, settings, io),
+      )
       .catch((err: unknown) => {
         // One account without a whole month does not take the sheets of the others away.
         if (!(err instanceof Failure) || !all) throw err;
@@ -95,29 +96,22 @@ function documentOf(
   return `${JSON.stringify(records.length === 1 ? records[0] : records, null, 2)}\n`;
 }
 
-/** Rejects with a Failure when there is none. */
-async function statementsOf(
-  settings: HouseholdSettings,
-  read: (settings: HouseholdSettings) => Promise<Disk>,
-  io: Io,
-  id: string,
-  wanted: { readonly month: string | undefined; readonly meter: string | undefined },
-): Promise<Statement[]> {
-  const { config } = settings;
-  const factsOfMeters = await factsOf(settings, await read(settings), io, id);
-  if (factsOfMeters.length === 0) {
-    const message = `No whole history of ${id} is kept yet: there is nothing to state.`;
-    throw refusal('no_statement', message, 'A running bridge writes it with its next poll.');
-  }
-  const chosen = factsOfMeters.filter(({ meter }) => (wanted.meter ?? meter.meter) === meter.meter);
-  const names = factsOfMeters.map(({ meter }) => meter.meter).join(', ');
+/** Throws a Failure when there is none. `facts`: of all meters of an account. */
+function statementsOf(
+  facts: readonly StatementFacts[],
+  { options, words: [month] }: Given<'statement'>,
+  { config }: Settings,
+  { clock }: Io,
+): Statement[] {
+  const { late_after_hours: lateAfterHours } = config.usage;
+  const chosen = facts.filter(({ meter }) => (options.meter ?? meter.meter) === meter.meter);
+  const names = facts.map(({ meter }) => meter.meter).join(', ');
   if (chosen.length === 0)
-    throw wrongUsage(`--meter: found ${wanted.meter?.slice(0, 40)}; allowed: ${names}.`);
-  return chosen.map((facts) => {
-    const { tenancy, zone } = facts.meter;
-    const { late_after_hours: lateAfterHours } = config.usage;
-    const months = completeMonths(tenancy, { zone, now: io.clock.now(), lateAfterHours });
-    return statementOf(chosenMonth(months, wanted.month), facts);
+    throw wrongUsage(`--meter: found ${options.meter?.slice(0, 40)}; allowed: ${names}.`);
+  return chosen.map((ofMeter) => {
+    const { tenancy, zone } = ofMeter.meter;
+    const months = completeMonths(tenancy, { zone, now: clock.now(), lateAfterHours });
+    return statementOf(chosenMonth(months, month), ofMeter);
   });
 }
 
@@ -127,30 +121,30 @@ type Disk = Awaited<ReturnType<typeof readDisk>>;
 async function readDisk(settings: HouseholdSettings, { clock }: Io) {
   const { config, state, names } = settings;
   return {
+    ...settings,
     meters: await knownMeters(state, config, names),
     weather: await weatherOnDisk(state, config),
     witnesses: await openWitnesses({ ...settings, clock }, () => undefined),
   };
 }
 
-/** The meters of an account, as the documents on this disk have them. */
-async function factsOf(
-  settings: HouseholdSettings,
-  { meters, weather, witnesses }: Disk,
-  io: Io,
-  account: string,
-): Promise<StatementFacts[]> {
-  const { config, state } = settings;
+/** The meters of an account, as the documents on this disk have them. Rejects with no_statement when there is none. */
+async function factsOf(account: string, disk: Disk, io: Io) {
+  const { config, state, meters, weather, witnesses } = disk;
   const { ledgers } = await ledgersOf(meters, config, io, account);
-  const extras = (await state.document(`accounts/${account}/extras`, extrasCodec).read())?.value;
   const complete = ledgers.filter(({ ledger }) => ledger.complete);
+  if (complete.length === 0) {
+    const message = `No whole history of ${account} is kept yet: there is nothing to state.`;
+    throw refusal('no_statement', message, 'A running bridge writes it with its next poll.');
+  }
+  const extras = (await state.document(`accounts/${account}/extras`, extrasCodec).read())?.value;
   const invoices = extras?.invoices.found ?? null;
   // Without bills the ledgers need not be read once more.
-  const billed = invoices === null ? [] : await billedLedgers(meters, settings, account);
+  const billed = invoices === null ? [] : await billedLedgers(meters, disk, account);
   const facts = {
     account,
     invoices,
-    checks: billJudge()(invoices?.all ?? [], billed, settings.zone),
+    checks: billJudge()(invoices?.all ?? [], billed, disk.zone),
     balance: extras?.balance.found ?? null,
     asked: config.extras,
     statement: config.statement,

@@ -42,7 +42,7 @@ export function listAnswer({ topics, zone }: Setting, name: string | null, view:
     complete,
     fetched_at: view && zone.iso(view.fetchedAt),
     stale: view?.stale ?? null,
-    constituencies: constituencies?.map(toRecord) ?? null,
+    constituencies: constituencies?.map(constituencyRecord) ?? null,
   };
 }
 
@@ -105,7 +105,7 @@ const LARGEST_ATTRIBUTES_BYTES = 15_000;
 const fits = (attributes: object): boolean =>
   Buffer.byteLength(JSON.stringify(attributes)) <= LARGEST_ATTRIBUTES_BYTES;
 
-const toRecord = ({ house, ...row }: Constituency): ConstituencyRecord => ({
+export const constituencyRecord = ({ house, ...row }: Constituency): ConstituencyRecord => ({
   ...row,
   house: { chamber: house.chamber, house_no: house.houseNo, name: house.name, uri: house.uri },
 });

@@ -70,14 +70,16 @@ export class Answers {
   }
 
   /** Undefined removes the key. A section that is switched on or off makes way for its keys. */
-  put(key: string, value: unknown): void {
+  put(key: string, value: unknown) {
     const path = key.split('.');
     const section = path.slice(0, -1);
-    if (value === undefined) this.#config.remove(path);
-    else {
-      if (typeof this.#config.at(section) === 'boolean') this.#config.put(section, {});
-      this.#config.put(path, value);
-    }
+    if (value === undefined) return this.#config.remove(path);
+    if (typeof this.#config.at(section) === 'boolean') this.#config.put(section, {});
+    this.#config.put(path, value);
+  }
+
+  remove(...keys: readonly string[]): void {
+    for (const key of keys) this.put(key, undefined);
   }
 
   /** Says where the secret of a key is; undefined: nowhere. `file`: taken if it is there and the key names none. */
@@ -96,22 +98,18 @@ export class Answers {
   }
 
   /** It goes into the file that the key has named beside the configuration, else into a new one. Undefined removes it. */
-  putSecret(key: string, file: string, text: string | undefined): void {
-    if (text === undefined) {
-      this.removeSecret(key);
-      return;
-    }
+  putSecret(key: string, file: string, text: string | undefined) {
+    if (text === undefined) return this.removeSecret(key);
     const named = textOf(this.#before.at(key));
     const isBeside = named !== undefined && dirname(resolve(this.folder, named)) === this.folder;
     const free = isBeside ? named : this.#freeName(file);
     this.#secrets.set(key, { file: free, text, besides: isBeside || free === file ? null : file });
-    this.put(inlineKeyOf(key), undefined);
+    this.remove(inlineKeyOf(key));
     this.put(key, free);
   }
 
   removeSecret(key: string): void {
-    this.put(key, undefined);
-    this.put(inlineKeyOf(key), undefined);
+    this.remove(key, inlineKeyOf(key));
   }
 
   /** The secrets that count. */

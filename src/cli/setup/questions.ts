@@ -55,10 +55,13 @@ export interface Step {
 }
 
 /** Kept in its file, where a person finds it. */
-const MADE_UP = 'one is made up, and written into its file';
-const randomWord = () => randomBytes(15).toString('base64url');
+const MADE_UP = {
+  without: 'one is made up, and written into its file',
+  makeUp: () => randomBytes(15).toString('base64url'),
+};
 
 const PORT = 1883;
+const USUAL_BROKER = `mqtt://localhost:${PORT}`;
 const LOOPBACK = '127.0.0.1';
 const EVERYWHERE = '0.0.0.0';
 const ANOTHER = KNOWN_PROVIDERS.length + 1;
@@ -67,7 +70,7 @@ const presetOf = (answers: Answers) =>
   KNOWN_PROVIDERS.find(({ provider }) => provider.issuer === answers.at('provider.issuer'));
 const isAnother = (answers: Answers) => presetOf(answers) === undefined;
 /** A file that is there and lacks the key has this value in effect. */
-const unlessNew = (value: string) => (answers: Answers) => (answers.isNew ? undefined : value);
+const unlessNew = (value: string, answers: Answers) => (answers.isNew ? undefined : value);
 
 const always = () => true;
 
@@ -145,7 +148,7 @@ const TIME_ZONE: Question = {
   key: 'usage.timezone',
   name: 'the time zone',
   words: 'Time zone of the flat; its days and months are cut there',
-  now: (answers) => answers.textAt('usage.timezone') ?? unlessNew('Europe/Dublin')(answers),
+  now: (answers) => answers.textAt('usage.timezone') ?? unlessNew('Europe/Dublin', answers),
   usual: (answers) => presetOf(answers)?.usage.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
 };
 
@@ -170,7 +173,9 @@ const hasOwnBroker = (answers: Answers) => Boolean(answers.at('mqtt.embedded'));
 const ownBrokerIsOpen = (answers: Answers) =>
   hasOwnBroker(answers) && !isLoopback(answers.textAt('mqtt.embedded.host') ?? LOOPBACK);
 const hasOtherBroker = (answers: Answers) => !hasOwnBroker(answers);
-const OF_OTHER_BROKER = ['url', 'username', 'password', 'password_file', 'ca_file'];
+const OF_OTHER_BROKER = ['url', 'username', 'password', 'password_file', 'ca_file'].map(
+  (key) => `mqtt.${key}`,
+);
 
 const BROKER: readonly Question[] = [
   {
@@ -180,17 +185,17 @@ const BROKER: readonly Question[] = [
     isOptional: true,
     now(answers) {
       if (hasOwnBroker(answers)) return 'none';
-      return answers.textAt('mqtt.url') ?? unlessNew(`mqtt://localhost:${PORT}`)(answers);
+      return answers.textAt('mqtt.url') ?? unlessNew(USUAL_BROKER, answers);
     },
-    usual: () => `mqtt://localhost:${PORT}`,
+    usual: () => USUAL_BROKER,
     take(answers, typed) {
       if (typed === undefined) {
-        for (const key of OF_OTHER_BROKER) answers.put(`mqtt.${key}`, undefined);
+        answers.remove(...OF_OTHER_BROKER);
         if (!hasOwnBroker(answers)) answers.put('mqtt.embedded', { port: PORT, host: LOOPBACK });
         return;
       }
       const scheme = typed.endsWith(':8883') ? 'mqtts' : 'mqtt';
-      answers.put('mqtt.embedded', undefined);
+      answers.remove('mqtt.embedded');
       answers.put('mqtt.url', typed.includes('://') ? typed : `${scheme}://${typed}`);
     },
   },
@@ -224,7 +229,7 @@ const BROKER: readonly Question[] = [
     take(answers, typed) {
       answers.put('mqtt.embedded.host', typed === 'y' ? EVERYWHERE : LOOPBACK);
       if (typed === 'y') return;
-      answers.put('mqtt.embedded.username', undefined);
+      answers.remove('mqtt.embedded.username');
       answers.removeSecret('mqtt.embedded.password_file');
     },
   },
@@ -240,7 +245,7 @@ const BROKER: readonly Question[] = [
     name: 'the password',
     words: 'Password for them',
     when: ownBrokerIsOpen,
-    secret: { file: './mqtt-password', without: MADE_UP, makeUp: randomWord },
+    secret: { file: './mqtt-password', ...MADE_UP },
   },
 ];
 
@@ -251,7 +256,7 @@ const HOME_ASSISTANT: readonly Question[] = [
     words: 'Home Assistant, to write each day on its own date: its address, or "none"',
     isOptional: true,
     take(answers, typed) {
-      if (typed === undefined) return answers.put('home_assistant', undefined);
+      if (typed === undefined) return answers.remove('home_assistant');
       const port = /:\d+$/.test(typed) ? '' : ':8123';
       answers.put('home_assistant.url', typed.includes('://') ? typed : `http://${typed}${port}`);
     },
@@ -264,7 +269,7 @@ const HOME_ASSISTANT: readonly Question[] = [
     when: (answers) => answers.at('home_assistant') !== undefined,
     secret: { file: './ha-token', without: 'none, and Home Assistant is left out' },
     take(answers, typed) {
-      if (typed === undefined) answers.put('home_assistant', undefined);
+      if (typed === undefined) answers.remove('home_assistant');
     },
   },
 ];
@@ -292,7 +297,7 @@ const PAGE: readonly Question[] = [
     name: 'the password',
     words: 'Password of the page',
     when: pageIsOpen,
-    secret: { file: './page-password', without: MADE_UP, makeUp: randomWord, weaknessOf },
+    secret: { file: './page-password', ...MADE_UP, weaknessOf },
   },
 ];
 

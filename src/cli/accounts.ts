@@ -26,11 +26,9 @@ import { loadSettings, type Settings } from './settings.ts';
 const NO_FLEET =
   'The configuration has no fleet: its accounts are in the section accounts. docs/fleet.md tells who needs one.';
 
-interface AccountsCommand {
+/** `words`: those that follow the name of the action. */
+interface AccountsCommand extends Given<'accounts'> {
   readonly name: string;
-  readonly options: Given<'accounts'>['options'];
-  /** They follow the name of the action. */
-  readonly words: readonly string[];
   readonly settings: Settings;
   readonly fleet: Fleet;
   readonly opened: OpenFleet;

@@ -13,7 +13,7 @@ const WORST_FIRST = ['config', 'credentials', 'unexpected', 'provider', 'broker'
 
 export const check: Command<'check'> = async (given, io) => {
   const { json } = given.options;
-  const results: Result[] = [];
+  const results: Omit<Result, 'exitCode'>[] = [];
   const exitCodes = new Set<number>();
   for await (const tried of checksOf(given, io)) {
     const { exitCode, ...result } = await resultOf(tried);
@@ -42,36 +42,25 @@ async function* checksOf(given: Given<'check'>, io: Io): AsyncGenerator<Check> {
   if (given.options.live) yield* liveChecks(settings, io);
 }
 
-/** Programs read this. */
-interface Result {
-  readonly check: string;
-  readonly ok: boolean;
-  readonly code?: string;
-  readonly message: string;
-  readonly hint?: string | undefined;
-}
+/** Programs read all of it but `exitCode`. */
+type Result = Awaited<ReturnType<typeof resultOf>>;
 
-async function resultOf({ name, run }: Check): Promise<Result & { readonly exitCode: number }> {
+async function resultOf({ name: check, run }: Check) {
   try {
     const outcome = await run();
     const { message, hint }: Outcome = typeof outcome === 'string' ? { message: outcome } : outcome;
-    return { check: name, ok: true, message, hint: hint || undefined, exitCode: EXIT.fine };
+    return { check, ok: true, message, hint: hint || undefined, exitCode: EXIT.fine };
   } catch (err) {
-    const isExpected = err instanceof Failure;
-    return {
-      check: name,
-      ok: false,
-      ...safeWords(err),
-      hint: (isExpected && adviceOf(err)) || undefined,
-      exitCode: isExpected ? err.exitCode : EXIT.unexpected,
-    };
+    const [exitCode, advice] =
+      err instanceof Failure ? [err.exitCode, adviceOf(err)] : [EXIT.unexpected, undefined];
+    return { check, ok: false, ...safeWords(err), hint: advice || undefined, exitCode };
   }
 }
 
 /** The lines below the first one of a check. */
 const INDENT = '       ';
 
-function linesOf({ check: name, ok, message, hint }: Result): string {
+function linesOf({ check: name, ok, message, hint }: Omit<Result, 'exitCode'>): string {
   const text = `${ok ? 'ok    ' : 'FAILED'} ${name}: ${message.replaceAll('\n', `\n${INDENT}`)}\n`;
   return hint ? `${text}${INDENT}${hint}\n` : text;
 }

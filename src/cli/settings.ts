@@ -17,21 +17,17 @@ export interface Settings extends Loaded {
   readonly scrubber: Scrubber;
   /** Silent: the output of a command is not a log. `run` opens another one. */
   readonly log: Log;
-  readonly state: StateDirectory;
+  readonly state: StateStore;
   /** The zone of `usage.timezone`. */
   readonly zone: Zone;
+  /** The names of the meters, if they are known beforehand. */
+  readonly names?: SeriesNames;
 }
 
 /** One account with what is kept of it. */
 export interface Household {
   readonly id: string;
-  readonly open: () => Promise<HouseholdSettings>;
-}
-
-export interface HouseholdSettings extends Omit<Settings, 'state'> {
-  readonly state: StateStore;
-  /** The names of its meters, if they are known beforehand. */
-  readonly names?: SeriesNames;
+  readonly open: () => Promise<Settings>;
 }
 
 /** The file is that of `--config`, else the one at the usual place. Rejects with ConfigInvalid. */

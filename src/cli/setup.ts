@@ -139,11 +139,6 @@ async function writeInTheEnd({ io, answers }: Interview): ReturnType<Answers['wr
   }
 }
 
-interface Offer {
-  readonly words: string;
-  readonly follow: () => Promise<unknown>;
-}
-
 /** It goes on until the person wants nothing more. `plain`: for what other commands print, and what is to be copied. */
 async function offerNext(interview: Interview, plain: Io): Promise<number> {
   const { io } = interview;
@@ -166,7 +161,7 @@ async function offerNext(interview: Interview, plain: Io): Promise<number> {
   }
 }
 
-function offersFor(interview: Interview, plain: Io): readonly Offer[] {
+function offersFor(interview: Interview, plain: Io) {
   const { io, answers, tries } = interview;
   const { path } = answers;
   const options = { config: path };
@@ -174,7 +169,7 @@ function offersFor(interview: Interview, plain: Io): readonly Offer[] {
     `${typedAs(process.argv[1])} ${words}${path === 'config.yaml' ? '' : ` --config ${path}`}`;
   const unit = unitOf(process.argv[1] ?? '');
   const doubt = [...tries.values()].some(({ isKept }) => isKept) ? ' (not all of it worked)' : '';
-  const offers: (Offer | false)[] = [
+  const offers = [
     {
       words: `check it: ${typed('check --live')}${doubt}`,
       follow: () => check({ options: { ...options, live: true }, words: [] }, plain),

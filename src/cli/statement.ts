@@ -19,7 +19,7 @@ import { billedLedgers, pickAccount } from './account.ts';
 import { type Io, refusal, wrongUsage } from './command.ts';
 import type { Command, Given, ValueOf } from './commands.ts';
 import { ledgersOf, weatherOnDisk } from './onDisk.ts';
-import { type Household, type HouseholdSettings, loadSettings, type Settings } from './settings.ts';
+import { type Household, loadSettings, type Settings } from './settings.ts';
 import { writeFile } from './writing.ts';
 
 export const statement: Command<'statement'> = async (given, io) => {
@@ -33,7 +33,7 @@ export const statement: Command<'statement'> = async (given, io) => {
     );
   const settings = await loadSettings(given, io);
   // A household has one disk for all of its accounts.
-  const read = rememberLast((household: HouseholdSettings) => readDisk(household, io));
+  const read = rememberLast((household: Settings) => readDisk(household, io));
   let worst: number = EXIT.fine;
   for await (const { id, open } of householdsOf(settings, options)) {
     const sheets = await open()
@@ -118,7 +118,7 @@ function statementsOf(
 type Disk = Awaited<ReturnType<typeof readDisk>>;
 
 /** All that does not belong to one account. */
-async function readDisk(settings: HouseholdSettings, { clock }: Io) {
+async function readDisk(settings: Settings, { clock }: Io) {
   const { config, state, names } = settings;
   return {
     ...settings,

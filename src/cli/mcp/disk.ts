@@ -1,36 +1,21 @@
 // The bridge's views as they are published, read from its disk beside a running daemon or without one. Nothing is asked,
 // and nothing is written.
-import type { Account } from '../../accounts/account.ts';
 import type { AccountContext } from '../../accounts/context.ts';
-import type { Meter } from '../../accounts/meter.ts';
 import { Counters } from '../../accounts/metrics.ts';
 import { openAccounts } from '../../accounts/openAccounts.ts';
 import { openWitnesses } from '../../daemon/witnesses.ts';
 import { concurrencyLimit } from '../../foundation/limits.ts';
 import { Topics } from '../../publication/topics.ts';
-import type { AccountView, MeterView } from '../../publication/views.ts';
 import type { StateStore } from '../../store/stateStore.ts';
 import type { Io } from '../command.ts';
 import { weatherOnDisk } from '../onDisk.ts';
 import type { Settings } from '../settings.ts';
 
 /** An account by its place in the configuration: neither its id nor a number of a customer or meter reaches a model. */
-export interface NumberedAccount {
-  readonly number: number;
-  readonly account: Account;
-  readonly view: AccountView;
-  readonly meters: readonly NumberedMeter[];
-}
+export type NumberedAccount = Awaited<ReturnType<typeof readDisk>>[number];
+export type NumberedMeter = NumberedAccount['meters'][number];
 
-export interface NumberedMeter {
-  /** Counted over all accounts. */
-  readonly number: number;
-  readonly meter: Meter;
-  readonly view: MeterView;
-  readonly account: AccountView;
-}
-
-export async function readDisk(settings: Settings, { clock }: Io): Promise<readonly NumberedAccount[]> {
+export async function readDisk(settings: Settings, { clock }: Io) {
   const { config, scrubber, log, zone } = settings;
   const state = readOnly(settings.state);
   const context: AccountContext = {
@@ -49,6 +34,7 @@ export async function readDisk(settings: Settings, { clock }: Io): Promise<reado
     limit: concurrencyLimit(1),
   };
   const accounts = await openAccounts(context, async () => undefined);
+  // Meters are counted over all accounts.
   let count = 0;
   return accounts.map((account, at) => {
     const view = account.view();

@@ -5,7 +5,7 @@ import { type Path, variableOf } from './keys.ts';
 import { isLoopback } from './listenAddress.ts';
 import { WITH_PASSWORD } from './schema.ts';
 import { accountsIn, isMapping } from './source.ts';
-import { parseUrl, timeZone } from './values.ts';
+import { cronExpression, parseUrl, timeZone } from './values.ts';
 
 /** The next times of a cron expression, `count` of them; `null`: it is none, and `[]`: no time of it ever comes. */
 export type NextTimes = (expression: string, timezone: string, count: number) => readonly number[] | null;
@@ -141,7 +141,7 @@ function checkWitnesses(draft: Draft): void {
 }
 
 function checkSchedule(draft: Draft, zone: string, nextTimes: NextTimes): void {
-  const cron = draft.textAt('usage.schedule');
+  const { data: cron } = cronExpression.safeParse(draft.at('usage.schedule'));
   if (cron === undefined) return;
   const refuse = (allowed: string, found?: string) => draft.refuse('usage.schedule', allowed, found);
   const times = nextTimes(cron, zone, TIMES_LOOKED_AT);

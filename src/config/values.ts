@@ -95,9 +95,9 @@ export const currency = textWhere(
   'the three letters of a currency, such as EUR',
 );
 
-/** The shape only; what each field may hold is checked across the keys (rules.ts). */
+/** The shape only; what each field may hold is checked across the keys (rules.ts), where a range is written out, however long it is. */
 export const cronExpression = matching(
-  /^\s*([\w*/,\-?#]+\s+){4,5}[\w*/,\-?#]+\s*$/,
+  /^(?!.*\d{5})\s*([\w*/,\-?#]+\s+){4,5}[\w*/,\-?#]+\s*$/,
   'a cron expression of 5 or 6 fields, such as "23 */4 * * *"',
 );
 

@@ -15,6 +15,7 @@ schedule: 1 2 * * * | schedule | did you mean usage.schedule
 usage: daily | usage | found a text (not shown); allowed: a mapping with schedule
 usage: { schedule: '* * * *' } | usage.schedule | 5 or 6 fields
 usage: { schedule: '99 * * * *' } | usage.schedule | in its range
+usage: { schedule: '0 0 1-99999999 * *' } | usage.schedule | 5 or 6 fields
 usage: { schedule: '* * * * * *' } | usage.schedule | at least 15 minutes
 usage: { schedule: '55,5 0,23 * * *' } | usage.schedule | found "55,5 0,23 * * *"; allowed: at least
 usage: { schedule: '* * * * *', allow_fast_schedule: sure } | usage.allow_fast_schedule | true or false

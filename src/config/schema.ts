@@ -109,7 +109,11 @@ const provider = section({
   ),
 }).describe('The heat provider. Required when there are accounts.');
 
-const accountId = matching(/^[a-z0-9_-]{1,64}$/, 'lower-case letters, digits, _ and -, at most 64');
+/** No object of JavaScript can have `__proto__` among its keys, and what is kept of accounts is in such objects. */
+const accountId = matching(/^[a-z0-9_-]{1,64}$/, 'lower-case letters, digits, _ and -, at most 64').refine(
+  (id) => id !== '__proto__',
+  'any other name than __proto__',
+);
 
 const account = section({
   id: optional(

@@ -89,6 +89,7 @@ accounts: [me] | accounts.0 | a mapping with id, username
 accounts: [{id: a, username: u, password: p}, {id: a, username: v, password: p}] | accounts.1.id | the id of accounts.0 again
 accounts: [{id: a, username: u, password: p}, {username: v, password: p}] | accounts.1.id | a different id for each
 accounts: [{id: My Home, username: u, password: p}] | accounts.0.id | lower-case
+accounts: [{id: __proto__, username: u, password: p}] | accounts.0.id | any other name than __proto__
 accounts: [{username: '', password: p}] | accounts.0.username | an empty text
 accounts: [{username: u, password: ''}] | accounts.0.password | an empty text
 accounts: [{username: u, password: }] | accounts.0.password | nothing (an empty value

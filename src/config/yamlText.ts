@@ -7,7 +7,9 @@ import { isMapping, type RawConfig } from './source.ts';
 /** An empty mapping for a text that says nothing. Throws ConfigInvalid; `name` is the file's. */
 export function readYaml(text: string, name: string): RawConfig {
   const lines = new yaml.LineCounter();
-  const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  // The library's own warnings would stand beside what is said here.
+  const options = { lineCounter: lines, prettyErrors: false, logLevel: 'error' } as const;
+  const document = yaml.parseDocument(text, options);
   // After the first broken place the parser guesses, and its further complaints are about its guesses.
   const [broken] = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
   const wrong = broken

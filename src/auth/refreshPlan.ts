@@ -1,8 +1,8 @@
-// One session is refreshed ahead of its end: at 80 to 88 % of the access token's life, so that a retry ends before 95
-// %.
+// One session is refreshed ahead of its end: at 80 to 88 % of the access token's life, so that a retry ends before 95 %.
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
+import { LONGEST_WAIT_MS } from '../foundation/retry.ts';
 import { shareOf } from '../foundation/share.ts';
 import type { AccountRecord } from '../store/documents.ts';
 import type { Session } from './session.ts';
@@ -11,7 +11,6 @@ import { type CurrentTokens, msUntilRefresh, msUntilRefreshEnds } from './tokens
 const FIRST_PAUSE_MS = 2_000;
 // However little is left of the session, pauses may grow to this.
 const LEAST_LONGEST_PAUSE_MS = 32_000;
-const LONGEST_PAUSE_MS = 30 * 60_000;
 // However long the pauses have become, some retries are left before the session ends.
 const FRACTION_OF_THE_REST = 0.25;
 
@@ -51,7 +50,7 @@ export class RefreshPlan {
     const pauseMs = (journal.record.refresh?.retryAt ?? 0) - clock.now();
     this.#parts = parts;
     // The clock may have been ahead when it was noted.
-    this.#retryAt = clock.monotonic() + Math.min(pauseMs, LONGEST_PAUSE_MS);
+    this.#retryAt = clock.monotonic() + Math.min(pauseMs, LONGEST_WAIT_MS);
   }
 
   /** Milliseconds until the session is to be refreshed, 0 or less: now; `null`: there is nothing to refresh. Never rejects. */
@@ -115,7 +114,7 @@ export class RefreshPlan {
   #pauseMs(fault: unknown, failures: number, current: CurrentTokens): number {
     const { clock, random } = this.#parts;
     const share = msUntilRefreshEnds(current, clock) * FRACTION_OF_THE_REST;
-    const longest = Math.min(Math.max(share, LEAST_LONGEST_PAUSE_MS), LONGEST_PAUSE_MS);
+    const longest = Math.min(Math.max(share, LEAST_LONGEST_PAUSE_MS), LONGEST_WAIT_MS);
     const doubled = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 20), longest);
     const askedFor = fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0;
     return Math.max(doubled * (0.75 + random() / 4), askedFor);

@@ -22,8 +22,9 @@ import {
   witnessSubscriptions,
 } from '../publication/subscriptions.ts';
 import { Topics } from '../publication/topics.ts';
+import { directoryNotices } from '../store/directoryNotices.ts';
 import { openInstallation } from '../store/documents.ts';
-import { directoryNotices, StateDirectory } from '../store/stateDirectory.ts';
+import { StateDirectory } from '../store/stateDirectory.ts';
 import type { Ingress } from '../web/server.ts';
 import { type Context, Signals } from './context.ts';
 import { openOutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';

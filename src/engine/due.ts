@@ -5,6 +5,7 @@
 //   Retry-After         nothing is asked before, whatever else is due
 import type { Clock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
+import { LONGEST_WAIT_MS } from '../foundation/retry.ts';
 
 /** Both clocks. */
 export interface Moment {
@@ -39,12 +40,9 @@ interface PollEnd {
   readonly retryMs: number | null;
 }
 
-// A mistake of the clock, or of the other side, must not silence an account for longer.
-const LONGEST_PAUSE_MS = 30 * 60_000;
-
 /** The program has started. `isRecent`: everything was read so lately that the schedule is soon enough. */
 export function dueAtStart(stored: KeptDue, isRecent: boolean, slot: number, moment: Moment): Due {
-  const pauseMs = Math.min((stored.retryAfter ?? moment.now) - moment.now, LONGEST_PAUSE_MS);
+  const pauseMs = Math.min((stored.retryAfter ?? moment.now) - moment.now, LONGEST_WAIT_MS);
   return {
     slotAt: isRecent ? Math.min(stored.pollAt ?? slot, slot) : moment.now,
     retryAt: null,

@@ -2,9 +2,8 @@
 import { Failure } from './failure.ts';
 
 const FIRST_WAIT_MS = { soon: 15_000, later: 60_000, never: 30 * 60_000 } as const;
-const LONGEST_WAIT_MS = 30 * 60_000;
-// A mistake on the other side must not silence the bridge for a week.
-const LONGEST_RETRY_AFTER_MS = LONGEST_WAIT_MS;
+/** Nothing waits for longer: a mistake of the other side, or of a clock, must not silence the bridge for a week. */
+export const LONGEST_WAIT_MS = 30 * 60_000;
 
 /**
  * Milliseconds to wait after the `failures`-th failure in a row (1 = the first).
@@ -24,7 +23,7 @@ export function retryAfterMs(value: unknown, now: number): number | null {
   const header = String(value ?? '').trim();
   if (header === '') return null;
   const wait = SECONDS.test(header) ? Number(header) * 1000 : dateIn(header) - now;
-  return Number.isFinite(wait) ? Math.min(Math.max(0, wait), LONGEST_RETRY_AFTER_MS) : null;
+  return Number.isFinite(wait) ? Math.min(Math.max(0, wait), LONGEST_WAIT_MS) : null;
 }
 
 const SECONDS = /^\d+$/;

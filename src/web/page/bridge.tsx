@@ -3,12 +3,12 @@ import { useState } from 'preact/hooks';
 import type { DashboardChange } from './answers.ts';
 import { beginningOf, daysOfHistory } from './beginning.ts';
 import { ask, type Constituencies, type Health, type State, store } from './store.ts';
-import { Button, type Fact, Facts, Scroll, Sender, Table, useSearch } from './widgets.tsx';
+import { Button, type Fact, Facts, Scroll, Sender, sentence, Table, useSearch } from './widgets.tsx';
 import { joined, say, sayCount, sessionWords, tell, write } from './words.ts';
 
 export function Status() {
   const health = store.get('bridge/health');
-  if (!health) return <p class="empty">{say(store.isReady ? 'status.unknown' : 'loading')}</p>;
+  if (!health) return sentence(store.isReady ? 'status.unknown' : 'loading', 'empty');
   const { state, reasons, last_poll_at, last_success_at, next_poll_at } = health;
   const isOneOfMany = Object.keys(health.auth).length > 1;
   const isNotYet = state !== 'ok' && last_success_at === null;
@@ -78,7 +78,7 @@ function Progress({ progress, statistics }: Health) {
       {bar('days', say('status.history'), history.done, history.all)}
       {state === 'importing' &&
         bar('rows', say('status.statistics', { series }), rows_stored ?? 0, rows_total ?? 0)}
-      {state === 'failing' && <p class="late">{say('status.noStatistics')}</p>}
+      {state === 'failing' && sentence('status.noStatistics', 'late')}
     </>
   );
 }
@@ -105,15 +105,15 @@ async function request(name: string, parameters = {}): Promise<string> {
 const pollPossibleAt = () => store.get('bridge/health')?.poll_now_at ?? null;
 
 export const PollNow = () => (
-  <Sender label={say('poll.now')} isMain possibleAt={pollPossibleAt()} onSend={() => request('refresh')} />
+  <Sender label="poll.now" isMain possibleAt={pollPossibleAt()} onSend={() => request('refresh')} />
 );
 
 export const ReadAgain = () => (
   <>
-    <p>{say('readAgain.what')}</p>
+    {sentence('readAgain.what')}
     <Sender
       fields={['from', 'to']}
-      label={say('readAgain.send')}
+      label="readAgain.send"
       possibleAt={pollPossibleAt()}
       onSend={(typed) => request('backfill', typed)}
     />
@@ -130,28 +130,31 @@ function newestList(): Constituencies | null {
 }
 
 export function ConstituencyTable() {
-  const [search, isFound] = useSearch(say('filter'));
+  const [search, isFound] = useSearch('filter');
   const list = newestList();
   const rows = (list?.constituencies ?? [])
     .map(({ uri, name, code, house }) => ({ key: uri, cells: [name, code, house.name] }))
     .filter(({ cells }) => isFound(cells.join(' ')));
-  const head = (['name', 'code', 'house'] as const).map((key) => say(`constituencies.${key}`));
   return (
     <>
-      <p>{say('constituencies.why')}</p>
+      {sentence('constituencies.why')}
       <div class="fields">
-        <Sender label={say('constituencies.refresh')} onSend={() => request('constituencies')} />
+        <Sender label="constituencies.refresh" onSend={() => request('constituencies')} />
         {search}
       </div>
-      {list === null && <p class="empty">{say('constituencies.notYet')}</p>}
+      {list === null && sentence('constituencies.notYet', 'empty')}
       {list && (
         <>
           <p>
             {say('constituencies.count', { ...list, shown: rows.length })}{' '}
             {list.stale && say('constituencies.stale')}
           </p>
-          {rows.length === 0 && <p class="empty">{say('constituencies.none')}</p>}
-          <Table name={say('constituencies.title')} {...{ head, rows }} />
+          {rows.length === 0 && sentence('constituencies.none', 'empty')}
+          <Table
+            name="constituencies.title"
+            head={['constituencies.name', 'constituencies.code', 'constituencies.house']}
+            rows={rows}
+          />
         </>
       )}
     </>
@@ -184,8 +187,8 @@ export function EnergyDashboard() {
   );
   return (
     <>
-      <p>{say('dashboard.what')}</p>
-      {statistics?.hours === 'even' && <p>{say('dashboard.even')}</p>}
+      {sentence('dashboard.what')}
+      {statistics?.hours === 'even' && sentence('dashboard.even')}
       {shown && <Facts facts={facts} />}
       {cautions.map((caution) => (
         <p key={caution} class="late">
@@ -194,7 +197,7 @@ export function EnergyDashboard() {
       ))}
       <div class={shown ? 'fields' : ''}>
         <Sender
-          label={say(shown ? 'dashboard.confirm' : 'dashboard.add')}
+          label={shown ? 'dashboard.confirm' : 'dashboard.add'}
           isMain={shown !== null}
           onSend={() => (shown ? add(shown) : look())}
         />
@@ -205,13 +208,13 @@ export function EnergyDashboard() {
 }
 
 export function Log() {
-  const [search, isFound] = useSearch(say('filter'));
+  const [search, isFound] = useSearch('filter');
   const lines = store.log.filter(({ level = '', message }) => isFound(`${level} ${message}`));
   return (
     <>
       {search}
-      <Scroll name={say('log.lines')} kind="log">
-        {lines.length === 0 && <p class="empty">{say(store.log.length > 0 ? 'log.none' : 'log.empty')}</p>}
+      <Scroll name="log.lines" kind="log">
+        {lines.length === 0 && sentence(store.log.length > 0 ? 'log.none' : 'log.empty', 'empty')}
         {[...lines].reverse().map(({ time, level, message }, index) => (
           <p key={lines.length - index} class={level}>
             <time>{write('clock', time)}</time> <b>{level}</b> {message}

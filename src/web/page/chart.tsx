@@ -51,8 +51,8 @@ export function Chart(props: Omit<View, 'interval' | 'what'>) {
       <details>
         <summary>{say('chart.table')}</summary>
         <Table
-          name={say('chart.figures')}
-          head={(['period', 'kwh', 'cost', 'yearBefore', 'note'] as const).map((key) => say(`chart.${key}`))}
+          name="chart.figures"
+          head={['chart.period', 'chart.kwh', 'chart.cost', 'chart.yearBefore', 'chart.note']}
           rows={bars.map(({ from, cells }) => ({ key: from, cells })).reverse()}
         />
       </details>

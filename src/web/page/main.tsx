@@ -8,7 +8,7 @@ import { ConstituencyTable, EnergyDashboard, Log, PollNow, ReadAgain, Status } f
 import { Bills, billsOf, Meter, MeterList } from './meter.tsx';
 import { SignIns } from './signIn.tsx';
 import { ask, type MeterInfo, nameOf, store } from './store.ts';
-import { Button, Fold, ReadableWords, Sender } from './widgets.tsx';
+import { Button, Fold, ReadableWords, Sender, sentence } from './widgets.tsx';
 import { say, useWords } from './words.ts';
 
 const TICK_MS = 10_000;
@@ -44,10 +44,10 @@ function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
         <br />
         <small>{say('password.where')}</small>
       </p>
-      <ReadableWords instead={say('password.safer')} />
+      <ReadableWords instead="password.safer" />
       <Sender
         fields={['password']}
-        label={say('password.open')}
+        label="password.open"
         isMain
         onSend={async (typed) => {
           await ask('POST', 'session', typed);
@@ -163,9 +163,9 @@ function waiting(): string {
 
 const Trouble = () => (
   <div role="alert">
-    {store.stream === 'lost' && <p class="trouble">{say('trouble.stream')}</p>}
-    {store.broker === 'disconnected' && <p class="trouble">{say('trouble.brokerLost')}</p>}
-    {store.broker === 'none' && <p class="trouble">{say('trouble.brokerNone')}</p>}
+    {store.stream === 'lost' && sentence('trouble.stream', 'trouble')}
+    {store.broker === 'disconnected' && sentence('trouble.brokerLost', 'trouble')}
+    {store.broker === 'none' && sentence('trouble.brokerNone', 'trouble')}
   </div>
 );
 

@@ -5,7 +5,7 @@ import { type Bill, billWords, checkWords } from './bills.ts';
 import { Chart } from './chart.tsx';
 import { statementLink } from './readout.tsx';
 import { type MeterInfo, nameOf, numberOf, type State, store, textOf, today } from './store.ts';
-import { type Fact, Facts, late, Scroll, useSearch } from './widgets.tsx';
+import { type Fact, Facts, late, Scroll, sentence, useSearch } from './widgets.tsx';
 import { dayAgo, joined, type Key, say, sayCount, tell, write } from './words.ts';
 
 export function Meter({ info }: { info: MeterInfo }) {
@@ -33,7 +33,7 @@ export function Meter({ info }: { info: MeterInfo }) {
     <article class="card meter">
       <h2>{nameOf(info)}</h2>
       {day === null ? (
-        <p class="empty">{say('meter.noReading')}</p>
+        sentence('meter.noReading', 'empty')
       ) : (
         <>
           <p class="when">
@@ -72,7 +72,7 @@ function Expectation(state: State) {
   if (band === null || used === null) return null;
   const { energy_day_expected_low: low, energy_day_expected_high: high } = state;
   const isInside = used >= Number(low) && used <= Number(high);
-  return <p class="age">{say(isInside ? 'day.asExpected' : 'day.expected', { band })}</p>;
+  return sentence(isInside ? 'day.asExpected' : 'day.expected', 'age', { band });
 }
 
 type FactKey = { [K in Key]: K extends `fact.${infer Name}` ? Name : never }[Key];
@@ -195,7 +195,7 @@ export function Bills({ account, meter }: MeterInfo) {
     ];
   });
   return (
-    <Scroll name={say('bill.title')}>
+    <Scroll name="bill.title">
       <Facts facts={facts} />
     </Scroll>
   );
@@ -211,7 +211,7 @@ export function MeterList(props: {
   onChoose: (meter: string) => void;
 }) {
   const { meters, chosen, onChoose } = props;
-  const [search, isFound] = useSearch(say('list.search'));
+  const [search, isFound] = useSearch('list.search');
   const isSearched = meters.length > MOST_UNSEARCHED;
   const shown = meters.filter(
     (info) => !isSearched || isFound(`${nameOf(info)} ${info.account} ${info.identifiers.join(' ')}`),
@@ -239,7 +239,7 @@ export function MeterList(props: {
       <h2>{say('list.title', { count: meters.length })}</h2>
       {isSearched && search}
       <ul>{shown.map(item)}</ul>
-      {shown.length === 0 && <p class="empty">{say('list.none')}</p>}
+      {shown.length === 0 && sentence('list.none', 'empty')}
     </nav>
   );
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { needsAPerson } from '../../domain/health.ts';
 import type { Device, Method, SignIn } from './answers.ts';
 import { ask, store } from './store.ts';
-import { Choice, ReadableWords, Sender } from './widgets.tsx';
+import { Choice, ReadableWords, Sender, sentence } from './widgets.tsx';
 import { say, sayCount, sessionWords, tell } from './words.ts';
 
 const MOST_SHOWN = 3;
@@ -39,7 +39,7 @@ export function SignIns() {
       {needed.slice(0, MOST_SHOWN).map((signIn) => (
         <AccountSignIn key={signIn.account} {...signIn} look={look} />
       ))}
-      {more > 0 && <p class="trouble">{say('signIn.more', { count: more })}</p>}
+      {more > 0 && sentence('signIn.more', 'trouble', { count: more })}
     </>
   );
 }
@@ -86,18 +86,18 @@ function AccountSignIn(props: SignIn & { look: () => Promise<void> }) {
       {method === 'password' && <ByPassword act={act} />}
       {method === 'device' && <ByDevice device={device} act={act} />}
       {method === 'link' && <ByLink link={link} act={act} />}
-      {!methods.includes('password') && <p class="empty">{say('signIn.noPassword')}</p>}
+      {!methods.includes('password') && sentence('signIn.noPassword', 'empty')}
     </section>
   );
 }
 
 const ByPassword = ({ act }: { act: Act }) => (
   <>
-    <ReadableWords instead={say('signIn.instead')} />
-    <p>{say('signIn.once')}</p>
+    <ReadableWords instead="signIn.instead" />
+    {sentence('signIn.once')}
     <Sender
       fields={['username', 'password', 'code']}
-      label={say('signIn.send')}
+      label="signIn.send"
       isMain
       onSend={(typed) => act('password', typed)}
     />
@@ -108,7 +108,7 @@ function ByDevice({ device, act }: Pick<SignIn, 'device'> & { act: Act }) {
   const isWaiting = device?.state === 'waiting';
   return (
     <>
-      <p>{say('signIn.onDevice')}</p>
+      {sentence('signIn.onDevice')}
       {device && (
         <div class="device">
           {isWaiting && device.qr && <Qr {...device.qr} />}
@@ -122,7 +122,7 @@ function ByDevice({ device, act }: Pick<SignIn, 'device'> & { act: Act }) {
         </div>
       )}
       <Sender
-        label={say(isWaiting ? 'signIn.cancel' : 'signIn.getCode')}
+        label={isWaiting ? 'signIn.cancel' : 'signIn.getCode'}
         isMain={!isWaiting}
         onSend={() => act('device', undefined, isWaiting ? 'DELETE' : 'POST')}
       />
@@ -132,11 +132,11 @@ function ByDevice({ device, act }: Pick<SignIn, 'device'> & { act: Act }) {
 
 const ByLink = ({ link, act }: Pick<SignIn, 'link'> & { act: Act }) => (
   <>
-    <p>{say('signIn.byLink')}</p>
+    {sentence('signIn.byLink')}
     {link && <Address address={link} />}
     <Sender
       fields={link ? ['pasted'] : []}
-      label={say(link ? 'signIn.send' : 'signIn.getLink')}
+      label={link ? 'signIn.send' : 'signIn.getLink'}
       isMain
       onSend={(typed) => act('link', typed)}
     />

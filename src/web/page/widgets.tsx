@@ -73,26 +73,29 @@ export const Facts = ({ facts }: { facts: readonly (Fact | null)[] }) => (
   </dl>
 );
 
+/** A sentence of its own; the style knows what kind of one it is. */
+export const sentence = (key: Key, kind?: string, values?: object) => <p class={kind}>{say(key, values)}</p>;
+
 /** Red, where `isLate`. */
 export const late = (words: string, isLate = true) => (isLate ? <span class="late">{words}</span> : words);
 
 /** Scrolls within itself, by keys as well. */
-export const Scroll = (props: { name: string; kind?: string; children: ComponentChildren }) => (
+export const Scroll = (props: { name: Key; kind?: string; children: ComponentChildren }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: otherwise no key would scroll it.
-  <section tabIndex={0} aria-label={props.name} class={`scroll ${props.kind ?? ''}`}>
+  <section tabIndex={0} aria-label={say(props.name)} class={`scroll ${props.kind ?? ''}`}>
     {props.children}
   </section>
 );
 
 /** The first cell of a row names it. */
 export function Table(props: {
-  name: string;
-  head: readonly string[];
+  name: Key;
+  head: readonly Key[];
   rows: readonly { readonly key: string; readonly cells: readonly ComponentChildren[] }[];
 }) {
   const heads = props.head.map((name) => (
     <th key={name} scope="col">
-      {name}
+      {say(name)}
     </th>
   ));
   const rows = props.rows.map(({ key, cells: [name, ...cells] }) => (
@@ -116,12 +119,12 @@ export function Table(props: {
 }
 
 /** A field for words, and whether a text has all of them, whatever their case. */
-export function useSearch(name: string) {
+export function useSearch(name: Key) {
   const [search, setSearch] = useState('');
   const words = search.toLowerCase().split(/\s+/);
   const field = (
     <label class="field">
-      {name} <input type="search" onInput={(event) => setSearch(event.currentTarget.value)} />
+      {say(name)} <input type="search" onInput={(event) => setSearch(event.currentTarget.value)} />
     </label>
   );
   return [field, (text: string) => words.every((word) => text.toLowerCase().includes(word))] as const;
@@ -141,13 +144,13 @@ const FIELDS = {
  * name, without what is empty. Days end with today. `possibleAt`: the button has to wait until then.
  */
 export function Sender(props: {
-  label: string;
+  label: Key;
   isMain?: boolean;
   possibleAt?: string | null;
   fields?: readonly (keyof typeof FIELDS)[];
   onSend: (typed: object) => Promise<string>;
 }) {
-  const { fields = [], onSend, possibleAt = null, ...button } = props;
+  const { label, isMain = false, fields = [], onSend, possibleAt = null } = props;
   const [said, setSaid] = useState('');
   const [isBusy, setBusy] = useState(false);
   const onSubmit = async (event: SubmitEvent) => {
@@ -176,7 +179,7 @@ export function Sender(props: {
           </label>
         );
       })}
-      <Button type="submit" {...button} disabled={isBusy || hasToWait} />
+      <Button type="submit" label={say(label)} isMain={isMain} disabled={isBusy || hasToWait} />
       <p class="result" role="status">
         {words}
       </p>
@@ -185,9 +188,9 @@ export function Sender(props: {
 }
 
 /** It stands above fields for passwords. Home Assistant itself is often opened without encryption, and its ingress with it. */
-export const ReadableWords = ({ instead }: { instead: string }) =>
+export const ReadableWords = ({ instead }: { instead: Key }) =>
   isSecureContext ? null : (
     <p class="late">
-      {say('password.readable')} {instead}
+      {say('password.readable')} {say(instead)}
     </p>
   );

@@ -1,4 +1,4 @@
-// Least squares by the normal equations, the limits of Student's distribution, and medians.
+// Sums, means and medians, least squares by the normal equations, and the limits of Student's distribution.
 
 /** The values of one term, or of what the terms explain, observation by observation. */
 type Column = readonly number[];
@@ -75,5 +75,8 @@ export function median(values: Column): number {
 export const medianDeviation = (values: Column, center: number): number =>
   NORMAL_PER_DEVIATION * median(values.map((value) => Math.abs(value - center)));
 
+export const sumBy = <T>(items: readonly T[], of: (item: T) => number): number =>
+  items.reduce((sum, item) => sum + of(item), 0);
+
 export const meanOf = <T>(items: readonly T[], of: (item: T) => number): number =>
-  items.reduce((sum, item) => sum + of(item), 0) / items.length;
+  sumBy(items, of) / items.length;

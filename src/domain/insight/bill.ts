@@ -1,7 +1,7 @@
 // Each bill is judged by the rule of the bills before it, and a lasting change of the rule is told as one.
 import type { Micro } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
-import { median } from '../leastSquares.ts';
+import { median, sumBy } from '../leastSquares.ts';
 import { addDays, type Day, type DaySpan, type Zone } from '../period.ts';
 import { type Bill, type MeterDays, openBills } from './billDays.ts';
 import { roundingOf } from './billRounding.ts';
@@ -362,7 +362,7 @@ const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other
 const isOver = (one: DaySpan, other: DaySpan): boolean =>
   addDays(one.to, -1) > other.from && one.from < addDays(other.to, -1);
 
-const totalOf = (bills: readonly Bill[]): Micro => bills.reduce((sum, { total }) => sum + total, 0);
+const totalOf = (bills: readonly Bill[]): Micro => sumBy(bills, ({ total }) => total);
 
 const togetherWith = (how: 'same_days' | 'before' | 'within', { length: bills }: readonly unknown[]) =>
   bills === 0 ? null : { how, bills };

@@ -1,6 +1,7 @@
 // The periods of bills, and what the days of the meters tell of each.
 import { type Micro, sumKnown } from '../amount.ts';
 import { type Invoice, invoiceRecord } from '../invoice.ts';
+import { sumBy } from '../leastSquares.ts';
 import { type Ledger, newestDay } from '../ledger.ts';
 import { compareText } from '../order.ts';
 import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
@@ -130,7 +131,7 @@ function billOf(
     step: Math.max(...meters.map(({ step }) => step)),
     missing: new Set(meters.flatMap(({ missing }) => missing)).size,
     estimated: new Set(meters.flatMap(({ carried }) => carried)).size,
-    open: meters.reduce((total, { open }) => total + open, 0),
+    open: sumBy(meters, ({ open }) => open),
   };
 }
 
@@ -162,11 +163,9 @@ function costsOver(meter: MeterCosts, from: Day, count: number) {
   // The last of its days closes a reading.
   const isCarried = (at: number) => readingAt(at) !== null && readingAt(at) === readingAt(at + 1);
   const closed = places.flatMap((at) => (isCarried(at) ? [] : (readingAt(at) ?? [])));
-  const sum = closed.reduce((total, { amount }) => total + amount, 0);
-  const lacking = closed.reduce((total, { day }) => total + (unbilled.get(day) ?? 0), 0);
-  const estimated = estimates
-    .filter((estimate) => isLeftOpen(estimate, first, end))
-    .reduce((total, { open }) => total + open, 0);
+  const sum = sumBy(closed, ({ amount }) => amount);
+  const lacking = sumBy(closed, ({ day }) => unbilled.get(day) ?? 0);
+  const leftOpen = estimates.filter((estimate) => isLeftOpen(estimate, first, end));
   /** The sum with one day more and one less, or a share of them. */
   const moved = (more: Micro | null, less: Micro | null, share = 1) =>
     more === null || less === null ? null : sum + Math.round(share * (more - less));
@@ -183,7 +182,11 @@ function costsOver(meter: MeterCosts, from: Day, count: number) {
     step,
     missing: places.filter((at) => readingAt(at) === null),
     carried: places.filter(isCarried),
-    open: carriedOver(readings, first) + carriedOver(readings, end) + lacking + estimated,
+    open:
+      carriedOver(readings, first) +
+      carriedOver(readings, end) +
+      lacking +
+      sumBy(leftOpen, ({ open }) => open),
   };
 }
 

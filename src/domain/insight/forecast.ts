@@ -1,7 +1,7 @@
 // The forecast of a span of days, with the band that it should lie in four times out of five: Harvey's structural
 // time series model, by a Kalman filter.
 import { inFull, type Micro, toMicro } from '../amount.ts';
-import { addTo, BAND, dot, meanOf, quadratic } from '../leastSquares.ts';
+import { addTo, BAND, dot, meanOf, quadratic, sumBy } from '../leastSquares.ts';
 import { type Amounts, LONGEST_CARRIED_DAYS } from '../ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, daysOf, monthStart } from '../period.ts';
 import type { Days, Tariff } from '../tariff/tariff.ts';
@@ -73,7 +73,7 @@ export function forecaster(facts: ForecastFacts): Forecaster {
     const energy = ahead && banded(sum, ahead);
     if (tariff && ahead) {
       // The cost so far, and the tariff's price of every other day.
-      const unpriced = costs.left.reduce((total, day) => total + (days.get(day)?.energy ?? 0), 0);
+      const unpriced = sumBy(costs.left, (day) => days.get(day)?.energy ?? 0);
       const sure = Math.round(tariff.unitRate * unpriced) + tariff.standingCharge * costs.left.length;
       return { energy, cost: banded(costs.sum + sure, ahead, tariff.unitRate) };
     }
@@ -102,11 +102,11 @@ function learn(kind: keyof Amounts, { days, today }: ForecastFacts): Expect | nu
   const readings = readingsIn(kind, days, { from, to: addDays(today, 1) });
   if ((readings.at(-1)?.at ?? 0) < LEARNT_FROM_DAYS - LONGEST_CARRIED_DAYS) return null;
   const points = readings.filter(({ missed }) => missed < LONGEST_SPAN_DAYS).map(pointOf);
-  const daysIn = (read: readonly Point[]) => read.reduce((sum, { days }) => sum + days, 0);
+  const daysIn = (read: readonly Point[]) => sumBy(read, ({ days }) => days);
   if (daysIn(points) >= FEWEST_DAYS) return openFilter(points, from);
   // Too few days tell no season: the mean of the newest readings goes on.
   const newest = points.slice(-TWO_WEEKS_DAYS);
-  const use = newest.reduce((sum, { days, root }) => sum + days * root ** 2, 0) / Math.max(1, daysIn(newest));
+  const use = sumBy(newest, ({ days, root }) => days * root ** 2) / Math.max(1, daysIn(newest));
   return (left) => ({ mean: use * left.length, variance: left.length === 0 ? 0 : null });
 }
 

@@ -1,5 +1,6 @@
 // The readings of a ledger, which days each of them has in it, and which are estimates.
 import { type Micro, toMicro } from '../amount.ts';
+import { sumBy } from '../leastSquares.ts';
 import { type Amounts, LONGEST_CARRIED_DAYS } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysOf } from '../period.ts';
 import type { Days } from '../tariff/tariff.ts';
@@ -81,10 +82,7 @@ export function readingOfEachDay(
 
 /** The readings of the span's days that were taken by its end, added up. */
 export const sumOf = (readings: readonly (Reading | null)[], { to }: DaySpan): Micro =>
-  [...new Set(readings)].reduce(
-    (sum, reading) => sum + (reading && reading.day < to ? reading.amount : 0),
-    0,
-  );
+  sumBy([...new Set(readings)], (reading) => (reading && reading.day < to ? reading.amount : 0));
 
 /** The coarsest step that nearly all readings are multiples of. */
 export function registerStep(amounts: readonly Micro[]): Micro {
@@ -144,10 +142,10 @@ function fewestEqual(
   step: Micro,
   byChance: number,
 ): number {
-  const readings = earlier.reduce((sum, { first, next }) => sum + next - first, 0);
-  const moved = earlier.reduce((sum, { first, next }) => {
-    return sum + Math.abs((energies[next]?.amount ?? 0) - (energies[first]?.amount ?? 0));
-  }, 0);
+  const readings = sumBy(earlier, ({ first, next }) => next - first);
+  const moved = sumBy(earlier, ({ first, next }) =>
+    Math.abs((energies[next]?.amount ?? 0) - (energies[first]?.amount ?? 0)),
+  );
   if (moved === 0) return FEWEST_EQUAL;
   const chance = 1 - Math.exp((-step * readings) / (2 * moved));
   const begun = (1 - chance) * YEAR_DAYS;

@@ -1,7 +1,7 @@
 // Heat against outdoor temperature: a line through degree days whose base temperature is the house's own (PRISM, Fels 1986). It tells
 // what of a month is heating, and what was saved beside the weather.
 import { inFull } from '../amount.ts';
-import { BAND, dot, leastSquares, meanOf, quadratic } from '../leastSquares.ts';
+import { BAND, dot, leastSquares, meanOf, quadratic, sumBy } from '../leastSquares.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, daysOf } from '../period.ts';
 import {
@@ -141,7 +141,7 @@ export function openHouse(days: Ledger['days'], { temperatures, base }: Weather)
     degreeDays(span: DaySpan, line = lineBefore(span.to)) {
       const ofLine = typeof line === 'string' ? (base ?? USUAL_BASE) : line.base;
       const means = daysOf(span).flatMap((day) => temperatures.get(day) ?? []);
-      const sum = means.reduce((total, mean) => total + degreesBelow(ofLine, mean), 0);
+      const sum = sumBy(means, (mean) => degreesBelow(ofLine, mean));
       return means.length === 0 ? null : { sum, days: means.length };
     },
     /** The heat of the span's days apart, kWh with an 80 % band. */
@@ -149,9 +149,9 @@ export function openHouse(days: Ledger['days'], { temperatures, base }: Weather)
       if (typeof line === 'string') return line;
       const readings = readingsIn('energy', days, span);
       const heat = heatOver(heatDays, span);
-      const daysRead = readings.reduce((sum, { missed }) => sum + missed + 1, 0);
+      const daysRead = sumBy(readings, ({ missed }) => missed + 1);
       if (daysRead === 0 || heat.length < SHARE_KNOWN * daysRead) return 'days_missing' as const;
-      return splitBy(line, heat, inFull(readings.reduce((sum, { amount }) => sum + amount, 0)));
+      return splitBy(line, heat, inFull(sumBy(readings, ({ amount }) => amount)));
     },
   };
 }
@@ -177,7 +177,7 @@ function lineThrough(days: readonly HeatDay[], given: number | null) {
 
 /** The line makes something of each part; they are scaled so that they add up to what was used. */
 function splitBy({ base, hotWater, slope, covariance }: Line, days: readonly HeatDay[], energy: number) {
-  const degrees = days.reduce((sum, { felt }) => sum + degreesBelow(base, felt), 0);
+  const degrees = sumBy(days, ({ felt }) => degreesBelow(base, felt));
   const total = hotWater * days.length + slope * degrees || 1;
   const share = (slope * degrees) / total;
   // The derivatives of the share by each coefficient.

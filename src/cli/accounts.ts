@@ -14,7 +14,7 @@ import {
   resealAll,
   unknownIds,
 } from '../fleet/roster.ts';
-import { EXIT, failure } from '../foundation/failure.ts';
+import { EXIT } from '../foundation/failure.ts';
 import { claimAlone } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { isAgreed, mustBeAnswerable } from './agreement.ts';
@@ -69,7 +69,7 @@ export const accounts: Command<'accounts'> = async (given, io) => {
   if (name === 'remove') mustBeAnswerable('accounts remove', given, io);
   const settings = await loadSettings(given, io);
   const { fleet } = settings.config;
-  if (fleet === undefined) throw failure('no_fleet', NO_FLEET, { exit: EXIT.config, retry: 'never' });
+  if (fleet === undefined) throw refusal('no_fleet', NO_FLEET, undefined, EXIT.config);
   const opened = await openFleet(fleet, settings.log);
   try {
     await action.run({ name, options, words, settings, fleet, opened }, io);
@@ -102,8 +102,7 @@ async function reseal({ opened }: AccountsCommand, io: Io) {
   const { changed, damaged } = await resealAll(opened);
   io.out(`sealed again with the first key: ${changed}\n`);
   const left = damaged.map((place) => `Cannot be opened by any key, and was left: ${place}.`);
-  if (left.length > 0)
-    throw failure('damaged_seal', left.join('\n'), { exit: EXIT.unexpected, retry: 'never' });
+  if (left.length > 0) throw refusal('damaged_seal', left.join('\n'), undefined, EXIT.unexpected);
 }
 
 async function importAccounts(parts: AccountsCommand, io: Io) {

@@ -6,7 +6,7 @@ import { pathIn } from '../config/draft.ts';
 import { findConfigFile, readConfigText } from '../config/load.ts';
 import { outlineOf, withoutSecrets, withStateDir } from '../config/transfer.ts';
 import { about } from '../foundation/about.ts';
-import { EXIT, Failure, failure } from '../foundation/failure.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import {
   type BackupHead,
   backupUnreadable,
@@ -262,7 +262,7 @@ async function restoreFailed(stateDir: string, cause: NodeJS.ErrnoException): Pr
   const [code, hint] = (await isRestoreUnderWay(stateDir))
     ? ['restore_unfinished', UNFINISHED]
     : [fault.code, NOTHING_REPLACED];
-  return failure(code, fault.message, { exit: EXIT.unexpected, retry: 'never', hint });
+  return refusal(code, fault.message, hint, EXIT.unexpected);
 }
 
 /** A copy that could not be restored is none, and without one nothing is changed. */

@@ -28,9 +28,9 @@ export interface Io {
   readonly scryptCost?: number;
 }
 
-/** A command cannot do what it is asked to, however often: exit code 2. */
-export const refusal = (code: string, message: string, hint?: string) =>
-  failure(code, message, { exit: EXIT.usage, retry: 'never', hint });
+/** A command cannot do what it is asked to, however often. */
+export const refusal = (code: string, message: string, hint?: string, exit: number = EXIT.usage) =>
+  failure(code, message, { exit, retry: 'never', hint });
 
 /** Text of a file that may come from anywhere. */
 export const shown = (text: string): string => text.slice(0, 200).replace(/\p{Cc}/gu, ' ');

@@ -140,7 +140,7 @@ async function parse(declared: DeclaredOptions, args: readonly string[]) {
     return parseArgs({ args: [...args], options: Object.fromEntries(kinds), allowPositionals: true });
   } catch (err) {
     // Node adds advice about its own conventions.
-    const [message = ''] = err instanceof Error ? err.message.split(/\.?(?:\n|\. |$)/) : [];
+    const [message = ''] = (err as Error).message.split(/\.?(?:\n|\. |$)/);
     const [, name = ''] = /--([\w-]+)/.exec(message) ?? [];
     const shown = declared[name]?.shown;
     if (GONE.includes(name)) throw wrongUsage(`--${name} is gone: ${SECRETS_APART}.`);
@@ -150,7 +150,7 @@ async function parse(declared: DeclaredOptions, args: readonly string[]) {
       );
     const isUnknown = name !== '' && !Object.hasOwn(declared, name);
     const advice = isUnknown ? await meant(name, Object.keys(declared), '--') : '';
-    throw wrongUsage(`${message || 'Wrong usage'}.${advice}`);
+    throw wrongUsage(`${message}.${advice}`);
   }
 }
 

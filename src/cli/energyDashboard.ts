@@ -1,19 +1,14 @@
 // heat2mqtt energy-dashboard: shows, adds or removes the meters' gas sources in Home Assistant's Energy dashboard.
 import { knownMeters } from '../accounts/names.ts';
 import { energyDashboard as dashboardOf } from '../daemon/homeAssistant/energyDashboard.ts';
-import { EXIT, failure } from '../foundation/failure.ts';
+import { EXIT } from '../foundation/failure.ts';
 import { isAgreed, mustBeAnswerable } from './agreement.ts';
-import { type Io, wrongUsage } from './command.ts';
+import { type Io, refusal, wrongUsage } from './command.ts';
 import type { Command, Given } from './commands.ts';
 import { printLines, tableLines } from './printing.ts';
 import { loadSettings, refuseInFleet } from './settings.ts';
 
-const noHomeAssistant = () =>
-  failure('no_home_assistant', 'The configuration has no home_assistant.', {
-    exit: EXIT.config,
-    retry: 'never',
-    hint: 'It needs url and token_file there: docs/home-assistant.md tells how to get a token.',
-  });
+const HOW_TO_GET_ONE = 'It needs url and token_file there: docs/home-assistant.md tells how to get a token.';
 
 const COLUMNS = { Name: 'name', Energy: 'energy', Cost: 'cost', Meter: 'meter', By: 'way' } as const;
 
@@ -21,7 +16,10 @@ export const energyDashboard: Command<'energy-dashboard'> = async (given, io) =>
   const change = changeFrom(given, io);
   const { config, state } = await loadSettings(given, io);
   refuseInFleet(config.fleet, 'energy-dashboard', 'Home Assistant belongs to one household');
-  if (!config.home_assistant) throw noHomeAssistant();
+  if (!config.home_assistant) {
+    const message = 'The configuration has no home_assistant.';
+    throw refusal('no_home_assistant', message, HOW_TO_GET_ONE, EXIT.config);
+  }
   const meters = (await knownMeters(state, config)).filter(({ isOwn }) => isOwn);
   const say = (...lines: readonly string[]) => printLines(lines, io);
   if (meters.length === 0) {

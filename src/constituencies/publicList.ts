@@ -148,25 +148,28 @@ async function readPages(
     const before = rows.size;
     for (const row of data.rows) if (rows.size < wanted && !rows.has(row.uri)) rows.set(row.uri, row);
     for (const one of data.unreadable) unreadable.add(digestOf(one));
-    received += data.rows.length + data.unreadable.length;
+    const count = data.rows.length + data.unreadable.length;
+    received += count;
+    isAtTheEnd = count === 0;
     isPart ||= data.isOfOneHouse && !asksForOneHouse(question);
     total = data.total ?? total;
     // Fewer than there are: the service counts something else, or has ignored `skip`.
     if (total !== null && rows.size > 0 && total < from + rows.size) total = null;
-    isAtTheEnd = data.rows.length + data.unreadable.length === 0;
     // The service goes on to hand out the same page if there is nothing new.
     if (rows.size === before || rows.size >= wanted || (total !== null && from + received >= total)) break;
   }
   if (rows.size === 0 && total !== null && rowsAskedFor(question, total) > 0) {
     throw new UnexpectedReply(WHAT, `some of the ${total} rows that it speaks of`, 'none');
   }
-  const constituencies = inOrder(rows.values());
-  const rest = { unreadable: unreadable.size, raw: null };
-  if (isPart) return { constituencies, total: null, complete: null, ...rest };
-  if (total !== null) return { constituencies, total, complete: rows.size >= total, ...rest };
   // An empty page tells too, behind pages from the first row on that had no row twice.
-  const isAll = isAtTheEnd && from === 0 && received === rows.size;
-  return { constituencies, total, complete: isAll || null, ...rest };
+  const isAll = total === null ? isAtTheEnd && from === 0 && received === rows.size : rows.size >= total;
+  return {
+    constituencies: inOrder(rows.values()),
+    total: isPart ? null : total,
+    complete: isPart || (total === null && !isAll) ? null : isAll,
+    unreadable: unreadable.size,
+    raw: null,
+  };
 }
 
 const asksForOneHouse = ({ chamber, houseNo, chamberIds }: ConstituencyQuestion): boolean =>

@@ -105,10 +105,10 @@ export function createHttpClient(
       followRedirects: redirect !== 'manual',
     });
     const { status } = response;
-    const received = Object.entries(response.headers).flatMap(([name, value]): [string, string][] =>
-      // The body is unpacked already.
-      value === undefined || name === 'content-encoding' ? [] : [[name, [value].flat().join(', ')]],
-    );
+    const received = new Headers();
+    // The body is unpacked already.
+    for (const [name, value] of Object.entries(response.headers))
+      if (name !== 'content-encoding') for (const each of [value ?? []].flat()) received.append(name, each);
     const mayHaveBody = status !== 204 && status !== 205 && status !== 304;
     return new Response(mayHaveBody ? new Uint8Array(response.body) : null, {
       // It refuses any beyond, which are trouble of the server as well.

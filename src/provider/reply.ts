@@ -147,30 +147,30 @@ export async function readList<T extends { readonly id: unknown }>(
   const { what, path, query, row, signal, log } = question;
   const page = z.object({ objects: rowsOf(row), total_num: z.int().min(0).nullish() });
   const rows = new Map<unknown, T>();
-  let total: number | null = null;
+  // It is not a number where the provider tells none: no count is less, or enough.
+  let total = Number.NaN;
 
-  /** The page had `given` rows, and `fresh` of them were new. */
-  async function read(number: number, count: number): Promise<{ given: number; fresh: number }> {
+  /** Resolves to how many rows the page has. */
+  async function read(number: number, count: number): Promise<number> {
     const paged = new URLSearchParams({ ...query, page: String(number), count: String(count) });
     const json = await ask({ method: 'GET', path, query: paged, what, signal });
     const { objects, total_num } = parseReply(what, page, Array.isArray(json) ? { objects: json } : json);
-    const before = rows.size;
     for (const object of objects) rows.set(object.id, object);
-    total = total_num ?? null;
-    return { given: objects.length, fresh: rows.size - before };
+    total = total_num ?? Number.NaN;
+    return objects.length;
   }
-  const isShort = () => total !== null && rows.size < total;
 
-  for (let number = 1; number <= MOST_PAGES; number += 1) {
-    const { given, fresh } = await read(number, PAGE_ROWS);
-    if (fresh === 0) {
-      const ignoresPage = given > 0 && (isShort() || (total === null && given >= PAGE_ROWS));
-      if (ignoresPage) await read(1, MOST_PAGES * PAGE_ROWS);
+  for (let number = 1; number <= MOST_PAGES && rows.size < MOST_ROWS; number += 1) {
+    const before = rows.size;
+    const given = await read(number, PAGE_ROWS);
+    if (rows.size === before) {
+      const ignoresPage = rows.size < total || (Number.isNaN(total) && given >= PAGE_ROWS);
+      if (ignoresPage && given > 0) await read(1, MOST_ROWS);
       break;
     }
-    if ((total !== null && !isShort()) || rows.size >= MOST_ROWS) break;
+    if (rows.size >= total) break;
   }
-  if (isShort()) log?.warn({ what, rows: rows.size, total }, 'the list is not whole');
+  if (rows.size < total) log?.warn({ what, rows: rows.size, total }, 'the list is not whole');
   return [...rows.values()];
 }
 
@@ -201,7 +201,9 @@ const ORDINARY_KEY = /^[@_]?[A-Za-z](?!.*\d{3})[\w-]{0,39}$/;
 export function shapeOf(json: unknown): string[] {
   const kinds = new Map<string, Set<string>>();
   collect(json, '', 0, kinds);
-  return [...kinds].map(([path, types]) => `${path || 'top'}: ${[...types].sort().join('|')}`).sort();
+  return [...kinds]
+    .map(([path, types]) => `${path.replace(/^\./, '') || 'top'}: ${[...types].sort().join('|')}`)
+    .sort();
 }
 
 function collect(value: unknown, path: string, depth: number, kinds: Map<string, Set<string>>): void {
@@ -210,15 +212,12 @@ function collect(value: unknown, path: string, depth: number, kinds: Map<string,
   kinds.set(path, types);
   types.add(kindOf(value));
   if (typeof value !== 'object' || value === null || depth >= DEEPEST) return;
-  if (Array.isArray(value)) {
-    for (const row of value.slice(0, MOST_ROWS_SHOWN)) collect(row, `${path}[]`, depth + 1, kinds);
-    return;
-  }
-  for (const key of Object.keys(value).slice(0, MOST_ROWS_SHOWN)) {
-    const inner = (value as Record<string, unknown>)[key];
-    const name = ORDINARY_KEY.test(key) ? key : '<key>';
-    collect(inner, path === '' ? name : `${path}.${name}`, depth + 1, kinds);
-  }
+  const inner = Array.isArray(value)
+    ? value.map((row) => ['[]', row] as const)
+    : Object.entries(value).map(
+        ([key, field]) => [ORDINARY_KEY.test(key) ? `.${key}` : '.<key>', field] as const,
+      );
+  for (const [step, each] of inner.slice(0, MOST_ROWS_SHOWN)) collect(each, path + step, depth + 1, kinds);
 }
 
 function kindOf(value: unknown): string {

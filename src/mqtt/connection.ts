@@ -1,13 +1,23 @@
 // One connection to a broker, from CONNECT to its end, or why there is none. The only import of mqtt.js.
 import { type IClientOptions, type IClientPublishOptions, type IConnackPacket, MqttClient } from 'mqtt';
 import type { Clock } from '../foundation/clock.ts';
+import type { Failure } from '../foundation/failure.ts';
 import { type ConcurrencyLimit, concurrencyLimit } from '../foundation/limits.ts';
 import { Culprit, publicationOf, subscriptionTo } from './culprit.ts';
 import { type BrokerLimits, limitsOf, refusedUnasked } from './limits.ts';
 import type { Incoming, Message, Subscription } from './message.ts';
 import { LARGEST_PACKET_BYTES, type PacketStream } from './packets.ts';
 import { ACCEPTED, FIRST_REFUSAL, NO_ANSWER, type Reason } from './reasonCodes.ts';
-import { endOf, notAcknowledged, PublishRefused, SubscribeRefused, whyNotConnected } from './refusals.ts';
+import {
+  endedOver,
+  endOf,
+  notAcknowledged,
+  notTaken,
+  publishRefused,
+  SubscribeRefused,
+  tooLarge,
+  whyNotConnected,
+} from './refusals.ts';
 import { type BrokerTls, notEncrypted, streamBuilder } from './stream.ts';
 
 /** MQTT 5, or 3.1.1 (which calls itself 4). */
@@ -239,14 +249,14 @@ export class Connection {
    * Resolves once the broker has acknowledged the message, or, where it acknowledges none, once it is written; or with why it is
    * refused. Rejects when no answer comes in time, which ends the connection, or it ends.
    */
-  async publish({ topic, payload, retain, correlationData }: Message): Promise<PublishRefused | null> {
+  async publish({ topic, payload, retain, correlationData }: Message): Promise<Failure | null> {
     const bytes = Buffer.byteLength(topic) + Buffer.byteLength(payload) + (correlationData?.length ?? 0);
     const { maximumPacketSize, maximumQoS, retainAvailable } = this.limits;
     if (bytes + PUBLISH_OVERHEAD_BYTES > maximumPacketSize)
-      return PublishRefused.tooLarge(topic, maximumPacketSize);
+      return publishRefused(topic, tooLarge(maximumPacketSize));
     const name = publicationOf(topic);
     const end = this.#culprit.endOver(name);
-    if (end) return PublishRefused.byEnd(topic, end);
+    if (end) return publishRefused(topic, endedOver(end));
     const options: IClientPublishOptions = {
       qos: maximumQoS === 0 ? 0 : 1,
       retain: retain && retainAvailable,
@@ -261,7 +271,7 @@ export class Connection {
         });
       }),
     );
-    return code === ACCEPTED ? null : PublishRefused.byCode(topic, code);
+    return code === ACCEPTED ? null : publishRefused(topic, notTaken(code));
   }
 
   /**

@@ -1,11 +1,11 @@
 // Brings messages to the broker: over whatever connection there is, so many at a time, and past those that it refuses.
 import type { Clock } from '../foundation/clock.ts';
+import type { Failure } from '../foundation/failure.ts';
 import { Paced } from '../foundation/limits.ts';
 import type { Connection } from './connection.ts';
 import type { Message } from './message.ts';
 import { Outbox } from './outbox.ts';
 import type { RefusalList } from './refusalList.ts';
-import type { PublishRefused } from './refusals.ts';
 
 const MOST_UNDER_WAY = 32;
 /** After it, what the broker did not want is offered again. */
@@ -93,14 +93,14 @@ export class Delivery {
   }
 
   /** Resolves to `null` once the broker has taken it, or to its refusal. Rejects when there is no answer. */
-  async #offer(connection: Connection, message: Message): Promise<PublishRefused | null> {
+  async #offer(connection: Connection, message: Message): Promise<Failure | null> {
     const refusal = await connection.publish(message);
     if (refusal === null) this.#published += 1;
     else this.#parts.refusals.log(message.topic, refusal);
     return refusal;
   }
 
-  #note(message: Message, refusal: PublishRefused | null): void {
+  #note(message: Message, refusal: Failure | null): void {
     const { topic, retain, onAnswered } = message;
     if (refusal === null || refusal.retry === 'never') {
       this.#outbox.done(message);

@@ -115,26 +115,22 @@ const RIGHT_TO_WRITE = 'Give its user the right to write there.';
 const WRITE_OR_SIZE = "The broker's log may tell why: the right to write there, or a limit of size.";
 
 /** An answer about one message: the connection stays. To send it again is of no use, unless its `retry` is `later`. */
-export class PublishRefused extends BrokerFailure {
-  constructor(topic: string, { what, hint, code, about }: Reason) {
-    const isFinal = code === undefined || about === 'message';
-    super('publish_refused', `The broker refuses ${topic}: ${what}.`, hint, isFinal ? 'never' : 'later');
-  }
-
-  static byCode(topic: string, code: number): PublishRefused {
-    const right = { what: 'not authorized', hint: RIGHT_TO_WRITE };
-    return new PublishRefused(topic, code === NOT_AUTHORIZED ? right : reasonOf(code));
-  }
-
-  static tooLarge(topic: string, limit: number): PublishRefused {
-    const { hint } = reasonOf(PACKET_TOO_LARGE);
-    return new PublishRefused(topic, { what: `larger than the ${limit} bytes that it takes`, hint });
-  }
-
-  static byEnd(topic: string, end: Reason): PublishRefused {
-    return new PublishRefused(topic, endsConnection('sent', WRITE_OR_SIZE, end));
-  }
+export function publishRefused(topic: string, { what, hint, code, about }: Reason): Failure {
+  const isFinal = code === undefined || about === 'message';
+  const message = `The broker refuses ${topic}: ${what}.`;
+  return new BrokerFailure('publish_refused', message, hint, isFinal ? 'never' : 'later');
 }
+
+/** `code`: of a PUBACK. */
+export const notTaken = (code: number): Reason =>
+  code === NOT_AUTHORIZED ? { what: 'not authorized', hint: RIGHT_TO_WRITE } : reasonOf(code);
+
+export const tooLarge = (limit: number): Reason => ({
+  what: `larger than the ${limit} bytes that it takes`,
+  hint: reasonOf(PACKET_TOO_LARGE).hint,
+});
+
+export const endedOver = (end: Reason): Reason => endsConnection('sent', WRITE_OR_SIZE, end);
 
 const RIGHT_TO_READ = 'Give its user the right to read there (to subscribe).';
 

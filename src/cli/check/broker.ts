@@ -6,7 +6,7 @@ import { openBroker } from '../../mqtt/broker.ts';
 import type { Connection } from '../../mqtt/connection.ts';
 import { lossesBy } from '../../mqtt/limits.ts';
 import type { Subscription } from '../../mqtt/message.ts';
-import { PublishRefused, SubscribeRefused } from '../../mqtt/refusals.ts';
+import { endedOver, publishRefused, SubscribeRefused } from '../../mqtt/refusals.ts';
 import { deviceId } from '../../publication/discovery.ts';
 import {
   householdSubscriptions,
@@ -54,7 +54,7 @@ async function tryTopic(connection: Connection, topic: string): Promise<void> {
   const refusal = await connection.publish(clear(topic)).catch(async () => {
     // Some brokers end the connection over a topic that they refuse.
     await connection.close(0);
-    return PublishRefused.byEnd(topic, await connection.ended);
+    return publishRefused(topic, endedOver(await connection.ended));
   });
   if (refusal) throw refusal;
 }

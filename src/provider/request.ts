@@ -151,10 +151,13 @@ function jsonOf({ what, json, foreign }: Reply, setting: string): unknown {
   );
 }
 
+/** Whom the address of a setting belongs to: the public list of constituencies is no provider's. */
+const ownerOf = (setting: string) => (setting === PROVIDER_SETTING ? 'provider' : 'service');
+
 const isTrouble = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
 const notNow = ({ what, status }: Reply, waitMs: number | null, setting: string): Failure =>
-  unreachable(`The provider answered the ${what} with HTTP ${status}.`, {
+  unreachable(`The ${ownerOf(setting)} answered the ${what} with HTTP ${status}.`, {
     retry: status === 429 ? 'later' : 'soon',
     hint:
       setting === PROVIDER_SETTING
@@ -167,12 +170,12 @@ function refusalWords({ what, status }: Reply, setting: string, { notFound }: Ex
   if (status === 404 && notFound) return notFound;
   if (status < 400)
     return {
-      message: `The provider redirected the ${what} to another address (HTTP ${status}), where it was not sent.`,
+      message: `The ${ownerOf(setting)} redirected the ${what} to another address (HTTP ${status}), where it was not sent.`,
       hint: `Check ${setting}: write the address there that answers by itself.`,
     };
   const access = setting === PROVIDER_SETTING ? ' and whether the account may still see its property' : '';
   return {
-    message: `The provider refused the ${what} with HTTP ${status}.`,
+    message: `The ${ownerOf(setting)} refused the ${what} with HTTP ${status}.`,
     hint: `If this lasts, check ${setting}${access}.`,
   };
 }

@@ -114,7 +114,7 @@ export class RetainedDiff {
     if ('payload' in document) return this.#unlessSent(document);
     const known = this.#topicOf(document.topic);
     if ('stamp' in document) {
-      if (!this.#isNew(document.topic, document.stamp)) return [];
+      if (!this.#noteSent(document.topic, document.stamp)) return [];
       known.announced = platformsOf(document);
       return announce(document, known.delivered);
     }
@@ -126,11 +126,11 @@ export class RetainedDiff {
   }
 
   #unlessSent(message: Message, sources?: readonly unknown[]): Message[] {
-    return this.#isNew(message.topic, message.payload, sources) ? [message] : [];
+    return this.#noteSent(message.topic, message.payload, sources) ? [message] : [];
   }
 
-  /** It counts as sent from now on. */
-  #isNew(topic: string, text: string, sources?: readonly unknown[]): boolean {
+  /** It counts as sent from now on. Tells whether it is anything new. */
+  #noteSent(topic: string, text: string, sources?: readonly unknown[]): boolean {
     const known = this.#topicOf(topic);
     const before = known.digest;
     known.digest = createHash('sha1').update(text).digest('base64');

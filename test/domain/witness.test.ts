@@ -113,6 +113,13 @@ test('refuses a telegram of NULs without looking at each of them again and again
   expect(performance.now() - began).toBeLessThan(1_000);
 });
 
+test('writes no line of its own into the log when a telegram has control characters', () => {
+  const written = 'a\n[12:00:00] FATAL: b\u001b[31m\u009b2J\u202e';
+  const plain = 'a[12:00:00] FATAL: b[31m2J';
+  expect(read(telegram({ id: written }))).toMatchObject({ meter: plain });
+  expect(read(telegram({ status: '\u009b2J' }))).toMatchObject({ message: 'the meter reports "2J"' });
+});
+
 test('names the field, and what came in its place', () => {
   expect(read({ heat: { total: 'n/a' } }, { field: 'heat.total' })).toMatchObject({
     message: 'heat.total was expected, and "n/a" came',

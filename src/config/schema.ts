@@ -198,10 +198,13 @@ const UNITS = ['kWh', 'MWh', 'MJ', 'GJ', 'Wh'] as const;
 const METER_TOPIC =
   'a topic on which the register of this meter is published, without + and #, not starting with $, no slash at the end';
 
-// Another program names this topic: it may be long, or begin with a slash.
+/** Another program names this topic: it may be long, or begin with a slash. `setup` offers those that it hears. */
+export const isMeterTopic = (topic: string): boolean =>
+  !/^\$|[+#\p{Cc}]|\/$/u.test(topic) && Buffer.byteLength(topic) <= 65_535;
+
 const witness = section({
   topic: required(
-    textWhere((value) => !/^\$|[+#\0]|\/$/.test(value) && Buffer.byteLength(value) <= 65_535, METER_TOPIC),
+    textWhere(isMeterTopic, METER_TOPIC),
     'wmbusmeters/58496405',
     'Where the register is published: a number, or a JSON object with it. A topic of the same broker, not below base_topic.',
   ).meta({ private: true }),

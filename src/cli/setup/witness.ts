@@ -1,4 +1,5 @@
 // The registers that the meters themselves publish on the broker: listened for, and offered where the identifier is a meter's own.
+import { isMeterTopic } from '../../config/schema.ts';
 import { readRegister } from '../../domain/witness.ts';
 import { openBroker } from '../../mqtt/broker.ts';
 import type { Incoming } from '../../mqtt/message.ts';
@@ -38,7 +39,7 @@ async function hearRegisters(
   const topics = new Map<string, string>();
   const enough = new AbortController();
   function onMessage({ topic, payload }: Incoming): void {
-    if (topic.startsWith(`${mqtt.base_topic}/`)) return;
+    if (topic.startsWith(`${mqtt.base_topic}/`) || !isMeterTopic(topic)) return;
     const telegram = readRegister(payload, {});
     if ('refused' in telegram) return;
     const names = [telegram.meter, ...topic.split('/')];

@@ -104,3 +104,19 @@ test('gives up a message that the broker does not want now when a newer one of i
   outbox.release();
   expect(take()).toEqual(['b=1']);
 });
+
+test('is idle when nothing waits or is on its way but what the broker does not want now', () => {
+  const { outbox } = openFilled('a=1');
+  expect(outbox.isIdle).toBe(false);
+  const taken = outbox.take();
+  expect(outbox.isIdle).toBe(false);
+  if (taken) outbox.holdBack(taken);
+  expect(outbox.isIdle).toBe(true);
+});
+
+test('drops the oldest event when each has a topic of its own and is news until it is answered', () => {
+  const { outbox, take } = openFilled();
+  for (let count = 0; count < 501; count += 1)
+    outbox.put({ ...message(`e${count}=1`), onAnswered: () => undefined });
+  expect(take().slice(0, 2)).toEqual(['e1=1', 'e2=1']);
+});

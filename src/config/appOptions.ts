@@ -1,9 +1,10 @@
 // The options of an app of Home Assistant, and the broker that its Supervisor knows, as variables.
 import type { Draft } from './draft.ts';
 import type { Environment } from './environment.ts';
+import { variableOf } from './keys.ts';
 import { KNOWN_PROVIDERS } from './providers.ts';
 import * as secrets from './secret.ts';
-import { isMapping, type RawConfig } from './source.ts';
+import { isMapping, leavesOf, type RawConfig } from './source.ts';
 
 const OPTIONS = '/data/options.json';
 const BROKER_SERVICE = 'http://supervisor/services/mqtt';
@@ -57,14 +58,9 @@ function variablesOf({ provider, statistics, more_accounts: more, ...options }: 
 }
 
 /** `mqtt_url` is HEAT2MQTT_MQTT_URL, and so is `url` in `mqtt`; what is empty is not given. */
-function flat(options: object, above = 'HEAT2MQTT'): Record<string, string> {
-  const inner = Object.entries(options).map(([name, value]) => {
-    const variable = `${above}_${name.toUpperCase()}`;
-    if (value === undefined || value === null || value === '') return {};
-    const isSection = isMapping(value) || (Array.isArray(value) && value.some(isMapping));
-    return isSection ? flat(value, variable) : { [variable]: String(value) };
-  });
-  return Object.assign({}, ...inner);
+function flat(options: RawConfig): Environment {
+  const given = leavesOf(options).filter(([, value]) => (value ?? '') !== '' && !isMapping(value));
+  return Object.fromEntries(given.map(([path, value]) => [variableOf(path), String(value)]));
 }
 
 /** Resolves to nothing but a fault when there is none. */

@@ -62,13 +62,8 @@ export class Source {
     this.origins.delete(path.join('.'));
   }
 
-  /** Every value that has no values in it, with its path. An empty section is one. */
-  leaves(value: unknown = this.raw, path: Path = []): [Path, unknown][] {
-    const isSection = isMapping(value) || (Array.isArray(value) && value.some(isMapping));
-    // Object.entries skips the gaps of a list, and writes positions as numbers.
-    const entries = isSection ? Object.entries(value) : [];
-    if (entries.length === 0 && path.length > 0) return [[path, value]];
-    return entries.flatMap(([name, inner]) => this.leaves(inner, [...path, name]));
+  leaves(): [Path, unknown][] {
+    return leavesOf(this.raw);
   }
 
   /** Puts what a stronger source gives in the place of what is here. Each key of a secret replaces both of them. */
@@ -84,6 +79,15 @@ export class Source {
     }
     for (const [path, origin] of stronger.origins) this.origins.set(path, origin);
   }
+}
+
+/** Every value that has no values in it, with its path. An empty section is one. */
+export function leavesOf(value: unknown, path: Path = []): [Path, unknown][] {
+  const isSection = isMapping(value) || (Array.isArray(value) && value.some(isMapping));
+  // Object.entries skips the gaps of a list, and writes positions as numbers.
+  const entries = isSection ? Object.entries(value) : [];
+  if (entries.length === 0 && path.length > 0) return [[path, value]];
+  return entries.flatMap(([name, inner]) => leavesOf(inner, [...path, name]));
 }
 
 export const namesIn = (path: Path | string): Path => (typeof path === 'string' ? path.split('.') : path);

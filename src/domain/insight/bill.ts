@@ -162,15 +162,13 @@ const OUT_OF_ORDER_DAYS = 4;
 function nearestTo(bill: Bill, checks: BillChecks): readonly BillCheck[] {
   const judged = [...checks.values()];
   const endsBefore = addDays(bill.from, -OUT_OF_ORDER_DAYS);
-  let first = judged.length;
   let others = 0;
-  while (first > 0) {
-    const check = judged[first - 1] as BillCheck;
-    if (check.to <= endsBefore && others >= BILLS_OF_COUNT) break;
+  const tooFar = judged.findLastIndex((check) => {
+    if (check.to <= endsBefore && others >= BILLS_OF_COUNT) return true;
     if (!isSameSpan(check, bill)) others += 1;
-    first -= 1;
-  }
-  return judged.slice(first);
+    return false;
+  });
+  return judged.slice(tooFar + 1);
 }
 
 function withCheck(past: Past, bill: Bill, check: Partial<BillCheck>): Past {

@@ -69,11 +69,10 @@ export type Rule = Readonly<Omit<NonNullable<ReturnType<typeof leastSquaresRule>
 export type Prediction = Pick<Rule, 'placing' | 'rates' | 'fitted' | 'inverse' | 'scatter' | 'freedom'>;
 
 /** The largest limit of a rule that may acquit. */
-export const sureLimit = ({ rounding }: Pick<Rule, 'rounding'>): number => SURE * rounding;
+export const sureLimit = ({ rounding }: Rule): number => SURE * rounding;
 
 /** Instalments: the same amount whatever was used. */
-export const isOfInstalments = ({ rates }: Pick<Rule, 'rates'>): boolean =>
-  Math.abs(rates[0] ?? 0) < LEAST_SHARE;
+export const isOfInstalments = ({ rates }: Rule): boolean => Math.abs(rates[0] ?? 0) < LEAST_SHARE;
 
 /**
  * The rule's expectation of the days, and Student's prediction limit: how far off a correct bill may be. `null`: the days that it is about

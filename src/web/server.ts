@@ -58,12 +58,14 @@ const isUnread = ({ socket }: Connection) => socket.writableLength > 0;
 /** Reasons to leave when there are too many, the best one first. A visitor who waits for an answer has none. */
 const LEAVES = [isIdle, isUnfinished, isUnread];
 
+type Most = Pick<typeof LIMITS, 'each' | 'all' | 'extra'>;
+
 /** The connections of one server in the order in which they came, and which of them makes room for a new one. */
 class Visitors {
   readonly #open = new Map<Socket, Connection>();
-  readonly #limits: Pick<typeof LIMITS, 'each' | 'all' | 'extra'>;
+  readonly #limits: Most;
 
-  constructor(limits: Pick<typeof LIMITS, 'each' | 'all' | 'extra'>) {
+  constructor(limits: Most) {
     this.#limits = limits;
   }
 

@@ -315,7 +315,7 @@ function outlyingBy(rule: Rule, period: Period): number {
 }
 
 /** A bill gives back what the one before it was estimated too high. */
-function correctionBy(deviations: readonly Deviation[]): Pick<BillCheck, 'unexplained' | 'together'> | null {
+function correctionBy(deviations: readonly Deviation[]) {
   const [estimate, correction] = deviations.slice(-2);
   if (!estimate || !correction) return null;
   const left = estimate.off + correction.off;

@@ -15,7 +15,7 @@ const OF_DAYS = 3.5;
 const OF_STEP = 1 / Math.sqrt(12);
 
 /** The standard deviation of a bill by rounding. */
-export function roundingOf(bills: readonly Pick<Bill, 'total' | 'sum' | 'days' | 'step'>[]): Micro {
+export function roundingOf(bills: readonly Bill[]): Micro {
   const totals = bills.map(({ total }) => Math.abs(total));
   const ofTotals = bills.length < FEWEST_BILLS ? CENT : coarse(stepOf(totals), median(totals));
   const usualDay = median(bills.map(({ sum, days }) => sum / days));

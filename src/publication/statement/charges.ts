@@ -6,12 +6,10 @@ import { type Invoice, invoiceRecord } from '../../domain/invoice.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import { addDays, type DaySpan } from '../../domain/period.ts';
 import { fitTariff } from '../../domain/tariff/tariff.ts';
-import type { AccountView } from '../views.ts';
-import { type Statement, unknown, valued } from './fields.ts';
+import { type AccountFacts, type Statement, unknown, valued } from './fields.ts';
 
 type ToldPrice = NonNullable<Statement['prices']['value']>[number];
 type ToldBill = NonNullable<Statement['bills']['value']>[number];
-type Checks = AccountView['checks'];
 
 /**
  * The tariffs that explain days of the span, oldest first: fitted with the days of the season after it too, as a tariff that began on its
@@ -43,20 +41,18 @@ export function pricesIn(days: Ledger['days'], span: DaySpan): Statement['prices
 }
 
 /** The reason why the provider has not told an extra. */
-export const untold = ({ asked }: Pick<AccountView, 'asked'>, extra: keyof AccountView['asked']) =>
+export const untold = ({ asked }: AccountFacts, extra: keyof AccountFacts['asked']) =>
   unknown(asked[extra] ? 'not_told' : 'switched_off');
 
-type BillFacts = Pick<AccountView, 'invoices' | 'checks' | 'zone' | 'asked'>;
-
 /** The bills whose period has days of the span. */
-export function billsOf(account: BillFacts, span: DaySpan): Statement['bills'] {
+export function billsOf(account: AccountFacts, span: DaySpan): Statement['bills'] {
   if (account.invoices === null) return untold(account, 'invoices');
   const bills = account.invoices.all.flatMap((invoice) => billOf(invoice, account, span) ?? []);
   if (bills.length === 0) return unknown('no_bill');
   return valued(bills, { kind: 'bills', ids: bills.map(({ id }) => id) });
 }
 
-function billOf(invoice: Invoice, { checks, zone }: BillFacts, span: DaySpan): ToldBill | null {
+function billOf(invoice: Invoice, { checks, zone }: AccountFacts, span: DaySpan): ToldBill | null {
   const { id, period_start, period_end, amount, amount_due, due } = invoiceRecord(invoice, zone);
   if (period_start === null || period_end === null) return null;
   if (period_start >= span.to || period_end < span.from) return null;
@@ -78,7 +74,7 @@ function billOf(invoice: Invoice, { checks, zone }: BillFacts, span: DaySpan): T
 }
 
 /** Bills that another one of the same days was judged together with are left out: that one has the verdict on both. */
-export function unsettled(bills: readonly ToldBill[], checks: Checks): readonly ToldBill[] {
+export function unsettled(bills: readonly ToldBill[], checks: AccountFacts['checks']): readonly ToldBill[] {
   const judgedWith = ({ id }: ToldBill): number => {
     const together = checks.get(id)?.together;
     return together?.how === 'same_days' ? together.bills : 0;

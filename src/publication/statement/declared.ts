@@ -1,12 +1,12 @@
 // The fields that the configuration declares: area, heat source, carbon dioxide, the average user, contacts.
 import { toTenths } from '../../domain/amount.ts';
-import type { MeterView, StatementConfig } from '../views.ts';
-import { type Field, unknown, valued } from './fields.ts';
+import type { StatementConfig } from '../views.ts';
+import { type Field, type MeterFacts, unknown, valued } from './fields.ts';
 
 /** `energy`: of the month; `ofYear`: of the twelve months that end with it; both in kWh. */
 export function declaredFields(
   config: StatementConfig,
-  meter: Pick<MeterView, 'meter' | 'area'>,
+  meter: MeterFacts,
   energy: number | null,
   ofYear: number | null,
 ) {

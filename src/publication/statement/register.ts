@@ -1,20 +1,15 @@
 // The fields about the meter's own register: at both ends of the month, where it was exchanged, and what a witness heard.
 import { toUnits } from '../../domain/amount.ts';
-import { addDays, type Day, type DaySpan } from '../../domain/period.ts';
+import { addDays, type Day, type DaySpan, type Zone } from '../../domain/period.ts';
 import { type Register, readingsByMeter } from '../../domain/reading.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
-import type { AccountView, MeterView, WitnessView } from '../views.ts';
 import { untold } from './charges.ts';
-import { type Statement, unknown, valued } from './fields.ts';
-
-export type RegisterFacts = Pick<MeterView, 'identifiers' | 'register' | 'readingCloses' | 'zone'> & {
-  readonly witness?: Pick<WitnessView, 'midnights'> | undefined;
-};
+import { type AccountFacts, type MeterFacts, type Statement, unknown, valued } from './fields.ts';
 
 /** `provider`: what the provider says was used, kWh. */
 export function registerFields(
-  meter: RegisterFacts,
-  account: Pick<AccountView, 'asked'>,
+  meter: MeterFacts,
+  account: AccountFacts,
   span: DaySpan,
   provider: number | null,
 ) {
@@ -26,15 +21,11 @@ export function registerFields(
   };
 }
 
-const dayOf = ({ readAt }: Register, { readingCloses, zone }: RegisterFacts): Day =>
+const dayOf = ({ readAt }: Register, { readingCloses, zone }: MeterFacts): Day =>
   dayClosedBy(readAt, readingCloses, zone);
 
 /** The register when the day closed. */
-function registerAt(
-  meter: RegisterFacts,
-  account: Pick<AccountView, 'asked'>,
-  day: Day,
-): Statement['register_first'] {
+function registerAt(meter: MeterFacts, account: AccountFacts, day: Day): Statement['register_first'] {
   if (meter.register === null) return untold(account, 'meter_reading');
   const reading = meter.register.readings.findLast((candidate) => dayOf(candidate, meter) === day);
   if (reading === undefined) return unknown('not_recorded');
@@ -43,7 +34,7 @@ function registerAt(
 }
 
 /** Exchanges that are known, after which the register was read in the span for the first time. */
-function exchangesIn(meter: RegisterFacts, span: DaySpan): Statement['exchanges'] {
+function exchangesIn(meter: MeterFacts, span: DaySpan): Statement['exchanges'] {
   const field = ({ energy, readAt, meter: identifier }: Register) => ({
     kwh: toUnits(energy),
     at: meter.zone.iso(readAt),
@@ -59,7 +50,7 @@ function exchangesIn(meter: RegisterFacts, span: DaySpan): Statement['exchanges'
 }
 
 /** The meter at the end of the month, where its register tells; else those of now. */
-export function identifiersAt(meter: RegisterFacts, end: Day): string[] {
+export function identifiersAt(meter: MeterFacts, end: Day): string[] {
   const readings = meter.register?.readings ?? [];
   const newest = readings.findLast((reading) => dayOf(reading, meter) < end) ?? readings[0];
   return newest?.meter === undefined ? [...meter.identifiers] : [newest.meter];
@@ -67,8 +58,8 @@ export function identifiersAt(meter: RegisterFacts, end: Day): string[] {
 
 /** Use as the meter itself says it, by its registers at the midnights of both ends. */
 function witnessOver(
-  { midnights }: NonNullable<RegisterFacts['witness']>,
-  zone: MeterView['zone'],
+  { midnights }: NonNullable<MeterFacts['witness']>,
+  zone: Zone,
   { from, to }: DaySpan,
   provider: number | null,
 ): NonNullable<Statement['witness']> {

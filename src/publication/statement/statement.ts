@@ -5,11 +5,11 @@ import type { HeatLine } from '../../domain/insight/weather.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import { addDays, addMonths, type Day, daysOf, monthStart } from '../../domain/period.ts';
 import { isRead } from '../../domain/totals.ts';
-import type { AccountView, MeterView } from '../views.ts';
+import type { MeterView } from '../views.ts';
 import { billsOf, pricesIn, unsettled, untold } from './charges.ts';
 import { declaredFields } from './declared.ts';
-import { monthBefore, type Statement, spanOf, valued } from './fields.ts';
-import { identifiersAt, type RegisterFacts, registerFields } from './register.ts';
+import { monthBefore, type Statement, type StatementFacts, spanOf, valued } from './fields.ts';
+import { identifiersAt, registerFields } from './register.ts';
 import {
   comparedIn,
   endGapsOf,
@@ -20,16 +20,6 @@ import {
   usedIn,
   weatherAdjusted,
 } from './use.ts';
-
-/** The facts that a statement is made from. */
-export interface StatementFacts {
-  readonly meter: RegisterFacts &
-    Pick<MeterView, 'meter' | 'friendlyName' | 'area' | 'tenancy' | 'house' | 'currency'>;
-  readonly account: Pick<
-    AccountView,
-    'account' | 'zone' | 'invoices' | 'checks' | 'balance' | 'statement' | 'asked'
-  >;
-}
 
 const HOUR_MS = 3_600_000;
 const MONTHS_SHOWN = 13;

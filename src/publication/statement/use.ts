@@ -91,11 +91,7 @@ function fitBasis(days: Ledger['days'], end: Day): Basis {
 }
 
 /** `isSure`: a headline may tell the change. */
-export function weatherAdjusted(
-  use: MeterUse,
-  month: string,
-  line: HeatLine | undefined,
-): { readonly change: Statement['weather_adjusted']; readonly isSure: boolean } {
+export function weatherAdjusted(use: MeterUse, month: string, line: HeatLine | undefined) {
   const span = spanOf(month);
   const change = askHouse(use, [month, monthBefore(month, 12)], (house) => house.changeOver(span, line));
   if (typeof change === 'string') return { change: unknown(change), isSure: false };
@@ -108,7 +104,7 @@ export function weatherAdjusted(
   return { change: valued(value, fitBasis(use.days, span.from)), isSure: change.isSure };
 }
 
-export function heatParts(use: MeterUse, month: string): Pick<Statement, 'heating' | 'hot_water'> {
+export function heatParts(use: MeterUse, month: string) {
   const span = spanOf(month);
   const parts = askHouse(use, [month], (house) => house.split(span));
   if (typeof parts === 'string') return { heating: unknown(parts), hot_water: unknown(parts) };

@@ -7,21 +7,7 @@ export type What = 'kwh' | 'cost';
 /** A row of the retained history. */
 export type DayRow = readonly [day: string, kwh: number | null, cost: number | null, ...more: unknown[]];
 
-/** `null`: none of the days has a reading. */
-type Sums = Readonly<Record<What, number | null>>;
-
-export interface Bar extends Sums {
-  /** First and last day, `YYYY-MM-DD`; the last one is before the end of the period while it runs. */
-  readonly from: string;
-  readonly to: string;
-  readonly isRunning: boolean;
-  /** The same number of days, a year before; not known when the first of them is before the origin. */
-  readonly before: Sums;
-  readonly days: number;
-  /** Days among these without a reading. */
-  readonly missing: number;
-  readonly isCorrected: boolean;
-}
+export type Bar = Readonly<ReturnType<typeof barsOf>[number]>;
 
 const SHOWN: Readonly<Record<Interval, number>> = { day: 31, week: 26, month: 12 };
 
@@ -46,9 +32,9 @@ export function barsOf(
   rows: readonly DayRow[],
   { interval, first, last, page = 0 }: { interval: Interval; first: string; last: string; page?: number },
   corrected: ReadonlySet<string> = new Set(),
-): Bar[] {
+) {
   const rowOf = new Map(rows.map((row) => [row[0], row]));
-  /** `until`: the day after the last one. */
+  /** `until`: the day after the last one. `missing`: days without a reading; a sum is `null` where none has one. */
   function sumsOf(from: string, until: string) {
     const days = daysOf({ from, to: until }).map((day) => rowOf.get(day));
     return {
@@ -68,9 +54,11 @@ export function barsOf(
     const hasBefore = earlier !== null && earlier >= first;
     return {
       ...sumsOf(from, to),
+      /** First and last day, `YYYY-MM-DD`; the last one is before the end of the period while it runs. */
       from,
       to: addDays(to, -1),
       days,
+      /** The same number of days, a year before; not known when the first of them is before the origin. */
       before: hasBefore ? sumsOf(earlier, endOf(earlier)) : { kwh: null, cost: null },
       isRunning: to < intervalStart(interval, start, 1),
       isCorrected: corrected.has(start),

@@ -74,7 +74,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   // Without `jitless`, here and for the state directory, zod compiles parsers that run once: 25 ms of CPU of each start.
   const parsed = fileSchema.safeParse(draft.raw, { jitless: true });
   for (const issue of parsed.error?.issues ?? []) draft.refuseIssue(issue);
-  checkRules(draft, { now: now(), nextTimes, lookedIn: path === undefined ? PLACES : [] });
+  checkRules(draft, now(), nextTimes, path === undefined ? PLACES : []);
   const mistakes = draft.faults();
   if (!parsed.success || mistakes.length > 0) throw new ConfigInvalid(mistakes);
 

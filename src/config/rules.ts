@@ -10,14 +10,6 @@ import { cronExpression, parseUrl, timeZone } from './values.ts';
 /** The next times of a cron expression, `count` of them; `null`: it is none, and `[]`: no time of it ever comes. */
 export type NextTimes = (expression: string, timezone: string, count: number) => readonly number[] | null;
 
-interface Surroundings {
-  /** Milliseconds since the Unix epoch. */
-  readonly now: number;
-  readonly nextTimes: NextTimes;
-  /** A configuration file was looked for in these places; empty when there is one. */
-  readonly lookedIn: readonly string[];
-}
-
 const NEEDS_REDIRECT_URI = `with sign_in form or link, an address registered for client_id (here or in HEAT2MQTT_PROVIDER_REDIRECT_URI); to find it, sign in on the provider's own page in a browser: the address bar of its login page carries redirect_uri=…; write : and / where it has %3A and %2F`;
 const CERTIFICATE_AND_KEY = 'cert_file and key_file together, or neither';
 const NAME_AND_PASSWORD = 'a name and a password, or neither';
@@ -30,8 +22,13 @@ const MINUTE_MS = 60_000;
 // A schedule that asks too often has two of these too close to one another.
 const TIMES_LOOKED_AT = 200;
 
-/** Notes each mistake in the draft. */
-export function checkRules(draft: Draft, { now, nextTimes, lookedIn }: Surroundings): void {
+/** Notes each mistake in the draft. `lookedIn`: a configuration file was looked for in these places; empty when there is one. */
+export function checkRules(
+  draft: Draft,
+  now: number,
+  nextTimes: NextTimes,
+  lookedIn: readonly string[],
+): void {
   checkProvider(draft);
   checkBroker(draft);
   checkPage(draft);

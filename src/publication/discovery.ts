@@ -37,21 +37,15 @@ type Names = Readonly<Record<string, string>>;
 const namesIn = ({ language = 'en' }: DiscoveryOptions) => WORDS[language].entities;
 
 /** A discovery document and where it goes. */
-export interface DiscoveryDocument {
-  readonly topic: string;
-  /** The same text for the same document: it is compared before the document is written, which takes far longer. */
-  readonly stamp: string;
-  readonly components: Readonly<Record<string, Body>>;
-  readonly frame: Body;
-}
+export type DiscoveryDocument = Readonly<ReturnType<typeof documentOf>>;
 
-export const meterDocument = (options: DiscoveryOptions, view: MeterView): DiscoveryDocument =>
+export const meterDocument = (options: DiscoveryOptions, view: MeterView) =>
   stateDocument(options, METER_ROWS, view, 'meter', view.meter, true, {
     name: view.friendlyName ?? deviceName(options, 'meter', view.meter),
     serial_number: view.identifiers.join(', ') || undefined,
   });
 
-export const accountDocument = (options: DiscoveryOptions, view: AccountView): DiscoveryDocument =>
+export const accountDocument = (options: DiscoveryOptions, view: AccountView) =>
   stateDocument(options, ACCOUNT_ROWS, view, 'account', view.account, view.invoices !== null, {
     name: deviceName(options, 'account', view.account),
   });
@@ -63,7 +57,7 @@ const deviceName = (options: DiscoveryOptions, kind: 'meter' | 'account', name: 
 export const meterUniqueIds = (baseTopic: string, meter: string): ReadonlyMap<string, string> =>
   new Map(METER_ROWS.map(({ key }) => [key, `${deviceId(baseTopic, 'meter', meter)}_${key}`]));
 
-export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
+export function bridgeDocument(options: DiscoveryOptions) {
   const { topics, accounts = true, constituencies = false } = options;
   const rows = [...BRIDGE_ROWS, ...(constituencies ? CONSTITUENCY_ROWS : [])];
   return documentOf(options, 'bridge', [], {
@@ -129,7 +123,7 @@ function documentOf<Row extends { readonly key: string }>(
   kind: Kind,
   ofDevice: readonly string[],
   { device, stateTopic, event, currency, rows, bodyOf }: Device<Row>,
-): DiscoveryDocument {
+) {
   const { base } = options.topics;
   const id = deviceId(base, kind, ...ofDevice);
   const names: Names = namesIn(options);
@@ -144,7 +138,7 @@ function documentOf<Row extends { readonly key: string }>(
     });
     return Object.fromEntries(entities);
   }
-  const frame = {
+  const frame: Body = {
     device: { identifiers: [id], manufacturer: about.name, model: names[`model.${kind}`], ...device },
     origin: { name: about.name, sw_version: about.version, support_url: about.url },
     // One availability for all: the bridge's own. Trouble at the provider never makes a meter unavailable.
@@ -154,6 +148,7 @@ function documentOf<Row extends { readonly key: string }>(
   };
   return {
     topic: `${options.prefix}/device/${id}/config`,
+    /** The same text for the same document: it is compared before the document is written, which takes far longer. */
     stamp: JSON.stringify([frame, options.language, event, currency, rows.map(({ key }) => key)]),
     frame,
     get components() {
@@ -188,7 +183,7 @@ function stateDocument<View extends { readonly currency: string }>(
   name: string,
   hasEvents: boolean,
   device: Body,
-): DiscoveryDocument {
+) {
   const { topics, page } = options;
   const { currency } = view;
   const [state, event] = TOPICS_OF[kind];

@@ -8,7 +8,7 @@ import type { BillChecks } from '../domain/insight/bill.ts';
 import type { Forecasts } from '../domain/insight/forecast.ts';
 import type { BillForecast } from '../domain/insight/nextBill.ts';
 import type { RegisterCheck } from '../domain/insight/registerCheck.ts';
-import type { HeatParts, House, WeatherChange, WeatherSilence } from '../domain/insight/weather.ts';
+import type { House } from '../domain/insight/weather.ts';
 import type { WitnessDays } from '../domain/insight/witnessDays.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
@@ -54,11 +54,11 @@ export interface MeterView {
   /** `null`: no outdoor temperature is configured, or nothing is known of it yet. */
   readonly house: House | null;
   /** K·d of the running month, and of how many days. */
-  readonly degreeDaysMonth: { readonly sum: number; readonly days: number } | null;
+  readonly degreeDaysMonth: ReturnType<House['degreeDays']>;
   /** The change, or the reason why there is none. */
-  readonly weatherChange: WeatherChange | WeatherSilence | null;
+  readonly weatherChange: ReturnType<House['newestChange']> | null;
   /** The running month's heat apart; or why that is not known. */
-  readonly heatParts: HeatParts | WeatherSilence | null;
+  readonly heatParts: ReturnType<House['split']> | null;
   /** `null`: too few days tell what is usual. */
   readonly use: UseJudgement | null;
   readonly zone: Zone;

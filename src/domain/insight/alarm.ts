@@ -154,7 +154,7 @@ function compared(day: SingleDay, days: readonly SingleDay[], by: ExpectedBy, st
   const off = (day.root - usual) / deviation;
   const counted = Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, off));
   const distances = residuals.map((residual) => Math.abs(residual - middle));
-  /** `half`: of the band that holds 95 of 100 usual days. `off`: in deviations; `counted`: three at most. */
+  // `half` is that of the band that holds 95 of 100 usual days; `off` counts deviations, and `counted` three of them at most.
   return { ...day, usual, half: conformalQuantile(distances, HELD[by]), off, counted };
 }
 

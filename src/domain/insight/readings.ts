@@ -91,16 +91,8 @@ export function registerStep(amounts: readonly Micro[]): Micro {
   return amounts.length === 0 ? FINEST_STEP : (STEPS.find(isOf) ?? FINEST_STEP);
 }
 
-interface EstimatedRun {
-  /** The run begins with the reading at `first` and ends before that at `next`. */
-  readonly first: number;
-  readonly next: number;
-  /** The reading at `next` puts it right, and so do days without energy after it, up to that at `right`. */
-  readonly right: number;
-}
-
 /** Runs of equal readings of energy that are too long to have come by chance; `byChance`: but for so many in a year. */
-export function estimatedRuns(energies: readonly Reading[], byChance = NAMED_BY_CHANCE): EstimatedRun[] {
+export function estimatedRuns(energies: readonly Reading[], byChance = NAMED_BY_CHANCE) {
   const runs = equalRuns(energies);
   const step = registerStep(runs.map(({ first }) => energies[first]?.amount ?? 0));
   return runs.flatMap(({ first, next }, at) => {
@@ -113,11 +105,16 @@ export function estimatedRuns(energies: readonly Reading[], byChance = NAMED_BY_
     if (isOfStep && next - first < fewestEqual(energies, earlier, step, byChance)) return [];
     let right = next;
     while (energies[right]?.amount === 0 && right - next < FEWEST_EQUAL) right += 1;
+    // The reading at `next` puts it right, and so do days without energy after it, up to that at `right`.
     return [{ first, next, right }];
   });
 }
 
-export type Run = Pick<EstimatedRun, 'first' | 'next'>;
+/** The run begins with the reading at `first` and ends before that at `next`. */
+export interface Run {
+  readonly first: number;
+  readonly next: number;
+}
 
 /** All readings as runs of equal ones, most of them of one; a reading after missed days begins another run. */
 export function equalRuns(energies: readonly Reading[]): Run[] {

@@ -25,7 +25,6 @@ export interface Weather {
 
 /** The reasons why the weather tells nothing. */
 export const WEATHER_SILENCES = ['days_missing', 'not_heated', 'not_sure'] as const;
-export type WeatherSilence = (typeof WEATHER_SILENCES)[number];
 
 /** Custom in Ireland and Britain, for a house that does not tell its own. */
 const USUAL_BASE = 15.5;
@@ -98,9 +97,7 @@ const heatOver = (heat: HeatDays, span: DaySpan): HeatDay[] =>
 export type House = ReturnType<typeof openHouse>;
 export type HeatLine = ReturnType<typeof lineThrough>;
 type Line = Exclude<HeatLine, string>;
-export type HeatParts = Exclude<ReturnType<House['split']>, string>;
-export type Part = HeatParts['heating'];
-export type WeatherChange = Exclude<ReturnType<House['changeOver']>, string>;
+export type Part = Exclude<ReturnType<House['split']>, string>['heating'];
 
 /** The facts about a house from its days and the weather. Each line costs a year of days: several questions may share one. */
 export function openHouse(days: Ledger['days'], { temperatures, base }: Weather) {

@@ -6,17 +6,14 @@ import { type Invoice, invoiceRecord } from '../../domain/invoice.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import { addDays, type DaySpan } from '../../domain/period.ts';
 import { fitTariff } from '../../domain/tariff/tariff.ts';
-import { type AccountFacts, type Statement, unknown, valued } from './fields.ts';
-
-type ToldPrice = NonNullable<Statement['prices']['value']>[number];
-type ToldBill = NonNullable<Statement['bills']['value']>[number];
+import { type AccountFacts, type Bill, type Price, type Statement, unknown, valued } from './fields.ts';
 
 /**
  * The tariffs that explain days of the span, oldest first: fitted with the days of the season after it too, as a tariff that began on its
  * last days is not known by these alone.
  */
 export function pricesIn(days: Ledger['days'], span: DaySpan): Statement['prices'] {
-  const prices: ToldPrice[] = [];
+  const prices: Price[] = [];
   let explained = 0;
   let since = addDays(span.to, SEASON_DAYS);
   while (since > span.from) {
@@ -52,7 +49,7 @@ export function billsOf(account: AccountFacts, span: DaySpan): Statement['bills'
   return valued(bills, { kind: 'bills', ids: bills.map(({ id }) => id) });
 }
 
-function billOf(invoice: Invoice, { checks, zone }: AccountFacts, span: DaySpan): ToldBill | null {
+function billOf(invoice: Invoice, { checks, zone }: AccountFacts, span: DaySpan): Bill | null {
   const { id, period_start, period_end, amount, amount_due, due } = invoiceRecord(invoice, zone);
   if (period_start === null || period_end === null) return null;
   if (period_start >= span.to || period_end < span.from) return null;
@@ -74,12 +71,12 @@ function billOf(invoice: Invoice, { checks, zone }: AccountFacts, span: DaySpan)
 }
 
 /** Bills that another one of the same days was judged together with are left out: that one has the verdict on both. */
-export function unsettled(bills: readonly ToldBill[], checks: AccountFacts['checks']): readonly ToldBill[] {
-  const judgedWith = ({ id }: ToldBill): number => {
+export function unsettled(bills: readonly Bill[], checks: AccountFacts['checks']): readonly Bill[] {
+  const judgedWith = ({ id }: Bill): number => {
     const together = checks.get(id)?.together;
     return together?.how === 'same_days' ? together.bills : 0;
   };
-  const settles = (one: ToldBill, other: ToldBill) =>
+  const settles = (one: Bill, other: Bill) =>
     one.from === other.from && one.to === other.to && judgedWith(one) > judgedWith(other);
   return bills.filter((bill) => !bills.some((other) => settles(other, bill)));
 }

@@ -6,6 +6,8 @@ import type { AccountView, MeterView, WitnessView } from '../views.ts';
 export type Statement = PayloadByTopic['meter/<meter>/statement'];
 export type Field<T> = Omit<Statement['energy'], 'value'> & { readonly value: T | null };
 export type Basis = NonNullable<Field<unknown>['basis']>;
+export type Price = NonNullable<Statement['prices']['value']>[number];
+export type Bill = NonNullable<Statement['bills']['value']>[number];
 type Reason = NonNullable<Field<unknown>['reason']>;
 
 export const valued = <T>(value: T, basis: Basis): Field<T> => ({ value, reason: null, basis });

@@ -8,7 +8,7 @@ import { isRead } from '../../domain/totals.ts';
 import type { MeterView } from '../views.ts';
 import { billsOf, pricesIn, unsettled, untold } from './charges.ts';
 import { declaredFields } from './declared.ts';
-import { monthBefore, type Statement, type StatementFacts, spanOf, valued } from './fields.ts';
+import { type Bill, monthBefore, type Statement, type StatementFacts, spanOf, valued } from './fields.ts';
 import { identifiersAt, registerFields } from './register.ts';
 import {
   comparedIn,
@@ -114,7 +114,7 @@ function chartOf(use: MeterUse, month: string, line: HeatLine | undefined): Stat
 function conclusionOf(
   missing: number,
   gaps: ReturnType<typeof endGapsOf>,
-  bills: NonNullable<Statement['bills']['value']>,
+  bills: readonly Bill[],
   change: Statement['weather_adjusted']['value'],
   isSure: boolean,
 ): Statement['conclusion'] {

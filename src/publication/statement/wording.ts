@@ -2,7 +2,7 @@
 import { addDays, type Day, type DaySpan } from '../../domain/period.ts';
 import { type Language, LOCALES, WORDS } from '../language.ts';
 import { speaker } from '../words.ts';
-import type { Field, Statement } from './fields.ts';
+import type { Field, Price, Statement } from './fields.ts';
 
 type Key = keyof (typeof WORDS)['en']['statement'];
 type Basis = Field<unknown>['basis'];
@@ -142,8 +142,6 @@ function comparisons(statement: Statement, { say, entry }: Words): Entry[] {
     entry('compare.weather', statement.weather_adjusted, 'compare.weather_change'),
   ];
 }
-
-type Price = NonNullable<Statement['prices']['value']>[number];
 
 function prices({ prices: fitted, currency }: Statement, { say, write, entry }: Words): Entry[] {
   const entryOf = (label: Key, unit: Key, marginOf: (price: Price) => number): Entry =>

@@ -98,7 +98,7 @@ export class IssuerClient {
       .discovery(new URL(issuer), client_id, undefined, library.None(), {
         execute: this.#mayBeInsecure ? [library.allowInsecureRequests] : [],
         timeout: timeout_seconds,
-        [library.customFetch]: this.#fetchTelling(() => undefined),
+        [library.customFetch]: this.#fetchTelling(),
       })
       .then((discovered) => discovered.serverMetadata())
       .catch((err: unknown) => {
@@ -123,7 +123,7 @@ export class IssuerClient {
   }
 
   /** `onReply` gets the JSON of each answer. */
-  #fetchTelling(onReply: (json: unknown) => void) {
+  #fetchTelling(onReply: (json: unknown) => void = () => undefined) {
     return (url: string, init: unknown) =>
       soundReply(this.#deps.fetch(url, init as RequestInit), onReply, this.#deps.clock.now());
   }

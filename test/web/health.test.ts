@@ -187,7 +187,7 @@ test('serves a page with each mistake, to Home Assistant only, when the options 
   expect((await health?.('/healthz'))?.status).toBe(200);
   expect((await health?.('/'))?.text).not.toContain('mqtt.url');
   const { text } = (await page?.('/any/path')) ?? {};
-  expect(text).toContain('<li>accounts.0.password: found nothing; allowed: password &lt;here&gt;</li>');
+  expect(text).toContain('<li>accounts.0.password: found nothing; allowed: password &lt;here></li>');
   expect(text).toContain('mqtt.url');
   expect(text).toContain('press Restart');
 });

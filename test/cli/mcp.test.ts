@@ -1,4 +1,6 @@
 // heat2mqtt mcp: both eras of its protocol, its questions beside a running daemon, and nothing in the answers that names anybody.
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type * as z from 'zod';
@@ -14,7 +16,7 @@ import { readDisk } from '../../src/cli/mcp/disk.ts';
 import { answerLine, type Tool } from '../../src/cli/mcp/protocol.ts';
 import { toolsOf } from '../../src/cli/mcp/tools.ts';
 import { openSettings } from '../../src/cli/settings.ts';
-import { home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
+import { home, ME, METER, PROPERTY, person, quiet, STATE } from '../support/homes.ts';
 import { firstPoll } from '../support/story.ts';
 import { ioTo } from '../support/typed.ts';
 
@@ -117,9 +119,9 @@ const ANSWERS: Record<string, z.ZodType> = {
 
 const NAMED = person('me', [home(METER, quiet())]);
 
-async function beside(more: object = {}) {
+async function beside(more: object = {}, resident = NAMED) {
   const config = { meters: { [METER]: { name: 'CANARY flat' } }, ...more };
-  const { story, probe, state } = await firstPoll({ accounts: [NAMED], config });
+  const { story, probe, state } = await firstPoll({ accounts: [resident], config });
   const path = await story.configuredAt(config);
   const io = { ...ioTo([]), clock: story.clock };
   const tools = toolsOf(async () => readDisk(await openSettings({ path }, io), io));
@@ -254,6 +256,18 @@ test('costs the days that are known, at once, when the span is every day of the 
   expect(all.structuredContent).toEqual(known.structuredContent);
   const later = await ask('what_would_it_cost', { from: '9999-12-30', to: '9999-12-31', ...given });
   expect(later.structuredContent).toMatchObject({ meters: [{ did_cost: null, would_cost: null }] });
+});
+
+test('each meter keeps its number when the history of another is not on the disk', async () => {
+  const homes = [home(METER, quiet()), home('70418236', quiet(), 512_002)];
+  const { story, ask } = await beside({}, person('me', homes));
+  const span = { from: '2025-02-01', to: '2025-02-28' };
+  const both = (await ask('usage', span)).structuredContent as { meters: unknown[] } | undefined;
+  expect(both?.meters).toHaveLength(2);
+  await rm(join(story.stateDir, `accounts/home/ledger-${PROPERTY}.json`));
+  expect((await ask('usage', span)).structuredContent).toMatchObject({ meters: [both?.meters[1]] });
+  const { isError, content } = await ask('usage', { ...span, meter: 1 });
+  expect([isError, content[0].text]).toEqual([true, expect.stringContaining('No whole history')]);
 });
 
 test('an argument that has a default is not required, and each question says what its answer is made of', async () => {

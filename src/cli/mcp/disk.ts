@@ -39,10 +39,10 @@ export async function readDisk(settings: Settings, { clock }: Io) {
   return accounts.map((account, at) => {
     const view = account.view();
     const meters = (account.meters ?? []).flatMap((meter) => {
-      const ofMeter = meter.view();
-      if (ofMeter === null) return [];
+      // One without a whole history has a number too: those of the others stay when it gets one, or loses it.
       count += 1;
-      return { number: count, meter, view: ofMeter, account: view };
+      const ofMeter = meter.view();
+      return ofMeter === null ? [] : { number: count, meter, view: ofMeter, account: view };
     });
     return { number: at + 1, account, view, meters };
   });

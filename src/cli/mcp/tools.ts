@@ -80,15 +80,16 @@ const refused = (mistake: string) => refusal('wrong_argument', `${mistake}.`);
 /** Throws wrong_argument, or no_readings. */
 function metersIn(accounts: readonly NumberedAccount[], wanted?: number): readonly NumberedMeter[] {
   const everyMeter = accounts.flatMap(({ meters }) => meters);
-  if (everyMeter.length === 0)
-    throw refusal(
-      'no_readings',
-      'No whole history is on the disk yet.',
-      'A running bridge writes it with its next poll.',
-    );
-  const meters = wanted === undefined ? everyMeter : everyMeter.slice(wanted - 1, wanted);
-  if (meters.length === 0) throw refused(`meter: found ${wanted}; allowed: 1 to ${everyMeter.length}`);
-  return meters;
+  const last = everyMeter.at(-1)?.number ?? 0;
+  if (wanted !== undefined && last > 0 && wanted > last)
+    throw refused(`meter: found ${wanted}; allowed: 1 to ${last}`);
+  const meters = everyMeter.filter(({ number }) => wanted === undefined || number === wanted);
+  if (meters.length > 0) return meters;
+  throw refusal(
+    'no_readings',
+    'No whole history is on the disk yet.',
+    'A running bridge writes it with its next poll.',
+  );
 }
 
 function checkSpan({ from, to }: DaySpan): void {

@@ -288,7 +288,7 @@ test('an argument that has a default is not required, and each question says wha
     expect(outputSchema).toMatchObject({ type: 'object', additionalProperties: false });
 });
 
-test.each<[string, object, string]>([
+const MISTAKES: [string, object, string][] = [
   ['usage', { from: '2025-01-01' }, 'to: found nothing; allowed: a day of the calendar as YYYY-MM-DD'],
   [
     'usage',
@@ -305,10 +305,14 @@ test.each<[string, object, string]>([
   ['statement', { month: '1999-01' }, 'found 1999-01; allowed: 2025-01 to 2025-02'],
   ['bills', { most: 0 }, 'most: found 0; allowed: 1 to 60'],
   ['forecast', { city: 'x' }, 'Unknown parameter "city"; allowed: none.'],
-])('%s of %j is a result that says what is allowed', async (name, given, words) => {
+];
+
+test('says what is allowed in its result when an argument is not', async () => {
   const { ask } = await beside();
-  const { isError, content } = await ask(name, given);
-  expect([isError, content[0].text]).toEqual([true, expect.stringContaining(words)]);
+  for (const [name, given, words] of MISTAKES) {
+    const { isError, content } = await ask(name, given);
+    expect([isError, content[0].text]).toEqual([true, expect.stringContaining(words)]);
+  }
 });
 
 test('names the argument when it has more values within one another than can be written', async () => {

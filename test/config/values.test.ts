@@ -80,12 +80,10 @@ test.skipIf(!existsSync(TZDATA))(
     const links = [...database.matchAll(/^L \S+ (\S+)$/gm)].map(([, name = '']) => name);
     const zones = [...database.matchAll(/^Z (\S+) /gm)].map(([, name = '']) => name);
     const names = [...links, ...zones].filter((name) => timeZone.safeParse(name).success);
-    expect(names.length).toBeGreaterThan(500);
-    for (const given of [
-      ...names.map((name) => name.toLowerCase()),
-      ...names.map((name) => name.toUpperCase()),
-    ])
-      expect(names).toContain(timeZone.parse(given));
+    const known = new Set(names);
+    expect(known.size).toBeGreaterThan(500);
+    const isFound = (name: string) => known.has(timeZone.parse(name.toUpperCase()));
+    expect(names.filter((name) => !isFound(name))).toEqual([]);
     expect(names.map((name) => timeZone.parse(name.toLowerCase()))).toEqual(names);
   },
 );

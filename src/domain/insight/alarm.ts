@@ -32,16 +32,7 @@ export interface UnusualUse {
 
 type Finding = Omit<UnusualUse, 'since'>;
 
-/** A day whose reading is of that day alone; by square roots, which stray alike on days of little and of much heat. */
-interface SingleDay {
-  readonly day: Day;
-  /** Counts days. */
-  readonly at: number;
-  readonly root: number;
-  /** It is compared by this: °C as the house felt it, or the day's number where the weather is not known. */
-  readonly by: number;
-}
-
+type SingleDay = ReturnType<typeof singleDays>[number];
 type ComparedDay = ReturnType<typeof compared>;
 
 /** A fault is to be found by its third day: docs/method.md has what is found. */
@@ -181,10 +172,13 @@ function nearest(day: SingleDay, days: readonly SingleDay[], by: ExpectedBy): re
 }
 
 /**
- * A reading after a missed one may hold its day as well, and so may one after a day of 0; a day of 0 after others may be a
- * missed reading. Estimates are not judged, nor is the reading that puts them right.
+ * Days whose reading is of that day alone; by square roots, which stray alike on days of little and of much heat. Each is compared `by` °C
+ * as the house felt it, or by the day's number where the weather is not known.
+ *
+ * A reading after a missed one may hold its day as well, and so may one after a day of 0; a day of 0 after others may be a missed reading.
+ * Estimates are not judged, nor is the reading that puts them right.
  */
-function singleDays(days: Ledger['days'], span: DaySpan, tariff: Tariff | null): SingleDay[] {
+function singleDays(days: Ledger['days'], span: DaySpan, tariff: Tariff | null) {
   const readings = readingsIn('energy', days, span);
   const runs = estimatedRuns(readings, DOUBTED_BY_CHANCE);
   return readings.flatMap(({ day, at, amount, missed }, index) => {

@@ -36,24 +36,7 @@ export const byPlacing = (sumOf: (placing: Placing) => Micro | null): Sums => ({
 /** The part of the night in a register that is read in the morning, as a share of the day before. */
 const SHARE_OF_NIGHT = 1 / 3;
 
-/** A bill and what its days come to; days count from the first one of its period. */
-export interface Bill {
-  readonly id: string;
-  readonly total: Micro;
-  readonly from: Day;
-  readonly to: Day;
-  readonly days: number;
-  /** The cost of its days: of those printed, and by each placing; `null` where a day at an end is not known by itself. */
-  readonly sum: Micro;
-  readonly sums: Sums;
-  /** The rounding step of its days' costs. */
-  readonly step: Micro;
-  /** Days without a cost of their own that no reading shows to have in it, and those that a later one carries. */
-  readonly missing: number;
-  readonly estimated: number;
-  /** The part of the sum that is open: readings over an end of the period, and charges that a reading after a gap lacks. */
-  readonly open: Micro;
-}
+export type Bill = Readonly<NonNullable<ReturnType<typeof billOf>>>;
 
 /** 1 of a credit note, which comes after the bill that it belongs to. */
 const isCredit = ({ invoice }: { readonly invoice: Invoice }): number => Number((invoice.total ?? 0) < 0);
@@ -106,11 +89,11 @@ export function openBills() {
   };
 }
 
-/** `null`: it has no total, begins before a ledger does, or no ledger knows a cost of its days. */
+/** A bill and what its days come to. `null`: it has no total, begins before a ledger does, or no ledger knows a cost of its days. */
 function billOf(
   { invoice: { id, total }, from, to }: ReturnType<typeof billPeriods>[number],
   costs: readonly MeterCosts[],
-): Bill | null {
+) {
   if (total === null || costs.some(({ origin }) => origin > from)) return null;
   const days = daysBetween(from, to);
   // A meter that came later has nothing to do with the bill.
@@ -126,11 +109,15 @@ function billOf(
     from,
     to,
     days,
+    /** The cost of its days: of those printed, and by each placing; `null` where a day at an end is not known by itself. */
     sum: sums.printed ?? 0,
     sums,
+    /** The rounding step of its days' costs. */
     step: Math.max(...meters.map(({ step }) => step)),
+    /** Days without a cost of their own that no reading shows to have in it, and those that a later one carries. */
     missing: new Set(meters.flatMap(({ missing }) => missing)).size,
     estimated: new Set(meters.flatMap(({ carried }) => carried)).size,
+    /** The part of the sum that is open: readings over an end of the period, and charges that a reading after a gap lacks. */
     open: sumBy(meters, ({ open }) => open),
   };
 }
@@ -207,16 +194,13 @@ const FEWEST_BEFORE_ZERO = 3;
 /** One in the month before may have put right another estimate. */
 const MOST_ZEROS = 1;
 
-/** Estimates from the day `first` on, by places, and by how much the sum of a period may be off that they leave open. */
-interface Estimate {
-  readonly first: number;
-  readonly last: number;
-  /** The reading of `last` makes up for it. Otherwise that reading is cut at zero, and the rest is never given back. */
-  readonly isPutRight: boolean;
-  readonly open: Micro;
-}
+type Estimate = ReturnType<typeof estimatesIn>[number];
 
-function estimatesIn(days: Ledger['days'], span: DaySpan): Estimate[] {
+/**
+ * Estimates from the day `first` on, by places, and by how much the sum of a period may be off that they leave open. The reading of `last`
+ * puts it right, or else is cut at zero: the rest is never given back then.
+ */
+function estimatesIn(days: Ledger['days'], span: DaySpan) {
   const energies = readingsIn('energy', days, span);
   const runs = estimatedRuns(energies, DOUBTED_BY_CHANCE);
   const costOf = (index: number): Micro => days.get(energies[index]?.day ?? '')?.cost ?? 0;

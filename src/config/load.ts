@@ -12,12 +12,7 @@ import { decodeText, type ReadFile, whyUnreadable } from './secret.ts';
 import { readFiles } from './secretFiles.ts';
 import { readYaml } from './yamlText.ts';
 
-export interface Loaded extends Pick<Draft, 'origins' | 'warnings'> {
-  readonly config: Config;
-  readonly path: string | undefined;
-  /** Warnings that mean that something does not work as it was asked for: told in health, too. */
-  readonly notices: readonly (typeof BROKER_ON_LOOPBACK)[];
-}
+export type Loaded = Readonly<Awaited<ReturnType<typeof loadConfig>>>;
 
 export interface LoadOptions {
   /** Without it the environment alone must say enough. */
@@ -60,7 +55,7 @@ export async function readConfigText(path: string, readFile: ReadFile = readFile
 }
 
 /** Fails with ConfigInvalid. Afterwards the scrubber knows every secret. */
-export async function loadConfig(options: LoadOptions): Promise<Loaded> {
+export async function loadConfig(options: LoadOptions) {
   const { path, now, nextTimes = () => [0], readFile = readFileOf } = options;
   const draft = new Draft(path, options.scrubber);
   const { origins, warnings } = draft;
@@ -82,13 +77,14 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const { provider } = config;
   // Ahead of expiry, thousands of sessions would be refreshed day and night for a few polls.
   if (config.fleet && provider && !origins.has('provider.keep_alive')) provider.keep_alive = false;
+  /** Warnings that mean that something does not work as it was asked for: told in health, too. */
   const notices = settleOwnBroker(config, draft);
   if (config.state_dir.split('/').includes('~')) warnings.push(NO_HOME);
   return { config, origins, path, warnings, notices };
 }
 
 /** Our own broker is the one to connect to. If everybody could use it, it is for this machine only. */
-function settleOwnBroker({ mqtt }: Config, { origins, warnings }: Draft): Loaded['notices'] {
+function settleOwnBroker({ mqtt }: Config, { origins, warnings }: Draft) {
   const { embedded } = mqtt;
   if (!embedded) return [];
   const isOpenToAll = !isLoopback(embedded.host) && !embedded.password && !mqtt.password;

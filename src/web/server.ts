@@ -190,14 +190,13 @@ const listenFailed = (listen: string, cause: NodeJS.ErrnoException) =>
   });
 
 /** The way in from Home Assistant's own pages: a port of its own, on which only the Supervisor is answered. */
-export interface Ingress {
+export const SUPERVISORS_INGRESS = {
   /** `host:port`, as `ingress_port` of app/config.yaml. */
-  readonly listen: string;
+  listen: '0.0.0.0:8098',
   /** The Supervisor, who has asked whom he lets in. */
-  readonly from: string;
-}
-
-export const SUPERVISORS_INGRESS: Ingress = { listen: '0.0.0.0:8098', from: '172.30.32.2' };
+  from: '172.30.32.2',
+};
+export type Ingress = Readonly<typeof SUPERVISORS_INGRESS>;
 
 /** Rejects with listen_failed. */
 export const serveIngress = ({ listen, from }: Ingress, answer: RequestListener, clock: Clock) =>

@@ -206,16 +206,14 @@ function openForm(
   clock: Clock,
 ): ((credentials: Credentials) => Promise<Grant>) | null {
   if (redirectUri === undefined) return null;
-  return async ({ username, password, code: oneTimeCode }) => {
+  return async (credentials) => {
     const { signInByForm } = await import('../auth/form.ts');
     return issuer.withScope(async (scope) => {
       const { url: authorizationUrl, finish } = await issuer.beginCodeFlow(redirectUri, scope);
       const callback = await signInByForm({
+        ...credentials,
         authorizationUrl,
         redirectUri,
-        username,
-        password,
-        oneTimeCode,
         mayConsent: asksForOffline(scope),
         send,
         timeoutSeconds,

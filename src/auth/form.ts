@@ -4,23 +4,21 @@ import { CookieJar } from 'tough-cookie';
 import { type Clock, withDeadline } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
-import type { HttpRequest, HttpResponse } from '../http/client.ts';
+import type { HttpResponse, Send } from '../http/client.ts';
 import { issuerUnreachable, unreachable } from './issuerTrouble.ts';
+import type { Credentials } from './login.ts';
 import { type Field, type Form, isButton, type Page, readPage, successful, words } from './loginPage.ts';
 import { withQuery } from './oidc.ts';
 import { classifyRedirectError, LoginRefused, REFUSALS } from './refusals.ts';
 
-export interface FormSignIn {
+/** Its code is asked for only when the page wants one, and once. */
+export interface FormSignIn extends Credentials {
   /** It carries everything that the request for a code needs. */
   readonly authorizationUrl: URL;
   readonly redirectUri: string;
-  readonly username: string;
-  readonly password: string;
-  /** Asked only when the page wants a code, and once. `null`: there is none. */
-  readonly oneTimeCode: (() => Promise<string | null>) | null;
   /** Agrees where the page asks for consent: the configuration asks for more than a login. */
   readonly mayConsent: boolean;
-  readonly send: (url: URL, request: HttpRequest) => Promise<HttpResponse>;
+  readonly send: Send;
   readonly timeoutSeconds: number;
   /** `provider.ca_file`. */
   readonly caFile?: string | undefined;
@@ -156,8 +154,8 @@ class Visitor {
     const execution = action.searchParams.get('execution');
     const before = this.#given.get(asked);
     if (before !== undefined) throw refusal(page, form, asked, before === execution);
-    const { username, password, oneTimeCode } = this.#options;
-    const code = asked === 'code' ? await oneTimeCode?.() : null;
+    const { username, password } = this.#options;
+    const code = asked === 'code' ? await this.#options.code?.() : null;
     if (asked === 'code' && code == null) throw new LoginRefused(REFUSALS.secondFactor);
     const values = { username, password, code };
     const body = successful(form);

@@ -31,6 +31,8 @@ export interface HttpResponse {
   readonly body: Buffer;
 }
 
+export type Send = (url: URL, request: HttpRequest) => Promise<HttpResponse>;
+
 /** A request hook: it may hold a request back, and is told what is answered. */
 export interface Gate {
   /** Resolves once the request may be sent, to a signal that ends it early. */

@@ -11,7 +11,7 @@ import {
 import { parseJson } from '../foundation/json.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import { tlsTrouble } from '../foundation/tlsTrouble.ts';
-import { type HttpRequest, type HttpResponse, ReplyTooLarge } from '../http/client.ts';
+import { type HttpResponse, ReplyTooLarge, type Send } from '../http/client.ts';
 import { mediaTypeIn } from '../http/mediaType.ts';
 
 export interface Exchange {
@@ -30,7 +30,7 @@ export interface Exchange {
 export interface AskOptions {
   readonly baseUrl: string;
   readonly timeoutSeconds: number;
-  readonly send: (url: URL, request: HttpRequest) => Promise<HttpResponse>;
+  readonly send: Send;
   readonly clock: Clock;
   /** Gives the token for the next request; `rejected`: those refused in this exchange. Absent where none is wanted. */
   readonly accessToken?: (rejected: readonly string[]) => Promise<string>;

@@ -61,7 +61,7 @@ test('posts the password at most once, and only to the issuer, whatever the page
   await fc.assert(
     fc.asyncProperty(told, async (answers) => {
       pages.play(...answers);
-      const { url, failure } = await outcomeOf(pages, { oneTimeCode: async () => CODE });
+      const { url, failure } = await outcomeOf(pages, { code: async () => CODE });
       if (url) signedIn += 1;
       const passwords = pages.posted(PASSWORD);
       expect(passwords.length).toBeLessThanOrEqual(1);

@@ -263,7 +263,7 @@ for (const [code, passwords, rows] of TABLE) {
   );
   test.each(cases)(`${code}, with ${passwords} password posted: %s`, async (name, answers) => {
     const pages = await openLoginPages(...answers, done);
-    const { failure, ...outcome } = await outcomeOf(pages, { oneTimeCode: async () => '123456' });
+    const { failure, ...outcome } = await outcomeOf(pages, { code: async () => '123456' });
     expect(outcome.code).toBe(code);
     expect(pages.seen).toHaveLength(Math.min(answers.length + (failure ? 0 : 1), MOST_REQUESTS));
     expect(pages.seen.filter(({ at }) => at === 'foreign')).toEqual([]);
@@ -324,7 +324,7 @@ describe('what is posted', () => {
     ],
   ])('is what a browser would send: %s', async (_, answers, fields) => {
     const pages = await openLoginPages(...answers, done);
-    await pages.signIn({ oneTimeCode: async () => '123456' });
+    await pages.signIn({ code: async () => '123456' });
     const last = pages.seen.filter(({ method }) => method === 'POST').at(-1);
     expect(Object.fromEntries(last?.fields ?? [])).toEqual(fields);
   });
@@ -352,7 +352,7 @@ test.each([
 describe('cookies', () => {
   const cookiesOf = async (...answers: Answer[]) => {
     const pages = await openLoginPages(...answers, done);
-    await pages.signIn({ oneTimeCode: async () => '1' });
+    await pages.signIn({ code: async () => '1' });
     return pages.seen.map(({ cookie }) => cookie);
   };
   const cookies = (...lines: string[]) => ({ headers: { 'set-cookie': lines } });
@@ -386,11 +386,11 @@ test('asks for a one-time code once, and only when a page wants it', async () =>
   let asked = 0;
   const oneTimeCode = async () => String(++asked);
   const codeOf = async (...answers: Answer[]) =>
-    (await outcomeOf(await openLoginPages(...answers), { oneTimeCode })).code;
+    (await outcomeOf(await openLoginPages(...answers), { code: oneTimeCode })).code;
   expect([await codeOf(login(), done), asked]).toEqual(['signed in with c1', 0]);
   expect([await codeOf(login(), otp(), otp()), asked]).toEqual(['second_factor_refused', 1]);
   for (const none of [null, async () => null]) {
-    const { failure } = await outcomeOf(await openLoginPages(login(), otp()), { oneTimeCode: none });
+    const { failure } = await outcomeOf(await openLoginPages(login(), otp()), { code: none });
     expect(failure).toMatchObject({ code: 'second_factor', state: 'login_needed' });
   }
 });

@@ -131,7 +131,7 @@ export async function openLoginPages(...script: readonly Answer[]) {
         redirectUri: REDIRECT_URI,
         username: USERNAME,
         password: PASSWORD,
-        oneTimeCode: null,
+        code: null,
         mayConsent: false,
         send,
         timeoutSeconds: 30,

@@ -40,7 +40,7 @@ const GRANTS = {
       redirectUri,
       username: USERNAME,
       password: PASSWORD,
-      oneTimeCode: null,
+      code: null,
       mayConsent: false,
       send: createHttpClient(clock).send,
       timeoutSeconds: 30,

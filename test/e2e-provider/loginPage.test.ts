@@ -66,7 +66,7 @@ async function signedIn(
     authorizationUrl: addressAt(issuer, asked),
     redirectUri: REDIRECT_URI,
     ...{ ...ME, ...typed },
-    oneTimeCode: totp ? async () => totp() : null,
+    code: totp ? async () => totp() : null,
     mayConsent: false,
     send,
     timeoutSeconds: 60,

@@ -71,11 +71,14 @@ const refuse = (refused: WitnessRefusal['refused'], message: string): WitnessRef
 /** What has values in it is not quoted: writing thousands of them within one another takes more stack than there is. */
 function shown(value: unknown): string {
   if (isObject(value)) return Array.isArray(value) ? 'a list' : 'an object';
-  return printable(JSON.stringify(value) ?? 'nothing').slice(0, LONGEST_SHOWN);
+  return printable(JSON.stringify(value) ?? 'nothing');
 }
 
-/** Who may publish here could write lines of the log, or move about in a terminal. */
-const printable = (text: string): string => text.replace(/\p{C}/gu, '');
+/**
+ * Who may publish here could write lines of the log, or move about in a terminal. Half a surrogate pair at the end is no JSON to Home
+ * Assistant, which would lose all of the health.
+ */
+const printable = (text: string): string => text.slice(0, LONGEST_SHOWN).replace(/\p{C}/gu, '');
 
 export function readRegister(payload: Buffer, { field, unit }: WitnessOptions): Telegram | WitnessRefusal {
   if (payload.length > LARGEST_BYTES) return refuse('no_register', 'it has more than 64 KiB');
@@ -156,7 +159,7 @@ function unitIn(path: string): WitnessUnit {
 /** Most receivers write it as a text, and some, such as rtl_433, as a number. */
 function identifierIn(id: unknown): string | undefined {
   const isNamed = typeof id === 'string' || Number.isSafeInteger(id);
-  return isNamed ? printable(String(id)).slice(0, LONGEST_SHOWN) : undefined;
+  return isNamed ? printable(String(id)) : undefined;
 }
 
 /** Without a zone it may be the meter's own clock, which nobody sets. */

@@ -120,6 +120,14 @@ test('writes no line of its own into the log when a telegram has control charact
   expect(read(telegram({ status: '\u009b2J' }))).toMatchObject({ message: 'the meter reports "2J"' });
 });
 
+test('tells no half of a character when a text is cut short', () => {
+  const flames = `x${'🔥'.repeat(30)}`;
+  expect(read(telegram({ id: flames }))).toMatchObject({ meter: `x${'🔥'.repeat(19)}` });
+  expect(read(telegram({ status: `x${flames}` }))).toMatchObject({
+    message: `the meter reports "xx${'🔥'.repeat(18)}`,
+  });
+});
+
 test('names the field, and what came in its place', () => {
   expect(read({ heat: { total: 'n/a' } }, { field: 'heat.total' })).toMatchObject({
     message: 'heat.total was expected, and "n/a" came',

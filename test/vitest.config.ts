@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { inMemory, suite } from './support/suite.ts';
 
 // Most code of a test runs a few times, and its optimization costs more than it brings: an eighth of the processor time. Node 22 and later
@@ -12,8 +13,8 @@ export default suite('unit', {
   // Nothing is mocked, so files need not be kept apart: it takes half the time.
   isolate: false,
   execArgv,
-  // By default one core is left to vitest itself, which has little to do: two cores would run one worker.
-  maxWorkers: '100%',
+  // vitest itself has little to do, and a test waits a quarter of its time for the file system, for other processes and for real timers.
+  maxWorkers: availableParallelism() + 1,
   setupFiles: ['test/support/ownFolder.ts'],
   // What was compiled once, by its content: a fifth of the processor time of a second run.
   experimental: { fsModuleCache: true },

@@ -65,11 +65,10 @@ export const attributesOf = <View>(entity: EntityRow<View>): (StateKey<View> & {
 /** `keys`: those of a table, which are found out once. */
 export const stateFrom = <View>(keys: readonly StateKey<View>[], view: View): Record<string, Value> =>
   Object.fromEntries(
-    keys.filter(({ entity }) => !lacks(entity, view)).map(({ key, read }) => [key, read(view)]),
+    keys
+      .filter(({ entity: { optional, given } }) => !optional || given?.(view) !== false)
+      .map(({ key, read }) => [key, read(view)]),
   );
-
-const lacks = <View>({ optional, given }: EntityRow<View>, view: View): boolean =>
-  optional === true && given?.(view) === false;
 
 /** Attributes that are fields of one thing, named as there; `null` where there is none. */
 export const fieldsOf =

@@ -70,6 +70,9 @@ test('what the configuration has no longer leaves no ghost: neither entity nor d
   await first.end('SIGTERM');
   await story.start({ ...account('cellar'), constituencies: undefined });
   await waitFor('the new account', async () => 'heat2mqtt_account_cellar' in (await devices(api)), SLOW);
+  // Only once the history of the new account is whole.
+  const isOfGone = ({ topic }: Announced) => topic.includes('attic');
+  await waitFor('the withdrawal', async () => !announced(story.probe).some(isOfGone), SLOW);
   await untilShown(story.probe, api);
   const left = async () => (await registered(api)).map((line) => line.split(' ')[2]);
   await waitFor('no ghost', async () => (await left()).length === announced(story.probe).length, SLOW);

@@ -49,3 +49,12 @@ export function parseJson(bytes: Uint8Array): unknown {
     throw new SyntaxError('not JSON');
   }
 }
+
+/**
+ * JSON for others. Half a surrogate pair, which an answer may have in its texts, is written as an escape by JSON.stringify, and makes the
+ * whole of it unreadable to Home Assistant.
+ */
+export const jsonText = (value: unknown): string =>
+  JSON.stringify(value).replace(/\\\\|\\ud[89a-f][\da-f]{2}/g, (sign) =>
+    sign === '\\\\' ? sign : '\\ufffd',
+  );

@@ -1,6 +1,7 @@
 // Home Assistant's device discovery: one retained document for each meter, each account and the bridge.
 import { topicSafe } from '../domain/reading.ts';
 import { about } from '../foundation/about.ts';
+import { jsonText } from '../foundation/json.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './entities/accountEntities.ts';
 import {
@@ -88,7 +89,7 @@ export function announce(doc: DiscoveryDocument, before: Readonly<Record<string,
   const gone = Object.entries(before).filter(([key, platform]) => doc.components[key]?.platform !== platform);
   const write = (components: Body): Message => ({
     topic: doc.topic,
-    payload: JSON.stringify({ ...doc.frame, components }),
+    payload: jsonText({ ...doc.frame, components }),
     retain: true,
   });
   const whole = write(doc.components);

@@ -1,5 +1,6 @@
 // Topics below the base topic, how a payload gets there, and which retained messages on a broker are an installation's own. Each topic is
 // entered once, in payloads/payloads.ts.
+import { jsonText } from '../foundation/json.ts';
 import type { Incoming, Message } from '../mqtt/message.ts';
 import type { PayloadByTopic, TopicName } from './payloads/payloads.ts';
 
@@ -57,7 +58,7 @@ export class Topics {
   message<T extends keyof PayloadByTopic>(topic: T, levels: Levels<T>, payload: PayloadByTopic[T]): Message {
     return {
       topic: this.of(topic, ...levels),
-      payload: JSON.stringify({ schema: 1, ...payload }),
+      payload: jsonText({ schema: 1, ...payload }),
       retain: isRetained(topic),
     };
   }

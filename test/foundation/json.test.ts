@@ -1,7 +1,7 @@
 // JSON of others: how much there may be of it, and integers that JavaScript would round.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { excessIn, parseJson } from '../../src/foundation/json.ts';
+import { excessIn, jsonText, parseJson } from '../../src/foundation/json.ts';
 import { holds } from '../support/property.ts';
 
 const bytes = (text: string) => Buffer.from(text);
@@ -85,4 +85,15 @@ test('reads everything else as JSON.parse does', () => {
     expect(parsed(written)).toEqual(wanted);
     expect(excess(written)).toBeNull();
   });
+});
+
+test.each([
+  ['half a pair', 'a\ud83d', 'a\ufffd'],
+  ['the other half', '\ude00a', '\ufffda'],
+  ['halves the wrong way round', '\ude00\ud83d', '\ufffd\ufffd'],
+  ['a pair', '\ud83d\ude00', '\ud83d\ude00'],
+  ['a backslash before letters', '\\ud83d', '\\ud83d'],
+  ['a backslash before half a pair', '\\\ud83d', '\\\ufffd'],
+])('writes what any reader takes when a text has %s', (_, text, written) => {
+  expect(JSON.parse(jsonText({ [text]: [text] }))).toEqual({ [written]: [written] });
 });

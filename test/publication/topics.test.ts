@@ -26,3 +26,14 @@ test.each([
 ])('%s %s: %s', (topic, payload, ours) => {
   expect(isOurs(new Topics('a/b'), { topic, payload: Buffer.from(payload) })).toBe(ours);
 });
+
+test('publishes no half of a surrogate pair, which Home Assistant does not read', () => {
+  const message = new Topics('a').message('bridge/event', [], {
+    at: '2025-03-10T12:00:00Z',
+    event_type: 'poll_failed',
+    code: 'provider_refused',
+    message: 'cut \ud83d off',
+    account: 'home',
+  });
+  expect(JSON.parse(message.payload).message).toBe('cut \ufffd off');
+});

@@ -19,7 +19,13 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   mqtt: ['foundation', 'type config/schema.ts'],
   homeassistant: ['domain', 'foundation'],
   simulator: ['type foundation/clock.ts'],
-  publication: ['domain', 'type config/schema.ts', 'type mqtt/message.ts', 'foundation/about.ts'],
+  publication: [
+    'domain',
+    'type config/schema.ts',
+    'type mqtt/message.ts',
+    'foundation/about.ts',
+    'foundation/json.ts',
+  ],
   web: [
     'auth',
     'config/listenAddress.ts',

@@ -13,7 +13,7 @@ export default suite('unit', {
   // Nothing is mocked, so files need not be kept apart: it takes half the time.
   isolate: false,
   execArgv,
-  // vitest itself has little to do, and a test waits a quarter of its time for the file system, for other processes and for real timers.
+  // vitest itself has little to do, and now and then a test waits for the file system, for another process or for a real timer.
   maxWorkers: availableParallelism() + 1,
   setupFiles: ['test/support/ownFolder.ts'],
   // What was compiled once, by its content: a fifth of the processor time of a second run.

@@ -109,6 +109,13 @@ class GuardedStream extends PacketStream {
     this.socket.resume();
   }
 
+  /** All that has come. The broker asks once for it, and from version 26 on Node gives one piece of it at a time. */
+  override read(size?: number): Buffer | null {
+    const pieces: Buffer[] = [];
+    for (let piece = super.read(size); piece !== null; piece = super.read(size)) pieces.push(piece);
+    return pieces.length === 0 ? null : Buffer.concat(pieces);
+  }
+
   override _read(): void {
     if (this.#isOpen) super._read();
   }

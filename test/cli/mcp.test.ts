@@ -318,9 +318,7 @@ test('says what is allowed in its result when an argument is not', async () => {
 test('names the argument when it has more values within one another than can be written', async () => {
   const [tool] = toolsOf(async () => []).filter(({ name }) => name === 'statement');
   const month = JSON.parse('['.repeat(20_000) + ']'.repeat(20_000));
-  await expect(tool?.call({ month })).rejects.toThrow(
-    'month: found too many values within one another; allowed: a month as YYYY-MM',
-  );
+  await expect(tool?.call({ month })).rejects.toThrow(/^month: found .+; allowed: a month as YYYY-MM/);
 });
 
 test.each<[string, object]>([

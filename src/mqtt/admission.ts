@@ -12,8 +12,9 @@ const LARGEST_CONNECT_BYTES = 16 * 1024;
 const CONNECT_WITHIN_MS = 5_000;
 /** A client is one for some milliseconds only. */
 const MOST_STRANGERS = 64;
-/** A link that is slow takes some of it meanwhile. What a client does not take holds up the messages to all others. */
+/** A client has so long to take so much. What it does not take holds up the messages to all others. */
 const TAKE_WITHIN_MS = 15_000;
+const PART_BYTES = 64 * 1024;
 
 interface AdmissionParts {
   /** Gives the broker a connection whose CONNECT has come whole. */
@@ -120,11 +121,18 @@ class GuardedStream extends PacketStream {
     if (this.#isOpen) super._read();
   }
 
-  override _writev(...[waiting, done]: Parameters<PacketStream['_writev']>): void {
+  override _writev(waiting: readonly { readonly chunk: Buffer }[], done: (err?: Error | null) => void): void {
+    this.#writeFrom(0, Buffer.concat(waiting.map(({ chunk }) => chunk)), done);
+  }
+
+  /** In parts: a slow client needs long for all that waits, and one that stands still takes none of it. */
+  #writeFrom(start: number, bytes: Buffer, done: (err?: Error | null) => void): void {
+    const end = start + PART_BYTES;
     const cancel = this.#clock.after(TAKE_WITHIN_MS, () => this.destroy());
-    super._writev(waiting, (err) => {
+    super._writev([{ chunk: bytes.subarray(start, end) }], (err) => {
       cancel();
-      done(err);
+      if (err || end >= bytes.length) done(err);
+      else this.#writeFrom(end, bytes, done);
     });
   }
 }

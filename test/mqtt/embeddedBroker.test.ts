@@ -53,8 +53,12 @@ async function open(options: Parameters<typeof startBroker>[0] = {}) {
     const socket = connectTcp(broker.port, '127.0.0.1');
     const answers: Buffer[] = [];
     let isClosed = false;
+    let taken = 0;
     socket.on('error', () => undefined);
-    socket.on('data', (bytes: Buffer) => answers.push(bytes));
+    socket.on('data', (bytes: Buffer) => {
+      answers.push(bytes);
+      taken += bytes.length;
+    });
     socket.on('close', () => {
       isClosed = true;
     });
@@ -65,6 +69,13 @@ async function open(options: Parameters<typeof startBroker>[0] = {}) {
       end: () => void socket.destroy(),
       /** Takes nothing more. */
       pause: () => void socket.pause(),
+      /** Takes so many bytes in all. */
+      async takeUpTo(end: number): Promise<void> {
+        const pauseThen = () => taken >= end && void socket.pause();
+        socket.on('data', pauseThen).resume();
+        await waitFor('what it takes', () => taken >= end);
+        socket.off('data', pauseThen);
+      },
       answer,
       isClosed: () => isClosed,
       isAnswered: (hex: string) => waitFor('an answer', () => answer().startsWith(hex), { diagnose: answer }),
@@ -229,6 +240,25 @@ describe('a client', () => {
     clock.advance(1);
     await waitFor('all messages', () => probe.heard.length === MESSAGES);
     expect(clock.sleepers).toBe(0);
+  });
+
+  test('stays connected when it takes a part of what waits for it every ten seconds', async () => {
+    const { knock, broker, stack, clock } = await open();
+    const slow = knock();
+    slow.say(connectPacket('slow'), subscribePacket('#'));
+    await slow.isAnswered(`${ACCEPTED}90`);
+    slow.pause();
+    const probe = stack.use(await startProbe(broker.url, {}));
+    const payload = 'x'.repeat(200 * KIB);
+    const MESSAGES = 100;
+    for (let at = 0; at < MESSAGES; at += 1) await probe.publish(`a/${at}`, payload);
+    await waitFor('the broker to wait for it', () => clock.sleepers === 1);
+    for (let message = 10; message <= MESSAGES; message += 10) {
+      clock.advance(10_000);
+      await slow.takeUpTo(message * payload.length);
+      await settled();
+    }
+    expect([slow.isClosed(), clock.sleepers]).toEqual([false, 0]);
   });
 
   test('gets the longest history of ours', async () => {
